@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+# The commands of this project; `make help` lists them.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.PHONY: help venv crds render lint test demo demo-down cluster-up cluster-down install uninstall run clean
+
+PYTHON := .venv/bin/python
+NODE ?= fake
+NAME ?= default
+export ANSIBLE_COLLECTIONS_PATH := $(CURDIR)/.collections
+export PATH := $(CURDIR)/.venv/bin:$(PATH)
+
+help: ## list the commands
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+venv: ## make .venv and .collections (done by the other commands too)
+	@dev/setup.sh
+
+crds: venv ## generate crds/, the roles' argument specs and the API reference from crds/schema/
+	@$(PYTHON) crds/generate.py
+
+render: venv ## print every object that CR=<file> leads to, without a cluster
+	@$(PYTHON) dev/render.py $(CR)
+
+cluster-up: venv ## start a test bed; NODE=fake|real NAME=<name>
+	@$(PYTHON) -m testbed up --nodes $(NODE) --name $(NAME)
+
+cluster-down: venv ## stop the test bed NAME=<name>
+	@$(PYTHON) -m testbed down --name $(NAME)
+
+demo: venv ## from a fresh machine to a MatrixOne that answers SQL
+	@$(PYTHON) -m demo up
+
+demo-down: venv ## remove everything that the demo made
+	@$(PYTHON) -m demo down
+
+install: venv ## apply the CRDs to the cluster that KUBECONFIG names
+	@kubectl apply --server-side -f crds/
+
+uninstall: venv ## remove the CRDs, and with them every cluster
+	@kubectl delete --ignore-not-found -f crds/
+
+run: venv ## run the operator in the foreground against KUBECONFIG
+	@ansible-operator run --watches-file watches.yaml
+
+lint: venv ## every linter
+	@dev/lint.sh
+
+test: venv ## every test that can run on this machine
+	@dev/test.sh

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Seams between the proxy and the rest; the manager connects them."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol, TypeAlias
+
+from ansible_operator.kube.interface import GroupVersionKind, ResourceType
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """The object on whose behalf a run talks to the API server (runner.md §2.18)."""
+
+    gvk: GroupVersionKind
+    name: str
+    namespace: str
+    uid: str
+    namespaced: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ProxyLimits:
+    """What a watch says about the objects that its plays create.
+
+    Attributes:
+        inject_owner: whether creates get an owner reference or annotations.
+        blacklist: kinds neither cached nor watched for this owner.
+    """
+
+    inject_owner: bool = True
+    blacklist: frozenset[GroupVersionKind] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """One run's access to the proxy.
+
+    Attributes:
+        kubeconfig: the file (0600) to hand to the run.
+    """
+
+    kubeconfig: Path
+    token: str
+
+
+class Proxy(Protocol):
+    """The loopback proxy between plays and the API server."""
+
+    def open_session(self, owner: Owner, limits: ProxyLimits, directory: Path) -> Session:
+        """Make a token and a kubeconfig for one run."""
+        ...
+
+    def close_session(self, session: Session) -> None:
+        """Forget the token and remove the kubeconfig."""
+        ...
+
+
+DependentAdded: TypeAlias = Callable[[Owner, ResourceType, bool], Awaitable[None]]
+"""Called before a create is forwarded: watch this kind for this owner's kind; the last argument
+says whether ownership is by annotation. Raises KubeError when the watch cannot be set up."""
