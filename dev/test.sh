@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Every test that can run on this machine, long parts side by side. Each stage writes to a log of
+# its own under build/test/; the whole log of a failed stage is printed, the runners' closing lines
+# of all. `dev/test.sh unit api` runs only the named stages.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+export PATH="$PWD/.venv/bin:$PATH" ANSIBLE_COLLECTIONS_PATH="$PWD/.collections"
+
+logs=build/test
+rm -rf $logs
+mkdir -p $logs
+started=$SECONDS
+
+stage_binaries() { python -m testbed build --nodes fake && python -m testbed build --nodes real; }
+stage_lint() { dev/lint.sh; }
+stage_unit() { pytest -n 2 -m 'not api and not node' tests; }
+stage_sanity() { dev/sanity.sh; }
+stage_api() { pytest -n 2 --dist loadgroup -m 'api and not node' tests; }
+stage_molecule() { dev/molecule.sh default; }
+stage_node() { pytest -m node tests; }
+
+run() { # stage
+  local begin=$SECONDS
+  "stage_$1" >"$logs/$1.log" 2>&1
+  echo "$? $((SECONDS - begin))" >"$logs/$1.result"
+  echo "test $1: $(cut -d' ' -f1 "$logs/$1.result" | sed 's/^0$/ok/; s/^[1-9].*/FAILED/') after $((SECONDS - begin)) s"
+}
+
+wanted=("$@")
+[ $# -gt 0 ] || wanted=(binaries lint unit sanity api molecule node)
+has() { [[ " ${wanted[*]} " == *" $1 "* ]]; }
+
+# The binaries are built while the linters and unit tests run; what starts a test bed comes after.
+{ for name in lint unit sanity; do has $name && run $name; done; true; } &
+no_cluster=$!
+if has binaries; then run binaries; fi
+{ for name in api molecule; do has $name && run $name; done; true; } &
+fake_nodes=$!
+if has node; then run node; fi
+wait "$no_cluster" "$fake_nodes"
+
+failed=0
+summary() { grep -hE '^(=+ .*(passed|failed|error).* =+|lint: .*|sanity: .*|molecule: .*)$' "$logs/$1.log" | tail -3; }
+for name in "${wanted[@]}"; do
+  read -r code seconds <"$logs/$name.result"
+  if [ "$code" != 0 ]; then
+    failed=$((failed + 1))
+    echo "--- $name failed with exit code $code; its log:"
+    tail -n 400 "$logs/$name.log"
+  fi
+done
+echo "--- what ran"
+for name in "${wanted[@]}"; do
+  read -r code seconds <"$logs/$name.result"
+  printf '%-10s exit code %s, %s s\n' "$name" "$code" "$seconds"
+  summary "$name"
+done
+echo "all stages: $((SECONDS - started)) s"
+echo "stages: $((${#wanted[@]} - failed)) passed, $failed failed"
+[ "$failed" = 0 ]
