@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Every linter, side by side; prints one line for each and the whole output of those that fail.
 set -uo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/.." || exit
 export PATH="$PWD/.venv/bin:$PATH" ANSIBLE_COLLECTIONS_PATH="$PWD/.collections"
 
 reports=$(mktemp -d)

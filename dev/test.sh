@@ -4,7 +4,7 @@
 # its own under build/test/; the whole log of a failed stage is printed, the runners' closing lines
 # of all. `dev/test.sh unit api` runs only the named stages.
 set -uo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/.." || exit
 export PATH="$PWD/.venv/bin:$PATH" ANSIBLE_COLLECTIONS_PATH="$PWD/.collections"
 
 logs=build/test
