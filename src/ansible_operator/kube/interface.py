@@ -118,10 +118,20 @@ class Mapper(Protocol):
 
 
 class Informer(Protocol):
-    """A list-and-watch cache of one kind in one scope."""
+    """A list-and-watch cache of one kind in one scope.
+
+    Attributes:
+        resource: what is cached.
+        synced: set while the cache is complete.
+        resource_version: the newest version of the collection that the cache contains, taken from
+            the list, then from every event and bookmark; ``""`` before the first list. The proxy
+            compares it with the versions of its own writes before it answers from the cache.
+            An informer over several namespaces gives the smallest of their versions.
+    """
 
     resource: ResourceType
     synced: asyncio.Event
+    resource_version: str
 
     def get(self, namespace: str, name: str) -> Object | None:
         """The cached object (never to be changed by the caller)."""

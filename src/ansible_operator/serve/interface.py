@@ -60,3 +60,25 @@ class Proxy(Protocol):
 DependentAdded: TypeAlias = Callable[[Owner, ResourceType, bool], Awaitable[None]]
 """Called before a create is forwarded: watch this kind for this owner's kind; the last argument
 says whether ownership is by annotation. Raises KubeError when the watch cannot be set up."""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnWrite:
+    """A change that a run made through the proxy, as the API server confirmed it.
+
+    Attributes:
+        resource: kind of the object.
+        uid: the object's uid; ``""`` when the answer did not say.
+        resource_version: the version that the write led to; ``""`` for deletions without one.
+    """
+
+    resource: ResourceType
+    namespace: str
+    name: str
+    uid: str
+    resource_version: str
+
+
+WriteSeen: TypeAlias = Callable[[Owner, OwnWrite], None]
+"""Called after each successful write of a run (dry runs excepted), before the play gets its
+answer, so that the loop can tell the run's own changes from those of others."""
