@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The HTTP session to the API server: keep-alive, credentials, careful retries, counted requests.
+
+A request is sent again only when that cannot do a thing twice: reads after any failure, writes
+when no connection could be made or the server refused them with 429.
+"""
+
+import asyncio
+import platform
+import random
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any, Self
+
+import aiohttp
+import msgspec
+from yarl import URL
+
+from ansible_operator import metrics
+from ansible_operator.errors import KubeError
+from ansible_operator.kube.access import ClusterAccess
+
+USER_AGENT = f"ansible-operator/0.1 ({platform.system().lower()}/{platform.machine()})"
+CONNECT_TIMEOUT = 10.0
+ATTEMPTS = 5
+FIRST_DELAY = 0.1
+LONGEST_DELAY = 10.0
+CONNECTIONS = 100
+_READS = frozenset({"GET", "HEAD"})
+_PASSING = frozenset({429, 500, 502, 503, 504})
+
+
+class HttpClient:
+    """A :class:`ansible_operator.kube.interface.Client` over aiohttp; use as a context."""
+
+    def __init__(self, access: ClusterAccess, *, user_agent: str = USER_AGENT) -> None:
+        self.access = access
+        self._base = URL(access.server)
+        self._agent = user_agent
+        self._session: aiohttp.ClientSession | None = None
+
+    async def __aenter__(self) -> Self:
+        connector = aiohttp.TCPConnector(limit=0, limit_per_host=0, keepalive_timeout=60)
+        self._session = aiohttp.ClientSession(
+            connector=connector,
+            auto_decompress=True,
+            headers={"User-Agent": self._agent},
+            cookie_jar=aiohttp.DummyCookieJar(),
+        )
+        self._slots = asyncio.Semaphore(CONNECTIONS)
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close all connections."""
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        body: Any = None,
+        content_type: str = "application/json",
+        timeout: float = 30.0,
+    ) -> Any:
+        """Send one request and return the decoded JSON answer; see the interface."""
+        url = self._base.joinpath(path.lstrip("/"), encoded=False) if path else self._base
+        url = url.with_query(query) if query else url
+        data = None if body is None else msgspec.json.encode(body)
+        headers = {"Accept": "application/json"}
+        if data is not None:
+            headers["Content-Type"] = content_type
+        what = f"{method} {path}"
+        try:
+            async with asyncio.timeout(timeout), self._slots:
+                return await self._attempts(what, method, url, headers, data)
+        except TimeoutError as error:
+            raise KubeError(f"{what}: no answer within {timeout:g} s") from error
+
+    async def _attempts(
+        self, what: str, method: str, url: URL, headers: dict[str, str], data: bytes | None
+    ) -> Any:
+        renewed = False
+        for attempt in range(ATTEMPTS):
+            try:
+                response = await self._send(method, url, headers, data, renew=renewed)
+                async with response:
+                    payload = await response.read()
+            except aiohttp.ClientError as error:
+                sent = not isinstance(error, aiohttp.ClientConnectorError)
+                if attempt + 1 == ATTEMPTS or (sent and method not in _READS):
+                    raise KubeError(f"{what}: {type(error).__name__}: {error}") from error
+                await asyncio.sleep(_delay(attempt))
+                continue
+            if response.status == 401 and not renewed and self.access.token is not None:
+                renewed = True
+                continue
+            if response.status < 400:
+                return msgspec.json.decode(payload) if payload else None
+            failure = kube_error(what, response.status, response.headers, payload)
+            if attempt + 1 == ATTEMPTS or not _may_repeat(method, failure):
+                raise failure
+            await asyncio.sleep(failure.retry_after or _delay(attempt))
+        raise KubeError(f"{what}: the server does not accept our token", status=401)
+
+    async def open(
+        self,
+        method: str,
+        path_and_query: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        data: Any = None,
+        read_timeout: float | None = None,
+    ) -> aiohttp.ClientResponse:
+        """Send a request as it is and return the open response, whatever its status.
+
+        Args:
+            method: HTTP method.
+            path_and_query: what follows the host, already percent-encoded.
+            headers: headers to send besides the credentials.
+            data: body, as aiohttp takes it.
+            read_timeout: seconds without a byte after which reading fails; None for no limit.
+
+        Raises:
+            KubeError: the server could not be reached.
+        """
+        url = URL(self.access.server + path_and_query, encoded=True)
+        try:
+            return await self._send(method, url, headers or {}, data, read_timeout=read_timeout)
+        except (aiohttp.ClientError, TimeoutError) as error:
+            path = path_and_query.partition("?")[0]
+            raise KubeError(f"{method} {path}: {type(error).__name__}: {error}") from error
+
+    async def _send(
+        self,
+        method: str,
+        url: URL,
+        headers: Mapping[str, str],
+        data: Any,
+        *,
+        read_timeout: float | None = None,
+        renew: bool = False,
+    ) -> aiohttp.ClientResponse:
+        if self._session is None:
+            raise KubeError(f"{method} {url.path}: the client is closed")
+        access = self.access
+        response = await self._session.request(
+            method,
+            url,
+            data=data,
+            headers={**headers, **await self.credentials(renew=renew)},
+            ssl=access.ssl_context if access.ssl_context is not None else True,
+            server_hostname=access.server_name or None,
+            proxy=access.proxy or None,
+            allow_redirects=False,
+            timeout=aiohttp.ClientTimeout(
+                total=None, sock_connect=CONNECT_TIMEOUT, sock_read=read_timeout
+            ),
+        )
+        metrics.REQUESTS.labels(str(response.status), self._base.authority, method).inc()
+        return response
+
+    async def credentials(self, *, renew: bool = False) -> dict[str, str]:
+        """The headers that say who we are; for upgraded connections (exec, port-forward) too."""
+        access = self.access
+        if access.token is not None:
+            return {"Authorization": f"Bearer {await access.token.token(renew=renew)}"}
+        if access.username:
+            return {"Authorization": aiohttp.encode_basic_auth(access.username, access.password)}
+        return {}
+
+
+def _delay(attempt: int) -> float:
+    """Seconds to wait before the next attempt: doubled each time, half of it random."""
+    full: float = min(FIRST_DELAY * 2**attempt, LONGEST_DELAY)
+    return full * (0.5 + random.random() / 2)  # noqa: S311
+
+
+def _may_repeat(method: str, failure: KubeError) -> bool:
+    if failure.status == 429 or (failure.status == 503 and failure.retry_after is not None):
+        return True
+    return method in _READS and failure.status in _PASSING
+
+
+def kube_error(what: str, status: int, headers: Mapping[str, str], payload: bytes) -> KubeError:
+    """Turn an answer of 400 and above into an error with the server's own words."""
+    try:
+        answer = msgspec.json.decode(payload)
+    except msgspec.DecodeError:
+        answer = {}
+    answer = answer if isinstance(answer, dict) else {}
+    message = answer.get("message") or payload[:200].decode(errors="replace").strip()
+    wait = headers.get("Retry-After", "")
+    return KubeError(
+        f"{what}: {status} {message}",
+        status=status,
+        reason=answer.get("reason", "") or "",
+        details=answer.get("details"),
+        retry_after=min(float(wait), LONGEST_DELAY) if wait.isdigit() else None,
+    )

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which kinds the API server serves; asked per group and version, and only when needed.
+
+One broken aggregated API therefore never stands in the way of the others (runner.md §5.3).
+"""
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import Any
+
+from ansible_operator.errors import KubeError
+from ansible_operator.kube.interface import Client, GroupVersionKind, ResourceType
+
+REFRESH_INTERVAL = 2.0
+
+
+class _GroupVersion:
+    """The kinds of one group and version, and when they were read."""
+
+    def __init__(self) -> None:
+        self.lock = asyncio.Lock()
+        self.read_at = float("-inf")
+        self.kinds: dict[str, ResourceType] = {}
+        self.plurals: dict[str, ResourceType] = {}
+
+
+class DiscoveryMapper:
+    """A :class:`ansible_operator.kube.interface.Mapper` with a cache.
+
+    What is known stays known; what is not is asked for again, at most every two seconds.
+    """
+
+    def __init__(self, client: Client, clock: Callable[[], float] = time.monotonic) -> None:
+        self._client = client
+        self._clock = clock
+        self._known: dict[tuple[str, str], _GroupVersion] = {}
+
+    async def by_kind(self, gvk: GroupVersionKind) -> ResourceType | None:
+        """The served kind, or None.
+
+        Raises:
+            KubeError: discovery of this group and version failed for another reason than 404.
+        """
+        entry = self._entry(gvk.group, gvk.version)
+        if gvk.kind not in entry.kinds:
+            await self._refresh(gvk.group, gvk.version, entry)
+        return entry.kinds.get(gvk.kind)
+
+    async def by_plural(self, group: str, version: str, plural: str) -> ResourceType | None:
+        """The kind behind a URL path, or None.
+
+        Raises:
+            KubeError: see :meth:`by_kind`.
+        """
+        entry = self._entry(group, version)
+        if plural not in entry.plurals:
+            await self._refresh(group, version, entry)
+        return entry.plurals.get(plural)
+
+    def _entry(self, group: str, version: str) -> _GroupVersion:
+        return self._known.setdefault((group, version), _GroupVersion())
+
+    async def _refresh(self, group: str, version: str, entry: _GroupVersion) -> None:
+        asked_at = self._clock()
+        async with entry.lock:
+            if entry.read_at >= asked_at or self._clock() - entry.read_at < REFRESH_INTERVAL:
+                return
+            path = f"/apis/{group}/{version}" if group else f"/api/{version}"
+            try:
+                answer = await self._client.request("GET", path)
+            except KubeError as error:
+                if not error.is_not_found:
+                    raise
+                answer = {"resources": []}
+            entry.read_at = self._clock()
+            found = [
+                _resource(group, version, item)
+                for item in answer.get("resources") or []
+                if "/" not in item["name"]
+            ]
+            entry.kinds = {resource.gvk.kind: resource for resource in found}
+            entry.plurals = {resource.plural: resource for resource in found}
+
+
+def _resource(group: str, version: str, item: dict[str, Any]) -> ResourceType:
+    return ResourceType(
+        gvk=GroupVersionKind(group, version, item["kind"]),
+        plural=item["name"],
+        namespaced=bool(item.get("namespaced")),
+        verbs=frozenset(item.get("verbs") or ()),
+    )

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All informers of the process: each kind is watched at most once, and only while needed."""
+
+import asyncio
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Self
+
+from ansible_operator.kube.client import HttpClient
+from ansible_operator.kube.informer import KindInformer
+from ansible_operator.kube.interface import GroupVersionKind, ResourceType
+
+
+class SharedInformers:
+    """An :class:`ansible_operator.kube.interface.InformerPool`; use as a context.
+
+    An informer that breaks for a reason other than the API server ends the context with it.
+    """
+
+    def __init__(self, client: HttpClient, namespaces: Sequence[str] = ()) -> None:
+        self.namespaces = tuple(namespaces)
+        self._client = client
+        self._group = asyncio.TaskGroup()
+        self._running: dict[GroupVersionKind, tuple[KindInformer, asyncio.Task[None]]] = {}
+
+    async def __aenter__(self) -> Self:
+        await self._group.__aenter__()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for _, task in self._running.values():
+            task.cancel()
+        await self._group.__aexit__(kind, error, trace)
+
+    def peek(self, resource: ResourceType) -> KindInformer | None:
+        """The running informer of a kind, if there is one: reading never starts a watch."""
+        entry = self._running.get(resource.gvk)
+        return entry[0] if entry else None
+
+    async def get(self, resource: ResourceType) -> KindInformer:
+        """The informer of a kind, started if needed, not necessarily synced yet."""
+        return self.start(resource)
+
+    def start(self, resource: ResourceType) -> KindInformer:
+        """Like :meth:`get`, for callers that cannot wait."""
+        entry = self._running.get(resource.gvk)
+        if entry is None:
+            informer = KindInformer(self._client, resource, namespaces=self.namespaces)
+            task = self._group.create_task(informer.run(), name=f"informer {resource.gvk}")
+            entry = self._running[resource.gvk] = (informer, task)
+        return entry[0]
+
+    def release(self, resource: ResourceType) -> bool:
+        """Stop the informer of a kind if nobody is subscribed to it; whether it was stopped."""
+        entry = self._running.get(resource.gvk)
+        if entry is None or entry[0].subscribers:
+            return False
+        entry[1].cancel()
+        del self._running[resource.gvk]
+        return True
+
+    def unsynced(self) -> list[KindInformer]:
+        """Informers that have not listed their kind yet."""
+        return [informer for informer, _ in self._running.values() if not informer.synced.is_set()]

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Structured logs in the shape that users of the Go runner know (runner.md §2.17).
+
+One JSON object per line on standard error: ``level, ts, logger, msg`` and the line's own keys.
+Nothing secret may be handed to a logger; request bodies and variables are never logged.
+"""
+
+import datetime
+import sys
+from collections.abc import Callable, MutableMapping
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import structlog
+
+Logger: TypeAlias = structlog.typing.FilteringBoundLogger
+_Entry: TypeAlias = MutableMapping[str, Any]
+
+LEVELS = {"debug": 10, "info": 20, "warn": 30, "error": 40, "panic": 50}
+_LEVEL_NAMES = {"warning": "warn", "critical": "panic", "exception": "error"}
+
+
+@dataclass(frozen=True, slots=True)
+class LogSettings:
+    """The ``--zap-*`` flags (runner.md §2.2).
+
+    Attributes:
+        level: lowest level that is printed, as a number of the ``logging`` module.
+        encoding: JSON lines, or text for people.
+        time: name of the time format.
+    """
+
+    level: int = LEVELS["info"]
+    encoding: Literal["json", "console"] = "json"
+    time: str = "rfc3339"
+
+
+def _rfc3339(now: datetime.datetime) -> str:
+    return now.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+TIME_FORMATS: dict[str, Callable[[datetime.datetime], Any]] = {
+    "epoch": lambda now: now.timestamp(),
+    "millis": lambda now: now.timestamp() * 1e3,
+    "nano": lambda now: int(now.timestamp() * 1e6) * 1000,
+    "iso8601": lambda now: f"{now:%Y-%m-%dT%H:%M:%S}.{now.microsecond // 1000:03d}Z",
+    "rfc3339": _rfc3339,
+    "rfc3339nano": lambda now: f"{now:%Y-%m-%dT%H:%M:%S.%f}Z",
+}
+
+
+def _shape(settings: LogSettings) -> Callable[[Any, str, _Entry], _Entry]:
+    """A processor that puts the four fixed keys first."""
+    stamp = TIME_FORMATS[settings.time]
+
+    def shape(_logger: Any, method: str, entry: _Entry) -> _Entry:
+        line: _Entry = {
+            "level": _LEVEL_NAMES.get(method, method),
+            "ts": stamp(datetime.datetime.now(datetime.UTC)),
+        }
+        if name := entry.pop("source", ""):
+            line["logger"] = name
+        line["msg"] = entry.pop("event", "")
+        line.update(entry)
+        return line
+
+    return shape
+
+
+def _console(_logger: Any, _method: str, entry: _Entry) -> str:
+    known = ("level", "ts", "logger", "msg", "exception")
+    extra = " ".join(f"{key}={value!r}" for key, value in entry.items() if key not in known)
+    head = f"{entry['ts']}\t{str(entry['level']).upper()}\t{entry.get('logger', '')}"
+    tail = f"\n{entry['exception']}" if "exception" in entry else ""
+    return f"{head}\t{entry['msg']}\t{extra}{tail}".rstrip()
+
+
+def configure(settings: LogSettings) -> None:
+    """Set up logging for the whole process."""
+    json_line = structlog.processors.JSONRenderer(ensure_ascii=False, default=str)
+    structlog.configure(
+        processors=[
+            structlog.processors.format_exc_info,
+            _shape(settings),
+            _console if settings.encoding == "console" else json_line,
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(settings.level),
+        logger_factory=structlog.PrintLoggerFactory(file=sys.stderr),
+        cache_logger_on_first_use=True,
+    )
+
+
+def get_logger(name: str) -> Logger:
+    """A logger whose lines carry this name."""
+    logger: Logger = structlog.get_logger(source=name)
+    return logger
