@@ -1,5 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Playing roles and playbooks; the only room that imports Ansible.
+"""The engine: plays roles and playbooks and tells what happened (design D10)."""
 
-It may import ``kube``, ``watches``, ``metrics`` and ``errors``.
-"""
+from ansible_operator.engine.factory import KINDS, make_engine
+from ansible_operator.engine.interface import (
+    Engine,
+    EventHandler,
+    JobEvent,
+    PlaybookTarget,
+    RoleTarget,
+    RunRequest,
+    RunResult,
+    RunStatus,
+)
+
+__all__ = [
+    "KINDS",
+    "Engine",
+    "EventHandler",
+    "JobEvent",
+    "PlaybookTarget",
+    "RoleTarget",
+    "RunRequest",
+    "RunResult",
+    "RunStatus",
+    "make_engine",
+]

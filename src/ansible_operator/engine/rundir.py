@@ -1,0 +1,258 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ansible-runner's private data directory (runner.md §2.10): made, filled, rotated, removed.
+
+Everything in it belongs to the operator's user alone: directories are 0700, files 0600, because
+the extra variables hold the complete custom resource.
+"""
+
+import contextlib
+import json
+import os
+import shutil
+import sys
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ansible_operator.engine.interface import PlaybookTarget, RoleTarget, RunRequest
+from ansible_operator.errors import EngineError
+
+LATEST = "latest"
+_KUBECONFIG_VARIABLES = ("K8S_AUTH_KUBECONFIG", "KUBECONFIG")
+
+
+@dataclass(frozen=True, slots=True)
+class RunDirectory:
+    """Where one run finds its input and leaves its output.
+
+    Attributes:
+        root: the private data directory of the object.
+        ident: job id of the run.
+        playbook: the file that is played; generated for a role.
+        generated: whether the playbook is removed after the run.
+    """
+
+    root: Path
+    ident: str
+    playbook: Path
+    generated: bool
+
+    @property
+    def artifacts(self) -> Path:
+        """The folder of this run's output."""
+        return self.root / "artifacts" / self.ident
+
+    @property
+    def project(self) -> Path:
+        """The working directory of the play."""
+        return self.root / "project"
+
+    @property
+    def inventory(self) -> Path:
+        """The directory that the play uses as inventory."""
+        return self.root / "inventory"
+
+    @property
+    def extra_vars(self) -> Path:
+        """The file of extra variables."""
+        return self.root / "env" / "extravars"
+
+
+def prepare(request: RunRequest) -> RunDirectory:
+    """Fill the private data directory of a run.
+
+    Raises:
+        EngineError: the directory cannot be used, or the playbook or inventory cannot be read.
+    """
+    try:
+        return _fill(request)
+    except OSError as error:
+        raise EngineError(
+            f"cannot prepare run directory {request.directory}: {error.strerror or error}"
+        ) from error
+
+
+def finish(directory: RunDirectory, artifacts_to_keep: int) -> None:
+    """Remove what only the run needed, and the artifact folders above the limit.
+
+    The newest folders stay; this run's own always does. 0 keeps all.
+    """
+    if directory.generated:
+        directory.playbook.unlink(missing_ok=True)
+    if artifacts_to_keep > 0:
+        rotate(directory.root / "artifacts", artifacts_to_keep, directory.ident)
+
+
+def rotate(artifacts: Path, keep: int, current: str) -> None:
+    """Remove the oldest artifact folders until ``keep`` are left (``latest`` is not one)."""
+    folders = []
+    for entry in os.scandir(artifacts):
+        if entry.is_dir(follow_symlinks=False) and entry.name != current:
+            folders.append((entry.stat(follow_symlinks=False).st_mtime_ns, entry.path))
+    folders.sort(reverse=True)
+    for _, path in folders[max(0, keep - 1) :]:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def remove(directory: Path) -> None:
+    """Remove a private data directory with all artifacts; missing is fine.
+
+    Raises:
+        EngineError: something of it could not be removed.
+    """
+    try:
+        shutil.rmtree(directory)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise EngineError(
+            f"cannot remove run directory {directory}: {error.strerror or error}"
+        ) from error
+
+
+def run_environment(request: RunRequest) -> dict[str, str]:
+    """The variables of a run on top of the process environment, kubeconfig and roles path included.
+
+    A role's own directory leads the roles path; for a role of a collection the inherited path
+    stays behind it, so that it does not lose the project's roles.
+    """
+    environment: dict[str, str] = {}
+    if request.kubeconfig is not None:
+        environment |= dict.fromkeys(_KUBECONFIG_VARIABLES, str(request.kubeconfig))
+    environment |= request.environment
+    if isinstance(request.target, RoleTarget):
+        paths = [str(request.target.path.parent)]
+        inherited = environment.get("ANSIBLE_ROLES_PATH", os.environ.get("ANSIBLE_ROLES_PATH"))
+        if inherited:
+            paths.append(inherited)
+        environment["ANSIBLE_ROLES_PATH"] = os.pathsep.join(paths)
+    return environment
+
+
+def play_of_role(target: RoleTarget) -> list[dict[str, Any]]:
+    """The one play that plays a role on localhost (runner.md §2.10)."""
+    return [
+        {
+            "hosts": "localhost",
+            "gather_facts": target.gather_facts,
+            "roles": [{"name": role_name(target)}],
+        }
+    ]
+
+
+def role_name(target: RoleTarget) -> str:
+    """The name that finds the role: the FQCN when it lies in its collection, else its folder's."""
+    namespace, _, rest = target.name.partition(".")
+    collection, _, leaf = rest.partition(".")
+    if leaf and target.path.parts[-5:] == (
+        "ansible_collections",
+        namespace,
+        collection,
+        "roles",
+        leaf,
+    ):
+        return target.name
+    return target.path.name
+
+
+def interpreter() -> str:
+    """The Python that runs modules on localhost (runner.md §2.3, ``VIRTUAL_ENV``)."""
+    virtual_env = os.environ.get("VIRTUAL_ENV")
+    return str(Path(virtual_env) / "bin" / "python3") if virtual_env else sys.executable
+
+
+def write_private(path: Path, content: str | bytes) -> None:
+    """Write a file of mode 0600 in one step: readers see the old or the new content."""
+    data = content.encode() if isinstance(content, str) else content
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def make_private(path: Path) -> None:
+    """Make a directory and its missing parents with mode 0700.
+
+    Raises:
+        OSError: it cannot be made.
+        EngineError: it exists and belongs to another user.
+    """
+    missing = []
+    current = path
+    while not current.exists():
+        missing.append(current)
+        current = current.parent
+    for step in reversed(missing):
+        with contextlib.suppress(FileExistsError):
+            step.mkdir(mode=0o700)
+    if path.stat().st_uid != os.geteuid():
+        raise EngineError(
+            f"run directory {path} belongs to another user; remove it or choose another"
+        )
+
+
+def _fill(request: RunRequest) -> RunDirectory:
+    root = request.directory.absolute()
+    make_private(root)
+    for name in ("env", "project", "artifacts", f"artifacts/{request.ident}"):
+        make_private(root / name)
+    _write_environment(root / "env", request)
+    _write_inventory(root / "inventory", request.inventory)
+    _point_latest(root / "artifacts", request.ident)
+    if isinstance(request.target, PlaybookTarget):
+        write_private(root / "project" / "playbook.yaml", request.target.path.read_bytes())
+        return RunDirectory(root, request.ident, request.target.path, generated=False)
+    playbook = root / "project" / uuid.uuid4().hex
+    write_private(playbook, json.dumps(play_of_role(request.target)))
+    return RunDirectory(root, request.ident, playbook, generated=True)
+
+
+def _write_environment(directory: Path, request: RunRequest) -> None:
+    write_private(directory / "envvars", json.dumps(run_environment(request)))
+    write_private(directory / "extravars", _as_json(request.extra_vars))
+    write_private(directory / "settings", "{}")
+    if request.command_line:
+        write_private(directory / "cmdline", request.command_line)
+    else:
+        (directory / "cmdline").unlink(missing_ok=True)
+
+
+def _as_json(variables: Mapping[str, Any]) -> str:
+    try:
+        return json.dumps(variables)
+    except (TypeError, ValueError) as error:
+        raise EngineError(f"extra variables cannot be written as JSON: {error}") from error
+
+
+def _write_inventory(directory: Path, override: Path | None) -> None:
+    if override is not None and override.is_dir():
+        shutil.rmtree(directory, ignore_errors=True)
+        shutil.copytree(override, directory)
+        directory.chmod(0o700)
+        return
+    make_private(directory)
+    for entry in directory.iterdir():
+        if entry.is_dir() and not entry.is_symlink():
+            shutil.rmtree(entry)
+        elif entry.name != "hosts":
+            entry.unlink()
+    if override is not None:
+        (directory / "hosts").unlink(missing_ok=True)
+        shutil.copy(override, directory / "hosts")
+        return
+    python = interpreter().replace('"', '\\"')
+    line = f'localhost ansible_connection=local ansible_python_interpreter="{python}"\n'
+    write_private(directory / "hosts", line)
+
+
+def _point_latest(artifacts: Path, ident: str) -> None:
+    temporary = artifacts / f".{LATEST}.{uuid.uuid4().hex}"
+    temporary.symlink_to(ident, target_is_directory=True)
+    temporary.replace(artifacts / LATEST)
