@@ -1,2 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
 """The watches file: parsing, defaults, validation (runner.md §1)."""
+
+from ansible_operator.watches.durations import InvalidDuration, format_duration, parse_duration
+from ansible_operator.watches.environment import ansible_verbosity, max_concurrent_reconciles
+from ansible_operator.watches.loader import load
+from ansible_operator.watches.model import (
+    Finalizer,
+    KindName,
+    PlayPath,
+    Reference,
+    Retry,
+    Watch,
+)
+from ansible_operator.watches.selector import Requirement, Selector
+
+__all__ = [
+    "Finalizer",
+    "InvalidDuration",
+    "KindName",
+    "PlayPath",
+    "Reference",
+    "Requirement",
+    "Retry",
+    "Selector",
+    "Watch",
+    "ansible_verbosity",
+    "format_duration",
+    "load",
+    "max_concurrent_reconciles",
+    "parse_duration",
+]

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads the text of a watches file as the Go runner does: YAML 1.1 to plain JSON values."""
+
+import re
+from typing import Any
+
+import yaml
+
+from ansible_operator.errors import ConfigError
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML 1.1 with ``y`` and ``n`` as booleans, and without dates and base-60 numbers."""
+
+
+_TAG = "tag:yaml.org,2002:"
+_BOOL = re.compile(
+    r"^(?:y|Y|yes|Yes|YES|n|N|no|No|NO|true|True|TRUE|false|False|FALSE|on|On|ON|off|Off|OFF)$"
+)
+_INT = re.compile(r"^(?:[-+]?0b[01_]+|[-+]?0o?[0-7_]+|[-+]?(?:0|[1-9][\d_]*)|[-+]?0x[\da-fA-F_]+)$")
+_FLOAT = re.compile(
+    r"^(?:[-+]?(?:\d[\d_]*)?\.\d[\d_]*(?:[eE][-+]?\d+)?|[-+]?\d[\d_]*\.?(?:[eE][-+]?\d+)"
+    r"|[-+]?\d[\d_]*\.|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$"
+)
+_TRUE = frozenset({"y", "yes", "true", "on"})
+
+_Loader.yaml_implicit_resolvers = {
+    first: [entry for entry in entries if entry[0] in {f"{_TAG}null", f"{_TAG}merge"}]
+    for first, entries in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+_Loader.add_implicit_resolver(f"{_TAG}bool", _BOOL, list("yYnNtTfFoO"))
+_Loader.add_implicit_resolver(f"{_TAG}int", _INT, list("-+0123456789"))
+_Loader.add_implicit_resolver(f"{_TAG}float", _FLOAT, list("-+0123456789."))
+
+
+def _bool(loader: _Loader, node: yaml.ScalarNode) -> bool:
+    return str(loader.construct_scalar(node)).lower() in _TRUE
+
+
+def _int(loader: _Loader, node: yaml.ScalarNode) -> int:
+    text = str(loader.construct_scalar(node)).replace("_", "")
+    digits = text.lstrip("+-")
+    if digits[:2].lower() in {"0b", "0o", "0x"}:
+        value = int(digits, 0)
+    else:
+        value = int(digits, 8) if len(digits) > 1 and digits[0] == "0" else int(digits)
+    return -value if text[0] == "-" else value
+
+
+def _float(loader: _Loader, node: yaml.ScalarNode) -> float:
+    text = str(loader.construct_scalar(node)).replace("_", "").lower()
+    return float(text.replace(".inf", "inf").replace(".nan", "nan"))
+
+
+_Loader.add_constructor(f"{_TAG}bool", _bool)
+_Loader.add_constructor(f"{_TAG}int", _int)
+_Loader.add_constructor(f"{_TAG}float", _float)
+
+
+def json_type(value: Any) -> str:
+    """The name that Go's JSON decoder has for the type of a value."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "bool"
+    if isinstance(value, int | float):
+        return "number"
+    if isinstance(value, str):
+        return "string"
+    return "array" if isinstance(value, list) else "object"
+
+
+def parse(text: str) -> list[dict[str, Any]]:
+    """The entries of a watches file.
+
+    Raises:
+        ConfigError: the text is not YAML, or not a list of mappings (runner.md §1.4).
+    """
+    try:
+        document = yaml.load(text, Loader=_Loader)  # noqa: S506  # a subclass of SafeLoader
+    except (yaml.YAMLError, ValueError) as error:
+        message = " ".join(str(error).split())
+        raise ConfigError(f"error converting YAML to JSON: yaml: {message}") from error
+    if document is None:
+        return []
+    if not isinstance(document, list):
+        raise mismatch(document, "value", "[]watches.alias")
+    for entry in document:
+        if entry is not None and not isinstance(entry, dict):
+            raise mismatch(entry, "value", "watches.alias")
+    return [_text_keys(entry or {}) for entry in document]
+
+
+def _text_keys(value: Any) -> Any:
+    """The same value with keys as JSON has them."""
+    if isinstance(value, dict):
+        return {_key(key): _text_keys(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_text_keys(item) for item in value]
+    return value
+
+
+def _key(key: Any) -> str:
+    if isinstance(key, bool):
+        return "true" if key else "false"
+    return str(key)
+
+
+def mismatch(value: Any, place: str, wanted: str) -> ConfigError:
+    """The error of Go's JSON decoder for a value of the wrong type.
+
+    Args:
+        value: what was found.
+        place: ``value``, or ``struct field <struct>.<Field>``.
+        wanted: Go's name of the wanted type.
+    """
+    return ConfigError(
+        "error unmarshaling JSON: while decoding JSON: json: cannot unmarshal "
+        f"{json_type(value)} into Go {place} of type {wanted}"
+    )

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Takes typed fields out of decoded mappings, with Go's rules: keys in any case, null is absent."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from ansible_operator.watches.document import mismatch
+from ansible_operator.watches.durations import parse_duration
+
+
+class Fields:
+    """The keys of one mapping, each to be taken once."""
+
+    def __init__(self, values: Mapping[str, Any], struct: str) -> None:
+        self._struct = struct
+        self._names: dict[str, str] = {}
+        self._values: dict[str, Any] = {}
+        for name, value in values.items():
+            self._names[name.lower()] = name
+            self._values[name.lower()] = value
+
+    def leftover(self) -> tuple[str, ...]:
+        """Keys that nobody took, as written."""
+        return tuple(self._names[key] for key in self._values)
+
+    def _take(self, name: str) -> Any:
+        return self._values.pop(name.lower(), None)
+
+    def _mismatch(self, name: str, value: Any, wanted: str) -> Exception:
+        field = name[:1].upper() + name[1:]
+        return mismatch(value, f"struct field {self._struct}.{field}", wanted)
+
+    def text(self, name: str, *, lenient: bool = False) -> str:
+        """A string; lenient ones take booleans and numbers as written in JSON."""
+        value = self._take(name)
+        if value is None:
+            return ""
+        if lenient and isinstance(value, bool | int | float):
+            return str(value).lower()
+        if not isinstance(value, str):
+            raise self._mismatch(name, value, "string")
+        return value
+
+    def flag(self, name: str, *, default: bool) -> bool:
+        """A boolean."""
+        value = self._take(name)
+        if value is None:
+            return default
+        if not isinstance(value, bool):
+            raise self._mismatch(name, value, "bool")
+        return value
+
+    def integer(self, name: str, default: int) -> int:
+        """A whole number."""
+        value = self._take(name)
+        if value is None:
+            return default
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise self._mismatch(name, value, "int")
+        return value
+
+    def seconds(self, name: str, default: float = 0.0) -> float:
+        """A Go duration in quotes."""
+        text = self.text(name)
+        return parse_duration(text) if text else default
+
+    def mapping(self, name: str) -> dict[str, Any]:
+        """An object."""
+        value = self._take(name)
+        if value is None:
+            return {}
+        if not isinstance(value, dict):
+            raise self._mismatch(name, value, "map[string]interface {}")
+        return value
+
+    def optional(self, name: str, struct: str) -> "Fields | None":
+        """The fields of a nested object; None when there is none."""
+        value = self._take(name)
+        if value is None:
+            return None
+        if not isinstance(value, dict):
+            raise self._mismatch(name, value, struct)
+        return Fields(value, struct)
+
+    def nested(self, name: str, struct: str) -> "list[Fields]":
+        """The fields of each object of a list."""
+        value = self._take(name)
+        if value is None:
+            return []
+        if not isinstance(value, list):
+            raise self._mismatch(name, value, f"[]{struct}")
+        for item in value:
+            if not isinstance(item, dict):
+                raise self._mismatch(name, item, struct)
+        return [Fields(item, struct) for item in value]
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        """A list of strings."""
+        value = self._take(name)
+        if value is None:
+            return ()
+        if not isinstance(value, list):
+            raise self._mismatch(name, value, "[]string")
+        for item in value:
+            if not isinstance(item, str):
+                raise self._mismatch(name, item, "string")
+        return tuple(value)

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Loads and validates a watches file (runner.md §1.4)."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from ansible_operator.errors import ConfigError
+from ansible_operator.logs import get_logger
+from ansible_operator.watches.document import parse
+from ansible_operator.watches.environment import expand
+from ansible_operator.watches.fields import Fields
+from ansible_operator.watches.model import (
+    DEFAULT_ARTIFACTS,
+    Finalizer,
+    KindName,
+    PlayPath,
+    Reference,
+    Retry,
+    Watch,
+)
+from ansible_operator.watches.paths import resolve
+from ansible_operator.watches.selector import Requirement, Selector
+
+_LOG = get_logger("watches")
+
+
+def load(
+    path: Path, *, environ: Mapping[str, str] | None = None, cwd: Path | None = None
+) -> list[Watch]:
+    """Read a watches file.
+
+    Args:
+        path: the file.
+        environ: variables for the expansion and the search paths; the process environment if None.
+        cwd: folder that relative paths start from; the working directory if None.
+
+    Raises:
+        ConfigError: the file cannot be used; the first problem found.
+    """
+    try:
+        text = path.read_text()
+    except OSError as error:
+        _LOG.error("Failed to get config file", path=str(path), error=str(error))
+        raise ConfigError(f"watches file {path} cannot be read: {error.strerror}") from error
+    env = os.environ if environ is None else environ
+    watches = [
+        _watch(Fields(entry, "alias"), cwd or Path.cwd(), env) for entry in parse(expand(text, env))
+    ]
+    seen: set[KindName] = set()
+    for watch in watches:
+        try:
+            _validate(watch, seen)
+        except ConfigError:
+            _LOG.error(f"Watch with GVK {watch.kind} failed validation")
+            raise
+        if watch.unknown_keys:
+            _LOG.warning("Unknown keys are ignored", gvk=str(watch.kind), keys=watch.unknown_keys)
+    return watches
+
+
+def _watch(fields: Fields, cwd: Path, env: Mapping[str, str]) -> Watch:
+    play = _play(fields, cwd, env)
+    finalizer = fields.optional("finalizer", "Finalizer")
+    selector = fields.optional("selector", "LabelSelector")
+    retry = fields.optional("retry", "Retry")
+    period = fields.seconds("reconcilePeriod")
+    kind = _kind(fields)
+    for value, name in ((kind.version, "version"), (kind.kind, "kind")):
+        if not value:
+            raise ConfigError(f"invalid GVK: {kind}: {name} must not be empty")
+    return Watch(
+        kind=kind,
+        play=play,
+        vars=fields.mapping("vars"),
+        max_runner_artifacts=fields.integer("maxRunnerArtifacts", 0) or DEFAULT_ARTIFACTS,
+        reconcile_period=period,
+        finalizer=_finalizer(finalizer, cwd, env) if finalizer else None,
+        manage_status=fields.flag("manageStatus", default=True),
+        watch_dependent_resources=fields.flag("watchDependentResources", default=True),
+        watch_cluster_scoped_resources=fields.flag("watchClusterScopedResources", default=False),
+        snake_case_parameters=fields.flag("snakeCaseParameters", default=True),
+        watch_annotations_changes=fields.flag("watchAnnotationsChanges", default=False),
+        mark_unsafe=fields.flag("markUnsafe", default=True),
+        blacklist=frozenset(_kind(item) for item in fields.nested("blacklist", "GroupVersionKind")),
+        selector=_selector(selector) if selector else None,
+        watch_dependent_status=fields.flag("watchDependentStatus", default=False),
+        references=tuple(_reference(item) for item in fields.nested("references", "Reference")),
+        max_concurrent_reconciles=max(0, fields.integer("maxConcurrentReconciles", 0)),
+        run_timeout=fields.seconds("runTimeout"),
+        retry=_retry(retry) if retry else Retry(),
+        admission=fields.texts("admission"),
+        unknown_keys=fields.leftover(),
+    )
+
+
+def _kind(fields: Fields) -> KindName:
+    return KindName(fields.text("group"), fields.text("version"), fields.text("kind"))
+
+
+def _play(fields: Fields, cwd: Path, env: Mapping[str, str]) -> PlayPath:
+    playbook, role = fields.text("playbook", lenient=True), fields.text("role", lenient=True)
+    return resolve(playbook, role, cwd, env)
+
+
+def _finalizer(fields: Fields, cwd: Path, env: Mapping[str, str]) -> Finalizer:
+    return Finalizer(
+        name=fields.text("name", lenient=True),
+        play=_play(fields, cwd, env),
+        vars=fields.mapping("vars"),
+    )
+
+
+def _selector(fields: Fields) -> Selector:
+    labels = fields.mapping("matchLabels")
+    requirements = tuple(
+        Requirement(item.text("key"), item.text("operator"), item.texts("values"))
+        for item in fields.nested("matchExpressions", "LabelSelectorRequirement")
+    )
+    return Selector(tuple((key, str(value)) for key, value in labels.items()), requirements)
+
+
+def _reference(fields: Fields) -> Reference:
+    reference = Reference(_kind(fields), fields.text("name"), fields.text("namespace"))
+    if not (reference.kind.version and reference.kind.kind and reference.name):
+        raise ConfigError(f"invalid reference {reference.kind}: version, kind and name are needed")
+    return reference
+
+
+def _retry(fields: Fields) -> Retry:
+    usual = Retry()
+    retry = Retry(
+        first=fields.seconds("initialDelay", usual.first),
+        longest=fields.seconds("maxDelay", usual.longest),
+    )
+    if not 0 < retry.first <= retry.longest:
+        raise ConfigError("retry: 0 < initialDelay <= maxDelay must hold")
+    return retry
+
+
+def _validate(watch: Watch, seen: set[KindName]) -> None:
+    if watch.kind in seen:
+        raise ConfigError(f"duplicate GVK: {watch.kind}")
+    seen.add(watch.kind)
+    if problem := watch.play.problem:
+        _LOG.error(f"Invalid ansible path for GVK: {watch.kind}", error=problem)
+        raise ConfigError(problem)
+    if watch.finalizer:
+        _validate_finalizer(watch.kind, watch.finalizer)
+
+
+def _validate_finalizer(kind: KindName, finalizer: Finalizer) -> None:
+    if not finalizer.name:
+        _LOG.error(f"Invalid finalizer for GVK: {kind}")
+        raise ConfigError("finalizer must have name")
+    if not finalizer.play and finalizer.vars:
+        return
+    if problem := finalizer.play.problem:
+        _LOG.error(f"Invalid ansible path on Finalizer for GVK: {kind}", error=problem)
+        raise ConfigError(problem)

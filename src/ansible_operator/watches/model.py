@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One entry of a watches file, as values (runner.md §1.2)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ansible_operator.watches.selector import Selector
+
+DEFAULT_ARTIFACTS = 20
+
+
+class KindName(NamedTuple):
+    """Group (``""`` for core), version and kind."""
+
+    group: str
+    version: str
+    kind: str
+
+    def __str__(self) -> str:
+        return f"{self.group}/{self.version}, Kind={self.kind}"
+
+
+@dataclass(frozen=True, slots=True)
+class PlayPath:
+    """What to play: a playbook or a role, found on disk or not.
+
+    Attributes:
+        playbook: absolute path; wins when both are given.
+        role: path of the role's directory, or the text as written when nothing was found.
+        role_name: how to name the role in a play: its FQCN, or the directory's name.
+    """
+
+    playbook: str = ""
+    role: str = ""
+    role_name: str = ""
+
+    @property
+    def problem(self) -> str:
+        """Why it cannot be played, in the words of runner.md §1.4; ``""`` when it can."""
+        if self.playbook:
+            return "" if Path(self.playbook).exists() else self._missing("playbook", self.playbook)
+        if self.role:
+            found = Path(self.role).is_absolute() and Path(self.role).exists()
+            return "" if found else self._missing("role", self.role)
+        return "must specify Role or Playbook"
+
+    def __bool__(self) -> bool:
+        return bool(self.playbook or self.role)
+
+    @staticmethod
+    def _missing(what: str, name: str) -> str:
+        return f"{what}: {name} was not found"
+
+
+@dataclass(frozen=True, slots=True)
+class Finalizer:
+    """What to do before an object goes (runner.md §2.8); an empty play repeats the normal one."""
+
+    name: str
+    play: PlayPath = field(default_factory=PlayPath)
+    vars: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """Objects of a kind that an object names in its fields; their changes trigger a run.
+
+    Attributes:
+        name: dotted path of the field with the referenced object's name.
+        namespace: dotted path of its namespace; ``""`` for the object's own.
+    """
+
+    kind: KindName
+    name: str
+    namespace: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """Delays after failures, in seconds: the first, doubled each time up to the longest."""
+
+    first: float = 0.005
+    longest: float = 1000.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watch:
+    """One entry of a watches file.
+
+    Attributes:
+        reconcile_period: seconds between periodic runs; 0 means the flag's value.
+        selector: None or empty selects every object.
+        watch_dependent_status: whether status-only changes of dependents trigger a run.
+        max_concurrent_reconciles: runs at the same time; 0 means the flag's value.
+        run_timeout: seconds after which a run is ended; 0 means no limit.
+        admission: names of filter plugins that default and validate objects.
+        unknown_keys: keys of the entry that mean nothing here.
+    """
+
+    kind: KindName
+    play: PlayPath
+    vars: Mapping[str, Any] = field(default_factory=dict)
+    max_runner_artifacts: int = DEFAULT_ARTIFACTS
+    reconcile_period: float = 0.0
+    finalizer: Finalizer | None = None
+    manage_status: bool = True
+    watch_dependent_resources: bool = True
+    watch_cluster_scoped_resources: bool = False
+    snake_case_parameters: bool = True
+    watch_annotations_changes: bool = False
+    mark_unsafe: bool = True
+    blacklist: frozenset[KindName] = frozenset()
+    selector: Selector | None = None
+    watch_dependent_status: bool = False
+    references: tuple[Reference, ...] = ()
+    max_concurrent_reconciles: int = 0
+    run_timeout: float = 0.0
+    retry: Retry = field(default_factory=Retry)
+    admission: tuple[str, ...] = ()
+    unknown_keys: tuple[str, ...] = ()
+
+    @property
+    def controller_name(self) -> str:
+        """Name in metrics and logs: ``<kind>-<version>-controller``."""
+        return f"{self.kind.kind}-{self.kind.version}-controller".lower()
