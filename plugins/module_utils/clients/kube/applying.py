@@ -1,0 +1,263 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bring objects to what a manifest says: server-side apply, create once, delete.
+
+What changed is always what the server says (in check mode its dry run): the object before and
+the object after, without the server's bookkeeping.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from .differences import differing_paths, meaningful
+from .errors import ApiError, BadManifest, Conflict, NotFound, Refused
+from .kinds import collection_path, describe, object_path
+from .session import APPLY_PATCH, Session
+
+FIELD_MANAGER = "matrixone-operator"
+
+
+class Change(StrEnum):
+    """What happened to an object."""
+
+    CREATED = "created"
+    CHANGED = "changed"
+    DELETED = "deleted"
+    UNCHANGED = "unchanged"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One object before and after.
+
+    Attributes:
+        title: name of the object for people.
+        before: live object beforehand; None if there was none.
+        after: object as the server returned it; None if it is gone.
+    """
+
+    title: str
+    change: Change
+    before: Mapping[str, Any] | None
+    after: Mapping[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """How objects are written.
+
+    Attributes:
+        session: connection to the API server.
+        field_manager: owner of the fields that are set.
+        force: take fields over that another manager owns.
+        dry_run: let the server validate and default, but keep nothing.
+        owner: object that owns what is created; only one with a uid can.
+    """
+
+    session: Session
+    field_manager: str = FIELD_MANAGER
+    force: bool = True
+    dry_run: bool = False
+    owner: Mapping[str, Any] | None = None
+
+    def get(self, manifest: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Return the live object of the same identity, or None."""
+        path = object_path(self.session, manifest)
+        try:
+            found: dict[str, Any] = self.session.request(
+                "GET", path, attempt=f"get {describe(manifest)}"
+            )
+        except NotFound:
+            return None
+        return found
+
+    def apply(self, manifest: Mapping[str, Any]) -> Outcome:
+        """Apply a manifest: fields that it leaves out are given up, foreign ones stay.
+
+        Raises:
+            ApiError: the server refuses; the message names the fields.
+            BadManifest: the manifest has no identity.
+        """
+        title = describe(manifest)
+        wanted = self._owned(manifest)
+        before = self.get(wanted)
+        query = {"fieldManager": self.field_manager, "fieldValidation": "Strict"}
+        if self.force:
+            query["force"] = "true"
+        try:
+            after: Mapping[str, Any] = self.session.request(
+                "PATCH",
+                object_path(self.session, wanted),
+                attempt=f"apply {title}",
+                query=self._query(query),
+                body=wanted,
+                content_type=APPLY_PATCH,
+            )
+        except Refused as error:
+            raise _explained(error, title, before, wanted) from error
+        except NotFound:
+            if not self._namespace_would_come(wanted):
+                raise
+            after = wanted
+        return _outcome(title, before, after)
+
+    def create_once(self, manifest: Mapping[str, Any]) -> Outcome:
+        """Create an object if there is none of that name; an existing one is left as it is.
+
+        Raises:
+            ApiError: the server refuses.
+            BadManifest: the manifest has no identity.
+        """
+        title = describe(manifest)
+        wanted = self._owned(manifest)
+        before = self.get(wanted)
+        if before is not None:
+            return Outcome(title, Change.UNCHANGED, before, before)
+        path = collection_path(
+            self.session, wanted["apiVersion"], wanted["kind"], wanted["metadata"].get("namespace")
+        )
+        query = self._query({"fieldManager": self.field_manager, "fieldValidation": "Strict"})
+        try:
+            after: Mapping[str, Any] = self.session.request(
+                "POST", path, attempt=f"create {title}", query=query, body=wanted
+            )
+        except Conflict:
+            existing = self.get(wanted)
+            return Outcome(title, Change.UNCHANGED, existing, existing)
+        except NotFound:
+            if not self._namespace_would_come(wanted):
+                raise
+            after = wanted
+        return Outcome(title, Change.CREATED, None, after)
+
+    def delete(self, manifest: Mapping[str, Any], propagation: str = "Background") -> Outcome:
+        """Delete an object; one that is gone already is left alone.
+
+        Args:
+            manifest: identity of the object; with ``metadata.uid`` only that very object.
+            propagation: ``Background``, ``Foreground`` or ``Orphan``.
+
+        Raises:
+            ApiError: the server refuses.
+        """
+        title = describe(manifest)
+        before = self.get(manifest)
+        if before is None:
+            return Outcome(title, Change.UNCHANGED, None, None)
+        if before["metadata"].get("deletionTimestamp"):
+            return Outcome(title, Change.UNCHANGED, before, before)
+        uid = (manifest.get("metadata") or {}).get("uid") or before["metadata"]["uid"]
+        options = {"propagationPolicy": propagation, "preconditions": {"uid": uid}}
+        try:
+            self.session.request(
+                "DELETE",
+                object_path(self.session, manifest),
+                attempt=f"delete {title}",
+                query=self._query({}),
+                body={"apiVersion": "v1", "kind": "DeleteOptions", **options},
+            )
+        except NotFound:
+            return Outcome(title, Change.UNCHANGED, None, None)
+        return Outcome(title, Change.DELETED, before, None)
+
+    def _query(self, query: dict[str, str]) -> dict[str, str]:
+        return {**query, "dryRun": "All"} if self.dry_run else query
+
+    def _owned(self, manifest: Mapping[str, Any]) -> dict[str, Any]:
+        """Add the owner reference, when owner and object may be related that way."""
+        metadata = dict(manifest.get("metadata") or {})
+        reference = owner_reference(self.owner, metadata.get("namespace"))
+        others = [
+            entry
+            for entry in metadata.get("ownerReferences") or []
+            if reference is None or entry.get("uid") != reference["uid"]
+        ]
+        if reference is not None:
+            metadata["ownerReferences"] = [*others, reference]
+        return {**manifest, "metadata": metadata}
+
+    def _namespace_would_come(self, wanted: Mapping[str, Any]) -> bool:
+        """Tell whether a dry run failed only because an earlier object was not really made."""
+        namespace = wanted["metadata"].get("namespace")
+        if not self.dry_run or not namespace:
+            return False
+        identity = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
+        return self.get(identity) is None
+
+
+def owner_reference(
+    owner: Mapping[str, Any] | None, namespace: str | None
+) -> dict[str, Any] | None:
+    """Return the controller reference to an owner, or None where there can be none.
+
+    Args:
+        owner: whole object; without ``metadata.uid`` it is not in the cluster.
+        namespace: where the dependent lives; it must be the owner's namespace.
+    """
+    metadata = (owner or {}).get("metadata") or {}
+    if owner is None or not metadata.get("uid"):
+        return None
+    if metadata.get("namespace") and metadata["namespace"] != namespace:
+        return None
+    return {
+        "apiVersion": owner["apiVersion"],
+        "kind": owner["kind"],
+        "name": metadata["name"],
+        "uid": metadata["uid"],
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+
+
+def _outcome(
+    title: str, before: Mapping[str, Any] | None, after: Mapping[str, Any]
+) -> Outcome:
+    if before is None:
+        return Outcome(title, Change.CREATED, None, after)
+    same = meaningful(before) == meaningful(after)
+    return Outcome(title, Change.UNCHANGED if same else Change.CHANGED, before, after)
+
+
+def _explained(
+    error: Refused, title: str, before: Mapping[str, Any] | None, wanted: Mapping[str, Any]
+) -> ApiError:
+    """Name the fields that cannot be changed, where the server only says that some can't."""
+    if before is None or error.status != 422:
+        return error
+    vague = [field.lstrip(".") for field in error.fields if field.count(".") <= 0]
+    if error.fields and not vague:
+        return error
+    paths = [f"{name}.{path}" if path else name for name in vague or ["spec"]
+             for path in differing_paths(before.get(name), wanted.get(name))]
+    if wanted.get("kind") == "StatefulSet":
+        paths = [path for path in paths if path.split(".")[1].split("[")[0] not in _ROLLABLE]
+    if not paths:
+        return error
+    listed = ", ".join(dict.fromkeys(paths))
+    return Refused(f"{error}; what differs: {listed}", error.status, error.reason, paths)
+
+
+_ROLLABLE = frozenset(
+    {
+        "replicas",
+        "ordinals",
+        "template",
+        "updateStrategy",
+        "revisionHistoryLimit",
+        "persistentVolumeClaimRetentionPolicy",
+        "minReadySeconds",
+    }
+)
+"""Fields of a StatefulSet's spec that may change after its creation."""
+
+__all__ = [
+    "FIELD_MANAGER",
+    "BadManifest",
+    "Change",
+    "Outcome",
+    "Writer",
+    "owner_reference",
+]

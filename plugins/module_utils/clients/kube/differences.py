@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compare objects the way a person would: without the server's bookkeeping, without secrets.
+
+Pure functions on dicts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+_BOOKKEEPING = (
+    "creationTimestamp",
+    "generation",
+    "managedFields",
+    "resourceVersion",
+    "selfLink",
+    "uid",
+)
+_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+_SECRET_FIELDS = ("data", "stringData")
+MASK = "********"
+
+
+def meaningful(live: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return the part of an object that its author decides: no status, no server bookkeeping."""
+    if live is None:
+        return {}
+    kept = {name: value for name, value in live.items() if name not in {"status", "metadata"}}
+    metadata = {
+        name: value
+        for name, value in (live.get("metadata") or {}).items()
+        if name not in _BOOKKEEPING
+    }
+    annotations = {
+        name: value
+        for name, value in (metadata.pop("annotations", None) or {}).items()
+        if name != _LAST_APPLIED
+    }
+    if annotations:
+        metadata["annotations"] = annotations
+    return {**kept, "metadata": metadata}
+
+
+def shown_difference(
+    title: str, before: Mapping[str, Any] | None, after: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    """Build one entry of Ansible's ``diff``: both states, with the values of Secrets masked.
+
+    Args:
+        title: name of the object, shown above both sides.
+        before: live object before the change; None if there was none.
+        after: object after the change; None if it is gone.
+    """
+    old, new = meaningful(before), meaningful(after)
+    if "Secret" in {old.get("kind"), new.get("kind")}:
+        old, new = _masked(old, new)
+    return {"before_header": title, "after_header": title, "before": old, "after": new}
+
+
+def _masked(
+    old: Mapping[str, Any], new: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Mask the values of two states of a Secret so that one still sees which keys changed."""
+    left, right = dict(old), dict(new)
+    for field in _SECRET_FIELDS:
+        was, becomes = old.get(field) or {}, new.get(field) or {}
+        if field in left:
+            left[field] = dict.fromkeys(was, MASK)
+        if field in right:
+            right[field] = {
+                key: MASK if was.get(key, value) == value else f"{MASK} (changed)"
+                for key, value in becomes.items()
+            }
+    return left, right
+
+
+def without_payload(live: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an object for a task's result: no managed fields, no content of Secrets or files."""
+    kept = dict(live)
+    kept["metadata"] = {
+        name: value
+        for name, value in (live.get("metadata") or {}).items()
+        if name != "managedFields"
+    }
+    if kept.get("kind") in {"Secret", "ConfigMap"}:
+        for field in (*_SECRET_FIELDS, "binaryData"):
+            if field in kept:
+                kept[field] = dict.fromkeys(kept[field])
+    return kept
+
+
+def differing_paths(live: Any, wanted: Any, path: str = "") -> Iterator[str]:
+    """Yield the paths under which the wanted object is not what the live one says.
+
+    Fields that only the live object has are ignored: they are defaults or belong to others.
+    Lists of named elements are matched by name, others by position.
+    """
+    if isinstance(wanted, Mapping) and isinstance(live, Mapping):
+        for name, value in wanted.items():
+            yield from differing_paths(live.get(name), value, f"{path}.{name}".lstrip("."))
+    elif isinstance(wanted, list) and isinstance(live, list):
+        yield from _differing_elements(live, wanted, path)
+    elif live != wanted:
+        yield path
+
+
+def _differing_elements(live: list[Any], wanted: list[Any], path: str) -> Iterator[str]:
+    if len(live) != len(wanted):
+        yield path
+        return
+    for position, (old, new) in enumerate(zip(live, wanted, strict=True)):
+        yield from differing_paths(old, new, f"{path}[{_label(new, position)}]")
+
+
+def _label(element: Any, position: int) -> str:
+    if isinstance(element, Mapping):
+        name = element.get("name") or (element.get("metadata") or {}).get("name")
+        if name:
+            return str(name)
+    return str(position)

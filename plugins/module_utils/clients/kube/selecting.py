@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Find objects by label and owner, remove those nobody wants, wait until objects are gone."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from .applying import Outcome, Writer
+from .errors import NotFound
+from .kinds import collection_path, describe
+from .session import Session
+
+_PAGE = "500"
+_FIRST_PAUSE = 0.1  # seconds
+_LONGEST_PAUSE = 2.0  # seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which objects are meant.
+
+    Attributes:
+        api_version: e.g. ``apps/v1``.
+        kind: e.g. ``StatefulSet``.
+        namespace: None for all namespaces.
+        labels: labels that an object must have.
+        owner_uid: uid that must be among an object's owners; empty for any.
+    """
+
+    api_version: str
+    kind: str
+    namespace: str | None
+    labels: Mapping[str, str]
+    owner_uid: str = ""
+
+    def list(self, session: Session) -> list[dict[str, Any]]:
+        """Return the objects, with apiVersion and kind; none if the cluster lacks the kind.
+
+        Raises:
+            ApiError: the server refuses.
+        """
+        query = {"limit": _PAGE}
+        if self.labels:
+            query["labelSelector"] = ",".join(f"{k}={v}" for k, v in sorted(self.labels.items()))
+        found: list[dict[str, Any]] = []
+        while True:
+            try:
+                path = collection_path(session, self.api_version, self.kind, self.namespace)
+                page = session.request("GET", path, attempt=f"list {self.kind}s", query=query)
+            except NotFound:
+                return found
+            found += [self._typed(entry) for entry in page.get("items") or []]
+            more = (page.get("metadata") or {}).get("continue")
+            if not more:
+                return [entry for entry in found if self._owned(entry)]
+            query["continue"] = more
+
+    def _typed(self, entry: Mapping[str, Any]) -> dict[str, Any]:
+        return {"apiVersion": self.api_version, "kind": self.kind, **entry}
+
+    def _owned(self, entry: Mapping[str, Any]) -> bool:
+        owners = entry["metadata"].get("ownerReferences") or []
+        return not self.owner_uid or any(owner["uid"] == self.owner_uid for owner in owners)
+
+
+def identity(manifest: Mapping[str, Any]) -> tuple[str, str, str]:
+    """Return kind, namespace and name of an object."""
+    metadata = manifest.get("metadata") or {}
+    return manifest["kind"], metadata.get("namespace") or "", metadata["name"]
+
+
+def prune(
+    writer: Writer,
+    selections: Iterable[Selection],
+    wanted: Iterable[Mapping[str, Any]],
+    keep: Collection[str] = (),
+    propagation: str = "Background",
+) -> list[Outcome]:
+    """Delete the selected objects that are neither wanted nor kept.
+
+    Args:
+        writer: deletes; honours its dry run.
+        selections: where to look.
+        wanted: manifests that stay.
+        keep: ``Kind/name`` of objects that stay for another reason.
+        propagation: how dependents of the deleted objects go.
+
+    Returns:
+        One outcome per object that is (or would be) deleted now.
+    """
+    stay = {identity(manifest) for manifest in wanted}
+    outcomes = []
+    for selection in selections:
+        for found in selection.list(writer.session):
+            kind, _namespace, name = key = identity(found)
+            going = found["metadata"].get("deletionTimestamp")
+            if key not in stay and f"{kind}/{name}" not in keep and not going:
+                outcomes.append(writer.delete(found, propagation))
+    return outcomes
+
+
+def wait_until_gone(
+    writer: Writer,
+    manifests: Iterable[Mapping[str, Any]],
+    selections: Iterable[Selection],
+    timeout: float,
+    report: Callable[[str], None],
+) -> list[str]:
+    """Wait until objects no longer exist.
+
+    Args:
+        writer: gives the session.
+        manifests: objects by identity.
+        selections: further objects, by label and owner.
+        timeout: seconds to wait at most.
+        report: told what is being waited for, whenever that changes.
+
+    Returns:
+        Names of what still exists when the time is over; empty if all is gone.
+    """
+    deadline = time.monotonic() + timeout
+    waiting, watched, pause, said = list(manifests), list(selections), _FIRST_PAUSE, ""
+    while True:
+        waiting = [manifest for manifest in waiting if writer.get(manifest) is not None]
+        names = [describe(manifest) for manifest in waiting]
+        names += [describe(found) for chosen in watched for found in chosen.list(writer.session)]
+        if not names or time.monotonic() + pause > deadline:
+            return names
+        message = f"waiting until gone: {', '.join(names)}"
+        if message != said:
+            report(message)
+            said = message
+        time.sleep(pause)
+        pause = min(pause * 1.5, _LONGEST_PAUSE)

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One HTTP session to one API server: JSON in, JSON out, kept alive between requests."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Mapping
+from typing import Any, Protocol
+from urllib.parse import urlencode
+
+from .connection import HAS_KUBERNETES, load_configuration, open_pool, request_headers
+from .errors import ApiError, BadConnection, Unavailable, error_from_answer
+
+if HAS_KUBERNETES:
+    from urllib3.exceptions import HTTPError
+
+APPLY_PATCH = "application/apply-patch+yaml"
+MERGE_PATCH = "application/merge-patch+json"
+JSON = "application/json"
+
+_TRIES = 4
+_FIRST_PAUSE = 0.2  # seconds; doubled from try to try
+_LONGEST_PAUSE = 5.0  # seconds, also for what a server asks for with Retry-After
+
+
+class Pool(Protocol):
+    """What a session needs of urllib3's pool manager."""
+
+    def request(self, method: str, url: str, **how: Any) -> Any:
+        """Send a request and return the answer."""
+        ...
+
+
+class Session:
+    """Requests to one API server with one set of credentials.
+
+    Attributes:
+        discovered: what the server said about its kinds, by ``apiVersion``; kept for the
+            life of the session (see ``kinds``).
+    """
+
+    def __init__(self, pool: Pool, configuration: Any, options: Mapping[str, Any]) -> None:
+        self._pool = pool
+        self._configuration = configuration
+        self._options = options
+        self.discovered: dict[str, dict[str, tuple[str, bool]]] = {}
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        attempt: str,
+        query: Mapping[str, str] | None = None,
+        body: Any = None,
+        content_type: str = JSON,
+    ) -> Any:
+        """Send one request and return the decoded answer.
+
+        An overloaded server is asked again a few times, with growing pauses; so is one that
+        does not answer, unless the request may have been carried out already (``POST``).
+
+        Args:
+            method: HTTP method.
+            path: absolute path, e.g. ``/api/v1/namespaces/prod/pods``.
+            attempt: what this tries to do, for messages.
+            query: query parameters.
+            body: object to send as JSON.
+            content_type: of the body.
+
+        Raises:
+            ApiError: the server answered with an error.
+            BadConnection: there was no answer.
+        """
+        for attempts_left in reversed(range(_TRIES)):
+            pause = min(_FIRST_PAUSE * 2 ** (_TRIES - 1 - attempts_left), _LONGEST_PAUSE)
+            try:
+                return self._send(method, path, attempt, query, body, content_type)
+            except Unavailable:
+                if not attempts_left:
+                    raise
+            except BadConnection:
+                if not attempts_left or method == "POST":
+                    raise
+            time.sleep(pause)
+        raise AssertionError("the last try returns or raises")
+
+    def _send(
+        self,
+        method: str,
+        path: str,
+        attempt: str,
+        query: Mapping[str, str] | None,
+        body: Any,
+        content_type: str,
+    ) -> Any:
+        headers = request_headers(self._configuration, self._options)
+        headers["accept"] = JSON
+        headers["user-agent"] = "matrixorigin.matrixone"
+        url = f"{self._configuration.host}{path}"
+        if query:
+            url += f"?{urlencode(query)}"
+        data = None
+        if body is not None:
+            headers["content-type"] = content_type
+            data = json.dumps(body, separators=(",", ":")).encode()
+        try:
+            answer = self._pool.request(
+                method, url, body=data, headers=headers, retries=False, timeout=60.0
+            )
+        except HTTPError as error:
+            raise BadConnection(f"{attempt}: {self._configuration.host}: {error}") from error
+        return _decode(attempt, answer.status, answer.data)
+
+
+def _decode(attempt: str, status: int, data: bytes) -> Any:
+    try:
+        body = json.loads(data) if data else {}
+    except ValueError:
+        body = None
+    if status >= 400:
+        raise error_from_answer(attempt, status, body)
+    if body is None:
+        raise ApiError(f"{attempt}: the answer is not JSON", status, "", [])
+    return body
+
+
+_sessions: dict[tuple[int, str], Session] = {}
+
+
+def open_session(options: Mapping[str, Any]) -> Session:
+    """Return the session of this process for these options; the first call connects.
+
+    Args:
+        options: as ``connection.resolve_options`` returns them.
+
+    Raises:
+        MissingLibrary: the ``kubernetes`` package is not installed.
+        BadConnection: the options lead nowhere.
+    """
+    # A forked process must not share its parent's sockets, hence the process id in the key.
+    key = (os.getpid(), json.dumps(options, sort_keys=True, default=str))
+    if key not in _sessions:
+        configuration = load_configuration(options)
+        _sessions[key] = Session(open_pool(configuration), configuration, options)
+    return _sessions[key]

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Turn what Ansible hands to a plugin into plain Python, once, at the boundary.
+
+ansible-core 2.19 wraps values: strings and numbers carry tags, dicts and lists template their
+elements when these are looked at. Pure code wants exact ``str``, ``int``, ``dict`` and ``list``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+
+def plain(value: Any) -> Any:
+    """Return the value made of exact JSON types only.
+
+    Raises:
+        TypeError: the value is nothing that JSON knows, e.g. a set or a date.
+    """
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, int):
+        return int.__int__(value)
+    if isinstance(value, float):
+        return float.__float__(value)
+    if isinstance(value, Mapping):
+        return {str(plain(key)): plain(element) for key, element in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(element) for element in value]
+    raise TypeError(f"{type(value).__name__} is not JSON")
