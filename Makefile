@@ -17,7 +17,7 @@ venv: ## make .venv and .collections (done by the other commands too)
 	@dev/setup.sh
 
 crds: venv ## generate crds/, the roles' argument specs and the API reference from crds/schema/
-	@$(PYTHON) crds/generate.py
+	@$(PYTHON) -m crds.generate
 
 render: venv ## print every object that CR=<file> leads to, without a cluster
 	@$(PYTHON) dev/render.py $(CR)
