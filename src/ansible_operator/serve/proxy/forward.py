@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Passing requests on to the API server and its answers back, streaming what streams."""
+
+from collections.abc import AsyncIterator, Iterable
+
+import aiohttp
+from aiohttp import web
+from multidict import CIMultiDict, CIMultiDictProxy
+
+from ansible_operator.errors import OperatorError
+from ansible_operator.kube.client import HttpClient
+
+LARGEST_BUFFERED = 4 << 20
+"""Bytes of an answer that are held to be read; longer ones stream and are not looked at."""
+LARGEST_BODY = 16 << 20
+"""Bytes of a request body that the proxy is willing to read as a whole (the API server takes 3)."""
+
+HOP_BY_HOP = frozenset(
+    {
+        "connection",
+        "keep-alive",
+        "proxy-authenticate",
+        "proxy-authorization",
+        "proxy-connection",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+    }
+)
+_NOT_FORWARDED = HOP_BY_HOP | {"host", "authorization", "accept-encoding", "expect"}
+
+
+class BodyTooLargeError(OperatorError):
+    """A body is longer than any API server accepts."""
+
+
+def request_headers(headers: CIMultiDictProxy[str]) -> CIMultiDict[str]:
+    """What the API server may see of a play's headers.
+
+    The play's credentials stay here. Answers are asked for uncompressed: they travel over
+    loopback afterwards, and plays would only unpack them again.
+    """
+    dropped = _NOT_FORWARDED | _named(headers.getall("Connection", ()))
+    kept = CIMultiDict((k, v) for k, v in headers.items() if k.lower() not in dropped)
+    kept["Accept-Encoding"] = "identity"
+    return kept
+
+
+def response_headers(upstream: aiohttp.ClientResponse) -> CIMultiDict[str]:
+    """What a play may see of the API server's headers."""
+    dropped = HOP_BY_HOP | _named(upstream.headers.getall("Connection", ()))
+    if "Content-Encoding" in upstream.headers:
+        # The client has unpacked the body already.
+        dropped |= {"content-encoding", "content-length"}
+    return CIMultiDict((k, v) for k, v in upstream.headers.items() if k.lower() not in dropped)
+
+
+def _named(values: Iterable[str]) -> frozenset[str]:
+    return frozenset(name.strip().lower() for value in values for name in value.split(","))
+
+
+async def continue_if_expected(request: web.BaseRequest) -> None:
+    """Tell a client that waits for leave to send its body to go on."""
+    if request.headers.get("Expect", "").lower() == "100-continue":
+        await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        # That was no part of the answer: aiohttp must not believe it has begun.
+        request.writer.output_size = 0
+
+
+async def read_body(request: web.BaseRequest) -> bytes:
+    """The whole body of a request.
+
+    Raises:
+        BodyTooLargeError: it is longer than :data:`LARGEST_BODY`.
+    """
+    await continue_if_expected(request)
+    parts, size = [], 0
+    while part := await request.content.readany():
+        size += len(part)
+        if size > LARGEST_BODY:
+            raise BodyTooLargeError(f"the body is longer than {LARGEST_BODY} bytes")
+        parts.append(part)
+    return b"".join(parts)
+
+
+async def _chunks(request: web.BaseRequest) -> AsyncIterator[bytes]:
+    await continue_if_expected(request)
+    while part := await request.content.readany():
+        yield part
+
+
+class Forwarder:
+    """Sends requests with the operator's credentials."""
+
+    def __init__(self, client: HttpClient) -> None:
+        self._client = client
+
+    async def send(
+        self, request: web.BaseRequest, body: bytes | None = None, path: str = ""
+    ) -> aiohttp.ClientResponse:
+        """Send a request on and return the open answer.
+
+        Args:
+            request: the play's request.
+            body: what replaces its body; None passes the body through as it comes.
+            path: path and query to use instead of the request's.
+
+        Raises:
+            KubeError: the API server could not be reached.
+        """
+        headers = request_headers(request.headers)
+        data: object = body
+        if body is not None:
+            headers.popall("Content-Length", None)
+            headers.popall("Content-Encoding", None)
+        elif request.body_exists:
+            if headers.popall("Content-Encoding", None):
+                headers.popall("Content-Length", None)  # it was unpacked on arrival
+            data = _chunks(request)
+        return await self._client.open(
+            request.method, path or request.raw_path, headers=headers, data=data
+        )
+
+    async def relay(
+        self, request: web.BaseRequest, upstream: aiohttp.ClientResponse, *, hold: bool
+    ) -> tuple[web.StreamResponse, bytes | None]:
+        """Hand an answer to the play.
+
+        Args:
+            request: the play's request.
+            upstream: the open answer.
+            hold: read it as a whole first, if it is short enough; False streams from the start.
+
+        Returns:
+            The response and, if it was held, its body.
+        """
+        async with upstream:
+            parts: list[bytes] = []
+            if hold and request.method != "HEAD":
+                size, is_complete = 0, False
+                while size <= LARGEST_BUFFERED and not is_complete:
+                    part = await upstream.content.readany()
+                    is_complete = not part
+                    parts.append(part)
+                    size += len(part)
+                if is_complete:
+                    body = b"".join(parts)
+                    return _whole(upstream, body), body
+            return await _stream(request, upstream, parts), None
+
+
+def _whole(upstream: aiohttp.ClientResponse, body: bytes) -> web.Response:
+    headers = response_headers(upstream)
+    headers.popall("Content-Length", None)  # web.Response counts for itself
+    return web.Response(status=upstream.status, reason=upstream.reason, headers=headers, body=body)
+
+
+async def _stream(
+    request: web.BaseRequest, upstream: aiohttp.ClientResponse, begun: Iterable[bytes]
+) -> web.StreamResponse:
+    response = web.StreamResponse(
+        status=upstream.status, reason=upstream.reason, headers=response_headers(upstream)
+    )
+    await response.prepare(request)
+    if request.method == "HEAD":
+        return response
+    for part in begun:
+        await response.write(part)
+    try:
+        async for chunk in upstream.content.iter_any():
+            await response.write(chunk)
+    except aiohttp.ClientError:
+        # The answer broke off; so must ours, or the play would take it for complete.
+        if request.transport is not None:
+            request.transport.abort()
+    return response

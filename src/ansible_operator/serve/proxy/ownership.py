@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How an object says whose dependent it is: owner references, or annotations (runner.md §2.18).
+
+Pure functions on decoded objects; nothing here talks to anyone.
+"""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any
+
+from ansible_operator.errors import OperatorError
+from ansible_operator.kube.interface import Object, ResourceType
+from ansible_operator.serve.interface import Owner
+
+PRIMARY_RESOURCE = "operator-sdk/primary-resource"
+PRIMARY_RESOURCE_TYPE = "operator-sdk/primary-resource-type"
+
+
+class MalformedObjectError(OperatorError):
+    """The body of a request is not an object that an owner can be added to."""
+
+
+class Bond(StrEnum):
+    """The two ways of naming an owner."""
+
+    REFERENCE = "reference"
+    ANNOTATION = "annotation"
+
+
+def bond_for(owner: Owner, dependent: ResourceType, namespace: str) -> Bond:
+    """How ``owner`` may own an object of the kind in ``namespace``.
+
+    Kubernetes allows references from anything to a cluster-scoped owner, and within a namespace;
+    its garbage collector deletes objects with any other reference.
+
+    Args:
+        owner: the object that the run is for.
+        dependent: kind of the object that is written.
+        namespace: where it is; ``""`` for cluster-scoped ones.
+    """
+    if not owner.namespaced:
+        return Bond.REFERENCE
+    if not dependent.namespaced or namespace != owner.namespace:
+        return Bond.ANNOTATION
+    return Bond.REFERENCE
+
+
+def namespace_of(url_namespace: str, body: Mapping[str, Any]) -> str:
+    """The namespace in the URL, else the one in the object."""
+    return url_namespace or str(_mapping(body.get("metadata")).get("namespace") or "")
+
+
+def owner_type(owner: Owner) -> str:
+    """Value of the type annotation: ``Kind.group``, or ``Kind`` for the core group."""
+    gvk = owner.gvk
+    return f"{gvk.kind}.{gvk.group}" if gvk.group else gvk.kind
+
+
+def owner_path(owner: Owner) -> str:
+    """Value of the other annotation: ``namespace/name``, or ``name`` without a namespace."""
+    return f"{owner.namespace}/{owner.name}" if owner.namespaced else owner.name
+
+
+def has_bond(obj: Mapping[str, Any], owner: Owner, bond: Bond) -> bool:
+    """Whether the object already names exactly this owner in this way."""
+    metadata = _mapping(obj.get("metadata"))
+    if bond is Bond.REFERENCE:
+        references = metadata.get("ownerReferences") or []
+        return any(_mapping(reference).get("uid") == owner.uid for reference in references)
+    annotations = _mapping(metadata.get("annotations"))
+    return annotations.get(PRIMARY_RESOURCE) == owner_path(owner) and annotations.get(
+        PRIMARY_RESOURCE_TYPE
+    ) == owner_type(owner)
+
+
+def with_bond(obj: Mapping[str, Any], owner: Owner, bond: Bond) -> Object:
+    """A copy of the object that names the owner; everything else is as it was.
+
+    Raises:
+        MalformedObjectError: metadata, references or annotations have another shape.
+    """
+    metadata = obj.get("metadata") or {}
+    if not isinstance(metadata, Mapping):
+        raise MalformedObjectError("metadata is not an object")
+    if _has_malformed_owners(metadata):
+        raise MalformedObjectError("metadata.ownerReferences or annotations are malformed")
+    if has_bond(obj, owner, bond):
+        return dict(obj)
+    if bond is Bond.REFERENCE:
+        added: dict[str, Any] = {
+            "ownerReferences": [*(metadata.get("ownerReferences") or []), _reference(owner)]
+        }
+    else:
+        added = {
+            "annotations": {
+                **(metadata.get("annotations") or {}),
+                PRIMARY_RESOURCE: owner_path(owner),
+                PRIMARY_RESOURCE_TYPE: owner_type(owner),
+            }
+        }
+    return {**obj, "metadata": {**metadata, **added}}
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _has_malformed_owners(metadata: Mapping[str, Any]) -> bool:
+    references = metadata.get("ownerReferences") or []
+    annotations = metadata.get("annotations") or {}
+    if not isinstance(references, list) or not isinstance(annotations, Mapping):
+        return True
+    return not all(isinstance(reference, Mapping) for reference in references)
+
+
+def _reference(owner: Owner) -> dict[str, str]:
+    return {
+        "apiVersion": owner.gvk.api_version,
+        "kind": owner.gvk.kind,
+        "name": owner.name,
+        "uid": owner.uid,
+    }
+
+
+def bond_to_kind(metadata: Mapping[str, Any], owner: Owner) -> Bond | None:
+    """How an object that was read depends on some object of the owner's kind, if it does.
+
+    Name and uid don't matter: the watch that follows from it serves the whole kind
+    (runner.md §2.19).
+    """
+    for reference in metadata.get("ownerReferences") or []:
+        if (
+            reference.get("apiVersion") == owner.gvk.api_version
+            and reference.get("kind") == owner.gvk.kind
+        ):
+            return Bond.REFERENCE
+    named = (metadata.get("annotations") or {}).get(PRIMARY_RESOURCE_TYPE, "")
+    # Objects of the core group were annotated with and without the trailing dot.
+    if named and named.removesuffix(".") == owner_type(owner):
+        return Bond.ANNOTATION
+    return None

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads answered from informers that run anyway (runner.md §2.18, GET).
+
+A read never starts an informer: roles that look at one Secret must not make the process hold ten
+thousand. Watches, pages, tables and everything else that a cache cannot answer exactly go live.
+"""
+
+import re
+from collections.abc import Mapping
+
+import msgspec
+from aiohttp import web
+
+from ansible_operator.errors import KubeError
+from ansible_operator.kube.interface import Informer, InformerPool, Mapper, Object, ResourceType
+from ansible_operator.logs import get_logger
+from ansible_operator.serve.proxy.barrier import WriteBarrier
+from ansible_operator.serve.proxy.request_info import RequestInfo
+from ansible_operator.serve.proxy.sessions import Grant
+
+LONGEST_LIST = 500
+"""Objects in a list that the proxy encodes itself; passing longer ones through is cheaper."""
+
+_log = get_logger("proxy")
+_PAIR = re.compile(r"[A-Za-z0-9./_-]+={1,2}[A-Za-z0-9._-]*")
+_HARMLESS = frozenset({"pretty", "labelSelector", "fieldSelector", "resourceVersion"})
+
+
+def simple_selector(text: str) -> dict[str, str] | None:
+    """A selector of the form ``k=v,k2=v2`` as a mapping; None for any other."""
+    pairs: dict[str, str] = {}
+    for term in filter(None, text.split(",")):
+        if not _PAIR.fullmatch(term):
+            return None
+        key, _, value = term.partition("=")
+        pairs[key] = value.removeprefix("=")
+    return pairs
+
+
+def accepts_json(accept: str) -> bool:
+    """Whether plain JSON objects answer the request; tables and metadata alone are not plain."""
+    if not accept:
+        return True
+    return "as=" not in accept and ("application/json" in accept or "*/*" in accept)
+
+
+class CacheReader:
+    """Finds answers in the informers."""
+
+    def __init__(
+        self,
+        pool: InformerPool,
+        mapper: Mapper,
+        barrier: WriteBarrier,
+        namespaces: frozenset[str],
+    ) -> None:
+        self._pool = pool
+        self._mapper = mapper
+        self._barrier = barrier
+        self._namespaces = namespaces
+
+    async def answer(
+        self, info: RequestInfo, query: Mapping[str, str], accept: str, grant: Grant
+    ) -> tuple[web.Response, Object | None] | None:
+        """The answer and the object in it (None for lists); None to ask the API server."""
+        informer = await self._informer(info, query, accept, grant)
+        if informer is None:
+            return None
+        if info.verb == "get":
+            namespace = info.namespace if informer.resource.namespaced else ""
+            obj = self._barrier.object_if_fresh(informer, namespace, info.name)
+            if obj is None:
+                return None
+            whole = _typed(informer.resource, obj)
+            _log.debug("Read object from cache", resource=info.record())
+            return _hit(whole), whole
+        listed = self._list(informer, info, query)
+        return None if listed is None else (_hit(listed), None)
+
+    async def _informer(
+        self, info: RequestInfo, query: Mapping[str, str], accept: str, grant: Grant
+    ) -> Informer | None:
+        """The informer that may answer the request, if there is one."""
+        is_read = info.verb in {"get", "list"} and info.subresource in {"", "status"}
+        if not is_read or not accepts_json(accept) or not _is_plain(query):
+            return None
+        if self._namespaces and info.namespace not in self._namespaces:
+            return None
+        try:
+            resource = await self._mapper.by_plural(info.group, info.version, info.resource)
+        except KubeError as error:
+            _log.info("Cache miss, discovery failed", err=str(error))
+            return None
+        if resource is None:
+            _log.info("Cache miss, can not find in rest mapper", resource=info.record())
+            return None
+        if resource.is_virtual or resource.gvk in grant.limits.blacklist:
+            _log.debug("Skipping, because gvk is virtual or blacklisted", gvk=str(resource.gvk))
+            return None
+        informer = self._pool.peek(resource)
+        return informer if informer is not None and informer.synced.is_set() else None
+
+    def _list(
+        self, informer: Informer, info: RequestInfo, query: Mapping[str, str]
+    ) -> Object | None:
+        wanted = simple_selector(query.get("labelSelector", ""))
+        if wanted is None or query.get("fieldSelector") or not informer.resource_version:
+            return None
+        if not self._barrier.is_list_fresh(informer, info.namespace):
+            return None
+        found = [obj for obj in informer.list(info.namespace) if _matches(obj, wanted)]
+        if len(found) > LONGEST_LIST:
+            return None
+        gvk = informer.resource.gvk
+        return {
+            "kind": f"{gvk.kind}List",
+            "apiVersion": gvk.api_version,
+            "metadata": {"resourceVersion": informer.resource_version},
+            "items": [_typed(informer.resource, obj) for obj in found],
+        }
+
+
+def _is_plain(query: Mapping[str, str]) -> bool:
+    """Whether a cache can honour every parameter of the request."""
+    return query.keys() <= _HARMLESS and query.get("resourceVersion", "") in {"", "0"}
+
+
+def _matches(obj: Object, wanted: Mapping[str, str]) -> bool:
+    labels = obj["metadata"].get("labels") or {}
+    return all(labels.get(key) == value for key, value in wanted.items())
+
+
+def _typed(resource: ResourceType, obj: Object) -> Object:
+    """The object with its type, which items of the API server's lists leave out."""
+    if "kind" in obj and "apiVersion" in obj:
+        return obj
+    return {"kind": resource.gvk.kind, "apiVersion": resource.gvk.api_version, **obj}
+
+
+def _hit(document: Object) -> web.Response:
+    body = msgspec.json.format(msgspec.json.encode(document), indent=2)
+    return web.Response(body=body, content_type="application/json", headers={"X-Cache": "HIT"})

@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The loopback proxy between plays and the API server (runner.md §2.18)."""
+
+import asyncio
+import errno
+import socket
+from collections.abc import Collection
+from pathlib import Path
+from typing import Self
+
+from aiohttp import web
+
+from ansible_operator.errors import ConfigError, KubeError
+from ansible_operator.kube.client import HttpClient
+from ansible_operator.kube.interface import InformerPool, Mapper, ResourceType
+from ansible_operator.logs import get_logger
+from ansible_operator.serve.interface import (
+    DependentAdded,
+    Owner,
+    ProxyLimits,
+    Session,
+    WriteSeen,
+)
+from ansible_operator.serve.proxy.aftermath import Aftermath
+from ansible_operator.serve.proxy.answers import Head, Heads, decode, status_response
+from ansible_operator.serve.proxy.barrier import WriteBarrier
+from ansible_operator.serve.proxy.dependents import Dependents
+from ansible_operator.serve.proxy.discovery import DiscoveryMemory
+from ansible_operator.serve.proxy.forward import Forwarder, response_headers
+from ansible_operator.serve.proxy.lookup import Lookup
+from ansible_operator.serve.proxy.reads import CacheReader
+from ansible_operator.serve.proxy.request_info import (
+    RequestInfo,
+    UnreadableRequestError,
+    parse_request,
+)
+from ansible_operator.serve.proxy.sessions import Grant, Sessions, UnauthorizedError
+from ansible_operator.serve.proxy.upgrade import tunnel, wants_upgrade
+from ansible_operator.serve.proxy.writes import Writer
+
+DEFAULT_PORT = 8888
+LONGEST_LINE = 1 << 16
+IDLE_TIMEOUT = 300.0
+STOP_TIMEOUT = 2.0
+_WRITES = frozenset({"create", "update", "patch", "delete", "deletecollection"})
+
+_log = get_logger("proxy")
+
+
+class LoopbackProxy:
+    """A :class:`ansible_operator.serve.interface.Proxy`; use as an async context or start/stop.
+
+    Args:
+        client: session to the API server; its credentials are used for everything forwarded.
+        mapper: discovery.
+        pool: informers to read from; the proxy never starts one.
+        add_dependent: awaited before a create is forwarded.
+        write_seen: told of every confirmed write of a run.
+        namespaces: ``WATCH_NAMESPACE``; empty for all.
+        port: port on the loopback addresses; 0 takes a free one (see :attr:`port`).
+    """
+
+    def __init__(
+        self,
+        client: HttpClient,
+        mapper: Mapper,
+        pool: InformerPool,
+        *,
+        add_dependent: DependentAdded,
+        write_seen: WriteSeen | None = None,
+        namespaces: Collection[str] = (),
+        port: int = DEFAULT_PORT,
+    ) -> None:
+        scope = frozenset(namespaces)
+        barrier = WriteBarrier()
+        self.port = port
+        self._client = client
+        self._mapper = mapper
+        self._sessions = Sessions()
+        self._discovery = DiscoveryMemory()
+        self._forwarder = Forwarder(client)
+        self._dependents = Dependents(add_dependent, scope)
+        self._cache = CacheReader(pool, mapper, barrier, scope)
+        aftermath = Aftermath(pool, barrier, self._dependents, self._discovery, write_seen)
+        lookup = Lookup(client, pool, barrier)
+        self._writer = Writer(self._forwarder, mapper, lookup, self._dependents, aftermath)
+        self._runner: web.ServerRunner | None = None
+
+    @property
+    def url(self) -> str:
+        """The server as kubeconfigs name it; the same for all runs."""
+        return f"http://localhost:{self.port}"
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.stop()
+
+    async def start(self) -> None:
+        """Listen.
+
+        Raises:
+            ConfigError: the port is taken.
+        """
+        server = web.Server(
+            self._serve,
+            handler_cancellation=True,
+            access_log=None,
+            keepalive_timeout=IDLE_TIMEOUT,
+            max_line_size=LONGEST_LINE,
+            max_field_size=LONGEST_LINE,
+        )
+        self._runner = web.ServerRunner(server, shutdown_timeout=STOP_TIMEOUT)
+        await self._runner.setup()
+        for bound in _loopback(self.port):
+            self.port = bound.getsockname()[1]
+            await web.SockSite(self._runner, bound).start()
+        _log.info("Starting to serve", Address=f"localhost:{self.port}")
+
+    async def stop(self) -> None:
+        """End every request and stop listening; bounded by :data:`STOP_TIMEOUT`."""
+        self._sessions.close_all()
+        if self._runner is not None:
+            await self._runner.cleanup()
+            self._runner = None
+
+    def open_session(self, owner: Owner, limits: ProxyLimits, directory: Path) -> Session:
+        """Make a token and a kubeconfig (0600, in ``directory``) for one run."""
+        return self._sessions.open(owner, limits, directory, self.url)
+
+    def close_session(self, session: Session) -> None:
+        """Forget the token, end what still uses it and remove the kubeconfig."""
+        self._sessions.close(session)
+
+    async def _serve(self, request: web.BaseRequest) -> web.StreamResponse:
+        try:
+            grant = self._sessions.find(request.headers)
+        except UnauthorizedError as error:
+            return status_response(401, str(error))
+        if task := asyncio.current_task():
+            grant.tasks.add(task)
+            task.add_done_callback(grant.tasks.discard)
+        try:
+            return await self._dispatch(request, grant)
+        except UnreadableRequestError as error:
+            return status_response(400, f"Could not convert request: {error}")
+        except KubeError as error:
+            _log.error("Could not reach the API server", err=str(error))
+            return status_response(502, str(error))
+
+    async def _dispatch(self, request: web.BaseRequest, grant: Grant) -> web.StreamResponse:
+        if not request.raw_path.startswith("/"):
+            raise UnreadableRequestError("the request is for another server")
+        path = request.raw_path.partition("?")[0]
+        info = parse_request(request.method, path, request.query)
+        if wants_upgrade(request):
+            return await tunnel(self._client, request)
+        if info.is_resource and info.verb in _WRITES:
+            return await self._writer.handle(request, info, grant)
+        if request.method == "GET" and info.is_resource:
+            return await self._read(request, info, grant)
+        if request.method == "GET" and self._discovery.serves(path):
+            return await self._discover(request)
+        upstream = await self._forwarder.send(request)
+        return (await self._forwarder.relay(request, upstream, hold=False))[0]
+
+    async def _read(
+        self, request: web.BaseRequest, info: RequestInfo, grant: Grant
+    ) -> web.StreamResponse:
+        accept = request.headers.get("Accept", "")
+        found = await self._cache.answer(info, request.query, accept, grant)
+        if found is not None:
+            response, obj = found
+            if obj is not None:
+                await self._recover(info, obj["metadata"], grant)
+            return response
+        hold = info.verb in {"get", "list"} and info.subresource in {"", "status"}
+        upstream = await self._forwarder.send(request)
+        answer, body = await self._forwarder.relay(request, upstream, hold=hold)
+        if body is not None and upstream.status == 200:
+            await self._recover_from(info, body, grant)
+        return answer
+
+    async def _recover_from(self, info: RequestInfo, body: bytes, grant: Grant) -> None:
+        """Look for dependents in a live answer; they show which watches a restart has lost."""
+        if info.verb == "get":
+            head = decode(body, Head)
+            heads = [head] if head is not None else []
+        else:
+            listed = decode(body, Heads)
+            heads = listed.items if listed is not None and listed.kind.endswith("List") else []
+        for head in heads:
+            await self._recover(info, head.metadata.owners(), grant)
+
+    async def _recover(self, info: RequestInfo, metadata: dict[str, object], grant: Grant) -> None:
+        if not metadata.get("ownerReferences") and not metadata.get("annotations"):
+            return
+        resource = await self._known(info)
+        if resource is not None and grant.limits.inject_owner:
+            await self._dependents.recover(grant, resource, metadata, info.namespace)
+
+    async def _known(self, info: RequestInfo) -> ResourceType | None:
+        try:
+            resource = await self._mapper.by_plural(info.group, info.version, info.resource)
+        except KubeError:
+            return None
+        return None if resource is None or resource.is_virtual else resource
+
+    async def _discover(self, request: web.BaseRequest) -> web.StreamResponse:
+        key = (request.raw_path, request.headers.get("Accept", ""))
+        async with self._discovery.lock(key):
+            known = self._discovery.get(key)
+            if known is not None:
+                return web.Response(body=known.body, headers=known.headers)
+            upstream = await self._forwarder.send(request)
+            headers = response_headers(upstream)
+            response, body = await self._forwarder.relay(request, upstream, hold=True)
+            if body is not None and upstream.status == 200:
+                headers.popall("Content-Length", None)
+                self._discovery.put(key, headers, body)
+            return response
+
+
+def _loopback(port: int) -> list[socket.socket]:
+    """Sockets on 127.0.0.1 and, where there is one, on ::1 with the same port.
+
+    ``localhost`` may mean either; were one left free, another process could take it and be told
+    the tokens.
+
+    Raises:
+        ConfigError: the port is taken.
+    """
+    sockets: list[socket.socket] = []
+    for family, address in ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")):
+        bound = socket.socket(family, socket.SOCK_STREAM)
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            bound.bind((address, port))
+        except OSError as error:
+            bound.close()
+            if family is socket.AF_INET6 and error.errno != errno.EADDRINUSE:
+                break
+            for other in sockets:
+                other.close()
+            raise ConfigError(
+                f"the proxy cannot listen on {address}:{port}: {error.strerror}; "
+                "choose another port with --proxy-port"
+            ) from error
+        sockets.append(bound)
+        port = bound.getsockname()[1]
+    return sockets
