@@ -1,0 +1,3 @@
+module matrixorigin.io/testbed/node-init
+
+go 1.21

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a machine must have, asked before anything is begun."""
+
+import os
+import platform
+from pathlib import Path
+
+from testbed.errors import RequirementError
+from testbed.state import NodeKind
+
+# Measured: a control plane takes 0.5 GiB; a real node 0.3, and a small MatrixOne 2.5 on top.
+_MINIMUM_MEBIBYTES: dict[NodeKind, int] = {"fake": 800, "real": 1200}
+
+
+def available_memory() -> int:
+    """Return how many bytes of memory could be used without swapping."""
+    for line in Path("/proc/meminfo").read_text().splitlines():
+        if line.startswith("MemAvailable:"):
+            return int(line.split()[1]) << 10
+    return 0
+
+
+def check_machine(nodes: NodeKind) -> None:
+    """Refuse a machine that cannot run a test bed with such nodes.
+
+    Raises:
+        RequirementError: with the first thing that is missing.
+    """
+    if platform.system() != "Linux":
+        raise RequirementError(
+            "the test bed runs on Linux only: use KUBECONFIG with another cluster"
+        )
+    if nodes == "real" and os.geteuid() != 0:
+        raise RequirementError(
+            "real nodes need root (containers, network interfaces): "
+            "use sudo, or fake nodes with --nodes fake"
+        )
+    wanted = _MINIMUM_MEBIBYTES[nodes]
+    available = available_memory() >> 20
+    if available < wanted:
+        raise RequirementError(
+            f"a test bed with {nodes} nodes needs {wanted} MiB of free memory, "
+            f"{available} MiB are left: end other programs or test beds (`testbed list`)"
+        )

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""etcd, API server, controller manager and scheduler of one test bed."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import yaml
+
+from testbed.api import ApiClient, ApiError
+from testbed.certificates import Authority
+from testbed.places import Places
+from testbed.processes import Launcher
+from testbed.state import State
+from testbed.waiting import wait_until
+
+PORTS = ("etcd", "etcd-peer", "apiserver")
+_READY_SECONDS = 60.0
+_AUDIT_POLICY = {
+    "apiVersion": "audit.k8s.io/v1",
+    "kind": "Policy",
+    "omitStages": ["RequestReceived"],
+    "rules": [{"level": "Metadata"}],
+}
+
+
+def service_range(state: State) -> str:
+    """Return the address range of Services."""
+    return f"10.{state.subnet}.240.0/20"
+
+
+def _options(values: Mapping[str, str | Path | int]) -> list[str]:
+    return [f"--{name}={value}" for name, value in values.items()]
+
+
+def _start_etcd(state: State, launcher: Launcher) -> None:
+    client = f"http://127.0.0.1:{state.ports['etcd']}"
+    peer = f"http://127.0.0.1:{state.ports['etcd-peer']}"
+    options: dict[str, str | Path | int] = {
+        "name": "testbed",
+        "data-dir": launcher.places.etcd,
+        "listen-client-urls": client,
+        "advertise-client-urls": client,
+        "listen-peer-urls": peer,
+        "initial-advertise-peer-urls": peer,
+        "initial-cluster": f"testbed={peer}",
+        "log-level": "warn",
+    }
+    launcher.start("etcd", [state.binaries["etcd"], *_options(options), "--unsafe-no-fsync=true"])
+
+
+def _audit_options(places: Places) -> dict[str, str | Path | int]:
+    policy = places.root / "audit-policy.json"
+    policy.write_text(json.dumps(_AUDIT_POLICY))
+    return {"audit-policy-file": policy, "audit-log-path": places.logs / "audit.log"}
+
+
+def _serving_names(state: State) -> list[str]:
+    services = ["kubernetes", "kubernetes.default", "kubernetes.default.svc"]
+    addresses = {"127.0.0.1", state.address, f"10.{state.subnet}.240.1"}
+    return ["localhost", *services, "kubernetes.default.svc.cluster.local", *sorted(addresses)]
+
+
+def _start_apiserver(state: State, launcher: Launcher, authority: Authority) -> None:
+    certificate, key = authority.issue("apiserver", "kube-apiserver", "", _serving_names(state))
+    kubelet_client = authority.issue("kubelet-client", "kube-apiserver", "system:masters")
+    public, private = authority.key_pair("service-account")
+    options: dict[str, str | Path | int] = {
+        "etcd-servers": f"http://127.0.0.1:{state.ports['etcd']}",
+        "bind-address": state.address,
+        "secure-port": state.ports["apiserver"],
+        "service-cluster-ip-range": service_range(state),
+        "authorization-mode": "Node,RBAC",
+        "enable-admission-plugins": "NodeRestriction",
+        "allow-privileged": "true",
+        "client-ca-file": authority.folder / "ca.crt",
+        "tls-cert-file": certificate,
+        "tls-private-key-file": key,
+        "kubelet-certificate-authority": authority.folder / "ca.crt",
+        "kubelet-client-certificate": kubelet_client[0],
+        "kubelet-client-key": kubelet_client[1],
+        "kubelet-preferred-address-types": "InternalIP",
+        "service-account-issuer": "https://kubernetes.default.svc.cluster.local",
+        "service-account-key-file": public,
+        "service-account-signing-key-file": private,
+        "profiling": "false",
+    }
+    if state.nodes == "fake":
+        # A loopback address cannot be an endpoint, and no pod would use it.
+        options["endpoint-reconciler-type"] = "none"
+    else:
+        options["advertise-address"] = state.address
+    if state.audit:
+        options |= _audit_options(launcher.places)
+    launcher.start("kube-apiserver", [state.binaries["kube-apiserver"], *_options(options)])
+
+
+def _start_controllers(state: State, launcher: Launcher, authority: Authority) -> None:
+    user = "system:kube-controller-manager"
+    kubeconfig = authority.kubeconfig(authority.folder / "controllers.conf", state.server, user)
+    options: dict[str, str | Path | int] = {
+        "kubeconfig": kubeconfig,
+        "leader-elect": "false",
+        "secure-port": 0,
+        "use-service-account-credentials": "true",
+        "service-account-private-key-file": authority.folder / "service-account.key",
+        "root-ca-file": authority.folder / "ca.crt",
+        "cluster-signing-cert-file": authority.folder / "ca.crt",
+        "cluster-signing-key-file": authority.folder / "ca.key",
+        # The defaults are made for big shared clusters; here they would only slow bursts down.
+        "kube-api-qps": 1000,
+        "kube-api-burst": 2000,
+        "profiling": "false",
+    }
+    binary = state.binaries["kube-controller-manager"]
+    launcher.start("kube-controller-manager", [binary, *_options(options)])
+
+
+def _start_scheduler(state: State, launcher: Launcher, authority: Authority) -> None:
+    kubeconfig = authority.kubeconfig(
+        authority.folder / "scheduler.conf", state.server, "system:kube-scheduler"
+    )
+    configuration = authority.folder / "scheduler.yaml"
+    content = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "clientConnection": {"kubeconfig": str(kubeconfig), "qps": 1000, "burst": 2000},
+        "leaderElection": {"leaderElect": False},
+    }
+    configuration.write_text(yaml.safe_dump(content))
+    options: dict[str, str | Path | int] = {"config": configuration, "secure-port": 0}
+    launcher.start("kube-scheduler", [state.binaries["kube-scheduler"], *_options(options)])
+
+
+def _await_apiserver(launcher: Launcher, client: ApiClient) -> None:
+    last = "no answer yet"
+
+    def ready() -> bool:
+        nonlocal last
+        launcher.require_alive("etcd")
+        launcher.require_alive("kube-apiserver")
+        try:
+            client.request("GET", "/readyz")
+        except ApiError as error:
+            last = str(error)
+            return False
+        return True
+
+    wait_until(ready, lambda: f"the API server is not ready: {last}", _READY_SECONDS)
+
+
+def start(state: State, launcher: Launcher) -> ApiClient:
+    """Start the control plane, or what of it does not run, and wait until it answers.
+
+    Returns:
+        A client with the rights of a cluster administrator.
+
+    Raises:
+        StartError: a process has ended, or the API server is not ready within a minute.
+    """
+    authority = Authority.open(launcher.places.pki)
+    _start_etcd(state, launcher)
+    _start_apiserver(state, launcher, authority)
+    authority.kubeconfig(launcher.places.kubeconfig, state.server, "admin", "system:masters")
+    client = ApiClient(launcher.places.kubeconfig)
+    _await_apiserver(launcher, client)
+    _start_controllers(state, launcher, authority)
+    _start_scheduler(state, launcher, authority)
+    return client

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fixtures that give tests a test bed: one per pytest run, shared by all xdist workers.
+
+Set ``TESTBED_FAKE`` or ``TESTBED_REAL`` to the name of a test bed to use that one and leave it
+running: the way to run a single test again and again.
+"""
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from testbed import lifecycle
+from testbed.bed import TestBed
+from testbed.errors import RequirementError
+from testbed.locks import locked
+from testbed.places import state_root
+from testbed.processes import Process, boot_id, start_time
+from testbed.progress import Progress
+from testbed.state import NodeKind
+
+_PREFIX = "pytest-"
+_LOCK_SECONDS = 3600.0
+
+
+def _users_file(name: str) -> Path:
+    return state_root() / f".{name}.users"
+
+
+def _myself() -> Process:
+    return Process("pytest", os.getpid(), start_time(os.getpid()) or 0, boot_id())
+
+
+def _users(name: str) -> list[Process]:
+    """Return the processes that use a shared test bed and still run."""
+    try:
+        entries = json.loads(_users_file(name).read_text())
+    except (FileNotFoundError, ValueError):
+        return []
+    users = [Process("pytest", *entry) for entry in entries]
+    return [user for user in users if user.alive()]
+
+
+def _set_users(name: str, users: list[Process]) -> None:
+    file = _users_file(name)
+    if users:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps([[user.pid, user.start_time, user.boot] for user in users]))
+    else:
+        file.unlink(missing_ok=True)
+
+
+def _remove_orphans() -> None:
+    """Take down what pytest runs that were killed have left."""
+    for name in lifecycle.names():
+        if not name.startswith(_PREFIX):
+            continue
+        with locked(state_root() / f".{name}.share", timeout=_LOCK_SECONDS):
+            if not _users(name):
+                lifecycle.down(name)
+                _set_users(name, [])
+
+
+@contextmanager
+def _shared(config: pytest.Config, nodes: NodeKind, images: tuple[str, ...]) -> Iterator[TestBed]:
+    kept = os.environ.get(f"TESTBED_{nodes.upper()}")
+    if kept:
+        yield lifecycle.up(kept, nodes=nodes, images=images)
+        return
+    # xdist gives all its workers one name; without it a run is one process.
+    run = os.environ.get("PYTEST_XDIST_TESTRUNUID") or str(os.getpid())
+    name = f"{_PREFIX}{nodes}-{run[:12]}"
+    _remove_orphans()
+    lock = state_root() / f".{name}.share"
+    try:
+        with locked(lock, timeout=_LOCK_SECONDS):
+            _set_users(name, [*_users(name), _myself()])
+            bed = lifecycle.up(name, nodes=nodes, images=images, progress=_reporter(config))
+        yield bed
+    finally:
+        with locked(lock, timeout=_LOCK_SECONDS):
+            others = [user for user in _users(name) if user.pid != os.getpid()]
+            if not others:
+                lifecycle.down(name)
+            _set_users(name, others)
+        lifecycle.remove_root()
+
+
+def _reporter(config: pytest.Config) -> Progress:
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+
+    def report(line: str) -> None:
+        if reporter is not None:
+            reporter.write_line(f"testbed: {line}")
+
+    return report
+
+
+@pytest.fixture(scope="session")
+def fake_testbed(pytestconfig: pytest.Config) -> Iterator[TestBed]:
+    """Give a test bed with three fake nodes (marker ``api``)."""
+    with _shared(pytestconfig, "fake", ()) as bed:
+        yield bed
+
+
+@pytest.fixture(scope="session")
+def real_testbed(pytestconfig: pytest.Config) -> Iterator[TestBed]:
+    """Give a test bed with one real node that holds the MatrixOne image (marker ``node``).
+
+    Skips, with the reason, on a machine that cannot run one.
+    """
+    try:
+        with _shared(pytestconfig, "real", ("matrixone",)) as bed:
+            yield bed
+    except RequirementError as missing:
+        pytest.skip(str(missing))
+
+
+@pytest.fixture
+def fake_namespace(fake_testbed: TestBed) -> Iterator[str]:
+    """Give the name of a fresh namespace on the shared fake test bed."""
+    with fake_testbed.namespace() as name:
+        yield name
+
+
+@pytest.fixture
+def real_namespace(real_testbed: TestBed) -> Iterator[str]:
+    """Give the name of a fresh namespace on the shared real test bed."""
+    with real_testbed.namespace() as name:
+        yield name

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which programs a test bed needs and where they are found.
+
+A program in the folder ``KUBEBUILDER_ASSETS`` or on ``PATH`` is used as it is; the others are built
+from the modules in ``binaries/`` and kept in the cache.
+"""
+
+import hashlib
+import os
+import shutil
+import subprocess
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from testbed.errors import RequirementError
+from testbed.places import SOURCE, cache_root
+from testbed.state import NodeKind
+
+_KUBERNETES = "v1.36.3"
+_KUBERNETES_STAMP = " ".join(
+    f"-X k8s.io/component-base/version.{key}={value}"
+    for key, value in {"gitVersion": _KUBERNETES, "gitMajor": "1", "gitMinor": "36"}.items()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Programs that are built from one Go module.
+
+    Attributes:
+        name: folder below ``binaries/``.
+        packages: import path by program.
+        stamp: linker flags beside ``-s -w``.
+        native: C sources inside this Go module (path ``cgo/``) make a library it links.
+        minutes: how long the first build takes on four cores, for the progress line.
+    """
+
+    name: str
+    packages: Mapping[str, str]
+    stamp: str = ""
+    native: str = ""
+    minutes: float = 1.0
+    flags: tuple[str, ...] = field(default=("-trimpath",))
+
+    @property
+    def folder(self) -> Path:
+        """Folder of go.mod."""
+        return SOURCE / "binaries" / self.name
+
+    def digest(self) -> str:
+        """Return what the sources and flags of this group amount to."""
+        content = hashlib.sha256(
+            repr((self.packages, self.stamp, self.native, self.flags)).encode()
+        )
+        for path in sorted(self.folder.iterdir()):
+            content.update(path.name.encode() + path.read_bytes())
+        return content.hexdigest()[:12]
+
+
+GROUPS = (
+    Group(
+        "etcd-kwok",
+        {"etcd": "go.etcd.io/etcd/server/v3", "kwok": "sigs.k8s.io/kwok/cmd/kwok"},
+        minutes=1.5,
+    ),
+    Group(
+        "control-plane",
+        {
+            name: f"k8s.io/kubernetes/cmd/{name}"
+            for name in (
+                "kube-apiserver",
+                "kube-controller-manager",
+                "kube-scheduler",
+                "kubectl",
+                "kubelet",
+                "kube-proxy",
+            )
+        },
+        stamp=_KUBERNETES_STAMP,
+        minutes=4,
+    ),
+    Group("coredns", {"coredns": "github.com/coredns/coredns"}, minutes=1.5),
+    Group("node-init", {"node-init": "."}, minutes=0.1),
+    Group(
+        "matrixone",
+        {"mo-service": "github.com/matrixorigin/matrixone/cmd/mo-service"},
+        native="github.com/matrixorigin/matrixone",
+        minutes=2.5,
+    ),
+)
+
+_CONTROL_PLANE = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl")
+_NODES: dict[NodeKind, tuple[str, ...]] = {
+    "fake": ("kwok",),
+    "real": ("kubelet", "kube-proxy", "coredns", "node-init"),
+}
+
+
+def programs_for(nodes: NodeKind) -> tuple[str, ...]:
+    """Return the programs that a test bed with such nodes runs."""
+    return _CONTROL_PLANE + _NODES[nodes]
+
+
+def group_of(program: str) -> Group:
+    """Return the group that a program is built in."""
+    return next(group for group in GROUPS if program in group.packages)
+
+
+def go_version() -> str | None:
+    """Return the version of the Go toolchain (``go1.26.8``), or None without one."""
+    if shutil.which("go") is None:
+        return None
+    answer = subprocess.run(
+        ["go", "env", "GOVERSION"], capture_output=True, text=True, check=False, cwd=SOURCE
+    )
+    return answer.stdout.strip() or None
+
+
+def cached_folder(group: Group) -> Path:
+    """Return the cache folder of a group's programs for the Go version at hand.
+
+    Without Go a folder that any version has filled will do.
+
+    Raises:
+        RequirementError: no Go and nothing cached.
+    """
+    root = cache_root() / "bin"
+    prefix = f"{group.name}-{group.digest()}"
+    version = go_version()
+    if version:
+        return root / f"{prefix}-{version}"
+    filled = sorted(root.glob(f"{prefix}-go*"))
+    if filled:
+        return filled[-1]
+    raise RequirementError(
+        f"Go is needed to build {', '.join(group.packages)}: install it from https://go.dev/dl "
+        "(1.21 or newer), or put these programs on PATH"
+    )
+
+
+def _given(program: str) -> Path | None:
+    assets = os.environ.get("KUBEBUILDER_ASSETS")
+    if assets:
+        candidate = Path(assets) / program
+        if os.access(candidate, os.X_OK):
+            return candidate.resolve()
+    found = shutil.which(program)
+    return Path(found).resolve() if found else None
+
+
+def locate(programs: Iterable[str]) -> tuple[dict[str, Path], list[str]]:
+    """Find programs without building any.
+
+    Returns:
+        Paths of those found, and the names of those that have to be built.
+
+    Raises:
+        RequirementError: some have to be built and Go is missing.
+    """
+    found: dict[str, Path] = {}
+    missing: list[str] = []
+    folders: dict[str, Path] = {}
+    for program in programs:
+        group = group_of(program)
+        given = _given(program)
+        if given is None:
+            folder = folders.get(group.name) or cached_folder(group)
+            folders[group.name] = folder
+            given = folder / program if os.access(folder / program, os.X_OK) else None
+        if given is None:
+            missing.append(program)
+        else:
+            found[program] = given
+    return found, missing
