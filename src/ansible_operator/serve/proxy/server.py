@@ -86,11 +86,6 @@ class LoopbackProxy:
         self._writer = Writer(self._forwarder, mapper, lookup, self._dependents, aftermath)
         self._runner: web.ServerRunner | None = None
 
-    @property
-    def url(self) -> str:
-        """The server as kubeconfigs name it; the same for all runs."""
-        return f"http://localhost:{self.port}"
-
     async def __aenter__(self) -> Self:
         await self.start()
         return self
@@ -128,7 +123,7 @@ class LoopbackProxy:
 
     def open_session(self, owner: Owner, limits: ProxyLimits, directory: Path) -> Session:
         """Make a token and a kubeconfig (0600, in ``directory``) for one run."""
-        return self._sessions.open(owner, limits, directory, self.url)
+        return self._sessions.open(owner, limits, directory, self.port)
 
     def close_session(self, session: Session) -> None:
         """Forget the token, end what still uses it and remove the kubeconfig."""

@@ -2,7 +2,9 @@
 """Who may use the proxy: one token and one kubeconfig per run (runner.md §2.18).
 
 The token is the password of HTTP basic authentication, the owner is its user name, so that every
-client that reads a kubeconfig can use the proxy. Only digests of tokens are compared.
+client that reads a kubeconfig can use the proxy. Both stand in the server's URL as well as under
+``users``: Go clients ignore ``users`` when the server speaks plain HTTP, Python clients ignore
+what is in the URL. Only digests of tokens are compared.
 """
 
 import asyncio
@@ -32,7 +34,7 @@ current-context: {namespace}/proxy-server
 clusters:
 - name: proxy-server
   cluster:
-    server: {server}
+    server: http://{user}:{token}@localhost:{port}
     insecure-skip-tls-verify: true
 contexts:
 - name: {namespace}/proxy-server
@@ -90,16 +92,13 @@ class Sessions:
     def __init__(self) -> None:
         self._grants: dict[bytes, Grant] = {}
 
-    def open(self, owner: Owner, limits: ProxyLimits, directory: Path, server: str) -> Session:
-        """Make token and kubeconfig (0600, in ``directory``) for one run.
-
-        The server's URL is the same for all runs, so that clients share their discovery cache.
-        """
+    def open(self, owner: Owner, limits: ProxyLimits, directory: Path, port: int) -> Session:
+        """Make token and kubeconfig (0600, in ``directory``) for one run."""
         token, user = secrets.token_urlsafe(TOKEN_BYTES), owner_user(owner)
         handle, name = tempfile.mkstemp(prefix="kubeconfig", dir=directory)
         with os.fdopen(handle, "w") as file:
             file.write(
-                _KUBECONFIG.format(namespace=owner.namespace, server=server, user=user, token=token)
+                _KUBECONFIG.format(namespace=owner.namespace, port=port, user=user, token=token)
             )
         self._grants[_digest(token)] = Grant(owner=owner, limits=limits, user=user)
         return Session(kubeconfig=Path(name), token=token)
