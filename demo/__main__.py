@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`python -m demo up` and `python -m demo down`; DEMO=existing uses the cluster of KUBECONFIG."""
+
+import os
+import sys
+import time
+from pathlib import Path
+
+import click
+import yaml
+
+from demo import operator_process, sql
+from demo.clusters import (
+    NAME,
+    NAMESPACE,
+    Cluster,
+    ClusterError,
+    ExistingCluster,
+    TestBedCluster,
+    endpoint,
+)
+from demo.stages import Timeline, observe
+from demo.watching import Watcher
+from testbed import TestBedError
+
+PROJECT = Path(__file__).resolve().parents[1]
+MANIFEST = PROJECT / "examples" / "tiny-cluster.yaml"
+
+_CLUSTER_SECONDS = 600.0
+_DELETE_SECONDS = 300
+_SQL_SECONDS = 60.0
+_REMINDER_SECONDS = 15.0
+
+
+class Clock:
+    """Prints lines with the seconds since the command began, and remembers the stages."""
+
+    def __init__(self) -> None:
+        self._begin = self._stage_begin = time.monotonic()
+        self.stages: list[tuple[str, float]] = []
+
+    def say(self, line: str) -> None:
+        """Print a line of progress."""
+        click.echo(f"{time.monotonic() - self._begin:6.1f} s  {line}")
+
+    def end_stage(self, name: str) -> None:
+        """Note how long the stage took that ends now."""
+        now = time.monotonic()
+        self.stages.append((name, now - self._stage_begin))
+        self._stage_begin = now
+
+    @property
+    def total(self) -> float:
+        """Seconds since the command began."""
+        return time.monotonic() - self._begin
+
+
+@click.group(help=__doc__)
+def cli() -> None:
+    """Group the commands."""
+
+
+@cli.command()
+def up() -> None:
+    """Bring a MatrixOne cluster up and talk to it in SQL."""
+    clock = Clock()
+    cluster: Cluster = (
+        ExistingCluster.of_environment() if _existing() else TestBedCluster.up(clock.say)
+    )
+    clock.end_stage("Kubernetes")
+    cluster.kubectl("apply", "--server-side", "--force-conflicts", "-f", str(PROJECT / "crds"))
+    cluster.kubectl(
+        *("wait", "--for=condition=Established", "--timeout=60s"),
+        *("crd", "-l", "app.kubernetes.io/part-of=matrixone"),
+    )
+    operator_process.start(cluster.launcher, PROJECT, cluster.kubeconfig, clock.say)
+    clock.end_stage("operator")
+    timeline = _bring_up_database(cluster, clock)
+    clock.end_stage("database")
+    where = endpoint(cluster)
+    _talk(where, clock)
+    clock.end_stage("SQL")
+    _report(cluster, clock, timeline, where)
+
+
+def _existing() -> bool:
+    return os.environ.get("DEMO", "") == "existing"
+
+
+def _bring_up_database(cluster: Cluster, clock: Clock) -> Timeline:
+    """Apply the example and follow it until the cluster says that it is ready."""
+    watcher = Watcher(cluster.kubeconfig, NAMESPACE)
+    try:
+        outcome = cluster.kubectl(
+            "-n", NAMESPACE, "apply", "--server-side", "-f", str(MANIFEST)
+        ).strip()
+        clock.say(outcome)
+        timeline = Timeline(applied=time.monotonic())
+        _follow(watcher, timeline, clock)
+    finally:
+        watcher.stop()
+    return timeline
+
+
+def _follow(watcher: Watcher, timeline: Timeline, clock: Clock) -> None:
+    last_line, said_at = "", time.monotonic()
+    for change in watcher.changes(timeline.applied + _CLUSTER_SECONDS):
+        line = observe(timeline, change.kind, change.resource, change.at) if change else ""
+        if line and line != last_line:
+            clock.say(line)
+            last_line, said_at = line, time.monotonic()
+        elif time.monotonic() - said_at > _REMINDER_SECONDS:
+            clock.say(f"still waiting ({last_line})")
+            said_at = time.monotonic()
+        if timeline.cluster_ready is not None and change is None:
+            return
+    message = (
+        f"the cluster is not ready after {_CLUSTER_SECONDS:.0f} s, last seen: {last_line}; "
+        f"look at `kubectl -n {NAMESPACE} describe mo {NAME}`"
+    )
+    raise ClusterError(message)
+
+
+def _talk(where: sql.Endpoint, clock: Clock) -> None:
+    connection = sql.connect(where, time.monotonic() + _SQL_SECONDS)
+    clock.say(f"connected to {where.host}:{where.port} as {where.user}")
+    with connection:
+        for statement in sql.STATEMENTS:
+            click.echo(f"\nmysql> {statement};\n{sql.run(connection, statement)}")
+
+
+def _report(cluster: Cluster, clock: Clock, timeline: Timeline, where: sql.Endpoint) -> None:
+    own = timeline.own_seconds()
+    click.echo("\nseconds per stage")
+    for name, seconds in clock.stages:
+        click.echo(f"  {name:<18}{seconds:6.1f}")
+    click.echo(f"  {'all':<18}{clock.total:6.1f}")
+    click.echo(f"of the database's stage, the operator's own part: {sum(own.values()):.2f} s")
+    click.echo("  " + ", ".join(f"{name} {seconds:.2f}" for name, seconds in own.items()))
+    secret = f"kubectl -n {NAMESPACE} get secret {NAME}-credential"
+    click.echo(
+        f"\nconnect:\n"
+        f"  export KUBECONFIG={cluster.kubeconfig}\n"
+        f"  mysql -h {where.host} -P {where.port} -u {where.user} "
+        f'-p"$({secret} -o jsonpath={{.data.password}} | base64 -d)"\n'
+        f"look around: kubectl get matrixone -A\n"
+        f"take it away: make demo-down"
+    )
+
+
+@cli.command()
+def down() -> None:
+    """Remove everything that the demo made."""
+    clock = Clock()
+    cluster = ExistingCluster.of_environment() if _existing() else TestBedCluster.find()
+    if cluster is None:
+        clock.say("there is no demo to remove")
+        return
+    if isinstance(cluster, ExistingCluster):
+        _delete_database(cluster, clock)
+    operator_process.stop(cluster.launcher)
+    cluster.remove(clock.say)
+
+
+def _delete_database(cluster: Cluster, clock: Clock) -> None:
+    """Delete the example while the operator still runs, since it takes the database down."""
+    manifest = yaml.safe_load(MANIFEST.read_text())
+    cluster.kubectl(
+        *("-n", NAMESPACE, "delete", manifest["kind"], manifest["metadata"]["name"]),
+        *("--ignore-not-found", f"--timeout={_DELETE_SECONDS}s"),
+    )
+    clock.say("the database is gone")
+
+
+def main() -> None:
+    """Run the command line; an expected error is one line and exit code 1."""
+    try:
+        cli(standalone_mode=False)
+    except (KeyboardInterrupt, click.exceptions.Abort):
+        click.echo("\ninterrupted: `make demo` goes on, `make demo-down` removes it", err=True)
+        sys.exit(130)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (TestBedError, ClusterError, operator_process.OperatorError, sql.NoAnswerError) as error:
+        click.echo(f"demo: {error}", err=True)
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

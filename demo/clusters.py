@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where the demo runs: on a test bed of its own, or on the cluster that KUBECONFIG names."""
+
+import base64
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import testbed
+from demo.sql import Endpoint
+from testbed.places import Places, state_root
+from testbed.ports import choose_ports
+from testbed.processes import Launcher, find, kill
+
+NAME = "mo"
+NAMESPACE = "default"
+_NAME_OF_TEST_BED = "demo"
+_KUBECTL_SECONDS = 300
+
+
+class ClusterError(Exception):
+    """The cluster cannot be used; one line that says what to do."""
+
+
+class Cluster(Protocol):
+    """What the demo needs of a Kubernetes cluster."""
+
+    @property
+    def kubeconfig(self) -> Path:
+        """The kubeconfig to use and to hand on."""
+        ...
+
+    @property
+    def launcher(self) -> Launcher:
+        """Starts the demo's own processes."""
+        ...
+
+    def kubectl(self, *args: str) -> str:
+        """Run kubectl and return its output."""
+        ...
+
+    def service_address(self) -> tuple[str, int]:
+        """Where this machine reaches the SQL Service."""
+        ...
+
+    def remove(self, progress: Callable[[str], None]) -> None:
+        """Take away what the demo made."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class TestBedCluster:
+    """A test bed with one real node, made for the demo."""
+
+    bed: testbed.TestBed
+
+    @classmethod
+    def up(cls, progress: Callable[[str], None]) -> "TestBedCluster":
+        """Bring the test bed up, or find it running."""
+        bed = testbed.up(_NAME_OF_TEST_BED, nodes="real", images=["matrixone"], progress=progress)
+        return cls(bed)
+
+    @classmethod
+    def find(cls) -> "TestBedCluster | None":
+        """The demo's test bed, if there is one."""
+        try:
+            return cls(testbed.get(_NAME_OF_TEST_BED))
+        except testbed.NotFound:
+            return None
+
+    @property
+    def kubeconfig(self) -> Path:
+        """Kubeconfig of the test bed."""
+        return self.bed.kubeconfig
+
+    @property
+    def launcher(self) -> Launcher:
+        """Starts processes that end with the test bed."""
+        return Launcher(self.bed.places, self.bed.state.identity)
+
+    def kubectl(self, *args: str) -> str:
+        """Run the kubectl that fits the test bed."""
+        return self.bed.kubectl(*args)
+
+    def service_address(self) -> tuple[str, int]:
+        """Cluster addresses of a test bed are reached from its machine directly."""
+        service = json.loads(self.kubectl("get", "service", f"{NAME}-proxy", "-o", "json"))
+        return service["spec"]["clusterIP"], service["spec"]["ports"][0]["port"]
+
+    def remove(self, progress: Callable[[str], None]) -> None:
+        """Take the test bed down, with all that runs in it."""
+        testbed.down(_NAME_OF_TEST_BED, progress=progress)
+
+
+@dataclass(frozen=True, slots=True)
+class ExistingCluster:
+    """The cluster that KUBECONFIG names; its folder keeps what the demo started."""
+
+    kubeconfig: Path
+    program: str
+
+    @classmethod
+    def of_environment(cls) -> "ExistingCluster":
+        """Use KUBECONFIG, or kubectl's default.
+
+        Raises:
+            ClusterError: there is no such file, or no kubectl.
+        """
+        named = os.environ.get("KUBECONFIG")
+        kubeconfig = Path(named) if named else Path.home() / ".kube" / "config"
+        if not kubeconfig.is_file():
+            message = f"{kubeconfig} is not a file: set KUBECONFIG to the cluster to be used"
+            raise ClusterError(message)
+        program = shutil.which("kubectl")
+        if program is None:
+            message = "kubectl is not in PATH: install it to use an existing cluster"
+            raise ClusterError(message)
+        return cls(kubeconfig, program)
+
+    @property
+    def launcher(self) -> Launcher:
+        """Starts processes that `remove` ends."""
+        return Launcher(Places(state_root().with_name("matrixone-demo")), "demo")
+
+    def kubectl(self, *args: str) -> str:
+        """Run kubectl; raises ClusterError with what it says."""
+        result = subprocess.run(
+            [self.program, f"--kubeconfig={self.kubeconfig}", *args],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=_KUBECTL_SECONDS,
+        )
+        if result.returncode:
+            message = f"kubectl {' '.join(args)}: {result.stderr.strip()}"
+            raise ClusterError(message)
+        return result.stdout
+
+    def service_address(self) -> tuple[str, int]:
+        """Forward a local port to the Service: cluster addresses may not be reachable from here."""
+        forward = find(self.launcher.places, "port-forward")
+        if forward and forward.alive():
+            kill(forward)
+        port = choose_ports(["sql"], taken=())["sql"]
+        self.launcher.start(
+            "port-forward",
+            [
+                *(self.program, f"--kubeconfig={self.kubeconfig}", "-n", NAMESPACE),
+                *("port-forward", f"service/{NAME}-proxy", f"{port}:6001"),
+            ],
+        )
+        return "127.0.0.1", port
+
+    def remove(self, progress: Callable[[str], None]) -> None:
+        """End the demo's processes; the cluster itself is the user's."""
+        forward = find(self.launcher.places, "port-forward")
+        if forward:
+            kill(forward)
+        if self.launcher.places.root.exists():
+            shutil.rmtree(self.launcher.places.root)
+        progress("the demo's processes have ended; the CRDs stay: `make uninstall` removes them")
+
+
+def endpoint(cluster: Cluster) -> Endpoint:
+    """Where and as whom to connect to the demo's database."""
+    secret: dict[str, Any] = json.loads(
+        cluster.kubectl("-n", NAMESPACE, "get", "secret", f"{NAME}-credential", "-o", "json")
+    )
+    user, password = (
+        base64.b64decode(secret["data"][key]).decode() for key in ("username", "password")
+    )
+    host, port = cluster.service_address()
+    return Endpoint(host, port, user, password)
