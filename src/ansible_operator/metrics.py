@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Collectors of the runner, under the names that users of the Go runner know (runner.md §2.20)."""
 
+import contextlib
+import datetime
+
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 REGISTRY = CollectorRegistry(auto_describe=True)
@@ -77,3 +80,69 @@ REQUESTS = Counter(
     ["code", "host", "method"],
     registry=REGISTRY,
 )
+MAX_CONCURRENT_RECONCILES = Gauge(
+    "controller_runtime_max_concurrent_reconciles",
+    "Reconciles that may be under way",
+    ["controller"],
+    registry=REGISTRY,
+)
+RECONCILE_ERRORS = Counter(
+    "controller_runtime_reconcile_errors",
+    "Number of reconciles that failed",
+    ["controller"],
+    registry=REGISTRY,
+)
+RECONCILE_PANICS = Counter(
+    "controller_runtime_reconcile_panics",
+    "Number of reconciles that crashed",
+    ["controller"],
+    registry=REGISTRY,
+)
+QUEUE_ADDS = Counter(
+    "workqueue_adds",
+    "Objects put into the queue",
+    ["name", "controller"],
+    registry=REGISTRY,
+)
+QUEUE_RETRIES = Counter(
+    "workqueue_retries",
+    "Objects put into the queue because a reconcile failed",
+    ["name", "controller"],
+    registry=REGISTRY,
+)
+QUEUE_SECONDS = Histogram(
+    "workqueue_queue_duration_seconds",
+    "Seconds that objects waited for a worker",
+    ["name", "controller"],
+    registry=REGISTRY,
+)
+WORK_SECONDS = Histogram(
+    "workqueue_work_duration_seconds",
+    "Seconds that workers took for an object",
+    ["name", "controller"],
+    registry=REGISTRY,
+)
+RESOURCE_CREATED = Gauge(
+    "resource_created_at_seconds",
+    "Creation time of a controlled object in seconds since 1970",
+    ["group", "kind", "name", "namespace", "version"],
+    registry=REGISTRY,
+)
+
+
+def note_resource(labels: tuple[str, str, str, str, str], created: str) -> None:
+    """Show a controlled object.
+
+    Args:
+        labels: group, kind, name, namespace, version.
+        created: ``creationTimestamp`` as RFC 3339.
+    """
+    if created:
+        seconds = datetime.datetime.fromisoformat(created).timestamp()
+        RESOURCE_CREATED.labels(*labels).set(seconds)
+
+
+def forget_resource(labels: tuple[str, str, str, str, str]) -> None:
+    """A controlled object is gone; labels as in :func:`note_resource`."""
+    with contextlib.suppress(KeyError):
+        RESOURCE_CREATED.remove(*labels)

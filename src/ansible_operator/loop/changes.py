@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+"""When two states of a watched object differ in a way that matters (runner.md §2.19)."""
+
+from typing import Any
+
+from ansible_operator.kube.interface import Object
+
+
+def differs(before: Object, now: Object, *, with_status: bool) -> bool:
+    """Whether a dependent has changed.
+
+    Without status, that is the rule which roles of the Go runner live with: everything but
+    ``status``, the version and the times in ``managedFields`` counts. With status, all that is
+    left out are the version and ``managedFields``, which change with every write.
+    """
+    if before["metadata"].get("resourceVersion") == now["metadata"].get("resourceVersion"):
+        return False
+    return _essence(before, with_status=with_status) != _essence(now, with_status=with_status)
+
+
+def _essence(obj: Object, *, with_status: bool) -> dict[str, Any]:
+    metadata = {key: value for key, value in obj["metadata"].items() if key != "resourceVersion"}
+    fields = metadata.pop("managedFields", None) or []
+    if with_status:
+        return {**obj, "metadata": metadata}
+    rest = {key: value for key, value in obj.items() if key != "status"}
+    timeless = [{key: item[key] for key in item if key != "time"} for item in fields]
+    return {**rest, "metadata": metadata, "managed": timeless}

@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One reconcile of one object, step by step (runner.md §2.7)."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ansible_operator import metrics
+from ansible_operator.errors import EngineError, OperatorError
+from ansible_operator.kube.interface import Object
+from ansible_operator.kube.recorder import EventRecorder
+from ansible_operator.logs import get_logger
+from ansible_operator.loop.conditions import FAILURE, Condition, Transitions, current
+from ansible_operator.loop.objects import ObjectStore
+from ansible_operator.loop.outcome import Outcome
+from ansible_operator.loop.queue import Key
+from ansible_operator.loop.runs import Runs
+from ansible_operator.loop.settings import PERIOD_ANNOTATION, Controlled
+from ansible_operator.watches import InvalidDuration, format_duration, parse_duration
+
+INTERRUPTED = (
+    "The operator was stopped before the run had ended; it is run again by the next operator"
+)
+FAREWELL_SECONDS = 5.0
+"""Longest time to tell the truth about an interrupted run while the process stops."""
+DELETED_MEANWHILE_SECONDS = 5.0
+
+_LOG = get_logger("ansible-controller")
+
+
+class ReconcileError(OperatorError):
+    """A reconcile has failed in a way that its own status or log line already tells."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What follows a reconcile.
+
+    Attributes:
+        requeue_after: seconds until the next one; None for none but by an event.
+        gone: whether the object does not exist any more.
+    """
+
+    requeue_after: float | None = None
+    gone: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Controller:
+    """Reconciles the objects of one watch."""
+
+    controlled: Controlled
+    objects: ObjectStore
+    runs: Runs
+    recorder: EventRecorder
+    transitions: Transitions
+
+    async def reconcile(self, key: Key) -> Result:
+        """Bring one object up to date.
+
+        Raises:
+            OperatorError: it has to be tried again after a delay.
+        """
+        obj = await self.objects.read(key.namespace, key.name)
+        if obj is None:
+            await self.runs.forget(key.namespace, key.name)
+            return Result(gone=True)
+        if not self._is_ours(obj):
+            return Result()
+        period = await self._period(obj)
+        admitted = await self._through_finalizer(obj)
+        if admitted is None:
+            return Result()
+        return await self._run(admitted, period)
+
+    def _is_ours(self, obj: Object) -> bool:
+        """Whether the selector still matches, or a deletion waits for our finalizer."""
+        selector = self.controlled.watch.selector
+        if selector is None or selector.matches(obj["metadata"].get("labels") or {}):
+            return True
+        return is_deleting(obj) and self._owns(obj)
+
+    def _owns(self, obj: Object) -> bool:
+        finalizer = self.controlled.watch.finalizer
+        return finalizer is not None and finalizer.name in (obj["metadata"].get("finalizers") or ())
+
+    async def _period(self, obj: Object) -> float:
+        annotation = (obj["metadata"].get("annotations") or {}).get(PERIOD_ANNOTATION)
+        if annotation is None:
+            return self.controlled.period
+        try:
+            return parse_duration(annotation)
+        except InvalidDuration as error:
+            message = f"Unable to parse reconcile period annotation: {error}"
+            await self._mark_error(obj, message)
+            raise ReconcileError(message) from error
+
+    async def _through_finalizer(self, obj: Object) -> Object | None:
+        """The object to run, with our finalizer on it; None when nothing is to be run."""
+        finalizer = self.controlled.watch.finalizer
+        if is_deleting(obj):
+            if self._owns(obj):
+                return obj
+            _LOG.info("Resource is terminated, skipping reconciliation", **self._names(obj))
+            return None
+        if finalizer is None or self._owns(obj):
+            return obj
+        return await self.objects.add_finalizer(obj, finalizer.name)
+
+    async def _run(self, obj: Object, period: float) -> Result:
+        finalizing = is_deleting(obj)
+        marked = await self._change(obj, self.transitions.running)
+        if marked is None:
+            return Result(gone=True)
+        obj = marked
+        try:
+            outcome = await self._play(obj, finalizing=finalizing)
+        except asyncio.CancelledError:
+            await self._say_interrupted(obj)
+            raise
+        return await self._conclude(obj, outcome, period, finalizing=finalizing)
+
+    async def _play(self, obj: Object, *, finalizing: bool) -> Outcome:
+        gvk = str(self.controlled.gvk)
+        started = time.monotonic()
+        try:
+            return await self.runs.play(obj, finalizing=finalizing)
+        except (EngineError, OSError) as error:
+            await self._mark_error(obj, "Unable to run reconciliation")
+            raise ReconcileError(f"Unable to run reconciliation: {error}") from error
+        finally:
+            metrics.RECONCILES.labels(gvk).observe(time.monotonic() - started)
+
+    async def _say_interrupted(self, obj: Object) -> None:
+        """Leave no condition behind that claims a run is going on."""
+        try:
+            async with asyncio.timeout(FAREWELL_SECONDS):
+                await self._change(obj, lambda now: self.transitions.errored(now, INTERRUPTED))
+        except (OperatorError, TimeoutError) as error:
+            _LOG.error("Status of an interrupted run was not written", error=str(error))
+
+    async def _conclude(
+        self, obj: Object, outcome: Outcome, period: float, *, finalizing: bool
+    ) -> Result:
+        failed = bool(outcome.failures)
+        self._count(failed=failed)
+        now: Object | None = obj
+        finalizer = self.controlled.watch.finalizer
+        if finalizing and not failed and finalizer is not None:
+            now = await self.objects.remove_finalizer(obj, finalizer.name)
+            if now is None or not now["metadata"].get("finalizers"):
+                await self.runs.forget(
+                    obj["metadata"].get("namespace", ""), obj["metadata"]["name"]
+                )
+                return Result(gone=True)
+        now = await self._mark_done(now or obj, outcome)
+        if failed:
+            managed = self.controlled.watch.manage_status
+            raise ReconcileError(
+                "event runner on failed" if managed else "received failed task event"
+            )
+        if now is None:
+            return Result(gone=True)
+        if is_deleting(now) and not finalizing and finalizer is not None:
+            return Result(requeue_after=DELETED_MEANWHILE_SECONDS)
+        if outcome.requeue_after is not None:
+            after = format_duration(outcome.requeue_after)
+            _LOG.info(f"Set the reconciliation to occur after {after}", **self._names(obj))
+            return Result(requeue_after=outcome.requeue_after)
+        return Result(requeue_after=period or None)
+
+    def _count(self, *, failed: bool) -> None:
+        result = "failed" if failed else "succeeded"
+        metrics.RECONCILE_RESULT.labels(str(self.controlled.gvk), result).inc()
+
+    async def _mark_done(self, obj: Object, outcome: Outcome) -> Object | None:
+        """Write how the run ended, and tell people when that is news."""
+        message = "\n".join(outcome.failures)
+        self._announce(obj, message)
+        if outcome.failures:
+            return await self._change(
+                obj, lambda now: self.transitions.failed(now, message, outcome.result)
+            )
+        return await self._change(obj, lambda now: self.transitions.succeeded(now, outcome.result))
+
+    def _announce(self, obj: Object, failure: str) -> None:
+        if failure:
+            self.recorder.record(obj, "Warning", "ReconcileFailed", failure)
+        elif any(
+            item["type"] == FAILURE and item["status"] == "True"
+            for item in current(obj.get("status"))
+        ):
+            self.recorder.record(obj, "Normal", "ReconcileRecovered", "The run succeeded again")
+
+    async def _mark_error(self, obj: Object, message: str) -> None:
+        self._count(failed=True)
+        self.recorder.record(obj, "Warning", "ReconcileFailed", message)
+        await self._change(obj, lambda now: self.transitions.errored(now, message))
+
+    async def _change(
+        self, obj: Object, change: Callable[[list[Condition]], list[Condition]]
+    ) -> Object | None:
+        """Change conditions, unless the watch leaves the status to the role."""
+        if not self.controlled.watch.manage_status:
+            return obj
+        return await self.objects.change_conditions(obj, change)
+
+    def _names(self, obj: Object) -> dict[str, str]:
+        metadata = obj["metadata"]
+        return {
+            "gvk": str(self.controlled.gvk),
+            "name": metadata["name"],
+            "namespace": metadata.get("namespace", ""),
+        }
+
+
+def is_deleting(obj: Object) -> bool:
+    """Whether somebody has asked to delete the object."""
+    return bool(obj["metadata"].get("deletionTimestamp"))

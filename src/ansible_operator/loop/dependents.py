@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Watches on what plays create: a change of a dependent runs its owner again (runner.md §2.19)."""
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ansible_operator.kube.interface import EventType, GroupVersionKind, Object, ResourceType
+from ansible_operator.kube.pool import SharedInformers
+from ansible_operator.logs import get_logger
+from ansible_operator.loop.changes import differs
+from ansible_operator.loop.own_writes import OwnWrites
+from ansible_operator.loop.queue import Key, WorkQueue
+from ansible_operator.loop.settings import Controlled
+
+OWNER_ANNOTATION = "operator-sdk/primary-resource"
+OWNER_TYPE_ANNOTATION = "operator-sdk/primary-resource-type"
+SETTLE_SECONDS = 0.05
+"""How long an event may come before the answer to the write that caused it."""
+
+_LOG = get_logger("dependents")
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """One owner kind, one dependent kind, one way of naming the owner."""
+
+    owner: GroupVersionKind
+    dependent: GroupVersionKind
+    by_annotation: bool
+
+
+def owners_by_reference(controlled: Controlled, obj: Object) -> Iterator[tuple[str, str]]:
+    """Namespace and name of each owner of the controlled kind that an object refers to."""
+    gvk = controlled.gvk
+    for reference in obj["metadata"].get("ownerReferences") or ():
+        parts = str(reference.get("apiVersion", "")).split("/")
+        if len(parts) > 2:
+            return
+        group = parts[0] if len(parts) == 2 else ""
+        if (group, reference.get("kind")) == (gvk.group, gvk.kind):
+            namespace = obj["metadata"].get("namespace", "")
+            yield (namespace if controlled.resource.namespaced else "", reference["name"])
+
+
+def owner_type(gvk: GroupVersionKind) -> str:
+    """The type annotation's value for an owner: ``Kind.group``, for the core group ``Kind``."""
+    return f"{gvk.kind}.{gvk.group}" if gvk.group else gvk.kind
+
+
+def owners_by_annotation(controlled: Controlled, obj: Object) -> Iterator[tuple[str, str]]:
+    """Namespace and name of the owner that an object's annotations name."""
+    annotations = obj["metadata"].get("annotations") or {}
+    if annotations.get(OWNER_TYPE_ANNOTATION) != owner_type(controlled.gvk):
+        return
+    path = str(annotations.get(OWNER_ANNOTATION, "")).strip()
+    if not path:
+        return
+    namespace, slash, name = path.partition("/")
+    yield (namespace, name) if slash else ("", namespace)
+
+
+class DependentWatches:
+    """Starts watches when a play creates something, and ends those that nothing needs any more."""
+
+    def __init__(
+        self,
+        pool: SharedInformers,
+        queue: WorkQueue,
+        controlled: Mapping[GroupVersionKind, Controlled],
+        own: OwnWrites,
+    ) -> None:
+        self._pool = pool
+        self._queue = queue
+        self._controlled = controlled
+        self._own = own
+        self._links: dict[Link, tuple[ResourceType, Callable[[], None]]] = {}
+
+    def watch(self, owner: GroupVersionKind, dependent: ResourceType, by_annotation: bool) -> bool:
+        """Watch a kind for an owner's kind; whether it is watched now.
+
+        Conditions are those of the owner's watch: dependents at all, its blacklist, and for
+        cluster-scoped dependents ``watchClusterScopedResources``.
+        """
+        controlled = self._controlled.get(owner)
+        if controlled is None or not self._wanted(controlled, dependent, by_annotation):
+            _LOG.info("Resource will not be watched/cached.", gvk=str(dependent.gvk))
+            return False
+        link = Link(owner, dependent.gvk, by_annotation)
+        if link not in self._links:
+            _LOG.info("Watching child resource", kind=str(dependent.gvk), owner=str(owner))
+            handler = self._handler(link, controlled)
+            end = self._pool.start(dependent).subscribe(handler)
+            self._links[link] = (dependent, end)
+        return True
+
+    def _wanted(self, owner: Controlled, dependent: ResourceType, by_annotation: bool) -> bool:
+        watch = owner.watch
+        listed = any(GroupVersionKind(*kind) == dependent.gvk for kind in watch.blacklist)
+        if not watch.watch_dependent_resources or listed:
+            return False
+        reachable = dependent.namespaced or watch.watch_cluster_scoped_resources
+        return reachable if by_annotation else True
+
+    def _handler(
+        self, link: Link, controlled: Controlled
+    ) -> Callable[[EventType, Object | None, Object], None]:
+        find = owners_by_annotation if link.by_annotation else owners_by_reference
+
+        def handle(event: EventType, before: Object | None, now: Object) -> None:
+            if event is EventType.ADDED:
+                return
+            status = controlled.watch.watch_dependent_status
+            updated = event is EventType.MODIFIED and before is not None
+            if updated and not differs(before or {}, now, with_status=status):
+                return
+            both = (before, now) if before is not None else (now,)
+            owners = dict.fromkeys(owner for obj in both for owner in find(controlled, obj))
+            for namespace, name in owners:
+                self._trigger(Key(controlled.name, namespace, name), event, now)
+            if event is EventType.DELETED:
+                asyncio.get_running_loop().call_soon(self._end_if_unused, link)
+
+        return handle
+
+    def _trigger(self, key: Key, event: EventType, now: Object) -> None:
+        """Run an owner, unless its own run did this; a run under way gets time to say so."""
+        metadata = now["metadata"]
+        reason = f"{now.get('kind')} {metadata['name']} {event.lower()}"
+
+        def decide() -> None:
+            if event is EventType.DELETED or not self._own.include(key, now):
+                self._queue.add(key, reason=reason)
+
+        if self._queue.is_active(key):
+            asyncio.get_running_loop().call_later(SETTLE_SECONDS, decide)
+        else:
+            decide()
+
+    def _end_if_unused(self, link: Link) -> None:
+        """End a watch when no object of its kind has an owner of the owner's kind."""
+        entry = self._links.get(link)
+        informer = self._pool.peek(entry[0]) if entry else None
+        if entry is None or informer is None:
+            return
+        find = owners_by_annotation if link.by_annotation else owners_by_reference
+        controlled = self._controlled[link.owner]
+        if not any(True for obj in informer.list() for _ in find(controlled, obj)):
+            self._end(link)
+
+    def end_all(self, owner: GroupVersionKind) -> None:
+        """End all watches of an owner's kind: its last object is gone."""
+        for link in [link for link in self._links if link.owner == owner]:
+            self._end(link)
+
+    def _end(self, link: Link) -> None:
+        resource, unsubscribe = self._links.pop(link)
+        unsubscribe()
+        self._pool.release(resource)
+        _LOG.info("Child resource is no longer watched", kind=str(link.dependent))
+
+    def linked(self) -> Mapping[Link, Any]:
+        """The watches of this moment."""
+        return dict(self._links)

@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The work queue: which object is to be run next (runner.md §2.6).
+
+One entry per object however often it is added, never two runs of one object at once, a cap for
+all kinds together and one per kind, changed objects before periodic ones.
+"""
+
+import asyncio
+import itertools
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import NamedTuple
+
+from ansible_operator import metrics
+from ansible_operator.watches import Retry
+
+BUCKET_RATE = 10.0
+BUCKET_BURST = 100
+
+
+class Key(NamedTuple):
+    """An object of one controller."""
+
+    controller: str
+    namespace: str
+    name: str
+
+
+class Lane(IntEnum):
+    """What goes first: objects that changed, then those whose time has come."""
+
+    CHANGED = 0
+    PERIODIC = 1
+
+
+@dataclass(slots=True)
+class _Delayed:
+    due: float
+    lane: Lane
+    handle: asyncio.TimerHandle
+
+
+class _Bucket:
+    """A token bucket over all retries, so that a broken cluster is not hammered."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._next = clock() - BUCKET_BURST / BUCKET_RATE
+
+    def reserve(self) -> float:
+        """Seconds to wait for the next token."""
+        now = self._clock()
+        self._next = max(self._next, now - BUCKET_BURST / BUCKET_RATE) + 1 / BUCKET_RATE
+        return max(0.0, self._next - now)
+
+
+class WorkQueue:
+    """Objects waiting for a run. All methods belong to the event loop's thread.
+
+    Args:
+        total: runs at the same time over all controllers.
+        limits: runs at the same time per controller.
+        retries: back-off per controller.
+        clock: monotonic seconds.
+    """
+
+    def __init__(
+        self,
+        total: int,
+        limits: Mapping[str, int],
+        retries: Mapping[str, Retry] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._total = total
+        self._limits = dict(limits)
+        self._retries = dict(retries or {})
+        self._clock = clock
+        self._bucket = _Bucket(clock)
+        self._order = itertools.count()
+        self._ready: dict[tuple[str, Lane], deque[tuple[int, Key]]] = {
+            (name, lane): deque() for name in limits for lane in Lane
+        }
+        self._lanes: dict[Key, Lane] = {}
+        self._active: dict[str, set[Key]] = {name: set() for name in limits}
+        self._again: dict[Key, Lane] = {}
+        self._delayed: dict[Key, _Delayed] = {}
+        self._failures: dict[Key, int] = {}
+        self._reasons: dict[Key, str] = {}
+        self._changed = asyncio.Event()
+        self._closed = False
+
+    def add(self, key: Key, lane: Lane = Lane.CHANGED, reason: str = "") -> None:
+        """Run an object as soon as possible; while it runs, once more afterwards.
+
+        Args:
+            key: the object.
+            lane: what it may overtake.
+            reason: why, for people; the first reason of several is kept.
+        """
+        if self._closed:
+            return
+        if reason:
+            self._reasons.setdefault(key, reason)
+        if key in self._active[key.controller]:
+            self._again[key] = min(lane, self._again.get(key, lane))
+            return
+        if (waiting := self._lanes.get(key)) is not None and waiting <= lane:
+            return
+        self._lanes[key] = lane
+        self._ready[key.controller, lane].append((next(self._order), key))
+        self._observe(key.controller)
+        self._changed.set()
+
+    def add_after(self, key: Key, delay: float, lane: Lane = Lane.PERIODIC) -> None:
+        """Add an object in a while (seconds); of several pending times the earliest counts."""
+        if delay <= 0:
+            self.add(key, lane)
+            return
+        due = self._clock() + delay
+        pending = self._delayed.get(key)
+        if self._closed or (pending is not None and pending.due <= due):
+            return
+        if pending is not None:
+            pending.handle.cancel()
+        handle = asyncio.get_running_loop().call_later(delay, self._mature, key)
+        self._delayed[key] = _Delayed(due, lane, handle)
+
+    def _mature(self, key: Key) -> None:
+        delayed = self._delayed.pop(key)
+        self.add(key, delayed.lane)
+
+    def retry(self, key: Key) -> float:
+        """Add an object after its back-off delay, which is returned in seconds."""
+        policy = self._retries.get(key.controller, Retry())
+        failures = self._failures.get(key, 0)
+        self._failures[key] = failures + 1
+        own = min(policy.first * 2.0 ** min(failures, 64), policy.longest)
+        delay = max(own, self._bucket.reserve())
+        self.add_after(key, delay, Lane.CHANGED if failures < 3 else Lane.PERIODIC)
+        return delay
+
+    def forget(self, key: Key) -> None:
+        """Start the back-off of an object anew."""
+        self._failures.pop(key, None)
+
+    def drop(self, key: Key) -> None:
+        """Forget an object that has gone, pending times included."""
+        self.forget(key)
+        self._reasons.pop(key, None)
+        if (pending := self._delayed.pop(key, None)) is not None:
+            pending.handle.cancel()
+
+    async def get(self) -> Key:
+        """The next object to run; :meth:`done` must follow."""
+        while True:
+            if (key := self._pop()) is not None:
+                return key
+            self._changed.clear()
+            await self._changed.wait()
+
+    def _pop(self) -> Key | None:
+        if sum(map(len, self._active.values())) >= self._total:
+            return None
+        for lane in Lane:
+            heads = [
+                (self._ready[name, lane][0], name)
+                for name, limit in self._limits.items()
+                if self._heads_live(name, lane) and len(self._active[name]) < limit
+            ]
+            if heads:
+                (_, key), name = min(heads)
+                self._ready[name, lane].popleft()
+                return self._start(key)
+        return None
+
+    def _heads_live(self, name: str, lane: Lane) -> bool:
+        """Drop entries at the head that have moved to another lane; whether one is left."""
+        ready = self._ready[name, lane]
+        while ready and self._lanes.get(ready[0][1]) is not lane:
+            ready.popleft()
+        return bool(ready)
+
+    def _start(self, key: Key) -> Key:
+        del self._lanes[key]
+        if (pending := self._delayed.pop(key, None)) is not None:
+            pending.handle.cancel()
+        self._active[key.controller].add(key)
+        self._observe(key.controller)
+        return key
+
+    def done(self, key: Key) -> None:
+        """An object's run has ended."""
+        self._active[key.controller].discard(key)
+        lane = self._again.pop(key, None)
+        if lane is not None:
+            self.add(key, lane)
+        self._observe(key.controller)
+        self._changed.set()
+
+    def reason(self, key: Key) -> str:
+        """Why an object just taken is to be run; asked once per run."""
+        return self._reasons.pop(key, "") or ("retry" if key in self._failures else "period")
+
+    def close(self) -> None:
+        """Take nothing more in and forget what waits."""
+        self._closed = True
+        for delayed in self._delayed.values():
+            delayed.handle.cancel()
+        self._delayed.clear()
+        self._lanes.clear()
+        self._again.clear()
+        for ready in self._ready.values():
+            ready.clear()
+
+    def is_active(self, key: Key) -> bool:
+        """Whether an object is being run."""
+        return key in self._active[key.controller]
+
+    def waiting(self, controller: str) -> int:
+        """How many objects of a controller wait for a worker."""
+        return sum(1 for key in self._lanes if key.controller == controller)
+
+    def _observe(self, controller: str) -> None:
+        metrics.ACTIVE_WORKERS.labels(controller).set(len(self._active[controller]))
+        ready = sum(len(self._ready[controller, lane]) for lane in Lane)
+        metrics.QUEUE_DEPTH.labels(controller, controller).set(ready)

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs objects again when an object that they name in a field changes.
+
+An addition to the contract: ``references`` of a watch (``group, version, kind, name`` and perhaps
+``namespace``, both dotted paths into the object).
+"""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+from ansible_operator.errors import KubeError
+from ansible_operator.kube.interface import EventType, GroupVersionKind, Mapper, Object
+from ansible_operator.kube.pool import SharedInformers
+from ansible_operator.logs import get_logger
+from ansible_operator.loop.changes import differs
+from ansible_operator.loop.queue import Key, WorkQueue
+from ansible_operator.loop.settings import Controlled, gvk_of
+from ansible_operator.watches import Reference
+
+RETRY_SECONDS = 10.0
+
+_LOG = get_logger("references")
+
+
+def field_text(obj: Mapping[str, Any], path: str) -> str:
+    """The string at a dotted path of an object; ``""`` if there is none."""
+    value: Any = obj
+    for part in path.split("."):
+        value = value.get(part) if isinstance(value, Mapping) else None
+    return value if isinstance(value, str) else ""
+
+
+def refers_to(reference: Reference, obj: Object, target: Object) -> bool:
+    """Whether an object names the target; without a namespace in the field, its own counts."""
+    name = field_text(obj, reference.name)
+    if not name or name != target["metadata"]["name"]:
+        return False
+    namespace = field_text(obj, reference.namespace) if reference.namespace else ""
+    own = str(obj["metadata"].get("namespace", ""))
+    return target["metadata"].get("namespace", "") in {"", namespace or own}
+
+
+class ReferenceWatch:
+    """Follows one kind that objects of a controller refer to."""
+
+    def __init__(
+        self,
+        controlled: Controlled,
+        reference: Reference,
+        pool: SharedInformers,
+        queue: WorkQueue,
+    ) -> None:
+        self._controlled = controlled
+        self._reference = reference
+        self._pool = pool
+        self._queue = queue
+
+    @property
+    def gvk(self) -> GroupVersionKind:
+        """The kind that is followed."""
+        return gvk_of(self._reference.kind)
+
+    async def start(self, mapper: Mapper) -> None:
+        """Begin to follow the kind, as soon as the API server serves it."""
+        told = False
+        while True:
+            try:
+                resource = await mapper.by_kind(self.gvk)
+            except KubeError as error:
+                _LOG.info("Kind cannot be looked up yet", gvk=str(self.gvk), error=str(error))
+                resource = None
+            if resource is not None:
+                self._pool.start(resource).subscribe(self._on_event)
+                return
+            if not told:
+                _LOG.info("Referenced kind is not served yet", gvk=str(self.gvk))
+                told = True
+            await asyncio.sleep(RETRY_SECONDS)
+
+    def _on_event(self, event: EventType, before: Object | None, now: Object) -> None:
+        updated = event is EventType.MODIFIED and before is not None
+        if updated and not differs(before or {}, now, with_status=True):
+            return
+        primaries = self._pool.peek(self._controlled.resource)
+        for obj in primaries.list() if primaries is not None else ():
+            if refers_to(self._reference, obj, now):
+                metadata = obj["metadata"]
+                key = Key(self._controlled.name, metadata.get("namespace", ""), metadata["name"])
+                target = now["metadata"]["name"]
+                self._queue.add(key, reason=f"{self.gvk.kind} {target} changed")

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One run of one object: from its variables to its outcome (runner.md §2.10, §2.14)."""
+
+import asyncio
+import random
+from dataclasses import dataclass
+from pathlib import Path
+
+from ansible_operator.engine.interface import (
+    Engine,
+    JobEvent,
+    PlaybookTarget,
+    RoleTarget,
+    RunRequest,
+    RunResult,
+)
+from ansible_operator.engine.rundir import remove
+from ansible_operator.kube.interface import Object
+from ansible_operator.logs import get_logger
+from ansible_operator.loop.event_log import EventLog
+from ansible_operator.loop.outcome import Outcome
+from ansible_operator.loop.sessions import RunProxy
+from ansible_operator.loop.settings import (
+    ARTIFACTS_ANNOTATION,
+    VERBOSITY_ANNOTATION,
+    Controlled,
+    RunSettings,
+    integer_annotation,
+)
+from ansible_operator.loop.variables import extra_vars
+from ansible_operator.watches import PlayPath
+
+_LOG = get_logger("runner")
+
+
+def _target(play: PlayPath, *, gather_facts: bool) -> PlaybookTarget | RoleTarget:
+    if play.playbook:
+        return PlaybookTarget(Path(play.playbook))
+    return RoleTarget(play.role_name, Path(play.role), gather_facts=gather_facts)
+
+
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """Starts runs of one controller."""
+
+    controlled: Controlled
+    settings: RunSettings
+    engine: Engine
+    proxy: RunProxy
+
+    async def play(self, obj: Object, *, finalizing: bool) -> Outcome:
+        """Play an object's role or playbook to the end.
+
+        Raises:
+            EngineError: the run could not be started.
+        """
+        metadata = obj["metadata"]
+        name, namespace = metadata["name"], metadata.get("namespace", "")
+        job = str(random.getrandbits(63))
+        annotations = metadata.get("annotations") or {}
+        verbosity = integer_annotation(annotations, VERBOSITY_ANNOTATION)
+        log = EventLog(
+            level=self.settings.log_level,
+            name=name,
+            namespace=namespace,
+            gvk=str(self.controlled.gvk),
+            job=job,
+            raw=verbosity > 0 if verbosity is not None else self.settings.raw_output,
+        )
+        outcome = Outcome()
+
+        def on_event(event: JobEvent) -> None:
+            outcome.take(event)
+            log.take(event)
+
+        with self.proxy.session(self.controlled, obj) as kubeconfig:
+            request = self._request(obj, job, kubeconfig, finalizing=finalizing)
+            result = await self.engine.run(request, on_event)
+        outcome.finish(result)
+        self._report(log, outcome, result)
+        return outcome
+
+    def _report(self, log: EventLog, outcome: Outcome, result: RunResult) -> None:
+        keys = {"job": log.job, "name": log.name, "namespace": log.namespace}
+        if result.rc == 0:
+            _LOG.info("Ansible-runner exited successfully", **keys)
+        else:
+            _LOG.error("Run ended with failures", rc=result.rc, status=result.status, **keys)
+        log.recap(outcome.recap)
+        if self.settings.debug_logs:
+            log.debug(result.stdout)
+
+    def _request(self, obj: Object, job: str, kubeconfig: Path, *, finalizing: bool) -> RunRequest:
+        watch, settings = self.controlled.watch, self.settings
+        annotations = obj["metadata"].get("annotations") or {}
+        verbosity = integer_annotation(annotations, VERBOSITY_ANNOTATION)
+        artifacts = integer_annotation(annotations, ARTIFACTS_ANNOTATION)
+        play = watch.play
+        if finalizing and watch.finalizer is not None and watch.finalizer.play:
+            play = watch.finalizer.play
+        return RunRequest(
+            ident=job,
+            directory=self.directory(obj),
+            target=_target(play, gather_facts=settings.gather_facts),
+            extra_vars=extra_vars(watch, obj, finalizing=finalizing),
+            kubeconfig=kubeconfig,
+            verbosity=max(0, self.controlled.verbosity if verbosity is None else verbosity),
+            command_line=settings.command_line,
+            inventory=settings.inventory,
+            artifacts_to_keep=watch.max_runner_artifacts if artifacts is None else artifacts,
+            timeout=watch.run_timeout or None,
+        )
+
+    def directory(self, obj: Object) -> Path:
+        """The private data directory of an object."""
+        metadata = obj["metadata"]
+        return self._directory(metadata.get("namespace", ""), metadata["name"])
+
+    def _directory(self, namespace: str, name: str) -> Path:
+        gvk = self.controlled.gvk
+        return self.settings.run_root.joinpath(gvk.group, gvk.version, gvk.kind, namespace, name)
+
+    async def forget(self, namespace: str, name: str) -> None:
+        """Remove what runs of an object have left on disk."""
+        await asyncio.to_thread(remove, self._directory(namespace, name))

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a controller and its runs are told by flags and environment (runner.md §2.2, §2.3)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from ansible_operator.kube.interface import GroupVersionKind, ResourceType
+from ansible_operator.loop.event_log import EventLogLevel
+from ansible_operator.watches import KindName, Watch
+
+PERIOD_ANNOTATION = "ansible.sdk.operatorframework.io/reconcile-period"
+ARTIFACTS_ANNOTATION = "ansible.sdk.operatorframework.io/max-runner-artifacts"
+VERBOSITY_ANNOTATION = "ansible.sdk.operatorframework.io/verbosity"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSettings:
+    """What is the same for all runs.
+
+    Attributes:
+        run_root: folder of the private data directories.
+        session_root: private folder for the kubeconfigs of runs.
+        command_line: value of ``--ansible-args``.
+        inventory: value of ``ANSIBLE_INVENTORY``.
+        gather_facts: whether plays made for roles gather facts.
+        log_level: value of ``--ansible-log-events``.
+        raw_output: whether the environment asks for plain output (``ANSIBLE_VERBOSITY`` > 0).
+        debug_logs: whether to print the complete output of each run.
+        inject_owner: value of ``--inject-owner-ref``.
+    """
+
+    run_root: Path
+    session_root: Path
+    command_line: str = ""
+    inventory: Path | None = None
+    gather_facts: bool = True
+    log_level: EventLogLevel = EventLogLevel.TASKS
+    raw_output: bool = False
+    debug_logs: bool = False
+    inject_owner: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Controlled:
+    """One kind under control.
+
+    Attributes:
+        name: unique name, also in metrics.
+        period: seconds between periodic runs; 0 for none.
+        verbosity: number of ``v`` of a run.
+    """
+
+    name: str
+    watch: Watch
+    resource: ResourceType
+    period: float
+    verbosity: int
+
+    @property
+    def gvk(self) -> GroupVersionKind:
+        """The kind."""
+        return self.resource.gvk
+
+
+def gvk_of(kind: KindName) -> GroupVersionKind:
+    """The client's spelling of a kind in a watches file."""
+    return GroupVersionKind(kind.group, kind.version, kind.kind)
+
+
+def integer_annotation(annotations: Mapping[str, str], name: str) -> int | None:
+    """The value of an annotation, or None when it is absent or not a number."""
+    try:
+        return int(annotations[name])
+    except (KeyError, ValueError):
+        return None

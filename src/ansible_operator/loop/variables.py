@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The variables of a run (runner.md §2.11, §2.13)."""
+
+from typing import Any
+
+from ansible_operator.kube.interface import Object
+from ansible_operator.loop.snake_case import snake_case_keys
+from ansible_operator.watches import Watch
+
+UNSAFE = "__ansible_unsafe"
+
+
+def mark_unsafe(value: Any) -> Any:
+    """Wrap every string value, at any depth, so that Ansible takes it for data."""
+    if isinstance(value, str):
+        return {UNSAFE: value}
+    if isinstance(value, dict):
+        return {key: mark_unsafe(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [mark_unsafe(item) for item in value]
+    return value
+
+
+def object_variable(group: str, kind: str) -> str:
+    """Name of the variable that holds the whole object: ``_<group>_<kind>``."""
+    return f"_{group.replace('.', '_').replace('-', '_')}_{kind.lower()}"
+
+
+def extra_vars(watch: Watch, obj: Object, *, finalizing: bool) -> dict[str, Any]:
+    """All variables of one run; later ones override earlier ones of the same name.
+
+    Args:
+        watch: the watch of the object's kind.
+        obj: the object as read, status included.
+        finalizing: whether this is the run before the object goes.
+    """
+    spec = obj.get("spec")
+    spec = spec if isinstance(spec, dict) else {}
+    parameters = snake_case_keys(spec) if watch.snake_case_parameters else dict(spec)
+    whole: Any = obj
+    if watch.mark_unsafe:
+        parameters, whole, spec = mark_unsafe(parameters), mark_unsafe(obj), mark_unsafe(spec)
+    metadata = obj["metadata"]
+    name = object_variable(watch.kind.group, watch.kind.kind)
+    variables = {
+        **parameters,
+        "ansible_operator_meta": {
+            "name": metadata["name"],
+            "namespace": metadata.get("namespace", ""),
+        },
+        name: whole,
+        f"{name}_spec": spec,
+        **watch.vars,
+    }
+    if finalizing and watch.finalizer is not None:
+        variables.update(watch.finalizer.vars)
+    return variables
