@@ -6,6 +6,7 @@ from pathlib import Path
 
 from ansible_operator.engine.interface import Engine
 from ansible_operator.engine.runner_package import RunnerPackageEngine
+from ansible_operator.engine.warm.engine import WarmEngine
 from ansible_operator.errors import ConfigError
 
 KINDS = ("warm", "ansible-runner")
@@ -25,4 +26,6 @@ def make_engine(kind: str, *, preload: Sequence[Path] = (), max_runs: int | None
     """
     if kind == "ansible-runner":
         return RunnerPackageEngine(max_runs=max_runs)
+    if kind == "warm":
+        return WarmEngine(preload=preload, max_runs=max_runs)
     raise ConfigError(f"unknown engine {kind!r}: one of {', '.join(KINDS)}")

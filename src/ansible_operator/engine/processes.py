@@ -33,7 +33,7 @@ class ProcessTree:
 
     def __init__(self, root: int) -> None:
         self._known: set[Process] = set()
-        entry = _table().get(root)
+        entry = _entry(Path("/proc", str(root)))
         if entry is not None:
             self._known.add(Process(root, entry[1]))
 
@@ -79,6 +79,16 @@ async def end_tree(tree: ProcessTree, *, grace: float) -> bool:
     return False
 
 
+def end_trees_now(trees: list[ProcessTree], *, grace: float) -> None:
+    """End several trees as ``end_tree`` does, blocking."""
+    for number, seconds in ((signal.SIGTERM, grace), (signal.SIGKILL, _KILL_DEADLINE)):
+        for tree in trees:
+            tree.send(number)
+        deadline = time.monotonic() + seconds
+        while any(tree.refresh() for tree in trees) and time.monotonic() < deadline:
+            time.sleep(_POLL)
+
+
 def become_subreaper() -> bool:
     """Make orphans among the descendants children of this process, where the kernel can."""
     try:
@@ -103,8 +113,17 @@ def _table() -> dict[int, tuple[int, int, str]]:
     for entry in os.scandir("/proc"):
         if not entry.name.isdigit():
             continue
-        with contextlib.suppress(OSError):
-            stat = Path(entry.path, "stat").read_bytes()
-            fields = stat[stat.rindex(b")") + 2 :].split()
-            table[int(entry.name)] = (int(fields[1]), int(fields[19]), fields[0].decode())
+        found = _entry(Path(entry.path))
+        if found is not None:
+            table[int(entry.name)] = found
     return table
+
+
+def _entry(folder: Path) -> tuple[int, int, str] | None:
+    try:
+        stat = (folder / "stat").read_bytes()
+    except OSError:
+        return None
+    # The program's name, in parentheses, may hold anything.
+    fields = stat[stat.rindex(b")") + 2 :].split()
+    return int(fields[1]), int(fields[19]), fields[0].decode()

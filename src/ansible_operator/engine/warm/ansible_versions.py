@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Everything in which ansible-core 2.18, 2.19 and 2.20 differ, as far as the engine sees it.
+
+Imported by the template and its forks only: it imports Ansible.
+"""
+
+import json
+import runpy
+import traceback
+import types
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import ansible.cli
+from ansible.executor import module_common
+from ansible.module_utils import basic
+from ansible.parsing.dataloader import DataLoader
+from ansible.release import __version__
+
+VERSION = tuple(int(part) for part in __version__.split(".")[:2])
+HAS_PROFILES = VERSION >= (2, 19)
+"""Whether module arguments and results are serialized by a profile."""
+
+
+def callback_result(result: Any) -> Any:
+    """The copy of a task result that callbacks get: cleaned, censored for ``no_log``."""
+    if hasattr(result, "as_callback_task_result"):
+        return result.as_callback_task_result()
+    return result.clean_copy()
+
+
+def is_task_result(value: object) -> bool:
+    """Whether a callback's argument is a task result."""
+    return hasattr(value, "_return_data") or type(value).__name__ == "TaskResult"
+
+
+@contextmanager
+def task_context(task: Any) -> Iterator[None]:
+    """What a worker enters around a task."""
+    if VERSION < (2, 19):
+        yield
+        return
+    from ansible._internal import _task
+
+    with _task.TaskContext(task):
+        yield
+
+
+def vault_secrets(loader: DataLoader, options: Mapping[str, Any]) -> Any:
+    """The vault secrets of a command line and of the configuration."""
+    from ansible import constants
+
+    ids = constants.DEFAULT_VAULT_IDENTITY_LIST + list(options["vault_ids"])
+    return ansible.cli.CLI.setup_vault_secrets(
+        loader,
+        vault_ids=ids,
+        vault_password_files=list(options["vault_password_files"]),
+        ask_vault_pass=False,
+        auto_prompt=False,
+    )
+
+
+def exit_code(error: BaseException) -> int:
+    """The exit code of ansible-playbook for an error that ended it."""
+    from ansible.errors import AnsibleError, AnsibleOptionsError, AnsibleParserError
+
+    if not isinstance(error, AnsibleError):
+        return 250
+    if VERSION >= (2, 19):
+        return int(error._exit_code)
+    if isinstance(error, AnsibleOptionsError):
+        return 5
+    return 4 if isinstance(error, AnsibleParserError) else 1
+
+
+def display_error(display: Any, error: BaseException) -> None:
+    """Print an error that ended the play as ansible-playbook does."""
+    if VERSION >= (2, 19):
+        display.error(error)
+    else:
+        display.error(str(error), wrap_text=False)
+
+
+def encode_module_args(arguments: Mapping[str, Any]) -> bytes:
+    """The arguments of a module as it reads them."""
+    wrapped = {"ANSIBLE_MODULE_ARGS": arguments}
+    if HAS_PROFILES:
+        from ansible.module_utils.common.json import Direction, get_module_encoder
+
+        encoder = get_module_encoder("legacy", Direction.CONTROLLER_TO_MODULE)
+        return json.dumps(wrapped, cls=encoder).encode()
+    from ansible.module_utils.common.json import AnsibleJSONEncoder
+
+    return json.dumps(wrapped, cls=AnsibleJSONEncoder, vault_to_text=True).encode()
+
+
+def built_module(shebang: str) -> Any:
+    """What ``_configure_module`` answers for a module that is not packed."""
+    if HAS_PROFILES:
+        return module_common._BuiltModule(
+            b_module_data=b"", module_style="new", shebang=shebang, serialization_profile="legacy"
+        )
+    return ("new", shebang, b"")
+
+
+def configured(built: Any, path: str) -> Any:
+    """The complete answer of ``_configure_module``."""
+    return (built, path) if HAS_PROFILES else (*built, path)
+
+
+def leave_controller() -> None:
+    """Make the module utilities believe that they run on a managed node (in a module's fork)."""
+    if not HAS_PROFILES:
+        return
+    from ansible.module_utils import _internal
+    from ansible.module_utils._internal import _traceback
+
+    _internal.is_controller = False
+    _internal.import_controller_module = lambda _name, /: None
+    _traceback._is_traceback_enabled = _traceback._is_module_traceback_enabled
+
+
+def run_module(name: str, arguments: bytes) -> None:
+    """Execute a module by its import name; it prints its result and raises SystemExit."""
+    if HAS_PROFILES:
+        from ansible.module_utils._internal._ansiballz import _loader
+
+        _loader.run_module(
+            json_params=arguments,
+            profile="legacy",
+            module_fqn=name,
+            modlib_path="",
+            extensions={},
+        )
+        return
+    basic._ANSIBLE_ARGS = arguments
+    try:
+        runpy.run_module(
+            name,
+            init_globals={"_module_fqn": name, "_modlib_path": ""},
+            run_name="__main__",
+            alter_sys=True,
+        )
+    except Exception:  # noqa: BLE001 (what a fresh interpreter does with it: print and exit 1)
+        traceback.print_exc()
+        raise SystemExit(1) from None
+
+
+def worker_of(attributes: Mapping[str, Any]) -> Any:
+    """A worker that was never started, to borrow the code that executes a task."""
+    from ansible.executor.process.worker import WorkerProcess
+
+    worker = WorkerProcess.__new__(WorkerProcess)
+    for name, value in attributes.items():
+        setattr(worker, name, value)
+    return worker
+
+
+def strategy_module() -> types.ModuleType:
+    """The module of the strategies' base class."""
+    import ansible.plugins.strategy
+
+    return ansible.plugins.strategy

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writing the artifacts of runs in ansible-runner's layout, off the event loop."""
+
+import asyncio
+import json
+import os
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from ansible_operator.engine import rundir
+from ansible_operator.engine.interface import JobEvent, RunRequest
+from ansible_operator.engine.rundir import RunDirectory
+
+
+class ArtifactWriter:
+    """One thread that writes for all runs, in the order in which it was asked."""
+
+    def __init__(self) -> None:
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="artifacts")
+
+    def begin(self, directory: RunDirectory, request: RunRequest) -> "RunArtifacts":
+        """Start writing the artifacts of a run."""
+        artifacts = RunArtifacts(self._thread, directory)
+        command = ["ansible-playbook", *request.command_line.split(), str(directory.playbook)]
+        content = {
+            "command": command,
+            "cwd": str(directory.project),
+            "env": rundir.run_environment(request),
+        }
+        artifacts.submit(rundir.write_private, "command", json.dumps(content))
+        artifacts.submit(_make_folder, "job_events")
+        return artifacts
+
+    def close(self) -> None:
+        """Write what is waiting and end the thread."""
+        self._thread.shutdown(wait=True)
+
+
+class RunArtifacts:
+    """The artifacts of one run."""
+
+    def __init__(self, thread: ThreadPoolExecutor, directory: RunDirectory) -> None:
+        self._thread = thread
+        self._directory = directory
+        self._stdout: list[str] = []
+
+    @property
+    def stdout(self) -> str:
+        """The output so far."""
+        return "".join(self._stdout)
+
+    def submit(self, function: Any, name: str, *arguments: Any) -> None:
+        """Have ``function(path of the artifact, ...)`` called by the thread."""
+        self._thread.submit(function, self._directory.artifacts / name, *arguments)
+
+    def event(self, event: JobEvent, raw: bytes) -> None:
+        """Write an event and its part of the output."""
+        text = event["stdout"]
+        if text:
+            self._stdout.append(f"{text}\n")
+            self.submit(_append, "stdout", f"{text}\n".encode("utf-8", "replace"))
+        self.submit(_write_event, f"job_events/{event['counter']}-{event['uuid']}.json", raw)
+
+    async def flushed(self) -> None:
+        """Wait until everything is written.
+
+        Raises:
+            OSError: the last file could not be written.
+        """
+        loop = asyncio.get_running_loop()
+        await loop.run_in_executor(self._thread, _append, self._directory.artifacts / "stdout", b"")
+
+    async def finish(self, artifacts_to_keep: int) -> None:
+        """Remove what only the run needed and rotate."""
+        loop = asyncio.get_running_loop()
+        await loop.run_in_executor(self._thread, rundir.finish, self._directory, artifacts_to_keep)
+
+
+def _make_folder(path: Path) -> None:
+    path.mkdir(mode=0o700, exist_ok=True)
+
+
+def _append(path: Path, data: bytes) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    with os.fdopen(descriptor, "ab") as file:
+        file.write(data)
+
+
+def _write_event(path: Path, raw: bytes) -> None:
+    temporary = path.with_suffix(".json.tmp")
+    _append(temporary, raw)
+    temporary.replace(path)

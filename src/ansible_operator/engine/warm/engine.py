@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The warm engine: every run is a fork of a process that has Ansible loaded (design D10)."""
+
+import asyncio
+import contextlib
+import os
+import socket
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import structlog
+
+from ansible_operator.engine import outcome, rundir
+from ansible_operator.engine.interface import EventHandler, RunRequest, RunResult, RunStatus
+from ansible_operator.engine.processes import end_tree
+from ansible_operator.engine.rundir import RunDirectory
+from ansible_operator.engine.runner_package import RunnerPackageEngine
+from ansible_operator.engine.warm import wire
+from ansible_operator.engine.warm.artifacts import ArtifactWriter, RunArtifacts
+from ansible_operator.engine.warm.job import Job, why_not_served
+from ansible_operator.engine.warm.supervisor import Fork, Supervisor, say_how
+from ansible_operator.errors import EngineError
+
+_GRACE = 2.0
+"""Seconds between SIGTERM and SIGKILL of a run."""
+_EXIT_DEADLINE = 2.0
+"""Seconds in which the template tells how a vanished run ended."""
+
+_log = structlog.get_logger("engine")
+
+
+class WarmEngine:
+    """Forks runs from a template; what it cannot serve goes through ansible-runner."""
+
+    def __init__(self, *, preload: Sequence[Path] = (), max_runs: int | None = None) -> None:
+        """Load the collections that these roles use; allow ``max_runs`` at a time."""
+        self._slots = asyncio.Semaphore(max_runs) if max_runs else contextlib.nullcontext()
+        self._supervisor = Supervisor(preload)
+        self._reference = RunnerPackageEngine()
+        self._writer = ArtifactWriter()
+        self._runs: set[asyncio.Task[RunResult]] = set()
+        self._told: set[str] = set()
+
+    async def start(self) -> None:
+        """Start the template; see ``Engine.start``."""
+        await self._supervisor.start()
+
+    async def run(self, request: RunRequest, on_event: EventHandler) -> RunResult:
+        """Play to the end; see ``Engine.run``."""
+        task = asyncio.create_task(self._run(request, on_event), name=f"run {request.ident}")
+        self._runs.add(task)
+        task.add_done_callback(self._runs.discard)
+        return await task
+
+    async def stop(self) -> None:
+        """End all runs, the template and their children."""
+        runs = list(self._runs)
+        for run in runs:
+            run.cancel()
+        if runs:
+            await asyncio.wait(runs, timeout=4 * _GRACE)
+        await self._supervisor.stop()
+        await asyncio.to_thread(self._writer.close)
+
+    async def _run(self, request: RunRequest, on_event: EventHandler) -> RunResult:
+        async with self._slots:
+            reason = why_not_served(request)
+            if reason:
+                if reason not in self._told:
+                    self._told.add(reason)
+                    _log.info("Playing through ansible-runner", reason=reason, job=request.ident)
+                return await self._reference.run(request, on_event)
+            directory = await asyncio.to_thread(rundir.prepare, request)
+            artifacts = self._writer.begin(directory, request)
+            try:
+                run = _Run(request, directory, artifacts)
+                return await run.play(self._supervisor, on_event)
+            finally:
+                await asyncio.shield(artifacts.finish(request.artifacts_to_keep))
+
+
+class _Run:
+    """One fork of the template."""
+
+    def __init__(
+        self, request: RunRequest, directory: RunDirectory, artifacts: RunArtifacts
+    ) -> None:
+        self._request = request
+        self._directory = directory
+        self._artifacts = artifacts
+        self._result: dict[str, Any] | None = None
+
+    async def play(self, supervisor: Supervisor, on_event: EventHandler) -> RunResult:
+        ours, theirs = socket.socketpair()
+        try:
+            with theirs:
+                template = await supervisor.template()
+                fork = await template.fork(theirs)
+        except BaseException:
+            ours.close()
+            raise
+        reader, writer = await asyncio.open_connection(sock=ours)
+        try:
+            return await self._follow(fork, reader, writer, on_event)
+        finally:
+            writer.close()
+            with contextlib.suppress(ChildProcessError):
+                # A fork whose template died may have become a child of ours.
+                os.waitpid(fork.pid, os.WNOHANG)
+
+    async def _follow(
+        self,
+        fork: Fork,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        on_event: EventHandler,
+    ) -> RunResult:
+        try:
+            async with asyncio.timeout(self._request.timeout):
+                body = msgspec.json.encode(asdict(self._job()))
+                writer.write(wire.frame(wire.Kind.JOB, body))
+                await self._read(reader, on_event)
+        except TimeoutError:
+            await self._end(fork)
+            return await self._interrupted(RunStatus.TIMEOUT)
+        except asyncio.CancelledError:
+            await asyncio.shield(self._end(fork))
+            await asyncio.shield(self._interrupted(RunStatus.CANCELED))
+            raise
+        except BaseException:
+            await self._end(fork)
+            raise
+        await self._artifacts.flushed()
+        return await self._ended(fork)
+
+    def _job(self) -> Job:
+        return Job(
+            ident=self._request.ident,
+            root=str(self._directory.root),
+            playbook=str(self._directory.playbook),
+            environment=rundir.run_environment(self._request),
+            verbosity=self._request.verbosity,
+            command_line=self._request.command_line,
+        )
+
+    async def _read(self, reader: asyncio.StreamReader, on_event: EventHandler) -> None:
+        while True:
+            try:
+                header = await reader.readexactly(wire.HEADER.size)
+                kind, length = wire.HEADER.unpack(header)
+                if length > wire.LARGEST_FRAME:
+                    raise EngineError(f"run {self._request.ident} sent {length} bytes at once")
+                body = await reader.readexactly(length)
+            except (asyncio.IncompleteReadError, ConnectionResetError):
+                return
+            if kind == wire.Kind.RESULT.value:
+                self._result = msgspec.json.decode(body)
+                return
+            event = msgspec.json.decode(body)
+            self._artifacts.event(event, body)
+            on_event(event)
+
+    async def _ended(self, fork: Fork) -> RunResult:
+        stdout = self._artifacts.stdout
+        if self._result is not None:
+            return outcome.ended(
+                self._directory, self._result["rc"], stdout, has_stats=self._result["has_stats"]
+            )
+        code = None
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_EXIT_DEADLINE):
+                code = await asyncio.shield(fork.ended)
+        await self._end(fork)
+        return outcome.crashed(self._directory, stdout, f"the process of the run {say_how(code)}")
+
+    async def _end(self, fork: Fork) -> None:
+        if not await end_tree(fork.tree, grace=_GRACE):
+            _log.error("Processes of a run cannot be ended", job=self._request.ident, pid=fork.pid)
+
+    async def _interrupted(self, status: RunStatus) -> RunResult:
+        await self._artifacts.flushed()
+        message = ""
+        if status is RunStatus.TIMEOUT:
+            message = f"the run was ended after its timeout of {self._request.timeout:g} s"
+        return outcome.interrupted(self._directory, status, self._artifacts.stdout, message)

@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Job events in ansible-runner's shape, recorded where Ansible tells its callbacks (§2.14).
+
+What the stdout callback prints while it handles a callback is that event's ``stdout``; anything
+that is printed elsewhere becomes an event of its own (``verbose``, ``warning``, ...). So every
+stdout callback that a project configures works, and the concatenated events are the output.
+"""
+
+import datetime
+import io
+import json
+import os
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, cast
+
+from ansible_operator.engine.warm.event_data import Facts, describe
+
+_LARGEST_RESULT = 700_000
+"""Characters of a result above which ansible-runner leaves it out of the event."""
+
+
+class EventRecorder:
+    """Numbers the events of one run, cuts the output among them and sends them."""
+
+    def __init__(self, ident: str, send: Callable[[bytes], None]) -> None:
+        """``send`` gets each event as JSON, in order."""
+        self._ident = ident
+        self._send = send
+        self._facts = Facts()
+        self._counter = 0
+        self._line = 0
+        self._depth = 0
+        self._text = io.StringIO()
+        self.has_stats = False
+
+    @property
+    def is_open(self) -> bool:
+        """Whether an event is being recorded, so that output belongs to it."""
+        return self._depth > 0
+
+    def write(self, text: str) -> None:
+        """Take output; outside of an event each piece becomes one."""
+        if self._depth:
+            self._text.write(text)
+        else:
+            with self.event("verbose", {}):
+                self._text.write(text)
+
+    @contextmanager
+    def callback(self, method: str, arguments: tuple[Any, ...], options: Any) -> Iterator[None]:
+        """Record what a callback is told, and what it prints."""
+        described = describe(self._facts, method, arguments, options)
+        if described is None:
+            yield
+            return
+        name, data = described
+        self.has_stats |= name == "playbook_on_stats"
+        with self.event(name, data):
+            yield
+
+    @contextmanager
+    def event(self, name: str, data: dict[str, Any]) -> Iterator[None]:
+        """Record one event around what prints it."""
+        created = datetime.datetime.now(datetime.UTC).isoformat()
+        self._depth += 1
+        try:
+            yield
+        finally:
+            self._depth -= 1
+            if not self._depth:
+                self._emit(name, created, data)
+
+    def _emit(self, name: str, created: str, data: dict[str, Any]) -> None:
+        text = self._text.getvalue()
+        if text:
+            self._text = io.StringIO()
+        self._counter += 1
+        lines = text.count("\n")
+        identity = data.setdefault("uuid", str(uuid.uuid4()))
+        event = {
+            "uuid": identity,
+            "counter": self._counter,
+            "stdout": text.rstrip("\r\n"),
+            "start_line": self._line,
+            "end_line": self._line + lines,
+            "runner_ident": self._ident,
+            "event": name,
+            "pid": os.getpid(),
+            "created": created,
+        }
+        self._line += lines
+        data = _bounded({**self._facts.context(name), **data})
+        for key in ("task_uuid", "play_uuid", "playbook_uuid"):
+            if data.get(key) and data[key] != identity:
+                event["parent_uuid"] = data[key]
+                break
+        event["event_data"] = data
+        self._send(json.dumps(event, default=_plain).encode("utf-8", "replace"))
+
+
+class RecordedStream(io.TextIOBase):
+    """Stands in for ``sys.stdout`` and ``sys.stderr`` of a run."""
+
+    encoding = "utf-8"
+    errors = "replace"
+
+    def __init__(self, recorder: EventRecorder) -> None:
+        self._recorder = recorder
+
+    def write(self, text: str) -> int:
+        """Hand the text to the recorder."""
+        self._recorder.write(text)
+        return len(text)
+
+    def writable(self) -> bool:
+        """Answer yes."""
+        return True
+
+    def isatty(self) -> bool:
+        """Answer no: output goes to files and logs, so it has no colours unless asked for."""
+        return False
+
+
+def record_display(display_class: type, current: Callable[[], EventRecorder | None]) -> None:
+    """Make ``Display`` record what it prints outside of callbacks, with the event's kind."""
+    kinds: list[str] = []
+    for kind in ("debug", "verbose", "deprecated", "warning", "system_warning", "error"):
+        original = getattr(display_class, kind, None)
+        if original is not None:
+            setattr(display_class, kind, _of_kind(original, kind, kinds))
+    display = cast("Any", display_class).display
+
+    def recording(self: Any, *arguments: Any, **options: Any) -> Any:
+        recorder = current()
+        if recorder is None or recorder.is_open or self._final_q or options.get("log_only"):
+            return display(self, *arguments, **options)
+        with self._lock, recorder.event(kinds[-1] if kinds else "verbose", {}):
+            return display(self, *arguments, **options)
+
+    # A worker proxies a display call by the function's name.
+    recording.__name__ = "display"
+    cast("Any", display_class).display = recording
+
+
+def record_callbacks(manager_class: type, current: Callable[[], EventRecorder | None]) -> None:
+    """Make the task queue manager record the callbacks that it sends."""
+    original = cast("Any", manager_class).send_callback
+
+    def recording(self: Any, method: str, *arguments: Any, **options: Any) -> Any:
+        recorder = current()
+        if recorder is None:
+            return original(self, method, *arguments, **options)
+        with _display_lock(), recorder.callback(method, arguments, options):
+            return original(self, method, *arguments, **options)
+
+    cast("Any", manager_class).send_callback = recording
+
+
+def _display_lock() -> Any:
+    from ansible.utils.display import Display
+
+    return Display()._lock
+
+
+def _of_kind(original: Callable[..., Any], kind: str, kinds: list[str]) -> Callable[..., Any]:
+    def wrapped(*arguments: Any, **options: Any) -> Any:
+        kinds.append(kind)
+        try:
+            return original(*arguments, **options)
+        finally:
+            kinds.pop()
+
+    wrapped.__name__ = original.__name__
+    return wrapped
+
+
+def _bounded(data: dict[str, Any]) -> dict[str, Any]:
+    if "res" in data and len(str(data["res"])) > _LARGEST_RESULT:
+        data["res"] = {}
+    return data
+
+
+def _plain(value: object) -> Any:
+    """JSON for what is none: a vault value stays encrypted, times are ISO 8601."""
+    ciphertext = getattr(value, "_ciphertext", None)
+    if ciphertext is not None:
+        text = ciphertext.decode() if isinstance(ciphertext, bytes) else str(ciphertext)
+        return {"__ansible_vault": text}
+    if isinstance(value, (datetime.date, datetime.datetime)):
+        return value.isoformat()
+    if isinstance(value, (set, frozenset, tuple)):
+        return list(value)
+    return str(value)

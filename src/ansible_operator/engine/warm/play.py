@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One run, in a fork of the template: from the job to the exit code.
+
+Does what ``ansible-playbook`` does with its command line, without what must happen once per
+process and was done by the template (plugin loaders, the collection finder).
+"""
+
+import argparse
+import copy
+import faulthandler
+import gc
+import os
+import secrets
+import shlex
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+import ansible.utils.vars
+from ansible import constants, context
+from ansible.cli import CLI
+from ansible.cli.playbook import PlaybookCLI
+from ansible.executor.playbook_executor import PlaybookExecutor
+from ansible.inventory.manager import InventoryManager
+from ansible.parsing.dataloader import DataLoader
+from ansible.plugins.loader import add_all_plugin_dirs
+from ansible.utils.collection_loader import AnsibleCollectionConfig
+from ansible.utils.collection_loader._collection_finder import _get_collection_name_from_path
+from ansible.utils.display import Display
+from ansible.vars.manager import VariableManager
+
+from ansible_operator.engine.warm import ansible_versions
+from ansible_operator.engine.warm.events import EventRecorder, RecordedStream
+from ansible_operator.engine.warm.job import Job
+
+_recorders: list[EventRecorder] = []
+
+
+def current_recorder() -> EventRecorder | None:
+    """The recorder of this process's run; None in the template."""
+    return _recorders[-1] if _recorders else None
+
+
+class Settings:
+    """Which of Ansible's constants depend on which environment variable."""
+
+    def __init__(self) -> None:
+        self._names: dict[str, list[str]] = {}
+        for name, definition in constants.config.get_configuration_definitions().items():
+            for entry in definition.get("env", []):
+                self._names.setdefault(entry["name"], []).append(name)
+
+    def apply(self, environment: dict[str, str]) -> None:
+        """Set variables, and the constants that were computed from them."""
+        os.environ.update(environment)
+        for variable in environment:
+            for name in self._names.get(variable, ()):
+                setattr(constants, name, constants.config.get_config_value(name))
+
+
+def play(job: Job, settings: Settings, recorder: EventRecorder) -> int:
+    """Play a job; answer the exit code of ansible-playbook."""
+    _recorders.append(recorder)
+    artifacts = Path(job.root, "artifacts", job.ident)
+    _take_streams(recorder, artifacts / "stderr")
+    # Ids are counted from a number that was drawn when the template started.
+    ansible.utils.vars.random_int = f"{secrets.randbelow(1 << 32):08x}"
+    settings.apply(
+        {
+            "ANSIBLE_CACHE_PLUGIN": "jsonfile",
+            "ANSIBLE_CACHE_PLUGIN_CONNECTION": str(artifacts / "fact_cache"),
+        }
+        | job.environment
+    )
+    os.chdir(Path(job.root, "project"))
+    gc.set_threshold(20_000, 20, 50)
+    display = Display()
+    try:
+        return _play(job, display)
+    except KeyboardInterrupt:
+        display.error("User interrupted execution")
+        return 99
+    except Exception as error:  # noqa: BLE001 (the boundary: everything becomes output and a code)
+        ansible_versions.display_error(display, error)
+        return ansible_versions.exit_code(error)
+
+
+def parse(arguments: list[str]) -> argparse.Namespace:
+    """The options of a command line of ansible-playbook, defaults filled in."""
+    cli = PlaybookCLI(["ansible-playbook", *arguments])
+    cli.init_parser()
+    options: argparse.Namespace = cli.parser.parse_args(arguments)
+    return cli.post_process_args(options)
+
+
+def _play(job: Job, display: Display) -> int:
+    options = _options(job)
+    display.verbosity = options.verbosity
+    context._init_global_context(options)
+    if constants.CONFIG_FILE:
+        display.v(f"Using {constants.CONFIG_FILE} as config file")
+    else:
+        display.v("No config file found; using defaults")
+    _add_plugins_beside(job.playbook)
+    loader = DataLoader()
+    loader.set_vault_secrets(ansible_versions.vault_secrets(loader, context.CLIARGS))
+    inventory = InventoryManager(loader=loader, sources=context.CLIARGS["inventory"])
+    variables = VariableManager(
+        loader=loader, inventory=inventory, version_info=CLI.version_info(gitinfo=False)
+    )
+    if context.CLIARGS["flush_cache"]:
+        CLI._flush_cache(inventory, variables)
+    CLI.get_host_list(inventory, context.CLIARGS["subset"])
+    executor = PlaybookExecutor(
+        playbooks=context.CLIARGS["args"],
+        inventory=inventory,
+        variable_manager=variables,
+        loader=loader,
+        passwords=_passwords(),
+    )
+    return int(executor.run())
+
+
+def _options(job: Job) -> argparse.Namespace:
+    given = shlex.split(job.command_line)
+    own = ["-i", f"{job.root}/inventory", "-e", f"@{job.root}/env/extravars"]
+    if job.verbosity > 0:
+        own.append("-" + "v" * job.verbosity)
+    if given:
+        return parse([*given, *own, job.playbook])
+    # The usual case without the cost of building the parser again.
+    options = copy.copy(_default_options())
+    options.inventory = [f"{job.root}/inventory"]
+    options.extra_vars = [f"@{job.root}/env/extravars"]
+    options.verbosity = constants.DEFAULT_VERBOSITY + max(0, job.verbosity)
+    options.args = [job.playbook]
+    return options
+
+
+_defaults: list[argparse.Namespace] = []
+
+
+def _default_options() -> argparse.Namespace:
+    """The options of a command line without options; parsed once, in the template."""
+    if not _defaults:
+        _defaults.append(parse(["playbook"]))
+    return _defaults[0]
+
+
+def prepare() -> None:
+    """Do in the template what all runs share."""
+    _default_options()
+
+
+def _passwords() -> dict[str, Any]:
+    files = (context.CLIARGS["connection_password_file"], context.CLIARGS["become_password_file"])
+    connection, become = (CLI.get_password_from_file(file) if file else None for file in files)
+    return {"conn_pass": connection, "become_pass": become}
+
+
+def _add_plugins_beside(playbook: str) -> None:
+    if _get_collection_name_from_path(playbook):
+        return
+    folder = str(Path(playbook).parent.absolute())
+    add_all_plugin_dirs(folder.encode())
+    AnsibleCollectionConfig.playbook_paths = [folder.encode()]
+
+
+def _take_streams(recorder: EventRecorder, stderr: Path) -> None:
+    """Record what is printed; what goes past Python lands in the artifact ``stderr``."""
+    descriptor = os.open(stderr, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    null = os.open(os.devnull, os.O_RDONLY)
+    for source, target in ((null, 0), (descriptor, 1), (descriptor, 2)):
+        os.dup2(source, target)
+    os.close(descriptor)
+    os.close(null)
+    sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: PTH123, SIM115
+    sys.stdout = sys.stderr = RecordedStream(recorder)
+    faulthandler.enable(2)
+    signal.signal(signal.SIGPIPE, signal.SIG_IGN)

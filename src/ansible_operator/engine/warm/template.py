@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The template process: Ansible loaded and played once; every run is a fork of it.
+
+Started by the runner as ``python -m ansible_operator.engine.warm.template CONTROL FOLDER ROLE...``
+where CONTROL is the number of an inherited socket. It has no threads, so a fork is safe. When
+the runner goes, the socket ends; then the template ends its forks and itself.
+"""
+
+import contextlib
+import gc
+import json
+import os
+import select
+import signal
+import socket
+import sys
+import traceback
+from pathlib import Path
+from typing import NoReturn
+
+from ansible_operator.engine.processes import ProcessTree, become_subreaper, end_trees_now
+from ansible_operator.engine.warm import wire
+from ansible_operator.engine.warm.job import Job
+
+_GRACE = 2.0
+"""Seconds that runs get to end when the runner has gone."""
+
+
+class Template:
+    """Forks on request and reaps."""
+
+    def __init__(self, control: socket.socket, run_sockets: list[int]) -> None:
+        self._control = control
+        self._run_sockets = run_sockets
+        self._runs: dict[int, int] = {}
+        self._wake, wake_write = os.pipe()
+        os.set_blocking(self._wake, False)
+        os.set_blocking(wake_write, False)
+        self._wake_write = wake_write
+
+    def serve(self) -> None:
+        """Fork until the runner goes."""
+        # Imported late: it imports Ansible, whose warm-up has happened by now.
+        from ansible_operator.engine.warm.play import Settings
+
+        self._settings = Settings()
+        signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.set_wakeup_fd(self._wake_write, warn_on_full_buffer=False)
+        gc.collect()
+        gc.freeze()
+        self._send({"ready": True})
+        poller = select.poll()
+        poller.register(self._control, select.POLLIN)
+        poller.register(self._wake, select.POLLIN)
+        while True:
+            for descriptor, _ in poller.poll():
+                if descriptor == self._wake:
+                    self._reap()
+                elif not self._receive():
+                    trees = [ProcessTree(pid) for pid in self._runs]
+                    end_trees_now(trees, grace=_GRACE)
+                    return
+
+    def _receive(self) -> bool:
+        data, descriptors, _, _ = socket.recv_fds(self._control, wire.LARGEST_PACKET, 1)
+        if not data:
+            return False
+        number = json.loads(data)["run"]
+        connection = socket.socket(fileno=descriptors[0])
+        pid = os.fork()
+        if pid == 0:
+            self._be_run(connection)
+        connection.close()
+        self._runs[pid] = number
+        self._send({"started": number, "pid": pid})
+        return True
+
+    def _reap(self) -> None:
+        with contextlib.suppress(BlockingIOError):
+            os.read(self._wake, 4096)
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if not pid:
+                return
+            number = self._runs.pop(pid, None)
+            if number is not None:
+                self._send({"ended": number, "code": os.waitstatus_to_exitcode(status)})
+
+    def _send(self, message: dict[str, object]) -> None:
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            self._control.send(wire.packet(message))
+
+    def _be_run(self, connection: socket.socket) -> NoReturn:
+        """Become a run; does not return."""
+        code = 1
+        try:
+            os.setsid()
+            signal.set_wakeup_fd(-1)
+            for number in (signal.SIGCHLD, signal.SIGINT):
+                signal.signal(number, signal.SIG_DFL)
+            self._control.close()
+            os.close(self._wake)
+            os.close(self._wake_write)
+            become_subreaper()
+            self._run_sockets.append(connection.fileno())
+            code = _run(connection, self._settings)
+        except BaseException:
+            traceback.print_exc(file=sys.__stderr__)
+        finally:
+            os._exit(code)
+
+
+def _run(connection: socket.socket, settings: object) -> int:
+    from ansible_operator.engine.warm import play
+    from ansible_operator.engine.warm.events import EventRecorder
+
+    assert isinstance(settings, play.Settings)  # noqa: S101 (imported late, see ``serve``)
+    _, body = wire.read_frame(connection)
+    job = Job(**json.loads(body))
+    recorder = EventRecorder(
+        job.ident, lambda event: connection.sendall(wire.frame(wire.Kind.EVENT, event))
+    )
+    code = play.play(job, settings, recorder)
+    result = json.dumps({"rc": code, "has_stats": recorder.has_stats}).encode()
+    connection.sendall(wire.frame(wire.Kind.RESULT, result))
+    return 0
+
+
+def _load(folder: Path, roles: list[Path], run_sockets: list[int]) -> None:
+    """Import Ansible, change what the engine changes, play once."""
+    from ansible.executor.task_queue_manager import TaskQueueManager
+    from ansible.plugins.loader import init_plugin_loader
+    from ansible.utils.display import Display
+
+    from ansible_operator.engine.warm import events, modules, play, preload, strategy
+
+    init_plugin_loader()
+    play.prepare()
+    events.record_display(Display, play.current_recorder)
+    events.record_callbacks(TaskQueueManager, play.current_recorder)
+    modules.install(run_sockets)
+    strategy.install()
+    preload.preload(roles)
+    preload.warm_up(folder)
+
+
+def main() -> None:
+    """Load, tell the runner, serve."""
+    control = socket.socket(fileno=int(sys.argv[1]))
+    folder = Path(sys.argv[2])
+    become_subreaper()
+    run_sockets: list[int] = []
+    try:
+        _load(folder, [Path(role) for role in sys.argv[3:]], run_sockets)
+    except Exception as error:  # noqa: BLE001 (the boundary: the runner tells the user)
+        traceback.print_exc()
+        control.send(wire.packet({"failed": f"{type(error).__name__}: {error}"[:4000]}))
+        os._exit(1)
+    Template(control, run_sockets).serve()
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()
