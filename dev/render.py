@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Print every object that custom resources lead to, offline, as YAML documents.
+
+Usage: ``render.py FILE…``; ``-`` reads standard input. A file may hold several documents; what a
+set depends on is looked up among all of them.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / ".collections"))
+
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.rendering import (  # noqa: E402
+    InvalidSpec,
+    credential_secret,
+    find_references,
+    names,
+    render_everything,
+)
+
+SCRIPTS = {
+    role: ROOT / "roles" / role / "files" / "start.sh"
+    for role in ("logset", "dnset", "cnset", "proxyset")
+}
+
+
+class UnusableError(Exception):
+    """The input cannot be rendered; the text is the whole message for the user."""
+
+
+class _Dumper(yaml.SafeDumper):
+    """YAML for people: scripts and TOML as literal blocks, no anchors."""
+
+    def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002 - the signature of the base
+        """Write shared parts out each time."""
+        return True
+
+
+def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    style = "|" if "\n" in text else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_Dumper.add_representer(str, _text)
+
+
+def read_documents(source: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield a name for messages and the content of each document of a file.
+
+    Raises:
+        UnusableError: The file cannot be read, is no YAML or holds something else than objects.
+    """
+    try:
+        text = sys.stdin.read() if source == "-" else Path(source).read_text(encoding="utf-8")
+        documents = list(yaml.safe_load_all(text))
+    except OSError as error:
+        raise UnusableError(f"{source}: {error.strerror}; give the path of a YAML file") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        reason = " ".join(str(error).split())
+        raise UnusableError(f"{source}: is not valid YAML: {reason}") from error
+    found = [(number, d) for number, d in enumerate(documents, 1) if d is not None]
+    if not found:
+        raise UnusableError(f"{source}: holds no object; write a resource of {names.API_VERSION}")
+    for number, document in found:
+        where = f"{source} (document {number})" if len(found) > 1 else source
+        if not isinstance(document, dict):
+            raise UnusableError(f"{where}: is not an object with apiVersion, kind and metadata")
+        yield where, document
+
+
+def render(documents: list[tuple[str, dict[str, Any]]]) -> Iterator[tuple[str, list[Any]]]:
+    """Yield, for each resource of ours, a heading and the objects it leads to.
+
+    Raises:
+        UnusableError: A resource cannot be rendered.
+    """
+    scripts = {role: path.read_text(encoding="utf-8") for role, path in SCRIPTS.items()}
+    resources = [document for _, document in documents]
+    for where, resource in documents:
+        identity = _identity(resource)
+        try:
+            references = find_references(resource, resources)
+            objects = render_everything(resource, start_scripts=scripts, references=references)
+        except InvalidSpec as error:
+            raise UnusableError(f"{where}: {identity}: {error}") from error
+        yield f"{identity} leads to {len(objects)} objects{_secret_note(resource)}", objects
+
+
+def _identity(resource: dict[str, Any]) -> str:
+    metadata = resource.get("metadata")
+    name = metadata.get("name") if isinstance(metadata, dict) else None
+    return f"{resource.get('kind', 'object without kind')} {name or 'without a name'}"
+
+
+def _secret_note(resource: dict[str, Any]) -> str:
+    if resource.get("kind") != names.CLUSTER:
+        return ""
+    return (
+        f", and to the Secret {credential_secret(resource)} with the root credential, which is "
+        "taken as it is or made with a random password"
+    )
+
+
+def main(arguments: list[str]) -> int:
+    """Render the files and return the exit code."""
+    if not arguments:
+        print("usage: make render CR=<file>, or CR=- for standard input", file=sys.stderr)
+        return 1
+    try:
+        documents = [entry for source in arguments for entry in read_documents(source)]
+        rendered = list(render(documents))
+    except UnusableError as error:
+        print(f"render: {error}", file=sys.stderr)
+        return 1
+    for heading, objects in rendered:
+        print(f"# {heading}")
+        for manifest in objects:
+            print("---")
+            print(yaml.dump(manifest, Dumper=_Dumper, sort_keys=False, width=100), end="")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

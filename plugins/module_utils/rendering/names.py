@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Names, keys, ports and paths: the words that rendering, roles and database agree on.
+
+Sources: core.md §4.1, §4.2, appendices B to E.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from .errors import InvalidSpec
+
+GROUP: Final = "core.matrixorigin.io"
+API_VERSION: Final = f"{GROUP}/v1alpha1"
+PART_OF: Final = "matrixone"
+MANAGED_BY: Final = "matrixorigin.matrixone"
+DEFAULT_IMAGE_REPOSITORY: Final = "matrixorigin/matrixone"
+DEFAULT_OPERATOR_VERSION: Final = "1.3.0"
+DEFAULT_SERVICE_ARGS: Final = ("-debug-http=:6060",)
+DEFAULT_GODEBUG: Final = "madvdontneed=1,gctrace=2"
+
+LOG_SET: Final = "LogSet"
+DN_SET: Final = "DNSet"
+CN_SET: Final = "CNSet"
+PROXY_SET: Final = "ProxySet"
+WEB_UI: Final = "WebUI"
+CLUSTER: Final = "MatrixOneCluster"
+
+SUFFIXES: Final = {
+    LOG_SET: "-log",
+    DN_SET: "-dn",
+    CN_SET: "-cn",
+    PROXY_SET: "-proxy",
+    WEB_UI: "-webui",
+}
+"""What a kind adds to the owner's name to make the base name of its objects."""
+
+LABEL_NAMESPACE: Final = "matrixorigin.io/namespace"
+LABEL_INSTANCE: Final = "matrixorigin.io/instance"
+LABEL_COMPONENT: Final = "matrixorigin.io/component"
+LABEL_CLUSTER: Final = "matrixorigin.io/cluster"
+
+ANNOTATION_BOOTSTRAP: Final = "logset.matrixorigin.io/bootstrap"
+ANNOTATION_INCARNATIONS: Final = "logset.matrixorigin.io/incarnations"
+ANNOTATION_SEMANTIC_VERSION: Final = "matrixorigin.io/semantic-version"
+ANNOTATION_OPERATOR_VERSION: Final = "matrixorigin.io/operator-version"
+ANNOTATION_CN_LABEL: Final = "matrixone.cloud/cn-label"
+ANNOTATION_POOL_POLICY: Final = "pool.matrixorigin.io/management-policy"
+ANNOTATION_POOL_IN_PLACE: Final = "pool.matrixorigin.io/in-place-rolling"
+ANNOTATION_SCRAPE: Final = "prometheus.io/scrape"
+ANNOTATION_SCRAPE_PORT: Final = "prometheus.io/port"
+ANNOTATION_KEEP: Final = "matrixorigin.io/keep"
+"""Set to "true" on an object that must outlive its owner: it gets no owner reference."""
+
+CONDITION_CN_STORE: Final = "matrixorigin.io/cn-store"
+
+PORT_RAFT: Final = 32000
+PORT_LOG: Final = 32001
+PORT_GOSSIP: Final = 32002
+PORT_LOGTAIL: Final = 32003
+PORT_TN: Final = 41010
+PORT_LOCK: Final = 6003
+PORT_SQL: Final = 6001
+PORT_CN: Final = 6002
+PORT_METRICS: Final = 7001
+PORT_DEBUG: Final = 6060
+PORT_UDF: Final = 50051
+PORT_WEB: Final = 8001
+PORT_WEB_BACKEND: Final = 8007
+PORT_RANGE: Final = 20
+"""A TN or CN takes its services' ports one after the other from its port base; when one is in use
+it goes on to the next, through at most this many (MatrixOne: address manager)."""
+
+DATA_MOUNT: Final = "/var/lib/matrixone"
+DATA_DIR: Final = "/var/lib/matrixone/data"
+DISK_CACHE_DIR: Final = "/var/lib/matrixone/disk-cache"
+LOG_CONFIG_MOUNT: Final = "/etc/logservice"
+CONFIG_MOUNT: Final = "/etc/matrixone/config"
+BOOTSTRAP_MOUNT: Final = "/etc/bootstrap"
+GOSSIP_MOUNT: Final = "/etc/gossip"
+S3_SSL_MOUNT: Final = "/etc/s3-ssl"
+BINARY_MOUNT: Final = "/matrixone/bin"
+TEMP_MOUNT: Final = "/tmp"  # noqa: S108 - a mount point inside the container
+
+VOLUME_DATA: Final = "mo-data"
+VOLUME_CONFIG: Final = "config"
+VOLUME_BOOTSTRAP: Final = "bootstrap"
+VOLUME_GOSSIP: Final = "gossip"
+VOLUME_S3_SSL: Final = "s3-ssl"
+VOLUME_BINARY: Final = "tmpfs"
+VOLUME_TEMP: Final = "tmp"
+VOLUME_SHARED: Final = "shared"
+
+CONTAINER_MAIN: Final = "main"
+CONTAINER_UDF: Final = "python-udf"
+
+CONFIG_FILES: Final = {LOG_SET: "logservice.toml"}
+"""Key of the TOML in a kind's ConfigMap where it is not config.toml."""
+CONFIG_FILE: Final = "config.toml"
+START_SCRIPT: Final = "start.sh"
+GOSSIP_FILE: Final = "gossip.toml"
+INCARNATIONS_FILE: Final = "incarnations"
+BOOTSTRAP_FILE: Final = "bootstrap.toml"
+
+_DNS_1035: Final = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
+_MAX_DNS_LABEL: Final = 63
+
+
+def base_name(kind: str, owner: str) -> str:
+    """Return the name that a set's workload has and its other objects begin with."""
+    return owner + SUFFIXES[kind]
+
+
+def headless_name(base: str) -> str:
+    """Return the name of the Service that gives the Pods of a set their DNS names."""
+    return f"{base}-headless"
+
+
+def discovery_name(base: str) -> str:
+    """Return the name of the Service in front of the log stores."""
+    return f"{base}-discovery"
+
+
+def metric_name(base: str) -> str:
+    """Return the name of the Service for scraping a set without a client Service."""
+    return f"{base}-metric"
+
+
+def credential_name(cluster: str) -> str:
+    """Return the name of the Secret with a cluster's root credential."""
+    return f"{cluster}-credential"
+
+
+def shared_claim_name(owner: str) -> str:
+    """Return the name of the claim for shared storage on a file system."""
+    return f"{owner}-shared"
+
+
+def cn_set_name(cluster: str, group: str) -> str:
+    """Return the name of the CNSet of a cluster's CN group."""
+    return f"{cluster}-{group}"
+
+
+def service_domain(namespace: str, cluster_domain: str | None) -> str:
+    """Return what follows a Service's name in its DNS name.
+
+    The cluster domain is appended only where the spec names one, so that addresses stay as they
+    are for everybody else.
+    """
+    return f"{namespace}.svc.{cluster_domain}" if cluster_domain else f"{namespace}.svc"
+
+
+def selector_labels(kind: str, owner: str, namespace: str) -> dict[str, str]:
+    """Return the labels that select a set's Pods (core.md §4.2)."""
+    return {LABEL_NAMESPACE: namespace, LABEL_INSTANCE: owner, LABEL_COMPONENT: kind}
+
+
+def object_labels(kind: str, owner: str, namespace: str) -> dict[str, str]:
+    """Return the labels of every object of a set: the selector and the recommended ones."""
+    return {
+        **selector_labels(kind, owner, namespace),
+        "app.kubernetes.io/name": PART_OF,
+        "app.kubernetes.io/instance": owner,
+        "app.kubernetes.io/component": SUFFIXES[kind].lstrip("-"),
+        "app.kubernetes.io/part-of": PART_OF,
+        "app.kubernetes.io/managed-by": MANAGED_BY,
+    }
+
+
+_LONGEST_ADDITION: Final = {
+    LOG_SET: "-log-0123456789",
+    DN_SET: "-dn-0123456789",
+    CN_SET: "-cn-headless",
+    PROXY_SET: "-proxy",
+    WEB_UI: "-webui",
+}
+"""The longest thing that is added to the owner's name and must still be a DNS label: a Service's
+name, or the revision label of a StatefulSet's Pods (name and a hash of ten digits)."""
+
+
+def check_owner_name(kind: str, owner: str, field_path: str = "metadata.name") -> None:
+    """Refuse a name from which no Service or workload can be named.
+
+    Raises:
+        InvalidSpec: The name is not a DNS-1035 label or too long for what is added to it.
+    """
+    if not _DNS_1035.fullmatch(owner):
+        raise InvalidSpec(
+            field_path,
+            f"{owner!r} must be lower-case letters, digits and '-', begin with a letter and end "
+            "with a letter or digit, because Services are named after it",
+        )
+    added = len(_LONGEST_ADDITION[kind])
+    if len(owner) + added > _MAX_DNS_LABEL:
+        raise InvalidSpec(
+            field_path,
+            f"{owner!r} has {len(owner)} characters, at most {_MAX_DNS_LABEL - added} leave room "
+            "for the names of its Services and Pods",
+        )

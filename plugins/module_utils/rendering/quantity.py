@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kubernetes quantities, as exact numbers and in the spelling that MatrixOne reads.
+
+Source: core.md §4.7, appendix A; Kubernetes resource quantities.
+"""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from typing import Any, Final
+
+from .errors import QuantityError
+
+_BINARY: Final = {"Ki": 1, "Mi": 2, "Gi": 3, "Ti": 4, "Pi": 5, "Ei": 6}
+_DECIMAL: Final = {
+    "n": -3, "u": -2, "m": -1, "": 0, "k": 1, "M": 2, "G": 3, "T": 4, "P": 5, "E": 6,
+}  # fmt: skip
+_QUANTITY: Final = re.compile(
+    r"(?P<number>[+-]?(?:\d+(?:\.\d*)?|\.\d+))(?P<suffix>[KMGTPE]i|[numkMGTPE]?|[eE][+-]?\d+)"
+)
+_TOO_SMALL_FOR_MATRIXONE: Final = ("n", "u", "m")
+_MAX_EXPONENT: Final = 18
+
+
+def parse(value: Any) -> Fraction:
+    """Return the exact value of a quantity (text or number).
+
+    Raises:
+        QuantityError: The value is not a quantity.
+    """
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        value = repr(value)
+    match = _QUANTITY.fullmatch(value) if isinstance(value, str) else None
+    if match is None:
+        raise QuantityError(f"{value!r} is not a quantity such as 512Mi, 10Gi or 1500m")
+    number, suffix = Fraction(match["number"]), match["suffix"]
+    if suffix in _BINARY:
+        return number * int(1024 ** _BINARY[suffix])
+    if suffix in _DECIMAL:
+        return number * Fraction(1000) ** _DECIMAL[suffix]
+    exponent = int(suffix[1:])
+    if abs(exponent) > _MAX_EXPONENT:
+        raise QuantityError(f"{value!r} has an exponent beyond {_MAX_EXPONENT}")
+    return number * Fraction(10) ** exponent
+
+
+def to_bytes(value: Any) -> int:
+    """Return a quantity of bytes, rounded up to a whole byte as Kubernetes does."""
+    exact = parse(value)
+    return -(-exact.numerator // exact.denominator)
+
+
+def canonical(size: int) -> str:
+    """Write bytes as a canonical binary quantity: the largest unit that leaves no fraction."""
+    for suffix, power in reversed(_BINARY.items()):
+        unit = int(1024**power)
+        if size and size % unit == 0:
+            return f"{size // unit}{suffix}"
+    return str(size)
+
+
+def matrixone_size(value: Any) -> str:
+    """Return a quantity in the spelling of MatrixOne's size settings, e.g. ``1GiB``.
+
+    What the user wrote keeps its spelling. Fractions of one (``1500m``) are written as bytes,
+    because MatrixOne would read the suffix as mega.
+    """
+    size = to_bytes(value)
+    text = str(value)
+    if text.endswith(_TOO_SMALL_FOR_MATRIXONE):
+        text = str(size)
+    return f"{text}B"
+
+
+def part(value: Any, numerator: int, denominator: int) -> str:
+    """Return a part of a quantity, rounded down to bytes, in canonical form."""
+    return canonical(to_bytes(value) * numerator // denominator)

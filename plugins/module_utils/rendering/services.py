@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Services: headless, client, discovery and metric ones (core.md §5.1, §7.1, §8.1, §9)."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from . import names
+from .pod import scrape_annotations
+from .sets import SetContext
+from .types import Manifest
+
+_TYPES: Final = ("ClusterIP", "NodePort", "LoadBalancer")
+
+
+def headless_service(context: SetContext) -> Manifest:
+    """Return the Service that gives Pods their names, ready or not: stores find each other by it
+    while they start.
+    """
+    body = {
+        "spec": {
+            "clusterIP": "None",
+            "publishNotReadyAddresses": True,
+            "selector": context.selector,
+        }
+    }
+    return context.manifest("v1", "Service", context.headless, body)
+
+
+def internal_service(context: SetContext, name: str, port: int, port_name: str = "") -> Manifest:
+    """Return a Service inside the cluster for one port of ready Pods."""
+    entry: dict[str, Any] = {"port": port, "targetPort": port, "protocol": "TCP"}
+    if port_name:
+        entry = {"name": port_name, **entry}
+    body = {"spec": {"type": "ClusterIP", "ports": [entry], "selector": context.selector}}
+    return context.manifest("v1", "Service", name, body)
+
+
+def metric_service(context: SetContext) -> Manifest:
+    """Return the Service for scraping; whether Prometheus looks at it depends on the spec."""
+    service = internal_service(
+        context, names.metric_name(context.base), names.PORT_METRICS, "metric"
+    )
+    if context.prometheus_scheme == "Service":
+        service["metadata"]["annotations"] = scrape_annotations()
+    return service
+
+
+def client_service(context: SetContext, port: int, port_name: str) -> Manifest:
+    """Return the Service for clients, of the type and with the annotations of the spec.
+
+    Raises:
+        InvalidSpec: The type is unknown, or a node port goes with a type that has none.
+    """
+    service_type = context.spec.choice("serviceType", _TYPES, "ClusterIP")
+    entry = {"name": port_name, "port": port, "targetPort": port, "protocol": "TCP"}
+    node_port = context.spec.number("nodePort")
+    if node_port:
+        if service_type == "ClusterIP":
+            raise context.spec.refuse("nodePort", "needs serviceType NodePort or LoadBalancer")
+        entry["nodePort"] = node_port
+    annotations = context.spec.texts_by_key("serviceAnnotations")
+    if context.prometheus_scheme == "Service":
+        annotations = {**annotations, **scrape_annotations()}
+    body = {"spec": {"type": service_type, "ports": [entry], "selector": context.selector}}
+    return context.manifest("v1", "Service", context.base, body, annotations)

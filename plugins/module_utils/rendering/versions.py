@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Versions of MatrixOne and of the operator's behaviour, and what they switch (core.md §2.10)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from .names import DEFAULT_OPERATOR_VERSION
+
+_VERSION: Final = re.compile(
+    r"\s*v?(?P<major>\d+)(?:\.(?P<minor>\d+))?(?:\.(?P<patch>\d+))?"
+    r"(?:-(?P<pre>[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*))?"
+    r"(?:\+(?P<build>[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*))?\s*"
+)
+
+_MO_FEATURES: Final[dict[str, tuple[str, ...]]] = {
+    "PipelineInfo": ("1.1.2", "1.2.0", "2.0.0"),
+    "SessionSource": ("1.1.2", "1.2.0", "2.0.0"),
+    "LockMigration": ("1.2.0", "2.0.0"),
+    "ShardingMigration": ("2.0.0",),
+}
+"""Features by the versions from which on they exist, each within its own major version."""
+
+_MO_FEATURES_ACROSS_MAJORS: Final[dict[str, tuple[str, ...]]] = {"DiscoveryFixed": ("2.0.0",)}
+"""Features that later major versions have too. A feature is in one of the tables only."""
+
+_OPERATOR_FEATURES: Final[dict[str, tuple[str, ...]]] = {
+    "InplaceConfigmapUpdate": ("1.3.0",),
+    "InplacePoolRollingUpdate": ("1.3.0",),
+}
+
+OLDEST_OPERATOR_VERSION: Final = "1.2.0"
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """A tolerant semantic version.
+
+    Attributes:
+        major: first number.
+        minor: second number, 0 when it was missing.
+        patch: third number, 0 when it was missing.
+        suffix: pre-release and build, with their ``-`` and ``+``, or empty.
+    """
+
+    major: int
+    minor: int
+    patch: int
+    suffix: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.major}.{self.minor}.{self.patch}{self.suffix}"
+
+    def reaches(self, base: Version, *, across_majors: bool = False) -> bool:
+        """Tell whether this version has what came with ``base``; pre-releases do not matter."""
+        if across_majors and self.major > base.major:
+            return True
+        if self.major != base.major:
+            return False
+        if base.patch == 0 and self.minor >= base.minor:
+            return True
+        return self.minor == base.minor and self.patch >= base.patch
+
+
+def parse(text: str) -> Version | None:
+    """Read a version; a leading ``v``, spaces, missing parts and leading zeros are no obstacle.
+
+    Returns:
+        The version, or None for a text that is none, such as ``latest``.
+    """
+    match = _VERSION.fullmatch(text)
+    if match is None:
+        return None
+    suffix = f"-{match['pre']}" if match["pre"] else ""
+    suffix += f"+{match['build']}" if match["build"] else ""
+    return Version(int(match["major"]), int(match["minor"] or 0), int(match["patch"] or 0), suffix)
+
+
+def image_tag(image: str) -> str:
+    """Return what follows the last ``:`` of an image; empty when there is none."""
+    return image.rpartition(":")[2] if ":" in image else ""
+
+
+def matrixone_version(semantic_version: str, image: str) -> Version | None:
+    """Return the MatrixOne version of a set: what its spec says, else its image's tag."""
+    return parse(semantic_version or image_tag(image))
+
+
+def operator_version(text: str) -> Version:
+    """Return the operator behaviour that a set asks for.
+
+    A set that names none gets the newest behaviour; one that names something unreadable the oldest.
+    """
+    version = parse(text or DEFAULT_OPERATOR_VERSION) or parse(OLDEST_OPERATOR_VERSION)
+    assert version is not None  # noqa: S101 - the constant parses
+    return version
+
+
+def has_feature(version: Version | None, feature: str) -> bool:
+    """Tell whether a MatrixOne version has a feature; an unknown version has none."""
+    if version is None:
+        return False
+    if feature in _MO_FEATURES_ACROSS_MAJORS:
+        bases, across = _MO_FEATURES_ACROSS_MAJORS[feature], True
+    else:
+        bases, across = _MO_FEATURES[feature], False
+    return any(version.reaches(base, across_majors=across) for base in map(parse, bases) if base)
+
+
+def operator_does(version: Version, feature: str) -> bool:
+    """Tell whether an operator version behaves in a certain way."""
+    return any(version.reaches(base) for base in map(parse, _OPERATOR_FEATURES[feature]) if base)

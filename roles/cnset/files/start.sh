@@ -1,0 +1,59 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Starts one compute node: completes the mounted configuration with what only this Pod knows and
+# becomes mo-service. START_ROOT stands before every fixed path (tests).
+set -eu
+
+root=${START_ROOT:-}
+mounted=$root/etc/matrixone/config/config.toml
+binary=$root/mo-service
+config=${TMPDIR:-$root/tmp}/config.toml
+
+pod=${POD_NAME:-$(hostname)}
+case $POD_IP in
+  *:*) ip="[$POD_IP]" ;;
+  *) ip=$POD_IP ;;
+esac
+
+# Other controllers compute the same UUID from the Pod: the first 16 digits of a SHA-256, each
+# character in hexadecimal, the two of a pair exchanged.
+hash_uuid() { # name
+  digest=$(printf '%s\n' "$1" | sha256sum | cut -c1-16)
+  printf '%s' "$digest" | od -An -v -tx1 | awk '
+    { for (i = 1; i <= NF; i++) byte[++n] = $i }
+    END {
+      for (i = 1; i <= n; i += 2) {
+        if (i == 5 || i == 7 || i == 9 || i == 11) printf "-"
+        printf "%s%s", byte[i + 1], byte[i]
+      }
+    }
+  '
+}
+
+# Inserts a text behind the header of a table of the configuration.
+insert() { # header, text
+  HEADER=$1 TEXT=$2 awk '
+    { print }
+    $0 == ENVIRON["HEADER"] { print ENVIRON["TEXT"]; found = 1 }
+    END { exit !found }
+  ' "$config" >"$config.new"
+  mv "$config.new" "$config"
+}
+
+id=$(hash_uuid "$pod.$HEADLESS_SERVICE_NAME.$NAMESPACE.svc")
+cat "$mounted" >"$config"
+insert '[cn]' "uuid = \"$id\"
+listen-address = \"0.0.0.0:6002\"
+service-address = \"$ip:6002\"
+sql-address = \"$ip:6001\"
+service-host = \"$ip\""
+insert '[cn.lockservice]' "service-address = \"$ip:6003\""
+
+if [ -n "${MO_BIN_PATH:-}" ]; then
+  mkdir -p "$MO_BIN_PATH"
+  cp "$binary" "$MO_BIN_PATH/mo-service"
+  binary=$MO_BIN_PATH/mo-service
+fi
+
+echo "$binary -cfg $config $*"
+exec "$binary" -cfg "$config" "$@"
