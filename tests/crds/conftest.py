@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The CRDs, installed on a real API server as `make install` installs them."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from testbed.api import ApiClient, ApiError
+from testbed.bed import TestBed
+from tests.crds.manifests import API_VERSION, PLURALS, Json
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """The API server with the CRDs, and a namespace to write to."""
+
+    client: ApiClient
+    namespace: str
+
+    def _collection(self, kind: str) -> str:
+        return f"/apis/{API_VERSION}/namespaces/{self.namespace}/{PLURALS[kind]}"
+
+    def create(self, resource: Json, *, dry_run: bool = False) -> Json:
+        """Creates an object, strictly: an unknown field is an error."""
+        query = "?fieldValidation=Strict" + ("&dryRun=All" if dry_run else "")
+        return self.client.request("POST", self._collection(resource["kind"]) + query, resource)
+
+    def update(self, resource: Json, subresource: str = "") -> Json:
+        """Replaces the spec (or status) of an object that exists."""
+        path = f"{self._collection(resource['kind'])}/{resource['metadata']['name']}{subresource}"
+        return self.client.request("PUT", f"{path}?fieldValidation=Strict", resource)
+
+    def refusal(self, resource: Json) -> str:
+        """What the server says against creating an object; empty when it accepts it."""
+        try:
+            self.create(resource, dry_run=True)
+        except ApiError as error:
+            return str(error)
+        return ""
+
+
+@pytest.fixture(scope="session")
+def installed(fake_testbed: TestBed) -> TestBed:
+    """The test bed after `kubectl apply -f crds/`, with every CRD established."""
+    fake_testbed.kubectl("apply", "--server-side", "--force-conflicts", "-f", str(ROOT / "crds"))
+    names = [f"crd/{plural}.core.matrixorigin.io" for plural in PLURALS.values()]
+    fake_testbed.kubectl("wait", "--for=condition=Established", "--timeout=60s", *names)
+    return fake_testbed
+
+
+@pytest.fixture(scope="session")
+def server(installed: TestBed) -> Iterator[Server]:
+    """The API server and a namespace for this module's tests."""
+    with installed.namespace("crds") as namespace:
+        yield Server(ApiClient(installed.kubeconfig), namespace)
+
+
+@pytest.fixture(scope="session")
+def definitions(installed: TestBed) -> dict[str, Any]:
+    """The CRDs as the server has them, by kind."""
+    found = json.loads(installed.kubectl("get", "crd", "-o", "json"))["items"]
+    return {
+        item["spec"]["names"]["kind"]: item
+        for item in found
+        if item["spec"]["group"] == API_VERSION.partition("/")[0]
+    }

@@ -1,0 +1,251 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The CRDs as users meet them: discovery, `kubectl explain`, columns, defaults, scale."""
+
+import json
+from typing import Any
+
+import pytest
+
+from testbed.bed import KubectlError, TestBed
+from tests.crds.conftest import Server
+from tests.crds.manifests import PLURALS, changed, minimal
+
+pytestmark = pytest.mark.api
+
+SHORT_NAMES = {
+    "MatrixOneCluster": "mo",
+    "LogSet": "mols",
+    "DNSet": "modn",
+    "CNSet": "mocn",
+    "ProxySet": "mopx",
+    "WebUI": "moui",
+}
+
+
+@pytest.mark.parametrize("kind", PLURALS)
+def test_the_schema_is_structural_and_its_names_are_free(
+    definitions: dict[str, Any], kind: str
+) -> None:
+    """The server takes the definition without reservation."""
+    conditions = {c["type"]: c["status"] for c in definitions[kind]["status"]["conditions"]}
+    assert conditions == {"NamesAccepted": "True", "Established": "True"}
+
+
+def test_one_category_lists_everything_and_short_names_work(installed: TestBed) -> None:
+    """`kubectl get matrixone` shows all, `kubectl get mo` the clusters."""
+    listed = installed.kubectl(
+        "api-resources", "--categories=matrixone", "--no-headers", "-o", "wide"
+    )
+    rows = [line.split() for line in listed.splitlines()]
+    found = {row[4]: (row[0], row[1]) for row in rows}
+    assert found == {kind: (PLURALS[kind], SHORT_NAMES[kind]) for kind in PLURALS}
+
+
+def test_short_names_do_not_shadow_anything(installed: TestBed) -> None:
+    """A short name belongs to one kind of the whole cluster."""
+    lines = installed.kubectl("api-resources", "--no-headers").splitlines()
+    names = [name for line in lines for name in _names(line)]
+    assert [name for name in SHORT_NAMES.values() if names.count(name) != 1] == []
+
+
+def _names(line: str) -> list[str]:
+    columns = line.split()
+    short = columns[1].split(",") if len(columns) == 5 else []
+    return [columns[0], *short]
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("mo", "A MatrixOne database: log service, transaction node"),
+        ("mo.spec.logService.volume.size", "It can be raised while pods run"),
+        ("mo.spec.logService.storeFailureTimeout", "Default: 10m."),
+        ("mo.spec.cnGroups.cacheVolume", "Volume of each pod for its local cache"),
+        ("mo.spec.cnGroups.overlay.env", "Environment variables to add"),
+        ("mo.spec.logService.sharedStorage.fileSystem.claim", "Exclusive with"),
+        ("mo.status.conditions.reason", "SomeCNSetsAreNotReady"),
+        ("cnset.spec.scalingConfig", "Whether connections and sessions are moved"),
+        ("cnset.deps.dnSet", "Updates wait for it"),
+        ("proxyset.spec.serviceType", "ENUM: ClusterIP NodePort LoadBalancer"),
+        ("logset.spec.failedPodStrategy", "ENUM: Delete Orphan"),
+        ("webui.spec.updateStrategy", "25 percent"),
+    ],
+)
+def test_explain(installed: TestBed, path: str, expected: str) -> None:
+    """The documentation is where users look first."""
+    resource, _, field = path.partition(".")
+    plural = {"mo": "matrixoneclusters"}.get(resource, f"{resource}s")
+    asked = ".".join(part for part in (plural, field) if part)
+    said = " ".join(installed.kubectl("explain", asked).split())
+    assert expected in said
+
+
+def test_cluster_columns_show_what_was_observed(server: Server, installed: TestBed) -> None:
+    """One line tells the state of a cluster."""
+    status = {
+        "conditions": [_condition("Ready", "False", "SomeCNSetsAreNotReady")],
+        "readable": {"log": "3/3", "tn": "1/1", "cn": "1/2", "proxy": "2/2"},
+        "version": "1.2.3",
+        "host": "mo-proxy.prod",
+        "port": 6001,
+        "message": "waiting for mo-tp: 1/2 pods ready",
+    }
+    created = server.create(minimal("MatrixOneCluster", "columns"))
+    server.update(changed(created, {"status": status}), "/status")
+    head, row = _table(installed, server.namespace, "mo/columns")
+    assert head == ["NAME", "READY", "STATUS", "LOG", "TN", "CN", "PROXY", "VERSION", "AGE"]
+    assert row[:8] == [
+        "columns", "False", "SomeCNSetsAreNotReady", "3/3", "1/1", "1/2", "2/2", "1.2.3",
+    ]  # fmt: skip
+    wide = installed.kubectl("get", "mo/columns", "-o", "wide", "-n", server.namespace)
+    assert "mo-proxy.prod" in wide
+    assert "waiting for mo-tp: 1/2 pods ready" in wide
+
+
+@pytest.mark.parametrize("kind", sorted(set(PLURALS) - {"MatrixOneCluster"}))
+def test_set_columns_show_what_was_observed(server: Server, installed: TestBed, kind: str) -> None:
+    """One line tells the state of a set."""
+    status = {
+        "conditions": [_condition("Ready", "True", "EnoughReadyStores")],
+        "pods": "2/2",
+        "version": "1.2.3",
+    }
+    created = server.create(minimal(kind, "columns"))
+    server.update(changed(created, {"status": status}), "/status")
+    head, row = _table(installed, server.namespace, f"{PLURALS[kind]}/columns")
+    assert head == ["NAME", "READY", "STATUS", "PODS", "VERSION", "AGE"]
+    assert row[:5] == ["columns", "True", "EnoughReadyStores", "2/2", "1.2.3"]
+
+
+def _condition(kind: str, status: str, reason: str) -> dict[str, Any]:
+    return {
+        "type": kind,
+        "status": status,
+        "reason": reason,
+        "message": "",
+        "observedGeneration": 1,
+        "lastTransitionTime": "2024-10-01T00:00:00Z",
+    }
+
+
+def _table(bed: TestBed, namespace: str, what: str) -> tuple[list[str], list[str]]:
+    head, row = bed.kubectl("get", what, "-n", namespace).splitlines()
+    return head.split(), row.split()
+
+
+def test_defaults_of_a_cluster(server: Server) -> None:
+    """What is left out is filled in by the server and visible to the user."""
+    spec = server.create(minimal("MatrixOneCluster", "defaults"), dry_run=True)["spec"]
+    assert spec["imageRepository"] == "matrixorigin/matrixone"
+    assert spec["operatorVersion"] == "1.3.0"
+    assert spec["metricReaderEnabled"] is False
+    assert spec["logService"] == {
+        "replicas": 3,
+        "volume": {"size": "10Gi"},
+        "sharedStorage": {
+            "s3": {"type": "minio", "path": "bucket/mo", "endpoint": "http://minio:9000"}
+        },
+        "initialConfig": {"logShards": 1, "dnShards": 1},
+        "storeFailureTimeout": "10m",
+        "failedPodStrategy": "Delete",
+        "exportToPrometheus": False,
+        "promDiscoveryScheme": "Service",
+    }
+    assert spec["cnGroups"][0]["serviceType"] == "ClusterIP"
+    assert "operatorVersion" not in spec["tn"], "components inherit it from the cluster"
+
+
+def test_a_group_without_replicas_stays_without(server: Server) -> None:
+    """The number belongs to whoever scales the CNSet."""
+    cluster = changed(minimal("MatrixOneCluster", "hpa"), {"spec.cnGroups.0.replicas": None})
+    assert "replicas" not in server.create(cluster, dry_run=True)["spec"]["cnGroups"][0]
+
+
+def test_defaults_of_a_cn_set(server: Server) -> None:
+    """Nested defaults appear with the object that they belong to."""
+    given = {
+        "spec.replicas": None,
+        "spec.scalingConfig": {"storeDrainEnabled": True},
+        "spec.updateStrategy": {},
+        "spec.pythonUdfSidecar": {"enabled": True},
+        "spec.podDisruptionBudget": {},
+        "spec.networkPolicy": {},
+    }
+    spec = server.create(changed(minimal("CNSet", "nested"), given), dry_run=True)["spec"]
+    assert spec["replicas"] == 1
+    assert spec["role"] == "TP"
+    assert spec["operatorVersion"] == "1.3.0"
+    assert spec["scalingConfig"] == {"storeDrainEnabled": True, "minDelaySeconds": 15}
+    assert spec["updateStrategy"] == {"maxSurge": 1, "maxUnavailable": 0}
+    assert spec["pythonUdfSidecar"] == {
+        "enabled": True,
+        "port": 50051,
+        "image": "composer000/mo-python-udf-server:latest",
+    }
+    assert spec["podDisruptionBudget"] == {"enabled": True}
+    assert spec["networkPolicy"] == {"enabled": True}
+
+
+def test_an_empty_node_selector_survives(server: Server) -> None:
+    """It overrides the cluster's with none, so it must not be dropped on the way."""
+    cluster = changed(minimal("MatrixOneCluster", "empty"), {"spec.tn.nodeSelector": {}})
+    assert server.create(cluster, dry_run=True)["spec"]["tn"]["nodeSelector"] == {}
+
+
+def test_what_a_pod_accepts_survives_in_the_overlay(server: Server) -> None:
+    """The overlay is open: nothing in it is dropped, listed or not."""
+    overlay = {
+        "env": [{"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}],
+        "volumeMounts": [{"name": "v", "mountPath": "/v", "subPathExpr": "$(A)"}],
+        "volumes": [{"name": "v", "ephemeral": {"volumeClaimTemplate": {"spec": {"x": 1}}}}],
+        "affinity": {"nodeAffinity": {"x": [1, {"y": "z"}]}},
+        "somethingNew": {"a": [{"b": 1}]},
+    }
+    created = server.create(
+        changed(minimal("LogSet", "open"), {"spec.overlay": overlay}), dry_run=True
+    )
+    assert created["spec"]["overlay"] == overlay
+
+
+def test_an_embedded_log_set_survives(server: Server) -> None:
+    """Old manifests carry the whole object where only its name counts."""
+    embedded = minimal("LogSet")
+    created = server.create(
+        changed(minimal("CNSet", "embedded"), {"deps.logSet": embedded}), dry_run=True
+    )
+    assert created["deps"]["logSet"] == embedded
+
+
+def test_a_cn_set_can_be_scaled_and_watched_by_an_autoscaler(
+    server: Server, installed: TestBed
+) -> None:
+    """The scale subresource works without replicas in the manifest and shows the selector."""
+    created = server.create(changed(minimal("CNSet", "scaled"), {"spec.replicas": None}))
+    server.update(changed(created, {"status": {"replicas": 1, "labelSelector": "a=b"}}), "/status")
+    installed.kubectl("scale", "cnset/scaled", "--replicas=4", "-n", server.namespace)
+    path = "/apis/core.matrixorigin.io/v1alpha1/namespaces/{}/cnsets/scaled/scale"
+    scale = json.loads(installed.kubectl("get", "--raw", path.format(server.namespace)))
+    assert scale["spec"]["replicas"] == 4
+    assert scale["status"] == {"replicas": 1, "selector": "a=b"}
+
+
+def test_an_apply_without_replicas_leaves_them_to_the_autoscaler(
+    server: Server, installed: TestBed
+) -> None:
+    """Whoever leaves replicas out does not take them back from `kubectl scale`."""
+    manifest = json.dumps(changed(minimal("CNSet", "owned"), {"spec.replicas": None}))
+    apply = ("apply", "--server-side", "-n", server.namespace, "-f", "-")
+    installed.kubectl(*apply, input=manifest)
+    installed.kubectl("scale", "cnset/owned", "--replicas=4", "-n", server.namespace)
+    installed.kubectl(*apply, input=manifest)
+    read = installed.kubectl(
+        "get", "cnset/owned", "-o", "jsonpath={.spec.replicas}", "-n", server.namespace
+    )
+    assert read == "4"
+
+
+def test_other_kinds_are_not_scaled(server: Server, installed: TestBed) -> None:
+    """A log service is not scaled by an autoscaler: the subresource is not there."""
+    server.create(minimal("LogSet", "unscaled"))
+    with pytest.raises(KubectlError, match="NotFound"):
+        installed.kubectl("scale", "logset/unscaled", "--replicas=5", "-n", server.namespace)

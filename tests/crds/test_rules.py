@@ -1,0 +1,358 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every validation rule, by what a real API server says to it on create and on update."""
+
+from typing import Any
+
+import pytest
+
+from testbed.api import ApiError
+from tests.crds.conftest import Server
+from tests.crds.manifests import LOG_SET, S3, changed, minimal
+
+pytestmark = pytest.mark.api
+
+MO = "MatrixOneCluster"
+STORAGE = "spec.sharedStorage"
+FILES = {"fileSystem": {"path": "/shared"}}
+CLAIM = {"fileSystem": {"path": "/shared", "claim": {"size": "10Gi"}}}
+NFS = {"nfs": {"server": "files", "path": "/"}}
+GROUP = "spec.cnGroups.0"
+
+REFUSED_ON_CREATE: list[tuple[str, dict[str, Any], str]] = [
+    # names
+    (MO, {"metadata.name": "a" * 47}, "metadata.name must not have more than 46 characters"),
+    (MO, {"metadata.name": "1mo"}, "metadata.name must be a DNS-1035 label"),
+    (MO, {"metadata.name": "m.o"}, "metadata.name must be a DNS-1035 label"),
+    ("LogSet", {"metadata.name": "a" * 49}, "must not have more than 48 characters"),
+    ("DNSet", {"metadata.name": "a" * 50}, "must not have more than 49 characters"),
+    ("CNSet", {"metadata.name": "a" * 52}, "must not have more than 51 characters"),
+    ("ProxySet", {"metadata.name": "a" * 58}, "must not have more than 57 characters"),
+    ("WebUI", {"metadata.name": "a" * 58}, "must not have more than 57 characters"),
+    ("WebUI", {"metadata.name": "w.ui"}, "metadata.name must be a DNS-1035 label"),
+    # the composition of a cluster
+    (MO, {"spec.tn": None}, "spec.tn: Required value: tn must be given"),
+    (MO, {"spec.dn": {"replicas": 1}}, "spec.dn: Forbidden: tn and dn"),
+    (MO, {"spec.version": ""}, "spec.version"),
+    (MO, {"spec.version": None}, "spec.version: Required value"),
+    (MO, {"spec.logService": None}, "spec.logService: Required value"),
+    (MO, {f"{GROUP}.name": "a b"}, "the name of a CN group must be a DNS-1035 label"),
+    (MO, {f"{GROUP}.name": "a/b"}, "the name of a CN group must be a DNS-1035 label"),
+    (MO, {f"{GROUP}.name": "a_b"}, "the name of a CN group must be a DNS-1035 label"),
+    (MO, {f"{GROUP}.name": "a.b"}, "the name of a CN group must be a DNS-1035 label"),
+    (MO, {f"{GROUP}.name": "1a"}, "the name of a CN group must be a DNS-1035 label"),
+    (MO, {f"{GROUP}.name": None}, "spec.cnGroups[0].name: Required value"),
+    (
+        MO,
+        {"metadata.name": "a" * 46, f"{GROUP}.name": "group"},
+        "must not have more than 50 characters together",
+    ),
+    (MO, {"spec.cnGroups": [{"name": "a"}, {"name": "a"}]}, "Duplicate value"),
+    (MO, {"spec.tp": {"replicas": 1}}, "must not be named tp"),
+    (MO, {"spec.ap": {}, f"{GROUP}.name": "ap"}, "must not be named ap"),
+    (MO, {"spec.imagePullPolicy": "Sometimes"}, "spec.imagePullPolicy: Unsupported value"),
+    (MO, {"spec.credentialSecretRef": {}}, "spec.credentialSecretRef.name: Required value"),
+    # rules of components hold inside a cluster too
+    (MO, {"spec.logService.volume.size": 0}, "spec.logService.volume.size"),
+    (MO, {"spec.logService.sharedStorage": {}}, "one of s3 or fileSystem must be set"),
+    (
+        MO,
+        {"spec.logService.initialConfig": {"logShardReplicas": 5}},
+        "logShardReplicas must not be larger than replicas",
+    ),
+    (MO, {"spec.tn.memoryLimitPercent": 101}, "spec.tn.memoryLimitPercent"),
+    (MO, {"spec.tn.config": "[tn]\n[dn]\n"}, "both a [tn] and a [dn] table"),
+    (MO, {f"{GROUP}.nodePort": 30001}, "nodePort needs serviceType NodePort or LoadBalancer"),
+    (MO, {f"{GROUP}.cacheVolume.size": "0"}, "size must be larger than zero"),
+    (MO, {"spec.proxy": {"replicas": 1, "nodePort": 30001}}, "nodePort needs serviceType"),
+    # log service
+    ("LogSet", {"spec.volume.size": "0"}, "spec.volume.size: Invalid value"),
+    ("LogSet", {"spec.volume.size": "-1Gi"}, "size must be larger than zero"),
+    ("LogSet", {"spec.volume.size": "much"}, "spec.volume.size"),
+    ("LogSet", {"spec.volume": None}, "spec.volume: Required value"),
+    ("LogSet", {"spec.replicas": None}, "spec.replicas: Required value"),
+    ("LogSet", {"spec.replicas": -1}, "spec.replicas"),
+    ("LogSet", {STORAGE: None}, "spec.sharedStorage: Required value"),
+    ("LogSet", {STORAGE: {}}, "one of s3 or fileSystem must be set, and only one"),
+    ("LogSet", {STORAGE: {"s3": S3, **FILES}}, "one of s3 or fileSystem must be set, and only one"),
+    ("LogSet", {f"{STORAGE}.s3.path": ""}, "spec.sharedStorage.s3.path"),
+    ("LogSet", {f"{STORAGE}.s3.type": "gcs"}, "spec.sharedStorage.s3.type: Unsupported value"),
+    ("LogSet", {f"{STORAGE}.s3.secretRef": {}}, "secretRef.name: Required value"),
+    ("LogSet", {f"{STORAGE}.s3.certificateRef": {"name": "ca"}}, "certificateRef.files: Required"),
+    ("LogSet", {f"{STORAGE}.s3.s3RetentionPolicy": "Keep"}, "s3RetentionPolicy: Unsupported"),
+    ("LogSet", {STORAGE: {"fileSystem": {"path": ""}}}, "spec.sharedStorage.fileSystem.path"),
+    (
+        "LogSet",
+        {STORAGE: CLAIM, f"{STORAGE}.fileSystem.volume": NFS},
+        "volume and claim exclude each other",
+    ),
+    (
+        "LogSet",
+        {STORAGE: FILES, f"{STORAGE}.fileSystem.volume": {**NFS, "hostPath": {"path": "/"}}},
+        "spec.sharedStorage.fileSystem.volume",
+    ),
+    (
+        "LogSet",
+        {STORAGE: CLAIM, f"{STORAGE}.fileSystem.claim.accessModes": ["Always"]},
+        "Unsupported value",
+    ),
+    ("LogSet", {"spec.initialConfig.logShardReplicas": 4}, "must not be larger than replicas"),
+    ("LogSet", {"spec.initialConfig.logShards": 0}, "spec.initialConfig.logShards"),
+    ("LogSet", {"spec.storeFailureTimeout": "soon"}, "spec.storeFailureTimeout"),
+    ("LogSet", {"spec.failedPodStrategy": "Keep"}, "spec.failedPodStrategy: Unsupported value"),
+    ("LogSet", {"spec.pvcRetentionPolicy": "Keep"}, "spec.pvcRetentionPolicy: Unsupported value"),
+    ("LogSet", {"spec.image": None}, "spec.image: Required value: image must be given"),
+    ("LogSet", {"spec.image": ""}, "image must be given"),
+    # what all sets share
+    ("LogSet", {"spec.memoryLimitPercent": 0}, "spec.memoryLimitPercent"),
+    ("LogSet", {"spec.memoryLimitPercent": 101}, "spec.memoryLimitPercent"),
+    ("LogSet", {"spec.clusterDomain": "local"}, "clusterDomain must be a fully qualified domain"),
+    ("LogSet", {"spec.clusterDomain": "Cluster.local"}, "clusterDomain must be a fully qualified"),
+    ("LogSet", {"spec.promDiscoveryScheme": "Node"}, "promDiscoveryScheme: Unsupported value"),
+    ("LogSet", {"spec.semanticVersion": "nightly"}, "spec.semanticVersion"),
+    ("LogSet", {"spec.operatorVersion": "latest"}, "spec.operatorVersion"),
+    ("LogSet", {"spec.nodeSelector": {"a b": "c"}}, "must be valid label keys and values"),
+    ("LogSet", {"spec.nodeSelector": {"a": "-c"}}, "must be valid label keys and values"),
+    ("LogSet", {"spec.serviceArgs": ["-cfg", "x"]}, "serviceArgs must not contain -cfg"),
+    ("LogSet", {"spec.serviceArgs": ["--cfg=x"]}, "serviceArgs must not contain -cfg"),
+    (
+        "LogSet",
+        {"spec.resources": {"requests": {"memory": "2Gi"}, "limits": {"memory": "1Gi"}}},
+        "a request must not be larger than the limit",
+    ),
+    ("LogSet", {"spec.resources": {"limits": {"memory": "2 Gi"}}}, "spec.resources.limits"),
+    ("LogSet", {"spec.podDisruptionBudget": {"maxUnavailable": "half"}}, "maxUnavailable"),
+    ("LogSet", {"spec.overlay": {"imagePullPolicy": "Sometimes"}}, "Unsupported value"),
+    ("LogSet", {"spec.overlay": {"env": [{"value": "x"}]}}, "spec.overlay.env[0].name: Required"),
+    ("LogSet", {"spec.overlay": {"terminationGracePeriodSeconds": -1}}, "greater than or equal"),
+    ("LogSet", {"spec.replica": 3}, 'unknown field "spec.replica"'),
+    # dependencies
+    ("DNSet", {"deps": None}, "deps.logSet or deps.externalLogSet must be given"),
+    ("DNSet", {"deps": {}}, "deps: Required value"),
+    ("CNSet", {"deps": {"dnSet": LOG_SET}}, "deps.logSet or deps.externalLogSet must be given"),
+    ("ProxySet", {"deps": None}, "deps.logSet or deps.externalLogSet must be given"),
+    (
+        "CNSet",
+        {"deps.externalLogSet": {"haKeeperEndpoint": "log:32001"}},
+        "logSet and externalLogSet exclude each other",
+    ),
+    ("CNSet", {"deps": {"externalLogSet": {}}}, "haKeeperEndpoint: Required value"),
+    ("CNSet", {"deps.logSet": {"metadata": {"namespace": "x"}}}, "metadata.name: Required value"),
+    # transaction nodes
+    ("DNSet", {"spec.config": "[tn]\nport-base = 1\n [ dn ]\n"}, "both a [tn] and a [dn] table"),
+    ("DNSet", {"spec.cacheVolume": {"size": 0}}, "size must be larger than zero"),
+    ("DNSet", {"spec.image": None}, "image must be given"),
+    # compute nodes
+    ("CNSet", {"spec.image": None}, "image must be given"),
+    ("CNSet", {"spec.serviceType": "ExternalName"}, "spec.serviceType: Unsupported value"),
+    ("CNSet", {"spec.nodePort": 30001}, "spec.nodePort: Forbidden: nodePort needs serviceType"),
+    ("CNSet", {"spec.nodePort": 70000, "spec.serviceType": "NodePort"}, "spec.nodePort"),
+    ("CNSet", {"spec.cnLabels": [{"key": "", "values": ["a"]}]}, "spec.cnLabels[0].key"),
+    ("CNSet", {"spec.cnLabels": [{"key": "a", "values": []}]}, "spec.cnLabels[0].values"),
+    ("CNSet", {"spec.cnLabels": [{"key": "a", "values": [""]}]}, "spec.cnLabels[0].values[0]"),
+    ("CNSet", {"spec.role": "XX"}, "spec.role: Unsupported value"),
+    ("CNSet", {"spec.terminationPolicy": "Wait"}, "spec.terminationPolicy: Unsupported value"),
+    ("CNSet", {"spec.scalingConfig": {"minDelaySeconds": -1}}, "minDelaySeconds"),
+    ("CNSet", {"spec.updateStrategy": {"maxSurge": 0}}, "must not both be zero"),
+    ("CNSet", {"spec.pythonUdfSidecar": {"port": 0}}, "spec.pythonUdfSidecar.port"),
+    ("CNSet", {"spec.cacheVolume": {"size": "0Gi"}}, "size must be larger than zero"),
+    # proxies and dashboard
+    ("ProxySet", {"spec.nodePort": 30001}, "nodePort needs serviceType"),
+    ("ProxySet", {"spec.waitPluginAddr": "plugin"}, "spec.waitPluginAddr"),
+    ("ProxySet", {"spec.replicas": None}, "spec.replicas: Required value"),
+    ("WebUI", {"spec.serviceType": "ExternalName"}, "spec.serviceType: Unsupported value"),
+    (
+        "WebUI",
+        {"spec.updateStrategy": {"maxSurge": "0%", "maxUnavailable": 0}},
+        "must not both be zero",
+    ),
+]
+
+ACCEPTED_ON_CREATE: list[tuple[str, dict[str, Any]]] = [
+    (MO, {"metadata.name": "a" * 46, f"{GROUP}.name": "tpap"}),
+    (MO, {"metadata.name": "m", f"{GROUP}.name": "g" * 49}),
+    (MO, {"spec.tn": None, "spec.dn": {"replicas": 1}, "spec.cnGroups": None, "spec.tp": {}}),
+    (MO, {"spec.tp": {"replicas": 1}, "spec.ap": {"replicas": 1}, f"{GROUP}.name": "other"}),
+    (MO, {f"{GROUP}.replicas": None}),
+    (MO, {"spec.cnGroups": []}),
+    (MO, {"spec.version": "nightly-2024-10-01"}),
+    (MO, {"spec.webui": {"replicas": 1, "updateStrategy": {"maxUnavailable": "25%"}}}),
+    (MO, {"spec.nodeSelector": {"example.com/pool": "", "kubernetes.io/os": "linux"}}),
+    ("LogSet", {"spec.replicas": 0}),
+    ("LogSet", {"spec.replicas": 0, "spec.initialConfig.logShardReplicas": 3}),
+    ("LogSet", {"spec.volume.size": 1073741824}),
+    ("LogSet", {"spec.volume.size": "1.5e9"}),
+    ("LogSet", {STORAGE: FILES}),
+    ("LogSet", {STORAGE: CLAIM}),
+    ("LogSet", {STORAGE: FILES, f"{STORAGE}.fileSystem.volume": NFS}),
+    ("LogSet", {f"{STORAGE}.s3": {"path": "bucket"}}),
+    ("LogSet", {"spec.semanticVersion": "v1.2"}),
+    ("LogSet", {"spec.semanticVersion": "2.0.0-rc1+build"}),
+    ("LogSet", {"spec.operatorVersion": "v1.3.0"}),
+    ("LogSet", {"spec.storeFailureTimeout": "1h30m"}),
+    ("LogSet", {"spec.clusterDomain": "cluster.local"}),
+    ("LogSet", {"spec.resources": {"limits": {"cpu": 2, "memory": "4Gi"}}}),
+    ("LogSet", {"spec.overlay": {"volumes": [{"name": "v", "csi": {"driver": "d"}}]}}),
+    ("LogSet", {"spec.overlay": {"affinity": {"podAntiAffinity": {}}, "newField": [1]}}),
+    ("DNSet", {"spec.config": '[tn]\nnote = "[dn]"\n'}),
+    ("DNSet", {"deps": {"externalLogSet": {"haKeeperEndpoint": "log:32001"}}}),
+    ("DNSet", {"deps.logSet": {"metadata": {"name": "mo"}}}),
+    ("CNSet", {"deps.logSet": minimal("LogSet")}),
+    ("CNSet", {"spec.replicas": None}),
+    ("CNSet", {"spec.nodePort": 30001, "spec.serviceType": "NodePort"}),
+    ("CNSet", {"spec.nodePort": 30001, "spec.serviceType": "LoadBalancer"}),
+    ("CNSet", {"spec.podManagementPolicy": "Pooling"}),
+    ("ProxySet", {"spec.image": None}),
+    ("ProxySet", {"spec.waitPluginAddr": "plugin:9999"}),
+    ("WebUI", {"spec": None}),
+]
+
+S3_STORAGE = {STORAGE: {"s3": S3}}
+
+#: kind, changes before, changes after, what the server says (empty: accepted)
+UPDATES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
+    ("LogSet", {}, {"spec.volume.size": "9Gi"}, "size cannot be lowered"),
+    ("LogSet", {}, {"spec.volume.size": "10240Mi"}, ""),
+    ("LogSet", {}, {"spec.volume.size": "11Gi"}, ""),
+    (
+        "LogSet",
+        {"spec.volume.storageClassName": "a"},
+        {"spec.volume.storageClassName": "b"},
+        "storageClassName cannot be changed",
+    ),
+    ("LogSet", {}, {"spec.volume.storageClassName": "a"}, ""),
+    ("LogSet", {}, {"spec.initialConfig.logShards": 2}, "initialConfig cannot be changed"),
+    ("LogSet", {}, {"spec.initialConfig.logShardReplicas": 3}, "initialConfig cannot be changed"),
+    ("LogSet", {}, {f"{STORAGE}.s3.path": "bucket/other"}, "path cannot be changed"),
+    ("LogSet", {}, {f"{STORAGE}.s3.type": "aws"}, "type cannot be changed"),
+    ("LogSet", {}, {STORAGE: FILES}, "the kind of shared storage cannot be changed"),
+    ("LogSet", {}, {f"{STORAGE}.s3.secretRef": {"name": "new"}}, ""),
+    ("LogSet", {}, {f"{STORAGE}.s3.endpoint": "https://minio:9000"}, ""),
+    ("LogSet", {}, {f"{STORAGE}.s3.s3RetentionPolicy": "Retain"}, ""),
+    ("LogSet", {STORAGE: FILES}, {f"{STORAGE}.fileSystem.path": "/x"}, "path cannot be changed"),
+    ("LogSet", {STORAGE: FILES}, {f"{STORAGE}.fileSystem.volume": NFS}, ""),
+    ("LogSet", {STORAGE: FILES}, {STORAGE: CLAIM}, "claim can be neither added nor removed"),
+    ("LogSet", {STORAGE: CLAIM}, {STORAGE: FILES}, "claim can be neither added nor removed"),
+    ("LogSet", {STORAGE: CLAIM}, {f"{STORAGE}.fileSystem.claim.size": "20Gi"}, ""),
+    (
+        "LogSet",
+        {STORAGE: CLAIM},
+        {f"{STORAGE}.fileSystem.claim.size": "5Gi"},
+        "size cannot be lowered",
+    ),
+    (
+        "LogSet",
+        {STORAGE: CLAIM},
+        {f"{STORAGE}.fileSystem.claim.storageClassName": "b"},
+        "storageClassName cannot be changed",
+    ),
+    (
+        "LogSet",
+        {STORAGE: CLAIM},
+        {f"{STORAGE}.fileSystem.claim.accessModes": ["ReadWriteOnce"]},
+        "accessModes cannot be changed",
+    ),
+    ("LogSet", {}, {"spec.replicas": 0}, ""),
+    ("LogSet", {}, {"spec.replicas": 5}, ""),
+    ("LogSet", {}, {"spec.replicas": 2}, "replicas of a log shard"),
+    ("LogSet", {"spec.replicas": 5}, {"spec.replicas": 3}, ""),
+    ("LogSet", {"spec.replicas": 1}, {"spec.replicas": 3}, ""),
+    ("LogSet", {"spec.replicas": 0}, {"spec.replicas": 1}, ""),
+    (
+        "LogSet",
+        {"spec.initialConfig.logShardReplicas": 1},
+        {"spec.replicas": 1},
+        "",
+    ),
+    (
+        "LogSet",
+        {"spec.initialConfig.logShardReplicas": 3, "spec.replicas": 5},
+        {"spec.replicas": 2},
+        "logShardReplicas must not be larger than replicas",
+    ),
+    ("LogSet", {}, {"spec.operatorVersion": "1.2.9"}, "operatorVersion cannot be lowered"),
+    ("LogSet", {}, {"spec.operatorVersion": "v1.10"}, ""),
+    ("CNSet", {}, {"spec.operatorVersion": "1.2.0"}, "operatorVersion cannot be lowered"),
+    (
+        "CNSet",
+        {"spec.cacheVolume": {"size": "20Gi"}},
+        {"spec.cacheVolume.size": "10Gi"},
+        "size cannot be lowered",
+    ),
+    ("DNSet", {}, {"spec.cacheVolume": {"size": "10Gi"}}, ""),
+    (
+        "DNSet",
+        {"spec.cacheVolume": {"size": "20Gi", "storageClassName": "a"}},
+        {"spec.cacheVolume.storageClassName": "b"},
+        "storageClassName cannot be changed",
+    ),
+    (MO, {}, {"spec.logService.replicas": 5, "spec.ap": {"replicas": 1}}, ""),
+    (MO, {}, {"spec.logService.replicas": 2}, "spec.logService.replicas: Forbidden"),
+    (MO, {}, {"spec.logService.replicas": 0}, ""),
+    (MO, {}, {"spec.logService.initialConfig.dnShards": 2}, "initialConfig cannot be changed"),
+    (MO, {}, {"spec.tn.cacheVolume.size": "1Gi"}, "size cannot be lowered"),
+    (MO, {}, {f"{GROUP}.cacheVolume.size": "1Gi"}, "size cannot be lowered"),
+    (MO, {}, {"spec.tn": None, "spec.dn": {"replicas": 1}}, ""),
+    (MO, {}, {"spec.dn": {"replicas": 1}}, "tn and dn (its deprecated name) exclude each other"),
+    (MO, {}, {"spec.restoreFrom": "backup"}, "restoreFrom cannot be changed"),
+    (MO, {"spec.restoreFrom": "a"}, {"spec.restoreFrom": "b"}, "restoreFrom cannot be changed"),
+    (MO, {"spec.restoreFrom": "a"}, {"spec.version": "1.2.4"}, ""),
+    (MO, {}, {"spec.operatorVersion": "1.2.0"}, "operatorVersion cannot be lowered"),
+    (MO, {}, {"spec.cnGroups": []}, ""),
+]
+
+
+def _id(value: Any) -> str | None:
+    return value if isinstance(value, str) else ",".join(value) if isinstance(value, dict) else None
+
+
+@pytest.mark.parametrize(("kind", "changes", "message"), REFUSED_ON_CREATE, ids=_id)
+def test_unusable_objects_are_refused_with_a_reason(
+    server: Server, kind: str, changes: dict[str, Any], message: str
+) -> None:
+    """A mistake is named at the door, not found out later by pods that do not start."""
+    assert message in server.refusal(changed(minimal(kind), changes))
+
+
+@pytest.mark.parametrize(("kind", "changes"), ACCEPTED_ON_CREATE, ids=_id)
+def test_usable_objects_are_accepted(server: Server, kind: str, changes: dict[str, Any]) -> None:
+    """What works must not be refused, older spellings among it."""
+    assert server.refusal(changed(minimal(kind), changes)) == ""
+
+
+@pytest.mark.parametrize(
+    ("index", "kind", "before", "after", "message"),
+    [(i, *case) for i, case in enumerate(UPDATES)],
+    ids=_id,
+)
+def test_updates(
+    server: Server,
+    index: int,
+    kind: str,
+    before: dict[str, Any],
+    after: dict[str, Any],
+    message: str,
+) -> None:
+    """What would lose data or cannot work is refused; what can be changed is not."""
+    created = server.create(changed(minimal(kind, f"u{index}"), before))
+    wanted = changed(created, after)
+    if not message:
+        assert server.update(wanted)["metadata"]["generation"] == 2
+        return
+    with pytest.raises(ApiError) as refused:
+        server.update(wanted)
+    assert message in str(refused.value)
+
+
+def test_decided_log_shard_replicas_guard_scaling_in(server: Server) -> None:
+    """A log service that began with one store has one replica per shard, and may go back to one."""
+    created = server.create(changed(minimal("LogSet", "decided"), {"spec.replicas": 1}))
+    grown = server.update(changed(created, {"spec.replicas": 3}))
+    known = server.update(changed(grown, {"status.logShardReplicas": 1}), "/status")
+    assert server.update(changed(known, {"spec.replicas": 1}))["spec"]["replicas"] == 1
+
+
+def test_a_status_can_be_written_whatever_the_spec_says(server: Server) -> None:
+    """Rules about updates of the spec must not stand in the way of the truth."""
+    created = server.create(changed(minimal("LogSet", "truth"), {"spec.replicas": 1}))
+    seen = changed(created, {"status.logShardReplicas": 3, "status.phase": "NotReady"})
+    assert server.update(seen, "/status")["status"]["phase"] == "NotReady"
