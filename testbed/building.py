@@ -126,7 +126,7 @@ def _compile(workshop: _Workshop, programs: Sequence[str], target: Path) -> None
         env = _with_library(workshop, env)
     output = workshop.folder / "out"
     output.mkdir()
-    flags = ["-ldflags", f"-s -w {group.stamp}".strip(), *group.flags]
+    flags = ["-ldflags", f"-s -w {group.stamp}".strip()]
     for program in programs:
         # One at a time: the linker of a big program alone takes gigabytes.
         draft = output / program

@@ -4,14 +4,16 @@
 import shutil
 import time
 from collections.abc import Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
-from testbed import building, control_plane, fake_nodes, ports, storage
+from testbed import building, control_plane, fake_nodes, network, ports, real_nodes, storage
 from testbed import state as records
 from testbed.bed import TestBed
 from testbed.checks import check_machine
 from testbed.errors import NotFoundError, TestBedError
 from testbed.locks import locked
+from testbed.packages import NODE_PACKAGES, install
 from testbed.places import Places, state_root
 from testbed.processes import Launcher, Process, kill_all, recorded
 from testbed.progress import Progress, silent
@@ -107,6 +109,8 @@ def up(
     records.check_name(name)
     check_machine(nodes)
     with locked(state_root() / f".{name}.lock", timeout=_UP_SECONDS):
+        if nodes == "real":
+            install(NODE_PACKAGES, progress)
         found = building.provide(programs_for(nodes), progress)
         state = _record(name, nodes, node_count, audit)
         state = records.save(
@@ -120,10 +124,21 @@ def up(
 def _start(bed: TestBed, images: tuple[str, ...], progress: Progress) -> None:
     state, begun = bed.state, time.monotonic()
     launcher = Launcher(bed.places, state.identity)
-    client = control_plane.start(state, launcher)
-    progress(f"API server answers at {state.server} ({time.monotonic() - begun:.1f} s)")
-    storage.start(state, launcher, client)
-    fake_nodes.start(state, launcher, client)
+    if state.nodes == "real":
+        network.make_bridge(state)
+    with ThreadPoolExecutor(1, thread_name_prefix="nodes") as pool:
+        prepared: Future[None] | None = None
+        if state.nodes == "real":
+            prepared = pool.submit(real_nodes.prepare, state, launcher, images, progress)
+        client = control_plane.start(state, launcher)
+        progress(f"API server answers at {state.server} ({time.monotonic() - begun:.1f} s)")
+        storage.start(state, launcher, client)
+        if prepared:
+            prepared.result()
+            progress(f"nodes have their images ({time.monotonic() - begun:.1f} s)")
+            real_nodes.start(state, launcher, client)
+        else:
+            fake_nodes.start(state, launcher, client)
     progress(f"{state.node_count} {state.nodes} nodes are ready ({time.monotonic() - begun:.1f} s)")
 
 
@@ -153,6 +168,9 @@ def _remove(name: str, progress: Progress) -> None:
         state = None
     if state:
         kill_all(places, state.identity)
+        if state.nodes == "real":
+            network.remove(state)
+            real_nodes.remove_cgroups(state)
         progress(f"processes of {name} have ended")
     # The record goes last: an interrupted removal can be taken up again.
     for entry in places.root.iterdir():

@@ -7,10 +7,11 @@ from the modules in ``binaries/`` and kept in the cache.
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from testbed.errors import RequirementError
@@ -18,6 +19,7 @@ from testbed.places import SOURCE, cache_root
 from testbed.state import NodeKind
 
 _KUBERNETES = "v1.36.3"
+_OLDEST_MINOR = 34
 _KUBERNETES_STAMP = " ".join(
     f"-X k8s.io/component-base/version.{key}={value}"
     for key, value in {"gitVersion": _KUBERNETES, "gitMajor": "1", "gitMinor": "36"}.items()
@@ -41,7 +43,6 @@ class Group:
     stamp: str = ""
     native: str = ""
     minutes: float = 1.0
-    flags: tuple[str, ...] = field(default=("-trimpath",))
 
     @property
     def folder(self) -> Path:
@@ -50,9 +51,7 @@ class Group:
 
     def digest(self) -> str:
         """Return what the sources and flags of this group amount to."""
-        content = hashlib.sha256(
-            repr((self.packages, self.stamp, self.native, self.flags)).encode()
-        )
+        content = hashlib.sha256(repr((self.packages, self.stamp, self.native)).encode())
         for path in sorted(self.folder.iterdir()):
             content.update(path.name.encode() + path.read_bytes())
         return content.hexdigest()[:12]
@@ -139,14 +138,26 @@ def cached_folder(group: Group) -> Path:
     )
 
 
+_VERSION = re.compile(r"\bv1\.(\d+)\.\d+")
+
+
+def _fits(program: Path) -> bool:
+    """Return whether a Kubernetes program is not too old for the others; Debian's kubectl is."""
+    if not program.name.startswith("kube"):
+        return True
+    argument = ["version", "--client"] if program.name == "kubectl" else ["--version"]
+    answer = subprocess.run([program, *argument], capture_output=True, text=True, check=False)
+    match = _VERSION.search(answer.stdout)
+    return match is not None and int(match[1]) >= _OLDEST_MINOR
+
+
 def _given(program: str) -> Path | None:
-    assets = os.environ.get("KUBEBUILDER_ASSETS")
-    if assets:
-        candidate = Path(assets) / program
-        if os.access(candidate, os.X_OK):
-            return candidate.resolve()
-    found = shutil.which(program)
-    return Path(found).resolve() if found else None
+    folders = [os.environ.get("KUBEBUILDER_ASSETS"), *os.environ.get("PATH", "").split(os.pathsep)]
+    for folder in filter(None, folders):
+        found = shutil.which(program, path=folder)
+        if found and _fits(Path(found)):
+            return Path(found).resolve()
+    return None
 
 
 def locate(programs: Iterable[str]) -> tuple[dict[str, Path], list[str]]:

@@ -23,7 +23,8 @@ def eventually(check: Callable[[], bool], seconds: float = 20.0) -> bool:
 
 
 def get(bed: TestBed, *args: str) -> dict[str, Any]:
-    return json.loads(bed.kubectl("get", *args, "-o", "json"))
+    answer: dict[str, Any] = json.loads(bed.kubectl("get", *args, "-o", "json"))
+    return answer
 
 
 def test_rbac_decides(fake_testbed: TestBed, fake_namespace: str) -> None:

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The images that the test bed makes by itself: MatrixOne, and the pause image of pods."""
+
+import hashlib
+import re
+import subprocess
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from testbed import building
+from testbed.errors import BuildError
+from testbed.images import oci
+from testbed.images.oci import Entry, Image
+from testbed.locks import locked
+from testbed.packages import IMAGE_PACKAGES, install, static_busybox
+from testbed.places import cache_root
+from testbed.progress import Progress
+
+PAUSE = "registry.testbed.invalid/pause:1"
+# The tag is the version that the program reports: the operator reads it from there.
+MATRIXONE = "docker.io/matrixorigin/matrixone:1.3.0"
+
+_LIBRARY = re.compile(r"(/\S+)\s+\(0x")
+_BUILD_SECONDS = 600.0
+_ACCOUNTS = {
+    "/etc/passwd": "root:x:0:0:root:/:/bin/sh\nmatrixone:x:65532:65532:matrixone:/tmp:/bin/sh\n",
+    "/etc/group": "root:x:0:\nmatrixone:x:65532:\n",
+    "/etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files dns\n",
+}
+
+
+def _libraries(program: Path) -> list[Path]:
+    """Return the shared libraries of a program, its loader included."""
+    answer = subprocess.run(["ldd", program], capture_output=True, text=True, check=False)
+    if answer.returncode:
+        raise BuildError(f"ldd {program} failed: {answer.stderr.strip()}")
+    return [Path(path) for path in _LIBRARY.findall(answer.stdout)]
+
+
+def _shell(busybox: Path) -> list[Entry]:
+    """Return busybox and a link for each of its commands."""
+    answer = subprocess.run([busybox, "--list"], capture_output=True, text=True, check=True)
+    links = [Entry(f"/bin/{name}", link="busybox") for name in answer.stdout.split()]
+    accounts = [Entry(path, content=text.encode(), mode=0o644) for path, text in _ACCOUNTS.items()]
+    folders = [Entry("/tmp", mode=0o1777), Entry("/usr/bin", link="../bin")]  # noqa: S108
+    own = Entry("/bin/busybox", source=busybox)
+    return [*(link for link in links if link.path != own.path), own, *accounts, *folders]
+
+
+def _matrixone(program: Path, busybox: Path) -> Image:
+    libraries = [Entry(str(path), source=path) for path in _libraries(program)]
+    entries = [*_shell(busybox), *libraries, Entry("/mo-service", source=program)]
+    return Image(MATRIXONE, entries, entrypoint=["/mo-service"])
+
+
+def _pause(program: Path) -> Image:
+    return Image(PAUSE, [Entry("/pause", source=program)], entrypoint=["/pause"], user="65532")
+
+
+def _fingerprint(sources: Iterable[Path]) -> str:
+    """Return what tells whether an image made from these files would be the same."""
+    facts: list[object] = [Path(module).read_text() for module in (__file__, str(oci.__file__))]
+    for path in sources:
+        stat = path.stat()
+        facts.append((str(path), stat.st_size, stat.st_mtime_ns))
+    return hashlib.sha256(repr(facts).encode()).hexdigest()[:12]
+
+
+def _cached(name: str, sources: Sequence[Path]) -> Path:
+    return cache_root() / "images" / f"{name}-{_fingerprint(sources)}.tar"
+
+
+def pause(program: Path) -> Path:
+    """Return the archive of the pause image.
+
+    Args:
+        program: the ``node-init`` program.
+    """
+    target = _cached("pause", [program])
+    with locked(cache_root() / "locks" / "image-pause", timeout=_BUILD_SECONDS):
+        return target if target.exists() else oci.write(_pause(program), target)
+
+
+def matrixone(progress: Progress) -> Path:
+    """Return the archive of the MatrixOne image; builds the database when need be.
+
+    Raises:
+        RequirementError: busybox or a compiler is missing and cannot be installed.
+        BuildError: the compiler fails.
+    """
+    install(IMAGE_PACKAGES, progress)
+    program = building.provide(["mo-service"], progress)["mo-service"]
+    busybox = static_busybox()
+    if busybox is None:
+        raise BuildError("no static busybox: apt-get install busybox-static")
+    target = _cached("matrixone", [program, busybox, *_libraries(program)])
+    with locked(cache_root() / "locks" / "image-matrixone", timeout=_BUILD_SECONDS):
+        if not target.exists():
+            progress(f"packing the image {MATRIXONE}")
+            oci.write(_matrixone(program, busybox), target)
+    return target
