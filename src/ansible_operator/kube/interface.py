@@ -131,7 +131,11 @@ class Informer(Protocol):
 
     resource: ResourceType
     synced: asyncio.Event
-    resource_version: str
+
+    @property
+    def resource_version(self) -> str:
+        """See above."""
+        ...
 
     def get(self, namespace: str, name: str) -> Object | None:
         """The cached object (never to be changed by the caller)."""

@@ -1,0 +1,278 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command line: ``run``, ``version``, ``completion`` (runner.md §2.1, §2.2)."""
+
+import platform
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+from click.shell_completion import get_completion_class
+
+from ansible_operator.engine import KINDS
+from ansible_operator.logs import LEVELS, TIME_FORMATS, LogSettings, configure, get_logger
+from ansible_operator.manager import serve
+from ansible_operator.options import Options
+from ansible_operator.version import COMMIT, VERSION, runtime, version_line
+from ansible_operator.watches import InvalidDuration, parse_duration
+
+_LOG = get_logger("cmd")
+_Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+class _Duration(click.ParamType[float]):
+    """A Go duration, as seconds."""
+
+    name = "duration"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        if isinstance(value, float):
+            return value
+        try:
+            return parse_duration(str(value))
+        except InvalidDuration as error:
+            self.fail(str(error), param, ctx)
+
+
+def _level(value: str) -> int:
+    """The lowest level to print: a word, or a number of V-levels, all of which are debug."""
+    if value in LEVELS:
+        return LEVELS[value]
+    if value.isdigit() and int(value) > 0:
+        return LEVELS["debug"]
+    raise click.BadParameter(f'invalid log level "{value}"', param_hint="--zap-log-level")
+
+
+def _flag(name: str, help_text: str, *, default: bool | None = False) -> _Decorator:
+    """A boolean flag as Go has it: alone it means true, ``=false`` is allowed."""
+    return click.option(
+        name, is_flag=False, flag_value="true", type=bool, default=default, help=help_text
+    )
+
+
+def _options(*decorators: _Decorator) -> _Decorator:
+    def apply(function: Callable[..., Any]) -> Callable[..., Any]:
+        for decorator in reversed(decorators):
+            function = decorator(function)
+        return function
+
+    return apply
+
+
+_ANSIBLE = _options(
+    click.option(
+        "--watches-file",
+        type=click.Path(path_type=Path),
+        default="./watches.yaml",
+        help="Path to the watches file.",
+    ),
+    click.option("--ansible-args", default="", help="Further arguments of ansible-playbook."),
+    click.option("--ansible-collections-path", default="", help="Where collections are."),
+    click.option("--ansible-roles-path", default="", help="Where roles are."),
+    click.option(
+        "--ansible-log-events",
+        default="tasks",
+        show_default=True,
+        help="What is logged of plays: nothing, tasks, everything.",
+    ),
+    click.option(
+        "--ansible-verbosity",
+        type=int,
+        default=2,
+        show_default=True,
+        help="Number of v; overridden by ANSIBLE_VERBOSITY_<KIND>_<GROUP>.",
+    ),
+    click.option(
+        "--engine",
+        type=click.Choice(KINDS),
+        default=KINDS[0],
+        show_default=True,
+        help="What plays: forks of a warm process, or the ansible-runner package.",
+    ),
+    click.option(
+        "--run-directory",
+        type=click.Path(path_type=Path),
+        default=Options().run_directory,
+        show_default=True,
+        help="Folder of the private data directories of objects.",
+    ),
+)
+_CONTROL = _options(
+    _flag("--inject-owner-ref", "Make the CR the owner of what its play creates.", default=True),
+    click.option(
+        "--max-concurrent-reconciles",
+        type=int,
+        default=None,
+        help="Runs of one kind at the same time  [default: CPUs of the cgroup]",
+    ),
+    click.option(
+        "--max-concurrent-runs",
+        type=int,
+        default=0,
+        help="Runs of all kinds at the same time  [default: twice the CPUs]",
+    ),
+    click.option(
+        "--reconcile-period",
+        type=_Duration(),
+        default="10h",
+        show_default=True,
+        help="Time between two runs of an unchanged object; 0s for none.",
+    ),
+    click.option(
+        "--proxy-port",
+        type=int,
+        default=8888,
+        show_default=True,
+        help="Port of the proxy for plays, on loopback.",
+    ),
+    click.option(
+        "--graceful-shutdown-timeout",
+        type=_Duration(),
+        default="30s",
+        show_default=True,
+        help="Time that running plays get when the process stops.",
+    ),
+)
+_SERVING = _options(
+    click.option(
+        "--metrics-bind-address",
+        default=None,
+        help="Where metrics are served; 0 for nowhere  [default: :8443]",
+    ),
+    click.option("--metrics-addr", default=None, help="Deprecated: --metrics-bind-address."),
+    _flag("--metrics-secure", "Serve metrics over TLS."),
+    _flag("--metrics-require-rbac", "Let the API server decide who may read metrics."),
+    click.option(
+        "--health-probe-bind-address",
+        default=":6789",
+        show_default=True,
+        help="Where probes are answered.",
+    ),
+    _flag("--enable-http2", "Accepted; everything is served over HTTP/1.1."),
+)
+_LEADER = _options(
+    _flag("--leader-elect", "Let only one of several replicas run objects.", default=None),
+    _flag("--enable-leader-election", "Deprecated: --leader-elect.", default=None),
+    click.option("--leader-election-id", default="", help="Name of the Lease."),
+    click.option("--leader-election-namespace", default="", help="Namespace of the Lease."),
+    click.option(
+        "--leader-elect-lease-duration",
+        type=_Duration(),
+        default="15s",
+        show_default=True,
+        help="Time after which a silent leader is replaced.",
+    ),
+    click.option(
+        "--leader-elect-renew-deadline",
+        type=_Duration(),
+        default="10s",
+        show_default=True,
+        help="Time in which a leader must renew the Lease.",
+    ),
+    click.option(
+        "--leader-elect-resource-lock",
+        default="configmapsleases",
+        help="Deprecated and ignored: a Lease is used.",
+    ),
+)
+_LOGGING = _options(
+    _flag("--zap-devel", "Log for developers: text, debug level."),
+    click.option(
+        "--zap-encoder",
+        type=click.Choice(["json", "console"]),
+        default=None,
+        help="Form of log lines  [default: json]",
+    ),
+    click.option(
+        "--zap-log-level",
+        default=None,
+        help="debug, info, error, panic, or a number above 0  [default: info]",
+    ),
+    click.option(
+        "--zap-stacktrace-level",
+        type=click.Choice(["info", "error", "panic"]),
+        default="error",
+        help="Accepted; stack traces are logged for crashes.",
+    ),
+    click.option(
+        "--zap-time-encoding",
+        type=click.Choice(list(TIME_FORMATS)),
+        default="rfc3339",
+        show_default=True,
+        help="Form of times.",
+    ),
+)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+def main() -> None:
+    """Run Ansible roles and playbooks as a Kubernetes operator."""
+
+
+@main.command()
+@_ANSIBLE
+@_CONTROL
+@_SERVING
+@_LEADER
+@_LOGGING
+def run(**flags: Any) -> None:
+    """Run the operator."""
+    logging = _logging(flags)
+    configure(logging)
+    options = Options(
+        **{name: value for name, value in flags.items() if name in Options.__slots__},
+        lease_duration=flags["leader_elect_lease_duration"],
+        renew_deadline=flags["leader_elect_renew_deadline"],
+    )
+    _LOG.info(
+        "Version",
+        **{
+            "Go Version": runtime(),
+            "GOOS": platform.system().lower(),
+            "GOARCH": platform.machine(),
+            "ansible-operator": VERSION,
+            "commit": COMMIT,
+        },
+    )
+    sys.exit(serve(options))
+
+
+def _logging(flags: dict[str, Any]) -> LogSettings:
+    devel = flags["zap_devel"]
+    console = (flags["zap_encoder"] or ("console" if devel else "json")) == "console"
+    level = flags["zap_log_level"] or ("debug" if devel else "info")
+    return LogSettings(
+        level=_level(level),
+        encoding="console" if console else "json",
+        time=flags["zap_time_encoding"],
+    )
+
+
+@main.command()
+def version() -> None:
+    """Print the version."""
+    click.echo(version_line())
+
+
+@main.command()
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(shell: str) -> None:
+    """Print a script that completes commands and flags in a shell."""
+    complete = get_completion_class(shell)
+    if complete is None:
+        raise click.ClickException(f"no completion for {shell}")
+    click.echo(complete(main, {}, "ansible-operator", "_ANSIBLE_OPERATOR_COMPLETE").source())
+
+
+@main.command(name="help")
+@click.argument("command", required=False)
+@click.pass_context
+def help_command(ctx: click.Context, command: str | None) -> None:
+    """Explain a command."""
+    target = main.get_command(ctx, command) if command else main
+    if target is None:
+        raise click.UsageError(f"unknown command {command!r}")
+    click.echo(target.get_help(click.Context(target, info_name=command, parent=ctx.parent)))

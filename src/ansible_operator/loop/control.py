@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Puts the parts of the loop together and runs them: kinds, caches, triggers, workers."""
+
+import asyncio
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ansible_operator import metrics
+from ansible_operator.engine.interface import Engine
+from ansible_operator.errors import ConfigError, KubeError
+from ansible_operator.kube.discovery import DiscoveryMapper
+from ansible_operator.kube.interface import Client, GroupVersionKind, ResourceType
+from ansible_operator.kube.pool import SharedInformers
+from ansible_operator.kube.recorder import EventRecorder
+from ansible_operator.logs import get_logger
+from ansible_operator.loop.conditions import Transitions
+from ansible_operator.loop.controller import Controller
+from ansible_operator.loop.dependents import DependentWatches
+from ansible_operator.loop.objects import ObjectStore
+from ansible_operator.loop.own_writes import OwnWrites
+from ansible_operator.loop.queue import Key, WorkQueue
+from ansible_operator.loop.references import ReferenceWatch
+from ansible_operator.loop.runs import Runs
+from ansible_operator.loop.sessions import RunProxy
+from ansible_operator.loop.settings import Controlled, RunSettings, gvk_of
+from ansible_operator.loop.triggers import PrimaryTrigger
+from ansible_operator.loop.workers import Workers
+from ansible_operator.watches import Watch
+
+SYNC_SECONDS = 120.0
+LOOKUP_SECONDS = 10.0
+
+_LOG = get_logger("ansible-controller")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """A watch with what flags and environment say about it.
+
+    Attributes:
+        limit: runs of this kind at the same time.
+        period: seconds between periodic runs; 0 for none.
+    """
+
+    watch: Watch
+    limit: int
+    period: float
+    verbosity: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What the loop is given by the manager."""
+
+    client: Client
+    mapper: DiscoveryMapper
+    pool: SharedInformers
+    engine: Engine
+    proxy: RunProxy
+    recorder: EventRecorder
+    settings: RunSettings
+
+
+def controller_names(watches: Sequence[Watch]) -> list[str]:
+    """A unique name per watch; only kinds that differ in nothing but the group get it added."""
+    taken: set[str] = set()
+    names = []
+    for watch in watches:
+        name = watch.controller_name
+        if name in taken:
+            name = f"{watch.kind.kind}-{watch.kind.version}-{watch.kind.group}-controller".lower()
+        taken.add(name)
+        names.append(name)
+    return names
+
+
+class ControlLoop:
+    """All controllers of the process.
+
+    Attributes:
+        synced: set when the caches of all kinds are complete.
+    """
+
+    def __init__(self, surroundings: Surroundings, plans: Sequence[Plan], total: int) -> None:
+        self.synced = asyncio.Event()
+        self._around = surroundings
+        self._names = controller_names([plan.watch for plan in plans])
+        self._plans = dict(zip(self._names, plans, strict=True))
+        self._own = OwnWrites()
+        self._queue = WorkQueue(
+            total,
+            {name: plan.limit for name, plan in self._plans.items()},
+            {name: plan.watch.retry for name, plan in self._plans.items()},
+        )
+        self._controlled: dict[GroupVersionKind, Controlled] = {}
+        self._dependents = DependentWatches(
+            surroundings.pool, self._queue, self._controlled, self._own
+        )
+        self._workers: Workers | None = None
+
+    async def synchronize(self) -> None:
+        """Find all kinds and fill their caches.
+
+        Raises:
+            ConfigError: a kind is not served, or its cache does not get complete in time.
+        """
+        for name, plan in self._plans.items():
+            metrics.MAX_CONCURRENT_RECONCILES.labels(name).set(plan.limit)
+        try:
+            async with asyncio.timeout(SYNC_SECONDS):
+                await asyncio.gather(*map(self._begin, self._names))
+        except TimeoutError as error:
+            late = ", ".join(self._late())
+            raise ConfigError(f"timed out waiting for caches to be synced: {late}") from error
+        self.synced.set()
+
+    async def work(self) -> None:
+        """Reconcile until cancelled; :meth:`drain` afterwards."""
+        controllers = {item.name: self._controller(item) for item in self._controlled.values()}
+        self._workers = Workers(self._queue, controllers)
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._workers.run(), name="workers")
+            for watch in self._references():
+                task = watch.start(self._around.mapper)
+                group.create_task(task, name=f"reference {watch.gvk}")
+
+    async def drain(self, timeout: float) -> bool:
+        """End all runs; see :meth:`ansible_operator.loop.workers.Workers.drain`."""
+        if self._workers is None:
+            self._queue.close()
+            return True
+        return await self._workers.drain(timeout)
+
+    async def _begin(self, name: str) -> None:
+        """Find a kind, follow it and wait for its cache."""
+        plan = self._plans[name]
+        resource = await self._lookup(gvk_of(plan.watch.kind))
+        controlled = Controlled(
+            name=name,
+            watch=plan.watch,
+            resource=resource,
+            period=plan.period,
+            verbosity=plan.verbosity,
+        )
+        self._controlled[resource.gvk] = controlled
+        informer = self._around.pool.start(resource)
+        informer.subscribe(PrimaryTrigger(controlled, self._queue, self._own.include))
+        await informer.synced.wait()
+
+    async def _lookup(self, gvk: GroupVersionKind) -> ResourceType:
+        for attempt in itertools.count():
+            try:
+                resource = await self._around.mapper.by_kind(gvk)
+            except KubeError as error:
+                _LOG.error("Kind cannot be looked up", gvk=str(gvk), error=str(error))
+                resource = None
+            if resource is not None:
+                return resource
+            if attempt == 0:
+                _LOG.error("Kind is not served: is its CRD installed?", gvk=str(gvk))
+            await asyncio.sleep(LOOKUP_SECONDS)
+        raise AssertionError
+
+    def _late(self) -> list[str]:
+        missing = [plan.watch.kind for plan in self._plans.values()]
+        synced = {
+            gvk
+            for gvk, item in self._controlled.items()
+            if (informer := self._around.pool.peek(item.resource)) and informer.synced.is_set()
+        }
+        return [str(kind) for kind in missing if gvk_of(kind) not in synced]
+
+    def _controller(self, controlled: Controlled) -> Controller:
+        around = self._around
+        return Controller(
+            controlled=controlled,
+            objects=ObjectStore(around.client, controlled.resource),
+            runs=Runs(controlled, around.settings, around.engine, around.proxy),
+            recorder=around.recorder,
+            transitions=Transitions(),
+        )
+
+    def _references(self) -> list[ReferenceWatch]:
+        return [
+            ReferenceWatch(item, reference, self._around.pool, self._queue)
+            for item in self._controlled.values()
+            for reference in item.watch.references
+        ]
+
+    def watch_dependent(
+        self, owner: GroupVersionKind, dependent: ResourceType, *, by_annotation: bool
+    ) -> bool:
+        """A run on behalf of this kind creates such an object; whether it is watched now."""
+        return self._dependents.watch(owner, dependent, by_annotation)
+
+    def note_write(
+        self, owner: GroupVersionKind, namespaced_name: tuple[str, str], uid: str, version: str
+    ) -> None:
+        """A run has written an object; see :class:`OwnWrites`."""
+        if (controlled := self._controlled.get(owner)) is not None:
+            self._own.note(Key(controlled.name, *namespaced_name), uid, version)
+
+    def controlled(self) -> Mapping[GroupVersionKind, Controlled]:
+        """The kinds under control whose CRDs have been found."""
+        return self._controlled
