@@ -97,19 +97,22 @@ class Forwarder:
         self._client = client
 
     async def send(
-        self, request: web.BaseRequest, body: bytes | None = None, path: str = ""
+        self, request: web.BaseRequest, body: bytes | None = None, *, prefer_json: bool = False
     ) -> aiohttp.ClientResponse:
         """Send a request on and return the open answer.
 
         Args:
             request: the play's request.
             body: what replaces its body; None passes the body through as it comes.
-            path: path and query to use instead of the request's.
+            prefer_json: ask for JSON, which the proxy can read, if the play takes it at all.
 
         Raises:
             KubeError: the API server could not be reached.
         """
         headers = request_headers(request.headers)
+        accept = headers.get("Accept", "")
+        if prefer_json and "as=" not in accept and ("json" in accept or "*/*" in accept):
+            headers["Accept"] = "application/json"
         data: object = body
         if body is not None:
             headers.popall("Content-Length", None)
@@ -118,9 +121,7 @@ class Forwarder:
             if headers.popall("Content-Encoding", None):
                 headers.popall("Content-Length", None)  # it was unpacked on arrival
             data = _chunks(request)
-        return await self._client.open(
-            request.method, path or request.raw_path, headers=headers, data=data
-        )
+        return await self._client.open(request.method, request.raw_path, headers=headers, data=data)
 
     async def relay(
         self, request: web.BaseRequest, upstream: aiohttp.ClientResponse, *, hold: bool

@@ -17,12 +17,14 @@ from aiohttp import web
 from ansible_operator.errors import KubeError, OperatorError
 from ansible_operator.kube.interface import Mapper, Object, ResourceType
 from ansible_operator.logs import get_logger
+from ansible_operator.serve.proxy import protobuf
 from ansible_operator.serve.proxy.aftermath import Aftermath
 from ansible_operator.serve.proxy.answers import decode, status_response
 from ansible_operator.serve.proxy.dependents import Dependents
 from ansible_operator.serve.proxy.forward import BodyTooLargeError, Forwarder, read_body
 from ansible_operator.serve.proxy.lookup import Lookup
 from ansible_operator.serve.proxy.ownership import (
+    Bond,
     MalformedObjectError,
     bond_for,
     has_bond,
@@ -33,6 +35,7 @@ from ansible_operator.serve.proxy.request_info import RequestInfo
 from ansible_operator.serve.proxy.sessions import Grant
 
 APPLY = "application/apply-patch+yaml"
+_UNREADABLE = "Could not deserialize request body"
 _log = get_logger("proxy")
 
 
@@ -106,7 +109,7 @@ class Writer:
         except RefusedError as refusal:
             _log.error(str(refusal), resource=info.record())
             return status_response(refusal.code, str(refusal))
-        upstream = await self._forwarder.send(request, body)
+        upstream = await self._forwarder.send(request, body, prefer_json=True)
         is_success = upstream.status < 300
         response, answer = await self._forwarder.relay(request, upstream, hold=True)
         if is_success and not write.is_dry_run and write.resource is not None:
@@ -138,11 +141,18 @@ class Writer:
         return None
 
     async def _created(self, write: Write, resource: ResourceType) -> bytes:
-        content_type = write.request.headers.get("Content-Type", "application/json")
         raw = await _read(write.request)
-        body = decode(raw, dict[str, Any]) if "json" in content_type else None
+        if protobuf.CONTENT_TYPE in write.request.headers.get("Content-Type", ""):
+            bond = bond_for(write.grant.owner, resource, write.namespace)
+            try:
+                owned = protobuf.with_bond(raw, write.grant.owner, bond)
+            except MalformedObjectError as error:
+                raise RefusedError(400, _UNREADABLE) from error
+            await self._register(write, resource, bond, write.namespace)
+            return owned
+        body = decode(raw, dict[str, Any])
         if body is None:
-            raise RefusedError(400, "Could not deserialize request body")
+            raise RefusedError(400, _UNREADABLE)
         return await self._owned(write, resource, body)
 
     async def _replaced(self, write: Write, resource: ResourceType) -> bytes | None:
@@ -182,13 +192,20 @@ class Writer:
         except MalformedObjectError as error:
             message = f"Could not determine if we should add owner ref: {error}"
             raise RefusedError(400, message) from error
-        if not write.is_dry_run:
-            try:
-                await self._dependents.register(grant, resource, bond, namespace)
-            except KubeError as error:
-                _log.error("could not add watch to controller", err=str(error))
-                raise RefusedError(500, "could not add watch to controller") from error
+        await self._register(write, resource, bond, namespace)
         return msgspec.json.encode(owned)
+
+    async def _register(
+        self, write: Write, resource: ResourceType, bond: Bond, namespace: str
+    ) -> None:
+        """Have the kind watched before the object exists; dry runs make none."""
+        if write.is_dry_run:
+            return
+        try:
+            await self._dependents.register(write.grant, resource, bond, namespace)
+        except KubeError as error:
+            _log.error("could not add watch to controller", err=str(error))
+            raise RefusedError(500, "could not add watch to controller") from error
 
 
 async def _read(request: web.BaseRequest) -> bytes:

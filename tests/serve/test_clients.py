@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The clients that roles use work through the proxy: kubectl, the Python client."""
+
+import asyncio
+import json
+
+import pytest
+from kubernetes import client, config, watch
+from kubernetes.dynamic import DynamicClient
+
+from tests.serve.conftest import config_map
+
+pytestmark = pytest.mark.api
+
+
+async def test_kubectl_reads_writes_and_waits(served):
+    session, where = served.open(), ("-n", served.namespace)
+    manifest = json.dumps(config_map("k", n="1"))
+    await served.kubectl(session, *where, "apply", "-f", "-", stdin=manifest)
+    listed = await served.kubectl(session, *where, "get", "configmaps")
+    assert "k " in listed
+    stored = await served.direct("GET", served.path("k"))
+    assert stored["metadata"]["ownerReferences"][0]["uid"] == served.owner.uid
+    await served.kubectl(session, *where, "annotate", "configmap", "k", "a=b")
+    waited = await served.kubectl(
+        session, *where, "wait", "configmap/k", "--for=jsonpath={.data.n}=1", "--timeout=10s"
+    )
+    assert "condition met" in waited
+    manifest = json.dumps(config_map("k", n="2"))
+    await served.kubectl(session, *where, "apply", "--server-side", "--force-conflicts", "-f", "-",
+                         stdin=manifest)  # fmt: skip
+    shown = await served.kubectl(session, *where, "get", "cm", "k", "-o", "jsonpath={.data.n}")
+    assert shown == "2"
+    await served.kubectl(session, *where, "delete", "configmap", "k", "--wait")
+    assert "k " not in await served.kubectl(session, *where, "get", "configmaps")
+
+
+async def test_kubectl_creates_with_its_binary_format(served):
+    session, where = served.open(), ("-n", served.namespace)
+    await served.kubectl(session, *where, "create", "secret", "generic", "s", "--from-literal=a=b")
+    await served.kubectl(session, *where, "create", "configmap", "c", "--from-literal=a=b")
+    await served.kubectl(session, *where, "create", "deployment", "d", "--image=registry.invalid/d")
+    for kind in ("secret/s", "configmap/c", "deployment/d"):
+        shown = await served.kubectl(session, *where, "get", kind, "-o", "json")
+        document = json.loads(shown)
+        assert document["metadata"]["ownerReferences"][0]["uid"] == served.owner.uid
+    assert {kind for _, kind, _ in served.dependents} == {"Secret", "ConfigMap", "Deployment"}
+
+
+async def test_kubectl_wait_sees_a_later_change(served):
+    await served.watch()
+    session, where = served.open(), ("-n", served.namespace)
+    await served.direct("POST", served.path(), config_map("later", n="1"))
+    waiting = asyncio.create_task(
+        served.kubectl(
+            session, *where, "wait", "cm/later", "--for=jsonpath={.data.n}=2", "--timeout=20s"
+        )
+    )
+    await asyncio.sleep(0.7)
+    assert not waiting.done()
+    await served.client.request(
+        "PATCH",
+        served.path("later"),
+        body={"data": {"n": "2"}},
+        content_type="application/merge-patch+json",
+    )
+    assert "condition met" in await waiting
+
+
+async def test_kubectl_pages_a_long_list(served):
+    names = {f"page-{number}" for number in range(30)}
+    for name in names:
+        await served.direct("POST", served.path(), config_map(name))
+    await served.watch()
+    shown = await served.kubectl(
+        served.open(), "-n", served.namespace, "get", "cm", "-o", "name", "--chunk-size=7"
+    )
+    assert {f"configmap/{name}" for name in names} <= set(shown.split())
+
+
+async def test_the_python_client_works(served):
+    session = served.open()
+
+    def use():
+        api = config.new_client_from_config(str(session.kubeconfig))
+        core = client.CoreV1Api(api)
+        core.create_namespaced_config_map(served.namespace, config_map("py", n="1"))
+        read = core.read_namespaced_config_map("py", served.namespace)
+        listed = core.list_namespaced_config_map(served.namespace, limit=1)
+        names = []
+        while True:
+            names += [item.metadata.name for item in listed.items]
+            if not listed.metadata._continue:
+                break
+            listed = core.list_namespaced_config_map(
+                served.namespace, limit=1, _continue=listed.metadata._continue
+            )
+        seen = []
+        events = watch.Watch().stream(
+            core.list_namespaced_config_map, served.namespace, timeout_seconds=2
+        )
+        seen += [event["object"].metadata.name for event in events]
+        api.close()
+        return read, names, seen
+
+    read, names, seen = await asyncio.to_thread(use)
+    assert read.metadata.owner_references[0].uid == served.owner.uid
+    assert {"py", "owner"} <= set(names)
+    assert {"py", "owner"} <= set(seen)
+
+
+async def test_the_dynamic_client_works(served):
+    session = served.open()
+
+    def use():
+        dynamic = DynamicClient(config.new_client_from_config(str(session.kubeconfig)))
+        maps = dynamic.resources.get(api_version="v1", kind="ConfigMap")
+        body = config_map("dyn", n="1")
+        maps.server_side_apply(body, namespace=served.namespace, field_manager="dyn")
+        maps.patch({"metadata": {"name": "dyn"}, "data": {"n": "2"}}, namespace=served.namespace,
+                   content_type="application/merge-patch+json")  # fmt: skip
+        return maps.get(name="dyn", namespace=served.namespace).to_dict()
+
+    found = await asyncio.to_thread(use)
+    assert found["data"] == {"n": "2"}
+    assert found["metadata"]["ownerReferences"][0]["uid"] == served.owner.uid

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who may own what, and how objects say so (runner.md §2.18, §2.19, §4.4)."""
+
+import pytest
+
+from ansible_operator.kube.interface import GroupVersionKind, ResourceType
+from ansible_operator.serve.interface import Owner
+from ansible_operator.serve.proxy.ownership import (
+    Bond,
+    MalformedObjectError,
+    bond_for,
+    bond_to_kind,
+    has_bond,
+    namespace_of,
+    with_bond,
+)
+
+MEMCACHED = GroupVersionKind("cache.example.com", "v1alpha1", "Memcached")
+NAMESPACED = Owner(MEMCACHED, "sample", "default", "u-1")
+CLUSTER = Owner(MEMCACHED, "sample", "", "u-1", namespaced=False)
+DEPLOYMENT = ResourceType(GroupVersionKind("apps", "v1", "Deployment"), "deployments", True)
+ROLE = ResourceType(
+    GroupVersionKind("rbac.authorization.k8s.io", "v1", "ClusterRole"), "clusterroles", False
+)
+REFERENCE = {
+    "apiVersion": "cache.example.com/v1alpha1",
+    "kind": "Memcached",
+    "name": "sample",
+    "uid": "u-1",
+}
+ANNOTATIONS = {
+    "operator-sdk/primary-resource": "default/sample",
+    "operator-sdk/primary-resource-type": "Memcached.cache.example.com",
+}
+
+
+@pytest.mark.parametrize(
+    ("owner", "dependent", "namespace", "bond"),
+    [
+        (CLUSTER, ROLE, "", Bond.REFERENCE),
+        (CLUSTER, DEPLOYMENT, "default", Bond.REFERENCE),
+        (NAMESPACED, DEPLOYMENT, "default", Bond.REFERENCE),
+        (NAMESPACED, DEPLOYMENT, "other", Bond.ANNOTATION),
+        (NAMESPACED, DEPLOYMENT, "", Bond.ANNOTATION),
+        (NAMESPACED, ROLE, "", Bond.ANNOTATION),
+        (NAMESPACED, ROLE, "default", Bond.ANNOTATION),
+    ],
+)
+def test_owner_reference_support(owner, dependent, namespace, bond):
+    assert bond_for(owner, dependent, namespace) is bond
+
+
+def test_the_namespace_of_the_url_comes_before_that_of_the_body():
+    body = {"metadata": {"namespace": "body"}}
+    assert namespace_of("url", body) == "url"
+    assert namespace_of("", body) == "body"
+    assert namespace_of("", {"metadata": None}) == ""
+
+
+def test_a_reference_has_four_fields_and_keeps_the_others():
+    other = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u-2", "controller": True}
+    body = {"kind": "Deployment", "metadata": {"name": "d", "ownerReferences": [other]}}
+    owned = with_bond(body, NAMESPACED, Bond.REFERENCE)
+    assert owned["metadata"]["ownerReferences"] == [other, REFERENCE]
+    assert body["metadata"]["ownerReferences"] == [other]
+
+
+def test_a_reference_is_not_added_twice():
+    owned = with_bond({"metadata": {"name": "d"}}, NAMESPACED, Bond.REFERENCE)
+    assert with_bond(owned, NAMESPACED, Bond.REFERENCE) == owned
+
+
+def test_annotations_are_overwritten_and_others_stay():
+    body = {"metadata": {"annotations": {"a": "b", "operator-sdk/primary-resource": "x/y"}}}
+    owned = with_bond(body, NAMESPACED, Bond.ANNOTATION)
+    assert owned == {"metadata": {"annotations": {"a": "b", **ANNOTATIONS}}}
+    assert has_bond(owned, NAMESPACED, Bond.ANNOTATION)
+    assert not has_bond(owned, NAMESPACED, Bond.REFERENCE)
+
+
+def test_an_owner_of_the_core_group_has_no_dot_in_its_type():
+    owner = Owner(GroupVersionKind("", "v1", "ConfigMap"), "c", "n", "u")
+    owned = with_bond({}, owner, Bond.ANNOTATION)
+    assert owned["metadata"]["annotations"] == {
+        "operator-sdk/primary-resource": "n/c",
+        "operator-sdk/primary-resource-type": "ConfigMap",
+    }
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        "text",
+        {"ownerReferences": {"uid": "u"}},
+        {"ownerReferences": ["u"]},
+        {"annotations": ["a"]},
+    ],
+)
+def test_malformed_metadata_is_refused(metadata):
+    with pytest.raises(MalformedObjectError):
+        with_bond({"metadata": metadata}, NAMESPACED, Bond.REFERENCE)
+
+
+@pytest.mark.parametrize(
+    ("metadata", "bond"),
+    [
+        ({"ownerReferences": [REFERENCE]}, Bond.REFERENCE),
+        ({"ownerReferences": [{**REFERENCE, "uid": "another", "name": "o"}]}, Bond.REFERENCE),
+        ({"ownerReferences": [{**REFERENCE, "kind": "Redis"}]}, None),
+        ({"ownerReferences": [{**REFERENCE, "apiVersion": "cache.example.com/v1"}]}, None),
+        ({"annotations": ANNOTATIONS}, Bond.ANNOTATION),
+        ({"annotations": {"operator-sdk/primary-resource-type": "Redis.x"}}, None),
+        ({"annotations": {"operator-sdk/primary-resource-type": ""}}, None),
+        ({"annotations": None, "ownerReferences": None}, None),
+        ({}, None),
+    ],
+)
+def test_dependents_are_recognised_by_the_kind_of_their_owner(metadata, bond):
+    assert bond_to_kind(metadata, NAMESPACED) is bond
+
+
+@pytest.mark.parametrize("text", ["ConfigMap", "ConfigMap."])
+def test_owners_of_the_core_group_are_recognised_in_both_spellings(text):
+    owner = Owner(GroupVersionKind("", "v1", "ConfigMap"), "c", "n", "u")
+    metadata = {"annotations": {"operator-sdk/primary-resource-type": text}}
+    assert bond_to_kind(metadata, owner) is Bond.ANNOTATION
