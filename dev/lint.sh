@@ -19,7 +19,7 @@ check() { # name, command...
 lint_types() {
   mypy -p ansible_operator &&
     mypy -p ansible_collections.matrixorigin.matrixone.plugins.module_utils &&
-    mypy -p testbed -p demo
+    mypy -p testbed -p demo -p crds.generate
 }
 
 lint_shell() {
@@ -32,7 +32,7 @@ check mypy lint_types
 check imports lint-imports --no-cache
 check yamllint yamllint --strict .
 check shellcheck lint_shell
-check crds python crds/generate.py --check
+check crds python -m crds.generate --check
 check ansible-lint ansible-lint --strict --offline
 wait
 

@@ -3,9 +3,8 @@
 
 from typing import Any
 
-import yaml
-
 from crds.generate.sources import Json, Kind
+from crds.generate.yaml_text import generated
 
 GROUP = "core.matrixorigin.io"
 VERSION = "v1alpha1"
@@ -22,11 +21,7 @@ def file_name(kind: Kind) -> str:
 
 def text(kind: Kind) -> str:
     """The definition as YAML, the same bytes for the same source."""
-    header = (
-        "# SPDX-License-Identifier: Apache-2.0\n"
-        f"# Made by `make crds` from crds/schema/{kind.source}; do not edit.\n---\n"
-    )
-    return header + _dump(definition(kind))
+    return generated(kind.source, definition(kind), compact=True)
 
 
 def definition(kind: Kind) -> Json:
@@ -92,14 +87,3 @@ def _ordered(node: Any) -> Any:
         if key in result:
             result[key] = _ordered(node[key])
     return result
-
-
-class _Dumper(yaml.SafeDumper):
-    """Writes every part in full: the files are read by people."""
-
-    def ignore_aliases(self, _data: Any) -> bool:
-        return True
-
-
-def _dump(document: Json) -> str:
-    return yaml.dump(document, Dumper=_Dumper, sort_keys=False, width=160, allow_unicode=True)

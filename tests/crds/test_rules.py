@@ -5,11 +5,14 @@ from typing import Any
 
 import pytest
 
+from crds.generate.sources import Sources
 from testbed.api import ApiError
-from tests.crds.conftest import Server
+from tests.crds.conftest import ROOT, Server
 from tests.crds.manifests import LOG_SET, S3, changed, minimal
 
 pytestmark = pytest.mark.api
+
+SCHEMAS = [kind.schema for kind in Sources(ROOT / "crds" / "schema").kinds()]
 
 MO = "MatrixOneCluster"
 STORAGE = "spec.sharedStorage"
@@ -341,6 +344,25 @@ def test_updates(
     with pytest.raises(ApiError) as refused:
         server.update(wanted)
     assert message in str(refused.value)
+
+
+def test_no_rule_is_untested() -> None:
+    """Every rule's message is awaited by a case above, so a rule cannot vanish unseen."""
+    expected = [case[-1] for case in [*REFUSED_ON_CREATE, *UPDATES] if case[-1]]
+    assert [rule for rule in sorted(_messages(SCHEMAS)) if not _awaited(rule, expected)] == []
+
+
+def _messages(node: Any) -> set[str]:
+    if isinstance(node, list):
+        return {message for item in node for message in _messages(item)}
+    if not isinstance(node, dict):
+        return set()
+    own = {rule["message"] for rule in node.get("x-kubernetes-validations", [])}
+    return own | {message for value in node.values() for message in _messages(value)}
+
+
+def _awaited(rule: str, expected: list[str]) -> bool:
+    return any(rule.startswith(text) or text in rule or rule in text for text in expected)
 
 
 def test_decided_log_shard_replicas_guard_scaling_in(server: Server) -> None:
