@@ -26,6 +26,7 @@ class SetContext:
         base: name of the workload, and the beginning of the other objects' names.
         version: MatrixOne's version; None when neither spec nor image tag tells.
         operator: version of the operator's behaviour that the set asks for.
+        cluster: name of the cluster that the set is part of; empty for one on its own.
     """
 
     kind: str
@@ -36,6 +37,7 @@ class SetContext:
     base: str
     version: versions.Version | None
     operator: versions.Version
+    cluster: str = ""
 
     @classmethod
     def of(cls, kind: str, resource: Resource) -> SetContext:
@@ -59,12 +61,14 @@ class SetContext:
             base=names.base_name(kind, owner),
             version=versions.matrixone_version(spec.text("semanticVersion"), spec.text("image")),
             operator=versions.operator_version(spec.text("operatorVersion")),
+            cluster=root.table("metadata").table("labels").text(names.LABEL_CLUSTER),
         )
 
     @property
     def labels(self) -> dict[str, str]:
         """Labels of every object of the set."""
-        return names.object_labels(self.kind, self.owner, self.namespace)
+        labels = names.object_labels(self.kind, self.owner, self.namespace)
+        return {**labels, names.LABEL_CLUSTER: self.cluster} if self.cluster else labels
 
     @property
     def selector(self) -> dict[str, str]:
