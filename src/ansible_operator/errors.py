@@ -59,3 +59,7 @@ class KubeError(OperatorError):
 
 class EngineError(OperatorError):
     """A run could not be started, or its engine died."""
+
+
+class LeadershipLostError(OperatorError):
+    """Another process is the leader now; this one must end (runner.md §2.22)."""

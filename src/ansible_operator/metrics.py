@@ -128,6 +128,12 @@ RESOURCE_CREATED = Gauge(
     ["group", "kind", "name", "namespace", "version"],
     registry=REGISTRY,
 )
+LEADER = Gauge(
+    "leader_election_master_status",
+    "1 while this process is the leader, 0 while it is not",
+    ["name"],
+    registry=REGISTRY,
+)
 
 
 def note_resource(labels: tuple[str, str, str, str, str], created: str) -> None:
