@@ -145,8 +145,15 @@ class ControlLoop:
         )
         self._controlled[resource.gvk] = controlled
         informer = self._around.pool.start(resource)
-        informer.subscribe(PrimaryTrigger(controlled, self._queue, self._own.include))
+        trigger = PrimaryTrigger(controlled, self._queue, self._own.include, self._on_deleted)
+        informer.subscribe(trigger)
         await informer.synced.wait()
+
+    def _on_deleted(self, controlled: Controlled) -> None:
+        """With the last object of a kind its dependents' watches go."""
+        informer = self._around.pool.peek(controlled.resource)
+        if informer is not None and not informer.list():
+            self._dependents.end_all(controlled.gvk)
 
     async def _lookup(self, gvk: GroupVersionKind) -> ResourceType:
         for attempt in itertools.count():

@@ -149,7 +149,6 @@ class WorkQueue:
     def drop(self, key: Key) -> None:
         """Forget an object that has gone, pending times included."""
         self.forget(key)
-        self._reasons.pop(key, None)
         if (pending := self._delayed.pop(key, None)) is not None:
             pending.handle.cancel()
 

@@ -70,6 +70,7 @@ class PrimaryTrigger:
         controlled: the kind.
         queue: where runs wait.
         is_own: whether the run of an object has itself led to this state.
+        on_deleted: called after each deletion.
     """
 
     def __init__(
@@ -77,10 +78,12 @@ class PrimaryTrigger:
         controlled: Controlled,
         queue: WorkQueue,
         is_own: Callable[[Key, Object], bool],
+        on_deleted: Callable[[Controlled], None],
     ) -> None:
         self._controlled = controlled
         self._queue = queue
         self._is_own = is_own
+        self._on_deleted = on_deleted
 
     def __call__(self, event: EventType, before: Object | None, now: Object) -> None:
         """An informer's handler."""
@@ -92,6 +95,8 @@ class PrimaryTrigger:
             return
         _LOG.debug("Object is to be run", reason=reason, key="/".join(key))
         self._queue.add(key, reason=reason)
+        if event is EventType.DELETED:
+            self._on_deleted(self._controlled)
 
     def _count(self, event: EventType, now: Object) -> None:
         metadata, gvk = _metadata(now), self._controlled.gvk

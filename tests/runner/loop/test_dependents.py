@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Dependents and references: who is run when something else changes (runner.md §2.19)."""
+
+from typing import Any
+
+import pytest
+
+from ansible_operator.kube.interface import GroupVersionKind, ResourceType
+from ansible_operator.loop.changes import differs
+from ansible_operator.loop.dependents import owners_by_annotation, owners_by_reference
+from ansible_operator.loop.own_writes import OwnWrites
+from ansible_operator.loop.queue import Key
+from ansible_operator.loop.references import field_text, refers_to
+from ansible_operator.loop.settings import Controlled
+from ansible_operator.watches import KindName, PlayPath, Reference, Watch
+
+OWNER = "operator-sdk/primary-resource"
+TYPE = "operator-sdk/primary-resource-type"
+
+
+def controlled(group: str = "g.example.com", *, namespaced: bool = True) -> Controlled:
+    kind = KindName(group, "v1", "K")
+    resource = ResourceType(GroupVersionKind(*kind), "ks", namespaced)
+    watch = Watch(kind=kind, play=PlayPath(playbook="/p"))
+    return Controlled(name="k", watch=watch, resource=resource, period=0, verbosity=0)
+
+
+def reference(api_version: str = "g.example.com/v1", kind: str = "K", name: str = "o") -> Any:
+    return {"apiVersion": api_version, "kind": kind, "name": name, "uid": "u"}
+
+
+def dependent(*references: Any, **annotations: str) -> dict[str, Any]:
+    return {
+        "metadata": {
+            "name": "d",
+            "namespace": "ns",
+            "ownerReferences": list(references),
+            "annotations": annotations,
+        }
+    }
+
+
+@pytest.mark.parametrize(
+    ("references", "namespaced", "expected"),
+    [
+        ([reference()], True, [("ns", "o")]),
+        ([reference()], False, [("", "o")]),
+        ([reference("g.example.com/v2")], True, [("ns", "o")]),
+        ([reference("other/v1")], True, []),
+        ([reference(kind="Other")], True, []),
+        ([reference("a/b/c"), reference()], True, []),
+        ([reference(), reference(name="p")], True, [("ns", "o"), ("ns", "p")]),
+        ([], True, []),
+    ],
+)
+def test_owners_by_reference(
+    references: list[Any], namespaced: bool, expected: list[tuple[str, str]]
+) -> None:
+    found = owners_by_reference(controlled(namespaced=namespaced), dependent(*references))
+    assert list(found) == expected
+
+
+def test_owners_of_the_core_group_have_no_slash() -> None:
+    found = owners_by_reference(controlled(group=""), dependent(reference("v1")))
+    assert list(found) == [("ns", "o")]
+
+
+@pytest.mark.parametrize(
+    ("annotations", "expected"),
+    [
+        ({TYPE: "K.g.example.com", OWNER: "a/b"}, [("a", "b")]),
+        ({TYPE: "K.g.example.com", OWNER: "b"}, [("", "b")]),
+        ({TYPE: "K.g.example.com", OWNER: " "}, []),
+        ({TYPE: "K.g.example.com"}, []),
+        ({TYPE: "Other.g.example.com", OWNER: "a/b"}, []),
+        ({}, []),
+    ],
+)
+def test_owners_by_annotation(annotations: dict[str, str], expected: list[tuple[str, str]]) -> None:
+    assert list(owners_by_annotation(controlled(), dependent(**annotations))) == expected
+
+
+def test_the_core_group_is_recognised_by_its_annotation() -> None:
+    found = owners_by_annotation(controlled(group=""), dependent(**{TYPE: "K", OWNER: "a/b"}))
+    assert list(found) == [("a", "b")]
+
+
+def state(version: str, **parts: Any) -> dict[str, Any]:
+    metadata = {"name": "d", "resourceVersion": version, **parts.pop("metadata", {})}
+    return {"metadata": metadata, **parts}
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "plain", "with_status"),
+    [
+        (state("1", spec=1), state("2", spec=2), True, True),
+        (state("1", status=1), state("2", status=2), False, True),
+        (state("1"), state("2"), False, False),
+        (state("1", spec=1), state("1", spec=2), False, False),
+        (state("1"), state("2", metadata={"labels": {"a": "b"}}), True, True),
+        (
+            state("1", metadata={"managedFields": [{"manager": "m", "time": "1"}]}),
+            state("2", metadata={"managedFields": [{"manager": "m", "time": "2"}]}),
+            False,
+            False,
+        ),
+        (
+            state("1", metadata={"managedFields": [{"manager": "m"}]}),
+            state(
+                "2", metadata={"managedFields": [{"manager": "m", "fieldsV1": {"f:status": {}}}]}
+            ),
+            True,
+            False,
+        ),
+    ],
+)
+def test_what_counts_as_a_change(before: Any, now: Any, plain: bool, with_status: bool) -> None:
+    assert differs(before, now, with_status=False) is plain
+    assert differs(before, now, with_status=True) is with_status
+
+
+def test_own_writes_count_only_in_exactly_their_version() -> None:
+    own = OwnWrites(remembered=2)
+    key, other = Key("c", "ns", "x"), Key("c", "ns", "y")
+    own.note(key, "uid", "7")
+    assert own.include(key, {"metadata": {"uid": "uid", "resourceVersion": "7"}})
+    assert not own.include(key, {"metadata": {"uid": "uid", "resourceVersion": "8"}})
+    assert not own.include(other, {"metadata": {"uid": "uid", "resourceVersion": "7"}})
+    own.note(key, "", "9")
+    own.note(key, "a", "1")
+    own.note(key, "b", "1")
+    assert not own.include(key, {"metadata": {"uid": "uid", "resourceVersion": "7"}})
+
+
+DNSET = {
+    "metadata": {"name": "dn", "namespace": "ns"},
+    "deps": {"logSet": {"metadata": {"name": "log"}}, "far": {"name": "log", "namespace": "there"}},
+}
+NEAR = Reference(KindName("g", "v1", "LogSet"), "deps.logSet.metadata.name")
+FAR = Reference(KindName("g", "v1", "LogSet"), "deps.far.name", "deps.far.namespace")
+
+
+@pytest.mark.parametrize(
+    ("reference", "namespace", "name", "expected"),
+    [
+        (NEAR, "ns", "log", True),
+        (NEAR, "there", "log", False),
+        (NEAR, "ns", "other", False),
+        (FAR, "there", "log", True),
+        (FAR, "ns", "log", False),
+        (Reference(NEAR.kind, "deps.none.name"), "ns", "log", False),
+        (Reference(NEAR.kind, "deps.logSet.metadata.name", "deps.none"), "ns", "log", True),
+        (NEAR, "", "log", True),
+    ],
+)
+def test_references(reference: Reference, namespace: str, name: str, expected: bool) -> None:
+    target = {"metadata": {"name": name, "namespace": namespace}}
+    assert refers_to(reference, DNSET, target) is expected
+
+
+def test_a_path_that_leads_nowhere_is_empty() -> None:
+    assert field_text(DNSET, "deps.logSet") == ""
+    assert field_text(DNSET, "deps.logSet.metadata.name.more") == ""

@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Watches files: defaults, fields, lenience, and every error text (runner.md §1, appendix C)."""
+
+from pathlib import Path
+
+import pytest
+import structlog.testing
+
+from ansible_operator.errors import ConfigError
+from ansible_operator.watches import KindName, Reference, Requirement, Retry, Selector, Watch, load
+
+HEAD = "{group: app.example.com, version: v1alpha1, kind: Database"
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    (tmp_path / "playbook.yml").write_text("[]")
+    (tmp_path / "roles" / "database").mkdir(parents=True)
+    return tmp_path
+
+
+def load_text(project: Path, text: str, environ: dict[str, str] | None = None) -> list[Watch]:
+    file = project / "watches.yaml"
+    file.write_text(text)
+    return load(file, environ=environ or {}, cwd=project)
+
+
+def entry(rest: str) -> str:
+    return f"- {HEAD}, {rest}}}\n"
+
+
+def test_defaults(project: Path) -> None:
+    (watch,) = load_text(project, entry("role: database"))
+    assert watch == Watch(kind=KindName("app.example.com", "v1alpha1", "Database"), play=watch.play)
+    assert watch.play.role == str(project / "roles" / "database")
+    assert watch.play.role_name == "database"
+    assert watch.max_runner_artifacts == 20
+    assert watch.manage_status
+    assert watch.watch_dependent_resources
+    assert watch.snake_case_parameters
+    assert watch.mark_unsafe, "what comes from an object is data unless a watch says otherwise"
+    assert not watch.watch_cluster_scoped_resources
+    assert not watch.watch_annotations_changes
+    assert not watch.watch_dependent_status
+    assert watch.controller_name == "database-v1alpha1-controller"
+
+
+def test_all_fields(project: Path) -> None:
+    text = """
+- group: cache.example.com
+  version: v1alpha1
+  kind: Memcached
+  role: database
+  vars: {flavour: "${FLAVOUR}"}
+  maxRunnerArtifacts: 30
+  reconcilePeriod: 5m
+  manageStatus: false
+  watchDependentResources: no
+  watchClusterScopedResources: Y
+  watchAnnotationsChanges: on
+  snakeCaseParameters: false
+  markUnsafe: false
+  selector:
+    matchLabels: {a: b}
+    matchExpressions: [{key: tier, operator: In, values: [gold]}]
+  blacklist: [{group: "", version: v1, kind: ConfigMap}]
+  finalizer: {name: cache.example.com/finalizer, vars: {state: absent}}
+  watchDependentStatus: true
+  references: [{group: g, version: v1, kind: K, name: spec.other.name}]
+  maxConcurrentReconciles: 3
+  runTimeout: 90s
+  retry: {initialDelay: 1s, maxDelay: 1m}
+  admission: [a.b.default_memcached]
+"""
+    (watch,) = load_text(project, text, {"FLAVOUR": "vanilla"})
+    assert watch.vars == {"flavour": "vanilla"}
+    assert watch.max_runner_artifacts == 30
+    assert watch.reconcile_period == 300
+    assert not watch.manage_status
+    assert not watch.watch_dependent_resources
+    assert watch.watch_cluster_scoped_resources
+    assert watch.watch_annotations_changes
+    assert not watch.snake_case_parameters
+    assert not watch.mark_unsafe
+    assert watch.selector == Selector((("a", "b"),), (Requirement("tier", "In", ("gold",)),))
+    assert watch.blacklist == {KindName("", "v1", "ConfigMap")}
+    assert watch.finalizer is not None
+    assert watch.finalizer.name == "cache.example.com/finalizer"
+    assert watch.finalizer.vars == {"state": "absent"}
+    assert watch.watch_dependent_status
+    assert watch.references == (Reference(KindName("g", "v1", "K"), "spec.other.name"),)
+    assert watch.max_concurrent_reconciles == 3
+    assert watch.run_timeout == 90
+    assert watch.retry == Retry(1, 60)
+    assert watch.admission == ("a.b.default_memcached",)
+    assert watch.unknown_keys == ()
+
+
+@pytest.mark.parametrize("text", ["", "[]", "# nothing\n"])
+def test_no_entries_are_legal(project: Path, text: str) -> None:
+    assert load_text(project, text) == []
+
+
+def test_keys_match_in_any_case(project: Path) -> None:
+    (watch,) = load_text(project, entry("PLAYBOOK: playbook.yml, manageSTATUS: false"))
+    assert not watch.manage_status
+
+
+def test_unknown_keys_are_reported_and_ignored(project: Path) -> None:
+    with structlog.testing.capture_logs() as lines:
+        (watch,) = load_text(project, entry("role: database, maxWorkers: 5, ansibleVerbosity: 4"))
+    assert watch.unknown_keys == ("maxWorkers", "ansibleVerbosity")
+    assert any(line.get("keys") == watch.unknown_keys for line in lines)
+
+
+def test_zero_artifacts_mean_the_default_and_negative_ones_pass(project: Path) -> None:
+    assert (
+        load_text(project, entry("role: database, maxRunnerArtifacts: 0"))[0].max_runner_artifacts
+        == 20
+    )
+    assert (
+        load_text(project, entry("role: database, maxRunnerArtifacts: -1"))[0].max_runner_artifacts
+        == -1
+    )
+
+
+def test_a_playbook_wins_over_a_role(project: Path) -> None:
+    (watch,) = load_text(project, entry("role: nowhere, playbook: playbook.yml"))
+    assert watch.play.playbook == str(project / "playbook.yml")
+
+
+def test_variables_are_expanded_everywhere(project: Path) -> None:
+    text = """
+- group: app.example.com
+  version: $VERSION
+  kind: Database
+  playbook: ${PLAY}
+  selector:
+    matchLabels: {"$NAME": "$VALUE"}
+    matchExpressions: [{key: $KEY, operator: Exists}]
+  vars: {left: "$MISSING"}
+"""
+    environ = {"VERSION": "v2", "PLAY": "playbook.yml", "NAME": "n", "VALUE": "v", "KEY": "k"}
+    (watch,) = load_text(project, text, environ)
+    assert watch.kind.version == "v2"
+    assert watch.selector == Selector((("n", "v"),), (Requirement("k", "Exists"),))
+    assert watch.vars == {"left": "${MISSING}"}
+
+
+PLAY = "playbook: playbook.yml"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            entry(PLAY) * 2,
+            "duplicate GVK: app.example.com/v1alpha1, Kind=Database",
+        ),
+        (
+            f"- {{group: app.example.com, kind: Database, {PLAY}}}",
+            "invalid GVK: app.example.com/, Kind=Database: version must not be empty",
+        ),
+        (
+            f"- {{group: app.example.com, version: v1alpha1, {PLAY}}}",
+            "invalid GVK: app.example.com/v1alpha1, Kind=: kind must not be empty",
+        ),
+        (
+            f"- {{kind: Secret, version: v1, {PLAY}}}\n" * 2,
+            "duplicate GVK: /v1, Kind=Secret",
+        ),
+        (entry(f"{PLAY}, reconcilePeriod: invalid"), 'time: invalid duration "invalid"'),
+        (
+            entry(f"{PLAY}, reconcilePeriod: 1d"),
+            'time: unknown unit "d" in duration "1d"',
+        ),
+        (
+            entry(f"{PLAY}, reconcilePeriod: 0"),
+            "cannot unmarshal number into Go struct field alias.ReconcilePeriod of type string",
+        ),
+        (entry(f'{PLAY}, manageStatus: "yes"'), "cannot unmarshal string into Go"),
+        (entry(f"{PLAY}, manageStatus: invalid"), "cannot unmarshal string into Go"),
+        (entry("vars: {}"), "must specify Role or Playbook"),
+        (entry("playbook: nope.yml"), "playbook: {cwd}/nope.yml was not found"),
+        (entry("role: nope"), "role: nope was not found"),
+        (entry("role: ns.col.nope"), "role: ns.col.nope was not found"),
+        (entry(f"{PLAY}, finalizer: {{vars: {{a: b}}}}"), "finalizer must have name"),
+        (entry(f"{PLAY}, finalizer: {{name: x}}"), "must specify Role or Playbook"),
+        (entry(f"{PLAY}, finalizer: {{name: x, role: nope}}"), "role: nope was not found"),
+        (
+            entry(f"{PLAY}, finalizer: {{name: x, playbook: no.yml}}"),
+            "playbook: {cwd}/no.yml was not found",
+        ),
+        (
+            entry(f"{PLAY}, finalizer: {{name: x, role: nope, vars: {{a: b}}}}"),
+            "role: nope was not found",
+        ),
+        ("hello", "cannot unmarshal string into Go value of type []watches.alias"),
+        ("a: b", "cannot unmarshal object into Go value of type []watches.alias"),
+        ("- [", "error converting YAML to JSON: yaml:"),
+        (entry(f"{PLAY}, retry: {{initialDelay: 0s}}"), "retry: 0 < initialDelay <= maxDelay"),
+        (entry(f"{PLAY}, references: [{{kind: X}}]"), "invalid reference"),
+    ],
+)
+def test_errors(project: Path, text: str, expected: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_text(project, text)
+    assert expected.replace("{cwd}", str(project)) in str(caught.value)
+
+
+def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
+    with (
+        structlog.testing.capture_logs() as lines,
+        pytest.raises(ConfigError, match="cannot be read"),
+    ):
+        load(tmp_path / "none.yaml")
+    assert lines[0]["event"] == "Failed to get config file"
+
+
+@pytest.mark.parametrize(
+    "requirement",
+    [Requirement("k", "Nope", ("v",)), Requirement("k", "In"), Requirement("k", "Exists", ("v",))],
+)
+def test_selectors_with_unknown_operators_are_refused(requirement: Requirement) -> None:
+    with pytest.raises(ConfigError, match="error constructing predicate from watches selector"):
+        Selector((), (requirement,)).validate()
+
+
+@pytest.mark.parametrize(
+    ("operator", "values", "labels", "expected"),
+    [
+        ("In", ("a", "b"), {"k": "a"}, True),
+        ("In", ("a",), {}, False),
+        ("NotIn", ("a",), {}, True),
+        ("NotIn", ("a",), {"k": "a"}, False),
+        ("Exists", (), {"k": ""}, True),
+        ("Exists", (), {}, False),
+        ("DoesNotExist", (), {"k": "a"}, False),
+        ("DoesNotExist", (), {"x": "a"}, True),
+    ],
+)
+def test_selectors_match(
+    operator: str, values: tuple[str, ...], labels: dict[str, str], expected: bool
+) -> None:
+    selector = Selector((), (Requirement("k", operator, values),))
+    selector.validate()
+    assert selector.matches(labels) is expected
+    assert Selector().matches(labels)
