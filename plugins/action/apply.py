@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from ..module_utils.clients.kube.applying import FIELD_MANAGER, Change, Outcome, Writer
 from ..module_utils.clients.kube.differences import shown_difference, without_payload
-from ..module_utils.clients.kube.selecting import Selection, prune, wait_until_gone
+from ..module_utils.clients.kube.selecting import Selection, prune, shortened, wait_until_gone
 from ..module_utils.clients.kube.session import Session
 from ..plugin_utils.kube_action import KubeAction
 
@@ -26,6 +26,7 @@ _SELECTION = {
     "kinds": _KINDS,
     "namespace": {"type": "str"},
     "labels": {"type": "dict", "default": {}},
+    "excluding": {"type": "dict", "default": {}},
     "owner_uid": {"type": "str", "default": ""},
 }
 
@@ -40,13 +41,8 @@ class ActionModule(KubeAction):
         "field_manager": {"type": "str", "default": FIELD_MANAGER},
         "force": {"type": "bool", "default": True},
         "owner": {"type": "dict"},
-        "prune": {
-            "type": "dict",
-            "options": {
-                **_SELECTION,
-                "keep": {"type": "list", "elements": "str", "default": []},
-            },
-        },
+        "patches": {"type": "list", "elements": "dict", "default": []},
+        "prune": {"type": "dict", "options": {**_SELECTION, "unless_used_by": _KINDS}},
         "propagation": {
             "type": "str",
             "choices": ["Background", "Foreground", "Orphan"],
@@ -73,9 +69,12 @@ class ActionModule(KubeAction):
         else:
             doomed = []
             outcomes = _applied(writer, arguments["objects"], set(arguments["create_only"]))
+            outcomes += [writer.patch(one) for one in arguments["patches"]]
         wanted = [] if arguments["state"] == "absent" else arguments["objects"]
         pruned = _pruned(writer, arguments, wanted)
         result = _summary([*outcomes, *pruned])
+        if self._task.diff:
+            result["diff"] = _differences([*outcomes, *pruned])
         if arguments["wait"] and not self.dry_run:
             going = doomed + [one.before for one in pruned if one.before is not None]
             result.update(self._waited(writer, going, arguments))
@@ -90,7 +89,7 @@ class ActionModule(KubeAction):
         left = wait_until_gone(writer, going, also, timeout, self.say)
         if not left:
             return {"left": []}
-        message = f"still there after {timeout} s: {', '.join(left)}"
+        message = f"still there after {timeout} s: {shortened(left)}"
         if arguments["fail_on_timeout"]:
             return {"left": left, "failed": True, "msg": message}
         return {"left": left, "warnings": [message]}
@@ -114,7 +113,8 @@ def _pruned(
     chosen = arguments["prune"]
     if not chosen:
         return []
-    return prune(writer, _selections(chosen), wanted, chosen["keep"], arguments["propagation"])
+    users = _selections({**chosen, "kinds": chosen["unless_used_by"], "owner_uid": ""})
+    return prune(writer, _selections(chosen), wanted, users, arguments["propagation"])
 
 
 def _selections(chosen: Mapping[str, Any] | None) -> list[Selection]:
@@ -126,6 +126,7 @@ def _selections(chosen: Mapping[str, Any] | None) -> list[Selection]:
             kind=kind["kind"],
             namespace=chosen["namespace"],
             labels=chosen["labels"],
+            excluding=chosen["excluding"],
             owner_uid=chosen["owner_uid"],
         )
         for kind in chosen["kinds"]
@@ -148,7 +149,14 @@ def _summary(outcomes: list[Outcome]) -> dict[str, Any]:
             for one in changed
             if one.after is not None and one.before is not None
         },
-        "diff": [shown_difference(one.title, one.before, one.after) for one in changed],
     }
+
+
+def _differences(outcomes: list[Outcome]) -> list[dict[str, Any]]:
+    return [
+        shown_difference(one.title, one.before, one.after)
+        for one in outcomes
+        if one.change is not Change.UNCHANGED
+    ]
 
 

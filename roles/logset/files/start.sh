@@ -55,15 +55,24 @@ insert() { # header, text
   mv "$config.new" "$config"
 }
 
+# Some nslookups (busybox) do not try the search list of resolv.conf, though the resolver of
+# mo-service does.
+resolves() { # name
+  if nslookup "$1" >/dev/null 2>&1; then return 0; fi
+  for domain in $(awk '$1 == "search" { $1 = ""; print }' "$root/etc/resolv.conf"); do
+    if nslookup "$1.$domain" >/dev/null 2>&1; then return 0; fi
+  done
+  return 1
+}
+
 wait_for_dns() { # name
   limit=$(($(date +%s) + ${DNS_TIMEOUT:-30}))
-  while :; do
-    sleep 1
+  until resolves "$1"; do
     if [ "$(date +%s)" -ge "$limit" ]; then
       echo "timeout: $1 did not resolve within ${DNS_TIMEOUT:-30} s" >&2
       exit 1
     fi
-    if nslookup "$1" >/dev/null 2>&1; then return; fi
+    sleep 1
   done
 }
 

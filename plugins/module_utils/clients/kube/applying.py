@@ -12,12 +12,15 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from .differences import differing_paths, meaningful
-from .errors import ApiError, BadManifest, Conflict, NotFound, Refused
+from ...comparing import differing_paths
+from .differences import meaningful
+from .errors import ApiError, Conflict, NotFound, Refused
 from .kinds import collection_path, describe, object_path
-from .session import APPLY_PATCH, Session
+from .session import APPLY_PATCH, MERGE_PATCH, Session
 
 FIELD_MANAGER = "matrixone-operator"
+ANNOTATION_KEEP = "matrixorigin.io/keep"
+"""On an object that must outlive its owner: no owner reference, never pruned."""
 
 
 class Change(StrEnum):
@@ -133,6 +136,26 @@ class Writer:
             after = wanted
         return Outcome(title, Change.CREATED, None, after)
 
+    def patch(self, manifest: Mapping[str, Any]) -> Outcome:
+        """Set the given fields of an existing object and leave everything else alone.
+
+        Raises:
+            ApiError: the server refuses, or there is no such object.
+        """
+        title = describe(manifest)
+        before = self.get(manifest)
+        if before is not None and not list(differing_paths(before, manifest)):
+            return Outcome(title, Change.UNCHANGED, before, before)
+        after: Mapping[str, Any] = self.session.request(
+            "PATCH",
+            object_path(self.session, manifest),
+            attempt=f"change {title}",
+            query=self._query({"fieldManager": self.field_manager, "fieldValidation": "Strict"}),
+            body=manifest,
+            content_type=MERGE_PATCH,
+        )
+        return _outcome(title, before or {}, after)
+
     def delete(self, manifest: Mapping[str, Any], propagation: str = "Background") -> Outcome:
         """Delete an object; one that is gone already is left alone.
 
@@ -170,6 +193,8 @@ class Writer:
         """Add the owner reference, when owner and object may be related that way."""
         metadata = dict(manifest.get("metadata") or {})
         reference = owner_reference(self.owner, metadata.get("namespace"))
+        if (metadata.get("annotations") or {}).get(ANNOTATION_KEEP) == "true":
+            reference = None
         others = [
             entry
             for entry in metadata.get("ownerReferences") or []
@@ -252,12 +277,3 @@ _ROLLABLE = frozenset(
     }
 )
 """Fields of a StatefulSet's spec that may change after its creation."""
-
-__all__ = [
-    "FIELD_MANAGER",
-    "BadManifest",
-    "Change",
-    "Outcome",
-    "Writer",
-    "owner_reference",
-]

@@ -6,7 +6,7 @@ Pure functions on dicts.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 _BOOKKEEPING = (
@@ -88,34 +88,3 @@ def without_payload(live: Mapping[str, Any]) -> dict[str, Any]:
             if field in kept:
                 kept[field] = dict.fromkeys(kept[field])
     return kept
-
-
-def differing_paths(live: Any, wanted: Any, path: str = "") -> Iterator[str]:
-    """Yield the paths under which the wanted object is not what the live one says.
-
-    Fields that only the live object has are ignored: they are defaults or belong to others.
-    Lists of named elements are matched by name, others by position.
-    """
-    if isinstance(wanted, Mapping) and isinstance(live, Mapping):
-        for name, value in wanted.items():
-            yield from differing_paths(live.get(name), value, f"{path}.{name}".lstrip("."))
-    elif isinstance(wanted, list) and isinstance(live, list):
-        yield from _differing_elements(live, wanted, path)
-    elif live != wanted:
-        yield path
-
-
-def _differing_elements(live: list[Any], wanted: list[Any], path: str) -> Iterator[str]:
-    if len(live) != len(wanted):
-        yield path
-        return
-    for position, (old, new) in enumerate(zip(live, wanted, strict=True)):
-        yield from differing_paths(old, new, f"{path}[{_label(new, position)}]")
-
-
-def _label(element: Any, position: int) -> str:
-    if isinstance(element, Mapping):
-        name = element.get("name") or (element.get("metadata") or {}).get("name")
-        if name:
-            return str(name)
-    return str(position)

@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
-from .applying import Outcome, Writer
+from .applying import ANNOTATION_KEEP, Outcome, Writer
 from .errors import NotFound
 from .kinds import collection_path, describe
 from .session import Session
@@ -27,6 +27,7 @@ class Selection:
         kind: e.g. ``StatefulSet``.
         namespace: None for all namespaces.
         labels: labels that an object must have.
+        excluding: label values that an object must not have, by label.
         owner_uid: uid that must be among an object's owners; empty for any.
     """
 
@@ -34,6 +35,7 @@ class Selection:
     kind: str
     namespace: str | None
     labels: Mapping[str, str]
+    excluding: Mapping[str, Iterable[str]] = field(default_factory=dict)
     owner_uid: str = ""
 
     def list(self, session: Session) -> list[dict[str, Any]]:
@@ -43,8 +45,12 @@ class Selection:
             ApiError: the server refuses.
         """
         query = {"limit": _PAGE}
-        if self.labels:
-            query["labelSelector"] = ",".join(f"{k}={v}" for k, v in sorted(self.labels.items()))
+        selector = [f"{key}={value}" for key, value in sorted(self.labels.items())]
+        selector += [
+            f"{key} notin ({','.join(values)})" for key, values in sorted(self.excluding.items())
+        ]
+        if selector:
+            query["labelSelector"] = ",".join(selector)
         found: list[dict[str, Any]] = []
         while True:
             try:
@@ -76,30 +82,62 @@ def prune(
     writer: Writer,
     selections: Iterable[Selection],
     wanted: Iterable[Mapping[str, Any]],
-    keep: Collection[str] = (),
+    users: Iterable[Selection] = (),
     propagation: str = "Background",
 ) -> list[Outcome]:
-    """Delete the selected objects that are neither wanted nor kept.
+    """Delete the selected objects that are neither wanted, nor marked to be kept, nor in use.
 
     Args:
         writer: deletes; honours its dry run.
         selections: where to look.
         wanted: manifests that stay.
-        keep: ``Kind/name`` of objects that stay for another reason.
+        users: objects that keep alive every other object whose name they mention; they are only
+            fetched when there is something to delete.
         propagation: how dependents of the deleted objects go.
 
     Returns:
         One outcome per object that is (or would be) deleted now.
     """
     stay = {identity(manifest) for manifest in wanted}
-    outcomes = []
-    for selection in selections:
-        for found in selection.list(writer.session):
-            kind, _namespace, name = key = identity(found)
-            going = found["metadata"].get("deletionTimestamp")
-            if key not in stay and f"{kind}/{name}" not in keep and not going:
-                outcomes.append(writer.delete(found, propagation))
-    return outcomes
+    doomed = [
+        found
+        for selection in selections
+        for found in selection.list(writer.session)
+        if identity(found) not in stay and not _kept(found)
+    ]
+    if not doomed:
+        return []
+    used = {text for chosen in users for found in chosen.list(writer.session)
+            for text in _texts(found)}
+    return [
+        writer.delete(found, propagation)
+        for found in doomed
+        if found["metadata"]["name"] not in used
+    ]
+
+
+def _kept(found: Mapping[str, Any]) -> bool:
+    metadata = found["metadata"]
+    marked = (metadata.get("annotations") or {}).get(ANNOTATION_KEEP) == "true"
+    return marked or bool(metadata.get("deletionTimestamp"))
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Yield every text inside an object; whatever it names, it names by one of them."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for element in value.values():
+            yield from _texts(element)
+    elif isinstance(value, list):
+        for element in value:
+            yield from _texts(element)
+
+
+def shortened(listed: list[str]) -> str:
+    """Write a list for a message; a long one is cut."""
+    more = f" and {len(listed) - 4} more" if len(listed) > 4 else ""
+    return ", ".join(listed[:4]) + more
 
 
 def wait_until_gone(
@@ -129,7 +167,7 @@ def wait_until_gone(
         names += [describe(found) for chosen in watched for found in chosen.list(writer.session)]
         if not names or time.monotonic() + pause > deadline:
             return names
-        message = f"waiting until gone: {', '.join(names)}"
+        message = f"waiting until gone: {shortened(names)}"
         if message != said:
             report(message)
             said = message

@@ -1,0 +1,100 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Filters of the roles: what to observe, what to do, what to say, what to take away."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from datetime import datetime, timezone
+from typing import Any
+
+from ..module_utils.plain import plain
+from ..module_utils.planning.cluster import credential, makes_credential, plan_cluster
+from ..module_utils.planning.plans import empty_plan
+from ..module_utils.planning.references import references
+from ..module_utils.planning.removal import (
+    removal_of_cluster,
+    removal_of_leftovers,
+    removal_of_set,
+)
+from ..module_utils.planning.reports import beginning, deleting, report_on
+from ..module_utils.planning.sets import plan_set
+from ..module_utils.rendering import find_references, names
+
+_PASSWORD_BYTES = 24
+
+
+def references_of(resource: Any) -> Any:
+    """Return what to observe for a resource; see planning.references."""
+    return references(plain(resource))
+
+
+def plan_for(
+    resource: Any, observed: Any, start_script: Any = "", siblings: Any = None
+) -> Any:
+    """Return what a pass does; see planning.sets and planning.cluster."""
+    wanted, seen = plain(resource), plain(observed)
+    if wanted["kind"] == names.CLUSTER:
+        return plan_cluster(wanted, seen)
+    known = find_references(wanted, plain(siblings)) if siblings else None
+    return plan_set(wanted, seen, plain(start_script), known)
+
+
+def report_for(
+    resource: Any, plan: Any = None, observed: Any = None, applied: Any = None, failure: Any = ""
+) -> Any:
+    """Return status, events and what is awaited at the end of a pass; see planning.reports."""
+    decided = plain(plan) if plan else empty_plan()
+    now = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return report_on(
+        plain(resource), decided, plain(observed or {}), plain(applied or {}), plain(failure), now
+    )
+
+
+def beginning_of(resource: Any) -> Any:
+    """Return the status for the start of work on a new generation."""
+    return beginning(plain(resource))
+
+
+def deleting_of(resource: Any, left: Any = ()) -> Any:
+    """Return the status of a resource that is going away."""
+    return deleting(plain(resource), plain(list(left)))
+
+
+def removal_for(resource: Any) -> Any:
+    """Return the steps that take a resource away; see planning.removal."""
+    wanted = plain(resource)
+    if wanted["kind"] == names.CLUSTER:
+        return removal_of_cluster(wanted)
+    return removal_of_set(wanted)
+
+
+def credential_for(resource: Any, observed: Any) -> Any:
+    """Return the Secret to create for a cluster without a credential, with a random password."""
+    wanted = plain(resource)
+    if observed.get("credential") is not None or not makes_credential(wanted):
+        return []
+    return [credential(wanted, secrets.token_urlsafe(_PASSWORD_BYTES))]
+
+
+def leftovers_of(resource: Any, plan: Any) -> Any:
+    """Return the steps that take away sets which a cluster no longer asks for."""
+    return removal_of_leftovers(plain(resource), plain(plan)["objects"])
+
+
+class FilterModule:
+    """The filters of this file by name."""
+
+    def filters(self) -> dict[str, Callable[..., Any]]:
+        """Return the filters."""
+        return {
+            "references": references_of,
+            "plan": plan_for,
+            "report": report_for,
+            "beginning": beginning_of,
+            "deleting": deleting_of,
+            "removal": removal_for,
+            "credential": credential_for,
+            "leftovers": leftovers_of,
+        }

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What one pass over a MatrixOneCluster is going to do: its children, its credential."""
+
+from __future__ import annotations
+
+import base64
+
+from ..rendering import credential_secret, names, render_matrixonecluster
+from ..rendering.errors import RenderingError
+from ..rendering.types import Manifest, Resource
+from .plans import Observed, Plan, empty_plan, is_paused
+
+ROOT_USER = "dump"
+
+
+def plan_cluster(resource: Resource, observed: Observed) -> Plan:
+    """Decide what a pass does: the children, in the order of their creation, and what is left.
+
+    Args:
+        resource: the MatrixOneCluster.
+        observed: what ``references`` of this resource led to.
+    """
+    plan = empty_plan()
+    if is_paused(resource):
+        plan["paused"] = True
+        return plan
+    try:
+        plan["objects"] = render_matrixonecluster(resource)
+    except RenderingError as error:
+        plan["invalid"] = str(error)
+        return plan
+    if makes_credential(resource):
+        plan["credential"] = credential_secret(resource)
+    elif observed.get("credential") is None:
+        secret = credential_secret(resource)
+        plan["waitingFor"] = f"waiting for Secret {secret}, which spec.credentialSecretRef names"
+    metadata = resource["metadata"]
+    if metadata.get("uid"):
+        plan["prune"] = {
+            "kinds": [
+                {"api_version": names.API_VERSION, "kind": kind}
+                for kind in (names.CN_SET, names.PROXY_SET, names.WEB_UI)
+            ],
+            "namespace": metadata["namespace"],
+            "labels": {},
+            "owner_uid": metadata["uid"],
+            "unless_used_by": [],
+        }
+    return plan
+
+
+def makes_credential(resource: Resource) -> bool:
+    """Tell whether the root credential is ours to make: no Secret was given."""
+    given = (resource.get("spec") or {}).get("credentialSecretRef") or {}
+    return not given.get("name")
+
+
+def credential(resource: Resource, password: str) -> Manifest:
+    """Return the Secret with the root credential of a cluster.
+
+    Args:
+        resource: the MatrixOneCluster.
+        password: made at random by the caller.
+    """
+    metadata = resource["metadata"]
+    pairs = {"username": ROOT_USER, "password": password}
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {
+            "name": credential_secret(resource),
+            "namespace": metadata["namespace"],
+            "labels": {
+                names.LABEL_CLUSTER: metadata["name"],
+                "app.kubernetes.io/part-of": names.PART_OF,
+                "app.kubernetes.io/managed-by": names.MANAGED_BY,
+            },
+        },
+        "type": "Opaque",
+        "data": {key: base64.b64encode(value.encode()).decode() for key, value in pairs.items()},
+    }
+
+
+def child(plan: Plan, kind: str) -> list[Manifest]:
+    """Return the children of a kind, in order."""
+    return [manifest for manifest in plan["objects"] if manifest["kind"] == kind]

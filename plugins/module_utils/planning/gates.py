@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Gates: what a set's Pods wait for before they are created or changed (core.md §10.1).
+
+A gate holds back creation and template changes. It never holds back scaling, nor a pass that
+leaves the template alone: a log store that is down must not stop anyone from adding CNs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..comparing import differing_paths
+from ..rendering.types import Manifest, Resource
+from ..status.conditions import find, holds, holds_now
+from ..status.reasons import ConditionType
+from .plans import Observed
+from .references import DEPENDENCIES
+
+
+def blocker(resource: Resource, observed: Observed) -> str:
+    """Say which dependency is not ready and synced at its generation; empty if all are.
+
+    Dependencies of a resource that is not in the cluster (a playbook's) are brought up before it
+    by the playbook itself.
+    """
+    if not resource["metadata"].get("uid"):
+        return ""
+    deps = resource.get("deps") or {}
+    for key, kind in DEPENDENCIES.items():
+        target = (deps.get(key) or {}).get("metadata") or {}
+        if not target.get("name"):
+            continue
+        said = _state(observed.get(key))
+        if said:
+            return f"waiting for {kind} {target['name']}: {said}"
+    return ""
+
+
+def _state(dependency: Mapping[str, Any] | None) -> str:
+    """Say what a dependency lacks; empty if nothing."""
+    if dependency is None:
+        return "it does not exist"
+    for kind, lacking in ((ConditionType.READY, "not ready"), (ConditionType.SYNCED, "not synced")):
+        said = find(dependency, kind)
+        if not holds(dependency, kind):
+            return f"{lacking}, {said['message']}" if said.get("message") else lacking
+    if not holds_now(dependency, ConditionType.SYNCED):
+        return "its latest change has not been applied yet"
+    return ""
+
+
+def held_back(workload: Mapping[str, Any] | None, wanted: Manifest) -> list[str]:
+    """Return the fields of a live workload's template that the wanted one would change.
+
+    Args:
+        workload: the live workload; None if there is none.
+        wanted: the rendered workload.
+    """
+    if workload is None:
+        return ["spec.template"]
+    live = {"template": workload["spec"].get("template")}
+    return [
+        f"spec.{path}" for path in differing_paths(live, {"template": wanted["spec"]["template"]})
+    ]
+
+
+def only_scaled(wanted: Manifest) -> Manifest | None:
+    """Return the part of a workload that scales it; None if its size belongs to others."""
+    replicas = wanted["spec"].get("replicas")
+    if replicas is None:
+        return None
+    metadata = {key: wanted["metadata"][key] for key in ("name", "namespace")}
+    return {
+        "apiVersion": wanted["apiVersion"],
+        "kind": wanted["kind"],
+        "metadata": metadata,
+        "spec": {"replicas": replicas},
+    }

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a pass has to look at before it decides."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..rendering import credential_secret, names
+from ..rendering.types import Resource
+
+Reference = dict[str, Any]
+"""Argument of ``observe``: api_version, kind, namespace, and either name or labels."""
+
+WORKLOAD_KINDS = {
+    names.LOG_SET: "StatefulSet",
+    names.DN_SET: "StatefulSet",
+    names.CN_SET: "Deployment",
+    names.PROXY_SET: "Deployment",
+    names.WEB_UI: "Deployment",
+}
+DEPENDENCIES = {"logSet": names.LOG_SET, "dnSet": names.DN_SET, "cnset": names.CN_SET}
+"""Keys of ``deps`` and the kinds they name; ``cnset`` is spelled as the API has it."""
+REFERENCE_KEYS = {"logSet": "logSet", "dnSet": "dnSet", "cnset": "cnSet"}
+"""Keys of ``deps`` and how rendering calls them."""
+
+
+def references(resource: Resource) -> dict[str, Reference]:
+    """Return what to observe for a resource, by label.
+
+    For a set: ``self``, ``workload``, ``pods``, ``bootstrap`` (LogSet) and one label per entry of
+    its ``deps``. For a MatrixOneCluster: ``self``, its children by kind, ``credential``.
+    """
+    found = {"self": by_name(resource["apiVersion"], resource["kind"], resource["metadata"])}
+    if resource["kind"] == names.CLUSTER:
+        return {**found, **_of_cluster(resource)}
+    return {**found, **_of_set(resource)}
+
+
+def by_name(api_version: str, kind: str, metadata: Any) -> Reference:
+    """Refer to one object."""
+    return {
+        "api_version": api_version,
+        "kind": kind,
+        "name": metadata["name"],
+        "namespace": metadata["namespace"],
+    }
+
+
+def _of_set(resource: Resource) -> dict[str, Reference]:
+    kind, metadata = resource["kind"], resource["metadata"]
+    owner, namespace = metadata["name"], metadata["namespace"]
+    base = names.base_name(kind, owner)
+    found = {
+        "workload": by_name("apps/v1", WORKLOAD_KINDS[kind], {**metadata, "name": base}),
+        "pods": {
+            "api_version": "v1",
+            "kind": "Pod",
+            "namespace": namespace,
+            "labels": names.selector_labels(kind, owner, namespace),
+        },
+    }
+    if kind == names.LOG_SET:
+        name = f"{base}-bootstrap"
+        found["bootstrap"] = by_name("v1", "ConfigMap", {**metadata, "name": name})
+        found["bootstrap"]["data"] = True
+    for key, dependency in DEPENDENCIES.items():
+        target = ((resource.get("deps") or {}).get(key) or {}).get("metadata") or {}
+        if target.get("name"):
+            place = {"namespace": target.get("namespace") or namespace, "name": target["name"]}
+            found[key] = by_name(names.API_VERSION, dependency, place)
+    return found
+
+
+def _of_cluster(resource: Resource) -> dict[str, Reference]:
+    metadata = resource["metadata"]
+    cluster, namespace = metadata["name"], metadata["namespace"]
+    single = {
+        "logSet": names.LOG_SET,
+        "dnSet": names.DN_SET,
+        "proxySet": names.PROXY_SET,
+        "webUI": names.WEB_UI,
+    }
+    found = {label: by_name(names.API_VERSION, kind, metadata) for label, kind in single.items()}
+    found["cnSets"] = {
+        "api_version": names.API_VERSION,
+        "kind": names.CN_SET,
+        "namespace": namespace,
+        "labels": {names.LABEL_CLUSTER: cluster},
+    }
+    secret = {**metadata, "name": credential_secret(resource)}
+    found["credential"] = by_name("v1", "Secret", secret)
+    return found

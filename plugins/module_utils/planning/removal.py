@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How a resource is taken away: what is deleted, in which order, and what that waits for.
+
+A cluster goes in the order in which its parts need each other: what serves clients first, the
+log service last (core.md §13 no. 11). Each step ends when its Pods are gone, or at a deadline.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypedDict
+
+from ..rendering import credential_secret, names
+from ..rendering.types import Resource
+from .plans import Kind
+from .references import WORKLOAD_KINDS
+
+_PARTS: list[Kind] = [
+    {"api_version": "v1", "kind": "Service"},
+    {"api_version": "v1", "kind": "ConfigMap"},
+    {"api_version": "policy/v1", "kind": "PodDisruptionBudget"},
+    {"api_version": "networking.k8s.io/v1", "kind": "NetworkPolicy"},
+]
+_STAGES = (
+    ("what serves clients", (names.CN_SET, names.PROXY_SET, names.WEB_UI)),
+    ("the transaction nodes", (names.DN_SET,)),
+    ("the log service", (names.LOG_SET,)),
+)
+
+
+class Chosen(TypedDict):
+    """Objects by kind, label and owner, as ``apply`` takes them for prune and wait_gone.
+
+    Keys:
+        kinds: where to look.
+        namespace: of the objects.
+        labels: that they have.
+        excluding: label values that they must not have, by label.
+        owner_uid: uid of their owner; empty for any.
+    """
+
+    kinds: list[Kind]
+    namespace: str
+    labels: Mapping[str, str]
+    excluding: Mapping[str, list[str]]
+    owner_uid: str
+
+
+class Removal(TypedDict):
+    """One step of taking something away.
+
+    Keys:
+        title: what goes, for people.
+        objects: identities of objects to delete.
+        prune: objects to delete by label and owner, if any.
+        propagation: how what depends on them goes.
+        gone: objects that must be gone before the next step, if any.
+    """
+
+    title: str
+    objects: list[dict[str, Any]]
+    prune: Chosen | None
+    propagation: str
+    gone: Chosen | None
+
+
+def removal_of_set(resource: Resource) -> list[Removal]:
+    """Return the step that takes a set away: its workload and what belonged to it."""
+    kind, metadata = resource["kind"], resource["metadata"]
+    owner, namespace = metadata["name"], metadata["namespace"]
+    labels = names.selector_labels(kind, owner, namespace)
+    claims_go = kind != names.LOG_SET or _retention_deletes(resource.get("spec") or {})
+    return [_step(f"{kind} {owner}", kind, namespace, labels, claims_go=claims_go)]
+
+
+def removal_of_cluster(resource: Resource) -> list[Removal]:
+    """Return the steps that take a cluster away, the log service last.
+
+    A cluster that is a resource deletes its child resources, whose own finalizers do the rest;
+    one that was brought up by a playbook has no such children and deletes their objects.
+    """
+    metadata = resource["metadata"]
+    if metadata.get("uid"):
+        return [_children_step(resource, title, kinds) for title, kinds in _STAGES]
+    claims_go = _retention_deletes((resource.get("spec") or {}).get("logService") or {})
+    steps = [
+        _step(
+            f"{kind}s of {metadata['name']}",
+            kind,
+            metadata["namespace"],
+            {names.LABEL_CLUSTER: metadata["name"], names.LABEL_COMPONENT: kind},
+            claims_go=claims_go or kind != names.LOG_SET,
+        )
+        for _title, kinds in _STAGES
+        for kind in kinds
+    ]
+    return [*steps, *_credential(resource)]
+
+
+def removal_of_leftovers(resource: Resource, children: list[Mapping[str, Any]]) -> list[Removal]:
+    """Return the steps that take away sets which a cluster no longer asks for.
+
+    Only for a cluster that a playbook brings up; child resources are pruned as objects.
+
+    Args:
+        resource: the MatrixOneCluster.
+        children: the rendered children that it asks for.
+    """
+    metadata = resource["metadata"]
+    steps = []
+    for kind in _STAGES[0][1]:
+        kept = [one["metadata"]["name"] for one in children if one["kind"] == kind]
+        labels = {names.LABEL_CLUSTER: metadata["name"], names.LABEL_COMPONENT: kind}
+        excluding = {names.LABEL_INSTANCE: kept} if kept else {}
+        title = f"{kind}s no longer asked for"
+        steps.append(_step(title, kind, metadata["namespace"], labels, excluding=excluding))
+    return steps
+
+
+def _children_step(resource: Resource, title: str, kinds: tuple[str, ...]) -> Removal:
+    metadata = resource["metadata"]
+    listed: list[Kind] = [{"api_version": names.API_VERSION, "kind": kind} for kind in kinds]
+    chosen = _chosen(listed, metadata["namespace"], {}, uid=metadata["uid"])
+    return {
+        "title": title,
+        "objects": [],
+        "prune": chosen,
+        "propagation": "Background",
+        "gone": chosen,
+    }
+
+
+def _step(
+    title: str,
+    kind: str,
+    namespace: str,
+    labels: Mapping[str, str],
+    *,
+    claims_go: bool = True,
+    excluding: Mapping[str, list[str]] | None = None,
+) -> Removal:
+    """Delete the objects of sets of a kind; their Pods, and the claims that go, must be gone."""
+    workload: Kind = {"api_version": "apps/v1", "kind": WORKLOAD_KINDS[kind]}
+    claims: list[Kind] = [{"api_version": "v1", "kind": "PersistentVolumeClaim"}]
+    claims = claims if claims_go else []
+    pods: Kind = {"api_version": "v1", "kind": "Pod"}
+    return {
+        "title": title,
+        "objects": [],
+        "prune": _chosen([workload, *_PARTS, *claims], namespace, labels, excluding),
+        "propagation": "Foreground",
+        "gone": _chosen([pods, *claims], namespace, labels, excluding),
+    }
+
+
+def _chosen(
+    kinds: list[Kind],
+    namespace: str,
+    labels: Mapping[str, str],
+    excluding: Mapping[str, list[str]] | None = None,
+    uid: str = "",
+) -> Chosen:
+    return {
+        "kinds": kinds,
+        "namespace": namespace,
+        "labels": labels,
+        "excluding": excluding or {},
+        "owner_uid": uid,
+    }
+
+
+def _credential(resource: Resource) -> list[Removal]:
+    """Return the step for the credential that was made for a cluster, if it goes with it.
+
+    A Secret that the user gave stays; so does ours while the data that it opens is retained.
+    """
+    spec = resource.get("spec") or {}
+    if spec.get("credentialSecretRef") or not _retention_deletes(spec.get("logService") or {}):
+        return []
+    place = {
+        "name": credential_secret(resource),
+        "namespace": resource["metadata"]["namespace"],
+    }
+    return [
+        {
+            "title": "the root credential",
+            "objects": [{"apiVersion": "v1", "kind": "Secret", "metadata": place}],
+            "prune": None,
+            "propagation": "Background",
+            "gone": None,
+        }
+    ]
+
+
+def _retention_deletes(log_set_spec: Mapping[str, Any]) -> bool:
+    """Tell whether the log stores' claims are deleted with the set (core.md §2.3)."""
+    s3 = (log_set_spec.get("sharedStorage") or {}).get("s3") or {}
+    policy = log_set_spec.get("pvcRetentionPolicy") or s3.get("s3RetentionPolicy") or "Delete"
+    return bool(policy == "Delete")

@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a pass has to say at its end: status, events, when to look again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypedDict
+
+from ..rendering import names
+from ..rendering.types import Resource
+from ..status import sets as set_states
+from ..status.cluster import ClusterFacts, cluster_status
+from ..status.compute_nodes import node_entries
+from ..status.conditions import condition
+from ..status.events import Occurrence, from_changes, occurrence
+from ..status.reasons import ConditionType, Reason
+from .plans import Observed, Plan, named
+from .references import WORKLOAD_KINDS
+
+_LOOK_AGAIN = {names.CLUSTER: "15s", names.LOG_SET: "15s"}
+_LOOK_AGAIN_ELSE = "10s"
+"""While a resource is not settled; changes of what it watches come sooner (core.md §12)."""
+
+
+class Report(TypedDict):
+    """The end of a pass.
+
+    Keys:
+        status: to write; the writer adds the conditions' times.
+        events: to emit beside those that the conditions' transitions deserve.
+        ready: it serves, and what was asked for is applied everywhere.
+        message: what is awaited, if anything.
+        requeue: when to look again, e.g. ``15s``; empty if nothing is awaited.
+    """
+
+    status: dict[str, Any]
+    events: list[Occurrence]
+    ready: bool
+    message: str
+    requeue: str
+
+
+Applied = Mapping[str, Any]
+"""Result of ``apply``: ``objects`` and ``before`` by ``Kind/name``."""
+
+
+def report_on(
+    resource: Resource, plan: Plan, observed: Observed, applied: Applied, failure: str, now: str
+) -> Report:
+    """Say what a pass came to.
+
+    Args:
+        resource: what the pass was about, with its status so far.
+        plan: what was decided.
+        observed: what was seen before.
+        applied: what apply returned; empty if it was not reached.
+        failure: why the pass failed; empty if it did not.
+        now: the present, RFC 3339.
+    """
+    if resource["kind"] == names.CLUSTER:
+        status = cluster_status(_cluster_facts(resource, plan, observed, applied, failure))
+        events: list[Occurrence] = []
+        if any(one.startswith("Secret ") for one in applied.get("changes") or []):
+            events.append(occurrence("CredentialCreated", "made a random root credential"))
+    else:
+        status = _set_status(resource, plan, observed, applied, failure, now)
+        events = from_changes(
+            applied.get("before") or {}, applied.get("objects") or {}, [plan["workload"]]
+        )
+    told = {entry["type"]: entry["status"] for entry in status["conditions"]}
+    ready = told[ConditionType.READY.value] == told[ConditionType.SYNCED.value] == "True"
+    idle = ready or plan["paused"] or bool(plan["invalid"])
+    return {
+        "status": status,
+        "events": events,
+        "ready": ready,
+        "message": status["message"],
+        "requeue": "" if idle else _LOOK_AGAIN.get(resource["kind"], _LOOK_AGAIN_ELSE),
+    }
+
+
+def _set_status(
+    resource: Resource, plan: Plan, observed: Observed, applied: Applied, failure: str, now: str
+) -> dict[str, Any]:
+    workload = (applied.get("objects") or {}).get(plan["workload"]) or observed.get("workload")
+    replicas = (resource.get("spec") or {}).get("replicas")
+    rollout = set_states.Rollout.of(workload, None if plan["paused"] else replicas)
+    facts = set_states.SetFacts(
+        resource=resource,
+        rollout=rollout,
+        pods=observed.get("pods") or [],
+        expected=_expected_pods(resource, rollout.wanted if rollout.exists else 0),
+        paused=plan["paused"],
+        invalid=plan["invalid"],
+        waiting=plan["waitingFor"],
+        failure=failure,
+    )
+    status = set_states.set_status(facts, now)
+    if resource["kind"] == names.LOG_SET:
+        status["logShardReplicas"] = _shard_replicas(resource, plan, observed)
+    if resource["kind"] == names.CN_SET:
+        status["labelSelector"] = set_states.selector_text(resource)
+        status["stores"] = node_entries(facts.pods)
+    return {name: value for name, value in status.items() if value is not None}
+
+
+def _expected_pods(resource: Resource, wanted: int) -> list[str]:
+    """Return the names of a StatefulSet's Pods; those of a Deployment are random."""
+    kind = resource["kind"]
+    if WORKLOAD_KINDS[kind] != "StatefulSet":
+        return []
+    base = names.base_name(kind, resource["metadata"]["name"])
+    return [f"{base}-{ordinal}" for ordinal in range(wanted)]
+
+
+def _shard_replicas(resource: Resource, plan: Plan, observed: Observed) -> int | None:
+    """Return how many replicas a log shard was founded with, as far as it is known."""
+    given = ((resource.get("spec") or {}).get("initialConfig") or {}).get("logShardReplicas")
+    kept = (resource.get("status") or {}).get("logShardReplicas")
+    if kept or given:
+        return int(kept or given)
+    if not plan["objects"]:
+        return None
+    return 3 if int((resource.get("spec") or {}).get("replicas") or 0) >= 3 else 1
+
+
+def _cluster_facts(
+    resource: Resource, plan: Plan, observed: Observed, applied: Applied, failure: str
+) -> ClusterFacts:
+    single = [observed.get(label) for label in ("logSet", "dnSet", "proxySet", "webUI")]
+    seen = [*single, *(observed.get("cnSets") or [])]
+    live = {named(one): one for one in seen if one is not None}
+    live.update(applied.get("objects") or {})
+    credential = observed.get("credential")
+    made = [name for name in live if name.startswith("Secret/")]
+    name = credential["metadata"]["name"] if credential else ""
+    wanted = plan["objects"] or [one for one in seen if one is not None]
+    return ClusterFacts(
+        resource=resource,
+        wanted=wanted,
+        live=live,
+        credential=name or (made[0].removeprefix("Secret/") if made else ""),
+        paused=plan["paused"],
+        invalid=plan["invalid"],
+        waiting=plan["waitingFor"],
+        failure=failure,
+    )
+
+
+def beginning(resource: Resource) -> dict[str, Any]:
+    """Return the status for the moment in which work on a new generation starts.
+
+    Whether the set still serves is not known until the change has been applied.
+    """
+    status = dict(resource.get("status") or {})
+    generation = int(resource["metadata"].get("generation") or 0)
+    unknown = condition(
+        ConditionType.READY, None, Reason.RECONCILING, "a change is being applied", generation
+    )
+    others = [one for one in status.get("conditions") or [] if one["type"] != unknown["type"]]
+    return {**status, "conditions": [unknown, *others]}
+
+
+def deleting(resource: Resource, left: list[str]) -> dict[str, Any]:
+    """Return the status while a resource is being taken away.
+
+    Args:
+        resource: with its status so far.
+        left: what still exists.
+    """
+    generation = int(resource["metadata"].get("generation") or 0)
+    message = f"waiting until gone: {', '.join(left)}" if left else "being taken away"
+    states = (
+        (ConditionType.READY, False),
+        (ConditionType.SYNCED, False),
+        (ConditionType.PROGRESSING, True),
+    )
+    conditions = [
+        condition(kind, state, Reason.DELETING, message, generation) for kind, state in states
+    ]
+    status = dict(resource.get("status") or {})
+    return {
+        **status,
+        "observedGeneration": generation,
+        "conditions": conditions,
+        "phase": "Deleting",
+        "message": message,
+    }

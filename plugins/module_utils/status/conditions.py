@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Conditions: make them, read them, keep their times (core.md §2.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from .reasons import ConditionType, Phase, Reason
+
+Condition = dict[str, Any]
+"""An entry of ``status.conditions``: type, status, observedGeneration, reason, message; the
+writer adds lastTransitionTime."""
+
+
+def condition(
+    kind: ConditionType,
+    holds: bool | None,
+    reason: Reason,
+    message: str,
+    generation: int,
+) -> Condition:
+    """Make a condition.
+
+    Args:
+        kind: its type.
+        holds: True, False, or None for Unknown.
+        reason: from the closed list.
+        message: for a human; what is awaited, if anything.
+        generation: ``metadata.generation`` that this was decided for.
+    """
+    return {
+        "type": kind.value,
+        "status": "Unknown" if holds is None else str(holds),
+        "observedGeneration": generation,
+        "reason": reason.value,
+        "message": message,
+    }
+
+
+def find(resource: Mapping[str, Any] | None, kind: ConditionType) -> Mapping[str, Any]:
+    """Return a resource's condition of that type; empty if it has none."""
+    status = (resource or {}).get("status") or {}
+    for entry in status.get("conditions") or []:
+        if entry.get("type") == kind.value:
+            return entry  # type: ignore[no-any-return]
+    return {}
+
+
+def holds(resource: Mapping[str, Any] | None, kind: ConditionType) -> bool:
+    """Tell whether the condition is True, whichever generation it speaks about."""
+    return find(resource, kind).get("status") == "True"
+
+
+def holds_now(resource: Mapping[str, Any] | None, kind: ConditionType) -> bool:
+    """Tell whether the condition is True of the resource's present generation."""
+    found = find(resource, kind)
+    generation = ((resource or {}).get("metadata") or {}).get("generation") or 0
+    return found.get("status") == "True" and (found.get("observedGeneration") or 0) >= generation
+
+
+def phase(conditions: Iterable[Mapping[str, Any]]) -> Phase:
+    """Say the conditions in one word."""
+    states = {entry["type"]: entry for entry in conditions}
+
+    def is_true(kind: ConditionType) -> bool:
+        return bool(states.get(kind.value, {}).get("status") == "True")
+
+    if any(entry["reason"] == Reason.DELETING.value for entry in states.values()):
+        return Phase.DELETING
+    if is_true(ConditionType.PAUSED):
+        return Phase.PAUSED
+    if is_true(ConditionType.DEGRADED):
+        return Phase.DEGRADED
+    if is_true(ConditionType.PROGRESSING):
+        return Phase.PROGRESSING
+    return Phase.READY if is_true(ConditionType.READY) else Phase.NOT_READY
+
+
+def with_times(
+    wanted: Mapping[str, Any], live: Mapping[str, Any] | None, now: str
+) -> dict[str, Any]:
+    """Give the conditions of a status their lastTransitionTime.
+
+    Args:
+        wanted: status to write.
+        live: status of the live object; a condition whose status stays keeps its time.
+        now: the present, RFC 3339 in whole seconds.
+    """
+    known = {entry.get("type"): entry for entry in (live or {}).get("conditions") or []}
+    timed = []
+    for entry in wanted.get("conditions") or []:
+        before = known.get(entry["type"], {})
+        kept = before.get("lastTransitionTime") if before.get("status") == entry["status"] else None
+        timed.append({**entry, "lastTransitionTime": kept or now})
+    return {**wanted, "conditions": timed} if timed else dict(wanted)

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The closed list of condition types and reasons; the CRDs document the same words.
+
+Reasons are part of the API: tools match them, so none is renamed, and none is made up in place.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class ConditionType(StrEnum):
+    """What can be true of a resource."""
+
+    READY = "Ready"
+    SYNCED = "Synced"
+    PROGRESSING = "Progressing"
+    DEGRADED = "Degraded"
+    PAUSED = "Paused"
+
+
+class Reason(StrEnum):
+    """Why a condition has its status."""
+
+    # Ready
+    ALL_SETS_READY = "AllSetsReady"
+    ENOUGH_READY_STORES = "EnoughReadyStores"
+    LOG_SERVICE_NOT_READY = "LogServiceNotReady"
+    DN_SET_NOT_READY = "DNSetNotReady"
+    SOME_CN_SETS_NOT_READY = "SomeCNSetsAreNotReady"
+    PROXY_SET_NOT_READY = "ProxySetNotReady"
+    RESTORE_FAILED = "RestoreFailed"
+    NOT_ENOUGH_READY_STORES = "NoEnoughReadyStores"
+    RECONCILING = "Reconciling"
+    # Synced
+    ALL_SETS_SYNCED = "AllSetsSynced"
+    APPLIED = "Applied"
+    LOG_SERVICE_NOT_SYNCED = "LogServiceNotSynced"
+    DN_SET_NOT_SYNCED = "DNSetNotSynced"
+    SOME_CN_SETS_NOT_SYNCED = "SomeCNSetsAreNotSynced"
+    PROXY_NOT_SYNCED = "ProxyNotSynced"
+    INVALID_SPEC = "InvalidSpec"
+    APPLY_FAILED = "ApplyFailed"
+    DEPENDENCY_NOT_READY = "DependencyNotReady"
+    # Synced and Progressing
+    ROLLING_OUT = "RollingOut"
+    # Progressing
+    CREATING = "Creating"
+    SCALING = "Scaling"
+    WAITING_FOR_DEPENDENCY = "WaitingForDependency"
+    DRAINING = "Draining"
+    FAILING_OVER = "FailingOver"
+    RESTORING = "Restoring"
+    SETTLED = "Settled"
+    # Degraded
+    STORES_FAILED = "StoresFailed"
+    FAILOVER_BLOCKED = "FailoverBlocked"
+    ROLLOUT_STUCK = "RolloutStuck"
+    AS_EXPECTED = "AsExpected"
+    # Paused
+    PAUSED_BY_ANNOTATION = "PausedByAnnotation"
+    NOT_PAUSED = "NotPaused"
+    # Synced and Progressing of a paused resource
+    PAUSED = "Paused"
+    # everything of a resource that is going away
+    DELETING = "Deleting"
+
+
+class Phase(StrEnum):
+    """The conditions in one word."""
+
+    READY = "Ready"
+    NOT_READY = "NotReady"
+    PROGRESSING = "Progressing"
+    DEGRADED = "Degraded"
+    PAUSED = "Paused"
+    DELETING = "Deleting"

@@ -1,0 +1,305 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Status of LogSet, DNSet, CNSet, ProxySet and WebUI from their workload and Pods."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..rendering import names
+from ..rendering.types import Resource
+from . import pods as pod_status
+from .conditions import Condition, condition, find, holds, phase
+from .reasons import ConditionType, Reason
+
+_NOUNS = {
+    names.LOG_SET: "log stores",
+    names.DN_SET: "transaction nodes",
+    names.CN_SET: "compute nodes",
+    names.PROXY_SET: "proxies",
+    names.WEB_UI: "web UI pods",
+}
+_ENTRANCES = {
+    names.CN_SET: names.PORT_SQL,
+    names.PROXY_SET: names.PORT_SQL,
+    names.WEB_UI: names.PORT_WEB,
+}
+"""Kinds with a client Service named like the workload, and its port."""
+_STORES = frozenset({names.LOG_SET, names.DN_SET, names.WEB_UI})
+
+
+@dataclass(frozen=True, slots=True)
+class Rollout:
+    """How far a StatefulSet or Deployment is.
+
+    Attributes:
+        exists: there is a workload.
+        seen: its controller has seen the latest template and size.
+        wanted: Pods it should have.
+        current: Pods it has.
+        ready: Pods that are ready.
+        updated: Pods of the latest template.
+    """
+
+    exists: bool
+    seen: bool
+    wanted: int
+    current: int
+    ready: int
+    updated: int
+
+    @classmethod
+    def of(cls, workload: Mapping[str, Any] | None, replicas: int | None) -> Rollout:
+        """Read a workload.
+
+        Args:
+            workload: the live object; None if there is none yet.
+            replicas: what the spec asks for; None to go by the workload.
+        """
+        spec = (workload or {}).get("spec") or {}
+        status = (workload or {}).get("status") or {}
+        generation = ((workload or {}).get("metadata") or {}).get("generation") or 0
+        wanted = replicas if replicas is not None else spec.get("replicas")
+        return cls(
+            exists=workload is not None,
+            seen=workload is not None and (status.get("observedGeneration") or 0) >= generation,
+            wanted=1 if wanted is None else int(wanted),
+            current=int(status.get("replicas") or 0),
+            ready=int(status.get("readyReplicas") or 0),
+            updated=int(status.get("updatedReplicas") or 0),
+        )
+
+    @property
+    def settled(self) -> bool:
+        """Whether exactly the wanted Pods exist, all of the latest template."""
+        return self.seen and self.current == self.wanted and self.updated >= self.wanted
+
+
+@dataclass(frozen=True, slots=True)
+class SetFacts:
+    """Everything that the status of a set is made from.
+
+    Attributes:
+        resource: the set's resource with its present status.
+        rollout: how far the workload is.
+        pods: the set's Pods.
+        expected: names of the Pods that should exist, where names are predictable.
+        paused: the resource is left alone.
+        invalid: what is wrong with the spec; empty if nothing is.
+        waiting: what an update waits for; empty if nothing is held back.
+        failure: why the objects could not be applied; empty if they could.
+    """
+
+    resource: Resource
+    rollout: Rollout
+    pods: Sequence[Mapping[str, Any]]
+    expected: Sequence[str]
+    paused: bool
+    invalid: str
+    waiting: str
+    failure: str
+
+    @property
+    def generation(self) -> int:
+        """Generation of the resource that this is about."""
+        return int(self.resource["metadata"].get("generation") or 0)
+
+    @property
+    def noun(self) -> str:
+        """What the Pods of this set are called."""
+        return _NOUNS[self.resource["kind"]]
+
+
+def set_status(facts: SetFacts, now: str) -> dict[str, Any]:
+    """Return the status to write, complete but for the conditions' times.
+
+    Args:
+        facts: what is known.
+        now: the present, RFC 3339.
+    """
+    resource, rollout = facts.resource, facts.rollout
+    kind = resource["kind"]
+    conditions = _conditions(facts)
+    status: dict[str, Any] = {
+        "observedGeneration": facts.generation,
+        "conditions": conditions,
+        "phase": phase(conditions).value,
+        "message": _message(conditions),
+        "version": pod_status.running_version(facts.pods),
+        "pods": f"{rollout.ready}/{rollout.wanted}",
+        "replicas": rollout.current,
+        "readyReplicas": rollout.ready,
+        "updatedReplicas": rollout.updated,
+    }
+    if kind in _STORES:
+        previous = resource.get("status")
+        status.update(pod_status.stores(facts.pods, facts.expected, previous, now))
+    status.update(_addresses(resource))
+    return status
+
+
+def _conditions(facts: SetFacts) -> list[Condition]:
+    found = [_ready(facts), _synced(facts), _progressing(facts), _degraded(facts)]
+    if facts.paused:
+        message = "an annotation asks to leave this resource alone"
+        found.append(
+            condition(
+                ConditionType.PAUSED, True, Reason.PAUSED_BY_ANNOTATION, message, facts.generation
+            )
+        )
+    elif find(facts.resource, ConditionType.PAUSED):
+        found.append(
+            condition(ConditionType.PAUSED, False, Reason.NOT_PAUSED, "", facts.generation)
+        )
+    return found
+
+
+def _ready(facts: SetFacts) -> Condition:
+    """Say whether enough Pods serve; Unknown until the workload's controller has seen the spec."""
+    rollout = facts.rollout
+    counted = f"{rollout.ready}/{rollout.wanted} {facts.noun} are ready"
+    if not rollout.exists:
+        held = f"not created: {_reason_for_nothing(facts)}"
+        return condition(
+            ConditionType.READY, False, Reason.NOT_ENOUGH_READY_STORES, held, facts.generation
+        )
+    if not rollout.seen:
+        return condition(
+            ConditionType.READY, None, Reason.RECONCILING, "the change has only just been applied",
+            facts.generation,
+        )
+    if rollout.ready >= rollout.wanted:
+        return condition(
+            ConditionType.READY, True, Reason.ENOUGH_READY_STORES, counted, facts.generation
+        )
+    awaited = pod_status.awaited(facts.pods, facts.expected)
+    message = f"{counted}, waiting for {awaited}" if awaited else counted
+    return condition(
+        ConditionType.READY, False, Reason.NOT_ENOUGH_READY_STORES, message, facts.generation
+    )
+
+
+def _reason_for_nothing(facts: SetFacts) -> str:
+    return facts.invalid or facts.waiting or facts.failure or "the work has only just begun"
+
+
+def _synced(facts: SetFacts) -> Condition:
+    """Say whether what the spec asks for is applied and has reached every Pod."""
+    rollout = facts.rollout
+    if facts.paused:
+        holds_, reason, message = False, Reason.PAUSED, "changes are not applied while paused"
+    elif facts.invalid:
+        holds_, reason, message = False, Reason.INVALID_SPEC, facts.invalid
+    elif facts.failure:
+        holds_, reason, message = False, Reason.APPLY_FAILED, facts.failure
+    elif facts.waiting:
+        holds_, reason, message = False, Reason.DEPENDENCY_NOT_READY, facts.waiting
+    elif not rollout.settled:
+        message = f"{rollout.updated}/{rollout.wanted} {facts.noun} run what the spec asks for"
+        holds_, reason = False, Reason.ROLLING_OUT
+    else:
+        holds_, reason, message = True, Reason.APPLIED, "all that the spec asks for is applied"
+    return condition(ConditionType.SYNCED, holds_, reason, message, facts.generation)
+
+
+def _progressing(facts: SetFacts) -> Condition:
+    """Say what is under way."""
+    rollout = facts.rollout
+    if facts.paused:
+        under_way, reason, message = False, Reason.PAUSED, ""
+    elif facts.invalid or facts.failure:
+        under_way, reason, message = False, Reason.SETTLED, facts.invalid or facts.failure
+    elif facts.waiting:
+        under_way, reason, message = True, Reason.WAITING_FOR_DEPENDENCY, facts.waiting
+    elif not rollout.settled or rollout.ready < rollout.wanted:
+        under_way, (reason, message) = True, _work(facts)
+    else:
+        under_way, reason, message = False, Reason.SETTLED, ""
+    return condition(ConditionType.PROGRESSING, under_way, reason, message, facts.generation)
+
+
+def _work(facts: SetFacts) -> tuple[Reason, str]:
+    """Tell creating, scaling and rolling out from each other."""
+    rollout = facts.rollout
+    awaited = pod_status.awaited(facts.pods, facts.expected)
+    message = f"waiting for {awaited}" if awaited else "waiting for the workload's controller"
+    if not _has_been_ready(facts):
+        return Reason.CREATING, message
+    if rollout.seen and rollout.updated < min(rollout.current, rollout.wanted):
+        return Reason.ROLLING_OUT, message
+    if rollout.current != rollout.wanted:
+        return Reason.SCALING, f"{rollout.current} of {rollout.wanted} {facts.noun} exist"
+    return Reason.ROLLING_OUT, message
+
+
+def _has_been_ready(facts: SetFacts) -> bool:
+    """Tell whether the set was ready at least once, from its own earlier conditions."""
+    before = find(facts.resource, ConditionType.PROGRESSING)
+    if not before:
+        return False
+    return before.get("reason") != Reason.CREATING.value or holds(
+        facts.resource, ConditionType.READY
+    )
+
+
+def _degraded(facts: SetFacts) -> Condition:
+    """Say whether something is broken, beyond being merely under way."""
+    rollout = facts.rollout
+    stuck = pod_status.stuck(facts.pods)
+    if stuck and not facts.paused:
+        broken, reason, message = True, Reason.ROLLOUT_STUCK, f"not coming up: {stuck}"
+    elif _lost_stores(facts):
+        awaited = pod_status.awaited(facts.pods, facts.expected)
+        missing = rollout.wanted - rollout.ready
+        message = f"{missing} of {rollout.wanted} {facts.noun} are down: {awaited}"
+        broken, reason = True, Reason.STORES_FAILED
+    else:
+        broken, reason, message = False, Reason.AS_EXPECTED, ""
+    return condition(ConditionType.DEGRADED, broken, reason, message, facts.generation)
+
+
+def _lost_stores(facts: SetFacts) -> bool:
+    """Tell whether Pods that were ready are gone though nobody asked for it."""
+    rollout = facts.rollout
+    before = find(facts.resource, ConditionType.SYNCED)
+    unchanged = before.get("observedGeneration") == facts.generation
+    was_settled = before.get("status") == "True" or holds(facts.resource, ConditionType.DEGRADED)
+    return rollout.seen and rollout.ready < rollout.wanted and unchanged and was_settled
+
+
+def _message(conditions: Sequence[Condition]) -> str:
+    """Pick the sentence that a human wants first: what is broken, wrong, or awaited."""
+    by_type = {entry["type"]: entry for entry in conditions}
+    for kind, bad in (
+        (ConditionType.PAUSED, "True"),
+        (ConditionType.DEGRADED, "True"),
+        (ConditionType.READY, "False"),
+        (ConditionType.SYNCED, "False"),
+        (ConditionType.PROGRESSING, "True"),
+    ):
+        entry = by_type.get(kind.value, {})
+        if entry.get("status") == bad and entry.get("message"):
+            return str(entry["message"])
+    return ""
+
+
+def _addresses(resource: Resource) -> dict[str, Any]:
+    """Return where clients find the set, in the fields of its kind."""
+    kind, metadata = resource["kind"], resource["metadata"]
+    base, namespace = names.base_name(kind, metadata["name"]), metadata["namespace"]
+    spec = resource.get("spec") or {}
+    if kind == names.LOG_SET:
+        domain = names.service_domain(namespace, spec.get("clusterDomain"))
+        address = f"{names.discovery_name(base)}.{domain}"
+        return {"discovery": {"port": names.PORT_LOG, "address": address}}
+    if kind not in _ENTRANCES:
+        return {}
+    return {"host": f"{base}.{namespace}", "port": _ENTRANCES[kind]}
+
+
+def selector_text(resource: Resource) -> str:
+    """Return the selector of a set's Pods as text, for the scale subresource."""
+    metadata = resource["metadata"]
+    labels = names.selector_labels(resource["kind"], metadata["name"], metadata["namespace"])
+    return ",".join(f"{key}={value}" for key, value in sorted(labels.items()))

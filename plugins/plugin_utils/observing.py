@@ -1,0 +1,60 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Fetch what a reference names or selects, without anything secret."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..module_utils.clients.kube.applying import Writer
+from ..module_utils.clients.kube.differences import without_payload
+from ..module_utils.clients.kube.errors import BadManifest, NotFound
+from ..module_utils.clients.kube.selecting import Selection
+from ..module_utils.clients.kube.session import Session
+
+
+def fetch(session: Session, label: str, reference: Mapping[str, Any]) -> Any:
+    """Fetch one reference.
+
+    Args:
+        session: connection to the API server.
+        label: what the reference is called, for messages.
+        reference: api_version, kind, namespace, and name or labels; ``data: true`` asks for the
+            data of a ConfigMap.
+
+    Returns:
+        The object or None for a name; a list for labels.
+
+    Raises:
+        BadManifest: the reference names neither an object nor labels.
+    """
+    if reference.get("name"):
+        manifest = {
+            "apiVersion": reference.get("api_version"),
+            "kind": reference.get("kind"),
+            "metadata": {"name": reference["name"], "namespace": reference.get("namespace")},
+        }
+        try:
+            found = Writer(session).get(manifest)
+        except NotFound:
+            return None
+        return found and _shown(found, reference)
+    if "labels" not in reference:
+        raise BadManifest(f"reference {label}: name or labels is needed")
+    selection = Selection(
+        api_version=reference.get("api_version") or "",
+        kind=reference.get("kind") or "",
+        namespace=reference.get("namespace"),
+        labels=reference["labels"],
+        owner_uid=reference.get("owner_uid") or "",
+    )
+    return [_shown(found, reference) for found in selection.list(session)]
+
+
+def _shown(found: Mapping[str, Any], reference: Mapping[str, Any]) -> dict[str, Any]:
+    """Leave out what a task's result must not hold; ConfigMap data only if it is asked for."""
+    shown = without_payload(found)
+    if found.get("kind") == "ConfigMap" and reference.get("data") and "data" in found:
+        shown["data"] = found["data"]
+    return shown
