@@ -11,7 +11,17 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from testbed.bed import KubectlError, TestBed
     from testbed.errors import BuildError, NotFoundError, RequirementError, StartError, TestBedError
-    from testbed.lifecycle import Status, down, get, names, status, up
+    from testbed.lifecycle import (
+        Status,
+        build,
+        down,
+        get,
+        load_image,
+        names,
+        status,
+        stop_node,
+        up,
+    )
     from testbed.progress import Progress
 
 __all__ = [
@@ -24,10 +34,13 @@ __all__ = [
     "Status",
     "TestBed",
     "TestBedError",
+    "build",
     "down",
     "get",
+    "load_image",
     "names",
     "status",
+    "stop_node",
     "up",
 ]
 

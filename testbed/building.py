@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from testbed.checks import available_memory
-from testbed.errors import BuildError, RequirementError
+from testbed.errors import BuildError
 from testbed.locks import locked
+from testbed.packages import COMPILER_PACKAGES, install
 from testbed.places import cache_root
 from testbed.processes import last_words
 from testbed.progress import Progress, silent
@@ -72,11 +73,6 @@ def _go_environment() -> dict[str, str]:
 
 def _with_library(workshop: _Workshop, env: dict[str, str]) -> dict[str, str]:
     """Make the C library that a module brings along; return the environment that links it."""
-    for tool in ("cc", "make"):
-        if shutil.which(tool) is None:
-            raise RequirementError(
-                f"{tool} is needed to build {workshop.group.name}: apt-get install build-essential"
-            )
     group = workshop.group
     workshop.run(["go", "mod", "download", group.native], group.folder, env)
     module = subprocess.run(
@@ -145,6 +141,8 @@ def _build_group(
         missing = [name for name in programs if not (target / name).exists()]
         if not missing:
             return
+        if group.native:
+            install(COMPILER_PACKAGES, progress)
         folder = root / "building" / group.name
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)

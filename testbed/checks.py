@@ -6,10 +6,12 @@ import platform
 from pathlib import Path
 
 from testbed.errors import RequirementError
+from testbed.places import state_root
 from testbed.state import NodeKind
 
 # Measured: a control plane takes 0.5 GiB; a real node 0.3, and a small MatrixOne 2.5 on top.
 _MINIMUM_MEBIBYTES: dict[NodeKind, int] = {"fake": 800, "real": 1200}
+_NODE_PLACES = ("/run", "/var/run", "/var/lib", "/var/log", "/proc")
 
 
 def available_memory() -> int:
@@ -34,6 +36,12 @@ def check_machine(nodes: NodeKind) -> None:
         raise RequirementError(
             "real nodes need root (containers, network interfaces): "
             "use sudo, or fake nodes with --nodes fake"
+        )
+    # A node has folders of its own at these places, so it could not see the test bed's.
+    if nodes == "real" and any(state_root().resolve().is_relative_to(p) for p in _NODE_PLACES):
+        raise RequirementError(
+            f"real nodes cannot be kept in {state_root()}: set TESTBED_STATE to a folder "
+            f"that is not below {', '.join(_NODE_PLACES)}"
         )
     wanted = _MINIMUM_MEBIBYTES[nodes]
     available = available_memory() >> 20

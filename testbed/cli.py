@@ -2,11 +2,13 @@
 """The command line: ``python -m testbed COMMAND``."""
 
 import sys
+from collections import deque
 
 import click
 
 from testbed import lifecycle
-from testbed.errors import TestBedError
+from testbed.errors import NotFoundError, TestBedError
+from testbed.processes import resident_mebibytes
 from testbed.state import NodeKind
 
 _NAME = click.option("--name", default="default", show_default=True, help="Which test bed.")
@@ -43,6 +45,86 @@ def down(name: str) -> None:
     """Remove a test bed and everything it made."""
     if not lifecycle.down(name, progress=_say):
         _say(f"no test bed is called {name!r}")
+
+
+@cli.command()
+@_NAME
+def status(name: str) -> None:
+    """Tell what runs; exit code 1 when something has ended or never came up."""
+    found = lifecycle.status(name)
+    state = found.state
+    click.echo(f"{state.name}: {state.node_count} {state.nodes} nodes, {state.phase}")
+    click.echo(f"  API server  {state.server}")
+    click.echo(f"  kubeconfig  {lifecycle.get(name).kubeconfig}")
+    if state.nodes == "real":
+        click.echo(f"  this machine, as pods see it  {state.address}")
+    for process in found.running:
+        memory = resident_mebibytes(process.pid)
+        click.echo(f"  {process.name:<28} pid {process.pid:<8} {memory:>5} MiB")
+    for process in found.ended:
+        click.echo(f"  {process.name:<28} has ended, see `testbed logs {process.name}`")
+    if not found.healthy:
+        sys.exit(1)
+
+
+@cli.command(name="list")
+def list_all() -> None:
+    """List all test beds."""
+    for name in lifecycle.names():
+        found = lifecycle.status(name)
+        condition = "healthy" if found.healthy else f"{found.state.phase}, not healthy"
+        click.echo(f"{name:<24} {found.state.node_count} {found.state.nodes:<5} {condition}")
+
+
+@cli.command()
+@_NAME
+def kubeconfig(name: str) -> None:
+    """Print the path of the administrator's kubeconfig."""
+    click.echo(lifecycle.get(name).kubeconfig)
+
+
+@cli.command(name="load-image")
+@_NAME
+@click.argument("image")
+def load_image(name: str, image: str) -> None:
+    """Give an image (a tar, or `matrixone`) to all real nodes."""
+    lifecycle.load_image(image, name, progress=_say)
+
+
+@cli.command(name="stop-node")
+@_NAME
+@click.argument("node")
+def stop_node(name: str, node: str) -> None:
+    """Play the loss of a real node; `up` brings it back."""
+    lifecycle.stop_node(node, name)
+
+
+@cli.command()
+@click.option("--nodes", type=click.Choice(["fake", "real"]), default="real", show_default=True)
+@click.option("--image", "images", multiple=True, help="Build this image too: matrixone.")
+def build(nodes: NodeKind, images: tuple[str, ...]) -> None:
+    """Find or build all that `up` needs, and start nothing."""
+    for program, path in sorted(lifecycle.build(nodes, images, progress=_say).items()):
+        click.echo(f"{program:<24} {path}")
+
+
+@cli.command()
+@_NAME
+@click.option("--lines", default=50, show_default=True, type=click.IntRange(1, 100_000))
+@click.argument("process", required=False)
+def logs(name: str, lines: int, process: str | None) -> None:
+    """Print the end of a process' log; without a name, tell which logs there are."""
+    folder = lifecycle.get(name).places.logs
+    if process is None:
+        for path in sorted(folder.glob("*.log")):
+            click.echo(f"{path.stem:<28} {path}")
+        return
+    path = folder / f"{process}.log"
+    if not path.is_file():
+        raise NotFoundError(f"no process of {name!r} is called {process!r}: see `testbed logs`")
+    with path.open(errors="replace") as file:
+        for line in deque(file, maxlen=lines):
+            click.echo(line, nl=False)
 
 
 def main() -> None:

@@ -9,8 +9,10 @@ import yaml
 
 from testbed.api import ApiClient, ApiError
 from testbed.certificates import Authority
+from testbed.errors import StartError
 from testbed.places import Places
-from testbed.processes import Launcher
+from testbed.ports import is_free
+from testbed.processes import Launcher, find
 from testbed.state import State
 from testbed.waiting import wait_until
 
@@ -33,7 +35,22 @@ def _options(values: Mapping[str, str | Path | int]) -> list[str]:
     return [f"--{name}={value}" for name, value in values.items()]
 
 
+def _require_free(state: State, launcher: Launcher, process: str, *purposes: str) -> None:
+    """Refuse to start a server whose port somebody else has taken since it was chosen."""
+    existing = find(launcher.places, process)
+    if existing and existing.alive():
+        return
+    for purpose in purposes:
+        address = state.address if purpose == "apiserver" else "127.0.0.1"
+        if not is_free(state.ports[purpose], address):
+            raise StartError(
+                f"port {state.ports[purpose]} is taken by another program (see `ss -ltnp`): "
+                f"end it, or take test bed {state.name!r} down and up again"
+            )
+
+
 def _start_etcd(state: State, launcher: Launcher) -> None:
+    _require_free(state, launcher, "etcd", "etcd", "etcd-peer")
     client = f"http://127.0.0.1:{state.ports['etcd']}"
     peer = f"http://127.0.0.1:{state.ports['etcd-peer']}"
     options: dict[str, str | Path | int] = {
@@ -62,6 +79,7 @@ def _serving_names(state: State) -> list[str]:
 
 
 def _start_apiserver(state: State, launcher: Launcher, authority: Authority) -> None:
+    _require_free(state, launcher, "kube-apiserver", "apiserver")
     certificate, key = authority.issue("apiserver", "kube-apiserver", "", _serving_names(state))
     kubelet_client = authority.issue("kubelet-client", "kube-apiserver", "system:masters")
     public, private = authority.key_pair("service-account")

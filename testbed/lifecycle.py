@@ -6,19 +6,19 @@ import time
 from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from pathlib import Path
 
-from testbed import building, control_plane, fake_nodes, network, ports, real_nodes, storage
+from testbed import assets, control_plane, fake_nodes, network, ports, real_nodes, storage
 from testbed import state as records
 from testbed.bed import TestBed
 from testbed.checks import check_machine
 from testbed.errors import NotFoundError, TestBedError
+from testbed.images import recipes
 from testbed.locks import locked
-from testbed.packages import NODE_PACKAGES, install
 from testbed.places import Places, state_root
 from testbed.processes import Launcher, Process, kill_all, recorded
 from testbed.progress import Progress, silent
 from testbed.state import NodeKind, State
-from testbed.toolchain import programs_for
 
 _DEFAULT_COUNT: dict[NodeKind, int] = {"fake": 3, "real": 1}
 _UP_SECONDS = 7200.0
@@ -44,6 +44,10 @@ class Status:
     def healthy(self) -> bool:
         """Whether it came up and all of it still runs."""
         return self.state.phase == "ready" and not self.ended
+
+
+def _lock(name: str) -> Path:
+    return state_root() / f".{name}.lock"
 
 
 def _reserve(name: str, nodes: NodeKind, node_count: int, audit: bool) -> State:
@@ -107,39 +111,93 @@ def up(
         TestBedError: with one line that says what to do.
     """
     records.check_name(name)
-    check_machine(nodes)
-    with locked(state_root() / f".{name}.lock", timeout=_UP_SECONDS):
-        if nodes == "real":
-            install(NODE_PACKAGES, progress)
-        found = building.provide(programs_for(nodes), progress)
+    with locked(_lock(name), timeout=_UP_SECONDS):
+        known = next((state for state in records.load_all() if state.name == name), None)
+        if known is None:
+            check_machine(nodes)
+        found = assets.provide(nodes, tuple(images), progress, known.binaries if known else None)
         state = _record(name, nodes, node_count, audit)
-        state = records.save(
-            replace(state, phase="starting", binaries={k: str(v) for k, v in found.items()})
-        )
-        bed = TestBed(state)
-        _start(bed, tuple(images), progress)
+        state = records.save(replace(state, phase="starting", binaries=found.programs))
+        _start(TestBed(state), found.archives, progress)
         return TestBed(records.advance(state, "ready"))
 
 
-def _start(bed: TestBed, images: tuple[str, ...], progress: Progress) -> None:
+def _start(bed: TestBed, archives: list[Path], progress: Progress) -> None:
     state, begun = bed.state, time.monotonic()
     launcher = Launcher(bed.places, state.identity)
-    if state.nodes == "real":
-        network.make_bridge(state)
+
+    def report(line: str) -> None:
+        progress(f"{line} ({time.monotonic() - begun:.1f} s)")
+
     with ThreadPoolExecutor(1, thread_name_prefix="nodes") as pool:
         prepared: Future[None] | None = None
         if state.nodes == "real":
-            prepared = pool.submit(real_nodes.prepare, state, launcher, images, progress)
+            network.make_bridge(state)
+            prepared = pool.submit(real_nodes.prepare, state, launcher, archives)
         client = control_plane.start(state, launcher)
-        progress(f"API server answers at {state.server} ({time.monotonic() - begun:.1f} s)")
+        report(f"API server answers at {state.server}")
         storage.start(state, launcher, client)
         if prepared:
             prepared.result()
-            progress(f"nodes have their images ({time.monotonic() - begun:.1f} s)")
+            report("nodes run and have their images")
             real_nodes.start(state, launcher, client)
         else:
             fake_nodes.start(state, launcher, client)
-    progress(f"{state.node_count} {state.nodes} nodes are ready ({time.monotonic() - begun:.1f} s)")
+    report(f"{state.nodes} nodes are ready: {', '.join(_short(state.node_names))}")
+
+
+def _short(node_names: list[str]) -> list[str]:
+    return node_names if len(node_names) <= 3 else [node_names[0], "…", node_names[-1]]
+
+
+def load_image(image: str, name: str = "default", *, progress: Progress = silent) -> None:
+    """Give an image to all real nodes of a test bed.
+
+    Args:
+        image: path of an OCI or Docker archive, or ``matrixone``.
+        name: the test bed.
+        progress: told what is done.
+
+    Raises:
+        TestBedError: no such file or test bed, or containerd does not take it.
+    """
+    state = _with_real_nodes(name)
+    archive = recipes.archive(image, progress)
+    with locked(_lock(name), timeout=_DOWN_SECONDS):
+        real_nodes.load_image(state, Places.of(name), archive)
+    progress(f"{archive.name} is on {', '.join(state.node_names)}")
+
+
+def stop_node(node: str, name: str = "default") -> None:
+    """Play the loss of a real node; ``up`` brings it back.
+
+    Raises:
+        TestBedError: no such test bed or node.
+    """
+    state = _with_real_nodes(name)
+    with locked(_lock(name), timeout=_DOWN_SECONDS):
+        real_nodes.stop_node(state, Places.of(name), node)
+
+
+def _with_real_nodes(name: str) -> State:
+    state = records.load(name)
+    if state.nodes != "real":
+        raise TestBedError(f"test bed {name!r} has fake nodes: they hold no images and never fail")
+    return state
+
+
+def build(
+    nodes: NodeKind = "real", images: Iterable[str] = (), *, progress: Progress = silent
+) -> dict[str, str]:
+    """Find, install or build all that ``up`` would need, and start nothing.
+
+    Returns:
+        Paths of the programs by name.
+
+    Raises:
+        TestBedError: with one line that says what to do.
+    """
+    return assets.provide(nodes, tuple(images), progress).programs
 
 
 def down(name: str = "default", *, progress: Progress = silent) -> bool:
@@ -154,7 +212,7 @@ def down(name: str = "default", *, progress: Progress = silent) -> bool:
     records.check_name(name)
     if not Places.of(name).root.exists():
         return False
-    with locked(state_root() / f".{name}.lock", timeout=_DOWN_SECONDS):
+    with locked(_lock(name), timeout=_DOWN_SECONDS):
         _remove(name, progress)
     remove_root()
     return True
@@ -172,12 +230,21 @@ def _remove(name: str, progress: Progress) -> None:
             network.remove(state)
             real_nodes.remove_cgroups(state)
         progress(f"processes of {name} have ended")
+    _refuse_mounts(places.root)
     # The record goes last: an interrupted removal can be taken up again.
     for entry in places.root.iterdir():
         if entry != places.state:
             shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
     shutil.rmtree(places.root)
     progress(f"{name} is gone")
+
+
+def _refuse_mounts(root: Path) -> None:
+    """Raise an error when somebody has mounted something below a folder about to be removed."""
+    for line in Path("/proc/self/mountinfo").read_text().splitlines():
+        place = Path(line.split()[4].encode().decode("unicode_escape"))
+        if place.is_relative_to(root):
+            raise TestBedError(f"{place} is mounted: umount it, then take the test bed down again")
 
 
 def remove_root() -> None:

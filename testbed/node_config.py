@@ -14,6 +14,9 @@ from testbed.packages import cni_folder
 from testbed.places import Places
 from testbed.state import State
 
+# Seen from inside the node only; a path below the node's folder could be too long for a socket.
+SOCKET = "/run/containerd/containerd.sock"
+
 
 @dataclass(frozen=True, slots=True)
 class NodeFiles:
@@ -38,11 +41,6 @@ class NodeFiles:
         return Places.of(self.state.name).node(self.name)
 
     @property
-    def socket(self) -> Path:
-        """Where containerd listens."""
-        return self.folder / "containerd.sock"
-
-    @property
     def authority(self) -> Authority:
         """Issues the node's certificates."""
         return Authority.open(Places.of(self.state.name).pki)
@@ -63,7 +61,7 @@ disabled_plugins = [
 ]
 
 [grpc]
-address = {_toml(self.socket)}
+address = "{SOCKET}"
 
 [plugins."io.containerd.grpc.v1.cri"]
 sandbox_image = "{PAUSE}"
@@ -117,7 +115,7 @@ conf_dir = {_toml(self.folder / "cni")}
         content = {
             "apiVersion": "kubelet.config.k8s.io/v1beta1",
             "kind": "KubeletConfiguration",
-            "containerRuntimeEndpoint": f"unix://{self.socket}",
+            "containerRuntimeEndpoint": f"unix://{SOCKET}",
             "address": address,
             "tlsCertFile": str(certificate),
             "tlsPrivateKeyFile": str(key),

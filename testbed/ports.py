@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ports and address ranges that nothing on the machine uses."""
 
+import random
 import socket
 from collections.abc import Collection, Iterable
 from pathlib import Path
@@ -26,6 +27,11 @@ def is_free(port: int, address: str = "127.0.0.1") -> bool:
     return True
 
 
+def _shuffled(first: int, last: int) -> list[int]:
+    """Return the numbers in random order: others, who keep other records, choose meanwhile."""
+    return random.sample(range(first, last + 1), last - first + 1)
+
+
 def choose_ports(purposes: Iterable[str], taken: Collection[int]) -> dict[str, int]:
     """Give each purpose a free port.
 
@@ -37,7 +43,7 @@ def choose_ports(purposes: Iterable[str], taken: Collection[int]) -> dict[str, i
         RequirementError: the range is used up.
     """
     chosen: dict[str, int] = {}
-    candidates = iter(range(_FIRST_PORT, _LAST_PORT + 1))
+    candidates = iter(_shuffled(_FIRST_PORT, _LAST_PORT))
     for purpose in purposes:
         for port in candidates:
             # All addresses are probed: a server on 0.0.0.0 would shadow one on 127.0.0.1.
@@ -73,7 +79,7 @@ def choose_subnet(taken: Collection[int], table: str | None = None) -> int:
         RequirementError: all ranges are in use.
     """
     routes = _routed_networks(Path("/proc/net/route").read_text() if table is None else table)
-    for octet in range(_FIRST_SUBNET, _LAST_SUBNET + 1):
+    for octet in _shuffled(_FIRST_SUBNET, _LAST_SUBNET):
         network = (10 << 24) | (octet << 16)
         overlaps = any((network ^ route) & mask & 0xFFFF0000 == 0 for route, mask in routes)
         if octet not in taken and not overlaps:

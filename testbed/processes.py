@@ -52,6 +52,15 @@ def start_time(pid: int) -> int | None:
     return None if fields[0] in "ZX" else int(fields[19])
 
 
+def resident_mebibytes(pid: int) -> int:
+    """Return how much memory a process occupies; 0 when it has ended."""
+    try:
+        pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+    return pages * os.sysconf("SC_PAGE_SIZE") >> 20
+
+
 def environment(identity: str, extra: Mapping[str, str] | None = None) -> dict[str, str]:
     """Return the environment of a test bed's process: little, without the caller's proxies."""
     path = os.environ.get("PATH", "")

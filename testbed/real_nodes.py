@@ -8,6 +8,7 @@ is removed, and how its loss is played.
 
 import os
 import re
+import shutil
 import subprocess
 import time
 from collections.abc import Iterable
@@ -18,11 +19,10 @@ from testbed import network
 from testbed.api import ApiClient, Json
 from testbed.errors import NotFoundError, StartError
 from testbed.images import recipes
-from testbed.node_config import NodeFiles
+from testbed.node_config import SOCKET, NodeFiles
 from testbed.packages import find_tool
 from testbed.places import SOURCE, Places
-from testbed.processes import Launcher, find
-from testbed.progress import Progress
+from testbed.processes import Launcher, find, kill
 from testbed.state import State
 from testbed.waiting import wait_until
 
@@ -32,17 +32,18 @@ _CGROUP_SECONDS = 10.0
 _CGROUPS = Path("/sys/fs/cgroup")
 
 
-def _archives(images: Iterable[str], progress: Progress) -> list[Path]:
-    return [recipes.matrixone(progress) if name == "matrixone" else Path(name) for name in images]
-
-
-def prepare(state: State, launcher: Launcher, images: Iterable[str], progress: Progress) -> None:
+def prepare(state: State, launcher: Launcher, images: Iterable[Path]) -> None:
     """Start the nodes as far as they go without an API server, and fill them with images.
+
+    Args:
+        state: the test bed.
+        launcher: starts its processes.
+        images: image archives that all nodes get.
 
     Raises:
         StartError: a program ends or is not ready in time.
     """
-    archives = [recipes.pause(Path(state.binaries["node-init"])), *_archives(images, progress)]
+    archives = [recipes.pause(Path(state.binaries["node-init"])), *images]
     with ThreadPoolExecutor(thread_name_prefix="node") as pool:
         nodes = [NodeFiles(state, index) for index in range(state.node_count)]
         list(pool.map(lambda node: _prepare_node(node, launcher, archives), nodes))
@@ -55,6 +56,9 @@ def _prepare_node(node: NodeFiles, launcher: Launcher, archives: Iterable[Path])
     if existing is None or not existing.alive():
         node.folder.mkdir(parents=True, exist_ok=True)
         prepared.unlink(missing_ok=True)
+        # What a machine forgets when it boots: sockets and leases of processes that are no more.
+        for stale in ("run", "var/lib/cni"):
+            shutil.rmtree(node.folder / stale, ignore_errors=True)
     program = state.binaries["node-init"]
     argv: list[str | Path] = ["/bin/sh", SOURCE / "node-setup.sh", node.folder, name, program]
     first = launcher.start(name, argv, new_namespaces=True)
@@ -71,16 +75,16 @@ def _prepare_node(node: NodeFiles, launcher: Launcher, archives: Iterable[Path])
 
     def answers() -> bool:
         launcher.require_alive(process)
-        return node.socket.exists() and _ctr(node, first.pid, "version").returncode == 0
+        return _ctr(first.pid, "version").returncode == 0
 
     wait_until(answers, lambda: f"containerd of {name} does not answer", _READY_SECONDS)
     for archive in archives:
         import_archive(node, first.pid, archive)
 
 
-def _ctr(node: NodeFiles, pid: int, *arguments: str) -> "subprocess.CompletedProcess[str]":
+def _ctr(pid: int, *arguments: str) -> "subprocess.CompletedProcess[str]":
     ctr = find_tool("ctr") or "ctr"
-    argv = [ctr, f"--address={node.socket}", "--namespace=k8s.io", *arguments]
+    argv = [ctr, f"--address={SOCKET}", "--namespace=k8s.io", *arguments]
     return subprocess.run(
         network.inside(pid, *argv),
         capture_output=True,
@@ -99,17 +103,14 @@ def import_archive(node: NodeFiles, pid: int, archive: Path) -> None:
         archive: an OCI or Docker archive.
 
     Raises:
-        NotFoundError: no such file.
         StartError: containerd does not take it.
     """
-    if not archive.exists():
-        raise NotFoundError(f"there is no image archive {archive}")
     stat = archive.stat()
     imported = node.folder / "imported" / re.sub(r"\W", "_", str(archive.resolve()))
     version = f"{stat.st_size} {stat.st_mtime_ns}"
     if imported.exists() and imported.read_text() == version:
         return
-    result = _ctr(node, pid, "images", "import", str(archive.resolve()))
+    result = _ctr(pid, "images", "import", str(archive.resolve()))
     if result.returncode:
         raise StartError(f"{archive} cannot be imported: {result.stderr.strip()}")
     imported.parent.mkdir(exist_ok=True)
@@ -120,7 +121,6 @@ def load_image(state: State, places: Places, archive: Path) -> None:
     """Give an image to all nodes that run.
 
     Raises:
-        NotFoundError: no such file.
         StartError: containerd does not take it.
     """
     for index in range(state.node_count):
@@ -148,6 +148,18 @@ def start(state: State, launcher: Launcher, client: ApiClient) -> None:
         return sum(_ready(node) for node in nodes) == state.node_count
 
     wait_until(all_ready, lambda: "nodes are not ready", _READY_SECONDS)
+
+
+def stop_node(state: State, places: Places, name: str) -> None:
+    """Play the loss of a node: everything on it ends at once; ``up`` brings it back.
+
+    Raises:
+        NotFoundError: the test bed has no such node.
+    """
+    first = find(places, name) if name in state.node_names else None
+    if first is None:
+        raise NotFoundError(f"no real node is called {name!r}: {', '.join(state.node_names)}")
+    kill(first)
 
 
 def _ready(node: Json) -> bool:

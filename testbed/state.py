@@ -101,8 +101,9 @@ def read(path: Path) -> State:
     """
     try:
         content: dict[str, Any] = json.loads(path.read_text())
-        return State(**content)
-    except (ValueError, TypeError) as error:
+        # A newer version may have written more: what is known here is enough to take it down.
+        return State(**{key: content[key] for key in content.keys() & State.__slots__})
+    except (ValueError, TypeError, AttributeError) as error:
         raise TestBedError(f"{path} cannot be read ({error}); remove it after a look") from error
 
 
@@ -120,11 +121,13 @@ def load(name: str) -> State:
 
 
 def load_all() -> list[State]:
-    """Return the records of all test beds, by name."""
+    """Return the records of all test beds, by name; unreadable ones are left out."""
     found = []
     for path in sorted(state_root().glob("*/state.json")):
         try:
             found.append(read(path))
         except FileNotFoundError:  # taken down meanwhile
+            continue
+        except TestBedError:  # must not keep others from coming up; `load` tells about it
             continue
     return found

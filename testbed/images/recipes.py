@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from testbed import building
-from testbed.errors import BuildError
+from testbed.errors import BuildError, NotFoundError
 from testbed.images import oci
 from testbed.images.oci import Entry, Image
 from testbed.locks import locked
@@ -17,6 +17,8 @@ from testbed.places import cache_root
 from testbed.progress import Progress
 
 PAUSE = "registry.testbed.invalid/pause:1"
+# The names that `--image` knows, and the programs these images hold.
+PROGRAMS = {"matrixone": ("mo-service",)}
 # The tag is the version that the program reports: the operator reads it from there.
 MATRIXONE = "docker.io/matrixorigin/matrixone:1.3.0"
 
@@ -68,6 +70,26 @@ def _fingerprint(sources: Iterable[Path]) -> str:
 
 def _cached(name: str, sources: Sequence[Path]) -> Path:
     return cache_root() / "images" / f"{name}-{_fingerprint(sources)}.tar"
+
+
+def archive(image: str, progress: Progress) -> Path:
+    """Return the archive of an image, made now when it is one of ours and not cached.
+
+    Args:
+        image: ``matrixone``, or the path of an archive.
+        progress: told what is built.
+
+    Raises:
+        NotFoundError: no such file.
+        TestBedError: the image cannot be made.
+    """
+    if image in PROGRAMS:
+        return matrixone(progress)
+    path = Path(image)
+    if not path.is_file():
+        known = ", ".join(PROGRAMS)
+        raise NotFoundError(f"{image} is neither a file nor an image that can be made ({known})")
+    return path.resolve()
 
 
 def pause(program: Path) -> Path:
