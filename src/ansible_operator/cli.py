@@ -129,6 +129,13 @@ _CONTROL = _options(
         help="Port of the proxy for plays, on loopback.",
     ),
     click.option(
+        "--metrics-api-port",
+        type=int,
+        default=5050,
+        show_default=True,
+        help="Port of the metrics API for plays, on loopback.",
+    ),
+    click.option(
         "--graceful-shutdown-timeout",
         type=_Duration(),
         default="30s",

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An object's life under the whole binary: created, changed, disturbed, broken, deleted."""
+
+from typing import Any
+
+import pytest
+
+from tests.runner.operator.conftest import Cluster, Operator, eventually
+
+pytestmark = pytest.mark.api
+
+
+def replicas(cluster: Cluster, name: str) -> int:
+    return (cluster.get("deployment", name) or {}).get("spec", {}).get("replicas", -1)
+
+
+def settled_conditions(cluster: Cluster, resource: str, name: str) -> dict[str, Any]:
+    """The conditions between two runs; nothing while one is under way."""
+    conditions = cluster.conditions(resource, name)
+    return conditions if "ansibleResult" in conditions.get("Running", {}) else {}
+
+
+def test_create_change_disturb_delete(cluster: Cluster, operator: Operator) -> None:
+    cluster.apply("Memcached", "cache", {"size": 2})
+    settled = eventually(lambda: settled_conditions(cluster, "memcacheds", "cache"))
+    assert list(settled) == ["Running", "Successful", "Failure"]
+    assert settled["Running"]["message"] == "Awaiting next reconciliation"
+    assert settled["Running"]["ansibleResult"]["ok"] == 1
+    deployment = cluster.get("deployment", "cache")
+    assert deployment
+    owner = deployment["metadata"]["ownerReferences"][0]
+    assert (owner["kind"], owner["name"]) == ("Memcached", "cache")
+    assert replicas(cluster, "cache") == 2
+
+    cluster.apply("Memcached", "cache", {"size": 3})
+    eventually(lambda: replicas(cluster, "cache") == 3)
+
+    cluster.kubectl("scale", "deployment", "cache", "--replicas=1")
+    eventually(lambda: replicas(cluster, "cache") == 3)
+    cluster.kubectl("delete", "deployment", "cache")
+    eventually(lambda: replicas(cluster, "cache") == 3)
+
+    finalizers = (cluster.get("memcacheds", "cache") or {})["metadata"]["finalizers"]
+    assert finalizers == ["runner.example.com/memcached"]
+    directory = operator.runs.glob("**/cache")
+    assert any(directory)
+    cluster.kubectl("delete", "memcacheds", "cache", "--timeout=20s")
+    assert cluster.get("memcacheds", "cache") is None
+    eventually(lambda: cluster.get("deployment", "cache") is None)
+    eventually(lambda: not any(operator.runs.glob("**/cache")))
+
+
+def test_an_unchanged_object_is_left_alone(cluster: Cluster, operator: Operator) -> None:
+    cluster.apply("Probe", "quiet", {"behave": "succeed"})
+    cluster.wait_for("probes", "quiet", "Successful")
+    before = operator.runs_of("quiet")
+    cluster.kubectl("label", "probes", "quiet", "colour=blue")
+    cluster.kubectl("annotate", "probes", "quiet", "note=x")
+    cluster.apply("Probe", "after", {"behave": "succeed"})
+    cluster.wait_for("probes", "after", "Successful")
+    assert operator.runs_of("quiet") == before == 1
+
+
+def test_values_of_an_object_are_no_templates(cluster: Cluster, operator: Operator) -> None:
+    text = "{{ lookup('pipe', 'echo evil') }}"
+    cluster.apply("Probe", "template", {"behave": "fail", "text": text})
+    failure = cluster.wait_for("probes", "template", "Failure")
+    assert failure["message"] == f"it is broken: {text}"
+    assert "broken: evil" not in operator.text()
+    cluster.kubectl("delete", "probes", "template")
+
+
+def test_a_failure_is_told_and_retried_and_overcome(cluster: Cluster, operator: Operator) -> None:
+    cluster.apply("Probe", "broken", {"behave": "fail", "text": "x"})
+    failure = cluster.wait_for("probes", "broken", "Failure")
+    assert failure["message"] == "it is broken: x"
+    assert failure["ansibleResult"]["failures"] == 1
+    conditions = cluster.conditions("probes", "broken")
+    eventually(lambda: operator.runs_of("broken") >= 3)
+    errors = operator.lines("Reconciler error", name="broken")
+    assert errors[0]["retry_after"] == pytest.approx(0.3, abs=0.1)
+    assert conditions["Successful"]["status"] == "False"
+
+    cluster.apply("Probe", "broken", {"behave": "succeed"})
+    cluster.wait_for("probes", "broken", "Successful")
+    assert cluster.conditions("probes", "broken")["Failure"]["status"] == "False"
+    eventually(lambda: "ReconcileRecovered" in cluster.kubectl("get", "events"))
+    events = cluster.kubectl(
+        "get", "events", "--field-selector=involvedObject.name=broken", "-o", "name"
+    )
+    assert len(events.split()) == 2, "repeated failures are one Event, counted up"
+
+
+def test_a_rescued_failure_is_a_success(cluster: Cluster, operator: Operator) -> None:
+    cluster.apply("Probe", "rescued", {"behave": "rescue"})
+    cluster.wait_for("probes", "rescued", "Successful")
+    assert cluster.conditions("probes", "rescued")["Failure"]["status"] == "False"
+    assert operator.runs_of("rescued") == 1
+
+
+def test_a_playbook_that_cannot_be_played_is_a_failure(
+    cluster: Cluster, operator: Operator
+) -> None:
+    cluster.apply("Typo", "typo", {})
+    failure = cluster.wait_for("typos", "typo", "Failure")
+    assert "no_such_module" in failure["message"]
+    assert cluster.conditions("typos", "typo")["Running"]["status"] == "False"
+    cluster.kubectl("delete", "typos", "typo")
+
+
+def test_requeue_after_lets_the_play_end_and_runs_it_again(
+    cluster: Cluster, operator: Operator
+) -> None:
+    cluster.apply("Probe", "again", {"behave": "requeue"})
+    eventually(lambda: operator.runs_of("again") >= 3)
+    conditions = eventually(lambda: settled_conditions(cluster, "probes", "again"))
+    assert conditions["Failure"]["status"] == "False"
+    assert conditions["Running"]["ansibleResult"]["ok"] == 3
+    assert operator.lines("Set the reconciliation to occur after 1s", name="again")
+    cluster.kubectl("delete", "probes", "again")
+
+
+def test_a_run_that_hangs_is_ended_at_its_time_limit(cluster: Cluster, operator: Operator) -> None:
+    cluster.apply("Probe", "hanging", {"behave": "sleep", "seconds": 600})
+    failure = cluster.wait_for("probes", "hanging", "Failure")
+    assert "time" in failure["message"].lower()
+    cluster.kubectl("delete", "probes", "hanging")
+
+
+def test_a_label_brings_an_object_in_and_takes_it_out(cluster: Cluster, operator: Operator) -> None:
+    cluster.apply("Selected", "chosen", {"behave": "succeed"})
+    cluster.apply("Probe", "marker", {"behave": "succeed"})
+    cluster.wait_for("probes", "marker", "Successful")
+    resource = "selecteds.runner.example.com"
+    assert cluster.conditions(resource, "chosen") == {}
+    cluster.kubectl("label", resource, "chosen", "reconcile=yes")
+    cluster.wait_for(resource, "chosen", "Successful")
+    cluster.kubectl("label", resource, "chosen", "reconcile-")
+    before = operator.runs_of("chosen")
+    cluster.kubectl("patch", resource, "chosen", "--type=merge", '-p={"spec":{"text":"new"}}')
+    cluster.apply("Probe", "marker", {"behave": "succeed", "text": "2"})
+    eventually(lambda: operator.runs_of("marker") == 2)
+    assert operator.runs_of("chosen") == before
+
+
+def test_a_referenced_object_runs_those_that_name_it(cluster: Cluster, operator: Operator) -> None:
+    cluster.apply("Follower", "follower", {"behave": "succeed", "follows": "leader"})
+    eventually(lambda: operator.runs_of("follower") == 1)
+    cluster.apply("Probe", "leader", {"behave": "succeed"})
+    cluster.wait_for("probes", "leader", "Successful")
+    eventually(lambda: operator.runs_of("follower") >= 2)
+    assert cluster.conditions("selecteds.other.example.com", "follower") == {}
+
+
+def test_an_unreadable_period_is_a_failure_with_its_text(
+    cluster: Cluster, operator: Operator
+) -> None:
+    name = "ansible.sdk.operatorframework.io/reconcile-period"
+    cluster.apply("Probe", "period", {"behave": "succeed"}, annotations={name: "often"})
+    failure = cluster.wait_for("probes", "period", "Failure")
+    expected = 'Unable to parse reconcile period annotation: time: invalid duration "often"'
+    assert failure["message"] == expected
+    assert "ansibleResult" not in failure
+    cluster.kubectl("delete", "probes", "period")
+
+
+def test_the_annotation_sets_the_period(cluster: Cluster, operator: Operator) -> None:
+    name = "ansible.sdk.operatorframework.io/reconcile-period"
+    cluster.apply("Probe", "often", {"behave": "succeed"}, annotations={name: "500ms"})
+    eventually(lambda: operator.runs_of("often") >= 3)
+    cluster.kubectl("delete", "probes", "often")

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How the process ends: truthfully, in time, with the contract's exit codes (runner.md §2.22)."""
+
+import signal
+import time
+
+import pytest
+
+from tests.runner.operator.conftest import Cluster, Operator, Start, eventually
+
+pytestmark = pytest.mark.api
+
+
+def running(operator: Operator, name: str) -> Operator:
+    """Wait until the play of an object is under way."""
+    eventually(lambda: operator.lines("[playbook task start]", name=name))
+    time.sleep(0.5)
+    return operator
+
+
+def processes(marker: str) -> list[str]:
+    """Command lines on this machine that hold a text."""
+    import pathlib  # noqa: PLC0415
+
+    found = []
+    for file in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            line = file.read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        except OSError:
+            continue
+        if marker in line:
+            found.append(line)
+    return found
+
+
+def test_a_run_that_ends_in_time_reports_its_success(cluster: Cluster, start: Start) -> None:
+    operator = start(cluster.namespace)
+    cluster.apply("Slow", "in-time", {"behave": "sleep", "seconds": 3})
+    running(operator, "in-time")
+    assert operator.stop() == 0
+    conditions = cluster.conditions("slows", "in-time")
+    assert conditions["Successful"]["status"] == "True"
+    assert operator.lines("Exiting.")
+    cluster.kubectl("delete", "slows", "in-time")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_run_that_takes_too_long_is_ended_and_says_so(
+    cluster: Cluster, start: Start, number: signal.Signals
+) -> None:
+    operator = start(cluster.namespace, "--graceful-shutdown-timeout=1s")
+    seconds = 7000 + number
+    cluster.apply("Slow", "late", {"behave": "sleep", "seconds": seconds})
+    running(operator, "late")
+    began = time.monotonic()
+    assert operator.stop(number) == 0
+    assert time.monotonic() - began < 15
+    conditions = cluster.conditions("slows", "late")
+    assert conditions["Running"]["status"] == "False"
+    assert "stopped before the run had ended" in conditions["Failure"]["message"]
+    assert processes(f"sleep {seconds}") == []
+    cluster.kubectl("delete", "slows", "late")
+
+
+def test_the_second_signal_ends_the_process_at_once(cluster: Cluster, start: Start) -> None:
+    operator = start(cluster.namespace)
+    cluster.apply("Slow", "stubborn", {"behave": "sleep", "seconds": 8101})
+    running(operator, "stubborn")
+    operator.process.send_signal(signal.SIGTERM)
+    eventually(lambda: operator.lines("Stopping"))
+    assert operator.stop(seconds=5) == 1
+    eventually(lambda: not processes("sleep 8101"))
+    cluster.kubectl("delete", "slows", "stubborn")
