@@ -87,10 +87,11 @@ def finish(directory: RunDirectory, artifacts_to_keep: int) -> None:
 
 def rotate(artifacts: Path, keep: int, current: str) -> None:
     """Remove the oldest artifact folders until ``keep`` are left (``latest`` is not one)."""
-    folders = []
-    for entry in os.scandir(artifacts):
-        if entry.is_dir(follow_symlinks=False) and entry.name != current:
-            folders.append((entry.stat(follow_symlinks=False).st_mtime_ns, entry.path))
+    folders = [
+        (entry.stat(follow_symlinks=False).st_mtime_ns, entry.path)
+        for entry in os.scandir(artifacts)
+        if entry.is_dir(follow_symlinks=False) and entry.name != current
+    ]
     folders.sort(reverse=True)
     for _, path in folders[max(0, keep - 1) :]:
         shutil.rmtree(path, ignore_errors=True)

@@ -158,7 +158,7 @@ class _Run:
         rc = process.returncode
         with contextlib.suppress(OSError, ValueError):
             rc = int((self._directory.artifacts / "rc").read_text())
-        if rc is None or rc < 0 or not stdout and rc:
+        if rc is None or rc < 0 or (rc and not stdout):
             said = output.read_text(errors="replace") or f"{self._program} exited with {rc}"
             return outcome.crashed(self._directory, stdout, outcome.explain(said))
         return outcome.ended(self._directory, rc, stdout, has_stats=self._has_stats)
@@ -174,7 +174,7 @@ class _EventFiles:
     def new(self) -> Iterator[JobEvent]:
         """Events that were written since the last call and have no gap before them."""
         try:
-            names = os.listdir(self._folder)
+            names = [path.name for path in self._folder.iterdir()]
         except FileNotFoundError:
             return
         found = {}
@@ -182,8 +182,8 @@ class _EventFiles:
             counter, _, rest = name.partition("-")
             if counter.isdigit() and rest.endswith(".json") and not rest.endswith("-partial.json"):
                 found[int(counter)] = name
-        while name := found.get(self._next):
-            yield json.loads((self._folder / name).read_bytes())
+        while self._next in found:
+            yield json.loads((self._folder / found[self._next]).read_bytes())
             self._next += 1
 
 
@@ -219,6 +219,9 @@ def _tidy(directory: RunDirectory, request: RunRequest) -> None:
         ours = rundir.run_environment(request)
         written["env"] = {k: v for k, v in written["env"].items() if k in ours}
         rundir.write_private(command, json.dumps(written))
+    for path in directory.artifacts.rglob("*"):
+        if path.is_file() and not path.is_symlink():
+            path.chmod(0o600)
     for entry in directory.project.iterdir():
         # The play that ansible-runner generates stays when it is killed.
         if _GENERATED_PLAY.fullmatch(entry.name):

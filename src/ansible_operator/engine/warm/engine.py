@@ -97,8 +97,7 @@ class _Run:
         ours, theirs = socket.socketpair()
         try:
             with theirs:
-                template = await supervisor.template()
-                fork = await template.fork(theirs)
+                fork = await supervisor.fork(theirs)
         except BaseException:
             ours.close()
             raise

@@ -164,7 +164,7 @@ def _of_result(facts: Facts, event: str, result: Any, options: Any) -> dict[str,
         data["event_loop"] = getattr(result._task, "loop_with", None)
     if event == "runner_on_failed":
         data["ignore_errors"] = options.get("ignore_errors", False)
-    if event == "runner_on_ok" and result._task.action in constants._ACTION_SETUP:
+    if event == "runner_on_ok" and _gathers(result._task.action):
         response.get("ansible_facts", {}).pop("ansible_env", None)
     if event == "runner_on_file_diff":
         return data | {"diff": response.get("diff")}
@@ -173,6 +173,10 @@ def _of_result(facts: Facts, event: str, result: Any, options: Any) -> dict[str,
     if event != "runner_on_skipped":
         data["res"] = _censored(response)
     return data
+
+
+def _gathers(action: str) -> bool:
+    return action.rpartition(".")[2] in ("setup", "gather_facts")
 
 
 def _timing(facts: Facts, host: str) -> dict[str, Any]:

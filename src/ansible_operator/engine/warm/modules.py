@@ -95,7 +95,10 @@ def servable(path: str) -> Module | None:
     if not path.endswith(".py"):
         return None
     source = Path(path).read_bytes()
-    if not _SHEBANG.match(source) or any(word in source for word in _UNSERVABLE):
+    # Without a shebang a module is meant for Python, too.
+    if source.startswith(b"#!") and not _SHEBANG.match(source):
+        return None
+    if any(word in source for word in _UNSERVABLE):
         return None
     if not module_common.NEW_STYLE_PYTHON_MODULE_RE.search(source) or not _has_utilities(source):
         return None

@@ -25,6 +25,7 @@ from ansible_operator.errors import EngineError
 _START_DEADLINE = 120.0
 """Seconds in which a template must be ready."""
 _FORK_DEADLINE = 10.0
+_FORK_ATTEMPTS = 3
 _STOP_GRACE = 4.0
 _FIRST_PAUSE = 0.5
 _LONGEST_PAUSE = 30.0
@@ -119,7 +120,7 @@ class Template:
         try:
             socket.send_fds(self._control, [wire.packet({"run": number})], [connection.fileno()])
             async with asyncio.timeout(_FORK_DEADLINE):
-                pid = await started
+                await started
         except (OSError, TimeoutError) as error:
             raise EngineError(f"the warm Ansible process does not fork: {error}") from error
         finally:
@@ -224,6 +225,21 @@ class Supervisor:
                     await asyncio.sleep(0)
         except TimeoutError:
             raise EngineError(f"no warm Ansible process: {self._error}") from None
+
+    async def fork(self, connection: socket.socket) -> Fork:
+        """Fork a run; a template that dies meanwhile is waited for (it has not got the job yet).
+
+        Raises:
+            EngineError: no template forks.
+        """
+        for attempt in range(1, _FORK_ATTEMPTS + 1):
+            template = await self.template()
+            try:
+                return await template.fork(connection)
+            except EngineError:
+                if attempt == _FORK_ATTEMPTS or not template.gone.done():
+                    raise
+        raise EngineError("no warm Ansible process forks")
 
     async def stop(self) -> None:
         """End the template, its forks and its folder."""

@@ -1,0 +1,9 @@
+#!/usr/bin/python
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Documentation of the action."""
+
+DOCUMENTATION = r"""
+module: requeue_after
+short_description: Documentation of the action.
+"""

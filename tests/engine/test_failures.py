@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs that cannot be played, are ended, or die."""
+
+import asyncio
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from ansible_operator.engine import RoleTarget, RunStatus
+from ansible_operator.engine.processes import ProcessTree
+from ansible_operator.errors import EngineError
+from tests.engine.conftest import Stage
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+
+def sleepers(mark: str) -> list[int]:
+    """Processes whose command line holds a mark."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and int(entry.name) != os.getpid():
+            try:
+                if mark in (entry / "cmdline").read_text():
+                    found.append(int(entry.name))
+            except OSError:
+                continue
+    return found
+
+
+async def gone(mark: str) -> bool:
+    """Whether no such process is left (a killed one needs a moment)."""
+    deadline = time.monotonic() + 3
+    while sleepers(mark):
+        if time.monotonic() > deadline:
+            return False
+        await asyncio.sleep(0.05)
+    return True
+
+
+async def test_missing_role_is_told(stage: Stage) -> None:
+    path = stage.write("- hosts: localhost\n  gather_facts: false\n  roles: [is_missing]\n")
+    played = await stage.play(path)
+
+    assert played.result.status is RunStatus.FAILED
+    assert played.result.rc in (1, 4)
+    assert "the role 'is_missing' was not found" in played.result.error
+    assert "playbook_on_stats" not in played.names
+
+
+async def test_syntax_error_is_told(stage: Stage) -> None:
+    path = stage.write("- hosts: localhost\n  tasks:\n    - debug: {msg: a\n")
+    played = await stage.play(path)
+
+    assert played.result.status is RunStatus.FAILED
+    assert "YAML" in played.result.error
+    assert "play.yml" in played.result.error
+
+
+async def test_undefined_variable_at_parse_time_is_told(stage: Stage) -> None:
+    path = stage.tasks("- ansible.builtin.import_tasks: '{{ nowhere }}.yml'")
+    played = await stage.play(path)
+
+    assert played.result.status is RunStatus.FAILED
+    assert "nowhere" in played.result.error
+
+
+async def test_unreadable_playbook_is_an_engine_error(stage: Stage) -> None:
+    with pytest.raises(EngineError, match=r"missing\.yml|run directory"):
+        await stage.play(stage.folder / "missing.yml")
+
+
+async def test_timeout_ends_all_children(stage: Stage) -> None:
+    mark = f"6{time.monotonic_ns() % 100_000_000}.25"
+    path = stage.tasks(
+        f"""
+        - name: Detached
+          ansible.builtin.shell: {{cmd: "setsid -f sleep {mark}"}}
+        - name: Hang
+          ansible.builtin.shell: {{cmd: "trap '' TERM; sleep {mark}; sleep {mark}"}}
+        """
+    )
+    started = time.monotonic()
+    played = await stage.play(path, timeout=4)
+
+    assert (RunStatus.TIMEOUT, 254) == (played.result.status, played.result.rc)
+    assert "timeout of 4 s" in played.result.error
+    assert "TASK [Hang]" in played.result.stdout
+    assert time.monotonic() - started < 12
+    assert await gone(mark)
+    assert (played.artifacts / "status").read_text() == "timeout"
+
+
+async def test_cancelling_ends_all_children(stage: Stage) -> None:
+    mark = f"7{time.monotonic_ns() % 100_000_000}.25"
+    hanging = asyncio.Event()
+
+    def watch(event: dict) -> None:
+        if event["event"] == "runner_on_start":
+            asyncio.get_running_loop().call_later(1.0, hanging.set)
+
+    path = stage.tasks(f"- ansible.builtin.command: {{cmd: sleep {mark}}}")
+    task = asyncio.create_task(stage.play(path, on_event=watch, ident="canceled"))
+    await asyncio.wait_for(hanging.wait(), 20)
+    assert sleepers(mark)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+    assert await gone(mark)
+    status = stage.folder / "run/artifacts/canceled/status"
+    assert status.read_text() == "canceled"
+
+
+async def test_a_task_has_its_own_timeout(stage: Stage) -> None:
+    mark = f"8{time.monotonic_ns() % 100_000_000}.25"
+    path = stage.tasks(
+        f"""
+        - name: Slow
+          ansible.builtin.command: {{cmd: sleep {mark}}}
+          timeout: 1
+          ignore_errors: true
+        - name: After
+          ansible.builtin.debug: {{msg: went on}}
+        """
+    )
+    played = await stage.play(path)
+
+    assert played.result.rc == 0
+    assert "imed out after 1 second" in played.results()["Slow"]["msg"]
+    assert played.results()["After"]["msg"] == "went on"
+
+
+async def test_failing_event_handler_ends_the_run(stage: Stage) -> None:
+    mark = f"9{time.monotonic_ns() % 100_000_000}.25"
+
+    def fail(event: dict) -> None:
+        if event["event"] == "runner_on_start":
+            raise RuntimeError("the handler is broken")
+
+    path = stage.tasks(f"- ansible.builtin.command: {{cmd: sleep {mark}}}")
+    with pytest.raises(RuntimeError, match="handler is broken"):
+        await stage.play(path, on_event=fail)
+    assert await gone(mark)
+
+
+async def test_action_that_exits_ends_the_play(warm: Stage) -> None:
+    path = warm.tasks("- acme.tools.mess: {exit: true}")
+    played = await warm.play(path)
+
+    assert played.result.status is RunStatus.FAILED
+    assert "ended its process" in played.result.error
+
+
+async def test_dead_run_is_told(warm: Stage) -> None:
+    pids: list[int] = []
+
+    def kill(event: dict) -> None:
+        if event["event"] == "runner_on_start":
+            pids.append(event["pid"])
+            os.kill(event["pid"], 9)
+
+    path = warm.tasks("- ansible.builtin.command: {cmd: sleep 30}")
+    played = await warm.play(path, on_event=kill)
+
+    assert played.result.status is RunStatus.FAILED
+    assert "SIGKILL" in played.result.error
+    assert not ProcessTree(pids[0]).refresh()
+
+
+async def test_template_that_dies_is_replaced(warm: Stage) -> None:
+    path = warm.tasks("- name: Say\n  ansible.builtin.debug: {msg: a}")
+    slow = warm.write(
+        "- hosts: localhost\n  gather_facts: false\n  tasks: [{command: {cmd: sleep 1}}]\n",
+        "slow.yml",
+    )
+    in_flight = asyncio.create_task(warm.play(slow, directory=warm.folder / "slow"))
+    await asyncio.sleep(0.3)
+    supervisor = warm.engine._supervisor
+    template = await supervisor.template()
+    os.kill(template._process.pid, 9)
+    after = await warm.play(path)
+
+    assert after.result.rc == 0
+    assert (await in_flight).result.status in (RunStatus.SUCCESSFUL, RunStatus.FAILED)
+    assert await supervisor.template() is not template
+
+
+async def test_role_of_its_directory_name(stage: Stage) -> None:
+    stage.write(
+        "- name: Name\n  ansible.builtin.debug: {var: role_name}\n", "roles/plain/tasks/main.yml"
+    )
+    target = RoleTarget("plain", stage.folder / "roles/plain", gather_facts=False)
+    played = await stage.play(target)
+
+    assert played.results()["Name"]["role_name"] == "plain"

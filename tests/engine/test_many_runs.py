@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Many runs: side by side, and one after the other without growth."""
+
+import asyncio
+import gc
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from ansible_operator.engine import Engine, PlaybookTarget, RunRequest, make_engine
+from ansible_operator.engine.processes import ProcessTree
+from tests.engine.conftest import ROLES, Stage
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+
+def proportional_memory(pid: int) -> int:
+    """KiB of a process, shared pages divided among their users."""
+    for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
+        if line.startswith("Pss:"):
+            return int(line.split()[1])
+    return 0
+
+
+def zombies_of(parents: set[int]) -> int:
+    """Dead children that these processes have not reaped."""
+    count = 0
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                state, parent = (entry / "stat").read_text().rpartition(")")[2].split()[:2]
+            except OSError:
+                continue
+            count += state == "Z" and int(parent) in parents
+    return count
+
+
+async def settled(tree: ProcessTree, count: int) -> list[int]:
+    """The processes of a tree once there are no more than expected."""
+    deadline = time.monotonic() + 5
+    while len(alive := tree.refresh()) > count and time.monotonic() < deadline:
+        await asyncio.sleep(0.05)
+    return [process.pid for process in alive]
+
+
+async def test_twenty_runs_in_four_slots(stage: Stage) -> None:
+    running, peak = 0, 0
+
+    async def one(engine: Engine, number: int) -> tuple[int, list[str]]:
+        names: list[str] = []
+        said: list[str] = []
+
+        def watch(event: dict) -> None:
+            nonlocal running, peak
+            names.append(event["event"])
+            running += (event["event"] == "playbook_on_start") - (
+                event["event"] == "playbook_on_stats"
+            )
+            peak = max(peak, running)
+            if event["event"] == "runner_on_ok":
+                said.append(event["event_data"]["res"]["msg"])
+
+        request = RunRequest(
+            ident="1",
+            directory=stage.folder / str(number),
+            target=PlaybookTarget(path),
+            extra_vars={"number": number},
+        )
+        result = await engine.run(request, watch)
+        assert names[0] == "playbook_on_start"
+        assert names[-1] == "playbook_on_stats"
+        return result.rc, said
+
+    path = stage.tasks("- ansible.builtin.debug: {msg: 'I am {{ number }}'}")
+    engine = make_engine(stage.kind, max_runs=4)
+    await engine.start()
+    try:
+        results = await asyncio.gather(*(one(engine, number) for number in range(20)))
+    finally:
+        await engine.stop()
+
+    assert [(0, [f"I am {number}"]) for number in range(20)] == results
+    assert 2 <= peak <= 4
+
+
+async def test_three_hundred_runs_leave_nothing(warm: Stage) -> None:
+    engine = make_engine("warm", preload=[ROLES / "greeter"])
+    path = warm.tasks(
+        """
+        - ansible.builtin.debug: {msg: "{{ number }}"}
+        - acme.tools.echo: {text: a}
+        """
+    )
+    await engine.start()
+    template = (await engine._supervisor.template())._process.pid
+    me = ProcessTree(os.getpid())
+
+    async def play(number: int) -> None:
+        request = RunRequest(
+            ident=str(number),
+            directory=warm.folder / f"run{number % 4}",
+            target=PlaybookTarget(path),
+            extra_vars={"number": number},
+            artifacts_to_keep=2,
+        )
+        assert (await engine.run(request, lambda _event: None)).rc == 0
+
+    async def round_of(count: int, first: int) -> tuple[int, int, int, int]:
+        for start in range(first, first + count, 4):
+            await asyncio.gather(*(play(number) for number in range(start, start + 4)))
+        gc.collect()
+        before = len(others)
+        processes = len(await settled(me, before)) - before
+        files = len(os.listdir("/proc/self/fd")) + len(os.listdir(f"/proc/{template}/fd"))
+        zombies = zombies_of({os.getpid(), template})
+        return processes, files, zombies, proportional_memory(template)
+
+    try:
+        others = me.refresh()
+        first = await round_of(40, 0)
+        last = await round_of(260, 40)
+    finally:
+        await engine.stop()
+
+    assert first[:3] == last[:3]
+    assert last[3] - first[3] < 1024, "the template grew by more than 1 MiB in 260 runs"
+    assert not Path(f"/proc/{template}").exists()
