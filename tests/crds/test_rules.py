@@ -31,6 +31,10 @@ REFUSED_ON_CREATE: list[tuple[str, dict[str, Any], str]] = [
     ("CNSet", {"metadata.name": "a" * 52}, "must not have more than 51 characters"),
     ("ProxySet", {"metadata.name": "a" * 58}, "must not have more than 57 characters"),
     ("WebUI", {"metadata.name": "a" * 58}, "must not have more than 57 characters"),
+    ("LogSet", {"metadata.name": "l.s"}, "metadata.name must be a DNS-1035 label"),
+    ("DNSet", {"metadata.name": "1dn"}, "metadata.name must be a DNS-1035 label"),
+    ("CNSet", {"metadata.name": "c.n"}, "metadata.name must be a DNS-1035 label"),
+    ("ProxySet", {"metadata.name": "1proxy"}, "metadata.name must be a DNS-1035 label"),
     ("WebUI", {"metadata.name": "w.ui"}, "metadata.name must be a DNS-1035 label"),
     # the composition of a cluster
     (MO, {"spec.tn": None}, "spec.tn: Required value: tn must be given"),
@@ -95,6 +99,11 @@ REFUSED_ON_CREATE: list[tuple[str, dict[str, Any], str]] = [
     ),
     (
         "LogSet",
+        {STORAGE: CLAIM, f"{STORAGE}.fileSystem.claim.size": 0},
+        "claim.size: Invalid value",
+    ),
+    (
+        "LogSet",
         {STORAGE: CLAIM, f"{STORAGE}.fileSystem.claim.accessModes": ["Always"]},
         "Unsupported value",
     ),
@@ -140,6 +149,11 @@ REFUSED_ON_CREATE: list[tuple[str, dict[str, Any], str]] = [
     ),
     ("CNSet", {"deps": {"externalLogSet": {}}}, "haKeeperEndpoint: Required value"),
     ("CNSet", {"deps.logSet": {"metadata": {"namespace": "x"}}}, "metadata.name: Required value"),
+    (
+        "CNSet",
+        {"deps": {"externalLogSet": {"haKeeperEndpoint": "log:32001", "sharedStorage": {}}}},
+        "one of s3 or fileSystem must be set, and only one",
+    ),
     # transaction nodes
     ("DNSet", {"spec.config": "[tn]\nport-base = 1\n [ dn ]\n"}, "both a [tn] and a [dn] table"),
     ("DNSet", {"spec.cacheVolume": {"size": 0}}, "size must be larger than zero"),
@@ -199,6 +213,10 @@ ACCEPTED_ON_CREATE: list[tuple[str, dict[str, Any]]] = [
     ("DNSet", {"spec.config": '[tn]\nnote = "[dn]"\n'}),
     ("DNSet", {"deps": {"externalLogSet": {"haKeeperEndpoint": "log:32001"}}}),
     ("DNSet", {"deps.logSet": {"metadata": {"name": "mo"}}}),
+    (
+        "DNSet",
+        {"deps": {"externalLogSet": {"haKeeperEndpoint": "l:1", "sharedStorage": {"s3": S3}}}},
+    ),
     ("CNSet", {"deps.logSet": minimal("LogSet")}),
     ("CNSet", {"spec.replicas": None}),
     ("CNSet", {"spec.nodePort": 30001, "spec.serviceType": "NodePort"}),
