@@ -121,6 +121,9 @@ class Forwarder:
             if headers.popall("Content-Encoding", None):
                 headers.popall("Content-Length", None)  # it was unpacked on arrival
             data = _chunks(request)
+        if data is not None:
+            # Without one aiohttp would name a type of its own; the API server assumes JSON.
+            headers.setdefault("Content-Type", "application/json")
         return await self._client.open(request.method, request.raw_path, headers=headers, data=data)
 
     async def relay(

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Roles report metrics of their own on port 5050 (runner.md §2.21)."""
+
+import aiohttp
+import pytest
+from prometheus_client import CollectorRegistry, Gauge
+
+from ansible_operator.errors import ConfigError
+from ansible_operator.serve.metrics_api import MetricsApi
+from ansible_operator.serve.user_metrics import UserMetrics
+
+
+@pytest.fixture
+def registry():
+    registry = CollectorRegistry()
+    Gauge("taken", "a metric of the process", registry=registry)
+    return registry
+
+
+@pytest.fixture
+def metrics(registry):
+    return UserMetrics(registry)
+
+
+@pytest.fixture
+async def post(metrics):
+    async with MetricsApi(metrics, 0) as api, aiohttp.ClientSession() as http:
+
+        async def post(body, method="POST", path="/metrics"):
+            url = f"http://127.0.0.1:{api.port}{path}"
+            kind = {"data": body} if isinstance(body, str) else {"json": body}
+            async with http.request(method, url, **kind) as answer:
+                return answer.status, await answer.text()
+
+        yield post
+
+
+def value(metrics, sample):
+    lines = metrics.exposition().decode().splitlines()
+    found = [line.split()[1] for line in lines if line.split()[0] == sample]
+    return float(found[0]) if found else None
+
+
+def named(**operations):
+    return {"name": "n", "description": "help", **operations}
+
+
+@pytest.mark.parametrize(
+    ("requests", "expected"),
+    [
+        ([{"counter": {"increment": True}}], 1),
+        ([{"counter": {"increment": True, "add": 5}}], 1),
+        ([{"counter": {"add": 2.5}}, {"counter": {"add": 1}}], 3.5),
+        ([{"counter": {}}], 0),
+        ([{"counter": {"increment": False}}], 0),
+        ([{"gauge": {"increment": True}}, {"gauge": {"increment": True}}], 2),
+        ([{"gauge": {"decrement": True}}], -1),
+        ([{"gauge": {"add": 4}}, {"gauge": {"subtract": 1.5}}], 2.5),
+        ([{"gauge": {"set": 7}}, {"gauge": {"set": 0}}], 0),
+        ([{"gauge": {"set": 7}}, {"gauge": {"add": 0}}], 7),
+        ([{"gauge": {"add": 0, "set": 3}}], 3),
+        ([{"gauge": {"set": None, "increment": None, "add": 2}}], 2),
+    ],
+)
+async def test_counters_and_gauges(post, metrics, requests, expected):
+    for request in requests:
+        assert await post(named(**request)) == (200, "")
+    assert value(metrics, "n") == expected
+
+
+async def test_a_gauge_can_show_the_time(post, metrics):
+    assert await post(named(gauge={"set": 0, "set_to_current_time": True})) == (200, "")
+    assert value(metrics, "n") > 1.7e9
+
+
+async def test_histograms_have_the_default_buckets(post, metrics):
+    for seconds in (0.005, 0.3, 20, 0):
+        assert await post(named(histogram={"observe": seconds})) == (200, "")
+    lines = metrics.exposition().decode().splitlines()
+    assert lines[:2] == ["# HELP n help", "# TYPE n histogram"]
+    buckets = {line.split('"')[1]: line.split()[-1] for line in lines if "_bucket" in line}
+    assert list(buckets) == [
+        "0.005", "0.01", "0.025", "0.05", "0.1", "0.25", "0.5", "1", "2.5", "5", "10", "+Inf",
+    ]  # fmt: skip
+    assert (buckets["0.005"], buckets["0.25"], buckets["0.5"], buckets["+Inf"]) == (
+        "2", "2", "3", "4",
+    )  # fmt: skip
+    assert value(metrics, "n_count") == 4
+    assert value(metrics, "n_sum") == pytest.approx(20.305)
+
+
+async def test_summaries_count_and_add_up(post, metrics):
+    for seconds in (1, 2.5):
+        await post(named(summary={"observe": seconds}))
+    assert (value(metrics, "n_count"), value(metrics, "n_sum")) == (2, 3.5)
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        (named(), "a request should contain at least one metric"),
+        (named(counter=None), "a request should contain at least one metric"),
+        (named(counter={}, gauge={}), "only one metric can be processed at a time"),
+        (named(counter={"add": -1}), "counter metrics cannot decrease in value"),
+        (named(counter={"increment": "yes"}), "json: cannot unmarshal string"),
+        (named(gauge={"set": True}), "json: cannot unmarshal bool"),
+        (named(gauge="x"), "json: cannot unmarshal"),
+        ({"name": 3, "gauge": {}}, "json: cannot unmarshal"),
+        ("{", "truncated"),
+        ("[]", "object"),
+    ],
+)
+async def test_requests_that_make_no_sense(post, body, text):
+    status, answer = await post(body)
+    assert status == 400
+    assert text.lower() in answer.lower()
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "text"),
+    [
+        ("counter", "gauge", "cannot change metric type of n, which is a counter"),
+        ("gauge", "counter", "cannot change metric type of n, which is a gauge"),
+        ("summary", "gauge", "cannot change metric type of n, which is a histogram or summary"),
+        ("histogram", "summary", "which is a histogram or summary"),
+    ],
+)
+async def test_a_metric_keeps_its_type(post, first, second, text):
+    await post(named(**{first: {}}))
+    status, answer = await post(named(**{second: {}}))
+    assert (status, text in answer) == (400, True)
+
+
+async def test_other_methods_and_paths(post):
+    assert await post("", method="GET") == (405, "Method not allowed\n")
+    assert (await post("", path="/other"))[0] == 404
+
+
+async def test_a_name_of_the_process_is_not_replaced(post, metrics):
+    assert await post({"name": "taken", "description": "", "gauge": {"set": 1}}) == (200, "")
+    assert metrics.exposition() == b""
+
+
+async def test_names_that_prometheus_cannot_read_are_dropped(post, metrics):
+    assert (await post({"name": 'a"} 1\nb', "gauge": {"set": 1}}))[0] == 200
+    assert metrics.exposition() == b""
+
+
+async def test_help_texts_stay_on_their_line(post, metrics):
+    await post({"name": "n", "description": "a\nb 1\\", "gauge": {"set": 1}})
+    assert metrics.exposition().decode().splitlines()[0] == r"# HELP n a\nb 1\\"
+
+
+async def test_a_counter_keeps_the_name_it_was_given(post, metrics):
+    await post({"name": "jobs", "description": "d", "counter": {"increment": True}})
+    assert "jobs 1" in metrics.exposition().decode().splitlines()
+
+
+async def test_a_taken_port_is_a_clear_error(metrics):
+    async with MetricsApi(metrics, 0) as api:
+        with pytest.raises(ConfigError, match=r"metrics API cannot listen .*--metrics-api-port"):
+            await MetricsApi(metrics, api.port).start()
