@@ -11,9 +11,10 @@ import pymysql
 STATEMENTS = (
     "select version()",
     "create database if not exists demo",
-    "create table if not exists demo.greetings (id int primary key, text varchar(40))",
-    "replace into demo.greetings values (1, 'hello'), (2, 'from MatrixOne')",
-    "select id, text from demo.greetings order by id",
+    "use demo",
+    "create table if not exists greetings (id int primary key, text varchar(40))",
+    "replace into greetings values (1, 'hello'), (2, 'from MatrixOne')",
+    "select id, text from greetings order by id",
 )
 
 _CONNECT_SECONDS = 5
