@@ -2,12 +2,18 @@
 """The generator: what it makes follows from the sources, completely and always the same."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.status.reasons import (
+    ConditionType,
+    Phase,
+    Reason,
+)
 
 from crds.generate import __main__ as generate
 from crds.generate.sources import SchemaError, Sources
@@ -19,6 +25,7 @@ LARGEST = 200_000
 #: Bytes of all definitions together: a Helm release holds at most 1 MiB.
 LARGEST_SUM = 900_000
 
+SCHEMA = ROOT / "crds" / "schema"
 DEFINITIONS = sorted((ROOT / "crds").glob("*.yaml"))
 
 
@@ -209,6 +216,18 @@ def test_every_field_is_described(path: Path) -> None:
     schema = yaml.safe_load(path.read_text())["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
     del schema["properties"]["metadata"]
     assert _undescribed(schema, "") == []
+
+
+def test_conditions_are_documented_with_the_reasons_that_are_given() -> None:
+    """The closed list that users script against is the one that the roles use."""
+    (cluster,) = [kind for kind in Sources(SCHEMA).kinds() if kind.name == "MatrixOneCluster"]
+    status = cluster.schema["properties"]["status"]["properties"]
+    condition = status["conditions"]["items"]["properties"]
+    words = set(re.findall(r"[A-Z][A-Za-z]+", condition["reason"]["description"]))
+    types = {kind.value for kind in ConditionType}
+    assert words - {"Why"} - types == {reason.value for reason in Reason} - types
+    assert set(re.findall(r"[A-Z][a-z]+", condition["type"]["description"])) == types
+    assert status["phase"]["enum"] == [phase.value for phase in Phase]
 
 
 @pytest.mark.parametrize("kind", PLURALS)

@@ -366,7 +366,7 @@ def test_updates(
 
 def test_no_rule_is_untested() -> None:
     """Every rule's message is awaited by a case above, so a rule cannot vanish unseen."""
-    expected = [case[-1] for case in [*REFUSED_ON_CREATE, *UPDATES] if case[-1]]
+    expected = [str(case[-1]) for case in [*REFUSED_ON_CREATE, *UPDATES] if case[-1]]
     assert [rule for rule in sorted(_messages(SCHEMAS)) if not _awaited(rule, expected)] == []
 
 
