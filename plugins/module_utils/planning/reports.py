@@ -59,9 +59,7 @@ def report_on(
     """
     if resource["kind"] == names.CLUSTER:
         status = cluster_status(_cluster_facts(resource, plan, observed, applied, failure))
-        events: list[Occurrence] = []
-        if any(one.startswith("Secret ") for one in applied.get("changes") or []):
-            events.append(occurrence("CredentialCreated", "made a random root credential"))
+        events = _credential_events(plan, observed, failure)
     else:
         status = _set_status(resource, plan, observed, applied, failure, now)
         events = from_changes(
@@ -132,19 +130,25 @@ def _cluster_facts(
     live = {named(one): one for one in seen if one is not None}
     live.update(applied.get("objects") or {})
     credential = observed.get("credential")
-    made = [name for name in live if name.startswith("Secret/")]
-    name = credential["metadata"]["name"] if credential else ""
+    made = "" if failure else plan["credential"]
     wanted = plan["objects"] or [one for one in seen if one is not None]
     return ClusterFacts(
         resource=resource,
         wanted=wanted,
         live=live,
-        credential=name or (made[0].removeprefix("Secret/") if made else ""),
+        credential=credential["metadata"]["name"] if credential else made,
         paused=plan["paused"],
         invalid=plan["invalid"],
         waiting=plan["waitingFor"],
         failure=failure,
     )
+
+
+def _credential_events(plan: Plan, observed: Observed, failure: str) -> list[Occurrence]:
+    if not plan["credential"] or observed.get("credential") is not None or failure:
+        return []
+    note = f"made a random root credential in Secret {plan['credential']}"
+    return [occurrence("CredentialCreated", note, action="Create")]
 
 
 def beginning(resource: Resource) -> dict[str, Any]:

@@ -216,11 +216,9 @@ def _progressing(facts: ClusterFacts) -> Condition:
 
 def _busy_reason(facts: ClusterFacts, child: Child | None) -> Reason:
     """A cluster that never served is being created; later it does what its child does."""
-    ever = find(facts.resource, ConditionType.PROGRESSING)
-    created = ever and (
-        ever.get("reason") != Reason.CREATING.value or holds(facts.resource, ConditionType.READY)
-    )
-    if not created:
+    ever = find(facts.resource, ConditionType.PROGRESSING).get("reason")
+    beginnings = {None, Reason.CREATING.value, Reason.WAITING_FOR_DEPENDENCY.value}
+    if ever in beginnings and not holds(facts.resource, ConditionType.READY):
         return Reason.CREATING
     said = find(child, ConditionType.PROGRESSING)
     return Reason(said["reason"]) if said.get("status") == "True" else Reason.ROLLING_OUT

@@ -85,6 +85,8 @@ def transitions(
 def _worth_telling(entry: Mapping[str, Any], old: Mapping[str, Any]) -> bool:
     """Leave out what only repeats another condition, or a beginning that is no news."""
     reason = entry["reason"]
+    if reason == Reason.DELETING.value:
+        return bool(entry["type"] == ConditionType.PROGRESSING.value)
     if entry["type"] == ConditionType.PROGRESSING.value and reason == Reason.ROLLING_OUT.value:
         return True
     if entry["type"] == ConditionType.READY.value and entry["status"] == "False":

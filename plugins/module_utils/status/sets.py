@@ -135,7 +135,8 @@ def set_status(facts: SetFacts, now: str) -> dict[str, Any]:
     if kind in _STORES:
         previous = resource.get("status")
         status.update(pod_status.stores(facts.pods, facts.expected, previous, now))
-    status.update(_addresses(resource))
+    if rollout.exists:
+        status.update(_addresses(resource))
     return status
 
 
@@ -235,12 +236,10 @@ def _work(facts: SetFacts) -> tuple[Reason, str]:
 
 def _has_been_ready(facts: SetFacts) -> bool:
     """Tell whether the set was ready at least once, from its own earlier conditions."""
-    before = find(facts.resource, ConditionType.PROGRESSING)
-    if not before:
-        return False
-    return before.get("reason") != Reason.CREATING.value or holds(
-        facts.resource, ConditionType.READY
-    )
+    if holds(facts.resource, ConditionType.READY):
+        return True
+    before = find(facts.resource, ConditionType.PROGRESSING).get("reason")
+    return before not in {None, Reason.CREATING.value, Reason.WAITING_FOR_DEPENDENCY.value}
 
 
 def _degraded(facts: SetFacts) -> Condition:
