@@ -11,6 +11,7 @@ incarnations=$root/etc/gossip/incarnations
 bootstrap=$root/etc/bootstrap/bootstrap.toml
 data=$root/var/lib/matrixone
 binary=$root/mo-service
+resolv_conf=$root/etc/resolv.conf
 config=${TMPDIR:-$root/tmp}/logservice.toml
 
 pod=${POD_NAME:-$(hostname)}
@@ -55,24 +56,26 @@ insert() { # header, text
   mv "$config.new" "$config"
 }
 
-# Some nslookups (busybox) do not try the search list of resolv.conf, though the resolver of
-# mo-service does.
+# Some nslookups (busybox) do not try the search list, though the resolver of mo-service does.
 resolves() { # name
   if nslookup "$1" >/dev/null 2>&1; then return 0; fi
-  for domain in $(awk '$1 == "search" { $1 = ""; print }' "$root/etc/resolv.conf"); do
+  domains=$(awk '$1 == "search" { $1 = ""; print }' "$resolv_conf")
+  for domain in $domains; do
     if nslookup "$1.$domain" >/dev/null 2>&1; then return 0; fi
   done
   return 1
 }
 
+# Sleeps before the first question, because servers remember for seconds that a name is not there.
 wait_for_dns() { # name
   limit=$(($(date +%s) + ${DNS_TIMEOUT:-30}))
-  until resolves "$1"; do
+  while :; do
+    sleep 1
+    if resolves "$1"; then return; fi
     if [ "$(date +%s)" -ge "$limit" ]; then
       echo "timeout: $1 did not resolve within ${DNS_TIMEOUT:-30} s" >&2
       exit 1
     fi
-    sleep 1
   done
 }
 

@@ -35,13 +35,13 @@ insert() { # header, text
   mv "$config.new" "$config"
 }
 
-# Tells whether a TCP connection can be made: with bash where the image has it, else with nc.
+# Tells whether a TCP connection can be made: with bash where the image has it, else with busybox.
 connects() { # host, port
   if command -v bash >/dev/null; then
     # shellcheck disable=SC2016 # the inner shell expands them
     timeout 2 bash -c 'exec 3<>"/dev/tcp/$1/$2"' bash "$1" "$2" 2>/dev/null
   else
-    timeout 2 nc "$1" "$2" </dev/null >/dev/null 2>&1
+    nc -w 2 "$1" "$2" -e true 2>/dev/null
   fi
 }
 

@@ -1,0 +1,483 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The start scripts, run for real under several shells and awks with a stand-in for mo-service."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.rendering import digest
+
+from tests.unit.rendering import resources as r
+
+ROOT = Path(__file__).resolve().parents[3]
+TOOLS = [
+    "awk",
+    "cat",
+    "cp",
+    "cut",
+    "date",
+    "grep",
+    "hostname",
+    "mkdir",
+    "mv",
+    "od",
+    "sha256sum",
+    "timeout",
+]
+DOUBLES = ("nslookup", "hostname", "sleep")
+"""Programs that tests replace. Busybox's shell runs its own, whatever PATH says, so the script under
+test calls them by their path."""
+FLAVOURS = ("busybox", "mawk", "gawk")
+REPORT = f"""#!{sys.executable}
+import json, os, sys
+config = open(sys.argv[sys.argv.index("-cfg") + 1]).read()
+print("\\n@@" + json.dumps({{"argv": sys.argv, "config": config, "cwd": os.getcwd()}}))
+"""
+
+
+class Container:
+    """A folder that looks to a start script like the root of its container."""
+
+    def __init__(self, root: Path, flavour: str, role: str) -> None:
+        self.root, self.flavour = root, flavour
+        self.script = ROOT / "roles" / role / "files" / "start.sh"
+        self.path = root / "path"
+        self.env = {"START_ROOT": str(root), "PATH": str(self.path), "NAMESPACE": "prod"}
+        for folder in ("path", "tmp", "var/lib/matrixone", "etc"):
+            (root / folder).mkdir(parents=True, exist_ok=True)
+        self._tools()
+        self.program("nslookup", "#!/bin/sh\nexit 0\n", self.path)
+        self.program("sleep", "#!/bin/sh\nexec /bin/sleep 0.1\n", self.path)
+        self.write("etc/resolv.conf", "nameserver 127.0.0.1\nsearch first.example svc.example\n")
+        self.program("mo-service", REPORT, root)
+
+    def _tools(self) -> None:
+        busybox = shutil.which("busybox")
+        for tool in TOOLS:
+            target = busybox if self.flavour == "busybox" else shutil.which(tool)
+            if tool == "awk" and self.flavour != "busybox":
+                target = shutil.which(self.flavour)
+            if target is None:
+                pytest.skip(f"{tool} of flavour {self.flavour} is not installed")
+            (self.path / tool).symlink_to(target)
+
+    def program(self, name: str, text: str, folder: Path) -> None:
+        """Put an executable somewhere."""
+        target = folder / name
+        target.unlink(missing_ok=True)
+        target.write_text(text)
+        target.chmod(0o755)
+
+    def write(self, path: str, text: str) -> None:
+        """Put a file somewhere under the root."""
+        target = self.root / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text)
+
+    def shell(self) -> list[str]:
+        """Return the command of the shell."""
+        if self.flavour == "busybox":
+            return [str(shutil.which("busybox")), "sh"]
+        return [str(shutil.which("dash") or shutil.which("sh"))]
+
+    def run(self, *args: str, **env: str) -> subprocess.CompletedProcess[str]:
+        """Run the start script."""
+        text = self.script.read_text()
+        for name in DOUBLES:
+            text = re.sub(rf"\b{name} ?(?=[1\"$)])", rf"{self.path}/{name} ", text)
+        self.write("start.sh", text)
+        return subprocess.run(
+            [*self.shell(), str(self.root / "start.sh"), *args],
+            env={**self.env, **env},
+            cwd=self.root / "var/lib/matrixone",
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+
+    def report(self, *args: str, **env: str) -> dict[str, Any]:
+        """Run the start script to its end and return what mo-service saw."""
+        done = self.run(*args, **env)
+        assert done.returncode == 0, done.stderr
+        assert done.stderr == ""
+        found: dict[str, Any] = json.loads(done.stdout.rpartition("\n@@")[2])
+        found["toml"] = tomllib.loads(found["config"])
+        found["output"] = done.stdout
+        return found
+
+
+@pytest.fixture(params=FLAVOURS)
+def flavour(request: pytest.FixtureRequest) -> str:
+    name: str = request.param
+    return name
+
+
+def log_container(tmp_path: Path, flavour: str, subject: r.Json | None = None) -> Container:
+    container = Container(tmp_path, flavour, "logset")
+    objects = r.render(subject or r.logset())
+    bootstrap = r.find(objects, "ConfigMap", "mo-log-bootstrap")["data"]
+    gossip = r.find(objects, "ConfigMap", "mo-log-gossip")["data"]
+    container.write("etc/logservice/logservice.toml", r.config_text(objects))
+    container.write("etc/bootstrap/bootstrap.toml", bootstrap["bootstrap.toml"])
+    for name, text in gossip.items():
+        container.write(f"etc/gossip/{name}", text)
+    container.env |= {
+        "POD_NAME": "mo-log-1",
+        "POD_IP": "10.1.2.3",
+        "HEADLESS_SERVICE_NAME": "mo-log-headless",
+        "DNS_TIMEOUT": "20",
+    }
+    return container
+
+
+def set_container(tmp_path: Path, flavour: str, role: str, subject: r.Json) -> Container:
+    container = Container(tmp_path, flavour, role)
+    container.write("etc/matrixone/config/config.toml", r.config_text(r.render(subject)))
+    return container
+
+
+@pytest.fixture
+def log(tmp_path: Path, flavour: str) -> Container:
+    return log_container(tmp_path, flavour)
+
+
+@pytest.fixture
+def tn(tmp_path: Path, flavour: str) -> Container:
+    container = set_container(tmp_path, flavour, "dnset", r.dnset())
+    container.env |= {"POD_NAME": "mo-dn-0", "HEADLESS_SERVICE_NAME": "mo-dn-headless"}
+    return container
+
+
+@pytest.fixture
+def cn(tmp_path: Path, flavour: str) -> Container:
+    container = set_container(tmp_path, flavour, "cnset", r.cnset())
+    container.env |= {
+        "POD_NAME": "mo-tp-cn-abcde",
+        "POD_IP": "10.1.2.3",
+        "HEADLESS_SERVICE_NAME": "mo-tp-cn-headless",
+    }
+    return container
+
+
+@pytest.fixture
+def proxy(tmp_path: Path, flavour: str) -> Container:
+    container = set_container(tmp_path, flavour, "proxyset", r.proxyset())
+    container.env |= {"POD_NAME": "mo-proxy-abcde"}
+    return container
+
+
+FQDN = "mo-log-1.mo-log-headless.prod.svc"
+
+
+def test_log_store_of_a_newer_version_names_its_host(log: Container) -> None:
+    found = log.report("-debug-http=:6060", ADDRESS_STYLE="service-host")
+    assert found["argv"][1:] == ["-cfg", f"{log.root}/tmp/logservice.toml", "-debug-http=:6060"]
+    section = found["toml"]["logservice"]
+    members = section.pop("BootstrapConfig")
+    assert section == {
+        "gossip-seed-addresses": [f"mo-log-{i}.mo-log-headless.prod.svc:32002" for i in range(3)],
+        "uuid": "00000000-0000-0000-0000-000000000001",
+        "service-host": FQDN,
+        "raft-port": 32000,
+        "logservice-port": 32001,
+        "gossip-port": 32002,
+        "deployment-id": 8850055262063083118,
+        "logservice-listen-address": "0.0.0.0:32001",
+    }
+    assert members["bootstrap-cluster"] is True
+    assert members["init-hakeeper-members"][1] == "131073:" + section["uuid"]
+
+
+def test_log_store_keeps_the_order_of_the_worked_example(log: Container) -> None:
+    lines = log.report(ADDRESS_STYLE="service-host")["config"].splitlines()
+    start = lines.index("[logservice]")
+    keys = [line.split(" ")[0] for line in lines[start + 1 : start + 9]]
+    assert keys == [
+        "gossip-seed-addresses", "uuid", "service-host", "raft-port", "logservice-port",
+        "gossip-port", "deployment-id", "logservice-listen-address",
+    ]  # fmt: skip
+    assert lines.index("[logservice.BootstrapConfig]") > start
+
+
+def test_log_store_of_an_older_version_names_its_addresses(log: Container) -> None:
+    section = log.report()["toml"]["logservice"]
+    assert {k: v for k, v in section.items() if "address" in k and "seed" not in k} == {
+        "raft-address": f"{FQDN}:32000",
+        "logservice-address": f"{FQDN}:32001",
+        "gossip-address": "10.1.2.3:32002",
+        "gossip-address-v2": f"{FQDN}:32002",
+        "logservice-listen-address": "0.0.0.0:32001",
+    }
+    assert "service-host" not in section
+
+
+def test_log_store_without_pod_name_uses_the_host_name(log: Container) -> None:
+    del log.env["POD_NAME"]
+    log.path.joinpath("hostname").unlink()
+    log.program("hostname", "#!/bin/sh\necho mo-log-2\n", log.path)
+    section = log.report()["toml"]["logservice"]
+    assert section["uuid"] == "00000000-0000-0000-0000-000000000002"
+
+
+@pytest.mark.parametrize(
+    ("pod", "ordinal"), [("mo-log-0", 0), ("mo-log-11", 11), ("a-9-log-10", 10)]
+)
+def test_identity_of_a_log_store_follows_its_ordinal(
+    log: Container, pod: str, ordinal: int
+) -> None:
+    section = log.report(POD_NAME=pod)["toml"]["logservice"]
+    assert section["uuid"] == digest.log_uuid(ordinal)
+
+
+def test_replaced_store_has_a_new_identity(log: Container) -> None:
+    log.write("etc/gossip/incarnations", "1 3\n11 4\n")
+    section = log.report()["toml"]["logservice"]
+    assert section["uuid"] == digest.log_uuid(1, 3) == "00000000-0000-0000-0003-000000000001"
+
+
+def test_store_keeps_its_identity_as_long_as_its_data(log: Container) -> None:
+    log.write("etc/gossip/incarnations", "1 1\n")
+    first = log.report()["toml"]["logservice"]["uuid"]
+    log.write("etc/gossip/incarnations", "1 2\n")
+    assert log.report()["toml"]["logservice"]["uuid"] == first
+    (log.root / "var/lib/matrixone/incarnation").unlink()
+    assert log.report()["toml"]["logservice"]["uuid"] == digest.log_uuid(1, 2)
+
+
+def test_a_second_start_in_the_same_pod_gives_the_same_configuration(log: Container) -> None:
+    assert log.report()["config"] == log.report()["config"]
+
+
+def test_cluster_domain_is_appended(tmp_path: Path, flavour: str) -> None:
+    subject = r.logset(clusterDomain="cluster.example")
+    container = log_container(tmp_path, flavour, subject)
+    section = container.report(CLUSTER_DOMAIN="cluster.example")["toml"]["logservice"]
+    assert section["raft-address"] == f"{FQDN}.cluster.example:32000"
+    assert section["gossip-seed-addresses"][1] == f"{FQDN}.cluster.example:32002"
+
+
+def test_address_of_version_six_is_bracketed(log: Container) -> None:
+    section = log.report(POD_IP="fd00::1")["toml"]["logservice"]
+    assert section["gossip-address"] == "[fd00::1]:32002"
+
+
+def test_wait_for_dns_ends_when_the_name_resolves(log: Container) -> None:
+    tries = log.root / "tries"
+    log.program(
+        "nslookup",
+        f'#!/bin/sh\necho "$1" >>{tries}\n[ "$(cat {tries} | grep -c .)" -ge 3 ]\n',
+        log.path,
+    )
+    log.report()
+    assert tries.read_text().splitlines() == [FQDN, f"{FQDN}.first.example", f"{FQDN}.svc.example"]
+
+
+def test_names_are_tried_with_the_search_list(log: Container) -> None:
+    log.program("nslookup", f'#!/bin/sh\n[ "$1" = {FQDN}.svc.example ]\n', log.path)
+    log.report(DNS_TIMEOUT="1")
+
+
+@pytest.mark.parametrize("role", ["logset", "dnset"])
+def test_wait_for_dns_has_an_end(tmp_path: Path, flavour: str, role: str) -> None:
+    container = (
+        log_container(tmp_path, flavour)
+        if role == "logset"
+        else set_container(tmp_path, flavour, role, r.dnset())
+    )
+    container.env |= {"POD_NAME": "mo-0", "HEADLESS_SERVICE_NAME": "h", "DNS_TIMEOUT": "2"}
+    container.program("nslookup", "#!/bin/sh\nexit 1\n", container.path)
+    done = container.run()
+    assert done.returncode == 1
+    assert done.stderr == "timeout: mo-0.h.prod.svc did not resolve within 2 s\n"
+
+
+def test_arguments_are_not_split(log: Container) -> None:
+    args = ["-a b", "c'd", '"e"', "*", "$HOME", ""]
+    assert log.report(*args)["argv"][3:] == args
+
+
+def test_command_line_is_printed(log: Container) -> None:
+    found = log.report("-x", "y z")
+    assert f"{log.root}/mo-service -cfg {log.root}/tmp/logservice.toml -x y z\n" in found["output"]
+
+
+def run_from_memory(container: Container) -> None:
+    memory = container.root / "matrixone/bin"
+    for _ in range(2):
+        found = container.report(MO_BIN_PATH=str(memory))
+        assert found["argv"][0] == str(memory / "mo-service")
+    assert os.access(memory / "mo-service", os.X_OK)
+
+
+def test_log_binary_is_run_from_memory(log: Container) -> None:
+    run_from_memory(log)
+
+
+def test_tn_binary_is_run_from_memory(tn: Container) -> None:
+    run_from_memory(tn)
+
+
+def test_cn_binary_is_run_from_memory(cn: Container) -> None:
+    run_from_memory(cn)
+
+
+def test_missing_variable_stops_the_script(log: Container) -> None:
+    del log.env["HEADLESS_SERVICE_NAME"]
+    done = log.run()
+    assert done.returncode != 0
+    assert "HEADLESS_SERVICE_NAME" in done.stderr
+
+
+@pytest.mark.parametrize("missing", ["logservice/logservice.toml", "gossip/gossip.toml"])
+def test_missing_file_stops_the_script(log: Container, missing: str) -> None:
+    (log.root / "etc" / missing).unlink()
+    done = log.run()
+    assert done.returncode != 0
+    assert "@@" not in done.stdout
+
+
+def test_configuration_without_the_table_stops_the_script(cn: Container) -> None:
+    cn.write("etc/matrixone/config/config.toml", 'service-type = "CN"\n')
+    assert cn.run().returncode != 0
+
+
+def test_tn_gets_its_addresses(tn: Container) -> None:
+    fqdn = "mo-dn-0.mo-dn-headless.prod.svc"
+    assert tn.report()["toml"]["dn"] == {
+        "uuid": "00000000-0000-0000-0000-100000000000",
+        "service-address": f"{fqdn}:41010",
+        "service-host": fqdn,
+        "listen-address": "0.0.0.0:41010",
+        "port-base": 41010,
+        "lockservice": {
+            "service-address": f"{fqdn}:6003",
+            "listen-address": "0.0.0.0:6003",
+        },
+        "LogtailServer": {
+            "service-address": f"{fqdn}:32003",
+            "listen-address": "0.0.0.0:32003",
+        },
+    }
+
+
+def test_tn_uses_the_table_that_the_user_uses(tmp_path: Path, flavour: str) -> None:
+    subject = r.dnset(config='[tn]\n[tn.Txn]\nmode = "x"\n')
+    container = set_container(tmp_path, flavour, "dnset", subject)
+    container.env |= {"POD_NAME": "mo-dn-3", "HEADLESS_SERVICE_NAME": "mo-dn-headless"}
+    found = container.report()["toml"]
+    assert "dn" not in found
+    assert found["tn"]["uuid"] == digest.tn_uuid(3)
+    assert found["tn"]["Txn"] == {"mode": "x"}
+
+
+def test_tn_identity_from_its_name(tn: Container) -> None:
+    section = tn.report(HOSTNAME_UUID="y")["toml"]["dn"]
+    assert section["uuid"] == "61636136-6635-6561-3338-633633643637"
+    section = tn.report(HOSTNAME_UUID="y", CLUSTER_DOMAIN="example")["toml"]["dn"]
+    assert section["uuid"] == "61636136-6635-6561-3338-633633643637"
+    assert section["service-host"].endswith(".svc.example")
+
+
+def test_cn_gets_its_addresses(cn: Container) -> None:
+    section = cn.report()["toml"]["cn"]
+    assert section == {
+        "uuid": "31653663-6438-6537-3362-373633636432",
+        "listen-address": "0.0.0.0:6002",
+        "service-address": "10.1.2.3:6002",
+        "sql-address": "10.1.2.3:6001",
+        "service-host": "10.1.2.3",
+        "port-base": 6002,
+        "role": "TP",
+        "lockservice": {
+            "listen-address": "0.0.0.0:6003",
+            "service-address": "10.1.2.3:6003",
+        },
+    }
+
+
+def test_cn_and_proxy_do_not_wait_for_dns(cn: Container) -> None:
+    cn.program("nslookup", "#!/bin/sh\nexit 1\n", cn.path)
+    cn.report()
+
+
+def test_proxy_gets_its_identity(proxy: Container) -> None:
+    proxy.program("nslookup", "#!/bin/sh\nexit 1\n", proxy.path)
+    section = proxy.report()["toml"]["proxy"]
+    assert section == {
+        "uuid": digest.hash_uuid("mo-proxy-abcde.prod.svc"),
+        "listen-address": "0.0.0.0:6001",
+    }
+
+
+@pytest.mark.parametrize("with_bash", [True, False])
+def test_proxy_waits_for_its_plugin(proxy: Container, with_bash: bool) -> None:
+    if with_bash:
+        (proxy.path / "bash").symlink_to("/bin/bash")
+    else:
+        (proxy.path / "nc").symlink_to(str(shutil.which("busybox")))
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        proxy.report(WAIT_PLUGIN_ADDR=address)
+    done = proxy.run(WAIT_PLUGIN_ADDR=address, PLUGIN_TIMEOUT="2")
+    assert done.returncode == 1
+    assert done.stderr.endswith(f"timeout: the plugin at {address} took no connection for 2 s\n")
+
+
+@pytest.mark.parametrize(
+    ("role", "subject", "keys"),
+    [
+        (
+            "logset",
+            r.logset(
+                config='[logservice]\nuuid = "u"\nraft-address = "a"\nservice-host = "h"\n'
+                'gossip-seed-addresses = ["s"]\nrttmillisecond = 5\n'
+                "[logservice.BootstrapConfig]\nnum-of-log-shards = 9\n"
+            ),
+            {"rttmillisecond": 5},
+        ),
+        (
+            "dnset",
+            r.dnset(
+                config='[dn]\nuuid = "u"\nservice-address = "a"\nservice-host = "h"\nport-base = 1\n'
+                '[dn.lockservice]\nservice-address = "l"\nkeep = 1\n'
+                '[dn.LogtailServer]\nservice-address = "t"\n'
+            ),
+            {"port-base": 41010},
+        ),
+        (
+            "cnset",
+            r.cnset(
+                config='[cn]\nuuid = "u"\nlisten-address = "a"\nservice-address = "a"\n'
+                'sql-address = "a"\nservice-host = "h"\nmine = 1\n'
+                '[cn.lockservice]\nservice-address = "l"\n'
+            ),
+            {"mine": 1},
+        ),
+        ("proxyset", r.proxyset(config='[proxy]\nuuid = "u"\nmine = 1\n'), {"mine": 1}),
+    ],
+    ids=["logset", "dnset", "cnset", "proxyset"],
+)
+def test_keys_of_the_script_in_the_users_configuration_do_no_harm(
+    tmp_path: Path, role: str, subject: r.Json, keys: dict[str, Any]
+) -> None:
+    container = (
+        log_container(tmp_path, "mawk", subject)
+        if role == "logset"
+        else set_container(tmp_path, "mawk", role, subject)
+    )
+    names = {"POD_NAME": "mo-0", "HEADLESS_SERVICE_NAME": "h", "POD_IP": "10.0.0.1"}
+    found = container.report(**names)["toml"]
+    table = {"logset": "logservice", "dnset": "dn", "cnset": "cn", "proxyset": "proxy"}[role]
+    assert found[table]["uuid"] not in ("u", "")
+    assert keys.items() <= found[table].items()
