@@ -11,93 +11,37 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ansible_operator import metrics
+from ansible_operator.bridge import Bridge
 from ansible_operator.engine import make_engine
 from ansible_operator.engine.interface import Engine
-from ansible_operator.errors import ConfigError, OperatorError
+from ansible_operator.errors import ConfigError, LeadershipLostError, OperatorError
 from ansible_operator.kube.access import ClusterAccess, load_access
 from ansible_operator.kube.client import HttpClient
 from ansible_operator.kube.discovery import DiscoveryMapper
-from ansible_operator.kube.interface import GroupVersionKind, Object, ResourceType
+from ansible_operator.kube.lease import LeaderElection, LeaseSettings, election_namespace
 from ansible_operator.kube.pool import SharedInformers
 from ansible_operator.kube.recorder import EventRecorder
 from ansible_operator.logs import get_logger
 from ansible_operator.loop.control import ControlLoop, Plan, Surroundings
-from ansible_operator.loop.settings import Controlled, RunSettings
-from ansible_operator.options import (
-    Options,
-    available_cpus,
-    boolean_variable,
-    integer_variable,
-    unquoted,
-    watched_namespaces,
-)
-from ansible_operator.serve.interface import Owner, OwnWrite, Proxy, ProxyLimits
-from ansible_operator.serve.proxy.server import LoopbackProxy
+from ansible_operator.options import Options, split_address, watched_namespaces
+from ansible_operator.planning import make_plans, make_settings, roles_to_load, total_runs
+from ansible_operator.serve.metrics_api import MetricsApi
+from ansible_operator.serve.metrics_server import Gatekeeper, MetricsServer
+from ansible_operator.serve.probes import Probes
+from ansible_operator.serve.proxy import LoopbackProxy
+from ansible_operator.serve.user_metrics import UserMetrics
 from ansible_operator.version import COMMIT, VERSION
-from ansible_operator.watches import (
-    Watch,
-    ansible_verbosity,
-    load,
-    max_concurrent_reconciles,
-)
+from ansible_operator.watches import Watch, load
 
 ENGINE_START_SECONDS = 60.0
 FLUSH_SECONDS = 2.0
+COMPONENT = "ansible-operator"
 
 _LOG = get_logger("cmd")
 
 
 @dataclass(slots=True)
-class _Bridge:
-    """Connects the loop and the proxy, which do not know each other."""
-
-    inject_owner: bool
-    directory: Path
-    loop: ControlLoop | None = None
-    proxy: Proxy | None = None
-
-    @contextlib.contextmanager
-    def session(self, controlled: Controlled, obj: Object) -> Iterator[Path]:
-        """A kubeconfig for one run on behalf of an object."""
-        metadata = obj["metadata"]
-        owner = Owner(
-            gvk=controlled.gvk,
-            name=metadata["name"],
-            namespace=metadata.get("namespace", ""),
-            uid=metadata.get("uid", ""),
-            namespaced=controlled.resource.namespaced,
-        )
-        limits = ProxyLimits(
-            inject_owner=self.inject_owner,
-            blacklist=frozenset(GroupVersionKind(*kind) for kind in controlled.watch.blacklist),
-        )
-        if self.proxy is None:
-            raise ConfigError("the proxy is not running")
-        session = self.proxy.open_session(owner, limits, self.directory)
-        try:
-            yield session.kubeconfig
-        finally:
-            self.proxy.close_session(session)
-
-    async def add_dependent(
-        self,
-        owner: Owner,
-        resource: ResourceType,
-        by_annotation: bool,
-    ) -> None:
-        """The proxy is about to create an object for an owner."""
-        if self.loop is not None:
-            self.loop.watch_dependent(owner.gvk, resource, by_annotation=by_annotation)
-
-    def write_seen(self, owner: Owner, write: OwnWrite) -> None:
-        """The proxy has seen a run's write succeed."""
-        if self.loop is not None:
-            name = (owner.namespace if owner.namespaced else "", owner.name)
-            self.loop.note_write(owner.gvk, name, write.uid, write.resource_version)
-
-
-@dataclass(slots=True)
-class Stop:
+class _Stop:
     """The wish to end, from a signal; the second one ends the process at once."""
 
     wanted: asyncio.Event = field(default_factory=asyncio.Event)
@@ -115,12 +59,30 @@ class Stop:
         self.wanted.set()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Parts:
+    """What works by itself once everything listens."""
+
+    client: HttpClient
+    engine: Engine
+    loop: ControlLoop
+    recorder: EventRecorder
+    election: LeaderElection | None
+    engine_ready: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def unready(self) -> str:
+        """Why objects could not be run now; ``""`` if they could."""
+        if not self.loop.synced.is_set():
+            return "caches are not complete yet"
+        return "" if self.engine_ready.is_set() else "the engine is not warm yet"
+
+
 class Manager:
     """One operator process."""
 
     def __init__(self, options: Options) -> None:
         self._options = options
-        self._stop = Stop()
+        self._stop = _Stop()
         self._namespaces = watched_namespaces(os.environ)
 
     async def run(self) -> None:
@@ -131,29 +93,20 @@ class Manager:
         """
         self._stop.install()
         metrics.BUILD_INFO.labels(COMMIT, VERSION).set(1)
-        access = self._access()
-        self._options.validate()
+        access = _access()
+        _refuse_contradictions(self._options)
         self._apply_paths()
-        self._tell_namespaces()
-        watches = self._load()
-        plans = self._plans(watches)
+        if self._namespaces:
+            _LOG.info("Watching namespaces", namespaces=self._namespaces)
+        else:
+            _LOG.info("Watching all namespaces")
+        plans = make_plans(_load(self._options.watches_file), self._options, os.environ)
         with tempfile.TemporaryDirectory(prefix="ansible-operator-") as private:
-            async with HttpClient(access) as client:
-                await self._serve(client, plans, Path(private))
-
-    def _access(self) -> ClusterAccess:
-        try:
-            return load_access()
-        except ConfigError:
-            _LOG.error("Failed to get config.")
-            raise
-
-    def _load(self) -> list[Watch]:
-        try:
-            return load(self._options.watches_file)
-        except ConfigError:
-            _LOG.error("Failed to load watches.")
-            raise
+            async with (
+                HttpClient(access) as client,
+                SharedInformers(client, self._namespaces) as pool,
+            ):
+                await self._serve(client, pool, plans, Path(private))
 
     def _apply_paths(self) -> None:
         """Set the search paths of this process and of every run (runner.md §1.3)."""
@@ -164,120 +117,151 @@ class Manager:
             if value:
                 os.environ[name] = value
 
-    def _tell_namespaces(self) -> None:
-        if self._namespaces:
-            _LOG.info("Watching namespaces", namespaces=self._namespaces)
-        else:
-            _LOG.info("Watching all namespaces")
-
-    def _plans(self, watches: Sequence[Watch]) -> list[Plan]:
-        options, plans = self._options, []
-        for watch in watches:
-            kind = watch.kind
-            if watch.selector is not None:
-                watch.selector.validate()
-            limit = watch.max_concurrent_reconciles or self._default_limit()
-            plan = Plan(
-                watch=watch,
-                limit=max_concurrent_reconciles(kind.group, kind.kind, limit, os.environ),
-                period=watch.reconcile_period or options.reconcile_period,
-                verbosity=ansible_verbosity(
-                    kind.group, kind.kind, options.ansible_verbosity, os.environ
-                ),
-            )
-            names = {f"Options.{name.title()}": value for name, value in kind._asdict().items()}
-            _LOG.info("Watching resource", **names)
-            plans.append(plan)
-        return plans
-
-    def _default_limit(self) -> int:
-        given = self._options.max_concurrent_reconciles
-        return available_cpus() if given is None else max(1, given)
-
-    def _settings(self, private: Path) -> RunSettings:
-        options, env = self._options, os.environ
-        inventory = env.get("ANSIBLE_INVENTORY", "")
-        return RunSettings(
-            run_root=options.run_directory,
-            session_root=private,
-            command_line=unquoted(options.ansible_args),
-            inventory=Path(inventory) if inventory else None,
-            gather_facts=env.get("ANSIBLE_GATHERING") != "explicit",
-            log_level=options.log_level,
-            raw_output=integer_variable(env, "ANSIBLE_VERBOSITY") > 0,
-            debug_logs=boolean_variable(env, "ANSIBLE_DEBUG_LOGS"),
-            inject_owner=options.inject_owner_ref,
-        )
-
-    async def _serve(self, client: HttpClient, plans: Sequence[Plan], private: Path) -> None:
+    async def _serve(
+        self, client: HttpClient, pool: SharedInformers, plans: Sequence[Plan], private: Path
+    ) -> None:
+        """Make all parts, listen, and let them work."""
         options = self._options
-        total = options.max_concurrent_runs or max(
-            [2 * available_cpus(), *(plan.limit for plan in plans)]
+        total = total_runs(plans, options)
+        bridge = Bridge(options.inject_owner_ref, private)
+        around = Surroundings(
+            client=client,
+            mapper=DiscoveryMapper(client),
+            pool=pool,
+            engine=make_engine(options.engine, preload=roles_to_load(plans), max_runs=total),
+            proxy=bridge,
+            recorder=EventRecorder(client, COMPONENT),
+            settings=make_settings(options, os.environ, private),
         )
-        engine = make_engine(options.engine, preload=_preload(plans), max_runs=total)
-        mapper = DiscoveryMapper(client)
-        recorder = EventRecorder(client, "ansible-operator")
-        bridge = _Bridge(options.inject_owner_ref, private)
-        async with SharedInformers(client, self._namespaces) as pool:
-            loop = bridge.loop = ControlLoop(
-                Surroundings(
-                    client=client,
-                    mapper=mapper,
-                    pool=pool,
-                    engine=engine,
-                    proxy=bridge,
-                    recorder=recorder,
-                    settings=self._settings(private),
-                ),
-                plans,
-                total,
-            )
-            async with LoopbackProxy(
-                client,
-                mapper,
-                pool,
-                add_dependent=bridge.add_dependent,
-                write_seen=bridge.write_seen,
-                namespaces=self._namespaces,
-                port=options.proxy_port,
-            ) as proxy:
-                bridge.proxy = proxy
-                await self._supervise(engine, loop, recorder)
+        loop = bridge.loop = ControlLoop(around, plans, total)
+        parts = _Parts(
+            client=client,
+            engine=around.engine,
+            loop=loop,
+            recorder=around.recorder,
+            election=self._election(client, around.recorder),
+        )
+        proxy = LoopbackProxy(
+            client,
+            around.mapper,
+            pool,
+            add_dependent=bridge.add_dependent,
+            write_seen=bridge.write_seen,
+            namespaces=self._namespaces,
+            port=options.proxy_port,
+        )
+        async with contextlib.AsyncExitStack() as stack:
+            await self._listen(stack, parts)
+            bridge.proxy = await stack.enter_async_context(proxy)
+            await self._supervise(parts)
 
-    async def _supervise(self, engine: Engine, loop: ControlLoop, recorder: EventRecorder) -> None:
-        """Run the parts that work by themselves until the stop, then end them in order."""
+    def _election(self, client: HttpClient, recorder: EventRecorder) -> LeaderElection | None:
+        options = self._options
+        if not options.elects_leader:
+            return None
+        settings = LeaseSettings(
+            name=options.leader_election_id or os.environ.get("OPERATOR_NAME", ""),
+            namespace=election_namespace(options.leader_election_namespace),
+            duration=options.lease_duration,
+            renew_deadline=options.renew_deadline,
+        )
+        return LeaderElection(client, settings, recorder)
+
+    async def _listen(self, stack: contextlib.AsyncExitStack, parts: _Parts) -> None:
+        """Start the servers that every replica has."""
+        options, user_metrics = self._options, UserMetrics(metrics.REGISTRY)
+        if address := split_address(options.metrics_address):
+            server = MetricsServer(
+                metrics.REGISTRY,
+                user_metrics,
+                *address,
+                is_secure=options.metrics_secure,
+                gatekeeper=Gatekeeper(parts.client) if options.metrics_require_rbac else None,
+            )
+            await stack.enter_async_context(server)
+        if address := split_address(options.health_probe_bind_address):
+            probes = Probes(*address, ready={"readyz": parts.unready})
+            await stack.enter_async_context(probes)
+        await stack.enter_async_context(MetricsApi(user_metrics, options.metrics_api_port))
+
+    async def _supervise(self, parts: _Parts) -> None:
+        """Run the parts until the stop, then end them in order."""
         try:
             async with asyncio.TaskGroup() as group:
-                recording = group.create_task(recorder.run(), name="events")
-                working = group.create_task(self._work(engine, loop), name="controllers")
+                recording = group.create_task(parts.recorder.run(), name="events")
+                working = group.create_task(_work(parts), name="work")
                 await self._stop.wanted.wait()
+                await parts.loop.drain(self._options.graceful_shutdown_timeout)
                 working.cancel()
-                await asyncio.wait([working])
-                await loop.drain(self._options.graceful_shutdown_timeout)
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(recorder.flush(), FLUSH_SECONDS)
+                    await asyncio.wait_for(parts.recorder.flush(), FLUSH_SECONDS)
                 recording.cancel()
+        except* LeadershipLostError:
+            # Somebody else may be reconciling already: nothing more may be written.
+            await parts.client.close()
+            raise
         finally:
-            await loop.drain(0)
-            await engine.stop()
-
-    async def _work(self, engine: Engine, loop: ControlLoop) -> None:
-        """Warm the engine while caches fill; then reconcile."""
-        async with asyncio.TaskGroup() as group:
-            group.create_task(self._warm(engine), name="engine start")
-            group.create_task(loop.synchronize(), name="caches")
-        await loop.work()
-
-    async def _warm(self, engine: Engine) -> None:
-        async with asyncio.timeout(ENGINE_START_SECONDS):
-            await engine.start()
+            await parts.loop.drain(0)
+            await parts.engine.stop()
+            if parts.election is not None:
+                await parts.election.release()
 
 
-def _preload(plans: Sequence[Plan]) -> list[Path]:
-    """Directories of all roles that runs may play."""
-    plays = [plan.watch.play for plan in plans]
-    plays += [plan.watch.finalizer.play for plan in plans if plan.watch.finalizer]
-    return list(dict.fromkeys(Path(play.role) for play in plays if play.role))
+async def _work(parts: _Parts) -> None:
+    """Warm the engine while caches fill and the lease is waited for; then reconcile.
+
+    Every replica does the first two, so that a new leader begins at once.
+    """
+    async with asyncio.TaskGroup() as group:
+        group.create_task(_warm(parts), name="engine start")
+        group.create_task(parts.loop.synchronize(), name="caches")
+        if parts.election is not None:
+            group.create_task(_lead(parts, parts.election), name="leader")
+        else:
+            group.create_task(_reconcile(parts), name="reconcile")
+
+
+async def _warm(parts: _Parts) -> None:
+    async with asyncio.timeout(ENGINE_START_SECONDS):
+        await parts.engine.start()
+    parts.engine_ready.set()
+
+
+async def _lead(parts: _Parts, election: LeaderElection) -> None:
+    await election.acquire()
+    async with asyncio.TaskGroup() as group:
+        group.create_task(election.hold(), name="lease")
+        group.create_task(_reconcile(parts), name="reconcile")
+
+
+async def _reconcile(parts: _Parts) -> None:
+    await parts.loop.synced.wait()
+    await parts.engine_ready.wait()
+    await parts.loop.work()
+
+
+def _access() -> ClusterAccess:
+    try:
+        return load_access()
+    except ConfigError:
+        _LOG.error("Failed to get config.")
+        raise
+
+
+def _refuse_contradictions(options: Options) -> None:
+    try:
+        options.validate()
+    except ConfigError:
+        _LOG.error("invalid flags usage")
+        raise
+
+
+def _load(file: Path) -> list[Watch]:
+    try:
+        return load(file)
+    except ConfigError:
+        _LOG.error("Failed to load watches.")
+        raise
 
 
 def serve(options: Options) -> int:
@@ -288,9 +272,9 @@ def serve(options: Options) -> int:
     except* (OperatorError, OSError, TimeoutError) as group:
         problems += _flat(group)
     for problem in problems:
-        known = isinstance(problem, ConfigError)
         text = str(problem) or type(problem).__name__
-        _LOG.error("Proxy or operator exited with error." if not known else text, error=text)
+        known = isinstance(problem, ConfigError)
+        _LOG.error(text if known else "Proxy or operator exited with error.", error=text)
     if not problems:
         _LOG.info("Exiting.")
     return 1 if problems else 0

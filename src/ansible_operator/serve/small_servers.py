@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The servers that every replica runs whether it leads or not: metrics, metrics API, probes."""
+
+import contextlib
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+
+from ansible_operator import metrics
+from ansible_operator.kube.interface import Client
+from ansible_operator.serve.metrics_api import MetricsApi
+from ansible_operator.serve.metrics_server import Gatekeeper, MetricsServer
+from ansible_operator.serve.probes import Check, Probes
+from ansible_operator.serve.user_metrics import UserMetrics
+
+Address = tuple[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerSettings:
+    """Where they listen; None for a server that is switched off.
+
+    Attributes:
+        metrics: host (``""`` for all) and port of ``--metrics-bind-address``.
+        metrics_secure: ``--metrics-secure``.
+        metrics_require_rbac: ``--metrics-require-rbac``.
+        metrics_api_port: port of the metrics API on loopback.
+        probes: host and port of ``--health-probe-bind-address``.
+    """
+
+    metrics: Address | None
+    metrics_secure: bool = False
+    metrics_require_rbac: bool = False
+    metrics_api_port: int = 5050
+    probes: Address | None = ("", 6789)
+
+
+@contextlib.asynccontextmanager
+async def small_servers(
+    client: Client, settings: ServerSettings, ready: Mapping[str, Check]
+) -> AsyncIterator[None]:
+    """Run them while the context lasts.
+
+    Args:
+        client: asks the API server who may read metrics.
+        settings: where they listen.
+        ready: checks of ``/readyz``: name and a function that says what is missing, or ``""``.
+
+    Raises:
+        ConfigError: an address cannot be listened on.
+    """
+    user_metrics = UserMetrics(metrics.REGISTRY)
+    async with contextlib.AsyncExitStack() as stack:
+        if settings.metrics is not None:
+            await stack.enter_async_context(
+                MetricsServer(
+                    metrics.REGISTRY,
+                    user_metrics,
+                    *settings.metrics,
+                    is_secure=settings.metrics_secure,
+                    gatekeeper=Gatekeeper(client) if settings.metrics_require_rbac else None,
+                )
+            )
+        await stack.enter_async_context(MetricsApi(user_metrics, settings.metrics_api_port))
+        if settings.probes is not None:
+            await stack.enter_async_context(Probes(*settings.probes, ready=ready))
+        yield
