@@ -39,7 +39,7 @@ def start(
     if is_running(launcher):
         progress("operator: runs already")
         return
-    ports = choose_ports(("probes", "proxy", "metrics"), taken=())
+    ports = choose_ports(("probes", "proxy", "metrics", "metrics_api"), taken=())
     launcher.start(
         _NAME,
         [
@@ -48,6 +48,7 @@ def start(
             *("--health-probe-bind-address", f"127.0.0.1:{ports['probes']}"),
             *("--metrics-bind-address", f"127.0.0.1:{ports['metrics']}"),
             *("--proxy-port", str(ports["proxy"])),
+            *("--metrics-api-port", str(ports["metrics_api"])),
         ],
         env={
             "KUBECONFIG": str(kubeconfig),
