@@ -3,6 +3,7 @@
 
 import signal
 import time
+from pathlib import Path
 
 import pytest
 
@@ -20,10 +21,8 @@ def running(operator: Operator, name: str) -> Operator:
 
 def processes(marker: str) -> list[str]:
     """Command lines on this machine that hold a text."""
-    import pathlib  # noqa: PLC0415
-
     found = []
-    for file in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+    for file in Path("/proc").glob("[0-9]*/cmdline"):
         try:
             line = file.read_bytes().replace(b"\0", b" ").decode(errors="replace")
         except OSError:
@@ -71,3 +70,37 @@ def test_the_second_signal_ends_the_process_at_once(cluster: Cluster, start: Sta
     assert operator.stop(seconds=5) == 1
     eventually(lambda: not processes("sleep 8101"))
     cluster.kubectl("delete", "slows", "stubborn")
+
+
+def test_a_stopped_leader_hands_over_in_seconds(cluster: Cluster, start: Start) -> None:
+    flags = ["--leader-elect", "--leader-election-id=test", "--leader-election-namespace"]
+    flags.append(cluster.namespace)
+    first = start(cluster.namespace, *flags)
+    eventually(lambda: [x for x in first.lines() if x["msg"].startswith("successfully acquired")])
+    second = start(cluster.namespace, *flags)
+    eventually(lambda: [x for x in second.lines() if x["msg"].startswith("attempting to acquire")])
+    cluster.apply("Slow", "led", {"behave": "succeed"})
+    cluster.wait_for("slows", "led", "Successful")
+    assert (first.runs_of("led"), second.runs_of("led")) == (1, 0)
+    time.sleep(2)
+    assert first.stop() == 0
+    stopped = time.monotonic()
+    eventually(lambda: second.runs_of("led"))
+    assert time.monotonic() - stopped < 4
+    assert second.stop() == 0
+    cluster.kubectl("delete", "slows", "led")
+
+
+def test_election_without_a_name_is_refused(cluster: Cluster, start: Start) -> None:
+    operator = start(cluster.namespace, "--leader-elect", "--leader-election-namespace=default")
+    assert operator.process.wait(20) == 1
+    assert "LeaderElectionID must be configured" in operator.text()
+
+
+def test_a_kind_that_nobody_serves_is_told(cluster: Cluster, start: Start, tmp_path: Path) -> None:
+    watches = tmp_path / "watches.yaml"
+    watches.write_text("- {group: no.example.com, version: v1, kind: Nothing, role: probe}")
+    operator = start(cluster.namespace, f"--watches-file={watches}")
+    told = "Kind is not served: is its CRD installed?"
+    assert eventually(lambda: operator.lines(told))[0]["gvk"] == "no.example.com/v1, Kind=Nothing"
+    assert operator.stop() == 0

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What flags and environment mean for each watch and for all runs (runner.md §1.5, §2.3)."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from ansible_operator.logs import get_logger
+from ansible_operator.loop.control import Plan
+from ansible_operator.loop.settings import RunSettings
+from ansible_operator.options import (
+    Options,
+    available_cpus,
+    boolean_variable,
+    integer_variable,
+    unquoted,
+)
+from ansible_operator.watches import Watch, ansible_verbosity, max_concurrent_reconciles
+
+_LOG = get_logger("cmd")
+
+
+def make_plans(
+    watches: Sequence[Watch], options: Options, environ: Mapping[str, str]
+) -> list[Plan]:
+    """Concurrency, period and verbosity of every watch; the environment wins over the file.
+
+    Raises:
+        ConfigError: a selector cannot be used.
+    """
+    given = options.max_concurrent_reconciles
+    usual = available_cpus() if given is None else max(1, given)
+    plans = []
+    for watch in watches:
+        kind = watch.kind
+        if watch.selector is not None:
+            watch.selector.validate()
+        limit = watch.max_concurrent_reconciles or usual
+        plans.append(
+            Plan(
+                watch=watch,
+                limit=max_concurrent_reconciles(kind.group, kind.kind, limit, environ),
+                period=watch.reconcile_period or options.reconcile_period,
+                verbosity=ansible_verbosity(
+                    kind.group, kind.kind, options.ansible_verbosity, environ
+                ),
+            )
+        )
+        names = {f"Options.{name.title()}": value for name, value in kind._asdict().items()}
+        _LOG.info("Watching resource", **names)
+    return plans
+
+
+def total_runs(plans: Sequence[Plan], options: Options) -> int:
+    """Runs of all kinds at the same time: never less than a single kind is allowed."""
+    usual = max([2 * available_cpus(), *(plan.limit for plan in plans)])
+    return options.max_concurrent_runs if options.max_concurrent_runs > 0 else usual
+
+
+def make_settings(options: Options, environ: Mapping[str, str], private: Path) -> RunSettings:
+    """What is the same for all runs.
+
+    Args:
+        options: the flags.
+        environ: the process environment.
+        private: folder for the kubeconfigs of runs.
+    """
+    inventory = environ.get("ANSIBLE_INVENTORY", "")
+    return RunSettings(
+        run_root=options.run_directory,
+        session_root=private,
+        command_line=unquoted(options.ansible_args),
+        inventory=Path(inventory) if inventory else None,
+        gather_facts=environ.get("ANSIBLE_GATHERING") != "explicit",
+        log_level=options.log_level,
+        raw_output=integer_variable(environ, "ANSIBLE_VERBOSITY") > 0,
+        debug_logs=boolean_variable(environ, "ANSIBLE_DEBUG_LOGS"),
+        inject_owner=options.inject_owner_ref,
+    )
+
+
+def roles_to_load(plans: Sequence[Plan]) -> list[Path]:
+    """Directories of all roles that runs may play."""
+    plays = [plan.watch.play for plan in plans]
+    plays += [plan.watch.finalizer.play for plan in plans if plan.watch.finalizer]
+    return list(dict.fromkeys(Path(play.role) for play in plays if play.role))
