@@ -21,7 +21,11 @@ TASKS = """
       metadata: {name: "{{ name }}", namespace: "{{ namespace }}"}
       data: {size: "{{ size }}"}
 - name: Read
-  kubernetes.core.k8s_info: {api_version: v1, kind: ConfigMap, name: "{{ name }}", namespace: "{{ namespace }}"}
+  kubernetes.core.k8s_info:
+    api_version: v1
+    kind: ConfigMap
+    name: "{{ name }}"
+    namespace: "{{ namespace }}"
   register: found
 - name: Refuse
   kubernetes.core.k8s:
@@ -47,6 +51,6 @@ async def test_role_with_k8s_tasks(
         assert played.results()["Read"]["resources"][0]["data"] == {"size": size}
         assert "Nonsense" in played.results()["Refuse"]["msg"]
 
-    assert [True, False, True] == changed
+    assert changed == [True, False, True]
     found = fake_testbed.kubectl("get", "configmap", "sized", "-n", fake_namespace, "-o", "json")
     assert json.loads(found)["data"] == {"size": "2"}

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What plays do and what their events say, the same for every engine."""
 
+import asyncio
 import json
-import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -20,25 +22,25 @@ async def test_success(stage: Stage) -> None:
             - name: Fact
               ansible.builtin.set_fact: {one: 1}
             - name: Say
-              ansible.builtin.debug: {msg: "{{ one + 1 }}"}
+              ansible.builtin.debug: {msg: "sum {{ one + 1 }}"}
             - name: Change
               ansible.builtin.command: {cmd: echo hi}
             """
         )
     )
 
-    assert (RunStatus.SUCCESSFUL, 0, "") == (
+    assert (
         played.result.status,
         played.result.rc,
         played.result.error,
-    )
+    ) == (RunStatus.SUCCESSFUL, 0, "")
     task = ["playbook_on_task_start", "runner_on_start", "runner_on_ok"]
     expected = ["playbook_on_start", "playbook_on_play_start", *task * 3, "playbook_on_stats"]
     assert expected == played.names
-    assert played.results()["Say"]["msg"] == 2
+    assert played.results()["Say"]["msg"] == "sum 2"
     assert played.results()["Change"]["stdout"] == "hi"
-    assert {"localhost": 3} == played.stats["ok"]
-    assert {"localhost": 1} == played.stats["changed"]
+    assert played.stats["ok"] == {"localhost": 3}
+    assert played.stats["changed"] == {"localhost": 1}
 
 
 async def test_counters_and_lines_are_continuous(stage: Stage) -> None:
@@ -83,15 +85,15 @@ async def test_failed_task(stage: Stage) -> None:
         )
     )
 
-    assert (RunStatus.FAILED, 2, "") == (
+    assert (
         played.result.status,
         played.result.rc,
         played.result.error,
-    )
+    ) == (RunStatus.FAILED, 2, "")
     failed = played.of("runner_on_failed")[0]
     assert failed["res"]["msg"] == "on purpose"
     assert not failed["ignore_errors"]
-    assert {"localhost": 1} == played.stats["failures"]
+    assert played.stats["failures"] == {"localhost": 1}
     assert "Never" not in played.results()
 
 
@@ -118,10 +120,10 @@ async def test_ignored_and_rescued_failures(stage: Stage) -> None:
         )
     )
 
-    assert (RunStatus.SUCCESSFUL, 0) == (played.result.status, played.result.rc)
-    assert [True, False] == [bool(d["ignore_errors"]) for d in played.of("runner_on_failed")]
+    assert (played.result.status, played.result.rc) == (RunStatus.SUCCESSFUL, 0)
+    assert [bool(d["ignore_errors"]) for d in played.of("runner_on_failed")] == [True, False]
     assert {"localhost": 1} == played.stats["ignored"] == played.stats["rescued"]
-    assert {} == played.stats["failures"]
+    assert played.stats["failures"] == {}
     assert played.results()["Rescue"]["msg"] == "b"
 
 
@@ -129,14 +131,13 @@ async def test_unreachable_host(stage: Stage) -> None:
     played = await stage.play(
         stage.tasks(
             "- name: Reach\n  ansible.builtin.command: {cmd: id}",
-            "connection: ssh\nvars: {ansible_host: 127.0.0.1, ansible_port: 1, ansible_connection: ssh}",
         ),
         command_line="-e ansible_connection=ssh -e ansible_port=1 -e ansible_host=127.0.0.1",
     )
 
-    assert (RunStatus.FAILED, 4) == (played.result.status, played.result.rc)
+    assert (played.result.status, played.result.rc) == (RunStatus.FAILED, 4)
     assert played.of("runner_on_unreachable")[0]["res"]["unreachable"]
-    assert {"localhost": 1} == played.stats["dark"]
+    assert played.stats["dark"] == {"localhost": 1}
 
 
 async def test_loops_skips_and_retries(stage: Stage) -> None:
@@ -281,7 +282,7 @@ async def test_requeue_after_leaves_the_play_intact(stage: Stage) -> None:
 
     assert played.result.rc == 0
     later = played.of("runner_on_ok")[0]
-    assert ("acme.tools.requeue_after", "15s") == (later["task_action"], later["res"]["period"])
+    assert (later["task_action"], later["res"]["period"]) == ("acme.tools.requeue_after", "15s")
     assert "Next" in played.results()
 
 
@@ -302,7 +303,7 @@ async def test_modules_see_their_surroundings(stage: Stage, python: str) -> None
     )
 
     first, second = played.results()["Echo"], played.results()["Again"]
-    assert ("from the task", "inherited") == (first["variable"], second["variable"])
+    assert (first["variable"], second["variable"]) == ("from the task", "inherited")
     assert (str(stage.folder), python) == (first["cwd"], first["executable"])
     assert first["pid"] != second["pid"]
     assert first["scratch"]
@@ -386,9 +387,9 @@ async def test_several_hosts_and_serial(stage: Stage) -> None:
     played = await stage.play(path, inventory=hosts)
 
     assert played.result.rc == 0
-    assert ["a", "b"] == [d["host"] for d in played.of("runner_on_ok")]
+    assert [d["host"] for d in played.of("runner_on_ok")] == ["a", "b"]
     assert len({d["uuid"] for d in played.of("playbook_on_play_start")}) == 2
-    assert {"a": 1, "b": 1} == played.stats["ok"]
+    assert played.stats["ok"] == {"a": 1, "b": 1}
 
 
 async def test_delegation_async_and_become(stage: Stage) -> None:
@@ -414,7 +415,7 @@ async def test_delegation_async_and_become(stage: Stage) -> None:
     )
 
     results = played.results()
-    assert ("here", "later") == (results["Delegated"]["stdout"], results["Asynchronous"]["stdout"])
+    assert (results["Delegated"]["stdout"], results["Asynchronous"]["stdout"]) == ("here", "later")
     assert "acme_is_missing" in json.dumps(results["Become"])
     assert results["After"]["msg"] == "still here"
     assert played.of("runner_on_async_ok")
@@ -428,8 +429,8 @@ async def test_end_play_and_no_hosts(stage: Stage) -> None:
         stage.write("- hosts: nobody\n  tasks: [{ansible.builtin.debug: }]\n", "nobody.yml")
     )
 
-    assert (0, "playbook_on_stats") == (ended.result.rc, ended.names[-1])
-    assert (0, "playbook_on_stats") == (nobody.result.rc, nobody.names[-1])
+    assert (ended.result.rc, ended.names[-1]) == (0, "playbook_on_stats")
+    assert (nobody.result.rc, nobody.names[-1]) == (0, "playbook_on_stats")
     assert "playbook_on_no_hosts_matched" in nobody.names
 
 
@@ -453,18 +454,17 @@ async def test_command_line_and_verbosity(stage: Stage) -> None:
     assert "verbose" in played.names
 
 
+def encrypt(file: Path, password: Path) -> None:
+    vault = Path(sys.executable).with_name("ansible-vault")
+    command = [vault, "encrypt", "--vault-password-file", password, file]
+    subprocess.run(command, check=True, capture_output=True)
+
+
 async def test_vaulted_variables(stage: Stage) -> None:
     password = stage.write("sesame\n", "password")
     vaulted = stage.folder / "vaulted.yml"
     vaulted.write_text("treasure: gold\n")
-    vault = Path(os.sys.executable).with_name("ansible-vault")
-    import subprocess
-
-    subprocess.run(
-        [vault, "encrypt", "--vault-password-file", password, vaulted],
-        check=True,
-        capture_output=True,
-    )
+    await asyncio.to_thread(encrypt, vaulted, password)
     played = await stage.play(
         stage.tasks(
             "- name: Open\n  ansible.builtin.debug: {var: treasure}", "vars_files: [vaulted.yml]"

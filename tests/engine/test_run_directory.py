@@ -32,7 +32,7 @@ def test_nothing_is_readable_by_others(tmp_path: Path) -> None:
     for path in [tmp_path / "ns", *(tmp_path / "ns").rglob("*")]:
         if not path.is_symlink():
             assert not stat.S_IMODE(path.stat().st_mode) & 0o077, path
-    assert {"a": 1} == json.loads(directory.extra_vars.read_text())
+    assert json.loads(directory.extra_vars.read_text()) == {"a": 1}
     kubeconfig = str(tmp_path / "kc")
     environment = json.loads((directory.root / "env/envvars").read_text())
     assert {"K8S_AUTH_KUBECONFIG": kubeconfig, "KUBECONFIG": kubeconfig} == environment
@@ -78,7 +78,7 @@ def test_inventory_file_and_directory_replace_the_hosts(tmp_path: Path) -> None:
     assert {"group_vars", "one", "dynamic.sh"} == names
     assert (directory.inventory / "dynamic.sh").stat().st_mode & 0o100
     directory = rundir.prepare(request(tmp_path))
-    assert ["hosts"] == [path.name for path in directory.inventory.iterdir()]
+    assert [path.name for path in directory.inventory.iterdir()] == ["hosts"]
 
 
 def test_role_names_and_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,10 +128,10 @@ def test_variables_that_are_no_json(tmp_path: Path) -> None:
 async def test_artifacts_of_a_run(stage: Stage) -> None:
     played = await stage.play(stage.tasks("- name: Say\n  ansible.builtin.debug: {msg: hello}"))
 
-    assert ("0", "successful") == (
+    assert (
         (played.artifacts / "rc").read_text(),
         (played.artifacts / "status").read_text(),
-    )
+    ) == ("0", "successful")
     assert (played.artifacts / "stdout").read_text() == played.result.stdout
     for event in played.events:
         path = played.artifacts / "job_events" / f"{event['counter']}-{event['uuid']}.json"

@@ -17,6 +17,7 @@ from ansible.executor import module_common
 from ansible.module_utils import basic
 from ansible.parsing.dataloader import DataLoader
 from ansible.release import __version__
+from ansible.utils.display import Display
 
 VERSION = tuple(int(part) for part in __version__.split(".")[:2])
 HAS_PROFILES = VERSION >= (2, 19)
@@ -30,21 +31,23 @@ def callback_result(result: Any) -> Any:
     return result.clean_copy()
 
 
-def is_task_result(value: object) -> bool:
-    """Whether a callback's argument is a task result."""
-    return hasattr(value, "_return_data") or type(value).__name__ == "TaskResult"
-
-
 @contextmanager
 def task_context(task: Any) -> Iterator[None]:
-    """What a worker enters around a task."""
-    if VERSION < (2, 19):
-        yield
-        return
-    from ansible._internal import _task
+    """What a worker's process is set up with around a task."""
+    if VERSION >= (2, 19):
+        from ansible._internal import _task
 
-    with _task.TaskContext(task):
+        with _task.TaskContext(task):
+            yield
+        return
+    # 2.18 sets the display's queue in the code that is borrowed from the worker; it refuses to
+    # in a process that is no worker.
+    display = Display()
+    display.set_queue = lambda _queue: None
+    try:
         yield
+    finally:
+        del display.set_queue
 
 
 def vault_secrets(loader: DataLoader, options: Mapping[str, Any]) -> Any:

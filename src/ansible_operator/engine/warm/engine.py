@@ -82,6 +82,12 @@ class WarmEngine:
                 await asyncio.shield(artifacts.finish(request.artifacts_to_keep))
 
 
+def _reap(pid: int) -> None:
+    """Bury a fork whose template died and that may have become a child of ours."""
+    with contextlib.suppress(ChildProcessError):
+        os.waitpid(pid, os.WNOHANG)
+
+
 class _Run:
     """One fork of the template."""
 
@@ -106,9 +112,7 @@ class _Run:
             return await self._follow(fork, reader, writer, on_event)
         finally:
             writer.close()
-            with contextlib.suppress(ChildProcessError):
-                # A fork whose template died may have become a child of ours.
-                os.waitpid(fork.pid, os.WNOHANG)
+            _reap(fork.pid)
 
     async def _follow(
         self,

@@ -10,6 +10,7 @@ import datetime
 import io
 import json
 import os
+import sys
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -33,6 +34,7 @@ class EventRecorder:
         self._line = 0
         self._depth = 0
         self._text = io.StringIO()
+        self._stream: Any = RecordedStream(self)
         self.has_stats = False
 
     @property
@@ -47,6 +49,16 @@ class EventRecorder:
         else:
             with self.event("verbose", {}):
                 self._text.write(text)
+
+    @contextmanager
+    def streams(self) -> Iterator[None]:
+        """Have Python's streams recorded, also inside of a task that has its own."""
+        before = sys.stdout, sys.stderr
+        sys.stdout = sys.stderr = self._stream
+        try:
+            yield
+        finally:
+            sys.stdout, sys.stderr = before
 
     @contextmanager
     def callback(self, method: str, arguments: tuple[Any, ...], options: Any) -> Iterator[None]:
@@ -134,10 +146,13 @@ def record_display(display_class: type, current: Callable[[], EventRecorder | No
 
     def recording(self: Any, *arguments: Any, **options: Any) -> Any:
         recorder = current()
-        if recorder is None or recorder.is_open or self._final_q or options.get("log_only"):
+        if recorder is None or self._final_q or options.get("log_only"):
             return display(self, *arguments, **options)
-        with self._lock, recorder.event(kinds[-1] if kinds else "verbose", {}):
-            return display(self, *arguments, **options)
+        with self._lock, recorder.streams():
+            if recorder.is_open:
+                return display(self, *arguments, **options)
+            with recorder.event(kinds[-1] if kinds else "verbose", {}):
+                return display(self, *arguments, **options)
 
     # A worker proxies a display call by the function's name.
     recording.__name__ = "display"
@@ -152,7 +167,11 @@ def record_callbacks(manager_class: type, current: Callable[[], EventRecorder | 
         recorder = current()
         if recorder is None:
             return original(self, method, *arguments, **options)
-        with _display_lock(), recorder.callback(method, arguments, options):
+        with (
+            _display_lock(),
+            recorder.streams(),
+            recorder.callback(method, arguments, options),
+        ):
             return original(self, method, *arguments, **options)
 
     cast("Any", manager_class).send_callback = recording

@@ -279,9 +279,9 @@ def _take_streams(outputs: tuple[int, int]) -> None:
     null = os.open(os.devnull, os.O_RDONLY)
     for source, target in ((null, 0), (outputs[0], 1), (outputs[1], 2)):
         os.dup2(source, target)
-    sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: PTH123, SIM115
-    sys.stdout = open(1, "w", encoding="utf-8", errors="surrogateescape", closefd=False)  # noqa: PTH123, SIM115
-    sys.stderr = open(2, "w", encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: PTH123, SIM115
+    sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.stdout = open(1, "w", encoding="utf-8", errors="surrogateescape", closefd=False)  # noqa: SIM115
+    sys.stderr = open(2, "w", encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115
 
 
 def _execute(module: Module, payload: bytes) -> int:
@@ -295,12 +295,13 @@ def _execute(module: Module, payload: bytes) -> int:
         code = error.code if isinstance(error.code, int) else int(error.code is not None)
         if isinstance(error.code, str):
             sys.stderr.write(error.code)
-    except BaseException:
+    except BaseException:  # noqa: BLE001 (the end of the process: what an interpreter does)
         sys.excepthook(*sys.exc_info())
         code = 1
     finally:
         with contextlib.suppress(Exception):
-            threading._shutdown()
+            # As the interpreter does when it ends: wait for threads that are no daemons.
+            vars(threading)["_shutdown"]()
         atexit._run_exitfuncs()
         for stream in (sys.stdout, sys.stderr):
             with contextlib.suppress(OSError, ValueError):
@@ -339,7 +340,7 @@ def _serve_temporary_folders() -> None:
         self._connection._shell.tmpdir = f"{folder}/"
         return f"{folder}/"
 
-    def remove(self: Any, tmp_path: Any, force: bool = False) -> None:  # noqa: FBT001, FBT002
+    def remove(self: Any, tmp_path: Any, force: bool = False) -> None:
         if not is_plain(self):
             stock_remove(self, tmp_path, force=force)
             return

@@ -175,7 +175,7 @@ def _take_streams(recorder: EventRecorder, stderr: Path) -> None:
         os.dup2(source, target)
     os.close(descriptor)
     os.close(null)
-    sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: PTH123, SIM115
+    sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
     sys.stdout = sys.stderr = RecordedStream(recorder)
     faulthandler.enable(2)
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)

@@ -13,6 +13,8 @@ import io
 import os
 import sys
 import threading
+from multiprocessing.reduction import ForkingPickler
+from pathlib import Path
 from typing import Any
 
 from ansible import constants, context
@@ -21,7 +23,6 @@ from ansible.executor.task_queue_manager import FinalQueue
 from ansible.plugins import loader as plugin_loader
 from ansible.plugins.strategy import StrategyBase, StrategySentinel
 from ansible.template import Templar
-from multiprocessing.reduction import ForkingPickler
 
 from ansible_operator.engine.warm.ansible_versions import (
     strategy_module,
@@ -46,7 +47,7 @@ def install() -> None:
             stock(self, host, task, task_vars, play_context)
 
     linear._queue_task = queue_task
-    strategy_module().results_thread_main = _dormant_reader
+    vars(strategy_module())["results_thread_main"] = _dormant_reader
 
 
 def is_simple(strategy: Any, task: Any, task_vars: Any) -> bool:
@@ -115,6 +116,7 @@ def _execute_here(strategy: Any, host: Any, task: Any, task_vars: Any, play_cont
             "_shared_loader_obj": _loaders(),
             "_cliargs": context.CLIARGS,
             "worker_id": 0,
+            "_new_stdin": sys.stdin,
         }
     )
     strategy._tqm.send_callback("v2_runner_on_start", host, task)
@@ -126,7 +128,7 @@ def _execute_here(strategy: Any, host: Any, task: Any, task_vars: Any, play_cont
 def _run_as_worker(worker: Any, task: Any) -> None:
     """Run the worker's code; what it changes in the process is taken back."""
     streams = sys.stdout, sys.stderr
-    directory, environment = os.getcwd(), dict(os.environ)
+    directory, environment = Path.cwd(), dict(os.environ)
     sys.stdout, sys.stderr = io.StringIO(), io.StringIO()
     try:
         with task_context(task):

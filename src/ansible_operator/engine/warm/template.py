@@ -109,7 +109,7 @@ class Template:
             become_subreaper()
             self._run_sockets.append(connection.fileno())
             code = _run(connection, self._settings)
-        except BaseException:
+        except BaseException:  # noqa: BLE001 (nothing may reach the template's loop)
             traceback.print_exc(file=sys.__stderr__)
         finally:
             os._exit(code)
