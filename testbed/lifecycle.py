@@ -8,7 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from testbed import assets, control_plane, fake_nodes, network, ports, real_nodes, storage
+from testbed import assets, cgroups, control_plane, fake_nodes, network, ports, real_nodes, storage
 from testbed import state as records
 from testbed.bed import TestBed
 from testbed.checks import check_machine
@@ -228,7 +228,7 @@ def _remove(name: str, progress: Progress) -> None:
         kill_all(places, state.identity)
         if state.nodes == "real":
             network.remove(state)
-            real_nodes.remove_cgroups(state)
+            cgroups.remove(state)
         progress(f"processes of {name} have ended")
     _refuse_mounts(places.root)
     # The record goes last: an interrupted removal can be taken up again.

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import yaml
 
+from testbed import cgroups
 from testbed.certificates import Authority
 from testbed.images.recipes import PAUSE
 from testbed.network import node_address, pod_range
@@ -128,8 +129,8 @@ conf_dir = {_toml(self.folder / "cni")}
             "resolvConf": "",
             "failCgroupV1": False,
             "cgroupDriver": "cgroupfs",
-            "cgroupRoot": f"/{self.state.cgroup}",
-            "cgroupsPerQOS": False,
+            "cgroupRoot": cgroups.of_node(self.state, self.name),
+            "cgroupsPerQOS": True,
             "enforceNodeAllocatable": [],
             "localStorageCapacityIsolation": False,
             "failSwapOn": False,

@@ -6,16 +6,14 @@ processes of the node and takes its mounts, interfaces and iptables rules away: 
 is removed, and how its loss is played.
 """
 
-import os
 import re
 import shutil
 import subprocess
-import time
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from testbed import network
+from testbed import cgroups, network
 from testbed.api import ApiClient, Json
 from testbed.errors import NotFoundError, StartError
 from testbed.images import recipes
@@ -28,8 +26,6 @@ from testbed.waiting import wait_until
 
 _READY_SECONDS = 60.0
 _IMPORT_SECONDS = 300.0
-_CGROUP_SECONDS = 10.0
-_CGROUPS = Path("/sys/fs/cgroup")
 
 
 def prepare(state: State, launcher: Launcher, images: Iterable[Path]) -> None:
@@ -59,6 +55,7 @@ def _prepare_node(node: NodeFiles, launcher: Launcher, archives: Iterable[Path])
         # What a machine forgets when it boots: sockets and leases of processes that are no more.
         for stale in ("run", "var/lib/cni"):
             shutil.rmtree(node.folder / stale, ignore_errors=True)
+    cgroups.make(state, name)
     program = state.binaries["node-init"]
     argv: list[str | Path] = ["/bin/sh", SOURCE / "node-setup.sh", node.folder, name, program]
     first = launcher.start(name, argv, new_namespaces=True)
@@ -211,23 +208,3 @@ def _start_node(node: NodeFiles, launcher: Launcher) -> None:
     dns = [state.binaries["coredns"], f"-conf={node.coredns()}"]
     for program, argv in {"kubelet": kubelet, "kube-proxy": proxy, "dns": dns}.items():
         launcher.start(f"{name}-{program}", argv, join=first.pid)
-
-
-def remove_cgroups(state: State) -> None:
-    """Remove the empty control groups that ended nodes leave.
-
-    Raises:
-        StartError: some are still in use.
-    """
-    deadline = time.monotonic() + _CGROUP_SECONDS
-    roots = [_CGROUPS / state.cgroup, *_CGROUPS.glob(f"*/{state.cgroup}")]
-    for root in filter(Path.exists, roots):
-        while root.exists():
-            for folder, _, _ in os.walk(root, topdown=False):
-                try:
-                    Path(folder).rmdir()
-                except OSError as error:
-                    if time.monotonic() > deadline:
-                        raise StartError(f"control group {folder} is still in use") from error
-                    time.sleep(0.05)
-                    break
