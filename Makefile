@@ -41,7 +41,7 @@ uninstall: venv ## remove the CRDs, and with them every cluster
 	@kubectl delete --ignore-not-found -f crds/
 
 run: venv ## run the operator in the foreground against KUBECONFIG
-	@ansible-operator run --watches-file watches.yaml
+	@ANSIBLE_GATHERING=explicit ansible-operator run --watches-file watches.yaml
 
 lint: venv ## every linter
 	@dev/lint.sh

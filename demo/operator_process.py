@@ -53,6 +53,7 @@ def start(
         env={
             "KUBECONFIG": str(kubeconfig),
             "ANSIBLE_COLLECTIONS_PATH": str(project / ".collections"),
+            "ANSIBLE_GATHERING": "explicit",
             "TMPDIR": os.environ.get("TMPDIR", "/tmp"),  # noqa: S108
         },
     )
