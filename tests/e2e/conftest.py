@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Commands as users type them."""
+
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+COMMAND_SECONDS = 900
+
+Command = Callable[..., str]
+
+
+@pytest.fixture
+def command(own_state: Path) -> Command:
+    """Run a command in the repository's folder and return its output; fail when it does."""
+
+    def run(*argv: str, **env: str) -> str:
+        result = subprocess.run(
+            argv,
+            cwd=ROOT,
+            env={**os.environ, "TESTBED_STATE": str(own_state), **env},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=COMMAND_SECONDS,
+            check=False,
+        )
+        assert result.returncode == 0, f"{argv} ended with {result.returncode}:\n{result.stdout}"
+        return result.stdout
+
+    return run

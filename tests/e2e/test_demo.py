@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`make demo` as a new user meets it: the real database on a real node, then nothing left."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import testbed
+from tests.e2e.conftest import ROOT, Command
+from tests.testbed import traces
+
+pytestmark = pytest.mark.node
+
+OURS = (
+    "matrixoneclusters,logsets,dnsets,cnsets,proxysets,"
+    "statefulsets,deployments,services,configmaps,secrets,persistentvolumeclaims,"
+    "poddisruptionbudgets,networkpolicies"
+)
+
+
+def generations(bed: testbed.TestBed) -> dict[str, Any]:
+    """Identity and spec revision of everything in the namespace, and the pods' restarts."""
+    listed = json.loads(bed.kubectl("get", OURS, "-n", "default", "-o", "json"))["items"]
+    found = {
+        f"{item['kind']}/{item['metadata']['name']}": (
+            item["metadata"]["uid"],
+            item["metadata"].get("generation"),
+            item.get("data"),
+        )
+        for item in listed
+    }
+    pods = json.loads(bed.kubectl("get", "pods", "-n", "default", "-o", "json"))["items"]
+    for pod in pods:
+        restarts = [status["restartCount"] for status in pod["status"]["containerStatuses"]]
+        found[f"Pod/{pod['metadata']['name']}"] = (pod["metadata"]["uid"], restarts, None)
+    return found
+
+
+def test_demo_brings_a_database_up_changes_nothing_twice_and_leaves_nothing(
+    command: Command, own_state: Path
+) -> None:
+    before = traces.system()
+
+    first = command("make", "demo")
+
+    assert "8.0.30-MatrixOne-v1.3.0" in first
+    assert "2   from MatrixOne" in first
+    assert "of the database's stage, the operator's own part:" in first
+    bed = testbed.get("demo")
+    made = generations(bed)
+
+    second = command("make", "demo")
+
+    assert "operator: runs already" in second
+    assert "2   from MatrixOne" in second
+    assert made == generations(bed)
+    told_by_kubectl(bed)
+
+    command("make", "demo-down")
+
+    assert traces.none(traces.of(bed.state.identity, own_state))
+    assert before == traces.system()
+
+
+def told_by_kubectl(bed: testbed.TestBed) -> None:
+    """What `get`, `wait`, `describe` and the events say is what is there."""
+    bed.kubectl("wait", "mo/mo", "-n", "default", "--for=condition=Ready", "--timeout=10s")
+    columns = bed.kubectl("get", "mo", "mo", "-n", "default", "--no-headers").split()
+    assert columns[:7] == ["mo", "True", "AllSetsReady", "3/3", "1/1", "1/1", "1/1"]
+    listed = bed.kubectl("get", "matrixone", "-A", "-o", "name").split()
+    assert sorted(name.partition(".")[0] for name in listed) == [
+        "cnset",
+        "dnset",
+        "logset",
+        "matrixonecluster",
+        "proxyset",
+    ]
+    described = bed.kubectl("describe", "mo", "mo", "-n", "default")
+    assert "all components serve" in described
+
+
+def test_a_demo_interrupted_at_any_moment_can_go_on_or_be_removed(
+    command: Command, own_state: Path
+) -> None:
+    for seconds in (1.0, 4.0, 9.0):
+        process = subprocess.Popen(
+            ["make", "demo"],
+            cwd=ROOT,
+            env={**os.environ, "TESTBED_STATE": str(own_state)},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+        time.sleep(seconds)
+        os.killpg(process.pid, signal.SIGINT)  # Ctrl-C reaches the whole foreground group
+        output, _ = process.communicate(timeout=60)
+        assert "Traceback" not in output
+
+    assert "2   from MatrixOne" in command("make", "demo")
+    identity = testbed.get("demo").state.identity
+
+    command("make", "demo-down")
+
+    assert traces.none(traces.of(identity, own_state))

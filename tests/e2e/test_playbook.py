@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The same cluster without operator and CRDs: `ansible-playbook matrixorigin.matrixone.cluster`."""
+
+import base64
+import json
+import re
+import time
+
+import pytest
+
+import testbed
+from demo import sql
+from tests.e2e.conftest import Command
+
+pytestmark = pytest.mark.node
+
+PLAYBOOK = (
+    "ansible-playbook",
+    "matrixorigin.matrixone.cluster",
+    "-e",
+    "@examples/tiny-cluster.yaml",
+)
+
+
+def changed(output: str) -> int:
+    found = re.search(r"localhost\s*: .*changed=(\d+)\s+unreachable=0\s+failed=0", output)
+    assert found, "the play failed"
+    return int(found[1])
+
+
+def rows_through_the_service(bed: testbed.TestBed, namespace: str) -> str:
+    secret = json.loads(
+        bed.kubectl("-n", namespace, "get", "secret", "mo-credential", "-o", "json")
+    )
+    service = json.loads(bed.kubectl("-n", namespace, "get", "service", "mo-proxy", "-o", "json"))
+    user, password = (
+        base64.b64decode(secret["data"][key]).decode() for key in ("username", "password")
+    )
+    where = sql.Endpoint(service["spec"]["clusterIP"], 6001, user, password)
+    with sql.connect(where, time.monotonic() + 60) as connection:
+        return [sql.run(connection, statement) for statement in sql.STATEMENTS][-1]
+
+
+def test_a_playbook_brings_the_cluster_up_keeps_it_and_takes_it_away(
+    command: Command, real_testbed: testbed.TestBed, real_namespace: str
+) -> None:
+    def play(*options: str) -> str:
+        where = ("-e", f"namespace={real_namespace}")
+        return command(*PLAYBOOK, *where, *options, KUBECONFIG=str(real_testbed.kubeconfig))
+
+    assert changed(play("--check", "--diff")) > 0
+    assert real_testbed.kubectl("-n", real_namespace, "get", "statefulsets", "-o", "name") == ""
+
+    assert changed(play()) > 0
+    assert "from MatrixOne" in rows_through_the_service(real_testbed, real_namespace)
+
+    assert changed(play()) == 0
+    assert changed(play("--check")) == 0
+
+    assert changed(play("-e", "state=absent")) > 0
+    left = real_testbed.kubectl(
+        "-n", real_namespace, "get", "statefulsets,deployments,pods,pvc,services", "-o", "name"
+    )
+    assert left == ""
+    assert changed(play("-e", "state=absent")) == 0
