@@ -3,8 +3,10 @@
 
 import asyncio
 import json
+import tempfile
 
 import pytest
+from ansible_collections.kubernetes.core.plugins.module_utils.k8s.client import get_api_client
 from kubernetes import client, config, watch
 from kubernetes.dynamic import DynamicClient
 
@@ -124,3 +126,29 @@ async def test_the_dynamic_client_works(served):
     found = await asyncio.to_thread(use)
     assert found["data"] == {"n": "2"}
     assert found["metadata"]["ownerReferences"][0]["uid"] == served.owner.uid
+
+
+@pytest.fixture
+def temporary_folder(tmp_path, monkeypatch):
+    folder = tmp_path / "tmp"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    return folder
+
+
+async def test_clients_leave_no_files_behind(served, temporary_folder):
+    session = served.open()
+    cache = session.kubeconfig.parent / "kubectl-cache"
+
+    def use():
+        DynamicClient(config.new_client_from_config(str(session.kubeconfig)))
+        get_api_client(kubeconfig=str(session.kubeconfig))
+
+    await asyncio.to_thread(use)
+    await served.kubectl(session, "get", "namespaces", f"--cache-dir={cache}")
+    kept = {file.name.partition("-")[0] for file in temporary_folder.iterdir()}
+    assert kept == {"osrcp", "k8srcp"}
+    assert cache.exists()
+    served.proxy.close_session(session)
+    assert list(temporary_folder.iterdir()) == []
+    assert list(served.directory.glob("session-*")) == []

@@ -49,7 +49,9 @@ async def test_the_kubeconfig_has_the_known_shape(served):
         "uid": served.owner.uid,
         "Namespace": served.namespace,
     }
+    assert session.kubeconfig.name.startswith("kubeconfig")
     assert stat.S_IMODE(session.kubeconfig.stat().st_mode) == 0o600
+    assert stat.S_IMODE(session.kubeconfig.parent.stat().st_mode) == 0o700
 
 
 async def test_each_run_has_a_token_of_its_own(served):
@@ -96,7 +98,7 @@ async def test_a_closed_session_leaves_nothing(served):
     assert (await served.request(session, "GET", "/version")).status == 200
     header = {"Authorization": basic(user_of(session), session.token)}
     served.proxy.close_session(session)
-    assert not session.kubeconfig.exists()
+    assert list(served.directory.iterdir()) == []
     url = f"http://127.0.0.1:{served.proxy.port}/version"
     async with served.http.get(url, headers=header) as answer:
         assert answer.status == 401

@@ -38,7 +38,8 @@ class Session:
     """One run's access to the proxy.
 
     Attributes:
-        kubeconfig: the file (0600) to hand to the run.
+        kubeconfig: the file (0600) to hand to the run, in a folder of its own that goes with the
+            session; caches of clients (``KUBECACHEDIR``) belong beside it.
     """
 
     kubeconfig: Path

@@ -15,6 +15,7 @@ import hmac
 import json
 import os
 import secrets
+import shutil
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -23,6 +24,7 @@ from pathlib import Path
 from ansible_operator.errors import OperatorError
 from ansible_operator.kube.interface import GroupVersionKind
 from ansible_operator.serve.interface import Owner, ProxyLimits, Session
+from ansible_operator.serve.proxy import client_caches
 
 TOKEN_BYTES = 32
 
@@ -34,7 +36,7 @@ current-context: {namespace}/proxy-server
 clusters:
 - name: proxy-server
   cluster:
-    server: http://{user}:{token}@localhost:{port}
+    server: {server}
     insecure-skip-tls-verify: true
 contexts:
 - name: {namespace}/proxy-server
@@ -58,6 +60,8 @@ class Grant:
     """What the proxy knows of one run.
 
     Attributes:
+        user: user name of the run's requests.
+        server: URL in its kubeconfig.
         tasks: requests under way, ended with the session.
         recovered: watches already reported from what the run has read.
         adopting: per applied object, whether it is the owner's (see ``writes``).
@@ -66,6 +70,7 @@ class Grant:
     owner: Owner
     limits: ProxyLimits
     user: str
+    server: str = field(repr=False)
     tasks: set[asyncio.Task[object]] = field(default_factory=set)
     recovered: set[tuple[GroupVersionKind, bool]] = field(default_factory=set)
     adopting: dict[tuple[str, str, str, str], bool] = field(default_factory=dict)
@@ -93,22 +98,27 @@ class Sessions:
         self._grants: dict[bytes, Grant] = {}
 
     def open(self, owner: Owner, limits: ProxyLimits, directory: Path, port: int) -> Session:
-        """Make token and kubeconfig (0600, in ``directory``) for one run."""
+        """Make token and kubeconfig (0600, in a folder of its own) for one run."""
         token, user = secrets.token_urlsafe(TOKEN_BYTES), owner_user(owner)
-        handle, name = tempfile.mkstemp(prefix="kubeconfig", dir=directory)
+        server = f"http://{user}:{token}@localhost:{port}"
+        text = _KUBECONFIG.format(namespace=owner.namespace, server=server, user=user, token=token)
+        folder = tempfile.mkdtemp(prefix="session-", dir=directory)
+        handle, name = tempfile.mkstemp(prefix="kubeconfig", dir=folder)
         with os.fdopen(handle, "w") as file:
-            file.write(
-                _KUBECONFIG.format(namespace=owner.namespace, port=port, user=user, token=token)
-            )
-        self._grants[_digest(token)] = Grant(owner=owner, limits=limits, user=user)
+            file.write(text)
+        grant = Grant(owner=owner, limits=limits, user=user, server=server)
+        self._grants[_digest(token)] = grant
         return Session(kubeconfig=Path(name), token=token)
 
     def close(self, session: Session) -> None:
-        """Forget the token, end what still uses it and remove the kubeconfig."""
+        """Forget the token, end what still uses it and remove the kubeconfig's folder."""
         grant = self._grants.pop(_digest(session.token), None)
-        session.kubeconfig.unlink(missing_ok=True)
-        for task in list(grant.tasks) if grant else ():
+        if grant is None:
+            return
+        for task in list(grant.tasks):
             task.cancel()
+        shutil.rmtree(session.kubeconfig.parent, ignore_errors=True)
+        client_caches.forget(grant.server)
 
     def close_all(self) -> None:
         """End the requests of all runs and forget their tokens; files stay with their runs."""
