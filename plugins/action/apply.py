@@ -95,15 +95,11 @@ class ActionModule(KubeAction):
         return {"left": left, "warnings": [message]}
 
 
-def _applied(
-    writer: Writer, objects: Iterable[Mapping[str, Any]], once: set[str]
-) -> list[Outcome]:
+def _applied(writer: Writer, objects: Iterable[Mapping[str, Any]], once: set[str]) -> list[Outcome]:
     outcomes = []
     for manifest in objects:
         name = f"{manifest.get('kind')}/{(manifest.get('metadata') or {}).get('name')}"
-        outcomes.append(
-            writer.create_once(manifest) if name in once else writer.apply(manifest)
-        )
+        outcomes.append(writer.create_once(manifest) if name in once else writer.apply(manifest))
     return outcomes
 
 
@@ -158,5 +154,3 @@ def _differences(outcomes: list[Outcome]) -> list[dict[str, Any]]:
         for one in outcomes
         if one.change is not Change.UNCHANGED
     ]
-
-

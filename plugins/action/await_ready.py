@@ -52,8 +52,7 @@ class ActionModule(KubeAction):
 
 def _look(session: Session, resource: dict[str, Any], plan: Plan) -> Report:
     observed = {
-        label: fetch(session, label, reference)
-        for label, reference in references(resource).items()
+        label: fetch(session, label, reference) for label, reference in references(resource).items()
     }
     now = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
     return report_on(resource, plan, observed, {}, "", now)

@@ -69,9 +69,7 @@ def _same_object(live: Mapping[str, Any], resource: Mapping[str, Any]) -> bool:
     return not uid or live["metadata"]["uid"] == uid
 
 
-def _emitted(
-    session: Session, live: Mapping[str, Any], events: list[Occurrence]
-) -> dict[str, Any]:
+def _emitted(session: Session, live: Mapping[str, Any], events: list[Occurrence]) -> dict[str, Any]:
     """Emit events; that they cannot be emitted is worth a warning, not a failure."""
     try:
         for event in events:

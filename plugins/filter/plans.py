@@ -30,9 +30,7 @@ def references_of(resource: Any) -> Any:
     return references(plain(resource))
 
 
-def plan_for(
-    resource: Any, observed: Any, start_script: Any = "", siblings: Any = None
-) -> Any:
+def plan_for(resource: Any, observed: Any, start_script: Any = "", siblings: Any = None) -> Any:
     """Return what a pass does; see planning.sets and planning.cluster."""
     wanted, seen = plain(resource), plain(observed)
     if wanted["kind"] == names.CLUSTER:

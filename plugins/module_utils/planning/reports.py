@@ -95,7 +95,7 @@ def _set_status(
     )
     status = set_states.set_status(facts, now)
     if resource["kind"] == names.LOG_SET:
-        status["logShardReplicas"] = _shard_replicas(resource, plan, observed)
+        status["logShardReplicas"] = _shard_replicas(resource, plan)
     if resource["kind"] == names.CN_SET:
         status["labelSelector"] = set_states.selector_text(resource)
         status["stores"] = node_entries(facts.pods)
@@ -111,15 +111,16 @@ def _expected_pods(resource: Resource, wanted: int) -> list[str]:
     return [f"{base}-{ordinal}" for ordinal in range(wanted)]
 
 
-def _shard_replicas(resource: Resource, plan: Plan, observed: Observed) -> int | None:
+def _shard_replicas(resource: Resource, plan: Plan) -> int | None:
     """Return how many replicas a log shard was founded with, as far as it is known."""
-    given = ((resource.get("spec") or {}).get("initialConfig") or {}).get("logShardReplicas")
-    kept = (resource.get("status") or {}).get("logShardReplicas")
-    if kept or given:
-        return int(kept or given)
+    spec = resource.get("spec") or {}
+    given = (spec.get("initialConfig") or {}).get("logShardReplicas")
+    kept = (resource.get("status") or {}).get("logShardReplicas") or given
+    if kept:
+        return int(kept)
     if not plan["objects"]:
         return None
-    return 3 if int((resource.get("spec") or {}).get("replicas") or 0) >= 3 else 1
+    return 3 if int(spec.get("replicas") or 0) >= 3 else 1
 
 
 def _cluster_facts(

@@ -83,9 +83,7 @@ def leftovers(resource: Resource) -> Prune:
     return {
         "kinds": _PRUNED,
         "namespace": metadata["namespace"],
-        "labels": names.selector_labels(
-            resource["kind"], metadata["name"], metadata["namespace"]
-        ),
+        "labels": names.selector_labels(resource["kind"], metadata["name"], metadata["namespace"]),
         "owner_uid": metadata.get("uid") or "",
         "unless_used_by": _USERS,
     }

@@ -94,7 +94,9 @@ def cluster_status(facts: ClusterFacts) -> dict[str, Any]:
     if facts.credential:
         status["credentialRef"] = {"name": facts.credential}
     for field, kind in _COPIED:
-        copied = [child["status"] for _, child in facts.children(kind) if child and "status" in child]
+        copied = [
+            child["status"] for _, child in facts.children(kind) if child and "status" in child
+        ]
         if copied:
             status[field] = copied[0]
     if "tn" in status and "dn" in (facts.resource.get("spec") or {}):
@@ -200,7 +202,10 @@ def _progressing(facts: ClusterFacts) -> Condition:
         )
     if facts.waiting:
         return condition(
-            ConditionType.PROGRESSING, True, Reason.WAITING_FOR_DEPENDENCY, facts.waiting,
+            ConditionType.PROGRESSING,
+            True,
+            Reason.WAITING_FOR_DEPENDENCY,
+            facts.waiting,
             facts.generation,
         )
     for kind, _ in _READY_RULES:

@@ -63,9 +63,7 @@ _QUIET = frozenset(
 """Reasons that tell nothing beyond another condition's event of the same moment."""
 
 
-def transitions(
-    before: Mapping[str, Any] | None, after: Mapping[str, Any]
-) -> list[Occurrence]:
+def transitions(before: Mapping[str, Any] | None, after: Mapping[str, Any]) -> list[Occurrence]:
     """Return the events that the change from one status to the next deserves.
 
     Args:

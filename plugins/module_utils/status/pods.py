@@ -27,9 +27,10 @@ _STUCK = frozenset(
 
 def is_ready(pod: Pod) -> bool:
     """Tell whether a Pod serves; one that is terminating does not."""
-    return not pod["metadata"].get("deletionTimestamp") and _condition(pod, "Ready").get(
-        "status"
-    ) == "True"
+    return (
+        not pod["metadata"].get("deletionTimestamp")
+        and _condition(pod, "Ready").get("status") == "True"
+    )
 
 
 def _condition(pod: Pod, kind: str) -> Mapping[str, Any]:
@@ -113,9 +114,7 @@ def why(pod: Pod) -> str:
 
 def stuck(pods: Iterable[Pod]) -> str:
     """Name the Pods that will not come up by themselves, and why; empty if there are none."""
-    found = [
-        f"{pod['metadata']['name']} ({why(pod)})" for pod in pods if why(pod) in _STUCK
-    ]
+    found = [f"{pod['metadata']['name']} ({why(pod)})" for pod in pods if why(pod) in _STUCK]
     return ", ".join(found[:5]) + (f" and {len(found) - 5} more" if len(found) > 5 else "")
 
 

@@ -167,7 +167,10 @@ def _ready(facts: SetFacts) -> Condition:
         )
     if not rollout.seen:
         return condition(
-            ConditionType.READY, None, Reason.RECONCILING, "the change has only just been applied",
+            ConditionType.READY,
+            None,
+            Reason.RECONCILING,
+            "the change has only just been applied",
             facts.generation,
         )
     if rollout.ready >= rollout.wanted:

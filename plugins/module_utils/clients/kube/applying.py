@@ -173,13 +173,18 @@ class Writer:
         if before["metadata"].get("deletionTimestamp"):
             return Outcome(title, Change.UNCHANGED, before, before)
         uid = (manifest.get("metadata") or {}).get("uid") or before["metadata"]["uid"]
-        options = {"propagationPolicy": propagation, "preconditions": {"uid": uid}}
+        options: dict[str, Any] = {
+            "propagationPolicy": propagation,
+            "preconditions": {"uid": uid},
+        }
+        # With a body, the API server does not look at dryRun in the query.
+        if self.dry_run:
+            options["dryRun"] = ["All"]
         try:
             self.session.request(
                 "DELETE",
                 object_path(self.session, manifest),
                 attempt=f"delete {title}",
-                query=self._query({}),
                 body={"apiVersion": "v1", "kind": "DeleteOptions", **options},
             )
         except NotFound:
@@ -237,9 +242,7 @@ def owner_reference(
     }
 
 
-def _outcome(
-    title: str, before: Mapping[str, Any] | None, after: Mapping[str, Any]
-) -> Outcome:
+def _outcome(title: str, before: Mapping[str, Any] | None, after: Mapping[str, Any]) -> Outcome:
     if before is None:
         return Outcome(title, Change.CREATED, None, after)
     same = meaningful(before) == meaningful(after)
@@ -255,8 +258,11 @@ def _explained(
     vague = [field.lstrip(".") for field in error.fields if field.count(".") <= 0]
     if error.fields and not vague:
         return error
-    paths = [f"{name}.{path}" if path else name for name in vague or ["spec"]
-             for path in differing_paths(before.get(name), wanted.get(name))]
+    paths = [
+        f"{name}.{path}" if path else name
+        for name in vague or ["spec"]
+        for path in differing_paths(before.get(name), wanted.get(name))
+    ]
     if wanted.get("kind") == "StatefulSet":
         paths = [path for path in paths if path.split(".")[1].split("[")[0] not in _ROLLABLE]
     if not paths:

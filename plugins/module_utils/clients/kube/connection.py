@@ -67,9 +67,7 @@ _ATTRIBUTES = {
 }
 
 
-def resolve_options(
-    arguments: Mapping[str, Any], environment: Mapping[str, str]
-) -> dict[str, Any]:
+def resolve_options(arguments: Mapping[str, Any], environment: Mapping[str, str]) -> dict[str, Any]:
     """Complete the options of a task by ``K8S_AUTH_*`` variables.
 
     Args:

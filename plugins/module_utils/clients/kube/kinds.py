@@ -52,9 +52,7 @@ def describe(manifest: Mapping[str, Any]) -> str:
     return f"{manifest.get('kind') or 'object'} {place}{metadata.get('name') or ''}".rstrip()
 
 
-def collection_path(
-    session: Session, api_version: str, kind: str, namespace: str | None
-) -> str:
+def collection_path(session: Session, api_version: str, kind: str, namespace: str | None) -> str:
     """Return the path under which objects of the kind are listed and created.
 
     Args:

@@ -107,8 +107,9 @@ def prune(
     ]
     if not doomed:
         return []
-    used = {text for chosen in users for found in chosen.list(writer.session)
-            for text in _texts(found)}
+    used = {
+        text for chosen in users for found in chosen.list(writer.session) for text in _texts(found)
+    }
     return [
         writer.delete(found, propagation)
         for found in doomed

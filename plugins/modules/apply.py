@@ -1,0 +1,214 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Documentation of the action of the same name."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: apply
+short_description: Bring a list of Kubernetes objects to what it says
+version_added: 0.1.0
+author: MatrixOne maintainers (@matrixorigin)
+description:
+  - Applies objects with server-side apply, one after the other, in one HTTP session.
+  - Owns only the fields that it sets. Fields that a manifest leaves out belong to others, fields that it no
+    longer has are removed.
+  - What changed, the difference and the check mode are the API server's own word, so that validation and
+    defaults are real.
+extends_documentation_fragment:
+  - matrixorigin.matrixone.connection
+attributes:
+  check_mode:
+    description: The API server tries each change and keeps none.
+    support: full
+  diff_mode:
+    description: Shows what an author decides, without the server's bookkeeping. Values of Secrets are masked.
+    support: full
+options:
+  objects:
+    description:
+      - Objects in the order of their application. With O(state=absent) only their identity counts, and they
+        are deleted in reverse order.
+    type: list
+    elements: dict
+    default: []
+  state:
+    description: Whether the objects shall exist.
+    type: str
+    choices: [present, absent]
+    default: present
+  create_only:
+    description:
+      - Objects among O(objects), as C(Kind/name), that are created if there is none of that name and never
+        changed.
+    type: list
+    elements: str
+    default: []
+  patches:
+    description:
+      - Existing objects of which only the given fields are set, while everything else is left alone.
+    type: list
+    elements: dict
+    default: []
+  field_manager:
+    description: Name under which the fields are owned.
+    type: str
+    default: matrixone-operator
+  force:
+    description: Whether to take over fields that another manager owns. Otherwise that is an error.
+    type: bool
+    default: true
+  owner:
+    description:
+      - Object that owns the others. They get an owner reference to it if it has a C(metadata.uid) and lives in
+        their namespace, unless they carry the annotation C(matrixorigin.io/keep) with value V(true).
+    type: dict
+  prune:
+    description:
+      - Objects to delete that are not among O(objects). Those with the annotation C(matrixorigin.io/keep) of
+        value V(true) stay.
+    type: dict
+    suboptions:
+      kinds:
+        description: Kinds to look at.
+        type: list
+        elements: dict
+        default: []
+        suboptions: &kind
+          api_version:
+            description: For example V(apps/v1).
+            type: str
+            required: true
+          kind:
+            description: For example V(Deployment).
+            type: str
+            required: true
+      namespace:
+        description: Namespace to look in; all if left out.
+        type: str
+      labels:
+        description: Labels that the objects have.
+        type: dict
+        default: {}
+      excluding:
+        description: Label values that the objects do not have, as a list per label.
+        type: dict
+        default: {}
+      owner_uid:
+        description: C(uid) of the objects' owner; any if empty.
+        type: str
+        default: ""
+      unless_used_by:
+        description: Kinds whose objects, with the same labels, keep alive what they mention by name.
+        type: list
+        elements: dict
+        default: []
+        suboptions: *kind
+  propagation:
+    description: How what depends on a deleted object goes.
+    type: str
+    choices: [Background, Foreground, Orphan]
+    default: Background
+  wait:
+    description: Whether to wait until what was deleted is gone.
+    type: bool
+    default: false
+  wait_timeout:
+    description: Seconds to wait at most.
+    type: int
+    default: 300
+  wait_gone:
+    description: Further objects that must be gone, by the same keys as in O(prune).
+    type: dict
+    suboptions:
+      kinds:
+        description: Kinds to look at.
+        type: list
+        elements: dict
+        default: []
+        suboptions: *kind
+      namespace:
+        description: Namespace to look in; all if left out.
+        type: str
+      labels:
+        description: Labels that the objects have.
+        type: dict
+        default: {}
+      excluding:
+        description: Label values that the objects do not have, as a list per label.
+        type: dict
+        default: {}
+      owner_uid:
+        description: C(uid) of the objects' owner; any if empty.
+        type: str
+        default: ""
+  fail_on_timeout:
+    description: Whether what is still there after O(wait_timeout) is a failure; otherwise it is a warning.
+    type: bool
+    default: true
+"""
+
+EXAMPLES = r"""
+- name: Apply a ConfigMap
+  matrixorigin.matrixone.apply:
+    objects:
+      - apiVersion: v1
+        kind: ConfigMap
+        metadata: {name: settings, namespace: prod, labels: {app: shop}}
+        data: {mode: fast}
+
+- name: Apply manifests from a file and remove the app's other ConfigMaps
+  matrixorigin.matrixone.apply:
+    objects: "{{ lookup('ansible.builtin.file', 'shop.yaml') | from_yaml_all }}"
+    prune:
+      kinds: [{api_version: v1, kind: ConfigMap}]
+      namespace: prod
+      labels: {app: shop}
+
+- name: Take it away and wait until it is gone
+  matrixorigin.matrixone.apply:
+    state: absent
+    wait: true
+    objects:
+      - apiVersion: v1
+        kind: ConfigMap
+        metadata: {name: settings, namespace: prod}
+"""
+
+RETURN = r"""
+changes:
+  description: What happened, as C(Kind namespace/name) and one of created, changed, deleted.
+  returned: success
+  type: list
+  elements: str
+  sample: [StatefulSet prod/mo-log created]
+objects:
+  description:
+    - The objects as the API server has them now, by C(Kind/name), without managed fields and without the
+      values in Secrets and ConfigMaps.
+  returned: success
+  type: dict
+before:
+  description: The objects that were changed, as they were before, in the same form.
+  returned: success
+  type: dict
+left:
+  description: What still exists after O(wait_timeout).
+  returned: when O(wait=true)
+  type: list
+  elements: str
+fields:
+  description: Fields to blame.
+  returned: when the API server refuses
+  type: list
+  elements: str
+reason:
+  description: Kubernetes' reason.
+  returned: when the API server refuses
+  type: str
+  sample: Invalid
+status:
+  description: HTTP status code.
+  returned: when the API server refuses
+  type: int
+"""

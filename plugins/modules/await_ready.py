@@ -1,0 +1,53 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Documentation of the action of the same name."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: await_ready
+short_description: Wait until a set of a MatrixOne cluster serves
+version_added: 0.1.0
+author: MatrixOne maintainers (@matrixorigin)
+description:
+  - Looks at the workload and the Pods of a LogSet, DNSet, CNSet, ProxySet or WebUI until they serve what the
+    resource asks for, and shows what is awaited whenever that changes.
+  - The resource need not be in the cluster; it may have been played by a playbook.
+extends_documentation_fragment:
+  - matrixorigin.matrixone.connection
+attributes:
+  check_mode:
+    description: It does not wait then.
+    support: full
+  diff_mode:
+    description: It changes nothing.
+    support: none
+options:
+  resource:
+    description: The resource.
+    type: dict
+    required: true
+  plan:
+    description: What was decided for it, from the filter P(matrixorigin.matrixone.plan#filter).
+    type: dict
+    required: true
+  timeout:
+    description: Seconds to wait at most.
+    type: int
+    default: 600
+"""
+
+EXAMPLES = r"""
+- name: Wait until the log service serves
+  matrixorigin.matrixone.await_ready:
+    resource: "{{ logset_resource }}"
+    plan: "{{ logset_plan }}"
+    timeout: 300
+"""
+
+RETURN = r"""
+seconds:
+  description: How long it took.
+  returned: success
+  type: float
+"""

@@ -1,0 +1,49 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Documentation of the action of the same name."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: observe
+short_description: Fetch Kubernetes objects by name or by label
+version_added: 0.1.0
+author: MatrixOne maintainers (@matrixorigin)
+description:
+  - Fetches objects in one HTTP session. What does not exist is null or an empty list, never an error.
+  - Values in Secrets are never returned, those in ConfigMaps only when asked for.
+extends_documentation_fragment:
+  - matrixorigin.matrixone.connection
+attributes:
+  check_mode:
+    description: It only reads.
+    support: full
+  diff_mode:
+    description: It changes nothing.
+    support: none
+options:
+  references:
+    description:
+      - What to fetch, by labels of your choice. Each has C(api_version), C(kind), C(namespace), and either
+        C(name) or C(labels).
+      - With C(labels) it can have C(owner_uid); with C(name) of a ConfigMap, C(data) set to V(true) returns the
+        data as well.
+    type: dict
+    required: true
+"""
+
+EXAMPLES = r"""
+- name: Look at a StatefulSet and its Pods
+  matrixorigin.matrixone.observe:
+    references:
+      workload: {api_version: apps/v1, kind: StatefulSet, namespace: prod, name: mo-log}
+      pods: {api_version: v1, kind: Pod, namespace: prod, labels: {matrixorigin.io/instance: mo}}
+  register: seen
+"""
+
+RETURN = r"""
+objects:
+  description: An object, null or a list under each label of O(references).
+  returned: success
+  type: dict
+"""
