@@ -162,35 +162,28 @@ class Authority:
         if path.exists():
             return path
         certificate, key = self.issue(f"client-{path.name}", common_name, organization)
-        encoded = {
-            file: base64.b64encode(file.read_bytes()).decode()
-            for file in (certificate, key, self.folder / "ca.crt")
-        }
-        content = {
-            "apiVersion": "v1",
-            "kind": "Config",
-            "clusters": [
-                {
-                    "name": "testbed",
-                    "cluster": {
-                        "server": server,
-                        "certificate-authority-data": encoded[self.folder / "ca.crt"],
-                    },
-                }
-            ],
-            "users": [
-                {
-                    "name": common_name,
-                    "user": {
-                        "client-certificate-data": encoded[certificate],
-                        "client-key-data": encoded[key],
-                    },
-                }
-            ],
-            "contexts": [
-                {"name": "testbed", "context": {"cluster": "testbed", "user": common_name}}
-            ],
-            "current-context": "testbed",
-        }
+        content = _kubeconfig(server, common_name, certificate, key, self.folder / "ca.crt")
         _publish(path, yaml.safe_dump(content, sort_keys=False).encode())
         return path
+
+
+def _kubeconfig(
+    server: str, user: str, certificate: Path, key: Path, authority: Path
+) -> dict[str, object]:
+    def encoded(file: Path) -> str:
+        return base64.b64encode(file.read_bytes()).decode()
+
+    cluster = {"server": server, "certificate-authority-data": encoded(authority)}
+    credentials = {
+        "client-certificate-data": encoded(certificate),
+        "client-key-data": encoded(key),
+    }
+    context = {"cluster": "testbed", "user": user}
+    return {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "testbed", "cluster": cluster}],
+        "users": [{"name": user, "user": credentials}],
+        "contexts": [{"name": "testbed", "context": context}],
+        "current-context": "testbed",
+    }

@@ -2,6 +2,7 @@
 """The configuration files of a real node's programs."""
 
 import json
+import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +18,27 @@ from testbed.state import State
 
 # Seen from inside the node only; a path below the node's folder could be too long for a socket.
 SOCKET = "/run/containerd/containerd.sock"
+
+
+_KUBELET = {
+    "clusterDomain": "cluster.local",
+    "resolvConf": "",
+    "cgroupDriver": "cgroupfs",
+    "cgroupsPerQOS": True,
+    "enforceNodeAllocatable": [],
+    "failCgroupV1": False,
+    "failSwapOn": False,
+    "localStorageCapacityIsolation": False,
+    "oomScoreAdj": 0,
+    "maxPods": 240,
+    # Pods are kept while the machine has any memory and space left at all.
+    "evictionHard": {"memory.available": "100Mi", "nodefs.available": "1%"},
+    "imageGCHighThresholdPercent": 100,
+    "nodeStatusUpdateFrequency": "5s",
+    "kubeAPIQPS": 500,
+    "kubeAPIBurst": 1000,
+    "eventRecordQPS": 0,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +93,7 @@ restrict_oom_score_adj = true
 
 [plugins."io.containerd.grpc.v1.cri".containerd]
 default_runtime_name = "runc"
+snapshotter = "{_snapshotter(self.folder)}"
 
 [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
 runtime_type = "io.containerd.runc.v2"
@@ -124,25 +147,9 @@ conf_dir = {_toml(self.folder / "cni")}
                 "anonymous": {"enabled": False},
                 "x509": {"clientCAFile": str(self.authority.folder / "ca.crt")},
             },
-            "clusterDomain": "cluster.local",
             "clusterDNS": [address],
-            "resolvConf": "",
-            "failCgroupV1": False,
-            "cgroupDriver": "cgroupfs",
             "cgroupRoot": cgroups.of_node(self.state, self.name),
-            "cgroupsPerQOS": True,
-            "enforceNodeAllocatable": [],
-            "localStorageCapacityIsolation": False,
-            "failSwapOn": False,
-            "oomScoreAdj": 0,
-            "maxPods": 240,
-            # Pods are kept while the machine has any memory and space left at all.
-            "evictionHard": {"memory.available": "100Mi", "nodefs.available": "1%"},
-            "imageGCHighThresholdPercent": 100,
-            "nodeStatusUpdateFrequency": "5s",
-            "kubeAPIQPS": 500,
-            "kubeAPIBurst": 1000,
-            "eventRecordQPS": 0,
+            **_KUBELET,
         }
         kubeconfig = self.authority.kubeconfig(
             self.authority.folder / f"{self.name}.conf",
@@ -212,3 +219,14 @@ conf_dir = {_toml(self.folder / "cni")}
 
 def _toml(path: Path | str) -> str:
     return json.dumps(str(path))
+
+
+def _snapshotter(folder: Path) -> str:
+    """Return how containerd stacks images; overlays do not stack on an overlay, so copies do."""
+    answer = subprocess.run(
+        ["stat", "--file-system", "--format=%T", folder],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return "native" if answer.stdout.strip() == "overlayfs" else "overlayfs"

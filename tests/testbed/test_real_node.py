@@ -151,6 +151,10 @@ def database() -> list[dict[str, Any]]:
         "metadata": {"name": "launch"},
         "data": files,
     }
+    return [configuration, database_pod(), service("sql", 6001, 6001)]
+
+
+def database_pod() -> dict[str, Any]:
     container = {
         "name": "main",
         "image": IMAGE,
@@ -164,7 +168,7 @@ def database() -> list[dict[str, Any]]:
             {"name": "tmp", "mountPath": "/tmp"},
         ],
     }
-    pod = {
+    return {
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": {"name": "database", "labels": {"app": "thing"}},
@@ -178,7 +182,6 @@ def database() -> list[dict[str, Any]]:
             ],
         },
     }
-    return [configuration, pod, service("sql", 6001, 6001)]
 
 
 def test_database_answers_sql(real_testbed: TestBed, real_namespace: str) -> None:
