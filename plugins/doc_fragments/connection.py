@@ -13,8 +13,8 @@ options:
   kubeconfig:
     description:
       - Path of a kubeconfig, or its content as a dictionary.
-      - Without it, and without O(host), the account of the Pod this runs in is used, else E(KUBECONFIG)
-        or the user's own kubeconfig. E(K8S_AUTH_KUBECONFIG) has the same meaning.
+      - Without it, and without O(host), the account of the Pod this runs in is used, else
+        E(KUBECONFIG) or the user's own kubeconfig. E(K8S_AUTH_KUBECONFIG) has the same meaning.
     type: raw
   context:
     description: Context of the kubeconfig to use. E(K8S_AUTH_CONTEXT) has the same meaning.
@@ -32,11 +32,13 @@ options:
     description: Password for basic authentication. E(K8S_AUTH_PASSWORD) has the same meaning.
     type: str
   validate_certs:
-    description: Whether to verify the API server's certificate. E(K8S_AUTH_VERIFY_SSL) has the same meaning.
+    description: >-
+      Whether to verify the API server's certificate. E(K8S_AUTH_VERIFY_SSL) has the same meaning.
     type: bool
     aliases: [verify_ssl]
   ca_cert:
-    description: Path of the CA certificate of the API server. E(K8S_AUTH_SSL_CA_CERT) has the same meaning.
+    description: >-
+      Path of the CA certificate of the API server. E(K8S_AUTH_SSL_CA_CERT) has the same meaning.
     type: path
     aliases: [ssl_ca_cert]
   client_cert:
@@ -48,10 +50,13 @@ options:
     type: path
     aliases: [key_file]
   proxy:
-    description: URL of an HTTP proxy on the way to the API server. E(K8S_AUTH_PROXY) has the same meaning.
+    description: >-
+      URL of an HTTP proxy on the way to the API server. E(K8S_AUTH_PROXY) has the same meaning.
     type: str
   no_proxy:
-    description: Hosts that are reached without the proxy, separated by commas. E(K8S_AUTH_NO_PROXY) has the same meaning.
+    description: >-
+      Hosts that are reached without the proxy, separated by commas. E(K8S_AUTH_NO_PROXY) has the
+      same meaning.
     type: str
   proxy_headers:
     description: Headers for the HTTP proxy.
@@ -80,5 +85,6 @@ requirements:
   - python >= 3.11
   - kubernetes >= 31 (Python package, on the controller)
 notes:
-  - It runs on the controller, in Ansible's own process; no host needs Python or the kubernetes package for it.
+  - It runs on the controller, in Ansible's own process; no host needs Python or the kubernetes
+    package for it.
 """

@@ -9,6 +9,8 @@ from collections.abc import Callable
 from datetime import datetime, timezone
 from typing import Any
 
+from ansible.errors import AnsibleFilterError
+
 from ..module_utils.plain import plain
 from ..module_utils.planning.cluster import credential, makes_credential, plan_cluster
 from ..module_utils.planning.plans import empty_plan
@@ -20,7 +22,8 @@ from ..module_utils.planning.removal import (
 )
 from ..module_utils.planning.reports import beginning, deleting, report_on
 from ..module_utils.planning.sets import plan_set
-from ..module_utils.rendering import find_references, names
+from ..module_utils.rendering import find_references, names, render_everything
+from ..module_utils.rendering.errors import RenderingError
 
 _PASSWORD_BYTES = 24
 
@@ -81,6 +84,14 @@ def leftovers_of(resource: Any, plan: Any) -> Any:
     return removal_of_leftovers(plain(resource), plain(plan)["objects"])
 
 
+def rendered_from(resource: Any, start_scripts: Any) -> Any:
+    """Return every object that a resource leads to, children's children included."""
+    try:
+        return render_everything(plain(resource), start_scripts=plain(start_scripts))
+    except RenderingError as error:
+        raise AnsibleFilterError(str(error)) from error
+
+
 class FilterModule:
     """The filters of this file by name."""
 
@@ -95,4 +106,5 @@ class FilterModule:
             "removal": removal_for,
             "credential": credential_for,
             "leftovers": leftovers_of,
+            "rendered": rendered_from,
         }

@@ -11,10 +11,10 @@ version_added: 0.1.0
 author: MatrixOne maintainers (@matrixorigin)
 description:
   - Applies objects with server-side apply, one after the other, in one HTTP session.
-  - Owns only the fields that it sets. Fields that a manifest leaves out belong to others, fields that it no
-    longer has are removed.
-  - What changed, the difference and the check mode are the API server's own word, so that validation and
-    defaults are real.
+  - Owns only the fields that it sets. Fields that a manifest leaves out belong to others, fields
+    that it no longer has are removed.
+  - What changed, the difference and the check mode are the API server's own word, so that
+    validation and defaults are real.
 extends_documentation_fragment:
   - matrixorigin.matrixone.connection
 attributes:
@@ -22,13 +22,14 @@ attributes:
     description: The API server tries each change and keeps none.
     support: full
   diff_mode:
-    description: Shows what an author decides, without the server's bookkeeping. Values of Secrets are masked.
+    description: >-
+      Shows what an author decides, without the server's bookkeeping. Values of Secrets are masked.
     support: full
 options:
   objects:
     description:
-      - Objects in the order of their application. With O(state=absent) only their identity counts, and they
-        are deleted in reverse order.
+      - Objects in the order of their application. With O(state=absent) only their identity counts,
+        and they are deleted in reverse order.
     type: list
     elements: dict
     default: []
@@ -39,14 +40,15 @@ options:
     default: present
   create_only:
     description:
-      - Objects among O(objects), as C(Kind/name), that are created if there is none of that name and never
-        changed.
+      - Objects among O(objects), as C(Kind/name), that are created if there is none of that name
+        and never changed.
     type: list
     elements: str
     default: []
   patches:
     description:
-      - Existing objects of which only the given fields are set, while everything else is left alone.
+      - Existing objects of which only the given fields are set, while everything else is left
+        alone.
     type: list
     elements: dict
     default: []
@@ -60,13 +62,14 @@ options:
     default: true
   owner:
     description:
-      - Object that owns the others. They get an owner reference to it if it has a C(metadata.uid) and lives in
-        their namespace, unless they carry the annotation C(matrixorigin.io/keep) with value V(true).
+      - Object that owns the others. They get an owner reference to it if it has a C(metadata.uid)
+        and lives in their namespace, unless they carry the annotation C(matrixorigin.io/keep) with
+        value V(true).
     type: dict
   prune:
     description:
-      - Objects to delete that are not among O(objects). Those with the annotation C(matrixorigin.io/keep) of
-        value V(true) stay.
+      - Objects to delete that are not among O(objects). Those with the annotation
+        C(matrixorigin.io/keep) of value V(true) stay.
     type: dict
     suboptions:
       kinds:
@@ -99,7 +102,8 @@ options:
         type: str
         default: ""
       unless_used_by:
-        description: Kinds whose objects, with the same labels, keep alive what they mention by name.
+        description: >-
+          Kinds whose objects, with the same labels, keep alive what they mention by name.
         type: list
         elements: dict
         default: []
@@ -143,7 +147,8 @@ options:
         type: str
         default: ""
   fail_on_timeout:
-    description: Whether what is still there after O(wait_timeout) is a failure; otherwise it is a warning.
+    description: >-
+      Whether what is still there after O(wait_timeout) is a failure; otherwise it is a warning.
     type: bool
     default: true
 """
@@ -184,8 +189,8 @@ changes:
   sample: [StatefulSet prod/mo-log created]
 objects:
   description:
-    - The objects as the API server has them now, by C(Kind/name), without managed fields and without the
-      values in Secrets and ConfigMaps.
+    - The objects as the API server has them now, by C(Kind/name), without managed fields and
+      without the values in Secrets and ConfigMaps.
   returned: success
   type: dict
 before:

@@ -10,7 +10,8 @@ short_description: Fetch Kubernetes objects by name or by label
 version_added: 0.1.0
 author: MatrixOne maintainers (@matrixorigin)
 description:
-  - Fetches objects in one HTTP session. What does not exist is null or an empty list, never an error.
+  - Fetches objects in one HTTP session. What does not exist is null or an empty list, never an
+    error.
   - Values in Secrets are never returned, those in ConfigMaps only when asked for.
 extends_documentation_fragment:
   - matrixorigin.matrixone.connection
@@ -24,10 +25,10 @@ attributes:
 options:
   references:
     description:
-      - What to fetch, by labels of your choice. Each has C(api_version), C(kind), C(namespace), and either
-        C(name) or C(labels).
-      - With C(labels) it can have C(owner_uid); with C(name) of a ConfigMap, C(data) set to V(true) returns the
-        data as well.
+      - What to fetch, by labels of your choice. Each has C(api_version), C(kind), C(namespace), and
+        either C(name) or C(labels).
+      - With C(labels) it can have C(owner_uid); with C(name) of a ConfigMap, C(data) set to V(true)
+        returns the data as well.
     type: dict
     required: true
 """

@@ -10,7 +10,8 @@ short_description: Ask the operator to look at the resource again after some tim
 version_added: 0.1.0
 author: MatrixOne maintainers (@matrixorigin)
 description:
-  - Tells the operator that plays the role to play it again after a while, even if nothing has changed until then.
+  - Tells the operator that plays the role to play it again after a while, even if nothing has
+    changed until then.
   - Without an operator it does nothing.
 attributes:
   check_mode:

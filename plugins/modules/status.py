@@ -29,7 +29,8 @@ options:
     type: dict
     required: true
   status:
-    description: The whole status. What it leaves out and was written by this action before is removed.
+    description: >-
+      The whole status. What it leaves out and was written by this action before is removed.
     type: dict
     required: true
   events:
@@ -54,7 +55,10 @@ EXAMPLES = r"""
     status:
       observedGeneration: "{{ logset_resource.metadata.generation }}"
       conditions:
-        - {type: Ready, status: "True", reason: EnoughReadyStores, message: 3/3 log stores are ready}
+        - type: Ready
+          status: "True"
+          reason: EnoughReadyStores
+          message: 3/3 log stores are ready
 """
 
 RETURN = r"""

@@ -100,7 +100,7 @@ class Writer:
                 content_type=APPLY_PATCH,
             )
         except Refused as error:
-            raise _explained(error, title, before, wanted) from error
+            raise _explained(error, before, wanted) from error
         except NotFound:
             if not self._namespace_would_come(wanted):
                 raise
@@ -250,7 +250,7 @@ def _outcome(title: str, before: Mapping[str, Any] | None, after: Mapping[str, A
 
 
 def _explained(
-    error: Refused, title: str, before: Mapping[str, Any] | None, wanted: Mapping[str, Any]
+    error: Refused, before: Mapping[str, Any] | None, wanted: Mapping[str, Any]
 ) -> ApiError:
     """Name the fields that cannot be changed, where the server only says that some can't."""
     if before is None or error.status != 422:
