@@ -3,12 +3,13 @@
 
 import asyncio
 import os
+import sys
 import time
 from pathlib import Path
 
 import pytest
 
-from ansible_operator.engine import RoleTarget, RunStatus
+from ansible_operator.engine import RoleTarget, RunStatus, make_engine
 from ansible_operator.engine.processes import ProcessTree
 from ansible_operator.errors import EngineError
 from tests.engine.conftest import Stage
@@ -197,3 +198,56 @@ async def test_role_of_its_directory_name(stage: Stage) -> None:
     played = await stage.play(target)
 
     assert played.results()["Name"]["role_name"] == "plain"
+
+
+async def test_runs_end_with_a_killed_operator(warm: Stage) -> None:
+    mark = f"5{time.monotonic_ns() % 100_000_000}.25"
+    path = warm.tasks(f"- ansible.builtin.command: {{cmd: sleep {mark}}}")
+    operator = warm.write(
+        f"""
+        import asyncio
+        from pathlib import Path
+        from ansible_operator.engine import PlaybookTarget, RunRequest, make_engine
+
+        async def main():
+            engine = make_engine("warm")
+            await engine.start()
+            target = PlaybookTarget(Path("{path}"))
+            request = RunRequest(
+                ident="1", directory=Path("{warm.folder}/run"), target=target, extra_vars={{}}
+            )
+            await engine.run(request, print)
+
+        asyncio.run(main())
+        """,
+        "killed_operator.py",
+    )
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, str(operator), stdout=asyncio.subprocess.DEVNULL
+    )
+    for _ in range(400):
+        if sleepers(mark):
+            break
+        await asyncio.sleep(0.05)
+    assert sleepers(mark)
+    process.kill()
+    await process.wait()
+
+    assert await gone(mark)
+
+
+async def test_settings_that_break_the_warm_up_do_not_stop_the_engine(
+    warm: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANSIBLE_BECOME", "true")
+    monkeypatch.setenv("ANSIBLE_BECOME_METHOD", "acme_is_missing")
+    engine = make_engine("warm")
+    await engine.start()
+    try:
+        stage = Stage(engine, "warm", warm.folder)
+        path = stage.tasks("- name: Say\n  ansible.builtin.debug: {msg: a}", "become: false")
+        played = await stage.play(path)
+    finally:
+        await engine.stop()
+
+    assert played.results()["Say"]["msg"] == "a"

@@ -3,10 +3,12 @@
 
 import json
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from ansible_operator.engine import RoleTarget
+from ansible_operator.engine.warm.engine import WarmEngine
 from testbed.bed import TestBed
 from tests.engine.conftest import Stage
 
@@ -54,3 +56,31 @@ async def test_role_with_k8s_tasks(
     assert changed == [True, False, True]
     found = fake_testbed.kubectl("get", "configmap", "sized", "-n", fake_namespace, "-o", "json")
     assert json.loads(found)["data"] == {"size": "2"}
+
+
+def kubeconfig_of(testbed: TestBed, user: str) -> str:
+    text = Path(testbed.kubeconfig).read_text()
+    return text.replace("https://", f"https://{user}@")
+
+
+def discoveries(folder: Path) -> list[Path]:
+    return list(folder.glob("discovery-*.json"))
+
+
+async def test_all_objects_share_one_discovery(
+    warm: Stage, fake_testbed: TestBed, fake_namespace: str
+) -> None:
+    warm.write(TASKS, "roles/objects/tasks/main.yml")
+    role = RoleTarget("objects", warm.folder / "roles/objects", gather_facts=False)
+    for user in ("one", "two"):
+        kubeconfig = warm.write(kubeconfig_of(fake_testbed, user), f"{user}.kubeconfig")
+        played = await warm.play(
+            role,
+            directory=warm.folder / user,
+            extra_vars={"name": user, "namespace": fake_namespace, "size": "1"},
+            kubeconfig=kubeconfig,
+        )
+        assert played.result.rc == 0
+
+    engine = cast("WarmEngine", warm.engine)
+    assert len(discoveries(engine._supervisor._folder)) == 1

@@ -69,6 +69,7 @@ VOLATILE = {
     *("playbook_uuid", "start", "end", "duration", "delta", "cwd", "scratch", "src", "md5sum"),
     *(
         "exception",
+        "warm",
         "module_stderr",
         "_original_basename",
         "stdout",
@@ -92,7 +93,7 @@ def text(played: Played) -> list[str]:
     """The lines of the output without colours (which keep some empty lines) and times."""
     output = re.sub(r"\x1b\[[0-9;]*m|\r", "", played.result.stdout)
     output = re.sub(r'"(delta|start|end)": "[^"]*"', "", output)
-    output = re.sub(r"/\S*/ansible-local-\w+/\S+", "", output)
+    output = re.sub(r"/\S*/ansible-(?:local|tmp)-\w+/\S+", "", output)
     return [line.rstrip() for line in output.splitlines() if line.strip()]
 
 

@@ -143,7 +143,11 @@ def _same_interpreter(action: Any, task_vars: Any) -> bool:
         task_vars = task_vars.get("ansible_delegated_vars", {}).get(delegate, task_vars)
     try:
         _, interpreter = module_common._get_shebang(
-            "/usr/bin/python", task_vars, action._templar, [], remote_is_local=True
+            "/usr/bin/python",
+            task_vars,
+            action._templar,
+            [],
+            remote_is_local=bool(getattr(action._connection, "_remote_is_local", False)),
         )
     except InterpreterDiscoveryRequiredError:
         return False
@@ -333,9 +337,13 @@ def _serve_temporary_folders() -> None:
     def make(self: Any, remote_user: Any = None) -> str:
         if not is_plain(self):
             return str(stock_make(self, remote_user))
-        name = self._connection._shell._generate_temp_dir_name()
-        folder = Path(constants.DEFAULT_LOCAL_TMP) / name
-        folder.mkdir(mode=0o700, parents=True)
+        parent = self.get_shell_option("remote_tmp", default="~/.ansible/tmp")
+        folder = Path(parent).expanduser() / self._connection._shell._generate_temp_dir_name()
+        try:
+            folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            folder.mkdir(mode=0o700)
+        except OSError:
+            return str(stock_make(self, remote_user))
         self._cleanup_remote_tmp = True
         self._connection._shell.tmpdir = f"{folder}/"
         return f"{folder}/"

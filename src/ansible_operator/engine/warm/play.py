@@ -14,6 +14,8 @@ import secrets
 import shlex
 import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +86,22 @@ def play(job: Job, settings: Settings, recorder: EventRecorder) -> int:
     except Exception as error:  # noqa: BLE001 (the boundary: everything becomes output and a code)
         ansible_versions.display_error(display, error)
         return ansible_versions.exit_code(error)
+
+
+@contextmanager
+def fact_cache(folder: Path) -> Iterator[None]:
+    """Keep facts in files of a folder, as runs do."""
+    names = {"CACHE_PLUGIN": "jsonfile", "CACHE_PLUGIN_CONNECTION": str(folder)}
+    before = {name: getattr(constants, name) for name in names}
+    variables = {f"ANSIBLE_{name}": value for name, value in names.items()}
+    os.environ.update(variables)
+    vars(constants).update(names)
+    try:
+        yield
+    finally:
+        vars(constants).update(before)
+        for variable in variables:
+            del os.environ[variable]
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:

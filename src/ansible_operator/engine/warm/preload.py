@@ -4,17 +4,24 @@
 import ast
 import contextlib
 import importlib
+import json
 import re
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from ansible import context
+from ansible.cli import CLI
 from ansible.executor.playbook_executor import PlaybookExecutor
 from ansible.inventory.manager import InventoryManager
 from ansible.parsing.dataloader import DataLoader
-from ansible.plugins.loader import action_loader, filter_loader, module_loader, test_loader
+from ansible.plugins.loader import (
+    PluginLoader,
+    action_loader,
+    filter_loader,
+    module_loader,
+    test_loader,
+)
 from ansible.utils.context_objects import CLIArgs
 from ansible.utils.display import Display
 from ansible.utils.vars import load_extra_vars, load_options_vars
@@ -31,37 +38,44 @@ _ALWAYS = (
     "kubernetes.config",
     "kubernetes.dynamic",
     "ansible.modules.command",
+    "ansible.modules.setup",
 )
-_WARM_UP = """
-- name: Warm up
-  hosts: localhost
-  gather_facts: false
-  vars: {words: [a, b]}
-  handlers:
-    - name: Handle
-      ansible.builtin.debug: {msg: handled}
-  tasks:
-    - name: Compute
-      ansible.builtin.set_fact: {joined: "{{ words | map('upper') | join(',') }}"}
-      changed_when: joined is not defined
-      notify: Handle
-    - name: Show
-      ansible.builtin.debug: {var: item}
-      loop: "{{ words }}"
-      when: joined is defined and item is string
-    - name: Check
-      ansible.builtin.assert: {that: ["joined == 'A,B'"], quiet: true}
-    - name: Module
-      ansible.builtin.command: {cmd: "true"}
-      changed_when: false
-    - name: Recover
-      block:
-        - name: Fail
-          ansible.builtin.fail: {msg: expected}
-      rescue:
-        - name: Clear
-          ansible.builtin.meta: clear_host_errors
-"""
+_PLAY = [{"name": "Warm up", "hosts": "localhost", "gather_facts": True, "roles": ["warm"]}]
+_ROLE = {
+    "defaults/main.yml": "words: [a, b]",
+    "meta/argument_specs.yml": "argument_specs: {main: {options: {words: {type: list}}}}",
+    "handlers/main.yml": """
+- name: Handle
+  ansible.builtin.debug: {msg: handled}
+""",
+    "tasks/more.yml": """
+- name: Module
+  ansible.builtin.command: {cmd: "true"}
+  changed_when: false
+""",
+    "tasks/main.yml": """
+- name: Compute
+  ansible.builtin.set_fact: {joined: "{{ words | map('upper') | join(',') }}"}
+  changed_when: joined is not defined
+  notify: Handle
+- name: Show
+  ansible.builtin.debug: {var: item}
+  loop: "{{ words }}"
+  when: joined is defined and item is string
+- name: Check
+  ansible.builtin.assert: {that: ["joined == 'A,B'"], quiet: true}
+- name: Include
+  ansible.builtin.include_tasks: more.yml
+- name: Recover
+  block:
+    - name: Fail
+      ansible.builtin.fail: {msg: expected}
+  rescue:
+    - name: Rescued
+      ansible.builtin.debug: {msg: rescued}
+""",
+}
+"""A role that uses what roles use, so that its plugins and their options are known."""
 
 
 def preload(roles: Sequence[Path]) -> list[str]:
@@ -89,24 +103,52 @@ def preload(roles: Sequence[Path]) -> list[str]:
 
 
 def warm_up(folder: Path) -> None:
-    """Play a small play in this process.
+    """Play a small role in this process, the way runs are played.
 
     Raises:
         RuntimeError: it failed; Ansible does not work here.
     """
-    playbook = folder / "warm_up.yml"
-    playbook.write_text(_WARM_UP)
-    options = vars(play.parse(["-i", "localhost,", "-c", "local", str(playbook)]))
-    context.CLIARGS = CLIArgs(options)
-    loader = DataLoader()
-    inventory = InventoryManager(loader=loader, sources=["localhost,"])
-    variables = VariableManager(loader=loader, inventory=inventory, version_info=_version())
-    variables.extra_vars["ansible_python_interpreter"] = sys.executable
-    executor = PlaybookExecutor([str(playbook)], inventory, variables, loader, {})
-    code = executor.run()
+    for name, text in _ROLE.items():
+        file = folder / "roles" / "warm" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    playbook = folder / "warm_up.json"
+    playbook.write_text(json.dumps(_PLAY))
+    inventory = folder / "inventory"
+    inventory.mkdir(exist_ok=True)
+    hosts = f'localhost ansible_connection=local ansible_python_interpreter="{sys.executable}"\n'
+    (inventory / "hosts").write_text(hosts)
+    context.CLIARGS = CLIArgs(vars(play.parse(["-i", str(inventory), str(playbook)])))
+    with play.fact_cache(folder / "facts"):
+        code = _play(playbook, inventory)
     _forget()
     if code != 0:
         raise RuntimeError(f"the warm-up play ended with {code}")
+
+
+def read_documentation_once() -> None:
+    """Read a plugin's options from its documentation once per process, not at every use.
+
+    Ansible remembers the options, but not that a plugin has none.
+    """
+    stock = PluginLoader._load_config_defs
+    known: set[tuple[str, str, str]] = set()
+
+    def load(self: PluginLoader, name: str, module: object, path: str) -> None:
+        key = (self.class_name, name, path)
+        if key not in known:
+            stock(self, name, module, path)
+            known.add(key)
+
+    PluginLoader._load_config_defs = load
+
+
+def _play(playbook: Path, inventory: Path) -> int:
+    loader = DataLoader()
+    hosts = InventoryManager(loader=loader, sources=[str(inventory)])
+    version = CLI.version_info(gitinfo=False)
+    variables = VariableManager(loader=loader, inventory=hosts, version_info=version)
+    return int(PlaybookExecutor([str(playbook)], hosts, variables, loader, {}).run())
 
 
 def _forget() -> None:
@@ -117,12 +159,6 @@ def _forget() -> None:
     display = Display()
     for said in (display._warns, display._deprecations, display._errors):
         said.clear()
-
-
-def _version() -> dict[str, Any]:
-    from ansible.cli import CLI
-
-    return dict(CLI.version_info(gitinfo=False))
 
 
 def _used(roles: Sequence[Path]) -> tuple[set[str], set[str]]:

@@ -158,6 +158,8 @@ class Template:
 
     def _handle(self, message: dict[str, Any]) -> None:
         if "ready" in message:
+            if message["warning"]:
+                _log.warning("Ansible's warm-up failed, runs are slower", error=message["warning"])
             self._ready.set_result(None)
         elif "failed" in message:
             text = f"the warm Ansible process cannot start: {message['failed']}"
@@ -169,6 +171,11 @@ class Template:
             started = self._starting.get(number)
             if started is not None and not started.done():
                 started.set_result(pid)
+        elif "refused" in message:
+            started = self._starting.get(message["refused"])
+            if started is not None and not started.done():
+                reason = f"the warm Ansible process cannot fork: {message['reason']}"
+                started.set_exception(EngineError(reason))
         elif fork := self._forks.pop(message["ended"], None):
             fork.ended.set_result(message["code"])
 
@@ -205,7 +212,11 @@ class Supervisor:
             EngineError: it cannot start.
         """
         self._folder = Path(tempfile.mkdtemp(prefix="ansible-operator-engine-"))
-        template = await self._new()
+        try:
+            template = await self._new()
+        except BaseException:
+            await asyncio.to_thread(shutil.rmtree, self._folder, ignore_errors=True)
+            raise
         self._keeper = asyncio.create_task(self._keep(template), name="template keeper")
 
     async def template(self) -> Template:

@@ -38,8 +38,12 @@ class Template:
         os.set_blocking(wake_write, False)
         self._wake_write = wake_write
 
-    def serve(self) -> None:
-        """Fork until the runner goes."""
+    def serve(self, warning: str) -> None:
+        """Fork until the runner goes.
+
+        Args:
+            warning: what did not work while loading; the runner logs it.
+        """
         # Imported late: it imports Ansible, whose warm-up has happened by now.
         from ansible_operator.engine.warm.play import Settings
 
@@ -50,7 +54,7 @@ class Template:
         signal.set_wakeup_fd(self._wake_write, warn_on_full_buffer=False)
         gc.collect()
         gc.freeze()
-        self._send({"ready": True})
+        self._send({"ready": True, "warning": warning})
         poller = select.poll()
         poller.register(self._control, select.POLLIN)
         poller.register(self._wake, select.POLLIN)
@@ -69,7 +73,12 @@ class Template:
             return False
         number = json.loads(data)["run"]
         connection = socket.socket(fileno=descriptors[0])
-        pid = os.fork()
+        try:
+            pid = os.fork()
+        except OSError as error:
+            connection.close()
+            self._send({"refused": number, "reason": str(error)})
+            return True
         if pid == 0:
             self._be_run(connection)
         connection.close()
@@ -131,13 +140,24 @@ def _run(connection: socket.socket, settings: object) -> int:
     return 0
 
 
-def _load(folder: Path, roles: list[Path], run_sockets: list[int]) -> None:
-    """Import Ansible, change what the engine changes, play once."""
+def _load(folder: Path, roles: list[Path], run_sockets: list[int]) -> str:
+    """Import Ansible, change what the engine changes, play once.
+
+    Returns:
+        What did not work, though runs may; ``""`` when all did.
+    """
     from ansible.executor.task_queue_manager import TaskQueueManager
     from ansible.plugins.loader import init_plugin_loader
     from ansible.utils.display import Display
 
-    from ansible_operator.engine.warm import events, modules, play, preload, strategy
+    from ansible_operator.engine.warm import (
+        discovery_cache,
+        events,
+        modules,
+        play,
+        preload,
+        strategy,
+    )
 
     init_plugin_loader()
     play.prepare()
@@ -145,8 +165,15 @@ def _load(folder: Path, roles: list[Path], run_sockets: list[int]) -> None:
     events.record_callbacks(TaskQueueManager, play.current_recorder)
     modules.install(run_sockets)
     strategy.install()
-    preload.preload(roles)
-    preload.warm_up(folder)
+    try:
+        preload.read_documentation_once()
+        preload.preload(roles)
+        discovery_cache.share(folder)
+        preload.warm_up(folder)
+    except Exception as error:  # noqa: BLE001 (a project's settings may not suit the warm-up)
+        traceback.print_exc()
+        return f"{type(error).__name__}: {error}"
+    return ""
 
 
 def main() -> None:
@@ -156,12 +183,12 @@ def main() -> None:
     become_subreaper()
     run_sockets: list[int] = []
     try:
-        _load(folder, [Path(role) for role in sys.argv[3:]], run_sockets)
+        warning = _load(folder, [Path(role) for role in sys.argv[3:]], run_sockets)
     except Exception as error:  # noqa: BLE001 (the boundary: the runner tells the user)
         traceback.print_exc()
         control.send(wire.packet({"failed": f"{type(error).__name__}: {error}"[:4000]}))
         os._exit(1)
-    Template(control, run_sockets).serve()
+    Template(control, run_sockets).serve(warning)
     os._exit(0)
 
 

@@ -26,6 +26,7 @@ def main():
         pid=os.getpid(),
         variable=os.environ.get("ACME", ""),
         executable=sys.executable,
+        warm="ansible.executor.task_executor" in sys.modules,
         scratch=os.path.isdir(module.tmpdir),
     )
 
