@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Several processes of one operator: all serve, one reconciles, a stop hands over (§2.22)."""
+
+import socket
+import time
+import urllib.error
+import urllib.request
+
+import pytest
+
+from tests.runner.operator.conftest import Cluster, Operator, Start, eventually
+
+pytestmark = pytest.mark.api
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def fetch(port: int, path: str, body: bytes | None = None) -> tuple[int, str]:
+    """Status and text of an answer; 0 while nobody listens."""
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", body, timeout=5) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode()
+    except OSError:
+        return 0, ""
+
+
+def replica(start: Start, namespace: str, *flags: str) -> Operator:
+    return start(
+        namespace,
+        "--leader-elect",
+        "--leader-election-id=runner",
+        f"--leader-election-namespace={namespace}",
+        *flags,
+    )
+
+
+def test_the_process_serves_probes_metrics_and_the_metrics_api(
+    cluster: Cluster, start: Start
+) -> None:
+    probes, metrics, api = free_port(), free_port(), free_port()
+    operator = start(
+        cluster.namespace,
+        f"--health-probe-bind-address=127.0.0.1:{probes}",
+        f"--metrics-bind-address=127.0.0.1:{metrics}",
+        f"--metrics-api-port={api}",
+    )
+    eventually(lambda: fetch(probes, "/healthz")[0] == 200)
+    eventually(lambda: fetch(probes, "/readyz") == (200, "ok"))
+    cluster.apply("Memcached", "measured", {"size": 1})
+    cluster.wait_for("memcacheds", "measured", "Successful")
+    body = b'{"name": "plays", "description": "d", "counter": {"increment": true}}'
+    assert fetch(api, "/metrics", body) == (200, "")
+    status, text = fetch(metrics, "/metrics")
+    assert status == 200
+    gvk = 'GVK="runner.example.com/v1alpha1, Kind=Memcached"'
+    assert f'ansible_operator_reconcile_result{{{gvk},result="succeeded"}} ' in text
+    assert 'controller_runtime_reconcile_total{controller="memcached-v1alpha1-' in text
+    assert 'resource_created_at_seconds{group="runner.example.com",kind="Memcached"' in text
+    assert "plays 1" in text.splitlines()
+    cluster.kubectl("delete", "memcacheds", "measured")
+    assert operator.stop() == 0
+
+
+def test_a_clean_stop_hands_over_within_three_seconds(cluster: Cluster, start: Start) -> None:
+    first = replica(start, cluster.namespace)
+    eventually(lambda: first.lines(f"successfully acquired lease {cluster.namespace}/runner"))
+    second = replica(start, cluster.namespace)
+    eventually(lambda: second.lines(f"attempting to acquire leader lease {cluster.namespace}/"
+                                    "runner..."))  # fmt: skip
+    cluster.apply("Memcached", "led", {"size": 1})
+    cluster.wait_for("memcacheds", "led", "Successful")
+    assert first.runs_of("led") > 0
+    time.sleep(2)
+    assert second.runs_of("led") == 0
+    stopped = time.monotonic()
+    first.process.terminate()
+    eventually(lambda: second.lines(f"successfully acquired lease {cluster.namespace}/runner"))
+    assert time.monotonic() - stopped < 3
+    assert first.stop() == 0
+    eventually(lambda: second.runs_of("led") > 0)
+    events = cluster.kubectl("get", "events", "--field-selector=reason=LeaderElection")
+    assert events.count("became leader") == 2
+    assert second.stop() == 0
+    cluster.kubectl("delete", "memcacheds", "led", "--wait=false")
+
+
+def test_a_leader_that_loses_the_lease_ends(cluster: Cluster, start: Start) -> None:
+    operator = replica(start, cluster.namespace)
+    acquired = f"successfully acquired lease {cluster.namespace}/runner"
+    eventually(lambda: operator.lines(acquired))
+    patch = '{"spec":{"holderIdentity":"thief"}}'
+    cluster.kubectl("patch", "lease", "runner", "--type=merge", "-p", patch)
+    assert operator.process.wait(20) == 1
+    assert "leader election lost" in operator.text()
+
+
+def test_an_election_needs_a_name_and_a_namespace(cluster: Cluster, start: Start) -> None:
+    unnamed = start(cluster.namespace, "--leader-elect", "--leader-election-namespace=default")
+    nowhere = start(cluster.namespace, "--leader-elect", "--leader-election-id=runner")
+    assert unnamed.process.wait(20) == 1
+    assert "LeaderElectionID must be configured" in unnamed.text()
+    assert nowhere.process.wait(20) == 1
+    assert "not running in-cluster" in nowhere.text()
+
+
+def test_a_taken_port_is_named(cluster: Cluster, start: Start) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        operator = start(cluster.namespace, f"--health-probe-bind-address=127.0.0.1:{port}")
+        assert operator.process.wait(20) == 1
+    assert "--health-probe-bind-address" in operator.text()
