@@ -3,6 +3,7 @@
 
 import os
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,14 +16,20 @@ Command = Callable[..., str]
 
 
 @pytest.fixture
-def command(own_state: Path) -> Command:
+def command() -> Command:
     """Run a command in the repository's folder and return its output; fail when it does."""
+
+    environment = {
+        **os.environ,
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "ANSIBLE_COLLECTIONS_PATH": str(ROOT / ".collections"),
+    }
 
     def run(*argv: str, **env: str) -> str:
         result = subprocess.run(
             argv,
             cwd=ROOT,
-            env={**os.environ, "TESTBED_STATE": str(own_state), **env},
+            env={**environment, **env},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

@@ -92,7 +92,6 @@ def test_a_demo_interrupted_at_any_moment_can_go_on_or_be_removed(
         process = subprocess.Popen(
             ["make", "demo"],
             cwd=ROOT,
-            env={**os.environ, "TESTBED_STATE": str(own_state)},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
