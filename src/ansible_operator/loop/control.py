@@ -18,7 +18,7 @@ from ansible_operator.loop.conditions import Transitions
 from ansible_operator.loop.controller import Controller
 from ansible_operator.loop.dependents import DependentWatches
 from ansible_operator.loop.objects import ObjectStore
-from ansible_operator.loop.own_writes import OwnWrites
+from ansible_operator.loop.own_writes import ForeignChanges, OwnWrites
 from ansible_operator.loop.queue import Key, WorkQueue
 from ansible_operator.loop.references import ReferenceWatch
 from ansible_operator.loop.runs import Runs
@@ -93,9 +93,10 @@ class ControlLoop:
             {name: plan.limit for name, plan in self._plans.items()},
             {name: plan.watch.retry for name, plan in self._plans.items()},
         )
+        self._foreign = ForeignChanges(self._queue, self._own)
         self._controlled: dict[GroupVersionKind, Controlled] = {}
         self._dependents = DependentWatches(
-            surroundings.pool, self._queue, self._controlled, self._own
+            surroundings.pool, self._queue, self._controlled, self._foreign
         )
         self._workers: Workers | None = None
 
@@ -145,7 +146,7 @@ class ControlLoop:
         )
         self._controlled[resource.gvk] = controlled
         informer = self._around.pool.start(resource)
-        trigger = PrimaryTrigger(controlled, self._queue, self._own.include, self._on_deleted)
+        trigger = PrimaryTrigger(controlled, self._queue, self._foreign, self._on_deleted)
         informer.subscribe(trigger)
         await informer.synced.wait()
 

@@ -10,14 +10,12 @@ from ansible_operator.kube.interface import EventType, GroupVersionKind, Object,
 from ansible_operator.kube.pool import SharedInformers
 from ansible_operator.logs import get_logger
 from ansible_operator.loop.changes import differs
-from ansible_operator.loop.own_writes import OwnWrites
+from ansible_operator.loop.own_writes import ForeignChanges
 from ansible_operator.loop.queue import Key, WorkQueue
 from ansible_operator.loop.settings import Controlled
 
 OWNER_ANNOTATION = "operator-sdk/primary-resource"
 OWNER_TYPE_ANNOTATION = "operator-sdk/primary-resource-type"
-SETTLE_SECONDS = 0.05
-"""How long an event may come before the answer to the write that caused it."""
 
 _LOG = get_logger("dependents")
 
@@ -69,12 +67,12 @@ class DependentWatches:
         pool: SharedInformers,
         queue: WorkQueue,
         controlled: Mapping[GroupVersionKind, Controlled],
-        own: OwnWrites,
+        foreign: ForeignChanges,
     ) -> None:
         self._pool = pool
         self._queue = queue
         self._controlled = controlled
-        self._own = own
+        self._foreign = foreign
         self._links: dict[Link, tuple[ResourceType, Callable[[], None]]] = {}
 
     def watch(self, owner: GroupVersionKind, dependent: ResourceType, by_annotation: bool) -> bool:
@@ -125,18 +123,11 @@ class DependentWatches:
         return handle
 
     def _trigger(self, key: Key, event: EventType, now: Object) -> None:
-        """Run an owner, unless its own run did this; a run under way gets time to say so."""
-        metadata = now["metadata"]
-        reason = f"{now.get('kind')} {metadata['name']} {event.lower()}"
-
-        def decide() -> None:
-            if event is EventType.DELETED or not self._own.include(key, now):
-                self._queue.add(key, reason=reason)
-
-        if self._queue.is_active(key):
-            asyncio.get_running_loop().call_later(SETTLE_SECONDS, decide)
+        reason = f"{now.get('kind')} {now['metadata']['name']} {event.lower()}"
+        if event is EventType.DELETED:
+            self._queue.add(key, reason=reason)
         else:
-            decide()
+            self._foreign.consider(key, now, reason)
 
     def _end_if_unused(self, link: Link) -> None:
         """End a watch when no object of its kind has an owner of the owner's kind."""

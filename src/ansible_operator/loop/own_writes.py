@@ -5,12 +5,15 @@ A change counts as a run's own only if the object is in exactly the version that
 gave as the answer to a write of that run; anything that came later or from somebody else counts.
 """
 
+import asyncio
 from collections import OrderedDict
 
 from ansible_operator.kube.interface import Object
-from ansible_operator.loop.queue import Key
+from ansible_operator.loop.queue import Key, WorkQueue
 
 REMEMBERED = 20_000
+SETTLE_SECONDS = 0.05
+"""How long an event may come before the answer to the write that caused it."""
 
 
 class OwnWrites:
@@ -33,3 +36,26 @@ class OwnWrites:
         metadata = obj["metadata"]
         entry = (owner, metadata.get("uid", ""), metadata.get("resourceVersion", ""))
         return entry in self._versions
+
+
+class ForeignChanges:
+    """Puts objects into the queue for changes that their own runs have not made."""
+
+    def __init__(self, queue: WorkQueue, own: OwnWrites) -> None:
+        self._queue = queue
+        self._own = own
+
+    def consider(self, key: Key, changed: Object, reason: str) -> None:
+        """Run ``key`` because ``changed`` has changed, unless a run of ``key`` did that.
+
+        While a run is under way its writes may still be unknown, so the decision waits a little.
+        """
+
+        def decide() -> None:
+            if not self._own.include(key, changed):
+                self._queue.add(key, reason=reason)
+
+        if self._queue.is_active(key):
+            asyncio.get_running_loop().call_later(SETTLE_SECONDS, decide)
+        else:
+            decide()

@@ -6,12 +6,10 @@ from typing import Any
 
 from ansible_operator import metrics
 from ansible_operator.kube.interface import EventType, Object
-from ansible_operator.logs import get_logger
+from ansible_operator.loop.own_writes import ForeignChanges
 from ansible_operator.loop.queue import Key, WorkQueue
 from ansible_operator.loop.settings import Controlled
 from ansible_operator.watches import Watch
-
-_LOG = get_logger("ansible-controller")
 
 
 def _metadata(obj: Object) -> Mapping[str, Any]:
@@ -69,7 +67,7 @@ class PrimaryTrigger:
     Args:
         controlled: the kind.
         queue: where runs wait.
-        is_own: whether the run of an object has itself led to this state.
+        foreign: tells changes by the object's own run from others.
         on_deleted: called after each deletion.
     """
 
@@ -77,12 +75,12 @@ class PrimaryTrigger:
         self,
         controlled: Controlled,
         queue: WorkQueue,
-        is_own: Callable[[Key, Object], bool],
+        foreign: ForeignChanges,
         on_deleted: Callable[[Controlled], None],
     ) -> None:
         self._controlled = controlled
         self._queue = queue
-        self._is_own = is_own
+        self._foreign = foreign
         self._on_deleted = on_deleted
 
     def __call__(self, event: EventType, before: Object | None, now: Object) -> None:
@@ -91,10 +89,10 @@ class PrimaryTrigger:
         reason = why_run(self._controlled.watch, event, before, now)
         metadata = _metadata(now)
         key = Key(self._controlled.name, metadata.get("namespace", ""), metadata["name"])
-        if reason in {"", "annotations changed"} and (not reason or self._is_own(key, now)):
-            return
-        _LOG.debug("Object is to be run", reason=reason, key="/".join(key))
-        self._queue.add(key, reason=reason)
+        if reason == "annotations changed":
+            self._foreign.consider(key, now, reason)
+        elif reason:
+            self._queue.add(key, reason=reason)
         if event is EventType.DELETED:
             self._on_deleted(self._controlled)
 

@@ -79,6 +79,7 @@ class Workers:
             metrics.RECONCILE_TOTAL.labels(key.controller, result).inc()
             seconds = time.monotonic() - started
             metrics.RECONCILE_SECONDS.labels(key.controller).observe(seconds)
+            _LOG.debug("Reconciled", key="/".join(key), result=result, seconds=round(seconds, 3))
 
     def _after(self, key: Key, result: Result) -> str:
         """Plan the next run; the result's name in metrics."""

@@ -169,3 +169,38 @@ def test_the_annotation_sets_the_period(cluster: Cluster, operator: Operator) ->
     cluster.apply("Probe", "often", {"behave": "succeed"}, annotations={name: "500ms"})
     eventually(lambda: operator.runs_of("often") >= 3)
     cluster.kubectl("delete", "probes", "often")
+
+
+def test_a_run_is_not_repeated_because_of_its_own_changes(
+    cluster: Cluster, operator: Operator
+) -> None:
+    cluster.apply("Slow", "selfish", {"behave": "annotate", "text": "mine"})
+    cluster.apply("Slow", "twice", {"behave": "twice"})
+    cluster.wait_for("slows", "selfish", "Successful")
+    cluster.wait_for("slows", "twice", "Successful")
+    metadata = (cluster.get("slows", "selfish") or {})["metadata"]
+    assert metadata["annotations"]["seen"] == "mine"
+    data = (cluster.get("configmap", "twice") or {})["data"]
+    assert data == {"step": "second"}
+    cluster.apply("Probe", "meanwhile", {"behave": "succeed"})
+    cluster.wait_for("probes", "meanwhile", "Successful")
+    assert (operator.runs_of("selfish"), operator.runs_of("twice")) == (1, 1)
+
+    cluster.kubectl("annotate", "slows", "selfish", "note=foreign")
+    eventually(lambda: operator.runs_of("selfish") == 2)
+    cluster.kubectl("patch", "configmap", "twice", '-p={"data":{"step":"foreign"}}')
+    eventually(lambda: operator.runs_of("twice") == 2)
+    eventually(lambda: (cluster.get("configmap", "twice") or {})["data"] == {"step": "second"})
+
+
+def test_dependents_are_followed_only_while_there_are_some(
+    cluster: Cluster, operator: Operator
+) -> None:
+    cluster.apply("Slow", "leaving", {"behave": "twice"})
+    cluster.wait_for("slows", "leaving", "Successful")
+    assert operator.lines("Watching child resource", kind="/v1, Kind=ConfigMap")
+    cluster.kubectl("delete", "slows", "--all")
+    cluster.kubectl("delete", "configmap", "leaving", "twice", "--ignore-not-found")
+    eventually(
+        lambda: operator.lines("Child resource is no longer watched", kind="/v1, Kind=ConfigMap")
+    )

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The HTTP session: what is sent again and what never is, credentials, errors in plain words."""
+
+import asyncio
+import socket
+import time
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+
+from ansible_operator.errors import KubeError
+from ansible_operator.kube.access import ClusterAccess
+from ansible_operator.kube.client import HttpClient
+from ansible_operator.kube.tokens import FileToken
+
+Handler = Callable[[web.Request], web.Response]
+PATH = "/api/v1/pods"
+
+
+class Server:
+    """Answers with a script, one entry per request; the last one repeats."""
+
+    def __init__(self) -> None:
+        self.script: list[web.Response | Callable[[], web.Response]] = []
+        self.seen: list[web.Request] = []
+        self.url = ""
+
+    async def handle(self, request: web.Request) -> web.Response:
+        self.seen.append(request)
+        await request.read()
+        answer = self.script.pop(0) if len(self.script) > 1 else self.script[0]
+        return answer() if callable(answer) else answer
+
+
+def answer(status: int = 200, **headers: str) -> Callable[[], web.Response]:
+    body = {"kind": "Status", "message": f"says {status}", "reason": "Reason", "details": {"a": 1}}
+    headers = {name.replace("_", "-"): value for name, value in headers.items()}
+    return lambda: web.json_response(body, status=status, headers=headers)
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[Server]:
+    scripted = Server()
+    app = web.Application()
+    app.router.add_route("*", "/{path:.*}", scripted.handle)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    scripted.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+    yield scripted
+    await runner.cleanup()
+
+
+@pytest.fixture
+async def client(server: Server) -> AsyncIterator[HttpClient]:
+    async with HttpClient(ClusterAccess(server=server.url)) as session:
+        yield session
+
+
+@pytest.mark.parametrize("status", [500, 502, 503, 504])
+async def test_reads_are_repeated(server: Server, client: HttpClient, status: int) -> None:
+    server.script = [answer(status), answer(status), answer()]
+    assert (await client.request("GET", PATH))["message"] == "says 200"
+    assert len(server.seen) == 3
+
+
+@pytest.mark.parametrize("status", [500, 502, 503, 504, 409, 404])
+async def test_writes_are_not(server: Server, client: HttpClient, status: int) -> None:
+    server.script = [answer(status), answer()]
+    with pytest.raises(KubeError) as caught:
+        await client.request("POST", PATH, body={})
+    assert caught.value.status == status
+    assert len(server.seen) == 1
+
+
+async def test_a_refused_write_is_repeated_after_the_time_the_server_asks_for(
+    server: Server, client: HttpClient
+) -> None:
+    server.script = [answer(429, Retry_After="1"), answer()]
+    began = time.monotonic()
+    await client.request("POST", PATH, body={})
+    assert time.monotonic() - began >= 1
+    assert len(server.seen) == 2
+
+
+async def test_a_server_that_stays_broken_is_given_up_with_its_words(
+    server: Server, client: HttpClient
+) -> None:
+    server.script = [answer(500)]
+    with pytest.raises(KubeError, match=r"GET /api/v1/pods: 500 says 500") as caught:
+        await client.request("GET", PATH)
+    assert caught.value.reason == "Reason"
+    assert caught.value.details == {"a": 1}
+    assert len(server.seen) == 5
+
+
+async def test_nobody_listens() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    async with HttpClient(ClusterAccess(server=f"http://127.0.0.1:{port}")) as session:
+        with pytest.raises(KubeError) as caught:
+            await session.request("POST", PATH, body={})
+    assert caught.value.status == 0
+    assert "POST /api/v1/pods" in str(caught.value)
+
+
+async def test_no_answer_in_time(server: Server, client: HttpClient) -> None:
+    async def slow(_: web.Request) -> web.Response:
+        await asyncio.sleep(5)
+        return web.Response()
+
+    server.handle = slow  # type: ignore[method-assign]
+    app = web.Application()
+    app.router.add_get("/slow", slow)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    access = ClusterAccess(server=f"http://127.0.0.1:{runner.addresses[0][1]}")
+    async with HttpClient(access) as session:
+        with pytest.raises(KubeError, match=r"no answer within 0\.2 s"):
+            await session.request("GET", "/slow", timeout=0.2)
+    await runner.cleanup()
+
+
+async def test_a_rotated_token_is_read_again_when_the_old_one_is_refused(
+    server: Server, tmp_path: Path
+) -> None:
+    file = tmp_path / "token"
+    file.write_text("old\n")
+    server.script = [answer(), answer(401), answer()]
+    access = ClusterAccess(server=server.url, token=FileToken(file))
+    async with HttpClient(access) as session:
+        await session.request("GET", PATH)
+        file.write_text("new\n")
+        await session.request("POST", PATH, body={})
+    sent = [request.headers["Authorization"] for request in server.seen]
+    assert sent == ["Bearer old", "Bearer old", "Bearer new"]
+
+
+async def test_a_token_that_is_refused_twice_is_an_error(server: Server, tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text("bad")
+    server.script = [answer(401)]
+    async with HttpClient(ClusterAccess(server=server.url, token=FileToken(file))) as session:
+        with pytest.raises(KubeError, match="401"):
+            await session.request("GET", PATH)
+    assert len(server.seen) == 2
+
+
+async def test_who_we_are_and_what_we_send(server: Server) -> None:
+    server.script = [answer()]
+    access = ClusterAccess(server=server.url, username="me", password="secret")
+    async with HttpClient(access) as session:
+        await session.request(
+            "PATCH", PATH, query={"a": "b c"}, body={"x": 1}, content_type="application/json-patch"
+        )
+    request = server.seen[0]
+    assert request.headers["Authorization"].startswith("Basic ")
+    assert request.headers["User-Agent"].startswith("ansible-operator/")
+    assert request.headers["Content-Type"] == "application/json-patch"
+    assert request.query["a"] == "b c"
+    assert "secret" not in repr(access)
+
+
+async def test_open_hands_over_any_status(server: Server, client: HttpClient) -> None:
+    server.script = [answer(418)]
+    response = await client.open("GET", "/x%2Fy?a=%20b")
+    async with response:
+        assert response.status == 418
+    assert server.seen[0].raw_path == "/x%2Fy?a=%20b"
