@@ -70,8 +70,8 @@ ACTIVE_WORKERS = Gauge(
 )
 QUEUE_DEPTH = Gauge(
     "workqueue_depth",
-    "Objects waiting for a worker",
-    ["name", "controller"],
+    "Objects waiting for a worker; priority 0 for changed ones, -100 for periodic ones",
+    ["name", "controller", "priority"],
     registry=REGISTRY,
 )
 REQUESTS = Counter(
@@ -120,6 +120,24 @@ WORK_SECONDS = Histogram(
     "workqueue_work_duration_seconds",
     "Seconds that workers took for an object",
     ["name", "controller"],
+    registry=REGISTRY,
+)
+UNFINISHED_WORK = Gauge(
+    "workqueue_unfinished_work_seconds",
+    "Seconds that all reconciles under way have taken so far",
+    ["name", "controller"],
+    registry=REGISTRY,
+)
+LONGEST_RUNNING = Gauge(
+    "workqueue_longest_running_processor_seconds",
+    "Seconds that the longest reconcile under way has taken so far",
+    ["name", "controller"],
+    registry=REGISTRY,
+)
+TERMINAL_ERRORS = Counter(
+    "controller_runtime_terminal_reconcile_errors",
+    "Number of reconciles that failed and are not tried again",
+    ["controller"],
     registry=REGISTRY,
 )
 RESOURCE_CREATED = Gauge(

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple
 
-from ansible_operator import metrics
+from ansible_operator.loop.queue_metrics import QueueTimes
 from ansible_operator.watches import Retry
 
 BUCKET_RATE = 10.0
@@ -34,6 +34,10 @@ class Lane(IntEnum):
 
     CHANGED = 0
     PERIODIC = 1
+
+
+_PRIORITIES = {Lane.CHANGED: "0", Lane.PERIODIC: "-100"}
+"""Values of the label ``priority``, as controller-runtime numbers them."""
 
 
 @dataclass(slots=True)
@@ -76,6 +80,7 @@ class WorkQueue:
     ) -> None:
         self._total = total
         self._limits = dict(limits)
+        self._times = QueueTimes(limits, clock)
         self._retries = dict(retries or {})
         self._clock = clock
         self._bucket = _Bucket(clock)
@@ -105,10 +110,12 @@ class WorkQueue:
         if reason:
             self._reasons.setdefault(key, reason)
         if key in self._active[key.controller]:
+            self._times.added(key.controller, key)
             self._again[key] = min(lane, self._again.get(key, lane))
             return
         if (waiting := self._lanes.get(key)) is not None and waiting <= lane:
             return
+        self._times.added(key.controller, key)
         self._lanes[key] = lane
         self._ready[key.controller, lane].append((next(self._order), key))
         self._observe(key.controller)
@@ -137,6 +144,7 @@ class WorkQueue:
         policy = self._retries.get(key.controller, Retry())
         failures = self._failures.get(key, 0)
         self._failures[key] = failures + 1
+        self._times.failed(key.controller)
         own = min(policy.first * 2.0 ** min(failures, 64), policy.longest)
         delay = max(own, self._bucket.reserve())
         self.add_after(key, delay, Lane.CHANGED if failures < 3 else Lane.PERIODIC)
@@ -187,12 +195,14 @@ class WorkQueue:
         if (pending := self._delayed.pop(key, None)) is not None:
             pending.handle.cancel()
         self._active[key.controller].add(key)
+        self._times.started(key.controller, key)
         self._observe(key.controller)
         return key
 
     def done(self, key: Key) -> None:
         """An object's run has ended."""
         self._active[key.controller].discard(key)
+        self._times.done(key.controller, key)
         lane = self._again.pop(key, None)
         if lane is not None:
             self.add(key, lane)
@@ -210,6 +220,7 @@ class WorkQueue:
             delayed.handle.cancel()
         self._delayed.clear()
         self._lanes.clear()
+        self._times.closed()
         self._again.clear()
         for ready in self._ready.values():
             ready.clear()
@@ -223,6 +234,5 @@ class WorkQueue:
         return sum(1 for key in self._lanes if key.controller == controller)
 
     def _observe(self, controller: str) -> None:
-        metrics.ACTIVE_WORKERS.labels(controller).set(len(self._active[controller]))
-        ready = sum(len(self._ready[controller, lane]) for lane in Lane)
-        metrics.QUEUE_DEPTH.labels(controller, controller).set(ready)
+        depths = {_PRIORITIES[lane]: len(self._ready[controller, lane]) for lane in Lane}
+        self._times.show(controller, len(self._active[controller]), depths)
