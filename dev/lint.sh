@@ -33,7 +33,7 @@ check imports lint-imports --no-cache
 check yamllint yamllint --strict .
 check shellcheck lint_shell
 check crds python -m crds.generate --check
-check ansible-lint ansible-lint --strict --offline
+check ansible-lint env NO_COLOR=1 ansible-lint --strict --offline
 wait
 
 failed=0
