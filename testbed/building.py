@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from testbed.checks import available_memory
-from testbed.errors import BuildError
+from testbed.errors import BuildError, RequirementError
 from testbed.locks import locked
 from testbed.packages import COMPILER_PACKAGES, install
 from testbed.places import cache_root
@@ -162,17 +162,27 @@ def _parallel_builds() -> int:
     return max(1, min(4, available_memory() // (_GIBIBYTES_PER_BUILD << 30)))
 
 
+def _check_memory(programs: Sequence[str]) -> None:
+    """Refuse to build where the compiler would be killed for lack of memory."""
+    if available_memory() < _GIBIBYTES_PER_BUILD << 30:
+        raise RequirementError(
+            f"building {', '.join(programs)} needs {_GIBIBYTES_PER_BUILD} GiB of free memory, "
+            f"{available_memory() >> 20} MiB are left: end other programs, or put these on PATH"
+        )
+
+
 def provide(programs: Iterable[str], progress: Progress = silent) -> dict[str, Path]:
     """Return the paths of programs; build those that are nowhere to be found.
 
     Raises:
-        RequirementError: a compiler is missing.
+        RequirementError: a compiler or memory is missing.
         BuildError: the compiler fails; the message ends with what it said last.
     """
     wanted = list(programs)
     found, missing = locate(wanted)
     if not missing:
         return found
+    _check_memory(missing)
     groups: dict[str, list[str]] = {}
     for program in missing:
         groups.setdefault(group_of(program).name, []).append(program)

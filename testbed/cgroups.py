@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 from testbed.errors import StartError
+from testbed.places import Places
 from testbed.state import State
 
 _ROOT = Path("/sys/fs/cgroup")
@@ -43,8 +44,36 @@ def _make(folder: Path) -> None:
                 (folder / "cgroup.subtree_control").write_text(f"+{controller}")
 
 
+def _own_controllers(state: State) -> Path:
+    return Places.of(state.name).root / "controllers"
+
+
+def _hand_down(state: State) -> None:
+    """Let groups below the root of version 2 have all controllers; note which ones had not."""
+    switch = _ROOT / "cgroup.subtree_control"
+    if not switch.exists():
+        return
+    available = (_ROOT / "cgroup.controllers").read_text().split()
+    missing = [name for name in available if name not in switch.read_text().split()]
+    with _own_controllers(state).open("a") as noted:
+        noted.writelines(f"{name}\n" for name in missing)
+    for name in missing:
+        with contextlib.suppress(OSError):
+            switch.write_text(f"+{name}")
+
+
+def _take_back(state: State) -> None:
+    """Undo `_hand_down`, as far as nobody else uses these controllers by now."""
+    if not _own_controllers(state).exists():
+        return
+    for name in _own_controllers(state).read_text().split():
+        with contextlib.suppress(OSError):
+            (_ROOT / "cgroup.subtree_control").write_text(f"-{name}")
+
+
 def make(state: State, node: str) -> None:
     """Make the control groups that a node's kubelet expects to find."""
+    _hand_down(state)
     for hierarchy in _hierarchies():
         folder = hierarchy
         for part in (state.cgroup, node):
@@ -64,6 +93,7 @@ def remove(state: State) -> None:
         if time.monotonic() > deadline:
             raise StartError(f"control group {left[0]} is still in use")
         time.sleep(_POLL_SECONDS)
+    _take_back(state)
 
 
 def _removed(root: Path) -> bool:

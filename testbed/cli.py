@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command line: ``python -m testbed COMMAND``."""
 
+import signal
 import sys
 from collections import deque
 
@@ -129,6 +130,8 @@ def logs(name: str, lines: int, process: str | None) -> None:
 
 def main() -> None:
     """Run the command line; an expected error is one line and exit code 1."""
+    # Asked to end, it ends as after Ctrl-C: compilers that it has started go with it.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         cli(standalone_mode=False)
     except click.exceptions.Abort:

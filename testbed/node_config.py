@@ -20,6 +20,7 @@ from testbed.state import State
 SOCKET = "/run/containerd/containerd.sock"
 
 
+_BRIDGE_FILTER = Path("/proc/sys/net/bridge/bridge-nf-call-iptables")
 _KUBELET = {
     "clusterDomain": "cluster.local",
     "resolvConf": "",
@@ -90,6 +91,8 @@ address = "{SOCKET}"
 sandbox_image = "{PAUSE}"
 # Where CAP_SYS_RESOURCE is missing, runc could not lower the score and no pod would start.
 restrict_oom_score_adj = true
+# A profile would stay loaded in the kernel when the node is gone.
+disable_apparmor = true
 
 [plugins."io.containerd.grpc.v1.cri".containerd]
 default_runtime_name = "runc"
@@ -177,7 +180,13 @@ conf_dir = {_toml(self.folder / "cni")}
             "clientConnection": {"kubeconfig": str(kubeconfig), "qps": 500, "burst": 1000},
             "hostnameOverride": self.name,
             "mode": "iptables",
-            "iptables": {"minSyncPeriod": "0s", "localhostNodePorts": False},
+            "iptables": {
+                "minSyncPeriod": "0s",
+                "localhostNodePorts": False,
+                # Without this kernel module, an answer from a pod on the same bridge would reach
+                # the caller under another address than the Service's.
+                "masqueradeAll": not _BRIDGE_FILTER.exists(),
+            },
             "detectLocalMode": "BridgeInterface",
             "detectLocal": {"bridgeInterface": "cni0"},
             "conntrack": conntrack,
