@@ -22,7 +22,7 @@ class ActionModule(ActionBase):
         """Return the wished period, e.g. ``15s`` or ``1m30s``."""
         result: dict[str, Any] = super().run(tmp, task_vars)
         spec = {"time": {"type": "str", "required": True}}
-        _, arguments = self.validate_argument_spec(argument_spec=spec)
+        _validation, arguments = self.validate_argument_spec(argument_spec=spec)
         period = str(arguments["time"])
         if not _DURATION.fullmatch(period):
             result.update(failed=True, msg=f"invalid time input: {period!r}, use e.g. 15s or 1m30s")

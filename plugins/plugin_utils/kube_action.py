@@ -32,7 +32,7 @@ class KubeAction(ActionBase):
     def run(self, tmp: None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         """Validate the arguments, act, and turn errors into a failed result."""
         result: dict[str, Any] = super().run(tmp, task_vars)
-        _, given = self.validate_argument_spec(argument_spec={**OPTIONS, **self.SPEC})
+        _validation, given = self.validate_argument_spec(argument_spec={**OPTIONS, **self.SPEC})
         arguments = plain(given)
         try:
             session = open_session(resolve_options(arguments, self._environment()))

@@ -201,7 +201,7 @@ def test_create_only_adopts_what_is_there(play, fake_namespace, live):
 
 
 def test_owner_references(play, fake_namespace, live):
-    """Objects get a controller reference to an owner in the cluster, unless they must outlive it."""
+    """Objects get a controller reference to an owner in the cluster, if they may go with it."""
     play(apply(config(fake_namespace, name="owner")))
     owner = live("configmap", "owner")
     kept = config(fake_namespace, name="kept")
@@ -294,9 +294,7 @@ def test_immutable_fields_are_named(play, fake_namespace):
 
     assert refused["failed"]
     assert f"StatefulSet {fake_namespace}/store" in refused["msg"]
-    assert refused["fields"] == [
-        "spec.volumeClaimTemplates[data].spec.resources.requests.storage"
-    ]
+    assert refused["fields"] == ["spec.volumeClaimTemplates[data].spec.resources.requests.storage"]
     assert scaled["changed"]
 
 
@@ -310,7 +308,9 @@ def test_patches_set_only_their_fields(play, fake_namespace, live):
     }
 
     _, first, second = play(
-        apply(stateful_set(fake_namespace, replicas=1)), apply(patches=[scale]), apply(patches=[scale])
+        apply(stateful_set(fake_namespace, replicas=1)),
+        apply(patches=[scale]),
+        apply(patches=[scale]),
     )
 
     assert [first["changed"], second["changed"]] == [True, False]
@@ -333,7 +333,10 @@ def test_unknown_field_is_refused(play, fake_namespace):
 @pytest.mark.parametrize(
     ("manifest", "said"),
     [
-        ({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}, "metadata.namespace"),
+        (
+            {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}},
+            "metadata.namespace",
+        ),
         ({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {}}, "metadata.name"),
         ({"kind": "ConfigMap", "metadata": {"name": "a"}}, "apiVersion"),
         (
@@ -384,9 +387,13 @@ def test_data_of_a_resource_is_never_a_template(play, fake_namespace, live):
     manifest = config(fake_namespace, a=text)
     unsafe = {"objects": [manifest]}
 
-    play({"matrixorigin.matrixone.apply": {"objects": "{{ (given | from_json).objects }}"},
-          "vars": {"given": "{{ lookup('ansible.builtin.env', 'GIVEN') }}"}},
-         environment={"GIVEN": __import__("json").dumps(unsafe)})
+    play(
+        {
+            "matrixorigin.matrixone.apply": {"objects": "{{ (given | from_json).objects }}"},
+            "vars": {"given": "{{ lookup('ansible.builtin.env', 'GIVEN') }}"},
+        },
+        environment={"GIVEN": __import__("json").dumps(unsafe)},
+    )
 
     assert live("configmap", "settings")["data"] == {"a": text}
 

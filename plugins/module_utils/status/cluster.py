@@ -95,7 +95,7 @@ def cluster_status(facts: ClusterFacts) -> dict[str, Any]:
         status["credentialRef"] = {"name": facts.credential}
     for field, kind in _COPIED:
         copied = [
-            child["status"] for _, child in facts.children(kind) if child and "status" in child
+            child["status"] for _name, child in facts.children(kind) if child and "status" in child
         ]
         if copied:
             status[field] = copied[0]
@@ -208,7 +208,7 @@ def _progressing(facts: ClusterFacts) -> Condition:
             facts.waiting,
             facts.generation,
         )
-    for kind, _ in _READY_RULES:
+    for kind, _reason in _READY_RULES:
         for name, child in facts.children(kind):
             if _serves(child) and _is_synced(child):
                 continue
@@ -230,7 +230,7 @@ def _busy_reason(facts: ClusterFacts, child: Child | None) -> Reason:
 
 
 def _degraded(facts: ClusterFacts) -> Condition:
-    for kind, _ in _READY_RULES:
+    for kind, _reason in _READY_RULES:
         for name, child in facts.children(kind):
             said = find(child, ConditionType.DEGRADED)
             if said.get("status") == "True":
@@ -259,7 +259,7 @@ def _message(conditions: Sequence[Condition]) -> str:
 def _count(child: Child | None) -> tuple[int, int]:
     """Return ready and wanted Pods of a child."""
     text = str(((child or {}).get("status") or {}).get("pods") or "")
-    ready, _, wanted = text.partition("/")
+    ready, _slash, wanted = text.partition("/")
     if ready.isdigit() and wanted.isdigit():
         return int(ready), int(wanted)
     return 0, int(((child or {}).get("spec") or {}).get("replicas") or 0)
@@ -269,7 +269,7 @@ def _readable(facts: ClusterFacts) -> dict[str, str]:
     """Return ready and wanted Pods per component, as the printer columns show them."""
     shown = {}
     for field, kind in _READABLE:
-        counts = [_count(child) for _, child in facts.children(kind)]
+        counts = [_count(child) for _name, child in facts.children(kind)]
         if counts:
             shown[field] = f"{sum(pair[0] for pair in counts)}/{sum(pair[1] for pair in counts)}"
     if "tn" in shown:
@@ -306,8 +306,8 @@ def _version(facts: ClusterFacts) -> str:
     wanted = str((facts.resource.get("spec") or {}).get("version") or "")
     seen = [
         str((child.get("status") or {}).get("version") or "")
-        for kind, _ in _READY_RULES
-        for _, child in facts.children(kind)
+        for kind, _reason in _READY_RULES
+        for _name, child in facts.children(kind)
         if child
     ]
     known = [version for version in seen if version]
@@ -318,7 +318,7 @@ def _version(facts: ClusterFacts) -> str:
 def _entrance(facts: ClusterFacts) -> dict[str, Any]:
     """Return where SQL is answered: the proxy if there is one, else the first CN group."""
     for kind in (names.PROXY_SET, names.CN_SET):
-        for _, child in facts.children(kind):
+        for _name, child in facts.children(kind):
             status = (child or {}).get("status") or {}
             if status.get("host"):
                 return {"host": status["host"], "port": status.get("port")}

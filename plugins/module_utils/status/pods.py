@@ -77,7 +77,7 @@ def stores(
 
 def _natural(name: str) -> tuple[str, int, str]:
     """Order names so that ordinal 10 comes after 9."""
-    stem, _, ordinal = name.rpartition("-")
+    stem, _dash, ordinal = name.rpartition("-")
     return (stem, int(ordinal), "") if ordinal.isdigit() else (name, -1, "")
 
 

@@ -30,7 +30,6 @@ class Pool(Protocol):
 
     def request(self, method: str, url: str, **how: Any) -> Any:
         """Send a request and return the answer."""
-        ...
 
 
 class Session:

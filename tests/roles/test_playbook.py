@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A cluster's life by playbook alone: no operator, no custom resource definitions needed."""
+
+import base64
+import json
+
+import pytest
+
+from .conftest import tiny_cluster
+
+pytestmark = [pytest.mark.api, pytest.mark.xdist_group("playbook")]
+
+WORKLOADS = {
+    "statefulset.apps/mo-log",
+    "statefulset.apps/mo-dn",
+    "deployment.apps/mo-tp-cn",
+    "deployment.apps/mo-proxy",
+}
+
+
+def test_life_of_a_cluster(play_cluster, fake_testbed, fake_namespace, objects):
+    """Checked, brought up in order, left alone, scaled, stripped of a part, taken away."""
+    cluster = tiny_cluster(fake_namespace)
+
+    checked = play_cluster(cluster, "--check", "--diff")
+    assert checked.code == 0, checked.output
+    assert checked.counts["changed"] == 5
+    assert '"kind": "StatefulSet"' in checked.output
+    assert objects() == set()
+
+    up = play_cluster(cluster)
+    assert up.code == 0, up.output
+    assert objects() >= WORKLOADS
+    pods = json.loads(fake_testbed.kubectl("-n", fake_namespace, "get", "pods", "-o", "json"))
+    born = {
+        pod["metadata"]["labels"]["matrixorigin.io/component"]: pod["metadata"]["creationTimestamp"]
+        for pod in pods["items"]
+    }
+    assert born["LogSet"] <= born["DNSet"] <= born["CNSet"] <= born["ProxySet"]
+
+    for options in ([], ["--check"]):
+        again = play_cluster(cluster, *options)
+        assert again.code == 0, again.output
+        assert again.counts["changed"] == 0, again.output
+
+    cluster["spec"]["cnGroups"][0]["replicas"] = 2
+    cluster["spec"]["cnGroups"].append({**cluster["spec"]["cnGroups"][0], "name": "ap"})
+    changed = play_cluster(cluster)
+    assert changed.code == 0, changed.output
+    assert "deployment.apps/mo-ap-cn" in objects()
+    ready = fake_testbed.kubectl(
+        "-n",
+        fake_namespace,
+        "get",
+        "deployment",
+        "mo-tp-cn",
+        "-o",
+        "jsonpath={.status.readyReplicas}",
+    )
+    assert ready == "2"
+
+    cluster["spec"]["cnGroups"].pop()
+    del cluster["spec"]["proxy"]
+    stripped = play_cluster(cluster)
+    assert stripped.code == 0, stripped.output
+    assert not [name for name in objects() if "mo-ap" in name or "mo-proxy" in name]
+    assert play_cluster(cluster).counts["changed"] == 0
+
+    kept = objects()
+    would_go = play_cluster(cluster, "--check", state="absent")
+    assert would_go.code == 0, would_go.output
+    assert would_go.counts["changed"] > 0
+    assert objects() == kept
+
+    gone = play_cluster(cluster, state="absent")
+    assert gone.code == 0, gone.output
+    assert objects() == set()
+    assert play_cluster(cluster, state="absent").counts["changed"] == 0
+
+
+def test_claims_and_credential_are_retained(play_cluster, fake_namespace, objects):
+    """With retention, the log stores' volumes stay, and the credential that opens their data."""
+    cluster = tiny_cluster(fake_namespace)
+    cluster["spec"]["logService"]["pvcRetentionPolicy"] = "Retain"
+    cluster["spec"]["logService"]["replicas"] = 1
+    del cluster["spec"]["proxy"]
+
+    up = play_cluster(cluster)
+    assert up.code == 0, up.output
+    gone = play_cluster(cluster, state="absent")
+    assert gone.code == 0, gone.output
+
+    assert objects() == {
+        "persistentvolumeclaim/mo-data-mo-log-0",
+        "persistentvolumeclaim/mo-shared",
+        "secret/mo-credential",
+    }
+
+
+def test_unusable_spec_is_refused(play_cluster, fake_namespace, objects):
+    """The message names the field; nothing is created."""
+    cluster = tiny_cluster(fake_namespace)
+    cluster["spec"]["logService"]["sharedStorage"] = {}
+
+    refused = play_cluster(cluster)
+
+    assert refused.code != 0
+    assert "sharedStorage" in refused.output
+    assert objects() <= {"secret/mo-credential"}
+
+
+def test_something_else_than_a_cluster_is_refused(play_cluster, fake_namespace):
+    """The first task says what to give."""
+    refused = play_cluster({"kind": "Pod", "metadata": {"name": "a"}, "spec": {}})
+
+    assert refused.code != 0
+    assert "manifest of kind MatrixOneCluster" in refused.output
+
+
+def test_wait_ends_with_what_is_awaited(play_cluster, fake_namespace):
+    """When a component does not come up in time, the message says which, why and where to look."""
+    cluster = tiny_cluster(fake_namespace)
+    cluster["spec"]["logService"]["nodeSelector"] = {"no-such": "node"}
+
+    failed = play_cluster(cluster, wait_timeout=4)
+
+    assert failed.code != 0
+    assert f"LogSet {fake_namespace}/mo: 0/3 log stores are ready, waiting for" in failed.output
+    assert f"LogSet {fake_namespace}/mo is not ready after 4 s" in failed.output
+    assert "mo-log-0 (Unschedulable" in failed.output
+    assert f"kubectl -n {fake_namespace} describe statefulset/mo-log" in failed.output
+
+
+def test_password_is_random_and_never_shown(play_cluster, fake_testbed, fake_namespace):
+    """The root credential has user dump and a password of its own that no output shows."""
+    cluster = tiny_cluster(fake_namespace)
+    cluster["spec"]["logService"]["nodeSelector"] = {"no-such": "node"}
+
+    output = play_cluster(cluster, "--diff", "-vvv", wait_timeout=1).output
+
+    secret = json.loads(
+        fake_testbed.kubectl("-n", fake_namespace, "get", "secret", "mo-credential", "-o", "json")
+    )
+    values = {key: base64.b64decode(text).decode() for key, text in secret["data"].items()}
+    assert values["username"] == "dump"
+    assert len(values["password"]) >= 20
+    assert values["password"] not in output
+    assert secret["data"]["password"] not in output
