@@ -51,6 +51,14 @@ def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
 _Dumper.add_representer(str, _text)
 
 
+def to_yaml(manifests: list[Any]) -> str:
+    """Return objects as a stream of YAML documents."""
+    return "".join(
+        "---\n" + yaml.dump(manifest, Dumper=_Dumper, sort_keys=False, width=100)
+        for manifest in manifests
+    )
+
+
 def read_documents(source: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield a name for messages and the content of each document of a file.
 
@@ -121,9 +129,7 @@ def main(arguments: list[str]) -> int:
         return 1
     for heading, objects in rendered:
         print(f"# {heading}")
-        for manifest in objects:
-            print("---")
-            print(yaml.dump(manifest, Dumper=_Dumper, sort_keys=False, width=100), end="")
+        print(to_yaml(objects), end="")
     return 0
 
 

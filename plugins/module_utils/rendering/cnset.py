@@ -120,7 +120,8 @@ def _pod_parts(context: SetContext, config_map: str, log_service: LogService) ->
             value_env("HEADLESS_SERVICE_NAME", context.headless),
             field_env("POD_IP", "status.podIP"),
         ],
-        probes=tcp_probes(names.PORT_SQL),
+        # Each look leaves a line in the log of a SQL server, so it looks less often than others.
+        probes=tcp_probes(names.PORT_SQL, readiness_period=5),
         shared=log_service.shared,
         volumes=_data_volumes(context),
         annotations=_annotations(context),

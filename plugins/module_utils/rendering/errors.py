@@ -8,7 +8,7 @@ class RenderingError(Exception):
     """Something cannot be rendered from what was given."""
 
 
-class InvalidSpec(RenderingError):  # noqa: N818 - names a state of the resource
+class InvalidSpec(RenderingError):
     """A field of the resource cannot be used.
 
     Attributes:

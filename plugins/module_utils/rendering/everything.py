@@ -94,6 +94,7 @@ def find_references(resource: Resource, candidates: list[Manifest]) -> Reference
 
 
 def _is(candidate: Manifest, kind: str, named: tuple[str, str] | None) -> bool:
-    metadata = candidate.get("metadata") or {}
-    identity = (metadata.get("namespace") or "default", metadata.get("name"))
-    return candidate.get("kind") == kind and identity == named
+    metadata = candidate.get("metadata")
+    if candidate.get("kind") != kind or not isinstance(metadata, Mapping):
+        return False
+    return (metadata.get("namespace") or "default", metadata.get("name")) == named

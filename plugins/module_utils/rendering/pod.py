@@ -263,16 +263,20 @@ def empty_data_volume() -> Json:
     return {"name": names.VOLUME_DATA, "emptyDir": {}}
 
 
-def tcp_probes(port: int) -> dict[str, Json]:
+def tcp_probes(port: int, readiness_period: int = 3) -> dict[str, Json]:
     """Return the probes of a store.
 
     Starting may replay a long log, so it gets half an hour; it is noticed within seconds. A store
     is restarted only after two minutes without a single accepted connection.
+
+    Args:
+        port: the port that takes connections when the store serves.
+        readiness_period: seconds between two looks at a store that has started.
     """
     return {
         "startupProbe": tcp_probe(port, period=2, timeout=1, failures=900),
-        "readinessProbe": tcp_probe(port, period=3, timeout=2, failures=3),
-        "livenessProbe": tcp_probe(port, period=10, timeout=5, failures=12),
+        "readinessProbe": tcp_probe(port, period=readiness_period, timeout=2, failures=3),
+        "livenessProbe": tcp_probe(port, period=30, timeout=5, failures=4),
     }
 
 

@@ -21,22 +21,12 @@ from tests.unit.rendering import resources as r
 
 ROOT = Path(__file__).resolve().parents[3]
 TOOLS = [
-    "awk",
-    "cat",
-    "cp",
-    "cut",
-    "date",
-    "grep",
-    "hostname",
-    "mkdir",
-    "mv",
-    "od",
-    "sha256sum",
-    "timeout",
+    *("awk", "cat", "cp", "cut", "date", "grep"),
+    *("hostname", "mkdir", "mv", "od", "sha256sum", "timeout"),
 ]
 DOUBLES = ("nslookup", "hostname", "sleep")
-"""Programs that tests replace. Busybox's shell runs its own, whatever PATH says, so the script under
-test calls them by their path."""
+"""Programs that tests replace. Busybox's shell runs its own, whatever PATH says, so the script
+calls them by their path here."""
 FLAVOURS = ("busybox", "mawk", "gawk")
 REPORT = f"""#!{sys.executable}
 import json, os, sys
@@ -449,8 +439,8 @@ def test_proxy_waits_for_its_plugin(proxy: Container, with_bash: bool) -> None:
         (
             "dnset",
             r.dnset(
-                config='[dn]\nuuid = "u"\nservice-address = "a"\nservice-host = "h"\nport-base = 1\n'
-                '[dn.lockservice]\nservice-address = "l"\nkeep = 1\n'
+                config='[dn]\nuuid = "u"\nservice-address = "a"\nport-base = 1\n'
+                'service-host = "h"\n[dn.lockservice]\nservice-address = "l"\nkeep = 1\n'
                 '[dn.LogtailServer]\nservice-address = "t"\n'
             ),
             {"port-base": 41010},

@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A cluster's children and everything below them (core.md §10.3.4)."""
+
+import tomllib
+from typing import Any
+
+import pytest
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils import rendering
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.rendering import errors
+
+from tests.unit.rendering import resources as r
+
+SCRIPTS = dict.fromkeys(("logset", "dnset", "cnset", "proxyset"), r.SCRIPT)
+
+
+def children(**spec: Any) -> list[r.Json]:
+    return rendering.render_matrixonecluster(r.cluster(**spec))
+
+
+def test_children_and_their_order() -> None:
+    found = children(proxy={"replicas": 1}, webui={"replicas": 1}, tp={"replicas": 1}, cnGroups=[])
+    assert [(c["kind"], c["metadata"]["name"]) for c in found] == [
+        ("LogSet", "mo"),
+        ("DNSet", "mo"),
+        ("CNSet", "mo-tp"),
+        ("ProxySet", "mo"),
+        ("WebUI", "mo"),
+    ]
+    for child in found:
+        assert child["apiVersion"] == r.API_VERSION
+        assert child["metadata"]["namespace"] == "prod"
+        assert child["metadata"]["labels"]["matrixorigin.io/cluster"] == "mo"
+
+
+def test_dependencies_name_the_siblings() -> None:
+    found = {c["kind"]: c.get("deps") for c in children(proxy={}, webui={})}
+    sibling = {"metadata": {"name": "mo", "namespace": "prod"}}
+    assert found == {
+        "LogSet": None,
+        "DNSet": {"logSet": sibling},
+        "CNSet": {"logSet": sibling, "dnSet": sibling},
+        "ProxySet": {"logSet": sibling},
+        "WebUI": {"cnset": {"metadata": {"name": "mo-tp", "namespace": "prod"}}},
+    }
+
+
+@pytest.mark.parametrize(
+    ("cluster", "component", "image"),
+    [
+        ({}, {}, "matrixorigin/matrixone:2.0.1"),
+        ({"imageRepository": r.DELETE}, {}, "matrixorigin/matrixone:2.0.1"),
+        ({"imageRepository": "reg:5000/mo"}, {}, "reg:5000/mo:2.0.1"),
+        ({"imageRepository": "reg:5000/mo"}, {"image": "own:1"}, "own:1"),
+    ],
+)
+def test_image(cluster: Any, component: Any, image: str) -> None:
+    tn = r.find(children(**cluster, tn=component), "DNSet")
+    assert tn["spec"]["image"] == image
+
+
+INHERITED: list[tuple[str, Any, Any]] = [
+    ("nodeSelector", {"a": "b"}, {"c": "d"}),
+    ("nodeSelector", {"a": "b"}, {}),
+    ("topologySpread", ["zone"], ["host"]),
+    ("topologySpread", ["zone"], []),
+    ("semanticVersion", "1.2.3", "1.1.1"),
+    ("operatorVersion", "1.2.0", "1.3.0"),
+    ("memoryFsSize", "512Mi", "1Gi"),
+]
+
+
+@pytest.mark.parametrize(("field", "value", "own"), INHERITED)
+def test_components_inherit_what_they_do_not_say(field: str, value: Any, own: Any) -> None:
+    spec = {field: value, "proxy": {}, "tn": {field: own}}
+    found = {c["kind"]: c["spec"][field] for c in children(**spec)}
+    assert found == {"LogSet": value, "DNSet": own, "CNSet": value, "ProxySet": value}
+
+
+def test_operator_version_has_a_default() -> None:
+    assert {c["spec"]["operatorVersion"] for c in children(proxy={})} == {"1.3.0"}
+
+
+def test_pull_policy_and_cluster_label_go_into_the_overlay() -> None:
+    over = {"imagePullPolicy": "Never", "podLabels": {"a": "b"}}
+    found = {
+        c["kind"]: c["spec"]["overlay"]
+        for c in children(imagePullPolicy="Always", tn={"overlay": over})
+    }
+    assert found["LogSet"]["imagePullPolicy"] == "Always"
+    assert found["DNSet"]["imagePullPolicy"] == "Never"
+    assert found["DNSet"]["podLabels"] == {"a": "b", "matrixorigin.io/cluster": "mo"}
+
+
+def test_compute_nodes_know_the_default_password() -> None:
+    group = {"name": "tp", "overlay": {"env": [{"name": "A", "value": "1"}]}}
+    env = r.find(children(cnGroups=[group]), "CNSet")["spec"]["overlay"]["env"]
+    secret = {"secretKeyRef": {"name": "mo-credential", "key": "password"}}
+    assert env == [{"name": "A", "value": "1"}, {"name": "DEFAULT_PASSWORD", "valueFrom": secret}]
+    chosen = r.find(children(credentialSecretRef={"name": "root"}), "CNSet")["spec"]["overlay"]
+    assert chosen["env"][0]["valueFrom"]["secretKeyRef"]["name"] == "root"
+
+
+def test_proxy_is_announced_to_the_compute_nodes() -> None:
+    text = "[cn]\nmine = 1\n[cn.frontend]\nport = 2\n"
+    group = {"name": "tp", "config": text}
+    with_proxy = r.find(children(cnGroups=[group], proxy={}), "CNSet")["spec"]["config"]
+    assert tomllib.loads(with_proxy) == {
+        "cn": {"mine": 1, "frontend": {"port": 2, "proxy-enabled": True}}
+    }
+    assert r.find(children(cnGroups=[group]), "CNSet")["spec"]["config"] == text
+    assert "config" not in r.find(children(), "CNSet")["spec"]
+
+
+def test_groups_and_legacy_groups() -> None:
+    found = children(
+        cnGroups=[{"name": "a"}, {"name": "b", "replicas": 3}], tp={}, ap={"role": "AP"}
+    )
+    sets = {c["metadata"]["name"]: c["spec"] for c in found if c["kind"] == "CNSet"}
+    assert list(sets) == ["mo-a", "mo-b", "mo-tp", "mo-ap"]
+    assert "name" not in sets["mo-a"]
+    assert "replicas" not in sets["mo-a"]
+    assert sets["mo-b"]["replicas"] == 3
+    assert sets["mo-tp"]["dnsBasedIdentity"] is False
+    assert "dnsBasedIdentity" not in sets["mo-ap"]
+
+
+def test_legacy_transaction_node() -> None:
+    found = r.find(children(tn=r.DELETE, dn={"replicas": 1, "config": "a = 1\n"}), "DNSet")
+    assert found["spec"]["config"] == "a = 1\n"
+
+
+def test_restoring_cluster_starts_from_the_saved_state() -> None:
+    found = r.find(
+        children(restoreFrom="backup", logService={"initialConfig": {"logShards": 2}}), "LogSet"
+    )
+    assert found["spec"]["initialConfig"] == {"logShards": 2, "restoreFrom": "hk_data"}
+    assert "initialConfig" not in r.find(children(), "LogSet")["spec"]
+
+
+def test_dashboard_keeps_its_own_image() -> None:
+    found = r.find(children(webui={"replicas": 1}), "WebUI")["spec"]
+    assert "image" not in found
+    assert found["credentialSecretRef"] == {"name": "mo-credential"}
+    alone = r.find(children(webui={"replicas": 1}, cnGroups=[]), "WebUI")
+    assert "deps" not in alone
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ({"logService": r.DELETE}, r"spec\.logService: must be set"),
+        ({"version": ""}, r"spec\.version: must be set"),
+        ({"tn": r.DELETE}, r"spec\.tn: must be set"),
+        ({"dn": {}}, r"spec\.dn: only one of tn and dn may be set"),
+        ({"cnGroups": [{"name": "a"}, {"name": "a"}]}, r"spec\.cnGroups\[1\]\.name: group 'a' is"),
+        ({"cnGroups": [{"name": "tp"}], "tp": {}}, r"spec\.tp: group 'tp' is there twice"),
+        ({"cnGroups": [{}]}, r"spec\.cnGroups\[0\]\.name: must be set"),
+        ({"cnGroups": [{"name": "a b"}]}, r"spec\.cnGroups\[0\]\.name: 'mo-a b' must be"),
+        ({"cnGroups": [{"name": "a.b"}]}, r"spec\.cnGroups\[0\]\.name: 'mo-a\.b' must be"),
+        (
+            {"cnGroups": [{"name": "x" * 60}]},
+            r"spec\.cnGroups\[0\]\.name: .* at most 51 leave room",
+        ),
+        (
+            {"cnGroups": [{"name": "a", "config": "x"}], "proxy": {}},
+            r"spec\.cnGroups\[0\]\.config: ",
+        ),
+        ({"tn": []}, r"spec\.tn: must be an object, not a list"),
+    ],
+)
+def test_unusable_cluster_names_its_field(spec: Any, message: str) -> None:
+    with pytest.raises(errors.InvalidSpec, match=f"^{message}"):
+        children(**spec)
+
+
+@pytest.mark.parametrize(("length", "fits"), [(46, True), (47, False)])
+def test_longest_cluster_name(length: int, fits: bool) -> None:
+    subject = r.cluster(proxy={}, webui={})
+    subject["metadata"]["name"] = "m" * length
+    if not fits:
+        with pytest.raises(errors.InvalidSpec, match=r"^metadata\.name: must have at most 46"):
+            rendering.render_matrixonecluster(subject)
+        return
+    for manifest in rendering.render_everything(subject, start_scripts=SCRIPTS):
+        if manifest["kind"] == "Service":
+            assert len(manifest["metadata"]["name"]) <= 63
+
+
+def test_rendering_a_cluster_changes_no_input() -> None:
+    make: dict[str, Any] = {"proxy": {}, "webui": {}, "nodeSelector": {"a": "b"}}
+    subject = r.cluster(**make)
+    for manifest in rendering.render_everything(subject, start_scripts=SCRIPTS):
+        manifest.get("spec", {}).clear()
+    assert subject == r.cluster(**make)
+
+
+def test_everything_follows_its_owner() -> None:
+    found = rendering.render_everything(r.cluster(proxy={}, webui={}), start_scripts=SCRIPTS)
+    owners = [
+        (index, o["kind"]) for index, o in enumerate(found) if o["apiVersion"] == r.API_VERSION
+    ]
+    assert [kind for _, kind in owners] == ["LogSet", "DNSet", "CNSet", "ProxySet", "WebUI"]
+    for (start, kind), (end, _) in zip(owners, [*owners[1:], (len(found), "")], strict=True):
+        components = {
+            o["metadata"]["labels"]["matrixorigin.io/component"] for o in found[start + 1 : end]
+        }
+        assert components == {kind}
+    pods = [r.workload([o]) for o in found if o["kind"] in ("StatefulSet", "Deployment")]
+    for workload in pods:
+        labels = workload["spec"]["template"]["metadata"]["labels"]
+        assert labels["matrixorigin.io/cluster"] == "mo"
+
+
+def test_object_names_are_unique() -> None:
+    found = rendering.render_everything(r.cluster(proxy={}, webui={}), start_scripts=SCRIPTS)
+    identities = [(o["apiVersion"], o["kind"], o["metadata"]["name"]) for o in found]
+    assert len(identities) == len(set(identities))
+
+
+def test_error_of_a_child_names_the_child() -> None:
+    subject = r.cluster(tn={"config": "x"})
+    with pytest.raises(errors.InvalidSpec, match=r"^DNSet mo: spec\.config: is not valid TOML"):
+        rendering.render_everything(subject, start_scripts=SCRIPTS)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"kind": "CNPool"}, r"kind: CNPool is not rendered here; it must be one of MatrixOneC"),
+        ({"apiVersion": "v1"}, r"apiVersion: must be core\.matrixorigin\.io/v1alpha1, not 'v1'"),
+        ({"metadata": None}, r"metadata\.name: must be set"),
+        ({"spec": None}, r"deps: one of logSet"),
+    ],
+)
+def test_what_is_not_ours_is_refused(change: Any, message: str) -> None:
+    subject = {**r.cnset(), **change}
+    if change == {"spec": None}:
+        subject.pop("deps")
+    with pytest.raises(errors.InvalidSpec, match=f"^{message}"):
+        rendering.render_everything(subject, start_scripts=SCRIPTS)
