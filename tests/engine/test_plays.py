@@ -349,14 +349,23 @@ async def test_actions_cannot_mess_up_the_play(stage: Stage) -> None:
               acme.tools.mess:
             - name: Facts
               ansible.builtin.debug: {msg: "{{ ansible_facts.leaked is defined }}"}
+            - name: Variables
+              ansible.builtin.debug: {var: given}
+            - name: Templates
+              ansible.builtin.debug: {msg: "{{ given.update({'more': 1}) }}"}
+            - name: Still
+              ansible.builtin.debug: {var: given}
             """
-        )
+        ),
+        extra_vars={"given": {"deep": {"kept": 1}}},
     )
 
     first, second = played.results()["First"], played.results()["Second"]
     assert (first["cwd"], "") == (second["cwd"], second["acme"])
     assert str(played.directory / "project") == first["cwd"]
-    assert played.results()["Facts"]["msg"] is False
+    assert str(played.results()["Facts"]["msg"]) == "False"
+    given = {"deep": {"kept": 1}}
+    assert given == played.results()["Variables"]["given"] == played.results()["Still"]["given"]
     assert played.result.rc == 0
 
 
@@ -473,3 +482,56 @@ async def test_vaulted_variables(stage: Stage) -> None:
     )
 
     assert played.results()["Open"]["treasure"] == "gold"
+
+
+async def test_actions_of_ansible_itself(stage: Stage) -> None:
+    stage.write("word: included\n", "included.yml")
+    stage.write("- ansible.builtin.debug:\n", "more.yml")
+    stage.write("#!/bin/sh\necho from the script\n", "script.sh")
+    played = await stage.play(
+        stage.tasks(
+            """
+            - ansible.builtin.pause: {seconds: 1}
+            - ansible.builtin.include_vars: {file: included.yml}
+            - ansible.builtin.include_tasks: more.yml
+            - ansible.builtin.set_stats: {data: {counted: 1}}
+            - ansible.builtin.group_by: {key: "grouped_{{ word }}"}
+            - ansible.builtin.stat: {path: "{{ playbook_dir }}/more.yml"}
+              register: found
+            - ansible.builtin.slurp: {src: "{{ playbook_dir }}/more.yml"}
+            - ansible.builtin.lineinfile:
+                {path: "{{ playbook_dir }}/lines", line: a, create: true, mode: "0600"}
+            - ansible.builtin.script: {cmd: script.sh}
+              register: scripted
+            - ansible.builtin.raw: echo raw
+            - ansible.builtin.wait_for: {timeout: 1}
+            - ansible.builtin.assert:
+                that:
+                  - scripted.stdout_lines == ['from the script']
+                  - found.stat.exists
+                  - word == 'included'
+                  - "'grouped_included' in group_names"
+                quiet: true
+            - name: Added
+              ansible.builtin.add_host: {name: later, ansible_connection: local}
+            - name: After
+              ansible.builtin.debug: {msg: "{{ groups.all | sort | join(' ') }}"}
+            """
+        )
+    )
+
+    assert (played.result.rc, played.result.error) == (0, "")
+    assert played.results()["After"]["msg"] == "later localhost"
+    assert played.stats["artifact_data"] == {"counted": 1}
+
+
+@pytest.mark.parametrize("strategy", ["free", "host_pinned", "linear"])
+async def test_strategies_of_a_play(stage: Stage, strategy: str) -> None:
+    path = stage.tasks(
+        "- {name: One, ansible.builtin.debug: }\n- {name: Two, acme.tools.echo: }",
+        f"strategy: {strategy}",
+    )
+    played = await stage.play(path)
+
+    assert played.result.rc == 0
+    assert list(played.results()) == ["One", "Two"]

@@ -35,11 +35,7 @@ def test_nothing_is_readable_by_others(tmp_path: Path) -> None:
     assert json.loads(directory.extra_vars.read_text()) == {"a": 1}
     kubeconfig = str(tmp_path / "kc")
     environment = json.loads((directory.root / "env/envvars").read_text())
-    assert environment == {
-        "K8S_AUTH_KUBECONFIG": kubeconfig,
-        "KUBECONFIG": kubeconfig,
-        "KUBECACHEDIR": str(tmp_path / "kubectl-cache"),
-    }
+    assert environment == {"K8S_AUTH_KUBECONFIG": kubeconfig, "KUBECONFIG": kubeconfig}
     assert (directory.root / "env/cmdline").read_text() == "-v"
     assert (directory.root / "artifacts/latest").resolve() == directory.artifacts
 

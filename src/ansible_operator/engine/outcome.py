@@ -18,13 +18,13 @@ _LONGEST_ERROR = 4000
 def explain(stdout: str) -> str:
     """Ansible's own message in the output of a play that ended without statistics.
 
-    That is everything from its first error line on (2.18 writes ``ERROR!``, later versions
+    That is everything from its last error line on (2.18 writes ``ERROR!``, later versions
     ``[ERROR]:``), else the last line.
     """
     lines = [_ANSI.sub("", line).rstrip() for line in stdout.splitlines()]
-    for number, line in enumerate(lines):
-        if _ERROR.match(line):
-            text = "\n".join([_ERROR.sub("", line), *lines[number + 1 :]]).strip()
+    for number in range(len(lines) - 1, -1, -1):
+        if _ERROR.match(lines[number]):
+            text = "\n".join([_ERROR.sub("", lines[number]), *lines[number + 1 :]]).strip()
             return text[:_LONGEST_ERROR]
     last = next((line for line in reversed(lines) if line.strip()), "")
     return last[:_LONGEST_ERROR] or "the play ended without output"

@@ -122,9 +122,6 @@ def run_environment(request: RunRequest) -> dict[str, str]:
     environment: dict[str, str] = {}
     if request.kubeconfig is not None:
         environment |= dict.fromkeys(_KUBECONFIG_VARIABLES, str(request.kubeconfig))
-        if "KUBECACHEDIR" not in os.environ:
-            # kubectl and helm keep files per server URL, and each run has another one.
-            environment["KUBECACHEDIR"] = str(request.kubeconfig.parent / "kubectl-cache")
     environment |= request.environment
     if isinstance(request.target, RoleTarget):
         paths = [str(request.target.path.parent)]

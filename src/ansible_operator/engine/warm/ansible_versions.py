@@ -8,7 +8,7 @@ import json
 import runpy
 import traceback
 import types
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -48,6 +48,20 @@ def task_context(task: Any) -> Iterator[None]:
         yield
     finally:
         del display.set_queue
+
+
+def containers() -> dict[type, Callable[[Any, Any], Any]]:
+    """The types that variables are nested in, each with what makes a filled copy alike."""
+    plain: dict[type, Callable[[Any, Any], Any]] = {
+        dict: lambda _original, filled: filled,
+        list: lambda _original, filled: filled,
+    }
+    if VERSION < (2, 19):
+        return plain
+    from ansible.module_utils._internal import _datatag
+
+    copy_tags = _datatag.AnsibleTagHelper.tag_copy
+    return plain | {_datatag._AnsibleTaggedDict: copy_tags, _datatag._AnsibleTaggedList: copy_tags}
 
 
 def vault_secrets(loader: DataLoader, options: Mapping[str, Any]) -> Any:

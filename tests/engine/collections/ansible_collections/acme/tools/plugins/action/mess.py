@@ -17,4 +17,5 @@ class ActionModule(ActionBase):
         os.environ["ACME_MESS"] = "left behind"
         print("printed by an action")
         task_vars["ansible_facts"]["leaked"] = True
+        task_vars.get("given", {}).setdefault("deep", {})["leaked"] = True
         return result | before | {"pid": os.getpid(), "umask": os.umask(os.umask(0o22))}
