@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A real API server accepts what is rendered, and its restricted Pod security profile too."""
+
+import json
+import re
+from collections.abc import Iterator
+
+import pytest
+import yaml
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.rendering import names
+
+from testbed.bed import KubectlError, TestBed
+from tests.unit.rendering import resources as r
+from tests.unit.rendering.test_golden import GOLDEN, ROOT
+from tests.unit.rendering.variants import VARIANTS
+
+pytestmark = pytest.mark.api
+
+WITHOUT_PROFILE = ("logset-overlay", "cnset-overlay", "cnset-file-system-external")
+"""Variants whose users bring what the profile does not admit: containers without a security
+context, and storage that is mounted over NFS without a claim."""
+
+
+@pytest.fixture(scope="module")
+def cluster(fake_testbed: TestBed) -> TestBed:
+    """Return a test bed with our CRDs and what the variants refer to."""
+    fake_testbed.kubectl("apply", "--server-side", "--force-conflicts", "-f", str(ROOT / "crds"))
+    runtime = {
+        "apiVersion": "node.k8s.io/v1",
+        "kind": "RuntimeClass",
+        "metadata": {"name": "gvisor"},
+        "handler": "runsc",
+    }
+    fake_testbed.kubectl("apply", "--server-side", "-f", "-", input=json.dumps(runtime))
+    return fake_testbed
+
+
+@pytest.fixture(scope="module")
+def namespace(cluster: TestBed) -> Iterator[str]:
+    """Return a namespace that refuses Pods outside of the restricted profile."""
+    with cluster.namespace() as name:
+        profile = "pod-security.kubernetes.io/enforce=restricted"
+        cluster.kubectl("label", "namespace", name, profile)
+        cluster.kubectl("create", "serviceaccount", "robot", "--namespace", name)
+        yield name
+
+
+def moved(manifest: r.Json, namespace: str) -> r.Json:
+    """Return an object in another namespace."""
+    text = re.sub(r"\bprod\b", namespace, json.dumps(manifest))
+    found: r.Json = json.loads(text)
+    return found
+
+
+def golden(name: str, namespace: str) -> list[r.Json]:
+    documents = yaml.safe_load_all((GOLDEN / f"{name}.yaml").read_text())
+    return [moved(document, namespace) for document in documents]
+
+
+def dry_run(cluster: TestBed, objects: list[r.Json]) -> list[str]:
+    """Apply objects on the server without keeping them; return what it says of each."""
+    listed = {"apiVersion": "v1", "kind": "List", "items": objects}
+    output = cluster.kubectl(
+        *("apply", "--server-side", "--dry-run=server", "--validate=strict", "-f", "-"),
+        input=json.dumps(listed),
+    )
+    return output.splitlines()
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_server_accepts_every_manifest(cluster: TestBed, namespace: str, name: str) -> None:
+    objects = golden(name, namespace)
+    said = dry_run(cluster, objects)
+    assert len(said) == len(objects)
+    assert all(line.endswith("serverside-applied (server dry run)") for line in said)
+
+
+@pytest.mark.parametrize("name", [name for name in VARIANTS if name not in WITHOUT_PROFILE])
+def test_pods_are_admitted_by_the_restricted_profile(
+    cluster: TestBed, namespace: str, name: str
+) -> None:
+    pods = []
+    for workload in golden(name, namespace):
+        if workload["kind"] not in ("StatefulSet", "Deployment"):
+            continue
+        template = workload["spec"]["template"]
+        metadata = {**template["metadata"], "name": workload["metadata"]["name"]}
+        spec = json.loads(json.dumps(template["spec"]))
+        for claim in workload["spec"].get("volumeClaimTemplates", []):
+            volume = {"name": claim["metadata"]["name"], "emptyDir": {}}
+            spec["volumes"].append(volume)
+        pods.append(
+            {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "metadata": {**metadata, "namespace": namespace},
+                "spec": spec,
+            }
+        )
+    assert pods
+    assert len(dry_run(cluster, pods)) == len(pods)
+
+
+def test_profile_is_really_enforced(cluster: TestBed, namespace: str) -> None:
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "loose", "namespace": namespace},
+        "spec": {"containers": [{"name": names.CONTAINER_MAIN, "image": "i"}]},
+    }
+    with pytest.raises(KubectlError, match="violates PodSecurity"):
+        dry_run(cluster, [pod])
