@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""matrixorigin.matrixone.status against the real custom resource definitions."""
+
+import json
+
+import pytest
+
+from testbed.bed import TestBed
+
+from .conftest import ROOT
+
+pytestmark = pytest.mark.api
+
+
+@pytest.fixture(scope="module")
+def definitions(fake_testbed: TestBed) -> TestBed:
+    """Return a test bed with the custom resource definitions."""
+    folder = str(ROOT / "crds")
+    fake_testbed.kubectl("apply", "--server-side", "--force-conflicts", "-f", folder)
+    name = "crd/webuis.core.matrixorigin.io"
+    fake_testbed.kubectl("wait", "--for=condition=Established", "--timeout=60s", name)
+    return fake_testbed
+
+
+@pytest.fixture
+def web_ui(definitions, fake_namespace, live):
+    """Return a WebUI that was just made."""
+    resource = {
+        "apiVersion": "core.matrixorigin.io/v1alpha1",
+        "kind": "WebUI",
+        "metadata": {"name": "ui", "namespace": fake_namespace},
+        "spec": {"replicas": 1, "image": "dashboard:1"},
+    }
+    definitions.kubectl("apply", "-f", "-", input=json.dumps(resource))
+    return live("webui", "ui")
+
+
+def status(resource, ready, reason, message="", check=False, **options):
+    wanted = {
+        "observedGeneration": 1,
+        "pods": "0/1",
+        "conditions": [
+            {
+                "type": "Ready",
+                "status": ready,
+                "observedGeneration": 1,
+                "reason": reason,
+                "message": message,
+            }
+        ],
+    }
+    arguments = {"resource": resource, "status": wanted, **options}
+    return {"matrixorigin.matrixone.status": arguments, "check_mode": check}
+
+
+def test_status_is_written_once(play, web_ui, live):
+    """A check keeps nothing, the first write counts, the same again is no change."""
+    told = (web_ui, "False", "NoEnoughReadyStores", "0/1 are ready")
+
+    checked, first, second = play(status(*told, check=True), status(*told), status(*told))
+
+    assert [checked["changed"], first["changed"], second["changed"]] == [True, True, False]
+    assert live("webui", "ui")["status"]["pods"] == "0/1"
+    assert second["events"] == []
+
+
+def test_transition_time_moves_with_the_status_only(play, web_ui, live, fake_testbed):
+    """Another reason keeps the time; another status moves it."""
+    play(status(web_ui, "False", "NoEnoughReadyStores", "0/1"))
+    body = {"status": live("webui", "ui")["status"]}
+    body["status"]["conditions"][0]["lastTransitionTime"] = "2020-01-01T00:00:00Z"
+    fake_testbed.kubectl(
+        *("-n", web_ui["metadata"]["namespace"], "patch", "webui", "ui", "--subresource=status"),
+        *("--type=merge", "-p", json.dumps(body)),
+    )
+
+    play(status(web_ui, "False", "Deleting", "going"))
+    same = live("webui", "ui")["status"]["conditions"][0]
+    play(status(web_ui, "True", "EnoughReadyStores", "1/1"))
+    other = live("webui", "ui")["status"]["conditions"][0]
+
+    assert (same["reason"], same["lastTransitionTime"]) == ("Deleting", "2020-01-01T00:00:00Z")
+    assert other["status"] == "True"
+    assert other["lastTransitionTime"] > "2020-01-02"
+
+
+def test_fields_that_are_left_out_are_removed(play, web_ui, live):
+    """A status is complete: what an earlier one said and this one does not is gone."""
+    first = status(web_ui, "False", "NoEnoughReadyStores")
+    first["matrixorigin.matrixone.status"]["status"]["host"] = "ui.example"
+
+    play(first, status(web_ui, "False", "NoEnoughReadyStores"))
+
+    assert "host" not in live("webui", "ui")["status"]
+
+
+def test_events_tell_transitions(play, web_ui, definitions):
+    """Becoming ready is normal, no longer being ready a warning, saying it again no event."""
+    own = [{"type": "Normal", "reason": "Scaled", "action": "Scale", "note": "from 1 to 2"}]
+
+    results = play(
+        status(web_ui, "False", "NoEnoughReadyStores"),
+        status(web_ui, "True", "EnoughReadyStores", "1/1 are ready"),
+        status(web_ui, "True", "EnoughReadyStores", "1/1 are ready", check=True, events=own),
+        status(web_ui, "True", "EnoughReadyStores", "1/1 are ready", events=own),
+        status(web_ui, "False", "NoEnoughReadyStores", "0/1 are ready"),
+    )
+
+    assert [result.get("events") for result in results] == [
+        [],
+        ["EnoughReadyStores"],
+        None,
+        ["Scaled"],
+        ["NoEnoughReadyStores"],
+    ]
+    namespace = web_ui["metadata"]["namespace"]
+    text = definitions.kubectl("-n", namespace, "get", "events.events.k8s.io", "-o", "json")
+    told = {
+        (event["reason"], event["type"], event["note"], event["regarding"]["uid"])
+        for event in json.loads(text)["items"]
+        if event["regarding"]["kind"] == "WebUI"
+    }
+    uid = web_ui["metadata"]["uid"]
+    assert told == {
+        ("EnoughReadyStores", "Normal", "1/1 are ready", uid),
+        ("Scaled", "Normal", "from 1 to 2", uid),
+        ("NoEnoughReadyStores", "Warning", "0/1 are ready", uid),
+    }
+
+
+def test_failure_is_written_before_the_task_fails(play, web_ui, live):
+    """The status says what went wrong even though the task ends the play."""
+    task = status(web_ui, "False", "NoEnoughReadyStores", failure="spec.image: cannot be pulled")
+
+    (result,) = play(task)
+
+    assert result["failed"]
+    assert result["msg"] == "spec.image: cannot be pulled"
+    assert live("webui", "ui")["status"]["conditions"][0]["reason"] == "NoEnoughReadyStores"
+
+
+def test_a_namesake_or_nobody_is_left_alone(play, web_ui, live):
+    """A resource that was deleted, or made anew under the same name, gets no status."""
+    other = json.loads(json.dumps(web_ui))
+    other["metadata"]["uid"] = "00000000-0000-0000-0000-000000000000"
+    gone = json.loads(json.dumps(web_ui))
+    gone["metadata"]["name"] = "gone"
+
+    results = play(
+        status(other, "True", "EnoughReadyStores"), status(gone, "True", "EnoughReadyStores")
+    )
+
+    assert [result["changed"] for result in results] == [False, False]
+    assert "status" not in live("webui", "ui")
