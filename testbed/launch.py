@@ -10,6 +10,7 @@ Run with ``python -I -S``; imports the standard library only, to start in millis
 """
 
 import ctypes
+import fcntl
 import json
 import os
 import signal
@@ -44,7 +45,18 @@ def _start_time(proc: int, pid: int) -> int:
     descriptor = os.open(f"{pid}/stat", os.O_RDONLY, dir_fd=proc)
     with os.fdopen(descriptor) as stat:
         # The name in parentheses may hold spaces; fields are counted from behind it.
-        return int(stat.read().rpartition(")")[2].split()[19])
+        fields = stat.read().rpartition(")")[2].split()
+    return 0 if fields[0] in "ZX" else int(fields[19])
+
+
+def _runs_already(folder: int, proc: int, job: dict[str, Any]) -> bool:
+    try:
+        with os.fdopen(os.open(f"{job['name']}.json", os.O_RDONLY, dir_fd=folder)) as file:
+            record = json.load(file)
+        running: bool = _start_time(proc, record["pid"]) == record["start_time"]
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return running and bool(record["boot"] == job["boot"])
 
 
 def _record(folder: int, proc: int, pid: int, job: dict[str, Any]) -> None:
@@ -84,6 +96,11 @@ def main() -> None:
     libc = ctypes.CDLL(None, use_errno=True)
     folder = os.open(job["records"], os.O_RDONLY | os.O_DIRECTORY)
     proc = os.open("/proc", os.O_RDONLY | os.O_DIRECTORY)
+    # A killed `up` may have left another launcher of the same process behind, still at work.
+    lock = os.open(f".{job['name']}.lock", os.O_WRONLY | os.O_CREAT, 0o600, dir_fd=folder)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    if _runs_already(folder, proc, job):
+        return
     log = os.open(job["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
     Path(job["log"]).chmod(0o644)
     if job["join"] is not None:

@@ -14,6 +14,7 @@ from testbed.bed import TestBed
 from testbed.checks import check_machine
 from testbed.errors import NotFoundError, TestBedError
 from testbed.images import recipes
+from testbed.kernel_limits import raise_limits, restore_limits
 from testbed.locks import locked
 from testbed.places import Places, state_root
 from testbed.processes import Launcher, Process, kill_all, recorded
@@ -50,9 +51,14 @@ def _lock(name: str) -> Path:
     return state_root() / f".{name}.lock"
 
 
+def _reservation() -> Path:
+    return state_root() / ".reserve"
+
+
 def _reserve(name: str, nodes: NodeKind, node_count: int, audit: bool) -> State:
     """Record a new test bed with ports and addresses that no other one has."""
-    with locked(state_root() / ".reserve", timeout=_RESERVE_SECONDS):
+    with locked(_reservation(), timeout=_RESERVE_SECONDS):
+        raise_limits()
         others = records.load_all()
         taken = {port for other in others for port in other.ports.values()}
         subnet = ports.choose_subnet({other.subnet for other in others})
@@ -210,12 +216,15 @@ def down(name: str = "default", *, progress: Progress = silent) -> bool:
         TestBedError: an ``up`` of this test bed is still at work, or something cannot be removed.
     """
     records.check_name(name)
-    if not Places.of(name).root.exists():
+    if not state_root().exists():
         return False
+    # Taken even when there is nothing to remove: a killed `up` may have left the lock's file.
     with locked(_lock(name), timeout=_DOWN_SECONDS):
-        _remove(name, progress)
+        exists = Places.of(name).root.exists()
+        if exists:
+            _remove(name, progress)
     remove_root()
-    return True
+    return exists
 
 
 def _remove(name: str, progress: Progress) -> None:
@@ -250,6 +259,9 @@ def _refuse_mounts(root: Path) -> None:
 def remove_root() -> None:
     """Leave no empty folder behind when the last test bed has gone."""
     try:
+        with locked(_reservation(), timeout=_RESERVE_SECONDS):  # a killed `up` may have left it
+            if not names():
+                restore_limits()
         state_root().rmdir()
     except OSError:  # other test beds, or their locks
         return

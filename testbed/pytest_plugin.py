@@ -55,9 +55,9 @@ def _set_users(name: str, users: list[Process]) -> None:
 
 def _remove_orphans() -> None:
     """Take down what pytest runs that were killed have left."""
-    for name in lifecycle.names():
-        if not name.startswith(_PREFIX):
-            continue
+    # The list of users is written before anything else is made.
+    for path in state_root().glob(f".{_PREFIX}*.users"):
+        name = path.stem.removeprefix(".")
         with locked(state_root() / f".{name}.share", timeout=_LOCK_SECONDS):
             if not _users(name):
                 lifecycle.down(name)

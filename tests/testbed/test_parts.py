@@ -24,6 +24,7 @@ from testbed import (
     StartError,
     TestBedError,
     building,
+    kernel_limits,
     toolchain,
 )
 from testbed import state as records
@@ -154,6 +155,24 @@ def test_subnet_avoids_routes() -> None:
     whole_of_ten = "eth1 0000000A 00000000 0001 0 0 0 000000FF 0 0 0\n"
     with pytest.raises(RequirementError, match="no free network"):
         choose_subnet(set(), header + whole_of_ten)
+
+
+def test_kernel_limit_is_put_back(own_state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The old value returns with the last test bed, and a value of somebody else's stays."""
+    setting = own_state / "setting"
+    own_state.mkdir()
+    monkeypatch.setattr(kernel_limits, "_SETTING", setting)
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    for meanwhile, afterwards in ((None, "128"), ("4096", "4096")):
+        setting.write_text("128\n")
+        kernel_limits.raise_limits()
+        kernel_limits.raise_limits()
+        assert int(setting.read_text()) > 1000
+        if meanwhile:
+            setting.write_text(meanwhile)
+        kernel_limits.restore_limits()
+        assert setting.read_text().strip() == afterwards
+    assert list(own_state.iterdir()) == [setting]
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ _SYSTEM_FOLDERS = (
     "/etc/cni",
 )
 _SETTINGS = (
+    "fs/inotify/max_user_watches",
     "vm/overcommit_memory",
     "vm/panic_on_oom",
     "kernel/panic",
