@@ -4,12 +4,14 @@
 import asyncio
 import json
 import tempfile
+from pathlib import Path
 
 import pytest
 from ansible_collections.kubernetes.core.plugins.module_utils.k8s.client import get_api_client
 from kubernetes import client, config, watch
 from kubernetes.dynamic import DynamicClient
 
+from ansible_operator.serve.interface import Owner
 from tests.serve.conftest import config_map
 
 pytestmark = pytest.mark.api
@@ -136,19 +138,26 @@ def temporary_folder(tmp_path, monkeypatch):
     return folder
 
 
-async def test_clients_leave_no_files_behind(served, temporary_folder):
-    session = served.open()
-    cache = session.kubeconfig.parent / "kubectl-cache"
+async def test_clients_share_what_they_discover(served, temporary_folder):
+    """One file for all runs and owners, and no secret in it or in its name (runner.md §2.23)."""
 
-    def use():
+    def use(session):
         DynamicClient(config.new_client_from_config(str(session.kubeconfig)))
         get_api_client(kubeconfig=str(session.kubeconfig))
 
-    await asyncio.to_thread(use)
-    await served.kubectl(session, "get", "namespaces", f"--cache-dir={cache}")
-    kept = {file.name.partition("-")[0] for file in temporary_folder.iterdir()}
-    assert kept == {"osrcp", "k8srcp"}
-    assert cache.exists()
-    served.proxy.close_session(session)
-    assert list(temporary_folder.iterdir()) == []
-    assert list(served.directory.glob("session-*")) == []
+    cache = temporary_folder / "kubectl"
+    tokens = []
+    for name in ("owner", "other"):
+        session = served.open(Owner(served.owner.gvk, name, served.namespace, name))
+        await asyncio.to_thread(use, session)
+        await served.kubectl(session, "get", "namespaces", f"--cache-dir={cache}")
+        tokens.append(session.token)
+        served.proxy.close_session(session)
+    kept = [file.name.partition("-")[0] for file in temporary_folder.glob("*.json")]
+    assert sorted(kept) == ["k8srcp", "osrcp"]
+    assert [folder.name for folder in (cache / "discovery").iterdir()] == [
+        f"localhost_{served.proxy.port}"
+    ]
+    for file in filter(Path.is_file, temporary_folder.rglob("*")):
+        content = file.read_bytes() + file.name.encode()
+        assert not [token for token in tokens if token.encode() in content]

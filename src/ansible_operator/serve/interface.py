@@ -38,8 +38,7 @@ class Session:
     """One run's access to the proxy.
 
     Attributes:
-        kubeconfig: the file (0600) to hand to the run, in a folder of its own that goes with the
-            session; caches of clients (``KUBECACHEDIR``) belong beside it.
+        kubeconfig: the file (0600) to hand to the run.
     """
 
     kubeconfig: Path

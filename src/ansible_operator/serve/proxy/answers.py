@@ -11,10 +11,13 @@ T = TypeVar("T")
 REASONS = {
     400: "BadRequest",
     401: "Unauthorized",
+    403: "Forbidden",
+    407: "Unauthorized",
     413: "RequestEntityTooLarge",
     500: "InternalError",
     502: "ServiceUnavailable",
 }
+_CHALLENGES = {401: "WWW-Authenticate", 407: "Proxy-Authenticate"}
 
 
 class OwnerReference(msgspec.Struct):
@@ -86,6 +89,6 @@ def status_response(code: int, message: str) -> web.Response:
     response = web.Response(
         status=code, body=msgspec.json.encode(body), content_type="application/json"
     )
-    if code == 401:
-        response.headers["WWW-Authenticate"] = 'Basic realm="ansible-operator"'
+    if code in _CHALLENGES:
+        response.headers[_CHALLENGES[code]] = 'Basic realm="ansible-operator"'
     return response

@@ -35,6 +35,14 @@ class BodyTooLargeError(OperatorError):
     """A body is longer than any API server accepts."""
 
 
+def origin_form(target: str) -> str:
+    """Path and query of a request's target, which names the server too when we act as a proxy."""
+    if target.startswith("/"):
+        return target
+    _, _, rest = target.partition("://")
+    return "/" + rest.partition("/")[2]
+
+
 def request_headers(headers: CIMultiDictProxy[str]) -> CIMultiDict[str]:
     """What the API server may see of a play's headers.
 
@@ -124,7 +132,9 @@ class Forwarder:
         if data is not None:
             # Without one aiohttp would name a type of its own; the API server assumes JSON.
             headers.setdefault("Content-Type", "application/json")
-        return await self._client.open(request.method, request.raw_path, headers=headers, data=data)
+        return await self._client.open(
+            request.method, origin_form(request.raw_path), headers=headers, data=data
+        )
 
     async def relay(
         self, request: web.BaseRequest, upstream: aiohttp.ClientResponse, *, hold: bool

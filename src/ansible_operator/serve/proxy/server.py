@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The loopback proxy between plays and the API server (runner.md §2.18)."""
 
-import asyncio
 import errno
 import socket
 from collections.abc import Collection
 from pathlib import Path
 from typing import Self
+from urllib.parse import urlsplit
 
 from aiohttp import web
 
@@ -24,9 +24,10 @@ from ansible_operator.serve.interface import (
 from ansible_operator.serve.proxy.aftermath import Aftermath
 from ansible_operator.serve.proxy.answers import Head, Heads, decode, status_response
 from ansible_operator.serve.proxy.barrier import WriteBarrier
+from ansible_operator.serve.proxy.connect import Connections, is_own
 from ansible_operator.serve.proxy.dependents import Dependents
 from ansible_operator.serve.proxy.discovery import DiscoveryMemory
-from ansible_operator.serve.proxy.forward import Forwarder, response_headers
+from ansible_operator.serve.proxy.forward import Forwarder, origin_form, response_headers
 from ansible_operator.serve.proxy.lookup import Lookup
 from ansible_operator.serve.proxy.reads import CacheReader
 from ansible_operator.serve.proxy.request_info import (
@@ -77,6 +78,7 @@ class LoopbackProxy:
         self._client = client
         self._mapper = mapper
         self._sessions = Sessions()
+        self._connections = Connections(self._sessions)
         self._discovery = DiscoveryMemory()
         self._forwarder = Forwarder(client)
         self._dependents = Dependents(add_dependent, scope)
@@ -130,13 +132,13 @@ class LoopbackProxy:
         self._sessions.close(session)
 
     async def _serve(self, request: web.BaseRequest) -> web.StreamResponse:
+        if request.method == "CONNECT":
+            return await self._connections.open(request, self.port)
         try:
-            grant = self._sessions.find(request.headers)
+            grant = self._connections.grant(request)
         except UnauthorizedError as error:
             return status_response(401, str(error))
-        if task := asyncio.current_task():
-            grant.tasks.add(task)
-            task.add_done_callback(grant.tasks.discard)
+        grant.track()
         try:
             return await self._dispatch(request, grant)
         except UnreadableRequestError as error:
@@ -146,9 +148,10 @@ class LoopbackProxy:
             return status_response(502, str(error))
 
     async def _dispatch(self, request: web.BaseRequest, grant: Grant) -> web.StreamResponse:
-        if not request.raw_path.startswith("/"):
+        target = request.raw_path
+        if not (target.startswith("/") or is_own(urlsplit(target).netloc, self.port)):
             raise UnreadableRequestError("the request is for another server")
-        path = request.raw_path.partition("?")[0]
+        path = origin_form(target).partition("?")[0]
         info = parse_request(request.method, path, request.query)
         if wants_upgrade(request):
             return await tunnel(self._client, request)
@@ -204,7 +207,7 @@ class LoopbackProxy:
         return None if resource is None or resource.is_virtual else resource
 
     async def _discover(self, request: web.BaseRequest) -> web.StreamResponse:
-        key = (request.raw_path, request.headers.get("Accept", ""))
+        key = (origin_form(request.raw_path), request.headers.get("Accept", ""))
         async with self._discovery.lock(key):
             known = self._discovery.get(key)
             if known is not None:

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Who may use the proxy: one token and one kubeconfig per run (runner.md §2.18).
 
-The token is the password of HTTP basic authentication, the owner is its user name, so that every
-client that reads a kubeconfig can use the proxy. Both stand in the server's URL as well as under
-``users``: Go clients ignore ``users`` when the server speaks plain HTTP, Python clients ignore
-what is in the URL. Only digests of tokens are compared.
+The token is the password of HTTP basic authentication, the owner is its user name, and every
+client has to find a way to send them. Python clients take them from ``users``. Go clients ignore
+``users`` when the server speaks plain HTTP, and their WebSockets refuse names in the server's URL;
+but they honour ``proxy-url``: they send each request here as to a forward proxy, with the same
+name and token. The server's URL is the same for all runs, so clients share what they discover.
+(TLS would do as well; it costs each play some 30 ms of CPU for certificates it does not check.)
+Only digests of tokens are compared.
 """
 
 import asyncio
@@ -15,7 +18,6 @@ import hmac
 import json
 import os
 import secrets
-import shutil
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -24,7 +26,6 @@ from pathlib import Path
 from ansible_operator.errors import OperatorError
 from ansible_operator.kube.interface import GroupVersionKind
 from ansible_operator.serve.interface import Owner, ProxyLimits, Session
-from ansible_operator.serve.proxy import client_caches
 
 TOKEN_BYTES = 32
 
@@ -36,7 +37,8 @@ current-context: {namespace}/proxy-server
 clusters:
 - name: proxy-server
   cluster:
-    server: {server}
+    server: http://localhost:{port}
+    proxy-url: http://{user}:{token}@localhost:{port}
     insecure-skip-tls-verify: true
 contexts:
 - name: {namespace}/proxy-server
@@ -61,19 +63,31 @@ class Grant:
 
     Attributes:
         user: user name of the run's requests.
-        server: URL in its kubeconfig.
         tasks: requests under way, ended with the session.
         recovered: watches already reported from what the run has read.
         adopting: per applied object, whether it is the owner's (see ``writes``).
+        is_open: false once the run has ended.
     """
 
     owner: Owner
     limits: ProxyLimits
     user: str
-    server: str = field(repr=False)
     tasks: set[asyncio.Task[object]] = field(default_factory=set)
     recovered: set[tuple[GroupVersionKind, bool]] = field(default_factory=set)
     adopting: dict[tuple[str, str, str, str], bool] = field(default_factory=dict)
+    is_open: bool = True
+
+    def track(self) -> None:
+        """Let the current task end with the session."""
+        if task := asyncio.current_task():
+            self.tasks.add(task)
+            task.add_done_callback(self.tasks.discard)
+
+    def end(self) -> None:
+        """End the requests under way and accept no others."""
+        self.is_open = False
+        for task in list(self.tasks):
+            task.cancel()
 
 
 def owner_user(owner: Owner) -> str:
@@ -98,33 +112,27 @@ class Sessions:
         self._grants: dict[bytes, Grant] = {}
 
     def open(self, owner: Owner, limits: ProxyLimits, directory: Path, port: int) -> Session:
-        """Make token and kubeconfig (0600, in a folder of its own) for one run."""
+        """Make token and kubeconfig (0600, in ``directory``) for one run."""
         token, user = secrets.token_urlsafe(TOKEN_BYTES), owner_user(owner)
-        server = f"http://{user}:{token}@localhost:{port}"
-        text = _KUBECONFIG.format(namespace=owner.namespace, server=server, user=user, token=token)
-        folder = tempfile.mkdtemp(prefix="session-", dir=directory)
-        handle, name = tempfile.mkstemp(prefix="kubeconfig", dir=folder)
+        handle, name = tempfile.mkstemp(prefix="kubeconfig", dir=directory)
         with os.fdopen(handle, "w") as file:
-            file.write(text)
-        grant = Grant(owner=owner, limits=limits, user=user, server=server)
-        self._grants[_digest(token)] = grant
+            file.write(
+                _KUBECONFIG.format(namespace=owner.namespace, port=port, user=user, token=token)
+            )
+        self._grants[_digest(token)] = Grant(owner=owner, limits=limits, user=user)
         return Session(kubeconfig=Path(name), token=token)
 
     def close(self, session: Session) -> None:
-        """Forget the token, end what still uses it and remove the kubeconfig's folder."""
+        """Forget the token, end what still uses it and remove the kubeconfig."""
         grant = self._grants.pop(_digest(session.token), None)
-        if grant is None:
-            return
-        for task in list(grant.tasks):
-            task.cancel()
-        shutil.rmtree(session.kubeconfig.parent, ignore_errors=True)
-        client_caches.forget(grant.server)
+        session.kubeconfig.unlink(missing_ok=True)
+        if grant is not None:
+            grant.end()
 
     def close_all(self) -> None:
         """End the requests of all runs and forget their tokens; files stay with their runs."""
         for grant in self._grants.values():
-            for task in list(grant.tasks):
-                task.cancel()
+            grant.end()
         self._grants.clear()
 
     def find(self, headers: Mapping[str, str]) -> Grant:
@@ -133,7 +141,8 @@ class Sessions:
         Raises:
             UnauthorizedError: with the reason why there is none.
         """
-        scheme, _, encoded = headers.get("Authorization", "").partition(" ")
+        sent = headers.get("Proxy-Authorization") or headers.get("Authorization", "")
+        scheme, _, encoded = sent.partition(" ")
         if scheme.lower() != "basic":
             raise UnauthorizedError(
                 "the proxy needs the kubeconfig of a run: no basic authentication was sent"

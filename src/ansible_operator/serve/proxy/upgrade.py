@@ -14,7 +14,7 @@ from multidict import CIMultiDict
 
 from ansible_operator.errors import KubeError
 from ansible_operator.kube.client import HttpClient
-from ansible_operator.serve.proxy.forward import HOP_BY_HOP
+from ansible_operator.serve.proxy.forward import HOP_BY_HOP, origin_form
 
 CONNECT_TIMEOUT = 10.0
 ANSWER_TIMEOUT = 60.0
@@ -63,7 +63,7 @@ async def tunnel(client: HttpClient, request: web.BaseRequest) -> web.StreamResp
         code = int(answer.split(b" ", 2)[1])
         if code != 101:
             return await _refusal(code, answer, reader)
-        return await _carry(request, answer, (reader, writer))
+        return await carry(request, answer, (reader, writer))
     except (OSError, TimeoutError, ValueError, IndexError, EOFError) as error:
         raise KubeError(f"{request.method} {request.path}: {error or 'no answer'}") from error
     except asyncio.LimitOverrunError as error:
@@ -112,7 +112,7 @@ async def _head(client: HttpClient, request: web.BaseRequest) -> bytes:
     headers["Host"] = target.netloc.rpartition("@")[2]
     headers["Connection"] = "Upgrade"
     headers["Content-Length"] = "0"
-    path = target.path.rstrip("/") + request.raw_path
+    path = target.path.rstrip("/") + origin_form(request.raw_path)
     lines = [f"{request.method} {path} HTTP/1.1", *(f"{k}: {v}" for k, v in headers.items())]
     return ("\r\n".join(lines) + "\r\n\r\n").encode()
 
@@ -144,8 +144,14 @@ async def _dechunk(reader: asyncio.StreamReader) -> bytes:
     return body
 
 
-async def _carry(request: web.BaseRequest, answer: bytes, upstream: Streams) -> web.StreamResponse:
-    """Take the client's connection away from aiohttp and join it with ours."""
+async def carry(request: web.BaseRequest, answer: bytes, upstream: Streams) -> web.StreamResponse:
+    """Take the client's connection away from aiohttp and join it with another one.
+
+    Args:
+        request: what the client has asked for on its connection.
+        answer: the head of the answer, sent as it is.
+        upstream: the other connection; the caller closes it.
+    """
     transport = request.transport
     if transport is None:
         raise ConnectionResetError("the client has gone")

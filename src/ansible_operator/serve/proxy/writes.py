@@ -129,7 +129,7 @@ class Writer:
         info, resource = write.info, write.resource
         if info.subresource or not write.grant.limits.inject_owner:
             return None
-        if resource is None or resource.is_virtual:
+        if resource is None or resource.is_virtual or _is_event(resource):
             return None
         if info.verb == "create":
             return await self._created(write, resource)
@@ -206,6 +206,11 @@ class Writer:
         except KubeError as error:
             _log.error("could not add watch to controller", err=str(error))
             raise RefusedError(500, "could not add watch to controller") from error
+
+
+def _is_event(resource: ResourceType) -> bool:
+    """Whether objects of the kind tell about others: these must outlive what they tell about."""
+    return resource.gvk.kind == "Event" and resource.gvk.group in {"", "events.k8s.io"}
 
 
 async def _read(request: web.BaseRequest) -> bytes:
