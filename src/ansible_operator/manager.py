@@ -25,11 +25,8 @@ from ansible_operator.logs import get_logger
 from ansible_operator.loop.control import ControlLoop, Plan, Surroundings
 from ansible_operator.options import Options, split_address, watched_namespaces
 from ansible_operator.planning import make_plans, make_settings, roles_to_load, total_runs
-from ansible_operator.serve.metrics_api import MetricsApi
-from ansible_operator.serve.metrics_server import Gatekeeper, MetricsServer
-from ansible_operator.serve.probes import Probes
 from ansible_operator.serve.proxy import LoopbackProxy
-from ansible_operator.serve.user_metrics import UserMetrics
+from ansible_operator.serve.small_servers import ServerSettings, small_servers
 from ansible_operator.version import COMMIT, VERSION
 from ansible_operator.watches import Watch, load
 
@@ -150,9 +147,9 @@ class Manager:
             namespaces=self._namespaces,
             port=options.proxy_port,
         )
-        async with contextlib.AsyncExitStack() as stack:
-            await self._listen(stack, parts)
-            bridge.proxy = await stack.enter_async_context(proxy)
+        ready = {"readyz": parts.unready}
+        async with small_servers(client, self._servers(), ready), proxy:
+            bridge.proxy = proxy
             await self._supervise(parts)
 
     def _election(self, client: HttpClient, recorder: EventRecorder) -> LeaderElection | None:
@@ -167,22 +164,15 @@ class Manager:
         )
         return LeaderElection(client, settings, recorder)
 
-    async def _listen(self, stack: contextlib.AsyncExitStack, parts: _Parts) -> None:
-        """Start the servers that every replica has."""
-        options, user_metrics = self._options, UserMetrics(metrics.REGISTRY)
-        if address := split_address(options.metrics_address):
-            server = MetricsServer(
-                metrics.REGISTRY,
-                user_metrics,
-                *address,
-                is_secure=options.metrics_secure,
-                gatekeeper=Gatekeeper(parts.client) if options.metrics_require_rbac else None,
-            )
-            await stack.enter_async_context(server)
-        if address := split_address(options.health_probe_bind_address):
-            probes = Probes(*address, ready={"readyz": parts.unready})
-            await stack.enter_async_context(probes)
-        await stack.enter_async_context(MetricsApi(user_metrics, options.metrics_api_port))
+    def _servers(self) -> ServerSettings:
+        options = self._options
+        return ServerSettings(
+            metrics=split_address(options.metrics_address),
+            metrics_secure=options.metrics_secure,
+            metrics_require_rbac=options.metrics_require_rbac,
+            metrics_api_port=options.metrics_api_port,
+            probes=split_address(options.health_probe_bind_address),
+        )
 
     async def _supervise(self, parts: _Parts) -> None:
         """Run the parts until the stop, then end them in order."""

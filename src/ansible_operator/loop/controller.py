@@ -3,7 +3,6 @@
 
 import asyncio
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from ansible_operator import metrics
@@ -11,10 +10,11 @@ from ansible_operator.errors import EngineError, OperatorError
 from ansible_operator.kube.interface import Object
 from ansible_operator.kube.recorder import EventRecorder
 from ansible_operator.logs import get_logger
-from ansible_operator.loop.conditions import FAILURE, Condition, Transitions, current
+from ansible_operator.loop.conditions import FAILURE, Transitions, current
 from ansible_operator.loop.objects import ObjectStore
 from ansible_operator.loop.outcome import Outcome
-from ansible_operator.loop.queue import Key
+from ansible_operator.loop.queue import Key, Why
+from ansible_operator.loop.reporting import StatusReport, is_settled
 from ansible_operator.loop.runs import Runs
 from ansible_operator.loop.settings import PERIOD_ANNOTATION, Controlled
 from ansible_operator.watches import InvalidDuration, format_duration, parse_duration
@@ -56,7 +56,7 @@ class Controller:
     recorder: EventRecorder
     transitions: Transitions
 
-    async def reconcile(self, key: Key) -> Result:
+    async def reconcile(self, key: Key, why: Why) -> Result:
         """Bring one object up to date.
 
         Raises:
@@ -72,7 +72,12 @@ class Controller:
         admitted = await self._through_finalizer(obj)
         if admitted is None:
             return Result()
-        return await self._run(admitted, period)
+        quiet = not why.fresh and not is_deleting(admitted) and is_settled(admitted)
+        return await self._run(admitted, period, self._report(quiet=quiet))
+
+    def _report(self, *, quiet: bool = False) -> StatusReport:
+        managed = self.controlled.watch.manage_status
+        return StatusReport(self.objects, self.transitions, managed=managed, quiet=quiet)
 
     def _is_ours(self, obj: Object) -> bool:
         """Whether the selector still matches, or a deletion waits for our finalizer."""
@@ -108,53 +113,49 @@ class Controller:
             return obj
         return await self.objects.add_finalizer(obj, finalizer.name)
 
-    async def _run(self, obj: Object, period: float) -> Result:
+    async def _run(self, obj: Object, period: float, report: StatusReport) -> Result:
         finalizing = is_deleting(obj)
-        marked = await self._change(obj, self.transitions.running)
-        if marked is None:
+        began = await report.begin(obj)
+        if began is None:
             return Result(gone=True)
-        obj = marked
         try:
-            outcome = await self._play(obj, finalizing=finalizing)
+            outcome = await self._play(began, report, finalizing=finalizing)
         except asyncio.CancelledError:
-            await self._say_interrupted(obj)
+            await self._say_interrupted(began, report)
             raise
-        return await self._conclude(obj, outcome, period, finalizing=finalizing)
+        return await self._conclude(began, outcome, period, report)
 
-    async def _play(self, obj: Object, *, finalizing: bool) -> Outcome:
+    async def _play(self, obj: Object, report: StatusReport, *, finalizing: bool) -> Outcome:
         gvk = str(self.controlled.gvk)
         started = time.monotonic()
         try:
             return await self.runs.play(obj, finalizing=finalizing)
         except (EngineError, OSError) as error:
-            await self._mark_error(obj, "Unable to run reconciliation")
+            await self._mark_error(obj, "Unable to run reconciliation", report)
             raise ReconcileError(f"Unable to run reconciliation: {error}") from error
         finally:
             metrics.RECONCILES.labels(gvk).observe(time.monotonic() - started)
 
-    async def _say_interrupted(self, obj: Object) -> None:
+    async def _say_interrupted(self, obj: Object, report: StatusReport) -> None:
         """Leave no condition behind that claims a run is going on."""
         try:
             async with asyncio.timeout(FAREWELL_SECONDS):
-                await self._change(obj, lambda now: self.transitions.errored(now, INTERRUPTED))
+                await report.error(obj, INTERRUPTED)
         except (OperatorError, TimeoutError) as error:
             _LOG.error("Status of an interrupted run was not written", error=str(error))
 
     async def _conclude(
-        self, obj: Object, outcome: Outcome, period: float, *, finalizing: bool
+        self, obj: Object, outcome: Outcome, period: float, report: StatusReport
     ) -> Result:
+        """Write what came of a run and say when the next one is due."""
         failed = bool(outcome.failures)
         self._count(failed=failed)
+        self._announce(obj, outcome)
+        finalizing = is_deleting(obj)
         now: Object | None = obj
-        finalizer = self.controlled.watch.finalizer
-        if finalizing and not failed and finalizer is not None:
-            now = await self.objects.remove_finalizer(obj, finalizer.name)
-            if now is None or not now["metadata"].get("finalizers"):
-                await self.runs.forget(
-                    obj["metadata"].get("namespace", ""), obj["metadata"]["name"]
-                )
-                return Result(gone=True)
-        now = await self._mark_done(now or obj, outcome)
+        if finalizing and not failed:
+            now = await self._release(obj)
+        now = await report.end(now, outcome) if now is not None else None
         if failed:
             managed = self.controlled.watch.manage_status
             raise ReconcileError(
@@ -162,7 +163,7 @@ class Controller:
             )
         if now is None:
             return Result(gone=True)
-        if is_deleting(now) and not finalizing and finalizer is not None:
+        if is_deleting(now) and self._owns(now):
             return Result(requeue_after=DELETED_MEANWHILE_SECONDS)
         if outcome.requeue_after is not None:
             after = format_duration(outcome.requeue_after)
@@ -170,41 +171,35 @@ class Controller:
             return Result(requeue_after=outcome.requeue_after)
         return Result(requeue_after=period or None)
 
+    async def _release(self, obj: Object) -> Object | None:
+        """Take our finalizer off; the object that is left, None when it is gone."""
+        finalizer = self.controlled.watch.finalizer
+        if finalizer is None:
+            return obj
+        left = await self.objects.remove_finalizer(obj, finalizer.name)
+        if left is not None and left["metadata"].get("finalizers"):
+            return left
+        await self.runs.forget(obj["metadata"].get("namespace", ""), obj["metadata"]["name"])
+        return None
+
     def _count(self, *, failed: bool) -> None:
         result = "failed" if failed else "succeeded"
         metrics.RECONCILE_RESULT.labels(str(self.controlled.gvk), result).inc()
 
-    async def _mark_done(self, obj: Object, outcome: Outcome) -> Object | None:
-        """Write how the run ended, and tell people when that is news."""
-        message = "\n".join(outcome.failures)
-        self._announce(obj, message)
+    def _announce(self, obj: Object, outcome: Outcome) -> None:
+        """Tell people what is news: a failure, or the end of one."""
         if outcome.failures:
-            return await self._change(
-                obj, lambda now: self.transitions.failed(now, message, outcome.result)
-            )
-        return await self._change(obj, lambda now: self.transitions.succeeded(now, outcome.result))
-
-    def _announce(self, obj: Object, failure: str) -> None:
-        if failure:
-            self.recorder.record(obj, "Warning", "ReconcileFailed", failure)
-        elif any(
-            item["type"] == FAILURE and item["status"] == "True"
-            for item in current(obj.get("status"))
-        ):
+            message = "\n".join(outcome.failures)
+            self.recorder.record(obj, "Warning", "ReconcileFailed", message)
+        elif has_failed(obj):
             self.recorder.record(obj, "Normal", "ReconcileRecovered", "The run succeeded again")
 
-    async def _mark_error(self, obj: Object, message: str) -> None:
+    async def _mark_error(
+        self, obj: Object, message: str, report: StatusReport | None = None
+    ) -> None:
         self._count(failed=True)
         self.recorder.record(obj, "Warning", "ReconcileFailed", message)
-        await self._change(obj, lambda now: self.transitions.errored(now, message))
-
-    async def _change(
-        self, obj: Object, change: Callable[[list[Condition]], list[Condition]]
-    ) -> Object | None:
-        """Change conditions, unless the watch leaves the status to the role."""
-        if not self.controlled.watch.manage_status:
-            return obj
-        return await self.objects.change_conditions(obj, change)
+        await (report or self._report()).error(obj, message)
 
     def _names(self, obj: Object) -> dict[str, str]:
         metadata = obj["metadata"]
@@ -218,3 +213,9 @@ class Controller:
 def is_deleting(obj: Object) -> bool:
     """Whether somebody has asked to delete the object."""
     return bool(obj["metadata"].get("deletionTimestamp"))
+
+
+def has_failed(obj: Object) -> bool:
+    """Whether the conditions say that the last run failed."""
+    failures = (item for item in current(obj.get("status")) if item["type"] == FAILURE)
+    return any(item["status"] == "True" for item in failures)

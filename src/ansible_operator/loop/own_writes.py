@@ -45,7 +45,7 @@ class ForeignChanges:
         self._queue = queue
         self._own = own
 
-    def consider(self, key: Key, changed: Object, reason: str) -> None:
+    def consider(self, key: Key, changed: Object, reason: str, *, fresh: bool = False) -> None:
         """Run ``key`` because ``changed`` has changed, unless a run of ``key`` did that.
 
         While a run is under way its writes may still be unknown, so the decision waits a little.
@@ -53,7 +53,7 @@ class ForeignChanges:
 
         def decide() -> None:
             if not self._own.include(key, changed):
-                self._queue.add(key, reason=reason)
+                self._queue.add(key, reason=reason, fresh=fresh)
 
         if self._queue.is_active(key):
             asyncio.get_running_loop().call_later(SETTLE_SECONDS, decide)

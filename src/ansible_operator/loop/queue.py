@@ -10,7 +10,7 @@ import itertools
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -19,6 +19,8 @@ from ansible_operator.watches import Retry
 
 BUCKET_RATE = 10.0
 BUCKET_BURST = 100
+MOST_REASONS = 5
+"""Reasons that are kept of one object; a storm of events has hundreds."""
 
 
 class Key(NamedTuple):
@@ -38,6 +40,25 @@ class Lane(IntEnum):
 
 _PRIORITIES = {Lane.CHANGED: "0", Lane.PERIODIC: "-100"}
 """Values of the label ``priority``, as controller-runtime numbers them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Why:
+    """Why an object is run.
+
+    Attributes:
+        reason: for people.
+        fresh: whether the object itself has changed, not only time or other objects.
+    """
+
+    reason: str
+    fresh: bool
+
+
+@dataclass(slots=True)
+class _Whys:
+    reasons: dict[str, None] = field(default_factory=dict)
+    fresh: bool = False
 
 
 @dataclass(slots=True)
@@ -93,22 +114,27 @@ class WorkQueue:
         self._again: dict[Key, Lane] = {}
         self._delayed: dict[Key, _Delayed] = {}
         self._failures: dict[Key, int] = {}
-        self._reasons: dict[Key, str] = {}
+        self._whys: dict[Key, _Whys] = {}
         self._changed = asyncio.Event()
         self._closed = False
 
-    def add(self, key: Key, lane: Lane = Lane.CHANGED, reason: str = "") -> None:
+    def add(
+        self, key: Key, lane: Lane = Lane.CHANGED, reason: str = "", *, fresh: bool = False
+    ) -> None:
         """Run an object as soon as possible; while it runs, once more afterwards.
 
         Args:
             key: the object.
             lane: what it may overtake.
-            reason: why, for people; the first reason of several is kept.
+            reason: why, for people; reasons of several adds are joined.
+            fresh: whether the object itself has changed.
         """
         if self._closed:
             return
-        if reason:
-            self._reasons.setdefault(key, reason)
+        why = self._whys.setdefault(key, _Whys())
+        why.fresh |= fresh
+        if reason and len(why.reasons) < MOST_REASONS:
+            why.reasons[reason] = None
         if key in self._active[key.controller]:
             self._times.added(key.controller, key)
             self._again[key] = min(lane, self._again.get(key, lane))
@@ -209,9 +235,11 @@ class WorkQueue:
         self._observe(key.controller)
         self._changed.set()
 
-    def reason(self, key: Key) -> str:
+    def why(self, key: Key) -> Why:
         """Why an object just taken is to be run; asked once per run."""
-        return self._reasons.pop(key, "") or ("retry" if key in self._failures else "period")
+        whys = self._whys.pop(key, None) or _Whys()
+        usual = "retry" if key in self._failures else "period"
+        return Why(", ".join(whys.reasons) or usual, fresh=whys.fresh)
 
     def close(self) -> None:
         """Take nothing more in and forget what waits."""
@@ -222,6 +250,7 @@ class WorkQueue:
         self._lanes.clear()
         self._times.closed()
         self._again.clear()
+        self._whys.clear()
         for ready in self._ready.values():
             ready.clear()
 

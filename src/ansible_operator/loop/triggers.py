@@ -90,9 +90,9 @@ class PrimaryTrigger:
         metadata = _metadata(now)
         key = Key(self._controlled.name, metadata.get("namespace", ""), metadata["name"])
         if reason == "annotations changed":
-            self._foreign.consider(key, now, reason)
+            self._foreign.consider(key, now, reason, fresh=True)
         elif reason:
-            self._queue.add(key, reason=reason)
+            self._queue.add(key, reason=reason, fresh=True)
         if event is EventType.DELETED:
             self._on_deleted(self._controlled)
 

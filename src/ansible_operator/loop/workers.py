@@ -2,6 +2,7 @@
 """Takes objects from the queue and reconciles them, side by side (runner.md §2.6)."""
 
 import asyncio
+import random
 import time
 from collections.abc import Mapping
 
@@ -13,6 +14,9 @@ from ansible_operator.loop.queue import Key, Lane, WorkQueue
 
 CANCEL_SECONDS = 15.0
 """Longest time that cancelled reconciles get to end their runs and to write their status."""
+
+SPREAD_FROM = 300.0
+"""Seconds; shorter periods are kept exactly."""
 
 _LOG = get_logger("ansible-controller")
 
@@ -56,30 +60,34 @@ class Workers:
 
     async def _reconcile(self, key: Key) -> None:
         started, result = time.monotonic(), "error"
-        _LOG.debug("Reconciling", key="/".join(key), reason=self._queue.reason(key))
+        why = self._queue.why(key)
+        _LOG.debug("Reconciling", key="/".join(key), reason=why.reason)
         try:
-            result = self._after(key, await self._controllers[key.controller].reconcile(key))
+            controller = self._controllers[key.controller]
+            result = self._after(key, await controller.reconcile(key, why))
         except OperatorError as error:
-            delay = self._queue.retry(key)
-            _LOG.error(
-                "Reconciler error",
-                controller=key.controller,
-                namespace=key.namespace,
-                name=key.name,
-                error=str(error),
-                retry_after=round(delay, 3),
-            )
-        except Exception:  # noqa: BLE001  # the supervisor of all reconciles
-            delay = self._queue.retry(key)
-            _LOG.exception(
-                "Reconciler crashed", controller=key.controller, key=key, retry_after=delay
-            )
+            self._fail(key, error)
+        except Exception as error:  # noqa: BLE001  # the supervisor of all reconciles
+            metrics.RECONCILE_PANICS.labels(key.controller).inc()
+            self._fail(key, error, crashed=True)
         finally:
             self._queue.done(key)
-            metrics.RECONCILE_TOTAL.labels(key.controller, result).inc()
             seconds = time.monotonic() - started
+            metrics.RECONCILE_TOTAL.labels(key.controller, result).inc()
             metrics.RECONCILE_SECONDS.labels(key.controller).observe(seconds)
             _LOG.debug("Reconciled", key="/".join(key), result=result, seconds=round(seconds, 3))
+
+    def _fail(self, key: Key, error: Exception, *, crashed: bool = False) -> None:
+        delay = self._queue.retry(key)
+        _LOG.error(
+            "Reconciler crashed" if crashed else "Reconciler error",
+            controller=key.controller,
+            namespace=key.namespace,
+            name=key.name,
+            error=str(error) or type(error).__name__,
+            retry_after=round(delay, 3),
+            exc_info=crashed,
+        )
 
     def _after(self, key: Key, result: Result) -> str:
         """Plan the next run; the result's name in metrics."""
@@ -88,5 +96,10 @@ class Workers:
             self._queue.drop(key)
         if result.requeue_after is None:
             return "success"
-        self._queue.add_after(key, result.requeue_after, Lane.PERIODIC)
+        self._queue.add_after(key, _spread(result.requeue_after), Lane.PERIODIC)
         return "requeue_after"
+
+
+def _spread(period: float) -> float:
+    """A long period with up to 5 % more, so that objects listed together drift apart."""
+    return period * random.uniform(1, 1.05) if period >= SPREAD_FROM else period  # noqa: S311

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ansible_operator.loop.queue import Key, Lane, WorkQueue
+from ansible_operator.loop.queue import Key, Lane, Why, WorkQueue
 from ansible_operator.watches import Retry
 
 
@@ -125,14 +125,16 @@ async def test_a_closed_queue_takes_and_gives_nothing() -> None:
     assert await taken(queue) is None
 
 
-async def test_reasons() -> None:
+async def test_reasons_are_joined_and_a_change_of_the_object_itself_is_kept() -> None:
     queue = WorkQueue(2, {"a": 2})
-    queue.add(key("x"), reason="created")
-    queue.add(key("x"), reason="spec changed")
+    queue.add(key("x"), Lane.PERIODIC)
+    queue.add(key("x"), reason="spec changed", fresh=True)
+    queue.add(key("x"), reason="Pod p modified")
     await queue.get()
-    assert queue.reason(key("x")) == "created"
+    assert queue.why(key("x")) == Why("spec changed, Pod p modified", fresh=True)
+    assert queue.why(key("x")) == Why("period", fresh=False)
     queue.retry(key("x"))
-    assert queue.reason(key("x")) == "retry"
+    assert queue.why(key("x")) == Why("retry", fresh=False)
 
 
 ACTIONS = st.lists(

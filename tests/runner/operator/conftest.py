@@ -58,7 +58,7 @@ def definition(name: str, kind: str) -> dict[str, Any]:
     }
 
 
-def eventually(look: Callable[[], T | None], seconds: float = 20.0) -> T:
+def eventually(look: Callable[[], T | None], seconds: float = 60.0) -> T:
     """What ``look`` finds, asked again until it is true; fails after some seconds."""
     deadline = time.monotonic() + seconds
     while True:

@@ -164,11 +164,42 @@ def test_an_unreadable_period_is_a_failure_with_its_text(
     cluster.kubectl("delete", "probes", "period")
 
 
-def test_the_annotation_sets_the_period(cluster: Cluster, operator: Operator) -> None:
+def version_of(cluster: Cluster, resource: str, name: str) -> str:
+    return str((cluster.get(resource, name) or {})["metadata"]["resourceVersion"])
+
+
+def test_periodic_runs_that_find_nothing_to_do_write_nothing(
+    cluster: Cluster, operator: Operator
+) -> None:
     name = "ansible.sdk.operatorframework.io/reconcile-period"
     cluster.apply("Probe", "often", {"behave": "succeed"}, annotations={name: "500ms"})
-    eventually(lambda: operator.runs_of("often") >= 3)
+    cluster.wait_for("probes", "often", "Successful")
+    before = version_of(cluster, "probes", "often")
+    eventually(lambda: operator.runs_of("often") >= 4)
+    assert version_of(cluster, "probes", "often") == before
     cluster.kubectl("delete", "probes", "often")
+
+
+def test_a_quiet_run_that_takes_a_while_or_fails_is_told(
+    cluster: Cluster, operator: Operator
+) -> None:
+    name = "ansible.sdk.operatorframework.io/reconcile-period"
+    spec = {"behave": "moody", "flag": "moody-flag"}
+    cluster.apply("Probe", "moody", spec, annotations={name: "500ms"})
+    cluster.wait_for("probes", "moody", "Successful")
+    cluster.kubectl("create", "configmap", "moody-flag", "--from-literal=mood=slow")
+    running = eventually(
+        lambda: cluster.conditions("probes", "moody")["Running"]["reason"] == "Running"
+    )
+    assert running
+    cluster.wait_for("probes", "moody", "Successful")
+    cluster.kubectl("delete", "configmap", "moody-flag")
+    cluster.kubectl("create", "configmap", "moody-flag", "--from-literal=mood=broken")
+    failure = cluster.wait_for("probes", "moody", "Failure")
+    assert failure["message"] == "bad mood"
+    conditions = list(cluster.conditions("probes", "moody"))
+    assert conditions[-1] in {"Successful", "Running"}
+    cluster.kubectl("delete", "probes", "moody")
 
 
 def test_a_run_is_not_repeated_because_of_its_own_changes(

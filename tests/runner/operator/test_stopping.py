@@ -72,25 +72,6 @@ def test_the_second_signal_ends_the_process_at_once(cluster: Cluster, start: Sta
     cluster.kubectl("delete", "slows", "stubborn")
 
 
-def test_a_stopped_leader_hands_over_in_seconds(cluster: Cluster, start: Start) -> None:
-    flags = ["--leader-elect", "--leader-election-id=test", "--leader-election-namespace"]
-    flags.append(cluster.namespace)
-    first = start(cluster.namespace, *flags)
-    eventually(lambda: [x for x in first.lines() if x["msg"].startswith("successfully acquired")])
-    second = start(cluster.namespace, *flags)
-    eventually(lambda: [x for x in second.lines() if x["msg"].startswith("attempting to acquire")])
-    cluster.apply("Slow", "led", {"behave": "succeed"})
-    cluster.wait_for("slows", "led", "Successful")
-    assert (first.runs_of("led"), second.runs_of("led")) == (1, 0)
-    time.sleep(2)
-    assert first.stop() == 0
-    stopped = time.monotonic()
-    eventually(lambda: second.runs_of("led"))
-    assert time.monotonic() - stopped < 4
-    assert second.stop() == 0
-    cluster.kubectl("delete", "slows", "led")
-
-
 def test_election_without_a_name_is_refused(cluster: Cluster, start: Start) -> None:
     operator = start(cluster.namespace, "--leader-elect", "--leader-election-namespace=default")
     assert operator.process.wait(20) == 1
