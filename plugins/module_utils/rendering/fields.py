@@ -123,7 +123,9 @@ class Fields:
         """Return one of the allowed words, or the default when absent or empty."""
         value = self.text(name) or default
         if value not in allowed:
-            raise self.refuse(name, f"must be one of {', '.join(allowed)}, not {value!r}")
+            raise self.refuse(
+                name, f"must be one of {', '.join(filter(None, allowed))}, not {value!r}"
+            )
         return value
 
 

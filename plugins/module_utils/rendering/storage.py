@@ -217,23 +217,27 @@ def cache_table(spec: Fields) -> Table:
     Sizes that the spec leaves out follow from the rest of it on each rendering: half of the memory
     request, nine tenths of the cache volume (core.md §11.3).
     """
-    cache = spec.table("sharedStorageCache")
-    table: Table = {}
+    cache, volume = spec.table("sharedStorageCache"), spec.table("cacheVolume")
+    memory = _own_size(cache, "memoryCacheSize")
+    disk = _own_size(cache, "diskCacheSize")
     requests = spec.table("resources").table("requests")
-    if checked_bytes(cache, "memoryCacheSize") or cache.raw("memoryCacheSize") is not None:
-        table["memory-capacity"] = quantity.matrixone_size(cache.raw("memoryCacheSize"))
-    elif checked_bytes(requests, "memory"):
-        half = quantity.part(requests.raw("memory"), 1, 2)
-        table["memory-capacity"] = quantity.matrixone_size(half)
-    volume = spec.table("cacheVolume")
-    if checked_bytes(cache, "diskCacheSize") or cache.raw("diskCacheSize") is not None:
-        table["disk-capacity"] = quantity.matrixone_size(cache.raw("diskCacheSize"))
-    elif volume.data:
-        most = quantity.part(size_of(volume), 9, 10)
-        table["disk-capacity"] = quantity.matrixone_size(most)
-    if "disk-capacity" in table:
+    if memory is None and checked_bytes(requests, "memory"):
+        memory = quantity.part(requests.raw("memory"), 1, 2)
+    if disk is None and volume.data:
+        disk = quantity.part(size_of(volume), 9, 10)
+    table: Table = {}
+    if memory is not None:
+        table["memory-capacity"] = quantity.matrixone_size(memory)
+    if disk is not None:
+        table["disk-capacity"] = quantity.matrixone_size(disk)
         table["disk-path"] = names.DISK_CACHE_DIR
     return table
+
+
+def _own_size(cache: Fields, name: str) -> Any:
+    """Return a size as the user wrote it, checked; None when there is none."""
+    checked_bytes(cache, name)
+    return cache.raw(name)
 
 
 def claim_template(volume: Fields) -> dict[str, Any]:
@@ -249,21 +253,19 @@ def claim_template(volume: Fields) -> dict[str, Any]:
 
 def pvc_policy(spec: Fields) -> str:
     """Return the fate of a LogSet's claims: ``Delete`` or ``Retain`` (core.md §2.3)."""
-    own = (
-        spec.choice("pvcRetentionPolicy", _POLICIES, "") if spec.text("pvcRetentionPolicy") else ""
-    )
-    return own or _s3_own_policy(spec) or "Delete"
+    s3 = spec.table("sharedStorage").table("s3")
+    return _policy(spec, "pvcRetentionPolicy") or _policy(s3, "s3RetentionPolicy") or "Delete"
 
 
 def s3_policy(spec: Fields) -> str | None:
     """Return the fate of a LogSet's bucket data; None when it has no bucket."""
-    if spec.table("sharedStorage").raw("s3") is None:
+    shared = spec.table("sharedStorage")
+    if shared.raw("s3") is None:
         return None
-    return _s3_own_policy(spec) or spec.text("pvcRetentionPolicy") or "Delete"
+    own = _policy(shared.table("s3"), "s3RetentionPolicy")
+    return own or _policy(spec, "pvcRetentionPolicy") or "Delete"
 
 
-def _s3_own_policy(spec: Fields) -> str:
-    s3 = spec.table("sharedStorage").table("s3")
-    if not s3.text("s3RetentionPolicy"):
-        return ""
-    return s3.choice("s3RetentionPolicy", _POLICIES, "")
+def _policy(fields: Fields, name: str) -> str:
+    """Return a policy as written, or an empty text."""
+    return fields.choice(name, ("", *_POLICIES), "")
