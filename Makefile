@@ -2,7 +2,7 @@
 # The commands of this project; `make help` lists them.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help venv crds render lint test demo demo-down cluster-up cluster-down install uninstall run clean
+.PHONY: help venv crds render lint test demo demo-down demo-memcached bench cluster-up cluster-down install uninstall run clean
 
 PYTHON := .venv/bin/python
 NODE ?= fake
@@ -11,7 +11,7 @@ export ANSIBLE_COLLECTIONS_PATH := $(CURDIR)/.collections
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
 help: ## list the commands
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 venv: ## make .venv and .collections (done by the other commands too)
 	@dev/setup.sh
@@ -33,6 +33,9 @@ demo: venv ## from a fresh machine to a MatrixOne that answers SQL
 
 demo-down: venv ## remove everything that the demo made
 	@$(PYTHON) -m demo down
+
+demo-memcached: venv ## the tutorial operator of examples/memcached on fake nodes, start to end
+	@$(PYTHON) -m demo.memcached
 
 install: venv ## apply the CRDs to the cluster that KUBECONFIG names
 	@kubectl apply --server-side -f crds/

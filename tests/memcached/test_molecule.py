@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The project's Molecule scenario, as its users run it."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from demo import memcached
+from testbed.bed import TestBed
+
+pytestmark = [pytest.mark.api, pytest.mark.xdist_group("memcached")]
+
+FLAGS = ("proxy-port", "metrics-bind-address", "health-probe-bind-address", "metrics-api-port")
+
+
+def test_scenario(fake_testbed: TestBed, tmp_path: Path) -> None:
+    programs = Path(sys.executable).parent
+    runs = f"--run-directory={tmp_path / 'runs'}"
+    result = subprocess.run(
+        [programs / "molecule", "test"],
+        cwd=memcached.PROJECT,
+        env={
+            **os.environ,
+            "PATH": f"{programs}:{os.environ['PATH']}",
+            "KUBECONFIG": str(fake_testbed.kubeconfig),
+            "K8S_AUTH_KUBECONFIG": str(fake_testbed.kubeconfig),
+            "ANSIBLE_COLLECTIONS_PATH": str(memcached.COLLECTIONS),
+            "OPERATOR_FLAGS": " ".join([*(f"--{flag}=0" for flag in FLAGS), runs]),
+            "MOLECULE_EPHEMERAL_DIRECTORY": str(tmp_path / "molecule"),
+        },
+        capture_output=True,
+        text=True,
+        timeout=400,
+        check=False,
+    )
+    assert result.returncode == 0, result.stdout[-6000:] + result.stderr[-6000:]
+    left = fake_testbed.kubectl("get", "crd,namespace", "-o", "name")
+    assert "memcached" not in left
+    assert not (tmp_path / "molecule" / "operator.pid").exists()

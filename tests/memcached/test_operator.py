@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the tutorial promises, in its order (seeds.md §B7), under the runner's binary."""
+
+import json
+
+import pytest
+
+from testbed.bed import KubectlError
+from tests.memcached.conftest import Caches, eventually
+
+pytestmark = [pytest.mark.api, pytest.mark.xdist_group("memcached")]
+
+
+def replicas(caches: Caches, name: str) -> int:
+    return (caches.get("deployment", name) or {}).get("spec", {}).get("replicas", -1)
+
+
+@pytest.fixture(scope="module")
+def sample(caches: Caches) -> str:
+    caches.apply("sample", size=2)
+    eventually(lambda: caches.has_nodes("sample", 2))
+    return "sample"
+
+
+def test_create(caches: Caches, sample: str) -> None:
+    eventually(lambda: caches.conditions(sample).get("Successful", {}).get("status") == "True")
+    conditions = caches.conditions(sample)
+    told = {name: (item["status"], item["reason"]) for name, item in conditions.items()}
+    assert told["Available"] == ("True", "Reconciling")
+    assert told["Progressing"] == ("False", "Settled")
+    assert "2 of 2 replicas available" in conditions["Available"]["message"]
+    caches.kubectl("wait", "--for=condition=Successful", f"memcached/{sample}", "--timeout=10s")
+
+
+def test_deployment(caches: Caches, sample: str) -> None:
+    deployment = caches.get("deployment", sample)
+    owner = deployment["metadata"]["ownerReferences"][0]
+    assert (owner["kind"], owner["name"]) == ("Memcached", sample)
+    labels = {"app": "memcached", "memcached_cr": sample}
+    assert deployment["spec"]["selector"] == {"matchLabels": labels}
+    assert labels.items() <= deployment["spec"]["template"]["metadata"]["labels"].items()
+    pod = deployment["spec"]["template"]["spec"]
+    assert pod["securityContext"]["runAsUser"] == 1001
+    (container,) = pod["containers"]
+    assert container["image"] == "memcached:1.4.36-alpine"
+    assert container["command"] == ["memcached", "-m=64", "-o", "modern", "-v"]
+    assert container["ports"] == [{"name": "memcached", "containerPort": 11211, "protocol": "TCP"}]
+
+
+@pytest.mark.parametrize("size", [3, 5, 1, 0, 2])
+def test_scale_by_patch(caches: Caches, sample: str, size: int) -> None:
+    caches.patch(sample, size)
+    eventually(lambda: replicas(caches, sample) == size)
+    eventually(lambda: caches.has_nodes(sample, size))
+
+
+def test_a_negative_size_is_refused(caches: Caches, sample: str) -> None:
+    with pytest.raises(KubectlError, match="greater than or equal to 0"):
+        caches.patch(sample, -1)
+
+
+def test_scaling_the_deployment_is_taken_back(caches: Caches, sample: str) -> None:
+    caches.patch(sample, 5)
+    eventually(lambda: caches.has_nodes(sample, 5))
+    caches.kubectl("scale", "deployment", sample, "--replicas=1")
+    eventually(lambda: replicas(caches, sample) == 5)
+    eventually(lambda: caches.has_nodes(sample, 5))
+
+
+def test_a_deleted_deployment_comes_back(caches: Caches, sample: str) -> None:
+    before = caches.get("deployment", sample)["metadata"]["uid"]
+    caches.kubectl("delete", "deployment", sample)
+    found = eventually(lambda: caches.get("deployment", sample))
+    assert found["metadata"]["uid"] != before
+    eventually(lambda: caches.has_nodes(sample, 5))
+
+
+def test_a_deleted_pod_is_replaced_in_the_status(caches: Caches, sample: str) -> None:
+    victim = caches.pods(sample)[0]
+    caches.kubectl("delete", "pod", victim)
+    eventually(lambda: victim not in (caches.nodes(sample) or [victim]), seconds=60)
+    eventually(lambda: caches.has_nodes(sample, len(caches.pods(sample))), seconds=60)
+
+
+def test_another_port_reaches_the_container(caches: Caches, sample: str) -> None:
+    del sample
+    caches.apply("port", size=1, containerPort=11311)
+    eventually(lambda: replicas(caches, "port") == 1)
+    container = caches.get("deployment", "port")["spec"]["template"]["spec"]["containers"][0]
+    assert container["ports"][0]["containerPort"] == 11311
+    assert container["command"][-1] == "-p=11311"
+    caches.kubectl("delete", "memcached", "port", "--timeout=15s")
+
+
+def test_a_refused_deployment_is_told(caches: Caches) -> None:
+    """A quota of no pods' Deployments: the API server refuses, the status says what it said."""
+    quota = {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": "nothing"},
+        "spec": {"hard": {"count/deployments.apps": "0"}},
+    }
+    with caches.bed.namespace("quota") as namespace:
+        crowded = Caches(caches.bed, namespace, caches.log)
+        crowded.kubectl("apply", "-f", "-", text=json.dumps(quota))
+        eventually(lambda: crowded.get("quota", "nothing").get("status", {}).get("hard"))
+        crowded.apply("refused", size=1)
+        told = eventually(
+            lambda: (
+                found
+                if (found := crowded.conditions("refused")).get("Failure", {}).get("status")
+                == "True"
+                else None
+            )
+        )
+        assert (told["Available"]["status"], told["Available"]["reason"]) == (
+            "False",
+            "Reconciling",
+        )
+        assert "exceeded quota" in told["Available"]["message"]
+        assert "exceeded quota" in told["Failure"]["message"]
+        crowded.kubectl("delete", "quota", "nothing")
+        eventually(lambda: crowded.has_nodes("refused", 1), seconds=60)
+        crowded.kubectl("delete", "memcached", "refused", "--timeout=15s")
+
+
+def test_delete(caches: Caches, sample: str) -> None:
+    caches.kubectl("delete", "memcached", sample, "--timeout=15s")
+    selection = ("--field-selector", f"reason=Deleting,involvedObject.name={sample}")
+    (event,) = caches.listed("events", *selection)
+    assert event["type"] == "Warning"
+    assert sample in event["message"]
+    assert caches.namespace in event["message"]
+    assert "ownerReferences" not in event["metadata"]
+    # The garbage collector may have to learn the kind first.
+    eventually(lambda: caches.get("deployment", sample) is None, seconds=60)
+    eventually(lambda: not caches.pods(sample), seconds=30)
+
+
+def test_the_rights_of_the_service_account_were_enough(caches: Caches, sample: str) -> None:
+    del sample
+    assert "is forbidden: User" not in caches.log.read_text()
