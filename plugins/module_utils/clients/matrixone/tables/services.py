@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages of the transaction node's lock service and a compute node's query service (wire.md §5, §6)."""
+"""Messages of the lock service and of the query service (wire.md §5, §6)."""
 
 from __future__ import annotations
 
@@ -65,6 +65,7 @@ LOCK_RESPONSE: Final = table(
 
 EMPTY: Final = table("query.Empty")
 COUNT_RESULT: Final = table("query.CountResult", Field(1, "Count", Kind.INT64))
+VERSION_RESULT: Final = table("query.VersionResult", Field(1, "Version", Kind.INT64))
 SESSION: Final = table(
     "status.Session",
     *strings(1, "NodeID"),

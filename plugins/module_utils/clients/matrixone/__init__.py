@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A client of a running MatrixOne: HAKeeper, lock service and query service.
+
+It speaks the database's own RPC with nothing but the standard library. Every call takes a
+`Deadline` and ends by it; every failure is a `MatrixOneError`; every answer is an immutable record.
+Only actions import this package; rendering, status and planning never do.
+"""
+
+from __future__ import annotations
+
+from .deadlines import Deadline
+from .errors import (
+    BadRequest,
+    MalformedAnswer,
+    MatrixOneError,
+    NotLeader,
+    NotNow,
+    Refused,
+    TimedOut,
+    UnknownStore,
+    Unreachable,
+    Unsupported,
+)
+from .hakeeper import HAKeeper
+from .log_store import LogStore
+from .quorum import ShardHealth, shard_health
+from .records import ClusterDetails, ClusterState, CNStoreRecord, WorkState
+from .services import LockService, QueryService, Session
+
+__all__ = [
+    "BadRequest",
+    "CNStoreRecord",
+    "ClusterDetails",
+    "ClusterState",
+    "Deadline",
+    "HAKeeper",
+    "LockService",
+    "LogStore",
+    "MalformedAnswer",
+    "MatrixOneError",
+    "NotLeader",
+    "NotNow",
+    "QueryService",
+    "Refused",
+    "Session",
+    "ShardHealth",
+    "TimedOut",
+    "UnknownStore",
+    "Unreachable",
+    "Unsupported",
+    "WorkState",
+    "shard_health",
+]

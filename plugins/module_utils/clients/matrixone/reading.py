@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Make records from decoded answers of HAKeeper."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta, timezone
+from typing import Any, Final
+
+from .protobuf import Values, decode
+from .records import (
+    TICKS_PER_SECOND,
+    ClusterDetails,
+    ClusterState,
+    CNStoreRecord,
+    DeletedStore,
+    LogStoreRecord,
+    ProxyRecord,
+    Replica,
+    Resources,
+    Shard,
+    TNStoreRecord,
+    WorkState,
+)
+from .tables import logservice
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_RUNNING: Final = 4
+_YEAR_ONE: Final = -62135596800
+_LATEST_SECOND: Final = 253402300799
+
+
+def when(nanoseconds: int) -> datetime | None:
+    """Return the time that many nanoseconds after 1970; None for what was never set."""
+    seconds = nanoseconds // 1_000_000_000
+    if not 0 < seconds <= _LATEST_SECOND:
+        return None
+    return _EPOCH + timedelta(microseconds=nanoseconds // 1000)
+
+
+def timestamp(values: Values) -> datetime | None:
+    """Return the time of a Timestamp; None for the zero time and for what cannot be one."""
+    seconds = values.get("seconds", 0)
+    if not _YEAR_ONE < seconds <= _LATEST_SECOND:
+        return None
+    return _EPOCH + timedelta(seconds=seconds, microseconds=values.get("nanos", 0) // 1000)
+
+
+def work_state(number: int) -> WorkState:
+    """Return a work state; HAKeeper stores any number, and an undefined one is unknown."""
+    return WorkState(number) if number in list(WorkState) else WorkState.UNKNOWN
+
+
+def _shard(values: Values) -> Shard:
+    return Shard(
+        values.get("ShardID", 0),
+        values.get("Replicas", {}),
+        values.get("NonVotingReplicas", {}),
+        values.get("LeaderID", 0) or None,
+        values.get("Epoch", 0),
+        values.get("Term", 0),
+    )
+
+
+def _replica(values: Values) -> Replica:
+    shard = _shard(values.get("LogShardInfo", {}))
+    return Replica(values.get("ReplicaID", 0), not values.get("IsNonVoting", False), shard)
+
+
+def _locality(values: Values) -> dict[str, str]:
+    return dict(values.get("Value", {}))
+
+
+def _store(values: Values, newest: int) -> dict[str, Any]:
+    tick = values.get("Tick", 0)
+    return {
+        "uuid": values.get("UUID", ""),
+        "tick": tick,
+        "expired": values.get("State", 0) != 0,
+        "silent": (newest - tick) / TICKS_PER_SECOND,
+    }
+
+
+def _log_store(values: Values, newest: int) -> LogStoreRecord:
+    return LogStoreRecord(
+        **_store(values, newest),
+        address=values.get("ServiceAddress", ""),
+        replicas=tuple(map(_replica, values.get("Replicas", []))),
+        locality=_locality(values.get("Locality", {})),
+    )
+
+
+def _tn_store(values: Values, newest: int) -> TNStoreRecord:
+    shards = values.get("Shards", [])
+    return TNStoreRecord(
+        **_store(values, newest),
+        service_address=values.get("ServiceAddress", ""),
+        lock_address=values.get("LockServiceAddress", ""),
+        query_address=values.get("QueryAddress", ""),
+        logtail_address=values.get("LogtailServerAddress", ""),
+        shards={one.get("ShardID", 0): one.get("ReplicaID", 0) for one in shards},
+    )
+
+
+def _resources(values: Values) -> Resources:
+    return Resources(
+        values.get("CPUTotal", 0),
+        values.get("CPUAvailable", 0.0),
+        values.get("MemTotal", 0),
+        values.get("MemAvailable", 0),
+    )
+
+
+def _config(data: bytes) -> dict[str, str]:
+    content = decode(logservice.CONFIG_DATA, data).get("Content", {})
+    return {name: item.get("CurrentValue", "") for name, item in content.items()}
+
+
+def _cn_store(values: Values, newest: int, *, config: bool) -> CNStoreRecord:
+    labels = values.get("Labels", {})
+    return CNStoreRecord(
+        **_store(values, newest),
+        work_state=work_state(values.get("WorkState", 0)),
+        labels={key: tuple(one.get("Labels", ())) for key, one in labels.items()},
+        service_address=values.get("ServiceAddress", ""),
+        sql_address=values.get("SQLAddress", ""),
+        lock_address=values.get("LockServiceAddress", ""),
+        query_address=values.get("QueryAddress", ""),
+        shard_address=values.get("ShardServiceAddress", ""),
+        up_since=when(values.get("UpTime", 0)),
+        commit=values.get("CommitID", ""),
+        resources=_resources(values.get("Resource", {})),
+        config=_config(values.get("ConfigData", b"")) if config else {},
+    )
+
+
+def _proxy(values: Values, newest: int) -> ProxyRecord:
+    return ProxyRecord(**_store(values, newest), address=values.get("ListenAddress", ""))
+
+
+def _deleted(values: Values) -> DeletedStore:
+    return DeletedStore(
+        values.get("UUID", ""),
+        values.get("StoreType", ""),
+        values.get("Address", ""),
+        when(values.get("UpTime", 0)),
+        when(values.get("DownTime", 0)),
+    )
+
+
+def _newest(lists: Iterable[list[Values]]) -> int:
+    return max((one.get("Tick", 0) for stores in lists for one in stores), default=0)
+
+
+def cluster_details(values: Values, *, config: bool) -> ClusterDetails:
+    """Return the stores that an answer lists, in the order of their ids.
+
+    Args:
+        values: a decoded ``logservice.ClusterDetails``.
+        config: whether the settings of the compute nodes are decoded as well.
+    """
+    kinds = ("LogStores", "TNStores", "CNStores", "ProxyStores")
+    log, tn, cn, proxies = (
+        sorted(values.get(kind, []), key=lambda one: str(one.get("UUID", ""))) for kind in kinds
+    )
+    newest = _newest((log, tn, cn, proxies))
+    return ClusterDetails(
+        tuple(_log_store(one, newest) for one in log),
+        tuple(_tn_store(one, newest) for one in tn),
+        tuple(_cn_store(one, newest, config=config) for one in cn),
+        tuple(_proxy(one, newest) for one in proxies),
+        tuple(map(_deleted, values.get("DeletedStores", []))),
+    )
+
+
+def cluster_state(values: Values) -> ClusterState:
+    """Return HAKeeper's own state from a decoded ``logservice.CheckerState``."""
+    info = values.get("ClusterInfo", {})
+    shards = values.get("LogState", {}).get("Shards", {})
+    return ClusterState(
+        tick=values.get("Tick", 0),
+        running=values.get("State", 0) == _RUNNING,
+        wanted_replicas={
+            one.get("ShardID", 0): one.get("NumberOfReplicas", 0)
+            for one in info.get("LogShards", [])
+        },
+        log_shard_of={
+            one.get("ShardID", 0): one.get("LogShardID", 0) for one in info.get("TNShards", [])
+        },
+        shards={number: _shard(one) for number, one in shards.items()},
+        non_voting_replicas=values.get("NonVotingReplicaNum", 0),
+        non_voting_locality=_locality(values.get("NonVotingLocality", {})),
+    )

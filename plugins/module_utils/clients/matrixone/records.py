@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What HAKeeper knows, as immutable values.
+
+Numbers that are missing in an answer are zero on the wire, and only that: whatever could not be
+asked is None or an error, never zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import IntEnum
+from typing import Final
+
+TICKS_PER_SECOND: Final = 10
+
+
+class WorkState(IntEnum):
+    """Whether a compute node gets new sessions."""
+
+    UNKNOWN = 0
+    WORKING = 1
+    DRAINING = 2
+    DRAINED = 3
+
+
+class Role(IntEnum):
+    """What a compute node is for."""
+
+    TP = 0
+    AP = 1
+
+
+Labels = Mapping[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """What all stores have.
+
+    Attributes:
+        uuid: store id.
+        tick: HAKeeper's tick of the last heartbeat; ten in a second.
+        expired: whether HAKeeper has given it up (compute node 30 s, transaction node 10 s, log
+            store 5 min by default).
+        silent: seconds between this store's last heartbeat and the newest one of any store.
+    """
+
+    uuid: str
+    tick: int
+    expired: bool
+    silent: float
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """A log shard as one store sees it; 0 is HAKeeper's own.
+
+    Attributes:
+        number: shard id.
+        members: store UUID by id of the voting replica.
+        learners: store UUID by id of the replica without a vote.
+        leader: replica id of the leader; None while there is none.
+        epoch: grows with each change of the members.
+        term: grows with each election.
+    """
+
+    number: int
+    members: Mapping[int, str]
+    learners: Mapping[int, str]
+    leader: int | None
+    epoch: int
+    term: int
+
+
+@dataclass(frozen=True, slots=True)
+class Replica:
+    """A replica that runs on a log store, and how it sees its shard."""
+
+    number: int
+    voting: bool
+    shard: Shard
+
+
+@dataclass(frozen=True, slots=True)
+class LogStoreRecord(Store):
+    """A log store."""
+
+    address: str
+    replicas: tuple[Replica, ...]
+    locality: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class TNStoreRecord(Store):
+    """A transaction node; without shards it does not serve yet."""
+
+    service_address: str
+    lock_address: str
+    query_address: str
+    logtail_address: str
+    shards: Mapping[int, int]
+
+    @property
+    def serving(self) -> bool:
+        """Whether transactions can be committed."""
+        return not self.expired and bool(self.shards)
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """What a compute node has: cores, and bytes of memory."""
+
+    cores: int
+    free_cores: float
+    memory: int
+    free_memory: int
+
+
+@dataclass(frozen=True, slots=True)
+class CNStoreRecord(Store):
+    """A compute node.
+
+    Attributes:
+        up_since: when it registered last; the replicas of HAKeeper differ by milliseconds.
+        commit: git commit of its program.
+        config: settings in force, where they were asked for; may hold secrets.
+    """
+
+    work_state: WorkState
+    labels: Labels
+    service_address: str
+    sql_address: str
+    lock_address: str
+    query_address: str
+    shard_address: str
+    up_since: datetime | None
+    commit: str
+    resources: Resources
+    config: Mapping[str, str] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ProxyRecord(Store):
+    """A proxy; HAKeeper does not say whether it is expired."""
+
+    address: str
+
+
+@dataclass(frozen=True, slots=True)
+class DeletedStore:
+    """A compute node that has been removed in the last seven days."""
+
+    uuid: str
+    kind: str
+    host: str
+    up: datetime | None
+    down: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterDetails:
+    """All stores that HAKeeper knows; an answer also proves that it has a quorum."""
+
+    log_stores: tuple[LogStoreRecord, ...]
+    tn_stores: tuple[TNStoreRecord, ...]
+    cn_stores: tuple[CNStoreRecord, ...]
+    proxies: tuple[ProxyRecord, ...]
+    deleted: tuple[DeletedStore, ...]
+
+    def cn_store(self, uuid: str) -> CNStoreRecord | None:
+        """Return a compute node; None when it is not registered."""
+        return next((one for one in self.cn_stores if one.uuid == uuid), None)
+
+    def serving_tn(self) -> TNStoreRecord | None:
+        """Return the transaction node that serves; its lock address moves with its Pod."""
+        return next((one for one in self.tn_stores if one.serving), None)
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterState:
+    """HAKeeper's own state.
+
+    Attributes:
+        tick: its clock, ten in a second while it has a leader.
+        running: whether it has been bootstrapped.
+        wanted_replicas: voting replicas that each log shard should have.
+        log_shard_of: log shard behind each shard of the transaction node.
+        shards: the log shards as HAKeeper sees them.
+        non_voting_replicas: replicas without a vote that are wanted.
+        non_voting_locality: where they may be.
+    """
+
+    tick: int
+    running: bool
+    wanted_replicas: Mapping[int, int]
+    log_shard_of: Mapping[int, int]
+    shards: Mapping[int, Shard]
+    non_voting_replicas: int
+    non_voting_locality: Mapping[str, str]
