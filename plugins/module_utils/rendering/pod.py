@@ -202,7 +202,7 @@ def template_metadata(context: SetContext, over: Fields, extra: Mapping[str, str
         annotations.update(scrape_annotations())
     if context.version is not None:
         annotations[names.ANNOTATION_SEMANTIC_VERSION] = str(context.version)
-    if str(context.operator) != versions.OLDEST_OPERATOR_VERSION:
+    if context.operator != versions.OLDEST_OPERATOR_VERSION:
         annotations[names.ANNOTATION_OPERATOR_VERSION] = str(context.operator)
     metadata: Json = {"labels": context.labels, "annotations": annotations}
     overlay.apply_to_metadata(metadata, over, context.selector)

@@ -31,8 +31,6 @@ _OPERATOR_FEATURES: Final[dict[str, tuple[str, ...]]] = {
     "InplacePoolRollingUpdate": ("1.3.0",),
 }
 
-OLDEST_OPERATOR_VERSION: Final = "1.2.0"
-
 
 @dataclass(frozen=True, slots=True)
 class Version:
@@ -64,6 +62,10 @@ class Version:
         return self.minor == base.minor and self.patch >= base.patch
 
 
+OLDEST_OPERATOR_VERSION: Final = Version(1, 2, 0)
+"""What a set gets that names a version which cannot be read."""
+
+
 def parse(text: str) -> Version | None:
     """Read a version; a leading ``v``, spaces, missing parts and leading zeros are no obstacle.
 
@@ -93,9 +95,7 @@ def operator_version(text: str) -> Version:
 
     A set that names none gets the newest behaviour; one that names something unreadable the oldest.
     """
-    version = parse(text or DEFAULT_OPERATOR_VERSION) or parse(OLDEST_OPERATOR_VERSION)
-    assert version is not None  # noqa: S101 - the constant parses
-    return version
+    return parse(text or DEFAULT_OPERATOR_VERSION) or OLDEST_OPERATOR_VERSION
 
 
 def has_feature(version: Version | None, feature: str) -> bool:
