@@ -70,7 +70,7 @@ class TestBedCluster:
         """The demo's test bed, if there is one."""
         try:
             return cls(testbed.get(_NAME_OF_TEST_BED))
-        except testbed.NotFound:
+        except testbed.NotFoundError:
             return None
 
     @property

@@ -56,7 +56,10 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"testbed.{_HOMES.get(name, 'lifecycle')}"), name)
+# Hidden from type checkers: they would take any misspelt name for an attribute.
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(import_module(f"testbed.{_HOMES.get(name, 'lifecycle')}"), name)
