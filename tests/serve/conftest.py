@@ -120,7 +120,15 @@ async def client(fake_testbed) -> AsyncIterator[HttpClient]:
 
 
 @pytest.fixture
-async def served(fake_testbed, fake_namespace, client, tmp_path) -> AsyncIterator[Served]:
+def watched_namespaces() -> tuple[str, ...]:
+    """Namespaces that the proxy's operator is restricted to; tests may replace it."""
+    return ()
+
+
+@pytest.fixture
+async def served(
+    fake_testbed, fake_namespace, client, tmp_path, watched_namespaces
+) -> AsyncIterator[Served]:
     """A proxy on a free port; its owner is a ConfigMap named ``owner``."""
     mapper = DiscoveryMapper(client)
     made = await client.request(
@@ -133,13 +141,14 @@ async def served(fake_testbed, fake_namespace, client, tmp_path) -> AsyncIterato
             raise served.refuse
         served.dependents.append((owner.name, resource.gvk.kind, by_annotation))
 
-    async with SharedInformers(client) as pool, aiohttp.ClientSession() as http:
+    async with SharedInformers(client, watched_namespaces) as pool, aiohttp.ClientSession() as http:
         proxy = LoopbackProxy(
             client,
             mapper,
             pool,
             add_dependent=add_dependent,
             write_seen=lambda _, write: served.writes.append(write),
+            namespaces=watched_namespaces,
             port=0,
         )
         async with proxy:

@@ -7,6 +7,7 @@ import json
 import urllib.request
 
 import pytest
+from kubernetes import client, config, stream
 
 from ansible_operator.kube.access import from_kubeconfig
 from ansible_operator.kube.client import HttpClient
@@ -47,12 +48,12 @@ async def kubectl(real_testbed, real_namespace, tmp_path):
     async def added(*_):
         return
 
-    client = HttpClient(from_kubeconfig([real_testbed.kubeconfig]))
-    async with client, SharedInformers(client) as pool:
-        mapper = DiscoveryMapper(client)
-        async with LoopbackProxy(client, mapper, pool, add_dependent=added, port=0) as proxy:
+    http = HttpClient(from_kubeconfig([real_testbed.kubeconfig]))
+    async with http, SharedInformers(http) as pool:
+        mapper = DiscoveryMapper(http)
+        async with LoopbackProxy(http, mapper, pool, add_dependent=added, port=0) as proxy:
             path = f"/api/v1/namespaces/{real_namespace}/configmaps"
-            made = await client.request("POST", path, body={"metadata": {"name": "owner"}})
+            made = await http.request("POST", path, body={"metadata": {"name": "owner"}})
             gvk = GroupVersionKind("", "v1", "ConfigMap")
             owner = Owner(gvk, "owner", real_namespace, made["metadata"]["uid"])
             session = proxy.open_session(owner, ProxyLimits(), tmp_path)
@@ -74,7 +75,7 @@ async def kubectl(real_testbed, real_namespace, tmp_path):
                 output, _ = await asyncio.wait_for(process.communicate(stdin.encode()), 90)
                 return process.returncode, output.decode()
 
-            run.start = start
+            run.start, run.kubeconfig, run.namespace = start, session.kubeconfig, real_namespace
             assert (await run("apply", "-f", "-", stdin=json.dumps(POD)))[0] == 0
             code, text = await run("wait", "--for=condition=Ready", "pod/box", "--timeout=80s")
             assert code == 0, text
@@ -101,6 +102,15 @@ async def test_containers_are_reached_through_the_proxy(kubectl):
     big = "x" * 200_000
     code, text = await kubectl("exec", "-i", "box", "--", "wc", "-c", stdin=big)
     assert (code, text.strip()) == (0, "200000")
+
+    def execute():
+        api = client.CoreV1Api(config.new_client_from_config(str(kubectl.kubeconfig)))
+        return stream.stream(
+            api.connect_get_namespaced_pod_exec, "box", kubectl.namespace,
+            command=["echo", "from Python"], stdout=True, stderr=True, stdin=False, tty=False,
+        )  # fmt: skip
+
+    assert await asyncio.to_thread(execute) == "from Python\n"
 
     async with stopped(await kubectl.start("logs", "-f", "box")) as following:
         lines = [await asyncio.wait_for(following.stdout.readline(), 10) for _ in range(20)]
