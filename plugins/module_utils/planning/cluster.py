@@ -11,6 +11,10 @@ from ..rendering.types import Manifest, Resource
 from .plans import Observed, Plan, empty_plan, is_paused
 
 ROOT_USER = "dump"
+_RUN_BY_OPERATOR = (
+    "metadata.name: a MatrixOneCluster of this name is in the cluster and belongs to its operator; "
+    "change that resource instead of playing this one"
+)
 
 
 def plan_cluster(resource: Resource, observed: Observed) -> Plan:
@@ -23,6 +27,9 @@ def plan_cluster(resource: Resource, observed: Observed) -> Plan:
     plan = empty_plan()
     if is_paused(resource):
         plan["paused"] = True
+        return plan
+    if observed.get("self") is not None and not resource["metadata"].get("uid"):
+        plan["invalid"] = _RUN_BY_OPERATOR
         return plan
     try:
         plan["objects"] = render_matrixonecluster(resource)

@@ -26,6 +26,7 @@ _ENTRANCES = {
     names.WEB_UI: names.PORT_WEB,
 }
 """Kinds with a client Service named like the workload, and its port."""
+_JUST_APPLIED = "the change has only just been applied"
 _STORES = frozenset({names.LOG_SET, names.DN_SET, names.WEB_UI})
 
 
@@ -170,7 +171,7 @@ def _ready(facts: SetFacts) -> Condition:
             ConditionType.READY,
             None,
             Reason.RECONCILING,
-            "the change has only just been applied",
+            _JUST_APPLIED,
             facts.generation,
         )
     if rollout.ready >= rollout.wanted:
@@ -199,6 +200,8 @@ def _synced(facts: SetFacts) -> Condition:
         holds_, reason, message = False, Reason.APPLY_FAILED, facts.failure
     elif facts.waiting:
         holds_, reason, message = False, Reason.DEPENDENCY_NOT_READY, facts.waiting
+    elif not rollout.seen:
+        holds_, reason, message = False, Reason.ROLLING_OUT, _JUST_APPLIED
     elif not rollout.settled:
         message = f"{rollout.updated}/{rollout.wanted} {facts.noun} run what the spec asks for"
         holds_, reason = False, Reason.ROLLING_OUT

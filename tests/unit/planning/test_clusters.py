@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a pass over a cluster does, and how a cluster is taken away."""
+
+import base64
+
+import pytest
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.planning.cluster import (
+    credential,
+    plan_cluster,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.planning.removal import (
+    removal_of_cluster,
+    removal_of_leftovers,
+    removal_of_set,
+)
+
+from tests.unit.builders import resource
+
+
+def cluster(**spec):
+    made = resource("MatrixOneCluster")
+    made["spec"] = {
+        "version": "1.3.0",
+        "logService": {
+            "replicas": 3,
+            "volume": {"size": "1Gi"},
+            "sharedStorage": {"fileSystem": {"path": "/shared"}},
+        },
+        "tn": {"replicas": 1},
+        "cnGroups": [{"name": "tp", "replicas": 1}],
+        "proxy": {"replicas": 1},
+        **spec,
+    }
+    return made
+
+
+def by_playbook(**spec):
+    made = cluster(**spec)
+    del made["metadata"]["uid"]
+    return made
+
+
+def kinds_of(chosen):
+    return [one["kind"] for one in chosen["kinds"]]
+
+
+def test_children_and_prune():
+    """Children in the order of their creation; groups, proxy and web UI that are not wanted go."""
+    plan = plan_cluster(cluster(), {"credential": None})
+
+    assert [one["kind"] for one in plan["objects"]] == ["LogSet", "DNSet", "CNSet", "ProxySet"]
+    assert plan["credential"] == "mo-credential"
+    assert kinds_of(plan["prune"]) == ["CNSet", "ProxySet", "WebUI"]
+    assert plan["prune"]["owner_uid"] == "u-1"
+
+
+def test_playbook_has_no_children_to_prune():
+    """Without a resource there is no owner; selecting by nothing must never happen."""
+    assert plan_cluster(by_playbook(), {})["prune"] is None
+
+
+def test_secret_of_the_user():
+    """A Secret that the spec names is used, waited for, and never made."""
+    named = cluster(credentialSecretRef={"name": "mine"})
+
+    missing = plan_cluster(named, {"credential": None})
+    there = plan_cluster(named, {"credential": {"metadata": {"name": "mine"}}})
+
+    assert missing["credential"] == there["credential"] == ""
+    assert "Secret mine" in missing["waitingFor"]
+    assert there["waitingFor"] == ""
+
+
+def test_a_playbook_keeps_off_a_cluster_that_an_operator_runs():
+    """A resource of that name in the cluster belongs to its operator; the message says so."""
+    plan = plan_cluster(by_playbook(), {"self": cluster()})
+
+    assert "metadata.name" in plan["invalid"]
+    assert plan["objects"] == []
+
+
+def test_unusable_and_paused():
+    """Neither does anything."""
+    broken = plan_cluster(cluster(tn=None), {})
+    paused = cluster()
+    paused["metadata"]["annotations"] = {"matrixorigin.io/paused": "true"}
+
+    assert broken["invalid"].startswith("spec.tn")
+    assert broken["objects"] == []
+    assert plan_cluster(paused, {})["paused"]
+
+
+def test_credential_manifest():
+    """User dump, the given password, and no owner but what apply adds."""
+    made = credential(cluster(), "a-password")
+
+    assert base64.b64decode(made["data"]["username"]) == b"dump"
+    assert base64.b64decode(made["data"]["password"]) == b"a-password"
+    assert made["metadata"]["name"] == "mo-credential"
+
+
+def test_teardown_of_a_resource_is_in_stages():
+    """What serves clients goes first, the log service last, by owner alone."""
+    steps = removal_of_cluster(cluster())
+
+    assert [kinds_of(step["prune"]) for step in steps] == [
+        ["CNSet", "ProxySet", "WebUI"],
+        ["DNSet"],
+        ["LogSet"],
+    ]
+    assert all(step["prune"]["owner_uid"] == "u-1" for step in steps)
+    assert all(step["gone"] == step["prune"] for step in steps)
+
+
+def test_teardown_by_playbook():
+    """Objects are found by cluster and component; the credential goes last."""
+    steps = removal_of_cluster(by_playbook())
+
+    components = [
+        step["prune"]["labels"]["matrixorigin.io/component"] for step in steps if step["prune"]
+    ]
+    assert components == ["CNSet", "ProxySet", "WebUI", "DNSet", "LogSet"]
+    for step in steps[:-1]:
+        assert step["prune"]["labels"]["matrixorigin.io/cluster"] == "mo"
+        assert step["propagation"] == "Foreground"
+    assert steps[-1]["objects"][0]["metadata"]["name"] == "mo-credential"
+
+
+@pytest.mark.parametrize(
+    ("storage", "policy", "goes"),
+    [
+        ({"fileSystem": {"path": "/a"}}, None, True),
+        ({"fileSystem": {"path": "/a"}}, "Retain", False),
+        ({"s3": {"path": "a", "s3RetentionPolicy": "Retain"}}, None, False),
+        ({"s3": {"path": "a", "s3RetentionPolicy": "Retain"}}, "Delete", True),
+    ],
+)
+def test_claims_follow_the_retention_policy(storage, policy, goes):
+    """Volumes of log stores, and the credential that opens their data, go only when told so."""
+    service = {"replicas": 3, "sharedStorage": storage}
+    if policy:
+        service["pvcRetentionPolicy"] = policy
+    log_set = resource("LogSet")
+    log_set["spec"] = service
+
+    (of_set,) = removal_of_set(log_set)
+    steps = removal_of_cluster(by_playbook(logService=service))
+
+    claims = "PersistentVolumeClaim"
+    assert (claims in kinds_of(of_set["gone"])) == goes
+    assert (claims in kinds_of(of_set["prune"])) == goes
+    last_set = next(step for step in reversed(steps) if step["prune"])
+    assert (claims in kinds_of(last_set["prune"])) == goes
+    assert any(step["title"] == "the root credential" for step in steps) == goes
+
+
+def test_leftovers_exclude_what_is_wanted():
+    """Groups that are wanted stay; a proxy that is not goes altogether."""
+    children = plan_cluster(by_playbook(), {})["objects"]
+    wanted = [one for one in children if one["kind"] != "ProxySet"]
+
+    steps = {step["title"].split()[0]: step for step in removal_of_leftovers(cluster(), wanted)}
+
+    assert steps["CNSets"]["prune"]["excluding"] == {"matrixorigin.io/instance": ["mo-tp"]}
+    assert steps["ProxySets"]["prune"]["excluding"] == {}
+    assert steps["ProxySets"]["prune"]["labels"]["matrixorigin.io/cluster"] == "mo"
