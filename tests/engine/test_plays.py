@@ -535,3 +535,23 @@ async def test_strategies_of_a_play(stage: Stage, strategy: str) -> None:
 
     assert played.result.rc == 0
     assert list(played.results()) == ["One", "Two"]
+
+
+async def test_tasks_that_are_left_behind_go_on(stage: Stage) -> None:
+    done = stage.folder / "done"
+    path = stage.tasks(
+        f"""
+        - name: Fire and forget
+          ansible.builtin.shell: {{cmd: "sleep 2; touch {done}"}}
+          async: 30
+          poll: 0
+        """
+    )
+    played = await stage.play(path)
+
+    assert played.result.rc == 0
+    for _ in range(200):
+        if done.exists():
+            break
+        await asyncio.sleep(0.05)
+    assert done.exists()

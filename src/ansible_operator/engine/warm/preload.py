@@ -4,6 +4,7 @@
 import ast
 import contextlib
 import importlib
+import importlib.util
 import json
 import re
 import sys
@@ -88,11 +89,13 @@ def preload(roles: Sequence[Path]) -> list[str]:
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
     actions, filters = _used(roles)
-    for name in actions:
+    for name in sorted(actions):
+        for loader, kind in ((action_loader, "action"), (module_loader, "modules")):
+            found = loader.find_plugin_with_context(name, ".py")
+            if found.resolved and found.plugin_resolved_path:
+                package = f"ansible_collections.{name.rpartition('.')[0]}.plugins.{kind}"
+                _import_needs(Path(found.plugin_resolved_path), package)
         action_loader.get(name, class_only=True)
-        found = module_loader.find_plugin_with_context(name, ".py")
-        if found.resolved and found.plugin_resolved_path:
-            _import_needs(Path(found.plugin_resolved_path))
     for name in filters:
         with contextlib.suppress(KeyError):
             filter_loader.get(name)
@@ -178,21 +181,40 @@ def _yaml_files(role: Path) -> Iterator[Path]:
             yield from sorted((role / folder).rglob(pattern))
 
 
-def _import_needs(module: Path) -> None:
-    """Import everything that a module imports, at its top or in its functions."""
+def _import_needs(source: Path, package: str) -> None:
+    """Import everything that a plugin imports, at its top or in its functions, and so on.
+
+    What it imports from collections is followed; other packages import what they need.
+    """
+    waiting = [(source, package)]
+    seen = {source}
+    while waiting:
+        file, package = waiting.pop()
+        for name in _imports(file, package):
+            module = _import(name)
+            found = Path(getattr(module, "__file__", None) or "/")
+            if name.startswith("ansible_collections.") and found.suffix == ".py":
+                if found not in seen:
+                    waiting.append((found, name.rpartition(".")[0]))
+                seen.add(found)
+
+
+def _imports(file: Path, package: str) -> Iterator[str]:
     try:
-        tree = ast.parse(module.read_bytes())
+        tree = ast.parse(file.read_bytes())
     except (OSError, SyntaxError):
         return
     for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            _import(node.module)
-        elif isinstance(node, ast.Import):
-            for alias in node.names:
-                _import(alias.name)
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            with contextlib.suppress(ImportError):
+                name = "." * node.level + (node.module or "")
+                yield importlib.util.resolve_name(name, package)
 
 
-def _import(name: str) -> None:
+def _import(name: str) -> object:
     # A module's optional dependency may be missing or broken; the module says so when it runs.
-    with contextlib.suppress(Exception):
-        importlib.import_module(name)
+    with contextlib.suppress(Exception, SystemExit):
+        return importlib.import_module(name)
+    return None
