@@ -13,6 +13,7 @@ Only digests of tokens are compared.
 import asyncio
 import base64
 import binascii
+import contextlib
 import hashlib
 import hmac
 import json
@@ -141,8 +142,16 @@ class Sessions:
         Raises:
             UnauthorizedError: with the reason why there is none.
         """
-        sent = headers.get("Proxy-Authorization") or headers.get("Authorization", "")
-        scheme, _, encoded = sent.partition(" ")
+        names = ("Authorization", "Proxy-Authorization")
+        sent = [headers[name] for name in names if name in headers] or [""]
+        for text in sent[:-1]:
+            with contextlib.suppress(UnauthorizedError):
+                return self._prove(text)
+        return self._prove(sent[-1])
+
+    def _prove(self, text: str) -> Grant:
+        """The session that the value of one header proves."""
+        scheme, _, encoded = text.partition(" ")
         if scheme.lower() != "basic":
             raise UnauthorizedError(
                 "the proxy needs the kubeconfig of a run: no basic authentication was sent"
