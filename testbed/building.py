@@ -18,7 +18,7 @@ from testbed.packages import COMPILER_PACKAGES, install
 from testbed.places import cache_root
 from testbed.processes import last_words
 from testbed.progress import Progress, silent
-from testbed.toolchain import Group, cached_folder, group_of, locate
+from testbed.toolchain import Group, cached_folder, go_version, group_of, locate
 
 _BUILD_SECONDS = 3600.0
 _POLL_SECONDS = 0.1
@@ -137,6 +137,8 @@ def _build_group(
 ) -> None:
     root = cache_root()
     target = cached_folder(group)
+    if target is None:
+        raise RequirementError(f"Go is needed to build {', '.join(programs)}")
     with locked(root / "locks" / group.name, timeout=_BUILD_SECONDS):
         missing = [name for name in programs if not (target / name).exists()]
         if not missing:
@@ -162,8 +164,13 @@ def _parallel_builds() -> int:
     return max(1, min(4, available_memory() // (_GIBIBYTES_PER_BUILD << 30)))
 
 
-def _check_memory(programs: Sequence[str]) -> None:
-    """Refuse to build where the compiler would be killed for lack of memory."""
+def _check_machine(programs: Sequence[str]) -> None:
+    """Refuse to build without Go, and where it would be killed for lack of memory."""
+    if go_version() is None:
+        raise RequirementError(
+            f"Go is needed to build {', '.join(programs)}: install it from https://go.dev/dl "
+            "(1.21 or newer), or put these programs on PATH"
+        )
     if available_memory() < _GIBIBYTES_PER_BUILD << 30:
         raise RequirementError(
             f"building {', '.join(programs)} needs {_GIBIBYTES_PER_BUILD} GiB of free memory, "
@@ -182,7 +189,7 @@ def provide(programs: Iterable[str], progress: Progress = silent) -> dict[str, P
     found, missing = locate(wanted)
     if not missing:
         return found
-    _check_memory(missing)
+    _check_machine(missing)
     groups: dict[str, list[str]] = {}
     for program in missing:
         groups.setdefault(group_of(program).name, []).append(program)

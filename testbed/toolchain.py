@@ -14,7 +14,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from testbed.errors import RequirementError
 from testbed.places import SOURCE, cache_root
 from testbed.state import NodeKind
 
@@ -124,26 +123,17 @@ def go_version() -> str | None:
     return answer.stdout.strip() or None
 
 
-def cached_folder(group: Group) -> Path:
+def cached_folder(group: Group) -> Path | None:
     """Return the cache folder of a group's programs for the Go version at hand.
 
-    Without Go a folder that any version has filled will do.
-
-    Raises:
-        RequirementError: no Go and nothing cached.
+    Without Go a folder that any version has filled will do; None when there is none.
     """
     root = cache_root() / "bin"
     prefix = f"{group.name}-{group.digest()}"
     version = go_version()
     if version:
         return root / f"{prefix}-{version}"
-    filled = sorted(root.glob(f"{prefix}-go*"))
-    if filled:
-        return filled[-1]
-    raise RequirementError(
-        f"Go is needed to build {', '.join(group.packages)}: install it from https://go.dev/dl "
-        "(1.21 or newer), or put these programs on PATH"
-    )
+    return next(iter(sorted(root.glob(f"{prefix}-go*"), reverse=True)), None)
 
 
 _VERSION = re.compile(r"\bv1\.(\d+)\.\d+")
@@ -173,22 +163,20 @@ def locate(programs: Iterable[str]) -> tuple[dict[str, Path], list[str]]:
 
     Returns:
         Paths of those found, and the names of those that have to be built.
-
-    Raises:
-        RequirementError: some have to be built and Go is missing.
     """
     found: dict[str, Path] = {}
     missing: list[str] = []
-    folders: dict[str, Path] = {}
+    folders: dict[str, Path | None] = {}
     for program in programs:
-        group = group_of(program)
-        given = _given(program)
-        if given is None:
-            folder = folders.get(group.name) or cached_folder(group)
-            folders[group.name] = folder
-            given = folder / program if os.access(folder / program, os.X_OK) else None
-        if given is None:
-            missing.append(program)
+        path = _given(program)
+        if path is None:
+            group = group_of(program)
+            if group.name not in folders:
+                folders[group.name] = cached_folder(group)
+            folder = folders[group.name]
+            path = folder / program if folder else None
+        if path and os.access(path, os.X_OK):
+            found[program] = path
         else:
-            found[program] = given
+            missing.append(program)
     return found, missing

@@ -4,7 +4,8 @@
 import hashlib
 import re
 import subprocess
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from testbed import building
@@ -24,6 +25,7 @@ MATRIXONE = "docker.io/matrixorigin/matrixone:1.3.0"
 
 _LIBRARY = re.compile(r"(/\S+)\s+\(0x")
 _BUILD_SECONDS = 600.0
+_KEEP_SECONDS = 3600.0
 _ACCOUNTS = {
     "/etc/passwd": "root:x:0:0:root:/:/bin/sh\nmatrixone:x:65532:65532:matrixone:/tmp:/bin/sh\n",
     "/etc/group": "root:x:0:\nmatrixone:x:65532:\n",
@@ -68,8 +70,17 @@ def _fingerprint(sources: Iterable[Path]) -> str:
     return hashlib.sha256(repr(facts).encode()).hexdigest()[:12]
 
 
-def _cached(name: str, sources: Sequence[Path]) -> Path:
-    return cache_root() / "images" / f"{name}-{_fingerprint(sources)}.tar"
+def _cached(name: str, sources: Sequence[Path], image: Callable[[], Image]) -> Path:
+    """Return an image's archive; write it when its sources have changed, and drop old ones."""
+    target = cache_root() / "images" / f"{name}-{_fingerprint(sources)}.tar"
+    with locked(cache_root() / "locks" / f"image-{name}", timeout=_BUILD_SECONDS):
+        if not target.exists():
+            oci.write(image(), target)
+            for old in target.parent.glob(f"{name}-*.tar"):
+                # Somebody with other sources may be about to read a fresh one.
+                if old.stat().st_mtime < time.time() - _KEEP_SECONDS:
+                    old.unlink()
+    return target
 
 
 def archive(image: str, progress: Progress) -> Path:
@@ -98,9 +109,7 @@ def pause(program: Path) -> Path:
     Args:
         program: the ``node-init`` program.
     """
-    target = _cached("pause", [program])
-    with locked(cache_root() / "locks" / "image-pause", timeout=_BUILD_SECONDS):
-        return target if target.exists() else oci.write(_pause(program), target)
+    return _cached("pause", [program], lambda: _pause(program))
 
 
 def matrixone(progress: Progress) -> Path:
@@ -115,9 +124,5 @@ def matrixone(progress: Progress) -> Path:
     busybox = static_busybox()
     if busybox is None:
         raise BuildError("no static busybox: apt-get install busybox-static")
-    target = _cached("matrixone", [program, busybox, *_libraries(program)])
-    with locked(cache_root() / "locks" / "image-matrixone", timeout=_BUILD_SECONDS):
-        if not target.exists():
-            progress(f"packing the image {MATRIXONE}")
-            oci.write(_matrixone(program, busybox), target)
-    return target
+    sources = [program, busybox, *_libraries(program)]
+    return _cached("matrixone", sources, lambda: _matrixone(program, busybox))
