@@ -22,6 +22,7 @@ from demo.clusters import (
 from demo.stages import Timeline, observe
 from demo.watching import Watcher
 from testbed import TestBedError
+from testbed.processes import Launcher
 
 PROJECT = Path(__file__).resolve().parents[1]
 MANIFEST = PROJECT / "examples" / "tiny-cluster.yaml"
@@ -96,13 +97,13 @@ def _bring_up_database(cluster: Cluster, clock: Clock) -> Timeline:
         ).strip()
         clock.say(outcome)
         timeline = Timeline(applied=time.monotonic())
-        _follow(watcher, timeline, clock)
+        _follow(watcher, timeline, clock, cluster.launcher)
     finally:
         watcher.stop()
     return timeline
 
 
-def _follow(watcher: Watcher, timeline: Timeline, clock: Clock) -> None:
+def _follow(watcher: Watcher, timeline: Timeline, clock: Clock, launcher: Launcher) -> None:
     last_line, said_at = "", time.monotonic()
     for change in watcher.changes(timeline.applied + _CLUSTER_SECONDS):
         line = observe(timeline, change.kind, change.resource, change.at) if change else ""
@@ -112,8 +113,10 @@ def _follow(watcher: Watcher, timeline: Timeline, clock: Clock) -> None:
         elif time.monotonic() - said_at > _REMINDER_SECONDS:
             clock.say(f"still waiting ({last_line})")
             said_at = time.monotonic()
-        if timeline.cluster_ready is not None and change is None:
-            return
+        if change is None:
+            operator_process.require_running(launcher)
+            if timeline.cluster_ready is not None:
+                return
     message = (
         f"the cluster is not ready after {_CLUSTER_SECONDS:.0f} s, last seen: {last_line}; "
         f"look at `kubectl -n {NAMESPACE} describe mo {NAME}`"

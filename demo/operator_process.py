@@ -28,6 +28,17 @@ def is_running(launcher: Launcher) -> bool:
     return process is not None and process.alive()
 
 
+def require_running(launcher: Launcher) -> None:
+    """Raise an error that quotes the operator's log when it has ended.
+
+    Raises:
+        OperatorError: it has.
+    """
+    if not is_running(launcher):
+        message = f"the operator has ended: {last_words(launcher.log(_NAME))}"
+        raise OperatorError(message)
+
+
 def start(
     launcher: Launcher, project: Path, kubeconfig: Path, progress: Callable[[str], None]
 ) -> None:
@@ -75,9 +86,7 @@ def _says_ready(probes: int) -> bool:
 def _wait_until_ready(launcher: Launcher, probes: int) -> None:
     deadline = time.monotonic() + _START_SECONDS
     while time.monotonic() < deadline:
-        if not is_running(launcher):
-            message = f"the operator has ended: {last_words(launcher.log(_NAME))}"
-            raise OperatorError(message)
+        require_running(launcher)
         if _says_ready(probes):
             return
         time.sleep(0.1)
