@@ -117,7 +117,7 @@ def decode_frame(content: bytes) -> Frame:
     sequence = parts.number(4) if Flag.STREAM in flags else 0
     body = parts.take(parts.rest() - payload_length)
     payload = parts.take(payload_length)
-    if checksum is not None and (body or payload) and xxh64(body + payload) != checksum:
+    if checksum is not None and xxh64(body + payload) != checksum:
         raise MalformedAnswer("the checksum of an answer is wrong")
     packed = Flag.COMPRESS in flags
     if packed:
