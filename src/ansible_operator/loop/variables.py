@@ -26,6 +26,11 @@ def object_variable(group: str, kind: str) -> str:
     return f"_{group.replace('.', '_').replace('-', '_')}_{kind.lower()}"
 
 
+def _without_managed_fields(obj: Object) -> Object:
+    metadata = {key: value for key, value in obj["metadata"].items() if key != "managedFields"}
+    return {**obj, "metadata": metadata}
+
+
 def extra_vars(watch: Watch, obj: Object, *, finalizing: bool) -> dict[str, Any]:
     """All variables of one run; later ones override earlier ones of the same name.
 
@@ -37,9 +42,9 @@ def extra_vars(watch: Watch, obj: Object, *, finalizing: bool) -> dict[str, Any]
     spec = obj.get("spec")
     spec = spec if isinstance(spec, dict) else {}
     parameters = snake_case_keys(spec) if watch.snake_case_parameters else dict(spec)
-    whole: Any = obj
+    whole: Any = obj if watch.keep_managed_fields else _without_managed_fields(obj)
     if watch.mark_unsafe:
-        parameters, whole, spec = mark_unsafe(parameters), mark_unsafe(obj), mark_unsafe(spec)
+        parameters, whole, spec = mark_unsafe(parameters), mark_unsafe(whole), mark_unsafe(spec)
     metadata = obj["metadata"]
     name = object_variable(watch.kind.group, watch.kind.kind)
     variables = {

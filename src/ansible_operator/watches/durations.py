@@ -19,7 +19,7 @@ _PART = re.compile(r"(\d*\.?\d*)([^\d.]*)")
 _LONGEST = 2**63 / 1e9
 
 
-class InvalidDuration(ConfigError):  # noqa: N818
+class InvalidDuration(ConfigError):
     """A text is not a duration."""
 
 

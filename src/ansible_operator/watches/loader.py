@@ -85,6 +85,7 @@ def _watch(fields: Fields, cwd: Path, env: Mapping[str, str]) -> Watch:
         blacklist=frozenset(_kind(item) for item in fields.nested("blacklist", "GroupVersionKind")),
         selector=_selector(selector) if selector else None,
         watch_dependent_status=fields.flag("watchDependentStatus", default=False),
+        keep_managed_fields=fields.flag("keepManagedFields", default=True),
         references=tuple(_reference(item) for item in fields.nested("references", "Reference")),
         max_concurrent_reconciles=max(0, fields.integer("maxConcurrentReconciles", 0)),
         run_timeout=fields.seconds("runTimeout"),

@@ -94,6 +94,8 @@ class Watch:
         selector: None or empty selects every object.
         watch_dependent_status: whether status-only changes of dependents trigger a run.
         max_concurrent_reconciles: runs at the same time; 0 means the flag's value.
+        keep_managed_fields: whether the variable with the whole object has ``managedFields``; they
+            are more than half of many objects, and every task pays for them.
         run_timeout: seconds after which a run is ended; 0 means no limit.
         admission: names of filter plugins that default and validate objects.
         unknown_keys: keys of the entry that mean nothing here.
@@ -114,6 +116,7 @@ class Watch:
     blacklist: frozenset[KindName] = frozenset()
     selector: Selector | None = None
     watch_dependent_status: bool = False
+    keep_managed_fields: bool = True
     references: tuple[Reference, ...] = ()
     max_concurrent_reconciles: int = 0
     run_timeout: float = 0.0

@@ -87,6 +87,16 @@ def test_an_object_without_a_usable_spec_has_no_parameters(spec: Any) -> None:
     assert found["_cache_example_com_memcached_spec"] == {}
 
 
+def test_managed_fields_are_part_of_the_object_unless_the_watch_says_otherwise() -> None:
+    obj = memcached(size=1)
+    obj["metadata"]["managedFields"] = [{"manager": "kubectl"}]
+    name = "_cache_example_com_memcached"
+    kept = extra_vars(watch(), obj, finalizing=False)[name]["metadata"]
+    assert kept["managedFields"] == [{"manager": "kubectl"}]
+    left = extra_vars(watch(keep_managed_fields=False), obj, finalizing=False)[name]["metadata"]
+    assert left == {"name": "sample", "namespace": "default"}
+
+
 @pytest.mark.parametrize(
     ("group", "kind", "name"),
     [

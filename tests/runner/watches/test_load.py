@@ -66,6 +66,7 @@ def test_all_fields(project: Path) -> None:
   blacklist: [{group: "", version: v1, kind: ConfigMap}]
   finalizer: {name: cache.example.com/finalizer, vars: {state: absent}}
   watchDependentStatus: true
+  keepManagedFields: false
   references: [{group: g, version: v1, kind: K, name: spec.other.name}]
   maxConcurrentReconciles: 3
   runTimeout: 90s
@@ -88,6 +89,7 @@ def test_all_fields(project: Path) -> None:
     assert watch.finalizer.name == "cache.example.com/finalizer"
     assert watch.finalizer.vars == {"state": "absent"}
     assert watch.watch_dependent_status
+    assert not watch.keep_managed_fields
     assert watch.references == (Reference(KindName("g", "v1", "K"), "spec.other.name"),)
     assert watch.max_concurrent_reconciles == 3
     assert watch.run_timeout == 90
