@@ -23,7 +23,7 @@ render: venv ## print every object that CR=<file> leads to, without a cluster
 	@$(PYTHON) dev/render.py $(CR)
 
 cluster-up: venv ## start a test bed; NODE=fake|real NAME=<name>
-	@$(PYTHON) -m testbed up --nodes $(NODE) --name $(NAME)
+	@$(PYTHON) -m testbed up --nodes $(NODE) --name $(NAME) $(if $(filter real,$(NODE)),--image matrixone)
 
 cluster-down: venv ## stop the test bed NAME=<name>
 	@$(PYTHON) -m testbed down --name $(NAME)
