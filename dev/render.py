@@ -7,6 +7,7 @@ set depends on is looked up among all of them.
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -43,8 +44,14 @@ class _Dumper(yaml.SafeDumper):
         return True
 
 
+_READ_DIFFERENTLY = re.compile(
+    r"[yYnN]|[-+]?(\d[\d_]*\.?|\.)[\d_]*([eE][-+]?\d+)?|0[xXoObB][\da-fA-F_]+"
+)
+"""Texts that kubectl's parser takes for booleans or numbers, though the one here does not."""
+
+
 def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    style = "|" if "\n" in text else None
+    style = "|" if "\n" in text else "'" if _READ_DIFFERENTLY.fullmatch(text) else None
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from dev.render import to_yaml
 from tests.unit.rendering import resources as r
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -110,6 +111,16 @@ def test_missing_file_is_one_clear_line(tmp_path: Path) -> None:
         f"render: {tmp_path}/nothing.yaml: No such file or directory; "
         "give the path of a YAML file\n"
     )
+
+
+@pytest.mark.parametrize("text", ["y", "N", "1e3", "0o17", "1_000", "08", ".5", "0x1F", "1."])
+def test_texts_stay_texts_for_every_yaml_parser(text: str) -> None:
+    assert to_yaml([{"a": text}]) == f"---\na: '{text}'\n"
+
+
+@pytest.mark.parametrize("text", ["yes please", "10Gi", "1.2.3", "e3", "mo-log"])
+def test_other_texts_are_not_quoted(text: str) -> None:
+    assert to_yaml([{"a": text}]) == f"---\na: {text}\n"
 
 
 def test_without_a_file_usage_is_shown() -> None:

@@ -9,8 +9,8 @@ import pytest
 import yaml
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.rendering import names
 
+from dev.render import to_yaml
 from testbed.bed import KubectlError, TestBed
-from tests.unit.rendering import resources as r
 from tests.unit.rendering.test_golden import GOLDEN, ROOT
 from tests.unit.rendering.variants import VARIANTS
 
@@ -45,33 +45,25 @@ def namespace(cluster: TestBed) -> Iterator[str]:
         yield name
 
 
-def moved(manifest: r.Json, namespace: str) -> r.Json:
-    """Return an object in another namespace."""
-    text = re.sub(r"\bprod\b", namespace, json.dumps(manifest))
-    found: r.Json = json.loads(text)
-    return found
+def golden(name: str, namespace: str) -> str:
+    """Return a golden file as text, moved to another namespace."""
+    return re.sub(r"\bprod\b", namespace, (GOLDEN / f"{name}.yaml").read_text())
 
 
-def golden(name: str, namespace: str) -> list[r.Json]:
-    documents = yaml.safe_load_all((GOLDEN / f"{name}.yaml").read_text())
-    return [moved(document, namespace) for document in documents]
-
-
-def dry_run(cluster: TestBed, objects: list[r.Json]) -> list[str]:
+def dry_run(cluster: TestBed, text: str) -> list[str]:
     """Apply objects on the server without keeping them; return what it says of each."""
-    listed = {"apiVersion": "v1", "kind": "List", "items": objects}
     output = cluster.kubectl(
         *("apply", "--server-side", "--dry-run=server", "--validate=strict", "-f", "-"),
-        input=json.dumps(listed),
+        input=text,
     )
     return output.splitlines()
 
 
 @pytest.mark.parametrize("name", VARIANTS)
 def test_server_accepts_every_manifest(cluster: TestBed, namespace: str, name: str) -> None:
-    objects = golden(name, namespace)
-    said = dry_run(cluster, objects)
-    assert len(said) == len(objects)
+    text = golden(name, namespace)
+    said = dry_run(cluster, text)
+    assert len(said) == len(list(yaml.safe_load_all(text)))
     assert all(line.endswith("serverside-applied (server dry run)") for line in said)
 
 
@@ -80,7 +72,7 @@ def test_pods_are_admitted_by_the_restricted_profile(
     cluster: TestBed, namespace: str, name: str
 ) -> None:
     pods = []
-    for workload in golden(name, namespace):
+    for workload in yaml.safe_load_all(golden(name, namespace)):
         if workload["kind"] not in ("StatefulSet", "Deployment"):
             continue
         template = workload["spec"]["template"]
@@ -98,7 +90,7 @@ def test_pods_are_admitted_by_the_restricted_profile(
             }
         )
     assert pods
-    assert len(dry_run(cluster, pods)) == len(pods)
+    assert len(dry_run(cluster, to_yaml(pods))) == len(pods)
 
 
 def test_profile_is_really_enforced(cluster: TestBed, namespace: str) -> None:
@@ -109,4 +101,4 @@ def test_profile_is_really_enforced(cluster: TestBed, namespace: str) -> None:
         "spec": {"containers": [{"name": names.CONTAINER_MAIN, "image": "i"}]},
     }
     with pytest.raises(KubectlError, match="violates PodSecurity"):
-        dry_run(cluster, [pod])
+        dry_run(cluster, to_yaml([pod]))
