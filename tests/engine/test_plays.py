@@ -3,6 +3,7 @@
 
 import asyncio
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -555,3 +556,22 @@ async def test_tasks_that_are_left_behind_go_on(stage: Stage) -> None:
             break
         await asyncio.sleep(0.05)
     assert done.exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes root without sudo")
+async def test_become_the_same_user(stage: Stage) -> None:
+    played = await stage.play(
+        stage.tasks(
+            """
+            - name: Become
+              acme.tools.echo: {text: root}
+              become: true
+            - name: Not
+              acme.tools.echo: {text: root}
+            """
+        )
+    )
+
+    results = played.results()
+    assert [results[name]["text"] for name in ("Become", "Not")] == ["ROOT", "ROOT"]
+    assert [results[name]["warm"] for name in ("Become", "Not")] == [False, stage.kind == "warm"]

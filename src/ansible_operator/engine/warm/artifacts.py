@@ -4,13 +4,17 @@
 import asyncio
 import json
 import os
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from ansible_operator.engine import rundir
 from ansible_operator.engine.interface import JobEvent, RunRequest
 from ansible_operator.engine.rundir import RunDirectory
+
+Result = TypeVar("Result")
 
 
 class ArtifactWriter:
@@ -30,6 +34,7 @@ class ArtifactWriter:
         }
         artifacts.submit(rundir.write_private, "command", json.dumps(content))
         artifacts.submit(_make_folder, "job_events")
+        artifacts.submit(_append, "stdout", b"")
         return artifacts
 
     def close(self) -> None:
@@ -62,19 +67,16 @@ class RunArtifacts:
             self.submit(_append, "stdout", f"{text}\n".encode("utf-8", "replace"))
         self.submit(_write_event, f"job_events/{event['counter']}-{event['uuid']}.json", raw)
 
-    async def flushed(self) -> None:
-        """Wait until everything is written.
+    async def then(
+        self, function: Callable[..., Result], *arguments: Any, **options: Any
+    ) -> Result:
+        """Call a function in the thread, after everything that was asked for before.
 
         Raises:
-            OSError: the last file could not be written.
+            Exception: what the function raises.
         """
         loop = asyncio.get_running_loop()
-        await loop.run_in_executor(self._thread, _append, self._directory.artifacts / "stdout", b"")
-
-    async def finish(self, artifacts_to_keep: int) -> None:
-        """Remove what only the run needed and rotate."""
-        loop = asyncio.get_running_loop()
-        await loop.run_in_executor(self._thread, rundir.finish, self._directory, artifacts_to_keep)
+        return await loop.run_in_executor(self._thread, partial(function, *arguments, **options))
 
 
 def _make_folder(path: Path) -> None:

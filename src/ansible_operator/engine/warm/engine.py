@@ -79,7 +79,8 @@ class WarmEngine:
                 run = _Run(request, directory, artifacts)
                 return await run.play(self._supervisor, on_event)
             finally:
-                await asyncio.shield(artifacts.finish(request.artifacts_to_keep))
+                tidied = artifacts.then(rundir.finish, directory, request.artifacts_to_keep)
+                await asyncio.shield(tidied)
 
 
 def _reap(pid: int) -> None:
@@ -112,7 +113,8 @@ class _Run:
             return await self._follow(fork, reader, writer, on_event)
         finally:
             writer.close()
-            _reap(fork.pid)
+            if fork.ended.done() and fork.ended.result() is None:
+                _reap(fork.pid)
 
     async def _follow(
         self,
@@ -136,7 +138,6 @@ class _Run:
         except BaseException:
             await self._end(fork)
             raise
-        await self._artifacts.flushed()
         return await self._ended(fork)
 
     def _job(self) -> Job:
@@ -167,25 +168,27 @@ class _Run:
             on_event(event)
 
     async def _ended(self, fork: Fork) -> RunResult:
-        stdout = self._artifacts.stdout
+        write, stdout = self._artifacts.then, self._artifacts.stdout
         if self._result is not None:
-            return outcome.ended(
-                self._directory, self._result["rc"], stdout, has_stats=self._result["has_stats"]
-            )
+            rc, has_stats = self._result["rc"], self._result["has_stats"]
+            return await write(outcome.ended, self._directory, rc, stdout, has_stats=has_stats)
         code = None
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_EXIT_DEADLINE):
                 code = await asyncio.shield(fork.ended)
         await self._end(fork)
-        return outcome.crashed(self._directory, stdout, f"the process of the run {say_how(code)}")
+        message = f"the process of the run {say_how(code)}"
+        return await write(outcome.crashed, self._directory, stdout, message)
 
     async def _end(self, fork: Fork) -> None:
         if not await end_tree(fork.tree, grace=_GRACE):
             _log.error("Processes of a run cannot be ended", job=self._request.ident, pid=fork.pid)
 
     async def _interrupted(self, status: RunStatus) -> RunResult:
-        await self._artifacts.flushed()
         message = ""
         if status is RunStatus.TIMEOUT:
             message = f"the run was ended after its timeout of {self._request.timeout:g} s"
-        return outcome.interrupted(self._directory, status, self._artifacts.stdout, message)
+        stdout = self._artifacts.stdout
+        return await self._artifacts.then(
+            outcome.interrupted, self._directory, status, stdout, message
+        )
