@@ -165,8 +165,8 @@ def _bucket_and_prefix(s3: Fields) -> tuple[str, str]:
     path = s3.text("path").strip("/")
     if not path:
         raise s3.refuse("path", "must be <bucket> or <bucket>/<prefix>")
-    bucket, _, prefix = path.partition("/")
-    return bucket, prefix.strip("/")
+    bucket, *rest = path.split("/", 1)
+    return bucket, "".join(rest).strip("/")
 
 
 def _endpoint(s3: Fields) -> str:
