@@ -8,6 +8,7 @@ process and was done by the template (plugin loaders, the collection finder).
 import argparse
 import copy
 import faulthandler
+import functools
 import gc
 import os
 import secrets
@@ -22,6 +23,7 @@ from typing import Any
 import ansible.utils.vars
 from ansible import constants, context
 from ansible.cli import CLI
+from ansible.cli.arguments import option_helpers
 from ansible.cli.playbook import PlaybookCLI
 from ansible.executor.playbook_executor import PlaybookExecutor
 from ansible.inventory.manager import InventoryManager
@@ -116,6 +118,7 @@ def _play(job: Job, display: Display) -> int:
     options = _options(job)
     display.verbosity = options.verbosity
     context._init_global_context(options)
+    display.vv(_version())
     if constants.CONFIG_FILE:
         display.v(f"Using {constants.CONFIG_FILE} as config file")
     else:
@@ -156,19 +159,21 @@ def _options(job: Job) -> argparse.Namespace:
     return options
 
 
-_defaults: list[argparse.Namespace] = []
-
-
+@functools.cache
 def _default_options() -> argparse.Namespace:
     """The options of a command line without options; parsed once, in the template."""
-    if not _defaults:
-        _defaults.append(parse(["playbook"]))
-    return _defaults[0]
+    return parse(["playbook"])
+
+
+@functools.cache
+def _version() -> str:
+    return str(option_helpers.version("ansible-playbook"))
 
 
 def prepare() -> None:
     """Do in the template what all runs share."""
     _default_options()
+    _version()
 
 
 def _passwords() -> dict[str, Any]:

@@ -179,11 +179,13 @@ def _load(folder: Path, roles: list[Path], run_sockets: list[int]) -> str:
 def main() -> None:
     """Load, tell the runner, serve."""
     control = socket.socket(fileno=int(sys.argv[1]))
-    folder = Path(sys.argv[2])
+    folder, *roles = map(Path, sys.argv[2:])
+    # Plugins that look find the program that they expect.
+    sys.argv = [str(Path(sys.executable).with_name("ansible-playbook"))]
     become_subreaper()
     run_sockets: list[int] = []
     try:
-        warning = _load(folder, [Path(role) for role in sys.argv[3:]], run_sockets)
+        warning = _load(folder, roles, run_sockets)
     except Exception as error:  # noqa: BLE001 (the boundary: the runner tells the user)
         traceback.print_exc()
         control.send(wire.packet({"failed": f"{type(error).__name__}: {error}"[:4000]}))
