@@ -7,7 +7,7 @@ import copy
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from . import names, overlay, toml
+from . import configmap, names, overlay, toml
 from .errors import InvalidSpec
 from .fields import Fields
 from .sets import namespace_of
@@ -143,7 +143,7 @@ class _Cluster:
         if self.spec.raw("proxy") is not None:
             config = toml.parse(group.raw("config"), group.at("config"))
             toml.put(config, ("cn", "frontend", "proxy-enabled"), value=True)
-            spec["config"] = toml.dump(config)
+            spec["config"] = configmap.config_text(group, {}, config)
         return spec
 
     def _component(self, component: Fields) -> Json:

@@ -160,16 +160,17 @@ def _gossip(context: SetContext, incarnations: Mapping[str, int]) -> Manifest:
 
 def _incarnation_lines(incarnations: Mapping[str, int]) -> str:
     """Return lines ``<ordinal> <incarnation>`` for the stores that were replaced."""
-    lines = []
-    for ordinal, incarnation in sorted(incarnations.items(), key=lambda item: int(item[0])):
-        if not 0 <= incarnation <= _MAX_INCARNATION:
+    lines = {}
+    for ordinal, incarnation in incarnations.items():
+        if not ordinal.isdecimal() or incarnation not in range(_MAX_INCARNATION + 1):
             raise InvalidSpec(
                 f"metadata.annotations[{names.ANNOTATION_INCARNATIONS}]",
-                f"store {ordinal} has incarnation {incarnation}, at most {_MAX_INCARNATION} fit",
+                f"store {ordinal} has incarnation {incarnation}; an ordinal and a number from 0 to "
+                f"{_MAX_INCARNATION} are needed",
             )
         if incarnation:
-            lines.append(f"{int(ordinal)} {incarnation}\n")
-    return "".join(lines)
+            lines[int(ordinal)] = f"{int(ordinal)} {incarnation}\n"
+    return "".join(lines[ordinal] for ordinal in sorted(lines))
 
 
 def _pod_parts(context: SetContext, config_map: str, shared: SharedStorage) -> PodParts:

@@ -140,7 +140,6 @@ def _template(context: SetContext, config_map: str, cn_set: Resource | None) -> 
     backend = _backend(context, backend_image, pull)
     overlay.apply_to_main(backend, over)
     pod: Json = {
-        "initContainers": [_writer(context, cn_set, backend)],
         "containers": [backend, _frontend(context, frontend_image, pull)],
         "volumes": [
             config_map_volume(names.VOLUME_CONFIG, config_map),
@@ -153,10 +152,8 @@ def _template(context: SetContext, config_map: str, cn_set: Resource | None) -> 
     if not over.text("serviceAccountName"):
         pod["automountServiceAccountToken"] = False
     place(context, pod)
-    own_init = pod["initContainers"]
     overlay.apply_to_pod(pod, over)
-    if pod.get("initContainers") != own_init:
-        pod["initContainers"] = [*own_init, *pod.get("initContainers", [])]
+    pod["initContainers"] = [_writer(context, cn_set, backend), *over.items("initContainers")]
     return {"metadata": template_metadata(context, over, {}), "spec": pod}
 
 

@@ -154,9 +154,12 @@ def test_failover_changes_gossip_and_never_the_template() -> None:
     assert r.find(after, "ConfigMap", "mo-log-gossip")["data"]["incarnations"] == "2 1\n10 2\n"
 
 
-def test_incarnation_must_fit_into_the_identity() -> None:
-    with pytest.raises(errors.InvalidSpec, match="store 2 has incarnation 65536"):
-        render(r.logset(), incarnations={"2": 65536})
+@pytest.mark.parametrize("incarnations", [{"2": 65536}, {"2": -1}, {"x": 1}, {"2": "1"}, {"": 1}])
+def test_incarnation_must_fit_into_the_identity(incarnations: Any) -> None:
+    with pytest.raises(
+        errors.InvalidSpec, match=r"^metadata\.annotations\[logset.*has incarnation"
+    ):
+        render(r.logset(), incarnations=incarnations)
 
 
 def test_a_single_store_is_its_own_seed() -> None:
