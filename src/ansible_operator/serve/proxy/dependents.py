@@ -55,4 +55,5 @@ class Dependents:
         if resource.gvk in grant.limits.blacklist:
             _log.debug("Resource will not be watched/cached.", GVK=str(resource.gvk))
             return False
-        return not self._namespaces or namespace in self._namespaces
+        # Objects without a namespace are beyond the restriction; the watch's own switch decides.
+        return not (self._namespaces and resource.namespaced) or namespace in self._namespaces
