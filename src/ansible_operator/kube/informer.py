@@ -115,7 +115,6 @@ class KindInformer:
                     version = self._reached[scope] = await self._relist(scope)
                     if all(self._reached.values()):
                         self.synced.set()
-                self.failure = ""
                 async for reached in self._watch(scope, version):
                     version = self._reached[scope] = reached
                     failures = 0
@@ -182,6 +181,7 @@ class KindInformer:
             if response.status >= 400:
                 payload = await response.read()
                 raise kube_error(f"WATCH {path}", response.status, response.headers, payload)
+            self.failure = ""
             async for line in _lines(response.content):
                 yield self._event(msgspec.json.decode(line))
 

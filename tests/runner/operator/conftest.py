@@ -27,6 +27,18 @@ KINDS = {
     "selecteds.runner.example.com": "Selected",
     "selecteds.other.example.com": "Selected",
 }
+ADVANCED = {
+    f"{kind.lower()}s.test.example.com": kind
+    for kind in (
+        "ArgsTest",
+        "CaseTest",
+        "CollectionTest",
+        "ClusterAnnotationTest",
+        "FinalizerConcurrencyTest",
+        "InventoryTest",
+        "GlobalTest",
+    )
+}
 T = TypeVar("T")
 
 
@@ -51,7 +63,7 @@ def definition(name: str, kind: str) -> dict[str, Any]:
         "metadata": {"name": name},
         "spec": {
             "group": group,
-            "scope": "Namespaced",
+            "scope": "Cluster" if kind == "GlobalTest" else "Namespaced",
             "names": {"kind": kind, "plural": plural, "singular": kind.lower()},
             "versions": [version],
         },
@@ -109,13 +121,17 @@ class Cluster:
     namespace: str
 
     def apply(self, kind: str, name: str, spec: Any, **metadata: Any) -> None:
-        group = "other.example.com" if kind == "Follower" else "runner.example.com"
+        groups = {"Follower": "other.example.com"} | dict.fromkeys(
+            ADVANCED.values(), "test.example.com"
+        )
         obj = {
-            "apiVersion": f"{group}/v1alpha1",
+            "apiVersion": f"{groups.get(kind, 'runner.example.com')}/v1alpha1",
             "kind": "Selected" if kind == "Follower" else kind,
-            "metadata": {"name": name, "namespace": self.namespace, **metadata},
+            "metadata": {"name": name, **metadata},
             "spec": spec,
         }
+        if kind != "GlobalTest":
+            obj["metadata"]["namespace"] = self.namespace
         self.bed.kubectl("apply", "-f", "-", input=json.dumps(obj))
 
     def kubectl(self, *arguments: str) -> str:
@@ -141,10 +157,11 @@ class Cluster:
 
 @pytest.fixture(scope="session")
 def definitions(fake_testbed: TestBed) -> TestBed:
-    items = [definition(name, kind) for name, kind in KINDS.items()]
+    kinds = {**KINDS, **ADVANCED}
+    items = [definition(name, kind) for name, kind in kinds.items()]
     listed = {"apiVersion": "v1", "kind": "List", "items": items}
     fake_testbed.kubectl("apply", "-f", "-", input=json.dumps(listed))
-    names = [f"crd/{name}" for name in KINDS]
+    names = [f"crd/{name}" for name in kinds]
     fake_testbed.kubectl("wait", "--for=condition=Established", "--timeout=30s", *names)
     return fake_testbed
 
@@ -157,9 +174,9 @@ def start(definitions: TestBed, tmp_path_factory: pytest.TempPathFactory) -> Ite
     """Starts operators that watch one namespace; all are ended after the module."""
     started: list[Operator] = []
 
-    def run(namespace: str, *flags: str, **environment: str) -> Operator:
+    def run(namespace: str, *flags: str, project: Path = PROJECT, **environment: str) -> Operator:
         folder = tmp_path_factory.mktemp("operator")
-        shutil.copytree(PROJECT, folder / "project")
+        shutil.copytree(project, folder / "project")
         command = [sys.executable, "-m", "ansible_operator", "run", "--proxy-port=0"]
         command += ["--metrics-bind-address=0", "--health-probe-bind-address=0"]
         command += ["--metrics-api-port=0", "--zap-log-level=debug"]
