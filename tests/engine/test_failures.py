@@ -164,14 +164,16 @@ async def test_dead_run_is_told(warm: Stage) -> None:
     def kill(event: dict) -> None:
         if event["event"] == "runner_on_start":
             pids.append(event["pid"])
-            os.kill(event["pid"], 9)
+            asyncio.get_running_loop().call_later(1, os.kill, event["pid"], 9)
 
-    path = warm.tasks("- ansible.builtin.command: {cmd: sleep 30}")
+    mark = f"4{time.monotonic_ns() % 100_000_000}.25"
+    path = warm.tasks(f"- ansible.builtin.command: {{cmd: sleep {mark}}}")
     played = await warm.play(path, on_event=kill)
 
     assert played.result.status is RunStatus.FAILED
     assert "SIGKILL" in played.result.error
     assert not ProcessTree(pids[0]).refresh()
+    assert await gone(mark)
 
 
 async def test_template_that_dies_is_replaced(warm: Stage) -> None:

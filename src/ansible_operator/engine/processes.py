@@ -12,11 +12,14 @@ import ctypes
 import os
 import signal
 import time
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+_PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _POLL = 0.02
+_STOP_DEADLINE = 1.0
 _KILL_DEADLINE = 5.0
 """Seconds in which killed processes must be gone."""
 
@@ -29,13 +32,15 @@ class Process(NamedTuple):
 
 
 class ProcessTree:
-    """A process and everything that ever descended from it, as far as it was seen."""
+    """A process and everything that descends from it.
+
+    The root adopts its orphans (``become_subreaper``), so nothing leaves the tree while it lives.
+    """
 
     def __init__(self, root: int) -> None:
-        self._known: set[Process] = set()
         entry = _entry(Path("/proc", str(root)))
-        if entry is not None:
-            self._known.add(Process(root, entry[1]))
+        self._root = Process(root, entry[1] if entry else -1)
+        self._known = {self._root}
 
     def refresh(self) -> list[Process]:
         """Look for new descendants; answer the members that are alive (zombies are not)."""
@@ -55,11 +60,28 @@ class ProcessTree:
         self._known |= alive
         return [p for p in alive if table[p.pid][2] not in "ZX"]
 
-    def send(self, number: signal.Signals) -> None:
-        """Send a signal to every member that is alive."""
-        for process in self.refresh():
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(process.pid, number)
+    def adopt(self, variable: str, value: str) -> None:
+        """Add the programs that were started with this environment variable."""
+        marker = f"{variable}={value}".encode()
+        for pid, (_, started, _) in _table().items():
+            with contextlib.suppress(OSError):
+                if marker in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"):
+                    self._known.add(Process(pid, started))
+
+    def descendants(self) -> list[Process]:
+        """The members that are alive, without the root."""
+        return [process for process in self.refresh() if process != self._root]
+
+    def is_root_running(self) -> bool:
+        """Whether the root is alive and not stopped."""
+        entry = _entry(Path("/proc", str(self._root.pid)))
+        return entry is not None and entry[1] == self._root.started and entry[2] not in "TtZX"
+
+    def send_root(self, number: signal.Signals) -> None:
+        """Send a signal to the root, if it is alive."""
+        entry = _entry(Path("/proc", str(self._root.pid)))
+        if entry is not None and entry[1] == self._root.started:
+            _send([self._root], number)
 
 
 async def end_tree(tree: ProcessTree, *, grace: float) -> bool:
@@ -68,43 +90,70 @@ async def end_tree(tree: ProcessTree, *, grace: float) -> bool:
     Returns:
         Whether none is left.
     """
-    tree.send(signal.SIGTERM)
-    if await _gone(tree, grace):
-        return True
-    deadline = time.monotonic() + _KILL_DEADLINE
-    while time.monotonic() < deadline:
-        tree.send(signal.SIGKILL)
-        if await _gone(tree, _POLL):
-            return True
-    return False
+    for _ in _ending([tree], grace):
+        await asyncio.sleep(_POLL)
+    return not tree.refresh()
 
 
 def end_trees_now(trees: list[ProcessTree], *, grace: float) -> None:
     """End several trees as ``end_tree`` does, blocking."""
-    for number, seconds in ((signal.SIGTERM, grace), (signal.SIGKILL, _KILL_DEADLINE)):
-        for tree in trees:
-            tree.send(number)
-        deadline = time.monotonic() + seconds
-        while any(tree.refresh() for tree in trees) and time.monotonic() < deadline:
-            time.sleep(_POLL)
+    for _ in _ending(trees, grace):
+        time.sleep(_POLL)
+
+
+def _ending(trees: list[ProcessTree], grace: float) -> Iterator[None]:
+    """End trees; yields when it is time to wait a little.
+
+    The roots are stopped first and end last: a stopped root starts nothing new and keeps its
+    orphans, so that none is missed.
+    """
+    for tree in trees:
+        tree.send_root(signal.SIGSTOP)
+    yield from _while(lambda: any(tree.is_root_running() for tree in trees), _STOP_DEADLINE)
+    for tree in trees:
+        _send(tree.descendants(), signal.SIGTERM)
+    yield from _while(lambda: any(tree.descendants() for tree in trees), grace)
+
+    def kill_descendants() -> bool:
+        found = [process for tree in trees for process in tree.descendants()]
+        _send(found, signal.SIGKILL)
+        return bool(found)
+
+    yield from _while(kill_descendants, _KILL_DEADLINE)
+    for tree in trees:
+        tree.send_root(signal.SIGKILL)
+    yield from _while(lambda: any(tree.refresh() for tree in trees), _KILL_DEADLINE)
+
+
+def _while(condition: Callable[[], bool], seconds: float) -> Iterator[None]:
+    deadline = time.monotonic() + seconds
+    while condition() and time.monotonic() < deadline:
+        yield
+
+
+def _send(processes: Iterable[Process], number: signal.Signals) -> None:
+    for process in processes:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(process.pid, number)
 
 
 def become_subreaper() -> bool:
     """Make orphans among the descendants children of this process, where the kernel can."""
+    return _control(_PR_SET_CHILD_SUBREAPER, 1)
+
+
+def die_with(parent: int) -> None:
+    """End this process when its parent ends."""
+    _control(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _control(option: int, value: int) -> bool:
     try:
-        libc = ctypes.CDLL(None, use_errno=True)
-        return libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0
+        return bool(ctypes.CDLL(None).prctl(option, value, 0, 0, 0) == 0)
     except (OSError, AttributeError):
         return False
-
-
-async def _gone(tree: ProcessTree, seconds: float) -> bool:
-    deadline = time.monotonic() + seconds
-    while tree.refresh():
-        if time.monotonic() >= deadline:
-            return False
-        await asyncio.sleep(_POLL)
-    return True
 
 
 def _table() -> dict[int, tuple[int, int, str]]:

@@ -5,6 +5,7 @@ import asyncio
 import contextlib
 import os
 import socket
+import uuid
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -26,6 +27,8 @@ from ansible_operator.errors import EngineError
 
 _GRACE = 2.0
 """Seconds between SIGTERM and SIGKILL of a run."""
+_MARKER = "ANSIBLE_OPERATOR_RUN"
+"""Variable by which the programs of a run are found when the run's own process is gone."""
 _EXIT_DEADLINE = 2.0
 """Seconds in which the template tells how a vanished run ended."""
 
@@ -98,6 +101,7 @@ class _Run:
         self._request = request
         self._directory = directory
         self._artifacts = artifacts
+        self._mark = uuid.uuid4().hex
         self._result: dict[str, Any] | None = None
 
     async def play(self, supervisor: Supervisor, on_event: EventHandler) -> RunResult:
@@ -145,7 +149,7 @@ class _Run:
             ident=self._request.ident,
             root=str(self._directory.root),
             playbook=str(self._directory.playbook),
-            environment=rundir.run_environment(self._request),
+            environment=rundir.run_environment(self._request) | {_MARKER: self._mark},
             verbosity=self._request.verbosity,
             command_line=self._request.command_line,
         )
@@ -176,6 +180,7 @@ class _Run:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_EXIT_DEADLINE):
                 code = await asyncio.shield(fork.ended)
+        fork.tree.adopt(_MARKER, self._mark)
         await self._end(fork)
         message = f"the process of the run {say_how(code)}"
         return await write(outcome.crashed, self._directory, stdout, message)

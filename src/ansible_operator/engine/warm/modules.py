@@ -32,6 +32,7 @@ from ansible.executor.interpreter_discovery import InterpreterDiscoveryRequiredE
 from ansible.plugins.action import ActionBase
 from ansible.plugins.loader import module_loader, module_utils_loader
 
+from ansible_operator.engine.processes import die_with
 from ansible_operator.engine.warm import ansible_versions
 
 _SHEBANG = re.compile(rb"#!\s*\S*/(?:env\s+)?python[0-9.]*\s*$", re.MULTILINE)
@@ -227,8 +228,10 @@ def _in_fork(
     """Execute a module in a fork; answer its exit code, stdout and stderr."""
     out, err = os.memfd_create("stdout"), os.memfd_create("stderr")
     try:
+        parent = os.getpid()
         pid = os.fork()
         if pid == 0:
+            die_with(parent)
             _be_module(module, payload, environment, directory, (out, err), close)
         try:
             _, status = os.waitpid(pid, 0)

@@ -248,6 +248,8 @@ class Supervisor:
             try:
                 return await template.fork(connection)
             except EngineError:
+                # A broken pipe is seen before the end of the process is.
+                await asyncio.wait([template.gone], timeout=1)
                 if attempt == _FORK_ATTEMPTS or not template.gone.done():
                     raise
         raise EngineError("no warm Ansible process forks")
