@@ -47,7 +47,7 @@ def stored(sim: Peers, number: int) -> tuple[int, dict[str, list[str]]]:
 
 
 def test_details(sim: Peers, hakeeper: HAKeeper) -> None:
-    details = hakeeper.cluster_details(soon(), config=True)
+    details = hakeeper.cluster_details(soon())
     assert [one.uuid for one in details.log_stores] == [log_store(i) for i in range(3)]
     assert [one.address for one in details.log_stores] == sim.stores
     assert [one.uuid for one in details.cn_stores] == [cn(i) for i in range(3)]
@@ -55,7 +55,7 @@ def test_details(sim: Peers, hakeeper: HAKeeper) -> None:
     assert (node.sql_address, node.query_address) == ("10.0.2.2:6001", sim.query[1])
     assert (node.work_state, node.labels, node.expired) == (WorkState.WORKING, {}, False)
     assert (node.resources.cores, node.resources.memory) == (4, 16 << 30)
-    assert node.config == {"cn.role": "TP"}
+    assert node.settings() == {"cn.role": "TP", "config.shardservice.enable": "true"}
     assert "cn.role" not in repr(node)
     assert node.up_since is not None
     tn = details.serving_tn()

@@ -7,6 +7,7 @@ import pytest
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.matrixone import (
     BadRequest,
     Deadline,
+    HAKeeper,
     LockService,
     MatrixOneError,
     QueryService,
@@ -48,6 +49,8 @@ def test_who_never_held_a_lock_can_restart(frozen: Peers) -> None:
 def test_counts(frozen: Peers) -> None:
     frozen.do("cn", uuid=cn(1), proxy_sessions=2, direct_sessions=1, sys_sessions=3)
     frozen.do("cn", uuid=cn(1), pipelines=4, replicas=5)
+    with HAKeeper(addresses=frozen.stores) as hakeeper:
+        nodes = hakeeper.cluster_details(soon()).cn_stores
     with QueryService(frozen.query[1]) as query:
         sessions = query.sessions(soon())
         assert [(one.account, one.from_proxy) for one in sessions] == [
@@ -57,17 +60,17 @@ def test_counts(frozen: Peers) -> None:
         ]
         assert sessions[0].began is not None
         assert query.pipelines(soon()) == 4
-        assert query.replicas(soon()) == 5
+        assert query.replicas(nodes[1], soon()) == 5
         assert query.protocol_version(soon()) >= 3
     with QueryService(frozen.query[0]) as query:
         assert query.sessions(soon()) == ()
-        assert (query.pipelines(soon()), query.replicas(soon())) == (0, 0)
+        assert (query.pipelines(soon()), query.replicas(nodes[0], soon())) == (0, 0)
 
 
 def test_the_wrong_service_at_an_address_is_never_a_count(frozen: Peers) -> None:
     """A stale address may belong to another service by now: an error, not zero."""
     with QueryService(frozen.lock) as query:
-        for ask in (query.sessions, query.pipelines, query.replicas):
+        for ask in (query.sessions, query.pipelines):
             with pytest.raises(MatrixOneError):
                 ask(soon(1))
     assert frozen.alive()

@@ -11,7 +11,7 @@ from .tables import services
 
 _FIRST_ERROR: Final = 100
 _INTERNAL: Final = 20101
-_NOT_SUPPORTED: Final = 20105
+NOT_SUPPORTED: Final = 20105
 _NO_HAKEEPER: Final = 20417
 _RAFT_TIMEOUT: Final = 20429
 _SHARD_NOT_FOUND: Final = 20437
@@ -36,7 +36,7 @@ def _refusal(what: str, code: int, text: str) -> Refused | NotLeader:
     if code in _PASSING:
         pause = _PAUSE_WITHOUT_QUORUM if code == _RAFT_TIMEOUT else 0.0
         return NotNow(message, code, text, pause)
-    if code == _NOT_SUPPORTED:
+    if code == NOT_SUPPORTED:
         return Unsupported(message, code, text)
     if code == _INTERNAL and text.endswith("does not exist"):
         return UnknownStore(message, code, text)

@@ -34,7 +34,19 @@ _DISCOVERY_SECONDS: Final = 2.0
 _CHECK_SECONDS: Final = 2.0
 _PAUSES: Final = (0.2, 0.5, 1.0)
 _LONGEST_PAUSE: Final = 2.0
-_WORTH_ANOTHER_TRY: Final = (NotLeader, NotNow, Unreachable, TimedOut, MalformedAnswer)
+# Those that say more than others come first: a store's own words before the silence of the rest.
+_WORTH_ANOTHER_TRY: Final = (NotNow, MalformedAnswer, NotLeader, TimedOut, Unreachable)
+
+
+def _more_telling(one: MatrixOneError | None, other: MatrixOneError) -> MatrixOneError:
+    """Return the error that says more about what is wrong; of equals the later."""
+    if one is None:
+        return other
+    ranks = [
+        next((i for i, kind in enumerate(_WORTH_ANOTHER_TRY) if isinstance(error, kind)), -1)
+        for error in (one, other)
+    ]
+    return one if ranks[0] < ranks[1] else other
 
 
 def _in_good_order(leader: int, addresses: Mapping[int, str]) -> list[str]:
@@ -60,15 +72,15 @@ class _Stores:
             return self._current
         if not self._untried:
             self._untried = self._candidates(deadline)
-        problem: MatrixOneError = NotLeader("HAKeeper: no log store has an address")
+        problem: MatrixOneError | None = None
         while self._untried:
             try:
                 self._current = self._entered(self._untried.pop(0), deadline)
             except MatrixOneError as error:
-                problem = error
+                problem = _more_telling(problem, error)
             else:
                 return self._current
-        raise problem
+        raise problem or NotLeader("HAKeeper: no log store has an address")
 
     def drop(self) -> bool:
         """Leave the current store; return whether others are left before discovering again."""
@@ -147,15 +159,15 @@ class HAKeeper:
     def __exit__(self, *_: object) -> None:
         self._stores.drop()
 
-    def cluster_details(self, deadline: Deadline, *, config: bool = False) -> ClusterDetails:
-        """Return all stores; with ``config`` also the settings of the compute nodes.
+    def cluster_details(self, deadline: Deadline) -> ClusterDetails:
+        """Return all stores.
 
         Raises:
             MatrixOneError: HAKeeper cannot be reached, or has no quorum.
         """
         answer = self._ask(Method.GET_CLUSTER_DETAILS, {}, deadline)
         details = part("log service GET_CLUSTER_DETAILS", answer, "ClusterDetails")
-        return reading.cluster_details(details, config=config)
+        return reading.cluster_details(details)
 
     def cluster_state(self, deadline: Deadline) -> ClusterState:
         """Return HAKeeper's own state: its clock, the wanted and the present log shards."""
@@ -240,9 +252,7 @@ class HAKeeper:
             try:
                 return self._stores.current(deadline).ask(method, values, deadline)
             except _WORTH_ANOTHER_TRY as error:
-                # What the time ran out on says more than that it ran out.
-                if problem is None or deadline.remaining() > 0:
-                    problem = error
+                problem = _more_telling(problem, error)
                 pause = error.pause if isinstance(error, NotNow) else 0.0
                 if not self._stores.drop():
                     pause = max(pause, next(pauses))

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta, timezone
 from typing import Any, Final
 
-from .protobuf import Values, decode
+from .protobuf import Values
 from .records import (
     TICKS_PER_SECOND,
     ClusterDetails,
@@ -22,7 +22,6 @@ from .records import (
     TNStoreRecord,
     WorkState,
 )
-from .tables import logservice
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _RUNNING: Final = 4
@@ -111,12 +110,7 @@ def _resources(values: Values) -> Resources:
     )
 
 
-def _config(data: bytes) -> dict[str, str]:
-    content = decode(logservice.CONFIG_DATA, data).get("Content", {})
-    return {name: item.get("CurrentValue", "") for name, item in content.items()}
-
-
-def _cn_store(values: Values, newest: int, *, config: bool) -> CNStoreRecord:
+def _cn_store(values: Values, newest: int) -> CNStoreRecord:
     labels = values.get("Labels", {})
     return CNStoreRecord(
         **_store(values, newest),
@@ -130,7 +124,7 @@ def _cn_store(values: Values, newest: int, *, config: bool) -> CNStoreRecord:
         up_since=when(values.get("UpTime", 0)),
         commit=values.get("CommitID", ""),
         resources=_resources(values.get("Resource", {})),
-        config=_config(values.get("ConfigData", b"")) if config else {},
+        config_data=values.get("ConfigData", b""),
     )
 
 
@@ -152,13 +146,8 @@ def _newest(lists: Iterable[list[Values]]) -> int:
     return max((one.get("Tick", 0) for stores in lists for one in stores), default=0)
 
 
-def cluster_details(values: Values, *, config: bool) -> ClusterDetails:
-    """Return the stores that an answer lists, in the order of their ids.
-
-    Args:
-        values: a decoded ``logservice.ClusterDetails``.
-        config: whether the settings of the compute nodes are decoded as well.
-    """
+def cluster_details(values: Values) -> ClusterDetails:
+    """Return the stores that a decoded ``logservice.ClusterDetails`` lists, by their ids."""
     kinds = ("LogStores", "TNStores", "CNStores", "ProxyStores")
     log, tn, cn, proxies = (
         sorted(values.get(kind, []), key=lambda one: str(one.get("UUID", ""))) for kind in kinds
@@ -167,7 +156,7 @@ def cluster_details(values: Values, *, config: bool) -> ClusterDetails:
     return ClusterDetails(
         tuple(_log_store(one, newest) for one in log),
         tuple(_tn_store(one, newest) for one in tn),
-        tuple(_cn_store(one, newest, config=config) for one in cn),
+        tuple(_cn_store(one, newest) for one in cn),
         tuple(_proxy(one, newest) for one in proxies),
         tuple(map(_deleted, values.get("DeletedStores", []))),
     )

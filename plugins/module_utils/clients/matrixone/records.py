@@ -13,7 +13,11 @@ from datetime import datetime
 from enum import IntEnum
 from typing import Final
 
+from .protobuf import decode
+from .tables import logservice
+
 TICKS_PER_SECOND: Final = 10
+_SHARDING: Final = "shardservice.enable"
 
 
 class WorkState(IntEnum):
@@ -125,7 +129,7 @@ class CNStoreRecord(Store):
     Attributes:
         up_since: when it registered last; the replicas of HAKeeper differ by milliseconds.
         commit: git commit of its program.
-        config: settings in force, where they were asked for; may hold secrets.
+        config_data: settings in force, encoded; see `settings`.
     """
 
     work_state: WorkState
@@ -138,7 +142,22 @@ class CNStoreRecord(Store):
     up_since: datetime | None
     commit: str
     resources: Resources
-    config: Mapping[str, str] = field(repr=False)
+    config_data: bytes = field(repr=False)
+
+    def settings(self) -> dict[str, str]:
+        """Return the settings in force by dotted lower-case name; they may hold secrets.
+
+        Raises:
+            MalformedAnswer: they cannot be decoded.
+        """
+        content = decode(logservice.CONFIG_DATA, self.config_data).get("Content", {})
+        return {name: item.get("CurrentValue", "") for name, item in content.items()}
+
+    def hosts_shards(self) -> bool:
+        """Tell whether table shards may be placed here; off by default, and unknown means no."""
+        return any(
+            name.endswith(_SHARDING) and value == "true" for name, value in self.settings().items()
+        )
 
 
 @dataclass(frozen=True, slots=True)

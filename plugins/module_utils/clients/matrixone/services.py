@@ -9,13 +9,14 @@ from datetime import datetime
 from typing import Any, Final
 
 from . import reading
-from .answers import part, require_no_error
+from .answers import NOT_SUPPORTED, part, require_no_error
 from .connection import Protocol
 from .deadlines import Deadline
-from .errors import BadRequest, MalformedAnswer, Refused
+from .errors import BadRequest, MalformedAnswer, Refused, Unsupported
 from .framing import Flag
 from .peer import Peer
 from .protobuf import Values
+from .records import CNStoreRecord
 from .tables import services as tables
 from .tables.services import LockMethod, QueryMethod
 
@@ -124,12 +125,22 @@ class QueryService(Peer):
         method = QueryMethod.GET_PIPELINE_INFO
         return self._count(method, {"GetPipelineInfoRequest": {}}, name, deadline)
 
-    def replicas(self, deadline: Deadline) -> int:
+    def replicas(self, store: CNStoreRecord, deadline: Deadline) -> int:
         """Return how many shard replicas are hosted here.
 
+        A compute node without a shard service dies of the question, so that it is asked only
+        where its settings say that it has one.
+
+        Args:
+            store: the compute node at this address, as HAKeeper knows it.
+            deadline: when to give up.
+
         Raises:
-            Unsupported: this release has none.
+            Unsupported: this compute node has no shard service.
         """
+        if not store.hosts_shards():
+            what = self.title(QueryMethod.GET_REPLICA_COUNT)
+            raise Unsupported(f"{what}: sharding is not enabled there", NOT_SUPPORTED, "")
         name = "GetReplicaCount"
         return self._count(QueryMethod.GET_REPLICA_COUNT, {name: {}}, name, deadline)
 

@@ -161,8 +161,14 @@ func main() {
 	}})
 
 	m := http.NewServeMux()
-	m.HandleFunc("/cn", func(w http.ResponseWriter, r *http.Request) { cnDown.Store(r.FormValue("down") == "1"); fmt.Fprintln(w, "ok") })
-	m.HandleFunc("/tn", func(w http.ResponseWriter, r *http.Request) { tnDown.Store(r.FormValue("down") == "1"); fmt.Fprintln(w, "ok") })
+	m.HandleFunc("/cn", func(w http.ResponseWriter, r *http.Request) {
+		cnDown.Store(r.FormValue("down") == "1")
+		fmt.Fprintln(w, "ok")
+	})
+	m.HandleFunc("/tn", func(w http.ResponseWriter, r *http.Request) {
+		tnDown.Store(r.FormValue("down") == "1")
+		fmt.Fprintln(w, "ok")
+	})
 	m.HandleFunc("/stop", func(w http.ResponseWriter, r *http.Request) {
 		i := int(r.FormValue("i")[0] - '0')
 		fmt.Fprintln(w, services[i].Close())

@@ -379,7 +379,8 @@ func (c *Cluster) AddCN(uuid, host string, sqlPort int, queryAddr string, initSt
 		Resource:            pb.Resource{CPUTotal: 4, CPUAvailable: 3.5, MemTotal: 16 << 30, MemAvailable: 8 << 30},
 		CommitID:            "fa8af5c4d",
 		ConfigData: &pb.ConfigData{Content: map[string]*pb.ConfigItem{
-			"cn.role": {Name: "cn.role", CurrentValue: "TP", DefaultValue: "TP", Internal: "basic"},
+			"cn.role":                    {Name: "cn.role", CurrentValue: "TP", DefaultValue: "TP", Internal: "basic"},
+			"config.shardservice.enable": {Name: "config.shardservice.enable", CurrentValue: "true", DefaultValue: "false", Internal: "advanced"},
 		}},
 	}, Stats: CNStats{LockBound: true}}
 }
