@@ -37,6 +37,9 @@ demo-down: venv ## remove everything that the demo made
 demo-memcached: venv ## the tutorial operator of examples/memcached on fake nodes, start to end
 	@$(PYTHON) -m demo.memcached
 
+bench: venv ## measure this runner and its peers; SCENARIOS= SIZES= PEERS= choose (bench/README.md)
+	@$(PYTHON) -m bench --scenarios "$(SCENARIOS)" --sizes "$(SIZES)" --peers "$(PEERS)"
+
 install: venv ## apply the CRDs to the cluster that KUBECONFIG names
 	@kubectl apply --server-side -f crds/
 
