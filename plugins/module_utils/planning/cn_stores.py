@@ -1,0 +1,336 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is to become of the compute nodes of a set in HAKeeper (extended.md §5).
+
+Pure decisions from what was observed: which node should get sessions and under which labels, which
+ones go when the set shrinks, how far the draining of each is. What is not known is None here and
+never counts as zero: a node that nobody could ask is busy until its time is over.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+Labels = Mapping[str, tuple[str, ...]]
+"""Labels of a store in HAKeeper: a list of values under each key."""
+
+ANNOTATION_CORDON: Final = "matrixorigin.io/store-cordon"
+"""Its presence, whatever its value, keeps new sessions away from a Pod."""
+COST_OF_VICTIMS: Final = -1000
+"""``pod-deletion-cost`` of Pods that go first when the set shrinks."""
+
+
+class State(StrEnum):
+    """Work states, as HAKeeper knows them."""
+
+    UNKNOWN = "Unknown"
+    WORKING = "Working"
+    DRAINING = "Draining"
+    DRAINED = "Drained"
+
+
+class Locks(StrEnum):
+    """What the transaction node says about a store's locks."""
+
+    HANDED_OVER = "HandedOver"
+    HELD = "Held"
+    UNSUPPORTED = "Unsupported"
+    UNKNOWN = "Unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Registration:
+    """A compute node as HAKeeper knows it."""
+
+    state: State
+    labels: Labels
+    expired: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What a compute node is busy with; None is what could not be found out.
+
+    Attributes:
+        sessions: sessions of users.
+        pipelines: work for queries of other compute nodes.
+        replicas: table shards that are placed there.
+    """
+
+    sessions: int | None = None
+    pipelines: int | None = None
+    replicas: int | None = None
+
+    @property
+    def idle(self) -> bool:
+        """Whether it is known that there is nothing left."""
+        return (self.sessions, self.pipelines, self.replicas) == (0, 0, 0)
+
+    def text(self) -> str:
+        """Say what is left, or what is not known."""
+        counts = (
+            (self.sessions, "sessions"),
+            (self.pipelines, "pipelines"),
+            (self.replicas, "replicas"),
+        )
+        unknown = [noun for count, noun in counts if count is None]
+        if unknown:
+            return f"unknown {' and '.join(unknown)}"
+        return ", ".join(f"{count} {noun}" for count, noun in counts if count)
+
+
+@dataclass(frozen=True, slots=True)
+class CNStore:
+    """A Pod of a CNSet and its store.
+
+    Attributes:
+        pod: name of the Pod.
+        uuid: store id.
+        ready: whether the Pod is ready.
+        going: whether the Pod is being deleted.
+        cordoned: whether an annotation keeps new sessions away.
+        created: when the Pod was created, RFC 3339.
+        process: when its main container started, RFC 3339; empty while it does not run.
+        draining_since: second in which the drain began (Unix time); None if it did not.
+        asked_process: the `process` whose locks were asked for; empty if none were.
+        wanted_labels: labels that it should have.
+        registration: its state in HAKeeper; None where it is not registered.
+        asked: whether HAKeeper could be asked; if not, nobody knows whether it is registered.
+        cost: its present ``pod-deletion-cost``.
+    """
+
+    pod: str
+    uuid: str
+    ready: bool
+    going: bool
+    cordoned: bool
+    created: str
+    process: str
+    draining_since: float | None
+    asked_process: str
+    wanted_labels: Labels
+    registration: Registration | None
+    asked: bool = True
+    cost: int = 0
+
+    @property
+    def locks_asked(self) -> bool:
+        """Whether this process has been asked to hand its locks over: there is no way back."""
+        return bool(self.process) and self.asked_process == self.process
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """How a set drains.
+
+    Attributes:
+        drains: whether it does at all.
+        delay: seconds until everybody knows that a node drains.
+        timeout: seconds after which a drain is given up and the node goes as it is.
+    """
+
+    drains: bool
+    delay: int
+    timeout: int
+
+
+def victims(stores: Sequence[CNStore], wanted: int) -> frozenset[str]:
+    """Return the Pods that go, so that as many as wanted are left.
+
+    Those whose locks were taken go first, since they serve no more; then those that drain already,
+    so that a choice once made stays; then, as Kubernetes does it, those that are not ready; then
+    cordoned ones; then the youngest.
+
+    Args:
+        stores: the Pods of the set.
+        wanted: how many Pods the set should have.
+    """
+    candidates = [one for one in stores if not one.going]
+    surplus = max(0, len(candidates) - wanted)
+    youngest_first = sorted(candidates, key=lambda one: (one.created, one.pod), reverse=True)
+    ranked = sorted(
+        youngest_first,
+        key=lambda one: (
+            not one.locks_asked,
+            one.draining_since is None,
+            one.ready,
+            not one.cordoned,
+        ),
+    )
+    return frozenset(one.pod for one in ranked[:surplus])
+
+
+def must_be_replaced(store: CNStore, chosen: frozenset[str]) -> bool:
+    """Tell whether a drain that was called off came too late: the locks are gone for good."""
+    return store.locks_asked and not store.going and store.pod not in chosen
+
+
+def wanted_state(store: CNStore, *, leaves: bool) -> State:
+    """Return the work state that a store should have.
+
+    Args:
+        store: the Pod and its store.
+        leaves: whether it is a victim or has to be replaced.
+    """
+    if leaves or store.going or store.cordoned:
+        return State.DRAINING
+    return State.WORKING
+
+
+class Change(StrEnum):
+    """A call to HAKeeper."""
+
+    STATE = "State"
+    """Set the work state, keep the labels."""
+    LABELS = "Labels"
+    """Replace all labels, keep the work state."""
+    BOTH = "Both"
+    """Set the work state and replace all labels."""
+
+
+def change_needed(store: CNStore, state: State) -> Change | None:
+    """Return the call that makes HAKeeper agree; None when it does, or does not know the store.
+
+    A store that leaves keeps its labels: the proxy finds its sessions another node by them.
+    """
+    known = store.registration
+    if known is None or known.expired:
+        return None
+    wrong_state = known.state != state
+    wrong_labels = state is State.WORKING and dict(known.labels) != dict(store.wanted_labels)
+    if wrong_state and wrong_labels:
+        return Change.BOTH
+    if wrong_state:
+        return Change.STATE
+    return Change.LABELS if wrong_labels else None
+
+
+class Step(StrEnum):
+    """How far a drain is."""
+
+    SPREADING = "Spreading"
+    """Proxies and other nodes are still learning of it: counts are not to be trusted yet."""
+    BUSY = "Busy"
+    """There is work left, or nobody knows."""
+    ASK_FOR_LOCKS = "AskForLocks"
+    """Quiet: the transaction node is to be asked to take the locks back, once."""
+    WAIT_FOR_LOCKS = "WaitForLocks"
+    """It was asked, or cannot be asked now."""
+    DONE = "Done"
+    """Nothing is left."""
+    GIVEN_UP = "GivenUp"
+    """The time is over."""
+
+
+FINISHED: Final = frozenset({Step.DONE, Step.GIVEN_UP})
+
+
+@dataclass(frozen=True, slots=True)
+class Drain:
+    """How far the drain of one store is, and what it waits for."""
+
+    step: Step
+    message: str
+
+    @property
+    def finished(self) -> bool:
+        """Whether the Pod may go."""
+        return self.step in FINISHED
+
+
+def next_step(store: CNStore, load: Load, locks: Locks, policy: Policy, now: float) -> Drain:
+    """Say how far a drain is.
+
+    Args:
+        store: what drains; ``draining_since`` is set.
+        load: what it is busy with.
+        locks: what the transaction node says; asked for only when it is quiet.
+        policy: how the set drains.
+        now: the present, Unix time.
+    """
+    if not policy.drains:
+        return Drain(Step.DONE, "this set does not drain")
+    age = 0.0 if store.draining_since is None else now - store.draining_since
+    if age >= max(policy.timeout, policy.delay):
+        return Drain(Step.GIVEN_UP, f"gave up after {age:.0f} s with {load.text() or 'locks'} left")
+    if not store.process or (store.asked and store.registration is None):
+        return Drain(Step.DONE, "no process that HAKeeper knows")
+    if age < policy.delay:
+        return Drain(Step.SPREADING, f"{policy.delay - age:.0f} s until everybody knows")
+    if not load.idle:
+        return Drain(Step.BUSY, load.text())
+    return _step_of_locks(store, locks)
+
+
+def _step_of_locks(store: CNStore, locks: Locks) -> Drain:
+    if locks in {Locks.HANDED_OVER, Locks.UNSUPPORTED}:
+        return Drain(Step.DONE, "drained")
+    if locks is Locks.HELD and not store.locks_asked:
+        return Drain(Step.ASK_FOR_LOCKS, "its locks are to be handed over")
+    waiting = "unknown locks" if locks is Locks.UNKNOWN else "locks of open transactions"
+    return Drain(Step.WAIT_FOR_LOCKS, waiting)
+
+
+def replicas_to_keep(present: int, wanted: int, drains: Iterable[Drain]) -> int:
+    """Return how many replicas the workload keeps for now.
+
+    It shrinks when the drain of all victims is over, at once: Kubernetes then takes exactly them,
+    because they have been the cheapest for as long as they drained.
+
+    Args:
+        present: replicas of the workload.
+        wanted: replicas that the set should have.
+        drains: those of the victims.
+    """
+    if present <= wanted or all(drain.finished for drain in drains):
+        return wanted
+    return present
+
+
+def score(load: Load, process: str) -> str:
+    """Return the text of the annotation ``matrixorigin.io/score``.
+
+    Other controllers read it; a count that is not known is left out, where they used to write 0.
+    """
+    counts = {
+        "sessionCount": load.sessions,
+        "pipelineCount": load.pipelines,
+        "replicaCount": load.replicas,
+        "startedTime": process or None,
+    }
+    known = {name: value for name, value in counts.items() if value is not None}
+    return json.dumps(known, separators=(",", ":"))
+
+
+def load_of_score(text: str) -> Load:
+    """Read that annotation; a bare number is a count of sessions (extended.md appendix A).
+
+    Raises:
+        ValueError: it is neither.
+    """
+    data = json.loads(text or "0")
+    if data is None:
+        raise ValueError(f"{text!r} is no score")
+    if not isinstance(data, dict):
+        data = {"sessionCount": data, "pipelineCount": 0, "replicaCount": 0}
+    names = ("sessionCount", "pipelineCount", "replicaCount")
+    counts = [data.get(name) for name in names]
+    if any(isinstance(count, bool) or not isinstance(count, int | None) for count in counts):
+        raise ValueError(f"{text!r} is no score")
+    return Load(*counts)
+
+
+def user_sessions(sessions: Iterable[tuple[str, bool]]) -> int:
+    """Count the sessions that a drain waits for.
+
+    Those that came through the proxy, which moves them, and those of tenants, which a release that
+    does not say where sessions come from lists as well. What is left are the database's own and
+    administrators' direct ones, which would never end.
+
+    Args:
+        sessions: account, and whether it came through the proxy.
+    """
+    return sum(proxied or account not in {"", "sys"} for account, proxied in sessions)
