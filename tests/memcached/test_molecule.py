@@ -2,6 +2,7 @@
 """The project's Molecule scenario, as its users run it."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -17,11 +18,14 @@ FLAGS = ("proxy-port", "metrics-bind-address", "health-probe-bind-address", "met
 
 
 def test_scenario(fake_testbed: TestBed, tmp_path: Path) -> None:
+    # Elsewhere, as a repository of its own: Molecule takes settings from the root of this one.
+    project = tmp_path / "memcached"
+    shutil.copytree(memcached.PROJECT, project)
     programs = Path(sys.executable).parent
     runs = f"--run-directory={tmp_path / 'runs'}"
     result = subprocess.run(
         [programs / "molecule", "test"],
-        cwd=memcached.PROJECT,
+        cwd=project,
         env={
             **os.environ,
             "PATH": f"{programs}:{os.environ['PATH']}",
