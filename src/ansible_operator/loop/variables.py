@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The variables of a run (runner.md §2.11, §2.13)."""
 
+import re
+from collections.abc import Mapping
 from typing import Any
 
 from ansible_operator.kube.interface import Object
@@ -8,6 +10,8 @@ from ansible_operator.loop.snake_case import snake_case_keys
 from ansible_operator.watches import Watch
 
 UNSAFE = "__ansible_unsafe"
+_ALIAS = re.compile(r"\{\{\s*(\w+)\s*\}\}")
+"""A variable of a watch that is nothing but the name of another one."""
 
 
 def mark_unsafe(value: Any) -> Any:
@@ -47,16 +51,29 @@ def extra_vars(watch: Watch, obj: Object, *, finalizing: bool) -> dict[str, Any]
         parameters, whole, spec = mark_unsafe(parameters), mark_unsafe(whole), mark_unsafe(spec)
     metadata = obj["metadata"]
     name = object_variable(watch.kind.group, watch.kind.kind)
-    variables = {
-        **parameters,
+    own = {
         "ansible_operator_meta": {
             "name": metadata["name"],
             "namespace": metadata.get("namespace", ""),
         },
         name: whole,
         f"{name}_spec": spec,
-        **watch.vars,
     }
+    variables = {**parameters, **own, **_resolved(watch.vars, own)}
     if finalizing and watch.finalizer is not None:
-        variables.update(watch.finalizer.vars)
+        variables.update(_resolved(watch.finalizer.vars, own))
     return variables
+
+
+def _resolved(given: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    """Variables of a watch, those that only name one of ours replaced by what they name.
+
+    ``meta: "{{ ansible_operator_meta }}"`` would otherwise be a template that Ansible renders, with
+    a copy of the whole object, at every use in every task.
+    """
+    resolved = {}
+    for key, value in given.items():
+        alias = _ALIAS.fullmatch(value) if isinstance(value, str) else None
+        named = alias.group(1) if alias else ""
+        resolved[key] = own[named] if named in own and named not in given else value
+    return resolved

@@ -87,6 +87,30 @@ def test_an_object_without_a_usable_spec_has_no_parameters(spec: Any) -> None:
     assert found["_cache_example_com_memcached_spec"] == {}
 
 
+def test_a_variable_that_only_names_one_of_ours_is_that_one() -> None:
+    obj = memcached(size=1, text="{{ evil }}")
+    variables = {
+        "meta": "{{ ansible_operator_meta }}",
+        "whole": "{{_cache_example_com_memcached}}",
+        "mixed": "of {{ ansible_operator_meta.name }}",
+        "other": "{{ size }}",
+        "number": 5,
+    }
+    found = extra_vars(watch(mark_unsafe=True, vars=variables), obj, finalizing=False)
+    assert found["meta"] == {"name": "sample", "namespace": "default"}
+    assert found["whole"] == mark_unsafe(obj)
+    assert found["mixed"] == "of {{ ansible_operator_meta.name }}"
+    assert found["other"] == "{{ size }}"
+    assert found["number"] == 5
+
+
+def test_a_variable_of_the_watch_hides_one_of_ours() -> None:
+    variables = {"ansible_operator_meta": {"name": "mine"}, "meta": "{{ ansible_operator_meta }}"}
+    found = extra_vars(watch(vars=variables), memcached(), finalizing=False)
+    assert found["meta"] == "{{ ansible_operator_meta }}"
+    assert found["ansible_operator_meta"] == {"name": "mine"}
+
+
 def test_managed_fields_are_part_of_the_object_unless_the_watch_says_otherwise() -> None:
     obj = memcached(size=1)
     obj["metadata"]["managedFields"] = [{"manager": "kubectl"}]
