@@ -99,7 +99,8 @@ class CNStore:
         wanted_labels: labels that it should have.
         registration: its state in HAKeeper; None where it is not registered.
         asked: whether HAKeeper could be asked; if not, nobody knows whether it is registered.
-        cost: its present ``pod-deletion-cost``.
+        cost: its present ``pod-deletion-cost``; None without one.
+        marked: work state that this operator recorded on the Pod last; empty if it never did.
     """
 
     pod: str
@@ -114,7 +115,8 @@ class CNStore:
     wanted_labels: Labels
     registration: Registration | None
     asked: bool = True
-    cost: int = 0
+    cost: int | None = None
+    marked: str = ""
 
     @property
     def locks_asked(self) -> bool:
@@ -191,15 +193,17 @@ class Change(StrEnum):
     """Set the work state and replace all labels."""
 
 
-def change_needed(store: CNStore, state: State) -> Change | None:
+def change_needed(store: CNStore, state: State, policy: Policy) -> Change | None:
     """Return the call that makes HAKeeper agree; None when it does, or does not know the store.
 
-    A store that leaves keeps its labels: the proxy finds its sessions another node by them.
+    A store that leaves keeps its labels: the proxy finds its sessions another node by them. In a
+    set that does not drain, a work state that somebody else has set is left alone.
     """
     known = store.registration
     if known is None or known.expired:
         return None
-    wrong_state = known.state != state
+    ours = policy.drains or state is State.DRAINING or store.marked == State.DRAINING
+    wrong_state = ours and known.state != state
     wrong_labels = state is State.WORKING and dict(known.labels) != dict(store.wanted_labels)
     if wrong_state and wrong_labels:
         return Change.BOTH

@@ -120,7 +120,27 @@ def test_calls_that_are_needed(
     known: Registration | None, labels: Any, state: State, change: Change | None
 ) -> None:
     one = store(registration=known, wanted_labels=labels)
-    assert cn_stores.change_needed(one, state) is change
+    assert cn_stores.change_needed(one, state, POLICY) is change
+
+
+@pytest.mark.parametrize(
+    ("one", "state", "change"),
+    [
+        (store(registration=Registration(State.DRAINING, {})), State.WORKING, None),
+        (store(registration=Registration(State.DRAINING, A)), State.WORKING, Change.LABELS),
+        (
+            store(registration=Registration(State.DRAINING, {}), marked="Draining"),
+            State.WORKING,
+            Change.STATE,
+        ),
+        (store(), State.DRAINING, Change.STATE),
+    ],
+)
+def test_a_set_that_does_not_drain_undoes_only_what_it_did(
+    one: CNStore, state: State, change: Change | None
+) -> None:
+    policy = Policy(drains=False, delay=15, timeout=300)
+    assert cn_stores.change_needed(one, state, policy) is change
 
 
 DRAINING = store(draining_since=1000.0, registration=Registration(State.DRAINING, {}))

@@ -33,6 +33,7 @@ func main() {
 	queryListen := flag.String("query-listen", "127.0.0.1:21521", "first CN query service listen address; CN i uses port+i")
 	control := flag.String("control", "127.0.0.1:21531", "HTTP control address, empty to disable")
 	cns := flag.Int("cns", 3, "number of CN stores")
+	cnUUIDs := flag.String("cn-uuids", "", "comma separated UUIDs of the CN stores (default: 30000000-...-<i>)")
 	noTN := flag.Bool("no-tn", false, "start without a TN store")
 	freeze := flag.Bool("freeze", false, "no background ticks or heartbeats (deterministic; drive time through /tick and /heartbeat)")
 	evict := flag.Bool("evict", true, "remove expired CN stores as the genuine HAKeeper does")
@@ -79,6 +80,9 @@ func main() {
 	qport, _ := strconv.Atoi(qp)
 	for i := 0; i < *cns; i++ {
 		id := fmt.Sprintf("30000000-0000-0000-0000-%012d", i)
+		if given := strings.Split(*cnUUIDs, ","); *cnUUIDs != "" {
+			id = given[i]
+		}
 		qa := net.JoinHostPort(qh, strconv.Itoa(qport+i))
 		c.AddCN(id, fmt.Sprintf("10.0.2.%d", i+1), 6001, qa, *initState)
 		_, err := c.StartQueryServer(id, qa, logger)

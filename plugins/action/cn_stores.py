@@ -1,0 +1,129 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The action behind M(matrixorigin.matrixone.cn_stores); see plugins/modules/cn_stores.py."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from ..module_utils.clients.kube.applying import Writer
+from ..module_utils.clients.kube.errors import NotFound
+from ..module_utils.clients.kube.selecting import Selection
+from ..module_utils.clients.kube.session import Session
+from ..module_utils.clients.matrixone import Deadline
+from ..module_utils.planning import cn_pods
+from ..module_utils.rendering import names
+from ..module_utils.rendering.errors import RenderingError
+from ..plugin_utils.cn_round import Outcome, Round, Situation
+from ..plugin_utils.kube_action import KubeAction
+
+Json = dict[str, Any]
+
+
+class ActionModule(KubeAction):
+    """Bring the compute nodes of a CNSet to what it asks for in HAKeeper."""
+
+    SPEC: ClassVar[dict[str, Any]] = {
+        "resource": {"type": "dict", "required": True},
+        "log_set": {"type": "dict"},
+        "workload": {"type": "dict"},
+        "timeout": {"type": "float", "default": 10.0},
+    }
+
+    def act(self, session: Session, arguments: Json) -> Json:
+        """Make one round over all compute nodes of the set."""
+        if self.dry_run:
+            return {"changed": False, "stores": {}}
+        try:
+            situation = _situation(session, arguments)
+        except RenderingError:
+            # What is wrong with the spec is told by who renders it.
+            return {"changed": False, "stores": {}}
+        deadline = Deadline.after(arguments["timeout"])
+        outcome = Round(situation, _PodWriter(Writer(session)), deadline).run()
+        return {"changed": outcome.changed, "stores": _shown(outcome)}
+
+
+class _PodWriter:
+    """Changes Pods; one that is gone needs no change."""
+
+    def __init__(self, writer: Writer) -> None:
+        self._writer = writer
+
+    def annotate(self, pod: Mapping[str, Any], annotations: Mapping[str, str | None]) -> None:
+        """Set annotations; None removes one."""
+        try:
+            self._writer.patch(_identity(pod, annotations=dict(annotations)))
+        except NotFound:
+            return
+
+    def delete(self, pod: Mapping[str, Any]) -> None:
+        """Delete this very Pod, not a namesake made later."""
+        self._writer.delete(_identity(pod, uid=pod["metadata"]["uid"]))
+
+
+def _identity(pod: Mapping[str, Any], **more: Any) -> Json:
+    place = {key: pod["metadata"][key] for key in ("name", "namespace")}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {**place, **more}}
+
+
+def _situation(session: Session, arguments: Json) -> Situation:
+    resource, log_set = arguments["resource"], arguments["log_set"]
+    metadata = resource["metadata"]
+    labels = names.selector_labels(names.CN_SET, metadata["name"], metadata["namespace"])
+    others = _members(session, log_set)
+    spec = resource.get("spec") or {}
+    return Situation(
+        policy=cn_pods.policy_of(resource),
+        wanted=spec.get("replicas"),
+        present=((arguments["workload"] or {}).get("spec") or {}).get("replicas"),
+        pods=cn_pods.live_pods(_pods(session, metadata["namespace"], labels)),
+        others=others,
+        addresses=cn_pods.log_addresses(others) if log_set else _external(resource),
+        now=time.time(),
+    )
+
+
+def _members(session: Session, log_set: Json | None) -> list[Json]:
+    """Return the Pods of all sets in the namespace of the log service."""
+    if log_set is None:
+        return []
+    namespace = log_set["metadata"]["namespace"]
+    found = _pods(session, namespace, {names.LABEL_NAMESPACE: namespace})
+    component, name = names.LABEL_COMPONENT, log_set["metadata"]["name"]
+    return [pod for pod in found if _belongs(pod, component, name)]
+
+
+def _belongs(pod: Mapping[str, Any], component: str, log_set: str) -> bool:
+    """Tell whether a Pod is of this log service; transaction nodes are told apart by address."""
+    labels = pod["metadata"].get("labels") or {}
+    if labels.get(component) == names.LOG_SET:
+        return bool(labels.get(names.LABEL_INSTANCE) == log_set)
+    return bool(labels.get(component) == names.DN_SET)
+
+
+def _pods(session: Session, namespace: str, labels: Mapping[str, str]) -> list[Json]:
+    return Selection("v1", "Pod", namespace, labels).list(session)
+
+
+def _external(resource: Mapping[str, Any]) -> list[str]:
+    external = (resource.get("deps") or {}).get("externalLogSet") or {}
+    endpoint = str(external.get("haKeeperEndpoint") or "")
+    return [address.strip() for address in endpoint.split(",") if address.strip()]
+
+
+def _shown(outcome: Outcome) -> Json:
+    return {
+        "managed": outcome.managed,
+        "reached": outcome.reached,
+        "problem": outcome.problem,
+        "states": outcome.states,
+        "unsettled": outcome.unsettled,
+        "replicas": outcome.replicas,
+        "drains": {
+            pod: {"step": drain.step.value, "message": drain.message, "finished": drain.finished}
+            for pod, drain in sorted(outcome.drains.items())
+        },
+    }

@@ -1,0 +1,89 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Documentation of the action of the same name."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: cn_stores
+short_description: Bring compute nodes to what their set asks for in HAKeeper
+version_added: 0.1.0
+author: MatrixOne maintainers (@matrixorigin)
+description:
+  - Makes one round over all compute nodes of a CNSet. Each gets its work state and its labels, a
+    cordoned one and one that goes get no new sessions, and those that have to go because the set
+    shrinks are drained, which takes several rounds.
+  - It ends by its timeout, whatever MatrixOne does. When HAKeeper cannot be reached, that is a
+    result and no failure, and what could not be found out counts as busy.
+extends_documentation_fragment:
+  - matrixorigin.matrixone.connection
+attributes:
+  check_mode:
+    description: It does nothing.
+    support: partial
+    details: MatrixOne has no dry run.
+  diff_mode:
+    description: It has nothing to show.
+    support: none
+options:
+  resource:
+    description: The CNSet.
+    type: dict
+    required: true
+  log_set:
+    description: The LogSet that it depends on; left out where the log service is an external one.
+    type: dict
+  workload:
+    description: The live Deployment of the set, if there is one.
+    type: dict
+  timeout:
+    description: Seconds that the round may take.
+    type: float
+    default: 10
+"""
+
+EXAMPLES = r"""
+- name: Bring compute nodes to what their set asks for
+  matrixorigin.matrixone.cn_stores:
+    resource: "{{ cnset }}"
+    log_set: "{{ observed.objects.logSet }}"
+    workload: "{{ observed.objects.workload }}"
+  register: round
+"""
+
+RETURN = r"""
+stores:
+  description: How the round ended; empty in check mode and for a spec that cannot be used.
+  returned: success
+  type: dict
+  contains:
+    managed:
+      description: Whether HAKeeper has to be told anything about this set.
+      type: bool
+      returned: always
+    reached:
+      description: Whether HAKeeper answered.
+      type: bool
+      returned: always
+    problem:
+      description: The first thing that went wrong; empty if nothing did.
+      type: str
+      returned: always
+    states:
+      description: Work state by Pod.
+      type: dict
+      returned: always
+    unsettled:
+      description: Pods that are ready but not yet what they should be in HAKeeper.
+      type: list
+      elements: str
+      returned: always
+    replicas:
+      description: Replicas that the workload keeps until a drain is over; null for the spec's.
+      type: int
+      returned: always
+    drains:
+      description: How far the drain of each Pod that goes is, as C(step), C(message), C(finished).
+      type: dict
+      returned: always
+"""
