@@ -239,7 +239,7 @@ def test_unusable_config_is_told_and_mended(space, cluster):
         )
     )
     assert "config" in told["message"]
-    assert space.condition("mo", "mo", "Ready")["status"] == "True"
+    eventually(lambda: space.condition("mo", "mo", "Ready")["status"] == "True")
 
     cluster["spec"]["tn"]["config"] = '[log]\nlevel = "info"\n'
     space.apply(cluster)

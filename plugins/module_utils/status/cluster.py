@@ -138,11 +138,16 @@ def _first_lacking(
 
 
 def _serves(child: Child | None) -> bool:
-    return holds(child, ConditionType.READY) and _is_current(child)
+    return holds(child, ConditionType.READY)
 
 
-def _is_current(child: Child | None) -> bool:
-    """Tell whether a child's Ready condition speaks about its present generation."""
+def _may_serve(child: Child | None) -> bool:
+    """Tell whether a child serves, or is not known not to: its change is just being applied."""
+    return find(child, ConditionType.READY).get("status") in {"True", "Unknown"}
+
+
+def _serves_now(child: Child | None) -> bool:
+    """Tell whether a child serves, said for its present generation."""
     return holds_now(child, ConditionType.READY)
 
 
@@ -151,28 +156,21 @@ def _is_synced(child: Child | None) -> bool:
 
 
 def _ready(facts: ClusterFacts) -> Condition:
-    trouble = facts.invalid or (facts.failure if not facts.live else "")
-    lacking = _first_lacking(facts, _READY_RULES, _serves, ConditionType.READY)
-    if trouble and not facts.wanted:
-        old = find(facts.resource, ConditionType.READY)
-        serves = old.get("status") == "True"
-        reason = Reason.ALL_SETS_READY if serves else Reason.RECONCILING
-        return condition(ConditionType.READY, serves, reason, trouble, facts.generation)
-    if facts.paused and not facts.wanted:
-        return _kept(facts, ConditionType.READY)
+    """Say whether all components serve; Unknown while one of them takes a change in."""
+    if facts.invalid and not facts.live:
+        return condition(
+            ConditionType.READY, False, Reason.RECONCILING, facts.invalid, facts.generation
+        )
+    lacking = _first_lacking(facts, _READY_RULES, _may_serve, ConditionType.READY)
     if lacking:
         return condition(ConditionType.READY, False, *lacking, facts.generation)
+    changing = _first_lacking(facts, _READY_RULES, _serves_now, ConditionType.READY)
+    if changing:
+        message = changing[1]
+        return condition(ConditionType.READY, None, Reason.RECONCILING, message, facts.generation)
     return condition(
         ConditionType.READY, True, Reason.ALL_SETS_READY, "all components serve", facts.generation
     )
-
-
-def _kept(facts: ClusterFacts, kind: ConditionType) -> Condition:
-    """Repeat what was said before the pause, for the present generation."""
-    old = find(facts.resource, kind)
-    state = {"True": True, "False": False}.get(str(old.get("status")))
-    reason = Reason(old["reason"]) if old.get("reason") else Reason.RECONCILING
-    return condition(kind, state, reason, str(old.get("message") or ""), facts.generation)
 
 
 def _synced(facts: ClusterFacts) -> Condition:
@@ -210,9 +208,9 @@ def _progressing(facts: ClusterFacts) -> Condition:
         )
     for kind, _reason in _READY_RULES:
         for name, child in facts.children(kind):
-            if _serves(child) and _is_synced(child):
+            if _serves_now(child) and _is_synced(child):
                 continue
-            said = find(child, ConditionType.PROGRESSING).get("message") or "being set up"
+            said = find(child, ConditionType.PROGRESSING).get("message") or "a change is being applied"
             reason = _busy_reason(facts, child)
             message = f"{kind} {name}: {said}"
             return condition(ConditionType.PROGRESSING, True, reason, message, facts.generation)

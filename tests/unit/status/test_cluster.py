@@ -122,11 +122,6 @@ NOT_READY = (("Ready", "False", "NoEnoughReadyStores"), ("Synced", "False", "Rol
             "ProxyNotSynced",
         ),
         (
-            {"dnSet": serving("DNSet", "mo", generation=3)},
-            "DNSetNotReady",
-            "DNSetNotSynced",
-        ),
-        (
             {
                 "logSet": lacking("LogSet", "mo", *NOT_READY),
                 "proxySet": lacking("ProxySet", "mo", *NOT_READY),
@@ -137,12 +132,27 @@ NOT_READY = (("Ready", "False", "NoEnoughReadyStores"), ("Synced", "False", "Rol
     ],
 )
 def test_first_component_that_lacks_something(changes, ready, synced):
-    """The first failing rule wins (core.md §10.3.6); a child's old generation does not count."""
+    """The first failing rule wins (core.md §10.3.6)."""
     told = report(observed(**changes))
 
     assert states(told["status"])["Ready"] == ("False", ready)
     assert states(told["status"])["Synced"] == ("False", synced)
     assert told["requeue"] == "15s"
+
+
+@pytest.mark.parametrize(
+    "child",
+    [
+        serving("DNSet", "mo", generation=3),
+        lacking("DNSet", "mo", ("Ready", "Unknown", "Reconciling"), ("Synced", "True", "Applied")),
+    ],
+)
+def test_component_that_takes_a_change_in(child):
+    """Nobody knows yet whether it serves, so nobody is alarmed, and nobody is told that it does."""
+    told = report(observed(dnSet=child))
+
+    assert states(told["status"])["Ready"] == ("Unknown", "Reconciling")
+    assert not told["ready"]
 
 
 def test_serving_while_rolling():
