@@ -30,6 +30,10 @@ def sleepers(mark: str) -> list[int]:
     return found
 
 
+def names_in(folder: Path) -> list[str]:
+    return [path.name for path in folder.iterdir()]
+
+
 async def gone(mark: str) -> bool:
     """Whether no such process is left (a killed one needs a moment)."""
     deadline = time.monotonic() + 3
@@ -226,8 +230,12 @@ async def test_runs_end_with_a_killed_operator(warm: Stage) -> None:
         """,
         "killed_operator.py",
     )
+    temporary = warm.write("", "tmp/marker").parent
     process = await asyncio.create_subprocess_exec(
-        sys.executable, str(operator), stdout=asyncio.subprocess.DEVNULL
+        sys.executable,
+        str(operator),
+        stdout=asyncio.subprocess.DEVNULL,
+        env=os.environ | {"TMPDIR": str(temporary)},
     )
     for _ in range(400):
         if sleepers(mark):
@@ -238,6 +246,8 @@ async def test_runs_end_with_a_killed_operator(warm: Stage) -> None:
     await process.wait()
 
     assert await gone(mark)
+    assert await gone(str(temporary))
+    assert names_in(temporary) == ["marker"]
 
 
 async def test_settings_that_break_the_warm_up_do_not_stop_the_engine(

@@ -178,6 +178,16 @@ def write_private(path: Path, content: str | bytes) -> None:
         raise
 
 
+def _keep_private(path: Path, content: str) -> None:
+    """Have a file of mode 0600 with this content; most runs of an object find it there already."""
+    try:
+        if path.read_bytes() == content.encode():
+            return
+    except FileNotFoundError:
+        pass
+    write_private(path, content)
+
+
 def make_private(path: Path) -> None:
     """Make a directory and its missing parents with mode 0700.
 
@@ -217,8 +227,8 @@ def _fill(request: RunRequest) -> RunDirectory:
 
 def _write_environment(directory: Path, request: RunRequest) -> None:
     write_private(directory / "envvars", json.dumps(run_environment(request)))
-    write_private(directory / "extravars", _as_json(request.extra_vars))
-    write_private(directory / "settings", "{}")
+    _keep_private(directory / "extravars", _as_json(request.extra_vars))
+    _keep_private(directory / "settings", "{}")
     if request.command_line:
         write_private(directory / "cmdline", request.command_line)
     else:
@@ -250,7 +260,7 @@ def _write_inventory(directory: Path, override: Path | None) -> None:
         return
     python = interpreter().replace('"', '\\"')
     line = f'localhost ansible_connection=local ansible_python_interpreter="{python}"\n'
-    write_private(directory / "hosts", line)
+    _keep_private(directory / "hosts", line)
 
 
 def _point_latest(artifacts: Path, ident: str) -> None:

@@ -4,17 +4,21 @@
 import asyncio
 import json
 import os
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+import structlog
+
 from ansible_operator.engine import rundir
 from ansible_operator.engine.interface import JobEvent, RunRequest
 from ansible_operator.engine.rundir import RunDirectory
 
 Result = TypeVar("Result")
+_log = structlog.get_logger("engine")
 
 
 class ArtifactWriter:
@@ -22,10 +26,11 @@ class ArtifactWriter:
 
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="artifacts")
+        self._waiting: deque[Callable[[], object]] = deque()
 
     def begin(self, directory: RunDirectory, request: RunRequest) -> "RunArtifacts":
         """Start writing the artifacts of a run."""
-        artifacts = RunArtifacts(self._thread, directory)
+        artifacts = RunArtifacts(self, directory)
         command = ["ansible-playbook", *request.command_line.split(), str(directory.playbook)]
         content = {
             "command": command,
@@ -37,6 +42,31 @@ class ArtifactWriter:
         artifacts.submit(_append, "stdout", b"")
         return artifacts
 
+    def submit(self, write: Callable[[], object]) -> None:
+        """Have something written after everything that was asked for before.
+
+        The thread is woken once for all that comes while it is at work: a run has dozens of small
+        files, and waking a thread costs more than writing one.
+        """
+        self._waiting.append(write)
+        if len(self._waiting) == 1:
+            self._thread.submit(self._write)
+
+    def _write(self) -> None:
+        while self._waiting:
+            try:
+                self._waiting.popleft()()
+            except OSError as error:
+                _log.error("An artifact cannot be written", error=str(error))
+
+    async def then(self, call: Callable[[], Result]) -> Result:
+        """Call a function in the thread, after everything that was asked for before.
+
+        Raises:
+            Exception: what the function raises.
+        """
+        return await asyncio.get_running_loop().run_in_executor(self._thread, call)
+
     def close(self) -> None:
         """Write what is waiting and end the thread."""
         self._thread.shutdown(wait=True)
@@ -45,8 +75,8 @@ class ArtifactWriter:
 class RunArtifacts:
     """The artifacts of one run."""
 
-    def __init__(self, thread: ThreadPoolExecutor, directory: RunDirectory) -> None:
-        self._thread = thread
+    def __init__(self, writer: ArtifactWriter, directory: RunDirectory) -> None:
+        self._writer = writer
         self._directory = directory
         self._stdout: list[str] = []
 
@@ -57,7 +87,7 @@ class RunArtifacts:
 
     def submit(self, function: Any, name: str, *arguments: Any) -> None:
         """Have ``function(path of the artifact, ...)`` called by the thread."""
-        self._thread.submit(function, self._directory.artifacts / name, *arguments)
+        self._writer.submit(partial(function, self._directory.artifacts / name, *arguments))
 
     def event(self, event: JobEvent, raw: bytes) -> None:
         """Write an event and its part of the output."""
@@ -75,8 +105,7 @@ class RunArtifacts:
         Raises:
             Exception: what the function raises.
         """
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._thread, partial(function, *arguments, **options))
+        return await self._writer.then(partial(function, *arguments, **options))
 
 
 def _make_folder(path: Path) -> None:
@@ -85,8 +114,11 @@ def _make_folder(path: Path) -> None:
 
 def _append(path: Path, data: bytes) -> None:
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-    with os.fdopen(descriptor, "ab") as file:
-        file.write(data)
+    try:
+        while data:
+            data = data[os.write(descriptor, data) :]
+    finally:
+        os.close(descriptor)
 
 
 def _write_event(path: Path, raw: bytes) -> None:

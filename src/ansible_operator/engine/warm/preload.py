@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import yaml
 from ansible import context
 from ansible.cli import CLI
 from ansible.executor.playbook_executor import PlaybookExecutor
@@ -103,6 +104,17 @@ def preload(roles: Sequence[Path]) -> list[str]:
         for _ in loader.all():
             pass
     return sorted(actions)
+
+
+def read_kubeconfigs_fast() -> None:
+    """Have the Kubernetes client read YAML with libyaml: every run reads its kubeconfig."""
+    with contextlib.suppress(ImportError):
+        kube_config = importlib.import_module("kubernetes.config.kube_config")
+        if not yaml.__with_libyaml__:
+            return
+        fast = types.SimpleNamespace(**vars(yaml))
+        fast.safe_load = functools.partial(yaml.load, Loader=yaml.CSafeLoader)
+        vars(kube_config)["yaml"] = fast
 
 
 def warm_up(folder: Path) -> None:

@@ -11,6 +11,7 @@ import gc
 import json
 import os
 import select
+import shutil
 import signal
 import socket
 import sys
@@ -168,6 +169,7 @@ def _load(folder: Path, roles: list[Path], run_sockets: list[int]) -> str:
     try:
         preload.read_documentation_once()
         preload.preload(roles)
+    preload.read_kubeconfigs_fast()
         discovery_cache.share(folder)
         preload.warm_up(folder)
     except Exception as error:  # noqa: BLE001 (a project's settings may not suit the warm-up)
@@ -191,6 +193,8 @@ def main() -> None:
         control.send(wire.packet({"failed": f"{type(error).__name__}: {error}"[:4000]}))
         os._exit(1)
     Template(control, run_sockets).serve(warning)
+    # The runner removes the folder, too, unless it was killed.
+    shutil.rmtree(folder, ignore_errors=True)
     os._exit(0)
 
 
