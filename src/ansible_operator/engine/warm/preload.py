@@ -3,11 +3,13 @@
 
 import ast
 import contextlib
+import functools
 import importlib
 import importlib.util
 import json
 import re
 import sys
+import types
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -89,6 +91,7 @@ def preload(roles: Sequence[Path]) -> list[str]:
     for name in _ALWAYS:
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
+    _read_kubeconfigs_fast()
     actions, filters = _used(roles)
     for name in sorted(actions):
         for loader, kind in ((action_loader, "action"), (module_loader, "modules")):
@@ -106,7 +109,7 @@ def preload(roles: Sequence[Path]) -> list[str]:
     return sorted(actions)
 
 
-def read_kubeconfigs_fast() -> None:
+def _read_kubeconfigs_fast() -> None:
     """Have the Kubernetes client read YAML with libyaml: every run reads its kubeconfig."""
     with contextlib.suppress(ImportError):
         kube_config = importlib.import_module("kubernetes.config.kube_config")

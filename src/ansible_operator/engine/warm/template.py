@@ -169,7 +169,6 @@ def _load(folder: Path, roles: list[Path], run_sockets: list[int]) -> str:
     try:
         preload.read_documentation_once()
         preload.preload(roles)
-    preload.read_kubeconfigs_fast()
         discovery_cache.share(folder)
         preload.warm_up(folder)
     except Exception as error:  # noqa: BLE001 (a project's settings may not suit the warm-up)
