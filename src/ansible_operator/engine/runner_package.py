@@ -104,7 +104,10 @@ class _Run:
             return outcome.interrupted(self._directory, RunStatus.TIMEOUT, self._stdout(), message)
         except asyncio.CancelledError:
             await asyncio.shield(self._end(process, tree))
-            outcome.interrupted(self._directory, RunStatus.CANCELED, "", "")
+            outcome.interrupted(self._directory, RunStatus.CANCELED, self._stdout(), "")
+            raise
+        except BaseException:
+            await self._end(process, tree)
             raise
         self._deliver(on_event)
         return self._result(process, output)
