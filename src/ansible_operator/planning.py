@@ -79,7 +79,17 @@ def make_settings(options: Options, environ: Mapping[str, str], private: Path) -
 
 
 def roles_to_load(plans: Sequence[Plan]) -> list[Path]:
-    """Directories of all roles that runs may play."""
+    """Directories of all roles that runs may play, and of those beside them.
+
+    Roles import others of their collection or project; what these use is to be loaded, too.
+    """
     plays = [plan.watch.play for plan in plans]
     plays += [plan.watch.finalizer.play for plan in plans if plan.watch.finalizer]
-    return list(dict.fromkeys(Path(play.role) for play in plays if play.role))
+    named = [Path(play.role) for play in plays if play.role]
+    beside = [
+        other
+        for folder in dict.fromkeys(role.parent for role in named)
+        for other in sorted(folder.iterdir())
+        if (other / "tasks").is_dir()
+    ]
+    return list(dict.fromkeys([*named, *beside]))
