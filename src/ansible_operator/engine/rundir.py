@@ -9,6 +9,7 @@ import contextlib
 import json
 import os
 import shutil
+import stat
 import sys
 import uuid
 from collections.abc import Mapping
@@ -180,11 +181,10 @@ def write_private(path: Path, content: str | bytes) -> None:
 
 def _keep_private(path: Path, content: str) -> None:
     """Have a file of mode 0600 with this content; most runs of an object find it there already."""
-    try:
-        if path.read_bytes() == content.encode():
+    with contextlib.suppress(FileNotFoundError):
+        is_private = path.lstat().st_mode == stat.S_IFREG | 0o600
+        if is_private and path.read_bytes() == content.encode():
             return
-    except FileNotFoundError:
-        pass
     write_private(path, content)
 
 
