@@ -210,7 +210,9 @@ def _progressing(facts: ClusterFacts) -> Condition:
         for name, child in facts.children(kind):
             if _serves_now(child) and _is_synced(child):
                 continue
-            said = find(child, ConditionType.PROGRESSING).get("message") or "a change is being applied"
+            said = (
+                find(child, ConditionType.PROGRESSING).get("message") or "a change is being applied"
+            )
             reason = _busy_reason(facts, child)
             message = f"{kind} {name}: {said}"
             return condition(ConditionType.PROGRESSING, True, reason, message, facts.generation)
