@@ -14,6 +14,7 @@ from ..module_utils.clients.kube.selecting import Selection
 from ..module_utils.clients.kube.session import Session
 from ..module_utils.clients.matrixone import Deadline
 from ..module_utils.planning import cn_pods
+from ..module_utils.planning.plans import is_paused
 from ..module_utils.rendering import names
 from ..module_utils.rendering.errors import RenderingError
 from ..plugin_utils.cn_round import Outcome, Round, Situation
@@ -34,7 +35,7 @@ class ActionModule(KubeAction):
 
     def act(self, session: Session, arguments: Json) -> Json:
         """Make one round over all compute nodes of the set."""
-        if self.dry_run:
+        if self.dry_run or is_paused(arguments["resource"]):
             return {"changed": False, "stores": {}}
         try:
             situation = _situation(session, arguments)

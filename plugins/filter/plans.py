@@ -33,9 +33,11 @@ def references_of(resource: Any) -> Any:
     return references(plain(resource))
 
 
-def plan_for(resource: Any, observed: Any, start_script: Any = "", siblings: Any = None) -> Any:
+def plan_for(
+    resource: Any, observed: Any, start_script: Any = "", siblings: Any = None, stores: Any = None
+) -> Any:
     """Return what a pass does; see planning.sets and planning.cluster."""
-    wanted, seen = plain(resource), plain(observed)
+    wanted, seen = plain(resource), {**plain(observed), "round": plain(stores or {})}
     if wanted["kind"] == names.CLUSTER:
         return plan_cluster(wanted, seen)
     known = find_references(wanted, plain(siblings)) if siblings else None
@@ -43,14 +45,18 @@ def plan_for(resource: Any, observed: Any, start_script: Any = "", siblings: Any
 
 
 def report_for(
-    resource: Any, plan: Any = None, observed: Any = None, applied: Any = None, failure: Any = ""
+    resource: Any,
+    plan: Any = None,
+    observed: Any = None,
+    applied: Any = None,
+    failure: Any = "",
+    stores: Any = None,
 ) -> Any:
     """Return status, events and what is awaited at the end of a pass; see planning.reports."""
     decided = plain(plan) if plan else empty_plan()
+    seen = {**plain(observed or {}), "round": plain(stores or {})}
     now = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
-    return report_on(
-        plain(resource), decided, plain(observed or {}), plain(applied or {}), plain(failure), now
-    )
+    return report_on(plain(resource), decided, seen, plain(applied or {}), plain(failure), now)
 
 
 def beginning_of(resource: Any) -> Any:

@@ -53,7 +53,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 stores:
-  description: How the round ended; empty in check mode and for a spec that cannot be used.
+  description: How the round ended; empty where none was made, in check mode for example.
   returned: success
   type: dict
   contains:

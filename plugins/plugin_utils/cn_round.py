@@ -131,7 +131,11 @@ class Round:
         self._spoilt: frozenset[str] = frozenset()
 
     def run(self) -> Outcome:
-        """Look, correct and drain."""
+        """Look, correct and drain; a set that asks for nothing of that costs nothing."""
+        unasked = [self._store(pod, None) for pod in self._situation.pods]
+        self._outcome.managed = cn_pods.is_managed(self._situation.policy, unasked)
+        if not self._outcome.managed:
+            return self._outcome
         if not self._situation.pods or not self._situation.addresses:
             self._work(None)
             return self._outcome
@@ -147,7 +151,6 @@ class Round:
             details = self._attempt(lambda: hakeeper.cluster_details(within))
         self._outcome.reached = details is not None
         stores = [self._store(pod, details) for pod in self._situation.pods]
-        self._outcome.managed = cn_pods.is_managed(self._situation.policy, stores)
         self._choose(stores)
         for store in stores:
             self._bring(store, hakeeper)
@@ -200,7 +203,7 @@ class Round:
         if store.ready and not store.going and (known is None or not done):
             self._outcome.unsettled.append(store.pod)
         records = cn_pods.records(store, leaves=leaves, now=self._situation.now)
-        if self._outcome.managed and known is not None and store.marked != shown:
+        if known is not None and store.marked != shown:
             records[cn_pods.ANNOTATION_STATE] = shown.value
         self._record(store.pod, records)
 

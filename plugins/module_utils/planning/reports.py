@@ -8,6 +8,7 @@ from typing import Any, TypedDict
 
 from ..rendering import names
 from ..rendering.types import Resource
+from ..status import rounds
 from ..status import sets as set_states
 from ..status.cluster import ClusterFacts, cluster_status
 from ..status.compute_nodes import node_entries
@@ -68,12 +69,16 @@ def report_on(
     told = {entry["type"]: entry["status"] for entry in status["conditions"]}
     ready = told[ConditionType.READY.value] == told[ConditionType.SYNCED.value] == "True"
     idle = ready or plan["paused"] or bool(plan["invalid"])
+    requeue = "" if idle else _LOOK_AGAIN.get(resource["kind"], _LOOK_AGAIN_ELSE)
+    if resource["kind"] == names.CN_SET and not plan["paused"]:
+        requeue = rounds.look_again(_round(observed), requeue)
+        events += rounds.occurrences(_round(observed))
     return {
         "status": status,
         "events": events,
         "ready": ready,
         "message": status["message"],
-        "requeue": "" if idle else _LOOK_AGAIN.get(resource["kind"], _LOOK_AGAIN_ELSE),
+        "requeue": requeue,
     }
 
 
@@ -92,14 +97,21 @@ def _set_status(
         invalid=plan["invalid"],
         waiting=plan["waitingFor"],
         failure=failure,
+        round=_round(observed),
     )
     status = set_states.set_status(facts, now)
     if resource["kind"] == names.LOG_SET:
         status["logShardReplicas"] = _shard_replicas(resource, plan)
     if resource["kind"] == names.CN_SET:
         status["labelSelector"] = set_states.selector_text(resource)
-        status["stores"] = node_entries(facts.pods)
+        status["stores"] = node_entries(facts.pods, facts.round.get("states") or {})
     return {name: value for name, value in status.items() if value is not None}
+
+
+def _round(observed: Observed) -> Mapping[str, Any]:
+    """Return how the round over a CNSet's compute nodes ended; empty for all others."""
+    found = observed.get("round")
+    return found if isinstance(found, Mapping) else {}
 
 
 def _expected_pods(resource: Resource, wanted: int) -> list[str]:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from ..rendering import (
     names,
@@ -62,6 +63,7 @@ def plan_set(
     except RenderingError as error:
         plan["invalid"] = str(error)
         return plan
+    _keep_replicas(plan, observed.get("round") or {})
     plan["createOnly"] = [
         named(manifest) for manifest in plan["objects"] if _made_once(resource, manifest)
     ]
@@ -131,6 +133,16 @@ def _made_once(resource: Resource, manifest: Manifest) -> bool:
     is_bootstrap = manifest["metadata"]["name"] == bootstrap_name
     keeps = (manifest["metadata"].get("annotations") or {}).get(names.ANNOTATION_KEEP) == "true"
     return keeps or (manifest["kind"] == "ConfigMap" and is_bootstrap)
+
+
+def _keep_replicas(plan: Plan, round_: Mapping[str, Any]) -> None:
+    """Leave the workload at its size until the compute nodes that go are drained."""
+    if round_.get("replicas") is None:
+        return
+    for number, manifest in enumerate(plan["objects"]):
+        if named(manifest) == plan["workload"]:
+            kept = {**manifest["spec"], "replicas": round_["replicas"]}
+            plan["objects"][number] = {**manifest, "spec": kept}
 
 
 def _hold_back(plan: Plan, waiting: str, observed: Mapping[str, object]) -> None:

@@ -7,8 +7,6 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-_STATE = "matrixorigin.io/cn-state"
-
 
 def store_uuid(address: str) -> str:
     """Return the UUID that a start script derives from a Pod's DNS name.
@@ -21,20 +19,27 @@ def store_uuid(address: str) -> str:
     return f"{pairs[0]}{pairs[1]}-{pairs[2]}-{pairs[3]}-{pairs[4]}-{''.join(pairs[5:])}"
 
 
-def node_entries(pods: Iterable[Mapping[str, Any]]) -> list[dict[str, str]]:
-    """Return the entries of ``status.stores``, by Pod name."""
+def node_entries(
+    pods: Iterable[Mapping[str, Any]], states: Mapping[str, str]
+) -> list[dict[str, str]]:
+    """Return the entries of ``status.stores``, by Pod name.
+
+    Args:
+        pods: the Pods of the set.
+        states: work states in HAKeeper by Pod, as far as they were heard.
+    """
     return [
-        _entry(pod)
+        _entry(pod, states)
         for pod in sorted(pods, key=lambda one: str(one["metadata"]["name"]))
         if not pod["metadata"].get("deletionTimestamp")
     ]
 
 
-def _entry(pod: Mapping[str, Any]) -> dict[str, str]:
+def _entry(pod: Mapping[str, Any], states: Mapping[str, str]) -> dict[str, str]:
     metadata, spec = pod["metadata"], pod.get("spec") or {}
     address = f"{metadata['name']}.{spec.get('subdomain') or ''}.{metadata['namespace']}.svc"
     return {
         "podName": metadata["name"],
         "uuid": store_uuid(address),
-        "state": (metadata.get("annotations") or {}).get(_STATE) or "Unknown",
+        "state": states.get(metadata["name"]) or "Unknown",
     }

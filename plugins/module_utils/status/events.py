@@ -40,6 +40,7 @@ _WARNINGS = frozenset(
         Reason.APPLY_FAILED.value,
         Reason.ROLLOUT_STUCK.value,
         Reason.STORES_FAILED.value,
+        Reason.HAKEEPER_UNREACHABLE.value,
         Reason.FAILOVER_BLOCKED.value,
         Reason.RESTORE_FAILED.value,
     }

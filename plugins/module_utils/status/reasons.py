@@ -56,6 +56,7 @@ class Reason(StrEnum):
     STORES_FAILED = "StoresFailed"
     FAILOVER_BLOCKED = "FailoverBlocked"
     ROLLOUT_STUCK = "RolloutStuck"
+    HAKEEPER_UNREACHABLE = "HAKeeperUnreachable"
     AS_EXPECTED = "AsExpected"
     # Paused
     PAUSED_BY_ANNOTATION = "PausedByAnnotation"

@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ..rendering import names
 from ..rendering.types import Resource
 from . import pods as pod_status
+from . import rounds
 from .conditions import Condition, condition, find, holds, phase
 from .reasons import ConditionType, Reason
 
@@ -90,6 +91,7 @@ class SetFacts:
         invalid: what is wrong with the spec; empty if nothing is.
         waiting: what an update waits for; empty if nothing is held back.
         failure: why the objects could not be applied; empty if they could.
+        round: how the round over the compute nodes of a CNSet ended.
     """
 
     resource: Resource
@@ -100,6 +102,7 @@ class SetFacts:
     invalid: str
     waiting: str
     failure: str
+    round: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def generation(self) -> int:
@@ -219,6 +222,8 @@ def _progressing(facts: SetFacts) -> Condition:
         under_way, reason, message = False, Reason.SETTLED, facts.invalid or facts.failure
     elif facts.waiting:
         under_way, reason, message = True, Reason.WAITING_FOR_DEPENDENCY, facts.waiting
+    elif rounds.draining(facts.round):
+        under_way, reason, message = True, Reason.DRAINING, rounds.draining(facts.round)
     elif not rollout.settled or rollout.ready < rollout.wanted:
         under_way, (reason, message) = True, _work(facts)
     else:
@@ -259,6 +264,8 @@ def _degraded(facts: SetFacts) -> Condition:
         missing = rollout.wanted - rollout.ready
         message = f"{missing} of {rollout.wanted} {facts.noun} are down: {awaited}"
         broken, reason = True, Reason.STORES_FAILED
+    elif rollout.ready and rounds.unheard(facts.round):
+        broken, reason, message = True, Reason.HAKEEPER_UNREACHABLE, rounds.unheard(facts.round)
     else:
         broken, reason, message = False, Reason.AS_EXPECTED, ""
     return condition(ConditionType.DEGRADED, broken, reason, message, facts.generation)

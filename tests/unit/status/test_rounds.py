@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a round over compute nodes leads to: conditions, events, and when to look again."""
+
+from typing import Any
+
+import pytest
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.planning.plans import (
+    empty_plan,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.planning.reports import (
+    report_on,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.planning.sets import plan_set
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.status import rounds
+
+BUSY = {"step": "Busy", "message": "2 sessions", "finished": False}
+DONE = {"step": "Done", "message": "drained", "finished": True}
+GIVEN_UP = {"step": "GivenUp", "message": "gave up after 300 s with locks left", "finished": True}
+GOOD = {"managed": True, "reached": True, "problem": "", "unsettled": [], "drains": {}}
+NOW = "2026-01-01T00:00:00Z"
+
+
+@pytest.mark.parametrize(
+    ("round_", "otherwise", "time"),
+    [
+        ({}, "", ""),
+        ({}, "10s", "10s"),
+        ({**GOOD, "managed": False}, "", ""),
+        (GOOD, "", "60s"),
+        (GOOD, "10s", "10s"),
+        ({**GOOD, "drains": {"a": BUSY}}, "10s", "5s"),
+        ({**GOOD, "unsettled": ["a"]}, "", "5s"),
+        ({**GOOD, "unsettled": ["a"], "reached": False}, "", "60s"),
+    ],
+)
+def test_when_to_look_again(round_: dict[str, Any], otherwise: str, time: str) -> None:
+    assert rounds.look_again(round_, otherwise) == time
+
+
+@pytest.mark.parametrize(
+    ("round_", "text"),
+    [
+        ({}, ""),
+        ({**GOOD, "drains": {"a": DONE}}, ""),
+        ({**GOOD, "drains": {"a": BUSY, "b": DONE}}, "draining a (2 sessions)"),
+    ],
+)
+def test_what_drains(round_: dict[str, Any], text: str) -> None:
+    assert rounds.draining(round_) == text
+
+
+@pytest.mark.parametrize(
+    ("round_", "said"),
+    [
+        ({}, False),
+        (GOOD, False),
+        ({**GOOD, "managed": False, "reached": False}, False),
+        ({**GOOD, "reached": False, "problem": "connection refused"}, True),
+    ],
+)
+def test_a_hakeeper_that_is_not_heard(round_: dict[str, Any], said: bool) -> None:
+    assert bool(rounds.unheard(round_)) is said
+    assert not said or "connection refused" in rounds.unheard(round_)
+
+
+def test_a_drain_that_was_given_up_is_told() -> None:
+    told = rounds.occurrences({**GOOD, "drains": {"a": GIVEN_UP, "b": DONE}})
+    assert [(one["reason"], one["type"]) for one in told] == [("DrainTimedOut", "Warning")]
+    assert "300 s" in told[0]["note"]
+
+
+def cn_set(replicas: int) -> dict[str, Any]:
+    return {
+        "apiVersion": "core.matrixorigin.io/v1alpha1",
+        "kind": "CNSet",
+        "metadata": {"name": "tp", "namespace": "test", "uid": "u", "generation": 2},
+        "spec": {
+            "image": "matrixorigin/matrixone:1.3.0",
+            "replicas": replicas,
+            "scalingConfig": {"storeDrainEnabled": True},
+        },
+        "deps": {"logSet": {"metadata": {"name": "mo", "namespace": "test"}}},
+        "status": {"conditions": [{"type": "Ready", "status": "True"}]},
+    }
+
+
+LOG_SET = {
+    "apiVersion": "core.matrixorigin.io/v1alpha1",
+    "kind": "LogSet",
+    "metadata": {"name": "mo", "namespace": "test", "generation": 1},
+    "spec": {
+        "replicas": 3,
+        "sharedStorage": {"s3": {"path": "bucket/mo"}},
+    },
+    "status": {
+        "observedGeneration": 1,
+        "conditions": [
+            {"type": kind, "status": "True", "observedGeneration": 1}
+            for kind in ("Ready", "Synced")
+        ],
+    },
+}
+
+
+@pytest.mark.parametrize(("kept", "replicas"), [(3, 3), (None, 2)])
+def test_the_workload_keeps_its_size_while_nodes_drain(kept: int | None, replicas: int) -> None:
+    observed = {"logSet": LOG_SET, "workload": None, "round": {**GOOD, "replicas": kept}}
+    plan = plan_set(cn_set(2), observed, "#!/bin/sh\n", {"logSet": LOG_SET})
+    workload = next(one for one in plan["objects"] if one["kind"] == "Deployment")
+    assert plan["invalid"] == ""
+    assert workload["spec"]["replicas"] == replicas
+
+
+def status_of(round_: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    live = {
+        "kind": "Deployment",
+        "metadata": {"name": "tp-cn", "generation": 1},
+        "spec": {"replicas": 3},
+        "status": {
+            "observedGeneration": 1,
+            "replicas": 3,
+            "readyReplicas": 3,
+            "updatedReplicas": 3,
+        },
+    }
+    pods = [{"metadata": {"name": "tp-cn-x", "namespace": "test"}, "spec": {}, "status": {}}]
+    observed = {"workload": live, "pods": pods, "round": round_}
+    plan = {**empty_plan(), "workload": "Deployment/tp-cn"}
+    report = report_on(cn_set(2), plan, observed, {}, "", NOW)
+    conditions = {one["type"]: one for one in report["status"]["conditions"]}
+    return dict(report), conditions
+
+
+def test_status_tells_what_a_drain_waits_for() -> None:
+    states = {"tp-cn-x": "Draining"}
+    report, conditions = status_of({**GOOD, "drains": {"tp-cn-x": BUSY}, "states": states})
+    assert conditions["Progressing"]["reason"] == "Draining"
+    assert conditions["Progressing"]["message"] == "draining tp-cn-x (2 sessions)"
+    assert conditions["Ready"]["status"] == "True"
+    assert report["status"]["stores"][0]["state"] == "Draining"
+    assert report["requeue"] == "5s"
+
+
+def test_status_tells_that_hakeeper_is_not_heard() -> None:
+    report, conditions = status_of({**GOOD, "reached": False, "problem": "no answer in time"})
+    assert conditions["Degraded"]["reason"] == "HAKeeperUnreachable"
+    assert "no answer in time" in conditions["Degraded"]["message"]
+    assert conditions["Ready"]["status"] == "True"
+    assert report["status"]["stores"][0]["state"] == "Unknown"
