@@ -4,6 +4,7 @@
 import asyncio
 import contextlib
 import os
+import shutil
 import signal
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -39,9 +40,14 @@ _LOG = get_logger("cmd")
 
 @dataclass(slots=True)
 class _Stop:
-    """The wish to end, from a signal; the second one ends the process at once."""
+    """The wish to end, from a signal; the second one ends the process at once.
+
+    Attributes:
+        private: folder with the kubeconfigs of runs, which must not be left behind.
+    """
 
     wanted: asyncio.Event = field(default_factory=asyncio.Event)
+    private: Path | None = None
 
     def install(self) -> None:
         """Listen to SIGTERM and SIGINT."""
@@ -51,6 +57,8 @@ class _Stop:
 
     def _on_signal(self, number: signal.Signals) -> None:
         if self.wanted.is_set():
+            if self.private is not None:
+                shutil.rmtree(self.private, ignore_errors=True)
             os._exit(1)
         _LOG.info("Stopping", signal=number.name)
         self.wanted.set()
@@ -91,6 +99,8 @@ class Manager:
         self._stop.install()
         metrics.BUILD_INFO.labels(COMMIT, VERSION).set(1)
         access = _access()
+        if os.environ.get("OPERATOR_NAME"):
+            _LOG.info("OPERATOR_NAME environment variable is deprecated, use --leader-election-id")
         _refuse_contradictions(self._options)
         self._apply_paths()
         if self._namespaces:
@@ -99,6 +109,7 @@ class Manager:
             _LOG.info("Watching all namespaces")
         plans = make_plans(_load(self._options.watches_file), self._options, os.environ)
         with tempfile.TemporaryDirectory(prefix="ansible-operator-") as private:
+            self._stop.private = Path(private)
             async with (
                 HttpClient(access) as client,
                 SharedInformers(client, self._namespaces) as pool,

@@ -61,13 +61,19 @@ def test_a_run_that_takes_too_long_is_ended_and_says_so(
     cluster.kubectl("delete", "slows", "late")
 
 
-def test_the_second_signal_ends_the_process_at_once(cluster: Cluster, start: Start) -> None:
-    operator = start(cluster.namespace)
+def test_the_second_signal_ends_the_process_at_once(
+    cluster: Cluster, start: Start, tmp_path: Path
+) -> None:
+    private = tmp_path / "private"
+    private.mkdir()
+    operator = start(cluster.namespace, TMPDIR=str(private))
     cluster.apply("Slow", "stubborn", {"behave": "sleep", "seconds": 8101})
     running(operator, "stubborn")
+    assert list(private.glob("ansible-operator-*"))
     operator.process.send_signal(signal.SIGTERM)
     eventually(lambda: operator.lines("Stopping"))
     assert operator.stop(seconds=5) == 1
+    eventually(lambda: not list(private.glob("ansible-operator-*")))
     eventually(lambda: not processes("sleep 8101"))
     cluster.kubectl("delete", "slows", "stubborn")
 
