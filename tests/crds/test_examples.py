@@ -9,7 +9,12 @@ import yaml
 from testbed.bed import TestBed
 from tests.crds.conftest import ROOT, Server
 
-EXAMPLES = sorted((ROOT / "examples").rglob("*.yaml"))
+# examples/memcached is an operator with a CRD and tests of its own.
+EXAMPLES = sorted(
+    path
+    for pattern in ("*.yaml", "standalone/*.yaml")
+    for path in (ROOT / "examples").glob(pattern)
+)
 
 
 def _id(path: Path) -> str:
