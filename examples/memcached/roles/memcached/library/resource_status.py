@@ -25,10 +25,12 @@ description:
 author: [The memcached example]
 extends_documentation_fragment: [kubernetes.core.k8s_auth_options]
 options:
-  api_version: {description: API version of the resource., type: str, required: true}
-  kind: {description: Kind of the resource., type: str, required: true}
-  name: {description: Name of the resource., type: str, required: true}
-  namespace: {description: Namespace of the resource., type: str, required: true}
+  resource:
+    description:
+      - The resource. Its C(apiVersion), C(kind), C(metadata.name) and C(metadata.namespace) are
+        enough.
+    type: dict
+    required: true
   status:
     description: Fields of the status; a list replaces the list that is there.
     type: dict
@@ -42,10 +44,10 @@ options:
 
 EXAMPLES = r"""
 - resource_status:
-    api_version: cache.example.com/v1alpha1
-    kind: Memcached
-    name: memcached-sample
-    namespace: default
+    resource:
+      apiVersion: cache.example.com/v1alpha1
+      kind: Memcached
+      metadata: {name: memcached-sample, namespace: default}
     status: {nodes: [memcached-sample-1, memcached-sample-2]}
     conditions:
       - {type: Available, status: "True", reason: Reconciling, message: Two replicas are available}
@@ -95,10 +97,10 @@ def write(module: AnsibleK8SModule) -> tuple[bool, dict[str, Any]]:
     Raises:
         CoreException: the cluster cannot be reached, or there is no such kind.
     """
-    asked = module.params
+    asked, wanted = module.params, module.params["resource"]
     client = get_api_client(module)
-    resource = client.resource(asked["kind"], asked["api_version"])
-    place = {"name": asked["name"], "namespace": asked["namespace"]}
+    resource = client.resource(wanted["kind"], wanted["apiVersion"])
+    place = {name: wanted["metadata"][name] for name in ("name", "namespace")}
     for attempt in range(1, ATTEMPTS + 1):
         current = client.get(resource, **place).to_dict()
         before = current.get("status") or {}
@@ -106,8 +108,8 @@ def write(module: AnsibleK8SModule) -> tuple[bool, dict[str, Any]]:
         if after == before or module.check_mode:
             return after != before, after
         body = {
-            "apiVersion": asked["api_version"],
-            "kind": asked["kind"],
+            "apiVersion": wanted["apiVersion"],
+            "kind": wanted["kind"],
             "metadata": {"resourceVersion": current["metadata"]["resourceVersion"]},
             "status": after,
         }
@@ -127,10 +129,7 @@ def main() -> None:
         module_class=AnsibleModule,
         argument_spec={
             **copy.deepcopy(AUTH_ARG_SPEC),
-            "api_version": {"type": "str", "required": True},
-            "kind": {"type": "str", "required": True},
-            "name": {"type": "str", "required": True},
-            "namespace": {"type": "str", "required": True},
+            "resource": {"type": "dict", "required": True},
             "status": {"type": "dict", "default": {}},
             "conditions": {"type": "list", "elements": "dict", "default": []},
         },
