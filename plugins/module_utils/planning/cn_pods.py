@@ -9,7 +9,7 @@ from datetime import datetime, timezone
 from typing import Any, Final
 
 from ..rendering import names
-from ..rendering.cnset import drain_timeout
+from ..rendering.cnset import DEFAULT_DELAY_SECONDS, drain_timeout
 from ..rendering.fields import Fields
 from ..rendering.types import Resource
 from ..status.compute_nodes import store_uuid
@@ -27,7 +27,6 @@ ANNOTATION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"
 ANNOTATION_STATE: Final = "matrixorigin.io/cn-state"
 ANNOTATION_DRAINING: Final = "matrixorigin.io/store-draining-start"
 ANNOTATION_LOCKS: Final = "matrixorigin.io/lock-restart"
-_DEFAULT_DELAY: Final = 15
 _ENDED: Final = frozenset({"Succeeded", "Failed"})
 _TIME: Final = "%Y-%m-%dT%H:%M:%SZ"
 
@@ -44,7 +43,8 @@ def policy_of(resource: Resource) -> Policy:
     scaling = spec.table("scalingConfig")
     delay = scaling.number("minDelaySeconds")
     drains = scaling.flag("storeDrainEnabled")
-    return Policy(drains, _DEFAULT_DELAY if delay is None else delay, drain_timeout(spec))
+    delay = DEFAULT_DELAY_SECONDS if delay is None else delay
+    return Policy(drains, delay, drain_timeout(spec))
 
 
 def is_managed(policy: Policy, stores: Iterable[CNStore]) -> bool:

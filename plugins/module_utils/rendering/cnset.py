@@ -37,6 +37,8 @@ _PORTS: Final = policies.Ports(
     ),
     public=(names.PORT_SQL, names.PORT_METRICS),
 )
+DEFAULT_DELAY_SECONDS: Final = 15
+"""Proxies look every 5 s and compute nodes every 10 s for who drains."""
 _MIN_READY_SECONDS: Final = 5
 _DEFAULT_DRAIN_SECONDS: Final = 300
 _SECONDS_TO_STOP: Final = 30
@@ -126,6 +128,7 @@ def _pod_parts(context: SetContext, config_map: str, log_service: LogService) ->
         volumes=_data_volumes(context),
         annotations=_annotations(context),
         extras=_pod_extras(context),
+        pre_stop=_pre_stop(context.spec),
     )
 
 
@@ -167,10 +170,23 @@ def _pod_extras(context: SetContext) -> dict[str, Any]:
     if context.spec.text("podManagementPolicy") == _POOLING:
         extras["readinessGates"] = [{"conditionType": names.CONDITION_CN_STORE}]
     if _drains(context.spec):
-        delay = context.spec.table("scalingConfig").number("minDelaySeconds") or 0
-        longest = max(drain_timeout(context.spec), delay)
-        extras["terminationGracePeriodSeconds"] = longest + _SECONDS_TO_STOP
+        extras["terminationGracePeriodSeconds"] = _drain_window(context.spec)[1] + _SECONDS_TO_STOP
     return extras
+
+
+def _drain_window(spec: Fields) -> tuple[int, int]:
+    """Return how many seconds a CN that is stopped serves at least, and at most."""
+    delay = spec.table("scalingConfig").number("minDelaySeconds")
+    least = DEFAULT_DELAY_SECONDS if delay is None else delay
+    return least, max(drain_timeout(spec), least)
+
+
+def _pre_stop(spec: Fields) -> list[str]:
+    """Return the hook that keeps a CN up until its clients have moved, however it is deleted."""
+    if not _drains(spec):
+        return []
+    script = f"{names.CONFIG_MOUNT}/{names.START_SCRIPT}"
+    return ["/bin/sh", script, "drain", *map(str, _drain_window(spec))]
 
 
 def _udf_port(sidecar: Fields) -> int:

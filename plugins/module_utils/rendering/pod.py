@@ -35,6 +35,7 @@ class PodParts:
         mounts: mounts that go with them.
         annotations: annotations of the template besides the common ones.
         extras: further fields of the Pod's spec.
+        pre_stop: command that `main` is stopped after; empty for none.
     """
 
     config_map: str
@@ -47,6 +48,7 @@ class PodParts:
     mounts: list[Json] = field(default_factory=list)
     annotations: Mapping[str, str] = field(default_factory=dict)
     extras: Mapping[str, Any] = field(default_factory=dict)
+    pre_stop: list[str] = field(default_factory=list)
 
 
 def pod_template(context: SetContext, parts: PodParts) -> Json:
@@ -113,6 +115,8 @@ def _main(context: SetContext, parts: PodParts) -> Json:
         **parts.probes,
         "securityContext": container_security(),
     }
+    if parts.pre_stop:
+        main["lifecycle"] = {"preStop": {"exec": {"command": parts.pre_stop}}}
     resources = context.spec.table("resources")
     if resources.data:
         main["resources"] = dict(resources.data)

@@ -2,9 +2,39 @@
 # SPDX-License-Identifier: Apache-2.0
 # Starts one compute node: completes the mounted configuration with what only this Pod knows and
 # becomes mo-service. START_ROOT stands before every fixed path (tests).
+#
+# As "start.sh drain <least> <most>" it is the preStop hook: it keeps the node serving until its SQL
+# clients have been moved elsewhere, between that many seconds.
 set -eu
 
 root=${START_ROOT:-}
+
+# The server listens on both families with one socket, so that IPv4 clients are in either table.
+# Where there is no IPv6 there is no second one; without the first nobody knows.
+clients() {
+  if [ ! -r "$root/proc/net/tcp" ]; then
+    echo unknown
+    return
+  fi
+  cat "$root/proc/net/tcp" "$root/proc/net/tcp6" 2>/dev/null |
+    awk '$2 ~ /:1771$/ && $4 == "01" { found++ } END { print found + 0 }' # 1771 is port 6001
+}
+
+drain() { # least, most
+  begun=$(date +%s)
+  while :; do
+    age=$(($(date +%s) - begun))
+    if [ "$age" -ge "$2" ]; then return; fi
+    if [ "$age" -ge "$1" ] && [ "$(clients)" = 0 ]; then return; fi
+    sleep 1
+  done
+}
+
+if [ "${1:-}" = drain ]; then
+  drain "$2" "$3"
+  exit 0
+fi
+
 mounted=$root/etc/matrixone/config/config.toml
 binary=$root/mo-service
 config=${TMPDIR:-$root/tmp}/config.toml

@@ -256,3 +256,25 @@ def test_a_broken_pod_without_data_may_always_be_evicted(make: Any) -> None:
 def test_syntax_error_in_the_configuration_names_the_line(make: Any) -> None:
     with pytest.raises(errors.InvalidSpec, match=r"^spec\.config: is not valid TOML.*line 2"):
         r.render(make(config="a = 1\nb = \n"))
+
+
+@pytest.mark.parametrize(
+    ("scaling", "hook", "grace"),
+    [
+        ({}, None, None),
+        ({"storeDrainEnabled": False, "storeDrainTimeout": "5m"}, None, None),
+        ({"storeDrainEnabled": True}, ["15", "300"], 330),
+        ({"storeDrainEnabled": True, "storeDrainTimeout": "90s"}, ["15", "90"], 120),
+        ({"storeDrainEnabled": True, "storeDrainTimeout": "5s"}, ["15", "15"], 45),
+        ({"storeDrainEnabled": True, "minDelaySeconds": 0}, ["0", "300"], 330),
+    ],
+)
+def test_a_node_that_drains_is_stopped_when_its_clients_have_moved(
+    scaling: r.Json, hook: list[str] | None, grace: int | None
+) -> None:
+    pod = r.find(r.render(r.cnset(scalingConfig=scaling)), "Deployment")["spec"]["template"]["spec"]
+    lifecycle = pod["containers"][0].get("lifecycle")
+    command = ["/bin/sh", "/etc/matrixone/config/start.sh", "drain"]
+    wanted = hook and {"preStop": {"exec": {"command": [*command, *hook]}}}
+    assert lifecycle == wanted
+    assert pod.get("terminationGracePeriodSeconds") == grace

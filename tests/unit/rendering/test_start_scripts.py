@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import shutil
 import socket
+import time
 from pathlib import Path
 from typing import Any
 
@@ -356,3 +357,52 @@ def test_keys_of_the_script_in_the_users_configuration_do_no_harm(
     table = {"logset": "logservice", "dnset": "dn", "cnset": "cn", "proxyset": "proxy"}[role]
     assert found[table]["uuid"] not in ("u", "")
     assert keys.items() <= found[table].items()
+
+
+HEADER = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when\n"
+LISTENING = "   0: 00000000:1771 00000000:0000 0A 00000000:00000000 00:00000000\n"
+CLIENT = "   1: 0701800A:1771 0101800A:C001 01 00000000:00000000 00:00000000\n"
+CLIENT_OF_BOTH = (
+    "   2: 0000000000000000FFFF00000701800A:1771 0000000000000000FFFF00000101800A:C002 01 0 0\n"
+)
+OTHERS = (
+    "   3: 0701800A:C003 0101800A:1771 01 00000000:00000000 00:00000000\n"
+    "   4: 0701800A:1772 0101800A:C004 01 00000000:00000000 00:00000000\n"
+    "   5: 0701800A:1771 0101800A:C005 06 00000000:00000000 00:00000000\n"
+)
+
+
+def drained(cn: Container, tcp: str, tcp6: str, least: int, most: int) -> float:
+    """Return how many seconds the hook took."""
+    cn.write("proc/net/tcp", HEADER + LISTENING + tcp)
+    cn.write("proc/net/tcp6", HEADER + tcp6)
+    begun = time.monotonic()
+    done = cn.run("drain", str(least), str(most))
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    return time.monotonic() - begun
+
+
+def test_a_drain_ends_when_no_client_is_left(cn: Container) -> None:
+    assert drained(cn, OTHERS, "", 0, 30) < 5
+
+
+def test_a_drain_takes_its_least_time(cn: Container) -> None:
+    assert 1 < drained(cn, "", "", 2, 30) < 8
+
+
+@pytest.mark.parametrize(("tcp", "tcp6"), [(CLIENT, ""), ("", CLIENT_OF_BOTH)])
+def test_a_drain_waits_for_clients_and_has_an_end(cn: Container, tcp: str, tcp6: str) -> None:
+    assert 2 < drained(cn, tcp, tcp6, 0, 3) < 9
+
+
+def test_a_drain_that_cannot_count_clients_takes_all_its_time(cn: Container) -> None:
+    begun = time.monotonic()
+    assert cn.run("drain", "0", "3").returncode == 0
+    assert 2 < time.monotonic() - begun < 9
+
+
+def test_a_drain_without_ipv6_counts_what_there_is(cn: Container) -> None:
+    cn.write("proc/net/tcp", HEADER + LISTENING)
+    begun = time.monotonic()
+    assert cn.run("drain", "0", "30").returncode == 0
+    assert time.monotonic() - begun < 5
