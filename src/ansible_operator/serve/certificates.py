@@ -6,7 +6,7 @@ import ipaddress
 import os
 import ssl
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -33,8 +33,7 @@ def self_signed(name: str, addresses: Sequence[str] = ("127.0.0.1", "::1")) -> K
     """Make a certificate for a host name and addresses, valid for a year."""
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
-    names: list[x509.GeneralName] = [x509.DNSName(name)]
-    names += [x509.IPAddress(ipaddress.ip_address(address)) for address in addresses]
+    names = alternative_names([name, *addresses])
     now = datetime.datetime.now(datetime.UTC)
     certificate = (
         x509.CertificateBuilder()
@@ -57,6 +56,18 @@ def self_signed(name: str, addresses: Sequence[str] = ("127.0.0.1", "::1")) -> K
             serialization.NoEncryption(),
         ),
     )
+
+
+def alternative_names(names: Iterable[str]) -> list[x509.GeneralName]:
+    """DNS names and IP addresses as a certificate has them."""
+    return [_alternative_name(name) for name in names]
+
+
+def _alternative_name(name: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ipaddress.ip_address(name))
+    except ValueError:
+        return x509.DNSName(name)
 
 
 def found_in(folder: Path) -> KeyPair | None:

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Secret through which replicas share the webhook's certificates.
+
+Any replica may make or renew them; the API server's version check lets one of several win, the
+others read what it has written.
+"""
+
+import base64
+import binascii
+import datetime
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+
+from ansible_operator.errors import ConfigError, KubeError
+from ansible_operator.kube.interface import Client, Object
+from ansible_operator.serve.certificates import KeyPair
+from ansible_operator.serve.webhook.authority import Credentials, make_credentials, renewed
+
+ATTEMPTS = 5
+_KEYS = ("ca.crt", "ca.key", "tls.crt", "tls.key")
+
+
+def _utc_now() -> datetime.datetime:
+    return datetime.datetime.now(datetime.UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class SharedSecret:
+    """Reads, makes and renews the certificates.
+
+    Attributes:
+        namespace: where the Secret is.
+        name: of the Secret.
+        names: DNS names and addresses that the certificate must cover.
+        clock: the present, aware.
+    """
+
+    client: Client
+    namespace: str
+    name: str
+    names: Collection[str]
+    clock: Callable[[], datetime.datetime] = _utc_now
+
+    async def refresh(self) -> Credentials:
+        """The certificates of all replicas, renewed if that is due.
+
+        Raises:
+            KubeError: the Secret cannot be read or written.
+            ConfigError: replicas keep overwriting each other.
+        """
+        for _ in range(ATTEMPTS):
+            try:
+                return await self._attempt()
+            except KubeError as error:
+                if not error.is_conflict:
+                    raise
+        raise ConfigError(f"Secret {self.namespace}/{self.name} changes too often")
+
+    async def _attempt(self) -> Credentials:
+        root = f"/api/v1/namespaces/{self.namespace}/secrets"
+        try:
+            secret = await self.client.request("GET", f"{root}/{self.name}")
+        except KubeError as error:
+            if not error.is_not_found:
+                raise
+            made = make_credentials(self.names, self.clock())
+            metadata = {"name": self.name, "namespace": self.namespace}
+            await self.client.request("POST", root, body=_with(made, {"metadata": metadata}))
+            return made
+        found = _read(secret)
+        if found is None:
+            wanted = make_credentials(self.names, self.clock())
+        else:
+            wanted = renewed(found, self.names, self.clock())
+        if wanted is not found:
+            await self.client.request("PUT", f"{root}/{self.name}", body=_with(wanted, secret))
+        return wanted
+
+
+def _read(secret: Object) -> Credentials | None:
+    """What the Secret holds; None if that is not complete."""
+    data = secret.get("data") or {}
+    try:
+        bundle, key, certificate, own = (base64.b64decode(data[name]) for name in _KEYS)
+    except (KeyError, binascii.Error):
+        return None
+    return Credentials(bundle, key, KeyPair(certificate, own))
+
+
+def _with(credentials: Credentials, secret: Object) -> Object:
+    serving = credentials.serving
+    values = (credentials.bundle, credentials.authority_key, serving.certificate, serving.key)
+    data = {
+        name: base64.b64encode(value).decode() for name, value in zip(_KEYS, values, strict=True)
+    }
+    return {**secret, "data": {**(secret.get("data") or {}), **data}}
