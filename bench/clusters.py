@@ -20,6 +20,7 @@ from testbed.bed import TestBed
 WORKS = "/apis/bench.example.com/v1alpha1/namespaces/bench/works"
 DEPLOYMENTS = "/apis/apps/v1/namespaces/bench/deployments"
 _CLIENTS = 4
+_AGAIN_SECONDS = 0.2
 _DEFINITION: dict[str, Any] = {
     "apiVersion": "apiextensions.k8s.io/v1",
     "kind": "CustomResourceDefinition",
@@ -77,6 +78,14 @@ class Seen:
 
     times: dict[str, float] = field(default_factory=dict)
     changed: threading.Condition = field(default_factory=threading.Condition)
+
+    def note(self, obj: dict[str, Any], holds: Callable[[dict[str, Any]], bool]) -> None:
+        """Take the time if it is the first at which this holds of the object."""
+        name = obj["metadata"]["name"]
+        if name not in self.times and holds(obj):
+            with self.changed:
+                self.times[name] = time.monotonic()
+                self.changed.notify_all()
 
     def wait(self, count: int, deadline: float) -> bool:
         """Wait until it was true of so many objects; False when the deadline passes."""
@@ -168,18 +177,22 @@ def _follow(
     seen: Seen,
     ended: threading.Event,
 ) -> None:
-    try:
-        for _, obj in client.watch(path, version):
-            name = obj["metadata"].get("name")
-            if name and name not in seen.times and holds(obj):
-                with seen.changed:
-                    seen.times[name] = time.monotonic()
-                    seen.changed.notify_all()
-            if ended.is_set():
+    """Watch until the end, going on behind the last change whenever the server ends a watch."""
+    while not ended.is_set():
+        try:
+            for kind, obj in client.watch(path, version):
+                version = obj["metadata"]["resourceVersion"]
+                if kind != "BOOKMARK":
+                    seen.note(obj, holds)
+                if ended.is_set():
+                    return
+        except ApiError:
+            if ended.wait(_AGAIN_SECONDS):
                 return
-    except ApiError:
-        if not ended.is_set():
-            raise
+            found = client.request("GET", path)
+            version = found["metadata"]["resourceVersion"]
+            for obj in found["items"]:
+                seen.note(obj, holds)
 
 
 @contextmanager
