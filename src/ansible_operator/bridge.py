@@ -43,6 +43,7 @@ class Bridge:
             namespace=metadata.get("namespace", ""),
             uid=metadata.get("uid", ""),
             namespaced=controlled.resource.namespaced,
+            resource_version=metadata.get("resourceVersion", ""),
         )
         limits = ProxyLimits(
             inject_owner=self.inject_owner,

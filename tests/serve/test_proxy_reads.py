@@ -2,6 +2,7 @@
 """Reads through the proxy: from caches that exist, never from a stale one, else live."""
 
 import asyncio
+import dataclasses
 import json
 
 import pytest
@@ -178,6 +179,22 @@ async def test_reads_see_what_the_run_has_just_written(served):
     assert (await served.request(session, "GET", served.path("w"))).status == 404
     await asyncio.sleep(0.5)
     assert (await served.request(session, "GET", served.path())).headers["X-Cache"] == "HIT"
+
+
+async def test_a_run_never_reads_its_owner_older_than_it_began(served):
+    """The status that is written just before a run is not missing in what the run reads."""
+    await served.watch()
+    for number in range(20):
+        written = await served.client.request(
+            "PATCH",
+            served.path("owner"),
+            body={"data": {"n": str(number)}},
+            content_type="application/merge-patch+json",
+        )
+        version = written["metadata"]["resourceVersion"]
+        session = served.open(dataclasses.replace(served.owner, resource_version=version))
+        read = await served.request(session, "GET", served.path("owner"))
+        assert read.json["data"]["n"] == str(number)
 
 
 async def test_deleting_a_collection_is_seen_at_once(served):

@@ -2,7 +2,7 @@
 """Seams between the proxy and the rest; the manager connects them."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, TypeAlias
 
@@ -11,13 +11,19 @@ from ansible_operator.kube.interface import GroupVersionKind, ResourceType
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """The object on whose behalf a run talks to the API server (runner.md §2.18)."""
+    """The object on whose behalf a run talks to the API server (runner.md §2.18).
+
+    Attributes:
+        resource_version: the object's version when the run began, if known: the run never reads
+            an older one.
+    """
 
     gvk: GroupVersionKind
     name: str
     namespace: str
     uid: str
     namespaced: bool = True
+    resource_version: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)

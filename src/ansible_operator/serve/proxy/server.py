@@ -73,7 +73,7 @@ class LoopbackProxy:
         port: int = DEFAULT_PORT,
     ) -> None:
         scope = frozenset(namespaces)
-        barrier = WriteBarrier()
+        barrier = self._barrier = WriteBarrier()
         self.port = port
         self._client = client
         self._mapper = mapper
@@ -125,6 +125,9 @@ class LoopbackProxy:
 
     def open_session(self, owner: Owner, limits: ProxyLimits, directory: Path) -> Session:
         """Make a token and a kubeconfig (0600, in ``directory``) for one run."""
+        if owner.resource_version:
+            namespace = owner.namespace if owner.namespaced else ""
+            self._barrier.note_write(owner.gvk, namespace, owner.name, owner.resource_version)
         return self._sessions.open(owner, limits, directory, self.port)
 
     def close_session(self, session: Session) -> None:

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from aiohttp import web
 from multidict import CIMultiDict
 
+from ansible_operator import metrics
 from ansible_operator.errors import KubeError
 from ansible_operator.kube.client import HttpClient
 from ansible_operator.serve.proxy.forward import HOP_BY_HOP, origin_form
@@ -61,6 +62,8 @@ async def tunnel(client: HttpClient, request: web.BaseRequest) -> web.StreamResp
         async with asyncio.timeout(ANSWER_TIMEOUT):
             answer = await reader.readuntil(b"\r\n\r\n")
         code = int(answer.split(b" ", 2)[1])
+        authority = urlsplit(client.access.server).netloc.rpartition("@")[2]
+        metrics.REQUESTS.labels(str(code), authority, request.method).inc()
         if code != 101:
             return await _refusal(code, answer, reader)
         return await carry(request, answer, (reader, writer))
