@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from xdist.remote import Producer
+from xdist.scheduler import LoadScopeScheduling
 
 import testbed
 
@@ -25,3 +27,24 @@ def own_state(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         for name in testbed.names():
             testbed.down(name)
         shutil.rmtree(root)
+
+
+class _FileByFile(LoadScopeScheduling):
+    """Keeps the tests of a file on one worker, for they share what their fixtures start.
+
+    The marker xdist_group would say so test by test, but xdist 3.8 writes it into a field of the
+    items that pytest 9.2 does not have any longer. Folders in _TOGETHER stay whole.
+    """
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = Path(nodeid.partition("::")[0])
+        return file.parent.name if file.parent.name in _TOGETHER else str(file)
+
+
+_TOGETHER = frozenset({"memcached"})
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling | None:
+    """Replace xdist's grouping."""
+    return _FileByFile(config, log) if config.getvalue("dist") == "loadgroup" else None

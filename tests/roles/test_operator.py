@@ -18,7 +18,7 @@ from testbed.bed import TestBed
 
 from .conftest import KINDS, ROOT, tiny_cluster
 
-pytestmark = [pytest.mark.api, pytest.mark.xdist_group("operator")]
+pytestmark = pytest.mark.api
 
 CHILDREN = "logset,dnset,cnset,proxyset,webui"
 T = TypeVar("T")

@@ -8,7 +8,7 @@ import pytest
 
 from .conftest import tiny_cluster
 
-pytestmark = [pytest.mark.api, pytest.mark.xdist_group("playbook")]
+pytestmark = pytest.mark.api
 
 WORKLOADS = {
     "statefulset.apps/mo-log",
