@@ -154,7 +154,8 @@ class Round:
         self._choose(stores)
         for store in stores:
             self._bring(store, hakeeper)
-        leaving = [store for store in stores if self._leaves(store)]
+        ending = [store for store in stores if store.going and self._situation.policy.drains]
+        leaving = [store for store in stores if self._leaves(store)] + ending
         self._drain(leaving, details)
         self._settle()
 
@@ -238,7 +239,10 @@ class Round:
             for store in leaving
         ]
         for store, load in zip(begun, self._loads(begun, details), strict=True):
-            drains[store.pod] = self._step(store, load, details)
+            drain = self._step(store, load, details)
+            # A Pod that is being deleted goes as soon as its hook ends: nobody waits for it here.
+            if not (store.going and drain.finished):
+                drains[store.pod] = drain
 
     def _settle(self) -> None:
         """Say how many replicas stay, and take away Pods that can serve no more."""

@@ -266,6 +266,26 @@ def test_a_pod_that_is_being_deleted_gets_no_new_sessions(made: Callable[..., Se
     assert outcome.drains == {}
 
 
+def test_a_pod_that_is_being_deleted_hands_its_locks_over(made: Callable[..., Set]) -> None:
+    """The deletion began at BEGIN and may take 330 s; nobody waits for it but its own hook."""
+    nodes = made()
+    metadata = nodes.cluster.pods["cn-a"]["metadata"]
+    metadata["deletionTimestamp"] = "2027-01-15T08:05:30Z"
+    metadata["deletionGracePeriodSeconds"] = 330
+    steps = []
+    for age in (1, 16, 21):
+        nodes.now = BEGIN + age
+        outcome = nodes.round()
+        steps.append(outcome.drains["cn-a"].step.value if outcome.drains else "")
+        assert outcome.replicas is None
+        nodes.sim.do("heartbeat")
+    assert steps == ["Spreading", "AskForLocks", ""]
+    notes = nodes.cluster.notes("cn-a")
+    assert notes[cn_pods.ANNOTATION_LOCKS] == STARTED
+    assert cn_pods.ANNOTATION_COST not in notes
+    assert nodes.cluster.deleted == []
+
+
 def test_what_cannot_be_asked_is_busy_until_its_time_is_over(made: Callable[..., Set]) -> None:
     nodes = made()
     nodes.round(wanted=2)

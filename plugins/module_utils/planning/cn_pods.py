@@ -79,7 +79,7 @@ def cn_store(pod: Pod, registration: Registration | None, *, asked: bool) -> CNS
         cordoned=ANNOTATION_CORDON in annotations,
         created=metadata.get("creationTimestamp") or "",
         process=process,
-        draining_since=_unix_time(annotations.get(ANNOTATION_DRAINING)),
+        draining_since=_draining_since(metadata, annotations),
         asked_process=_asked(annotations.get(ANNOTATION_LOCKS), process),
         wanted_labels=_labels(annotations.get(names.ANNOTATION_CN_LABEL)),
         registration=registration,
@@ -114,6 +114,15 @@ def _asked(text: str | None, process: str) -> str:
     return process if text == "true" else text or ""
 
 
+def _draining_since(metadata: Mapping[str, Any], annotations: Mapping[str, str]) -> float | None:
+    """Return when a drain began: when it was recorded, or when the Pod was deleted."""
+    recorded = _unix_time(annotations.get(ANNOTATION_DRAINING))
+    end = _unix_time(metadata.get("deletionTimestamp"))
+    if recorded is not None or end is None:
+        return recorded
+    return end - float(metadata.get("deletionGracePeriodSeconds") or 0)
+
+
 def _unix_time(text: str | None) -> float | None:
     try:
         return datetime.fromisoformat(text or "").timestamp()
@@ -146,6 +155,8 @@ def records(store: CNStore, *, leaves: bool, now: float) -> dict[str, str | None
         now: the present, Unix time.
     """
     changes: dict[str, str | None] = {}
+    if store.going:
+        return changes
     if leaves:
         if store.draining_since is None:
             text = datetime.fromtimestamp(now, timezone.utc).strftime(_TIME)

@@ -128,7 +128,7 @@ def _pod_parts(context: SetContext, config_map: str, log_service: LogService) ->
         volumes=_data_volumes(context),
         annotations=_annotations(context),
         extras=_pod_extras(context),
-        pre_stop=_pre_stop(context.spec),
+        pre_stop=_pre_stop(context, log_service),
     )
 
 
@@ -181,12 +181,18 @@ def _drain_window(spec: Fields) -> tuple[int, int]:
     return least, max(drain_timeout(spec), least)
 
 
-def _pre_stop(spec: Fields) -> list[str]:
-    """Return the hook that keeps a CN up until its clients have moved, however it is deleted."""
-    if not _drains(spec):
+def _pre_stop(context: SetContext, log_service: LogService) -> list[str]:
+    """Return the hook that keeps a CN up until its clients have moved, however it is deleted.
+
+    It is told who the other members are, because they have sessions of their own on a CN.
+    """
+    if not _drains(context.spec):
         return []
     script = f"{names.CONFIG_MOUNT}/{names.START_SCRIPT}"
-    return ["/bin/sh", script, "drain", *map(str, _drain_window(spec))]
+    domain = names.service_domain(context.namespace, context.spec.text("clusterDomain"))
+    stores = [address.rpartition(":")[0] for address in log_service.addresses]
+    window = map(str, _drain_window(context.spec))
+    return ["/bin/sh", script, "drain", *window, f"{context.headless}.{domain}", *stores]
 
 
 def _udf_port(sidecar: Fields) -> int:

@@ -3,35 +3,69 @@
 # Starts one compute node: completes the mounted configuration with what only this Pod knows and
 # becomes mo-service. START_ROOT stands before every fixed path (tests).
 #
-# As "start.sh drain <least> <most>" it is the preStop hook: it keeps the node serving until its SQL
-# clients have been moved elsewhere, between that many seconds.
+# As "start.sh drain <least> <most> <peer>..." it is the preStop hook: it keeps the node serving until
+# its SQL clients have been moved elsewhere, between that many seconds. Log stores and compute nodes
+# are clients, too, for as long as they live: what the names of such peers resolve to does not count.
 set -eu
 
 root=${START_ROOT:-}
 
+# Some nslookups (busybox) do not try the search list, though the resolver of mo-service does.
+look_up() { # name...
+  domains=$(awk '$1 == "search" { $1 = ""; print }' "$root/etc/resolv.conf" 2>/dev/null) || domains=
+  for name in "$@"; do
+    nslookup "$name" 2>/dev/null || true
+    for domain in $domains; do
+      nslookup "$name.$domain" 2>/dev/null || true
+    done
+  done
+}
+
+# Prints the IPv4 addresses of names as the kernel does: in hexadecimal, the last byte first.
+addresses_of() { # name...
+  look_up "$@" | awk '
+    { for (i = 1; i <= NF; i++)
+        if ($i ~ /^[0-9]+[.][0-9]+[.][0-9]+[.][0-9]+$/) {
+          split($i, byte, ".")
+          printf "%02X%02X%02X%02X ", byte[4], byte[3], byte[2], byte[1]
+        } }
+  '
+}
+
 # The server listens on both families with one socket, so that IPv4 clients are in either table.
 # Where there is no IPv6 there is no second one; without the first nobody knows.
-clients() {
+clients() { # addresses that do not count
   if [ ! -r "$root/proc/net/tcp" ]; then
     echo unknown
     return
   fi
   cat "$root/proc/net/tcp" "$root/proc/net/tcp6" 2>/dev/null |
-    awk '$2 ~ /:1771$/ && $4 == "01" { found++ } END { print found + 0 }' # 1771 is port 6001
+    KNOWN=$1 awk '
+      $2 ~ /:1771$/ && $4 == "01" { # port 6001, established
+        here = substr($2, length($2) - 12, 8)
+        there = substr($3, length($3) - 12, 8)
+        if (here != there && !index(ENVIRON["KNOWN"], there)) found++
+      }
+      END { print found + 0 }
+    '
 }
 
-drain() { # least, most
+drain() { # least, most, peer...
+  least=$1
+  most=$2
+  shift 2
   begun=$(date +%s)
   while :; do
     age=$(($(date +%s) - begun))
-    if [ "$age" -ge "$2" ]; then return; fi
-    if [ "$age" -ge "$1" ] && [ "$(clients)" = 0 ]; then return; fi
+    if [ "$age" -ge "$most" ]; then return; fi
+    if [ "$age" -ge "$least" ] && [ "$(clients "$(addresses_of "$@")")" = 0 ]; then return; fi
     sleep 1
   done
 }
 
 if [ "${1:-}" = drain ]; then
-  drain "$2" "$3"
+  shift
+  drain "$@"
   exit 0
 fi
 

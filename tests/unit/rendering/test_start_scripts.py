@@ -395,6 +395,30 @@ def test_a_drain_waits_for_clients_and_has_an_end(cn: Container, tcp: str, tcp6:
     assert 2 < drained(cn, tcp, tcp6, 0, 3) < 9
 
 
+PEERS = """Server:    10.128.0.1
+Address 1: 10.128.0.1 dns.example
+
+Name:      log
+Address 1: 10.128.1.1 log-0.example
+Address:   10.128.1.9
+"""
+
+
+def test_sessions_of_other_members_do_not_count(cn: Container) -> None:
+    """10.128.1.1 is a log store, 10.128.1.7 is the node itself."""
+    itself = CLIENT.replace("0101800A:C001", "0701800A:C001")
+    cn.program("nslookup", f"#!/bin/sh\n[ $1 = log ] && cat <<E\n{PEERS}E\n", cn.path)
+    cn.write("proc/net/tcp", HEADER + LISTENING + CLIENT + itself)
+    cn.write("proc/net/tcp6", HEADER + CLIENT_OF_BOTH)
+    begun = time.monotonic()
+    assert cn.run("drain", "0", "30", "unknown-name", "log").returncode == 0
+    cn.program("nslookup", f"#!/bin/sh\n[ $1 = log.svc.example ] && cat <<E\n{PEERS}E\n", cn.path)
+    assert cn.run("drain", "0", "30", "log").returncode == 0
+    assert time.monotonic() - begun < 8
+    assert cn.run("drain", "0", "3", "unknown-name").returncode == 0
+    assert time.monotonic() - begun > 2
+
+
 def test_a_drain_that_cannot_count_clients_takes_all_its_time(cn: Container) -> None:
     begun = time.monotonic()
     assert cn.run("drain", "0", "3").returncode == 0
