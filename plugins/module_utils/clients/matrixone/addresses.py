@@ -32,7 +32,7 @@ class Address:
         plain = text
         for scheme in _SCHEMES:
             plain = plain.removeprefix(scheme)
-        host, _, port = plain.rpartition(":")
+        host, _colon, port = plain.rpartition(":")
         host = host.removeprefix("[").removesuffix("]")
         if not host or not port.isdecimal() or not 0 < int(port) < 1 << 16:
             raise Unreachable(f"{text!r} is no address of the form host:port")
@@ -44,7 +44,7 @@ class Address:
 
 def _look_up(address: Address) -> list[_Target]:
     found = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
-    return [(family, (str(where[0]), int(where[1]))) for family, _, _, _, where in found]
+    return [(entry[0], (str(entry[4][0]), int(entry[4][1]))) for entry in found]
 
 
 def resolve(address: Address, deadline: Deadline) -> list[_Target]:
