@@ -183,7 +183,7 @@ def reachable(address: str, pods: Iterable[Pod]) -> str:
         address: ``host:port`` as HAKeeper has it.
         pods: Pods of log service and transaction node.
     """
-    host, _, port = address.rpartition(":")
+    host, port = address.rpartition(":")[::2]
     first = host.partition(".")[0]
     for pod in pods:
         ip = (pod.get("status") or {}).get("podIP")
