@@ -70,6 +70,23 @@ async def test_a_holder_keeps_the_lease_while_it_renews(client, fake_namespace):
 
 
 @pytest.mark.api
+async def test_a_lease_is_given_back_after_a_renewal_was_cut_off(client, fake_namespace):
+    """The server has renewed, the holder has not heard of it: its version is out of date."""
+    election = LeaderElection(client, settings(fake_namespace))
+    await asyncio.wait_for(election.acquire(), 10)
+    renewal = {"spec": {"renewTime": "2026-01-01T00:00:00.000000Z"}}
+    await client.request(
+        "PATCH",
+        lease_path(fake_namespace),
+        body=renewal,
+        content_type="application/merge-patch+json",
+    )
+    await election.release()
+    lease = await client.request("GET", lease_path(fake_namespace))
+    assert not lease["spec"].get("holderIdentity")
+
+
+@pytest.mark.api
 async def test_a_dead_holder_is_replaced_when_its_time_is_over(client, fake_namespace):
     first = LeaderElection(client, settings(fake_namespace))
     await asyncio.wait_for(first.acquire(), 10)

@@ -153,8 +153,20 @@ class LeaderElection:
     async def release(self) -> None:
         """Give the lease back, so that a waiting process takes over at its next attempt."""
         self._status.set(0)
-        if not self.is_leader or self._lease is None:
-            return
+        try:
+            async with asyncio.timeout(RELEASE_TIMEOUT):
+                while self.is_leader and not await self._give_back():
+                    # A renewal that was cut off has reached the server all the same.
+                    self._observe(await self._client.request("GET", self._path()))
+        except (KubeError, TimeoutError) as error:
+            _LOG.info("The lease could not be given back", err=str(error) or "no answer")
+        finally:
+            self._observed = {}
+
+    async def _give_back(self) -> bool:
+        """Write the lease without a holder; False when it has changed meanwhile."""
+        if self._lease is None:
+            return True
         now = _now()
         spec = {
             **self._lease["spec"],
@@ -166,9 +178,10 @@ class LeaderElection:
         try:
             await self._write({**self._lease, "spec": spec}, RELEASE_TIMEOUT)
         except KubeError as error:
-            _LOG.info("The lease could not be given back", err=str(error))
-        finally:
-            self._observed = {}
+            if error.is_conflict:
+                return False
+            raise
+        return True
 
     async def _attempt(self, timeout: float) -> bool:
         """Take or renew the lease, if that is possible now."""
