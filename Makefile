@@ -47,7 +47,7 @@ uninstall: venv ## remove the CRDs, and with them every cluster
 	@kubectl delete --ignore-not-found -f crds/
 
 run: venv ## run the operator in the foreground against KUBECONFIG
-	@ANSIBLE_GATHERING=explicit ansible-operator run --watches-file watches.yaml
+	@ANSIBLE_GATHERING=explicit ansible-operator run --watches-file watches.yaml --ansible-verbosity 0
 
 lint: venv ## every linter
 	@dev/lint.sh

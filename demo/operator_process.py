@@ -55,7 +55,7 @@ def start(
         _NAME,
         [
             *(sys.executable, "-m", "ansible_operator", "run"),
-            *("--watches-file", str(project / "watches.yaml")),
+            *("--watches-file", str(project / "watches.yaml"), "--ansible-verbosity", "0"),
             *("--health-probe-bind-address", f"127.0.0.1:{ports['probes']}"),
             *("--metrics-bind-address", f"127.0.0.1:{ports['metrics']}"),
             *("--proxy-port", str(ports["proxy"])),

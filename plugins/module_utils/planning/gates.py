@@ -12,7 +12,7 @@ from typing import Any
 
 from ..comparing import differing_paths
 from ..rendering.types import Manifest, Resource
-from ..status.conditions import find, holds, holds_now
+from ..status.conditions import holds, holds_now
 from ..status.reasons import ConditionType
 from .plans import Observed
 from .references import DEPENDENCIES
@@ -42,9 +42,8 @@ def _state(dependency: Mapping[str, Any] | None) -> str:
     if dependency is None:
         return "it does not exist"
     for kind, lacking in ((ConditionType.READY, "not ready"), (ConditionType.SYNCED, "not synced")):
-        said = find(dependency, kind)
         if not holds(dependency, kind):
-            return f"{lacking}, {said['message']}" if said.get("message") else lacking
+            return lacking
     if not holds_now(dependency, ConditionType.SYNCED):
         return "its latest change has not been applied yet"
     return ""

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """When two states of a watched object differ in a way that matters (runner.md §2.19)."""
 
+from collections.abc import Collection
 from typing import Any
 
 from ansible_operator.kube.interface import Object
@@ -16,6 +17,21 @@ def differs(before: Object, now: Object, *, with_status: bool) -> bool:
     if before["metadata"].get("resourceVersion") == now["metadata"].get("resourceVersion"):
         return False
     return _essence(before, with_status=with_status) != _essence(now, with_status=with_status)
+
+
+def conditions_differ(before: Object, now: Object, types: Collection[str]) -> bool:
+    """Whether the spec, the beginning of the deletion or one of these conditions has changed."""
+    return _standing(before, types) != _standing(now, types)
+
+
+def _standing(obj: Object, types: Collection[str]) -> tuple[Any, ...]:
+    metadata, status = obj["metadata"], obj.get("status") or {}
+    conditions = {
+        condition.get("type"): (condition.get("status"), condition.get("observedGeneration"))
+        for condition in status.get("conditions") or ()
+        if condition.get("type") in types
+    }
+    return metadata.get("generation"), "deletionTimestamp" in metadata, conditions
 
 
 def _essence(obj: Object, *, with_status: bool) -> dict[str, Any]:

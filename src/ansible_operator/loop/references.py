@@ -2,7 +2,7 @@
 """Runs objects again when an object that they name in a field changes.
 
 An addition to the contract: ``references`` of a watch (``group, version, kind, name`` and perhaps
-``namespace``, both dotted paths into the object).
+``namespace``, both dotted paths into the object, and ``conditions``).
 """
 
 import asyncio
@@ -13,7 +13,7 @@ from ansible_operator.errors import KubeError
 from ansible_operator.kube.interface import EventType, GroupVersionKind, Mapper, Object
 from ansible_operator.kube.pool import SharedInformers
 from ansible_operator.logs import get_logger
-from ansible_operator.loop.changes import differs
+from ansible_operator.loop.changes import conditions_differ, differs
 from ansible_operator.loop.queue import Key, WorkQueue
 from ansible_operator.loop.settings import Controlled, gvk_of
 from ansible_operator.watches import Reference
@@ -78,9 +78,13 @@ class ReferenceWatch:
                 told = True
             await asyncio.sleep(RETRY_SECONDS)
 
+    def _matters(self, before: Object, now: Object) -> bool:
+        if self._reference.conditions:
+            return conditions_differ(before, now, self._reference.conditions)
+        return differs(before, now, with_status=True)
+
     def _on_event(self, event: EventType, before: Object | None, now: Object) -> None:
-        updated = event is EventType.MODIFIED and before is not None
-        if updated and not differs(before or {}, now, with_status=True):
+        if event is EventType.MODIFIED and before is not None and not self._matters(before, now):
             return
         primaries = self._pool.peek(self._controlled.resource)
         for obj in primaries.list() if primaries is not None else ():

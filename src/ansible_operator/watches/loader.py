@@ -122,7 +122,12 @@ def _selector(fields: Fields) -> Selector:
 
 
 def _reference(fields: Fields) -> Reference:
-    reference = Reference(_kind(fields), fields.text("name"), fields.text("namespace"))
+    reference = Reference(
+        kind=_kind(fields),
+        name=fields.text("name"),
+        namespace=fields.text("namespace"),
+        conditions=fields.texts("conditions"),
+    )
     if not (reference.kind.version and reference.kind.kind and reference.name):
         raise ConfigError(f"invalid reference {reference.kind}: version, kind and name are needed")
     return reference

@@ -70,11 +70,15 @@ class Reference:
     Attributes:
         name: dotted path of the field with the referenced object's name.
         namespace: dotted path of its namespace; ``""`` for the object's own.
+        conditions: types of conditions that count. With none, every change triggers a run; with
+            some, only a change of the spec, of one of these conditions, or the beginning of the
+            deletion does.
     """
 
     kind: KindName
     name: str
     namespace: str = ""
+    conditions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from ansible_operator.kube.interface import GroupVersionKind, ResourceType
-from ansible_operator.loop.changes import differs
+from ansible_operator.loop.changes import conditions_differ, differs
 from ansible_operator.loop.dependents import owners_by_annotation, owners_by_reference
 from ansible_operator.loop.own_writes import OwnWrites
 from ansible_operator.loop.queue import Key
@@ -161,3 +161,35 @@ def test_references(reference: Reference, namespace: str, name: str, expected: b
 def test_a_path_that_leads_nowhere_is_empty() -> None:
     assert field_text(DNSET, "deps.logSet") == ""
     assert field_text(DNSET, "deps.logSet.metadata.name.more") == ""
+
+
+def standing(
+    generation: int = 1, ready: str = "True", message: str = "", **metadata: str
+) -> Object:
+    """An object with a Ready condition, as a reference sees it."""
+    return {
+        "metadata": {"name": "db", "generation": generation, **metadata},
+        "status": {
+            "seen": message,
+            "conditions": [
+                {"type": "Ready", "status": ready, "message": message},
+                {"type": "Degraded", "status": message or "False"},
+            ],
+        },
+    }
+
+
+@pytest.mark.parametrize(
+    ("now", "expected"),
+    [
+        pytest.param(standing(), False, id="nothing"),
+        pytest.param(standing(message="2/3"), False, id="messages and other conditions"),
+        pytest.param(standing(labels="x"), False, id="other metadata"),
+        pytest.param(standing(ready="False"), True, id="the condition"),
+        pytest.param(standing(generation=2), True, id="the spec"),
+        pytest.param(standing(deletionTimestamp="now"), True, id="deletion begins"),
+        pytest.param({"metadata": {"name": "db", "generation": 1}}, True, id="no status any more"),
+    ],
+)
+def test_a_reference_with_conditions_follows_these_alone(now: Object, expected: bool) -> None:
+    assert conditions_differ(standing(), now, ("Ready",)) is expected
