@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from ansible_operator.kube.interface import GroupVersionKind, ResourceType
+from ansible_operator.kube.interface import GroupVersionKind, Object, ResourceType
 from ansible_operator.loop.changes import conditions_differ, differs
 from ansible_operator.loop.dependents import owners_by_annotation, owners_by_reference
 from ansible_operator.loop.own_writes import OwnWrites
