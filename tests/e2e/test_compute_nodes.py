@@ -177,11 +177,14 @@ def test_new_nodes_work_under_their_labels(cluster: Cluster) -> None:
     eventually(lambda: list(cluster.stores().values()) == ["Working"] * 2, 60, "two working nodes")
 
     def shown() -> bool:
-        with cluster.connect() as session, session.cursor() as cursor:
-            cursor.execute("show backend servers")
-            return {row[2:4] for row in cursor.fetchall()} == {("Working", "team:red,blue;")}
+        try:
+            with cluster.connect() as session, session.cursor() as cursor:
+                cursor.execute("show backend servers")
+                return {row[2:4] for row in cursor.fetchall()} == {("Working", "team:red,blue;")}
+        except pymysql.MySQLError:
+            return False
 
-    # The view of the database is some seconds old.
+    # Proxy and database look only every few seconds who works: at first they know of nobody.
     eventually(shown, 30, "labels in the view of the database")
 
 
