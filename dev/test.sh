@@ -7,6 +7,12 @@ set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 export PATH="$PWD/.venv/bin:$PATH" ANSIBLE_COLLECTIONS_PATH="$PWD/.collections"
 
+# Tests run the start scripts under each shell and awk that images bring; installing them is left to
+# the user where this is not root on a Debian machine.
+if ! type gawk mawk busybox &>/dev/null && [ "$(id -u)" = 0 ] && type apt-get &>/dev/null; then
+  { apt-get -qq update && apt-get -qq install -y --no-install-recommends gawk mawk busybox-static; } >/dev/null
+fi
+
 logs=build/test
 rm -rf $logs
 mkdir -p $logs

@@ -7,18 +7,18 @@ import pytest
 
 from ansible_operator.watches.paths import resolve, role_candidates
 
-CWD = Path("/work")
+CWD = Path("/srv")
 
 
 @pytest.mark.parametrize(
     ("role", "environ", "expected"),
     [
         ("/abs/role", {}, ["/abs/role"]),
-        ("role", {}, ["/work/roles/role"]),
+        ("role", {}, ["/srv/roles/role"]),
         (
             "role",
             {"ANSIBLE_ROLES_PATH": "/a:/b"},
-            ["/a/role", "/a/roles/role", "/b/role", "/b/roles/role", "/work/roles/role"],
+            ["/a/role", "/a/roles/role", "/b/role", "/b/roles/role", "/srv/roles/role"],
         ),
         (
             "ns.col.role",
@@ -26,7 +26,7 @@ CWD = Path("/work")
             [
                 "/usr/share/ansible/collections/ansible_collections/ns/col/roles/role",
                 "/home/me/.ansible/collections/ansible_collections/ns/col/roles/role",
-                "/work/roles/ns.col.role",
+                "/srv/roles/ns.col.role",
             ],
         ),
         (
@@ -36,7 +36,7 @@ CWD = Path("/work")
                 "/c/ansible_collections/ns/col/roles/role",
                 "/r/ns.col.role",
                 "/r/roles/ns.col.role",
-                "/work/roles/ns.col.role",
+                "/srv/roles/ns.col.role",
             ],
         ),
     ],
@@ -62,5 +62,5 @@ def test_a_role_of_a_collection_keeps_its_full_name(tmp_path: Path) -> None:
 
 def test_what_is_not_found_stays_as_written() -> None:
     assert resolve("", "nope", CWD, {}).role == "nope"
-    assert resolve("a.yml", "", CWD, {}).playbook == "/work/a.yml"
+    assert resolve("a.yml", "", CWD, {}).playbook == "/srv/a.yml"
     assert resolve("/x/a.yml", "", CWD, {}).playbook == "/x/a.yml"
