@@ -55,10 +55,15 @@ drain() { # least, most, peer...
   most=$2
   shift 2
   begun=$(date +%s)
+  known=$(addresses_of "$@")
   while :; do
     age=$(($(date +%s) - begun))
     if [ "$age" -ge "$most" ]; then return; fi
-    if [ "$age" -ge "$least" ] && [ "$(clients "$(addresses_of "$@")")" = 0 ]; then return; fi
+    if [ "$age" -ge "$least" ]; then
+      if [ "$(clients "$known")" = 0 ]; then return; fi
+      # Pods come and go meanwhile; in a cluster that is taken away names go before their sessions.
+      known="$known $(addresses_of "$@")"
+    fi
     sleep 1
   done
 }
