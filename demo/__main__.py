@@ -138,7 +138,7 @@ def _report(cluster: Cluster, clock: Clock, timeline: Timeline, where: sql.Endpo
     for name, seconds in clock.stages:
         click.echo(f"  {name:<18}{seconds:6.1f}")
     click.echo(f"  {'all':<18}{clock.total:6.1f}")
-    click.echo(f"of the database's stage, the operator's own part: {sum(own.values()):.2f} s")
+    click.echo(f"of the database's stage, the operator's own part: {timeline.own_total():.2f} s")
     click.echo("  " + ", ".join(f"{name} {seconds:.2f}" for name, seconds in own.items()))
     secret = f"kubectl -n {NAMESPACE} get secret {NAME}-credential"
     click.echo(

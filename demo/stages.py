@@ -51,6 +51,18 @@ class Timeline:
             spent["status"] = max(0.0, self.cluster_ready - max(self.ready.values()))
         return spent
 
+    def own_total(self) -> float:
+        """Seconds that the operator itself took in all.
+
+        Components that wait for the same predecessor are made side by side: the slowest counts.
+        """
+        stages: dict[str, float] = {}
+        titles = {title: component for component, title in COMPONENTS.items()}
+        for title, seconds in self.own_seconds().items():
+            stage = PREDECESSOR.get(titles.get(title, ""), title)
+            stages[stage] = max(seconds, stages.get(stage, 0.0))
+        return sum(stages.values())
+
 
 def replicas(workload: Mapping[str, Any]) -> tuple[int, int]:
     """Ready and wanted replicas of a StatefulSet or Deployment."""

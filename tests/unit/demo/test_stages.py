@@ -86,6 +86,7 @@ def test_the_operators_part_leaves_the_databases_own_start_out() -> None:
             "status": 0.1,
         }
     )
+    assert timeline.own_total() == pytest.approx(0.5 + 0.4 + 0.2 + 0.1)  # TN and proxy side by side
 
 
 def test_only_news_are_told() -> None:
