@@ -19,13 +19,12 @@ Command = Callable[..., str]
 def command() -> Command:
     """Run a command in the repository's folder and return its output; fail when it does."""
 
-    environment = {
-        **os.environ,
-        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-        "ANSIBLE_COLLECTIONS_PATH": str(ROOT / ".collections"),
-    }
-
     def run(*argv: str, **env: str) -> str:
+        environment = {
+            **os.environ,  # as it is now: other fixtures set variables
+            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+            "ANSIBLE_COLLECTIONS_PATH": str(ROOT / ".collections"),
+        }
         result = subprocess.run(
             argv,
             cwd=ROOT,
