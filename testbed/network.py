@@ -46,6 +46,10 @@ def _run(argv: list[str]) -> None:
         raise StartError(f"{' '.join(argv)}: {result.stderr.strip()}")
 
 
+def _succeeds(argv: list[str]) -> bool:
+    return subprocess.run(argv, capture_output=True, check=False).returncode == 0
+
+
 def _ip(*arguments: str) -> None:
     _run([find_tool("ip") or "ip", *arguments])
 
@@ -73,11 +77,13 @@ def connect(state: State, index: int, pid: int) -> None:
     """
     outer = f"{state.bridge}-{index}"
     address = node_address(state, index)
-    if not _exists(outer):
+    ip = find_tool("ip") or "ip"
+    if not _succeeds(inside(pid, ip, "link", "show", "eth0")):
+        # The kernel takes its time to remove what led into a node that has ended.
+        _succeeds([ip, "link", "delete", outer])
         peer = ("peer", "name", "eth0", "netns", str(pid))
         _ip("link", "add", outer, "type", "veth", *peer)
     _ip("link", "set", outer, "master", state.bridge, "up")
-    ip = find_tool("ip") or "ip"
     _run(inside(pid, ip, "address", "replace", f"{address}/24", "dev", "eth0"))
     _run(inside(pid, ip, "link", "set", "eth0", "up"))
     _run(inside(pid, ip, "route", "replace", "default", "via", state.address))
@@ -96,10 +102,6 @@ def remove(state: State) -> None:
     for interface in sorted(interfaces, reverse=True):
         if interface == state.bridge or interface.startswith(f"{state.bridge}-"):
             # The kernel removes a dead node's interface by itself, perhaps just now.
-            subprocess.run(
-                [find_tool("ip") or "ip", "link", "delete", interface],
-                capture_output=True,
-                check=False,
-            )
+            _succeeds([find_tool("ip") or "ip", "link", "delete", interface])
     if _exists(state.bridge):
         raise StartError(f"interface {state.bridge} cannot be removed: ip link delete it")

@@ -68,6 +68,13 @@ def web_servers() -> dict[str, Any]:
             "resources": {"requests": {"storage": "1Gi"}},
         },
     }
+    labels = {"matchLabels": {"app": "thing"}}
+    spread = {
+        "maxSkew": 1,
+        "topologyKey": "kubernetes.io/hostname",
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": labels,
+    }
     return {
         "apiVersion": "apps/v1",
         "kind": "StatefulSet",
@@ -76,10 +83,14 @@ def web_servers() -> dict[str, Any]:
             "replicas": 2,
             "serviceName": "names",
             "podManagementPolicy": "Parallel",
-            "selector": {"matchLabels": {"app": "thing"}},
+            "selector": labels,
             "template": {
-                "metadata": {"labels": {"app": "thing"}},
-                "spec": {"containers": [container], "terminationGracePeriodSeconds": 1},
+                "metadata": {"labels": labels["matchLabels"]},
+                "spec": {
+                    "containers": [container],
+                    "terminationGracePeriodSeconds": 1,
+                    "topologySpreadConstraints": [spread],
+                },
             },
             "volumeClaimTemplates": [claim],
         },
