@@ -212,7 +212,9 @@ def cluster(definitions: TestBed) -> Iterator[Cluster]:
     with definitions.namespace("operator") as namespace:
         yield Cluster(definitions, namespace)
         # Nobody is left who would take the finalizer off.
-        names = definitions.kubectl("-n", namespace, "get", "memcacheds", "-o", "name").split()
+        names = definitions.kubectl(
+            "-n", namespace, "get", "memcacheds.runner.example.com", "-o", "name"
+        ).split()
         for name in names:
             patch = '{"metadata":{"finalizers":null}}'
             definitions.kubectl("-n", namespace, "patch", name, "--type=merge", "-p", patch)

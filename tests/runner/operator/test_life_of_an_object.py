@@ -22,7 +22,9 @@ def settled_conditions(cluster: Cluster, resource: str, name: str) -> dict[str, 
 
 def test_create_change_disturb_delete(cluster: Cluster, operator: Operator) -> None:
     cluster.apply("Memcached", "cache", {"size": 2})
-    settled = eventually(lambda: settled_conditions(cluster, "memcacheds", "cache"))
+    settled = eventually(
+        lambda: settled_conditions(cluster, "memcacheds.runner.example.com", "cache")
+    )
     assert list(settled) == ["Running", "Successful", "Failure"]
     assert settled["Running"]["message"] == "Awaiting next reconciliation"
     assert settled["Running"]["ansibleResult"]["ok"] == 1
@@ -40,12 +42,14 @@ def test_create_change_disturb_delete(cluster: Cluster, operator: Operator) -> N
     cluster.kubectl("delete", "deployment", "cache")
     eventually(lambda: replicas(cluster, "cache") == 3)
 
-    finalizers = (cluster.get("memcacheds", "cache") or {})["metadata"]["finalizers"]
+    finalizers = (cluster.get("memcacheds.runner.example.com", "cache") or {})["metadata"][
+        "finalizers"
+    ]
     assert finalizers == ["runner.example.com/memcached"]
     directory = operator.runs.glob("**/cache")
     assert any(directory)
-    cluster.kubectl("delete", "memcacheds", "cache", "--timeout=20s")
-    assert cluster.get("memcacheds", "cache") is None
+    cluster.kubectl("delete", "memcacheds.runner.example.com", "cache", "--timeout=20s")
+    assert cluster.get("memcacheds.runner.example.com", "cache") is None
     eventually(lambda: cluster.get("deployment", "cache") is None)
     eventually(lambda: not any(operator.runs.glob("**/cache")))
 

@@ -53,7 +53,7 @@ def test_the_process_serves_probes_metrics_and_the_metrics_api(
     eventually(lambda: fetch(probes, "/healthz")[0] == 200)
     eventually(lambda: fetch(probes, "/readyz") == (200, "ok"))
     cluster.apply("Memcached", "measured", {"size": 1})
-    cluster.wait_for("memcacheds", "measured", "Successful")
+    cluster.wait_for("memcacheds.runner.example.com", "measured", "Successful")
     body = b'{"name": "plays", "description": "d", "counter": {"increment": true}}'
     assert fetch(api, "/metrics", body) == (200, "")
     status, text = fetch(metrics, "/metrics")
@@ -63,7 +63,7 @@ def test_the_process_serves_probes_metrics_and_the_metrics_api(
     assert 'controller_runtime_reconcile_total{controller="memcached-v1alpha1-' in text
     assert 'resource_created_at_seconds{group="runner.example.com",kind="Memcached"' in text
     assert "plays 1" in text.splitlines()
-    cluster.kubectl("delete", "memcacheds", "measured")
+    cluster.kubectl("delete", "memcacheds.runner.example.com", "measured")
     assert operator.stop() == 0
 
 
@@ -74,7 +74,7 @@ def test_a_clean_stop_hands_over_within_three_seconds(cluster: Cluster, start: S
     eventually(lambda: second.lines(f"attempting to acquire leader lease {cluster.namespace}/"
                                     "runner..."))  # fmt: skip
     cluster.apply("Memcached", "led", {"size": 1})
-    cluster.wait_for("memcacheds", "led", "Successful")
+    cluster.wait_for("memcacheds.runner.example.com", "led", "Successful")
     assert first.runs_of("led") > 0
     time.sleep(2)
     assert second.runs_of("led") == 0
@@ -87,7 +87,7 @@ def test_a_clean_stop_hands_over_within_three_seconds(cluster: Cluster, start: S
     events = cluster.kubectl("get", "events", "--field-selector=reason=LeaderElection")
     assert events.count("became leader") == 2
     assert second.stop() == 0
-    cluster.kubectl("delete", "memcacheds", "led", "--wait=false")
+    cluster.kubectl("delete", "memcacheds.runner.example.com", "led", "--wait=false")
 
 
 def test_a_leader_that_loses_the_lease_ends(cluster: Cluster, start: Start) -> None:
