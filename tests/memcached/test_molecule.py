@@ -42,5 +42,5 @@ def test_scenario(fake_testbed: TestBed, tmp_path: Path) -> None:
     )
     assert result.returncode == 0, result.stdout[-6000:] + result.stderr[-6000:]
     left = fake_testbed.kubectl("get", "crd,namespace", "-o", "name")
-    assert "memcached" not in left
+    assert "memcacheds.cache.example.com" not in left
     assert not (tmp_path / "molecule" / "operator.pid").exists()
