@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import os
+from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -43,6 +44,7 @@ class KubeAction(ActionBase):
                 result.update(status=error.status, reason=error.reason, fields=error.fields)
         return result
 
+    @abstractmethod
     def act(self, session: Session, arguments: dict[str, Any]) -> dict[str, Any]:
         """Do what the action is for.
 
@@ -56,7 +58,6 @@ class KubeAction(ActionBase):
         Raises:
             KubeError: it could not be done.
         """
-        raise NotImplementedError
 
     @property
     def dry_run(self) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..rendering import names
 from ..rendering.types import Resource
-from .conditions import Condition, condition, find, holds, holds_now, phase
+from .conditions import Condition, condition, find, holds, holds_now, paused, phase
 from .reasons import ConditionType, Reason
 
 Child = Mapping[str, Any]
@@ -107,18 +107,7 @@ def cluster_status(facts: ClusterFacts) -> dict[str, Any]:
 
 def _conditions(facts: ClusterFacts) -> list[Condition]:
     found = [_ready(facts), _synced(facts), _progressing(facts), _degraded(facts)]
-    if facts.paused:
-        message = "an annotation asks to leave this resource alone"
-        found.append(
-            condition(
-                ConditionType.PAUSED, True, Reason.PAUSED_BY_ANNOTATION, message, facts.generation
-            )
-        )
-    elif find(facts.resource, ConditionType.PAUSED):
-        found.append(
-            condition(ConditionType.PAUSED, False, Reason.NOT_PAUSED, "", facts.generation)
-        )
-    return found
+    return found + paused(facts.resource, facts.paused, facts.generation)
 
 
 def _first_lacking(

@@ -38,6 +38,18 @@ def condition(
     }
 
 
+def paused(resource: Mapping[str, Any], is_paused: bool, generation: int) -> list[Condition]:
+    """Return the Paused condition: while the resource is paused, and ever after it once was."""
+    if is_paused:
+        message = "an annotation asks to leave this resource alone"
+        return [
+            condition(ConditionType.PAUSED, True, Reason.PAUSED_BY_ANNOTATION, message, generation)
+        ]
+    if find(resource, ConditionType.PAUSED):
+        return [condition(ConditionType.PAUSED, False, Reason.NOT_PAUSED, "", generation)]
+    return []
+
+
 def find(resource: Mapping[str, Any] | None, kind: ConditionType) -> Mapping[str, Any]:
     """Return a resource's condition of that type; empty if it has none."""
     status = (resource or {}).get("status") or {}

@@ -11,7 +11,7 @@ from ..rendering import names
 from ..rendering.types import Resource
 from . import pods as pod_status
 from . import rounds
-from .conditions import Condition, condition, find, holds, phase
+from .conditions import Condition, condition, find, holds, paused, phase
 from .reasons import ConditionType, Reason
 
 _NOUNS = {
@@ -146,18 +146,7 @@ def set_status(facts: SetFacts, now: str) -> dict[str, Any]:
 
 def _conditions(facts: SetFacts) -> list[Condition]:
     found = [_ready(facts), _synced(facts), _progressing(facts), _degraded(facts)]
-    if facts.paused:
-        message = "an annotation asks to leave this resource alone"
-        found.append(
-            condition(
-                ConditionType.PAUSED, True, Reason.PAUSED_BY_ANNOTATION, message, facts.generation
-            )
-        )
-    elif find(facts.resource, ConditionType.PAUSED):
-        found.append(
-            condition(ConditionType.PAUSED, False, Reason.NOT_PAUSED, "", facts.generation)
-        )
-    return found
+    return found + paused(facts.resource, facts.paused, facts.generation)
 
 
 def _ready(facts: SetFacts) -> Condition:
