@@ -18,7 +18,10 @@ rm -rf $logs
 mkdir -p $logs
 started=$SECONDS
 
-stage_binaries() { python -m testbed build --nodes fake && python -m testbed build --nodes real --image matrixone; }
+stage_binaries() {
+  python -m testbed build --nodes fake && python -m testbed build --nodes real --image matrixone &&
+    python -m testbed build helm
+}
 stage_lint() { dev/lint.sh; }
 stage_unit() { pytest -n 2 -m 'not api and not node' tests; }
 stage_sanity() { dev/sanity.sh; }

@@ -7,7 +7,7 @@ from collections import deque
 
 import click
 
-from testbed import lifecycle
+from testbed import building, lifecycle, toolchain
 from testbed.errors import NotFoundError, TestBedError
 from testbed.processes import resident_mebibytes
 from testbed.state import NodeKind
@@ -103,9 +103,14 @@ def stop_node(name: str, node: str) -> None:
 @cli.command()
 @click.option("--nodes", type=click.Choice(["fake", "real"]), default="real", show_default=True)
 @click.option("--image", "images", multiple=True, help="Build this image too: matrixone.")
-def build(nodes: NodeKind, images: tuple[str, ...]) -> None:
-    """Find or build all that `up` needs, and start nothing."""
-    for program, path in sorted(lifecycle.build(nodes, images, progress=_say).items()):
+@click.argument("programs", nargs=-1, type=click.Choice(toolchain.programs()), metavar="[PROGRAM]…")
+def build(nodes: NodeKind, images: tuple[str, ...], programs: tuple[str, ...]) -> None:
+    """Find or build all that `up` needs, or the named programs alone; start nothing."""
+    if programs:
+        found = {name: str(path) for name, path in building.provide(programs, _say).items()}
+    else:
+        found = lifecycle.build(nodes, images, progress=_say)
+    for program, path in sorted(found.items()):
         click.echo(f"{program:<24} {path}")
 
 

@@ -19,6 +19,7 @@ from testbed.state import NodeKind
 
 _KUBERNETES = "v1.36.3"
 _OLDEST_MINOR = 34
+_HELM = "v4.3.1"
 _KUBERNETES_STAMP = " ".join(
     f"-X k8s.io/component-base/version.{key}={value}"
     for key, value in {"gitVersion": _KUBERNETES, "gitMajor": "1", "gitMinor": "36"}.items()
@@ -87,6 +88,13 @@ GROUPS = (
         native="github.com/matrixorigin/matrixone",
         minutes=2.5,
     ),
+    # What charts are installed with; no test bed runs it, tests do.
+    Group(
+        "helm",
+        {"helm": "helm.sh/helm/v4/cmd/helm"},
+        stamp=f"-X helm.sh/helm/v4/internal/version.version={_HELM}",
+        minutes=1.5,
+    ),
     # The database's own RPC code with scripted state and faults; no test bed runs them, tests do.
     Group(
         "rpc-peers",
@@ -106,6 +114,11 @@ _NODES: dict[NodeKind, tuple[str, ...]] = {
 def programs_for(nodes: NodeKind) -> tuple[str, ...]:
     """Return the programs that a test bed with such nodes runs."""
     return _CONTROL_PLANE + _NODES[nodes]
+
+
+def programs() -> tuple[str, ...]:
+    """Return the names of all programs that can be built."""
+    return tuple(program for group in GROUPS for program in group.packages)
 
 
 def group_of(program: str) -> Group:

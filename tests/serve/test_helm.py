@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""helm installs, upgrades and removes a chart through the proxy; needs ``helm`` on the PATH."""
+"""helm installs, upgrades and removes a chart through the proxy."""
 
 import asyncio
 import json
 import os
-import shutil
 
 import pytest
+
+from testbed import building
 
 pytestmark = pytest.mark.api
 
@@ -30,9 +31,7 @@ spec:
 
 @pytest.fixture
 async def helm(served, tmp_path):
-    program = shutil.which("helm")
-    if program is None:
-        pytest.skip("helm is not on the PATH")
+    program = building.provide(["helm"])["helm"]
     chart = tmp_path / "chart"
     (chart / "templates").mkdir(parents=True)
     (chart / "Chart.yaml").write_text("apiVersion: v2\nname: thing\nversion: 0.1.0\n")
