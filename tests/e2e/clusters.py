@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A MatrixOneCluster on the real node with the operator that runs it, for scenarios."""
+
+import base64
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pymysql
+import yaml
+
+from testbed.bed import TestBed
+from testbed.ports import choose_ports
+
+ROOT = Path(__file__).resolve().parents[2]
+_READY_SECONDS = 240
+
+Json = dict[str, Any]
+
+
+class Operator:
+    """The operator as a process on this machine; it sees one namespace.
+
+    Args:
+        bed: where it works.
+        namespace: what it watches.
+        folder: gets its log.
+    """
+
+    def __init__(self, bed: TestBed, namespace: str, folder: Path) -> None:
+        self._bed, self._namespace, self._folder = bed, namespace, folder
+        self._ports = choose_ports(("proxy", "api"), ())
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def log(self) -> Path:
+        """What it said, over all its starts."""
+        return self._folder / "operator.log"
+
+    def start(self) -> None:
+        """Start it."""
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(
+                [
+                    *(str(Path(sys.executable).parent / "ansible-operator"), "run"),
+                    *("--watches-file", str(ROOT / "watches.yaml")),
+                    *("--proxy-port", str(self._ports["proxy"])),
+                    *("--metrics-api-port", str(self._ports["api"])),
+                    *("--metrics-bind-address", "0", "--health-probe-bind-address", "0"),
+                ],
+                env={
+                    **os.environ,
+                    "KUBECONFIG": str(self._bed.kubeconfig),
+                    "WATCH_NAMESPACE": self._namespace,
+                    "ANSIBLE_COLLECTIONS_PATH": str(ROOT / ".collections"),
+                    "ANSIBLE_GATHERING": "explicit",
+                },
+                stdout=log,
+                stderr=log,
+            )
+
+    def end(self, how: signal.Signals = signal.SIGTERM) -> None:
+        """End it; SIGKILL plays a crash."""
+        if self._process is not None:
+            self._process.send_signal(how)
+            self._process.wait(60)
+            self._process = None
+
+
+class Cluster:
+    """A MatrixOneCluster ``mo`` in a namespace of its own."""
+
+    def __init__(self, bed: TestBed, namespace: str, operator: Operator) -> None:
+        self.bed, self.namespace, self.operator = bed, namespace, operator
+
+    def kubectl(self, *arguments: str, **how: Any) -> str:
+        """Run kubectl in the namespace."""
+        return self.bed.kubectl("-n", self.namespace, *arguments, **how)
+
+    def get(self, *what: str) -> Json:
+        """Return what ``kubectl get`` shows."""
+        return dict(json.loads(self.kubectl("get", *what, "-o", "json")))
+
+    def patch(self, kind: str, name: str, change: Mapping[str, Any]) -> None:
+        """Merge a change into an object."""
+        self.kubectl("patch", kind, name, "--type=merge", "-p", json.dumps(change))
+
+    def change(self, path: str, value: Any) -> None:
+        """Set a field of the cluster's spec that is there, e.g. ``cnGroups/0/replicas``."""
+        operations = [{"op": "replace", "path": f"/spec/{path}", "value": value}]
+        self.kubectl("patch", "mo", "mo", "--type=json", "-p", json.dumps(operations))
+
+    def condition(self, kind: str, name: str, of: str) -> Json:
+        """Return a condition of an object; empty if it has none of that type."""
+        listed = self.get(kind, name).get("status", {}).get("conditions", [])
+        return next((dict(one) for one in listed if one["type"] == of), {})
+
+    def pods(self, kind: str) -> dict[str, Json]:
+        """Return the Pods of all sets of a kind, by name."""
+        listed = self.get("pods", "-l", f"matrixorigin.io/component={kind}")["items"]
+        return {one["metadata"]["name"]: one for one in listed}
+
+    def await_ready(self, seconds: int = _READY_SECONDS) -> None:
+        """Wait until the whole cluster is ready."""
+        self.kubectl("wait", "--for=condition=Ready", "mo/mo", f"--timeout={seconds}s")
+
+    @cached_property
+    def _entrance(self) -> Json:
+        secret = self.get("secret", "mo-credential")["data"]
+        return {
+            "host": self.get("service", "mo-proxy")["spec"]["clusterIP"],
+            "port": 6001,
+            "user": base64.b64decode(secret["username"]).decode(),
+            "password": base64.b64decode(secret["password"]).decode(),
+        }
+
+    def connect(self) -> "pymysql.connections.Connection[pymysql.cursors.Cursor]":
+        """Open a session through the proxy."""
+        return pymysql.connect(
+            **self._entrance, connect_timeout=15, read_timeout=30, write_timeout=30, autocommit=True
+        )
+
+
+def eventually(
+    holds: Callable[[], bool], seconds: float, what: str, pause: float = 1.0, otherwise: Any = None
+) -> float:
+    """Wait until something holds; return how long that took.
+
+    Args:
+        holds: asked again and again.
+        seconds: after which the test fails.
+        what: that did not happen, for the message.
+        pause: between two looks.
+        otherwise: called for what the message says besides, e.g. the present state.
+    """
+    begun = time.monotonic()
+    while not holds():
+        seen = otherwise() if otherwise else ""
+        assert time.monotonic() - begun < seconds, f"no {what} within {seconds} s {seen}"
+        time.sleep(pause)
+    return time.monotonic() - begun
+
+
+def tiny_cluster() -> Json:
+    """Return the smallest cluster with every part: examples/tiny-cluster.yaml."""
+    resource: Json = yaml.safe_load((ROOT / "examples/tiny-cluster.yaml").read_text())
+    return resource
+
+
+@contextmanager
+def operated(bed: TestBed, folder: Path, resource: Json, prefix: str) -> Iterator[Cluster]:
+    """Run a cluster and its operator until the end of the block; it is ready when that begins.
+
+    Args:
+        bed: a test bed with a real node and the image of MatrixOne.
+        folder: for the operator's log.
+        resource: the MatrixOneCluster, called ``mo``.
+        prefix: of the namespace's name.
+    """
+    bed.kubectl("apply", "--server-side", "--force-conflicts", "-f", str(ROOT / "crds"))
+    with bed.namespace(prefix) as namespace:
+        operator = Operator(bed, namespace, folder)
+        made = Cluster(bed, namespace, operator)
+        operator.start()
+        try:
+            made.kubectl("apply", "-f", "-", input=json.dumps(resource))
+            made.await_ready()
+            yield made
+            made.kubectl("delete", "mo", "--all", "--timeout=240s")
+        finally:
+            operator.end()

@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Clients that write numbered rows through the proxy and read them back while things change.
+
+What a client was told, how long it had to wait, and what the resources said meanwhile goes into
+``build/scenarios/<name>.json``; a closing line tells the figures.
+"""
+
+import json
+import random
+import sys
+import threading
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+import pymysql
+
+from tests.e2e.clusters import ROOT, Cluster
+
+REPORTS = ROOT / "build" / "scenarios"
+_PREPARE = (
+    "create database if not exists traffic",
+    "create table if not exists traffic.rows_seen (n int primary key)",
+    "delete from traffic.rows_seen",
+)
+_WRITERS = 3
+_ROWS_OF_A_WRITER = 1_000_000
+_TOLD = "mo,logset,dnset,cnset,proxyset"
+
+
+@dataclass
+class Traffic:
+    """Three clients that write and one that reads; a context manager.
+
+    Attributes:
+        cluster: whose proxy they use.
+        name: of the scenario, for the report.
+        acknowledged: rows that the database said it has.
+        missing: acknowledged rows that a later read did not find.
+        errors: what clients were told instead of an answer.
+        longest: longest time in seconds between two acknowledgements of one writer.
+        told: what the resources said, each with the second at which they began to say so.
+    """
+
+    cluster: Cluster
+    name: str
+    acknowledged: set[int] = field(default_factory=set)
+    missing: set[int] = field(default_factory=set)
+    errors: list[str] = field(default_factory=list)
+    longest: float = 0.0
+    told: list[tuple[float, str]] = field(default_factory=list)
+    _reads: int = 0
+    _begun: float = 0.0
+    _stop: threading.Event = field(default_factory=threading.Event)
+    _threads: list[threading.Thread] = field(default_factory=list)
+
+    def __enter__(self) -> "Traffic":
+        with self.cluster.connect() as session, session.cursor() as cursor:
+            for statement in _PREPARE:
+                cursor.execute(statement)
+        self._begun = time.monotonic()
+        works = [(self._write, (number,)) for number in range(_WRITERS)]
+        self._threads = [threading.Thread(target=work, args=given) for work, given in works]
+        self._threads += [threading.Thread(target=work) for work in (self._read, self._listen)]
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+        self.report()
+
+    def stop(self) -> None:
+        """End all clients."""
+        self._stop.set()
+        for thread in self._threads:
+            thread.join(90)
+
+    def _write(self, number: int) -> None:
+        row, last = number * _ROWS_OF_A_WRITER, time.monotonic()
+        while not self._stop.is_set():
+            try:
+                with self.cluster.connect() as session, session.cursor() as cursor:
+                    while not self._stop.is_set():
+                        cursor.execute("insert into traffic.rows_seen values (%s)", (row,))
+                        self.acknowledged.add(row)
+                        now = time.monotonic()
+                        self.longest = max(self.longest, now - last)
+                        row, last = row + 1, now
+                        time.sleep(0.05)
+            except pymysql.MySQLError as error:
+                self.errors.append(str(error))
+                # The row may be there or not: the next one is another.
+                row += 1
+                time.sleep(0.3)
+        self.longest = max(self.longest, time.monotonic() - last)
+
+    def _read(self) -> None:
+        """Look for rows that were acknowledged, any of them."""
+        while not self._stop.is_set():
+            try:
+                with self.cluster.connect() as session, session.cursor() as cursor:
+                    while not self._stop.is_set():
+                        self._look_for_one(cursor)
+                        time.sleep(0.2)
+            except pymysql.MySQLError as error:
+                self.errors.append(str(error))
+                time.sleep(0.3)
+
+    def _look_for_one(self, cursor: "pymysql.cursors.Cursor") -> None:
+        known = list(self.acknowledged)
+        if known:
+            row = random.choice(known)  # noqa: S311 - any will do
+            cursor.execute("select n from traffic.rows_seen where n = %s", (row,))
+            self._reads += 1
+            if cursor.fetchone() is None:
+                self.missing.add(row)
+
+    def _listen(self) -> None:
+        """Note what the resources say, whenever it changes."""
+        said: dict[str, str] = {}
+        while not self._stop.wait(1.0):
+            for item in self.cluster.get(_TOLD)["items"]:
+                status = item.get("status", {})
+                name = f"{item['kind']}/{item['metadata']['name']}"
+                now = f"{status.get('phase')} {status.get('pods', '')} {status.get('message', '')}"
+                if said.get(name) != now:
+                    said[name] = now
+                    self.told.append((round(time.monotonic() - self._begun, 1), f"{name}: {now}"))
+
+    def stored(self) -> set[int]:
+        """Return the rows that the database has."""
+        deadline = time.monotonic() + 60
+        while True:
+            try:
+                with self.cluster.connect() as session, session.cursor() as cursor:
+                    cursor.execute("select n from traffic.rows_seen")
+                    return {int(row[0]) for row in cursor.fetchall()}
+            except pymysql.MySQLError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(1)
+
+    def report(self) -> None:
+        """Write down what the clients saw and what status said."""
+        REPORTS.mkdir(parents=True, exist_ok=True)
+        result: dict[str, Any] = {
+            "scenario": self.name,
+            "seconds": round(time.monotonic() - self._begun, 1),
+            "acknowledged": len(self.acknowledged),
+            "reads": self._reads,
+            "missing": sorted(self.missing),
+            "longestGap": round(self.longest, 2),
+            "errors": Counter(self.errors).most_common(),
+            "status": self.told,
+            "events": self._events(),
+        }
+        (REPORTS / f"{self.name}.json").write_text(json.dumps(result, indent=1))
+        sys.stdout.write(
+            f"\nscenario {self.name}: {result['seconds']} s, {result['acknowledged']} rows "
+            f"acknowledged, {len(self.errors)} errors, longest gap {result['longestGap']} s\n"
+        )
+
+    def _events(self) -> list[str]:
+        items = self.cluster.get("events.events.k8s.io")["items"]
+        ours = [one for one in items if "matrixorigin.io" in one["regarding"].get("apiVersion", "")]
+        ours.sort(key=lambda one: one.get("eventTime") or "")
+        return [
+            f"{one.get('eventTime')} {one['regarding']['kind']}/{one['regarding']['name']} "
+            f"{one['type']} {one['reason']}: {one.get('note', '')}"
+            for one in ours
+        ]
+
+    def require_nothing_lost(self, *, longest: float, errors: int = 0, at_least: int = 100) -> None:
+        """Check that every acknowledged row is there, and what the clients had to bear.
+
+        Args:
+            longest: seconds that a writer may have waited at most.
+            errors: how many errors the clients may have seen at most.
+            at_least: rows without which the scenario proves nothing.
+        """
+        assert self.acknowledged <= self.stored()
+        assert not self.missing
+        assert len(self.acknowledged) >= at_least
+        assert len(self.errors) <= errors, Counter(self.errors).most_common(5)
+        assert self.longest < longest
