@@ -29,6 +29,7 @@ class Selection:
         labels: labels that an object must have.
         excluding: label values that an object must not have, by label.
         owner_uid: uid that must be among an object's owners; empty for any.
+        having: labels that an object must have, with any value.
     """
 
     api_version: str
@@ -37,6 +38,7 @@ class Selection:
     labels: Mapping[str, str]
     excluding: Mapping[str, Iterable[str]] = field(default_factory=dict)
     owner_uid: str = ""
+    having: Iterable[str] = ()
 
     def list(self, session: Session) -> list[dict[str, Any]]:
         """Return the objects, with apiVersion and kind; none if the cluster lacks the kind.
@@ -49,6 +51,7 @@ class Selection:
         selector += [
             f"{key} notin ({','.join(values)})" for key, values in sorted(self.excluding.items())
         ]
+        selector += sorted(self.having)
         if selector:
             query["labelSelector"] = ",".join(selector)
         found: list[dict[str, Any]] = []
