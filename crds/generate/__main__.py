@@ -5,7 +5,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from crds.generate import argument_specs, definition, reference
+from crds.generate import argument_specs, definition, reference, role_readme
 from crds.generate.sources import SchemaError, Sources
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -18,6 +18,7 @@ def outputs(schema: Path) -> dict[str, str]:
     files |= {
         f"roles/{kind.role}/meta/argument_specs.yml": argument_specs.text(kind) for kind in kinds
     }
+    files |= {f"roles/{kind.role}/README.md": role_readme.text(kind) for kind in kinds}
     files["docs/reference/api.md"] = reference.text(kinds)
     return files
 

@@ -14,10 +14,11 @@ from crds.generate.yaml_text import generated
 
 def text(kind: Kind) -> str:
     """The spec as YAML."""
-    return generated(kind.source, {"argument_specs": {"main": _entry_point(kind)}})
+    return generated(kind.source, {"argument_specs": {"main": entry_point(kind)}})
 
 
-def _entry_point(kind: Kind) -> Json:
+def entry_point(kind: Kind) -> Json:
+    """The entry point of the role."""
     prefix = kind.role
     parts = ", ".join(f"C({name})" for name in kind.schema["properties"] if name != "status")
     return {
