@@ -11,8 +11,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 import testbed
 from testbed.api import ApiClient, ApiError
 from testbed.bed import TestBed
@@ -111,12 +109,7 @@ class Cluster:
             *("create", "clusterrolebinding", name, "--clusterrole=cluster-admin"),
             f"--serviceaccount={self.namespace}:{name}",
         )
-        token = self.bed.kubectl("-n", self.namespace, "create", "token", name).strip()
-        content = yaml.safe_load(self.bed.kubeconfig.read_text())
-        content["users"][0]["user"] = {"token": token}
-        path = folder / "kubeconfig"
-        path.touch(mode=0o600)
-        path.write_text(yaml.safe_dump(content))
+        path = self.bed.account(self.namespace, name, folder / "kubeconfig")
         return f"system:serviceaccount:{self.namespace}:{name}", path
 
     def forget(self, name: str) -> None:

@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import yaml
+
 from testbed.errors import TestBedError
 from testbed.places import Places
 from testbed.state import State
@@ -85,6 +87,24 @@ class TestBed:
         if result.returncode:
             raise KubectlError(f"kubectl {' '.join(args)}: {result.stderr.strip()}")
         return result.stdout
+
+    def account(self, namespace: str, name: str, path: Path) -> Path:
+        """Write a kubeconfig with the rights of a ServiceAccount, for an hour.
+
+        Args:
+            namespace: of the ServiceAccount.
+            name: of the ServiceAccount, which exists.
+            path: file to write, readable by its owner only.
+
+        Returns:
+            The path.
+        """
+        token = self.kubectl("-n", namespace, "create", "token", name).strip()
+        content = yaml.safe_load(self.kubeconfig.read_text())
+        content["users"][0]["user"] = {"token": token}
+        path.touch(mode=0o600)
+        path.write_text(yaml.safe_dump(content))
+        return path
 
     @contextmanager
     def namespace(self, prefix: str = "test") -> Iterator[str]:

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import pytest
 
 from testbed.bed import TestBed
+from tests.operator_rights import account, refusals
 
 from .conftest import KINDS, ROOT, tiny_cluster
 
@@ -90,7 +91,7 @@ def space(fake_testbed: TestBed) -> Iterator[Namespace]:
 
 @pytest.fixture(scope="module")
 def operator(space: Namespace, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Run the operator for the namespace; gives the file with its output."""
+    """Run the operator for the namespace, with the rights that it is given there; gives its log."""
     folder = tmp_path_factory.mktemp("operator")
     log = folder / "log"
     command = [
@@ -102,7 +103,7 @@ def operator(space: Namespace, tmp_path_factory: pytest.TempPathFactory) -> Iter
     ]
     environment = {
         **os.environ,
-        "KUBECONFIG": str(space.bed.kubeconfig),
+        "KUBECONFIG": str(account(space.bed, space.name, folder / "kubeconfig")),
         "WATCH_NAMESPACE": space.name,
         "ANSIBLE_COLLECTIONS_PATH": str(ROOT / ".collections"),
         "ANSIBLE_GATHERING": "explicit",
@@ -114,6 +115,7 @@ def operator(space: Namespace, tmp_path_factory: pytest.TempPathFactory) -> Iter
     finally:
         process.send_signal(signal.SIGTERM)
         process.wait(60)
+    assert refusals(log) == []
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,176 @@
+{{- /*
+# SPDX-License-Identifier: Apache-2.0
+# Made by `make rbac` from deploy/rights.yaml; do not edit.
+*/ -}}
+{{- define "matrixone-operator.rules.operator.watched" -}}
+- apiGroups:
+    - core.matrixorigin.io
+  resources:
+    - matrixoneclusters
+  verbs:
+    - get
+    - list
+    - watch
+    - patch
+- apiGroups:
+    - core.matrixorigin.io
+  resources:
+    - logsets
+    - dnsets
+    - cnsets
+    - proxysets
+    - webuis
+  verbs:
+    - get
+    - list
+    - watch
+    - create
+    - patch
+    - delete
+- apiGroups:
+    - core.matrixorigin.io
+  resources:
+    - matrixoneclusters/status
+    - logsets/status
+    - dnsets/status
+    - cnsets/status
+    - proxysets/status
+    - webuis/status
+  verbs:
+    - patch
+- apiGroups:
+    - core.matrixorigin.io
+  resources:
+    - matrixoneclusters/finalizers
+    - logsets/finalizers
+    - dnsets/finalizers
+    - cnsets/finalizers
+    - proxysets/finalizers
+    - webuis/finalizers
+  verbs:
+    - update
+- apiGroups:
+    - apps
+  resources:
+    - statefulsets
+    - deployments
+  verbs:
+    - get
+    - list
+    - watch
+    - create
+    - patch
+    - delete
+- apiGroups:
+    - apps
+  resources:
+    - replicasets
+    - controllerrevisions
+  verbs:
+    - list
+- apiGroups:
+    - ''
+  resources:
+    - services
+    - configmaps
+  verbs:
+    - get
+    - list
+    - watch
+    - create
+    - patch
+    - delete
+- apiGroups:
+    - policy
+  resources:
+    - poddisruptionbudgets
+  verbs:
+    - get
+    - list
+    - watch
+    - create
+    - patch
+    - delete
+- apiGroups:
+    - networking.k8s.io
+  resources:
+    - networkpolicies
+  verbs:
+    - get
+    - list
+    - watch
+    - create
+    - patch
+    - delete
+- apiGroups:
+    - ''
+  resources:
+    - pods
+  verbs:
+    - get
+    - list
+    - patch
+    - delete
+- apiGroups:
+    - ''
+  resources:
+    - persistentvolumeclaims
+  verbs:
+    - get
+    - list
+    - watch
+    - create
+    - patch
+    - delete
+- apiGroups:
+    - ''
+  resources:
+    - secrets
+  verbs:
+    - get
+    - create
+- apiGroups:
+    - events.k8s.io
+  resources:
+    - events
+  verbs:
+    - create
+- apiGroups:
+    - ''
+  resources:
+    - events
+  verbs:
+    - create
+    - patch
+{{- end }}
+{{- define "matrixone-operator.rules.operator.own" -}}
+- apiGroups:
+    - coordination.k8s.io
+  resources:
+    - leases
+  verbs:
+    - get
+    - create
+    - update
+- apiGroups:
+    - ''
+  resources:
+    - events
+  verbs:
+    - create
+    - patch
+{{- end }}
+{{- define "matrixone-operator.rules.metrics.cluster" -}}
+- apiGroups:
+    - authentication.k8s.io
+  resources:
+    - tokenreviews
+  verbs:
+    - create
+- apiGroups:
+    - authorization.k8s.io
+  resources:
+    - subjectaccessreviews
+  verbs:
+    - create
+{{- end }}
