@@ -15,6 +15,27 @@ import testbed
 pytest_plugins = ["testbed.pytest_plugin"]
 
 
+@pytest.fixture(scope="session", autouse=True)
+def temporary_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The place for temporary files of all that tests start; no key may stay in it."""
+    tmp_path_factory.getbasetemp()  # pytest's own folders stay where people look for them
+    folder = Path(tempfile.mkdtemp(prefix="test-"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TMPDIR", str(folder))
+        patch.setattr(tempfile, "tempdir", str(folder))
+        yield folder
+    keys = [path for path in folder.rglob("*") if path.is_file() and _holds_key(path)]
+    shutil.rmtree(folder, ignore_errors=True)
+    assert not keys
+
+
+def _holds_key(path: Path) -> bool:
+    try:
+        return b"PRIVATE KEY" in path.read_bytes()
+    except OSError:
+        return False
+
+
 @pytest.fixture
 def own_state(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A state folder that no other test and no user shares, gone afterwards with its test beds."""

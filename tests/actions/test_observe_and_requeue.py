@@ -144,3 +144,17 @@ def test_requeue_after_nonsense(play, time):
 
     assert result["failed"]
     assert "invalid time input" in result["msg"]
+
+
+def test_no_certificate_stays_on_disk(play, fake_namespace, tmp_path):
+    """What a kubeconfig holds itself, the client's key first, is on disk while it is read only."""
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    reference = {"api_version": "v1", "kind": "Namespace", "name": fake_namespace}
+
+    tasks = [{"matrixorigin.matrixone.observe": {"references": {"it": reference}}}] * 2
+    first, second = play(*tasks, environment={"TMPDIR": str(temporary)})
+
+    assert first["objects"]["it"]["metadata"]["name"] == fake_namespace
+    assert second["objects"] == first["objects"]
+    assert not list(temporary.iterdir())

@@ -543,7 +543,7 @@ async def test_tasks_that_are_left_behind_go_on(stage: Stage) -> None:
     path = stage.tasks(
         f"""
         - name: Fire and forget
-          ansible.builtin.shell: {{cmd: "sleep 2; touch {done}"}}
+          ansible.builtin.shell: {{cmd: "sleep 2; mktemp && touch {done}"}}
           async: 30
           poll: 0
         """

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The private data directory: content, modes, rotation, removal."""
 
+import asyncio
 import json
 import stat
+import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -35,7 +38,11 @@ def test_nothing_is_readable_by_others(tmp_path: Path) -> None:
     assert json.loads(directory.extra_vars.read_text()) == {"a": 1}
     kubeconfig = str(tmp_path / "kc")
     environment = json.loads((directory.root / "env/envvars").read_text())
-    assert environment == {"K8S_AUTH_KUBECONFIG": kubeconfig, "KUBECONFIG": kubeconfig}
+    assert environment == {
+        "K8S_AUTH_KUBECONFIG": kubeconfig,
+        "KUBECONFIG": kubeconfig,
+        "TMPDIR": str(directory.temporary),
+    }
     assert (directory.root / "env/cmdline").read_text() == "-v"
     assert (directory.root / "artifacts/latest").resolve() == directory.artifacts
 
@@ -90,8 +97,9 @@ def test_role_names_and_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert rundir.play_of_role(of_folder) == [
         {"hosts": "localhost", "gather_facts": False, "roles": [{"name": "a.b.c"}]}
     ]
-    environment = rundir.run_environment(request(tmp_path, target=of_collection))
-    assert {"ANSIBLE_ROLES_PATH": f"{ROLES}:/project/roles"} == environment
+    environment = rundir.run_environment(request(tmp_path, target=of_collection), tmp_path)
+    roles_path = f"{ROLES}:/project/roles"
+    assert {"ANSIBLE_ROLES_PATH": roles_path, "TMPDIR": str(tmp_path)} == environment
 
 
 @pytest.mark.parametrize(("keep", "left"), [(1, 1), (2, 2), (20, 5), (0, 5)])
@@ -111,6 +119,76 @@ def test_removal(tmp_path: Path) -> None:
     rundir.remove(directory.root)
     rundir.remove(directory.root)
     assert not directory.root.exists()
+
+
+@pytest.fixture
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where the operator and its runs make temporary files."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    return folder
+
+
+def test_temporary_files_of_a_killed_operator_go_with_the_next_run(
+    tmp_path: Path, temporary: Path
+) -> None:
+    killed = rundir.prepare(request(tmp_path))
+    (killed.temporary / "key").write_text("secret")
+    following = rundir.prepare(request(tmp_path, ident="2"))
+    assert [following.temporary] == list(temporary.iterdir())
+    assert stat.S_IMODE(following.temporary.stat().st_mode) == 0o700
+
+    rundir.remove(following.root)
+    assert not list(temporary.iterdir())
+
+
+def content(folder: Path) -> list[Path]:
+    return list(folder.iterdir())
+
+
+_SCRATCH = """
+- name: Files
+  ansible.builtin.tempfile: {state: file}
+  register: made
+- name: Programs
+  ansible.builtin.shell: {cmd: 'mktemp; stat -c %a "$TMPDIR"'}
+- name: Actions
+  ansible.builtin.copy: {content: secret, dest: "{{ made.path }}"}
+"""
+
+
+@async_
+async def test_nothing_stays_in_the_temporary_folder(stage: Stage, temporary: Path) -> None:
+    played = await stage.play(stage.tasks(_SCRATCH))
+
+    results = played.results()
+    program, mode = results["Programs"]["stdout_lines"]
+    folder = Path(results["Files"]["path"]).parent
+    assert (folder, "700") == (Path(program).parent, mode)
+    assert not folder.exists()
+    assert not content(temporary)
+
+
+@async_
+async def test_nothing_of_a_killed_run_stays(stage: Stage, temporary: Path) -> None:
+    path = stage.tasks(f"{_SCRATCH}\n- name: Hang\n  ansible.builtin.command: {{cmd: sleep 60}}")
+    reached = asyncio.Event()
+
+    def watch(event: dict[str, Any]) -> None:
+        if event["event"] == "runner_on_start" and event["event_data"]["task"] == "Hang":
+            reached.set()
+
+    playing = asyncio.create_task(stage.play(path, on_event=watch))
+    await asyncio.wait_for(reached.wait(), 60)
+    folder = (stage.folder / "run/.temporary").readlink()
+    assert content(folder)
+    playing.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await playing
+
+    assert not folder.exists()
+    assert not content(temporary)
 
 
 def test_unusable_directory(tmp_path: Path) -> None:

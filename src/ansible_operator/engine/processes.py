@@ -62,11 +62,7 @@ class ProcessTree:
 
     def adopt(self, variable: str, value: str) -> None:
         """Add the programs that were started with this environment variable."""
-        marker = f"{variable}={value}".encode()
-        for pid, (_, started, _) in _table().items():
-            with contextlib.suppress(OSError):
-                if marker in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"):
-                    self._known.add(Process(pid, started))
+        self._known.update(_having(variable, value))
 
     def descendants(self) -> list[Process]:
         """The members that are alive, without the root."""
@@ -82,6 +78,19 @@ class ProcessTree:
         entry = _entry(Path("/proc", str(self._root.pid)))
         if entry is not None and entry[1] == self._root.started:
             _send([self._root], number)
+
+
+def is_anyone_with(variable: str, value: str) -> bool:
+    """Whether a program runs that was started with this environment variable."""
+    return any(True for _ in _having(variable, value))
+
+
+def _having(variable: str, value: str) -> Iterator[Process]:
+    marker = f"{variable}={value}".encode()
+    for pid, (_, started, _) in _table().items():
+        with contextlib.suppress(OSError):
+            if marker in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"):
+                yield Process(pid, started)
 
 
 async def end_tree(tree: ProcessTree, *, grace: float) -> bool:

@@ -11,6 +11,7 @@ import os
 import shutil
 import stat
 import sys
+import tempfile
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,6 +23,8 @@ from ansible_operator.errors import EngineError
 
 LATEST = "latest"
 _KUBECONFIG_VARIABLES = ("K8S_AUTH_KUBECONFIG", "KUBECONFIG")
+_TEMPORARY = ".temporary"
+"""Link in the private data directory to the run's folder for temporary files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +36,15 @@ class RunDirectory:
         ident: job id of the run.
         playbook: the file that is played; generated for a role.
         generated: whether the playbook is removed after the run.
+        temporary: folder for temporary files (``TMPDIR``), removed after the run. It does not lie
+            below the root, because sockets are made in it, whose paths must be short.
     """
 
     root: Path
     ident: str
     playbook: Path
     generated: bool
+    temporary: Path
 
     @property
     def artifacts(self) -> Path:
@@ -61,27 +67,39 @@ class RunDirectory:
         return self.root / "env" / "extravars"
 
 
-def prepare(request: RunRequest) -> RunDirectory:
+def prepare(request: RunRequest, place: Path | None = None) -> RunDirectory:
     """Fill the private data directory of a run.
+
+    Args:
+        request: what is to be run.
+        place: where the run's folder for temporary files is made; None for the system's own.
 
     Raises:
         EngineError: the directory cannot be used, or the playbook or inventory cannot be read.
     """
     try:
-        return _fill(request)
+        return _fill(request, place)
     except OSError as error:
         raise EngineError(
             f"cannot prepare run directory {request.directory}: {error.strerror or error}"
         ) from error
 
 
-def finish(directory: RunDirectory, artifacts_to_keep: int) -> None:
+def finish(directory: RunDirectory, artifacts_to_keep: int, *, in_use: bool = False) -> None:
     """Remove what only the run needed, and the artifact folders above the limit.
 
-    The newest folders stay; this run's own always does. 0 keeps all.
+    The newest folders stay; this run's own always does.
+
+    Args:
+        directory: of the run.
+        artifacts_to_keep: how many folders stay; 0 keeps all.
+        in_use: whether tasks that nobody waits for may still work with temporary files; these
+            go with the next run, then.
     """
     if directory.generated:
         directory.playbook.unlink(missing_ok=True)
+    if not in_use:
+        _remove_temporary(directory.root)
     if artifacts_to_keep > 0:
         rotate(directory.root / "artifacts", artifacts_to_keep, directory.ident)
 
@@ -105,6 +123,7 @@ def remove(directory: Path) -> None:
         EngineError: something of it could not be removed.
     """
     try:
+        _remove_temporary(directory)
         shutil.rmtree(directory)
     except FileNotFoundError:
         return
@@ -114,13 +133,13 @@ def remove(directory: Path) -> None:
         ) from error
 
 
-def run_environment(request: RunRequest) -> dict[str, str]:
-    """The variables of a run on top of the process environment, kubeconfig and roles path included.
+def run_environment(request: RunRequest, temporary: Path) -> dict[str, str]:
+    """The variables of a run on top of the process environment: kubeconfig, roles path, TMPDIR.
 
     A role's own directory leads the roles path; for a role of a collection the inherited path
     stays behind it, so that it does not lose the project's roles.
     """
-    environment: dict[str, str] = {}
+    environment = {"TMPDIR": str(temporary)}
     if request.kubeconfig is not None:
         environment |= dict.fromkeys(_KUBECONFIG_VARIABLES, str(request.kubeconfig))
     environment |= request.environment
@@ -209,24 +228,42 @@ def make_private(path: Path) -> None:
         )
 
 
-def _fill(request: RunRequest) -> RunDirectory:
+def _fill(request: RunRequest, place: Path | None) -> RunDirectory:
     root = request.directory.absolute()
     make_private(root)
     for name in ("env", "project", "artifacts", f"artifacts/{request.ident}"):
         make_private(root / name)
-    _write_environment(root / "env", request)
+    temporary = _make_temporary(root, place)
+    _write_environment(root / "env", request, run_environment(request, temporary))
     _write_inventory(root / "inventory", request.inventory)
     _point_latest(root / "artifacts", request.ident)
     if isinstance(request.target, PlaybookTarget):
         write_private(root / "project" / "playbook.yaml", request.target.path.read_bytes())
-        return RunDirectory(root, request.ident, request.target.path, generated=False)
+        return RunDirectory(root, request.ident, request.target.path, False, temporary)
     playbook = root / "project" / uuid.uuid4().hex
     write_private(playbook, json.dumps(play_of_role(request.target)))
-    return RunDirectory(root, request.ident, playbook, generated=True)
+    return RunDirectory(root, request.ident, playbook, True, temporary)
 
 
-def _write_environment(directory: Path, request: RunRequest) -> None:
-    write_private(directory / "envvars", json.dumps(run_environment(request)))
+def _make_temporary(root: Path, place: Path | None) -> Path:
+    """Make the folder for temporary files; what a killed operator has left of the last goes."""
+    _remove_temporary(root)
+    folder = Path(tempfile.mkdtemp(prefix="run-", dir=place))
+    (root / _TEMPORARY).symlink_to(folder, target_is_directory=True)
+    return folder
+
+
+def _remove_temporary(root: Path) -> None:
+    link = root / _TEMPORARY
+    with contextlib.suppress(OSError):
+        shutil.rmtree(link.readlink(), ignore_errors=True)
+        link.unlink()
+
+
+def _write_environment(
+    directory: Path, request: RunRequest, environment: Mapping[str, str]
+) -> None:
+    write_private(directory / "envvars", json.dumps(environment))
     _keep_private(directory / "extravars", _as_json(request.extra_vars))
     _keep_private(directory / "settings", "{}")
     if request.command_line:

@@ -24,7 +24,7 @@ from ansible_operator.engine.interface import (
     RunResult,
     RunStatus,
 )
-from ansible_operator.engine.processes import ProcessTree, end_tree
+from ansible_operator.engine.processes import ProcessTree, end_tree, is_anyone_with
 from ansible_operator.engine.rundir import RunDirectory
 from ansible_operator.errors import EngineError
 
@@ -113,7 +113,9 @@ class _Run:
         return self._result(process, output)
 
     async def _start(self, output: Path) -> asyncio.subprocess.Process:
-        environment = os.environ | rundir.run_environment(self._request)
+        temporary = self._directory.temporary
+        environment = os.environ | rundir.run_environment(self._request, temporary)
+        environment.setdefault("ANSIBLE_LOCAL_TEMP", str(temporary))
         binaries = str(Path(sys.executable).parent)
         environment["PATH"] = os.pathsep.join([binaries, environment.get("PATH", os.defpath)])
         with output.open("wb") as file:
@@ -201,7 +203,7 @@ def _find_program() -> str:
 def _command(program: str, request: RunRequest, directory: RunDirectory) -> list[str]:
     command = [program, "run", str(directory.root), "--quiet"]
     if isinstance(request.target, RoleTarget):
-        roles_path = rundir.run_environment(request)["ANSIBLE_ROLES_PATH"]
+        roles_path = rundir.run_environment(request, directory.temporary)["ANSIBLE_ROLES_PATH"]
         command += ["--role", rundir.role_name(request.target)]
         command += ["--roles-path", roles_path, "--hosts", "localhost"]
     else:
@@ -219,7 +221,7 @@ def _tidy(directory: RunDirectory, request: RunRequest) -> None:
     command = directory.artifacts / "command"
     with contextlib.suppress(OSError, ValueError):
         written = json.loads(command.read_bytes())
-        ours = rundir.run_environment(request)
+        ours = rundir.run_environment(request, directory.temporary)
         written["env"] = {k: v for k, v in written["env"].items() if k in ours}
         rundir.write_private(command, json.dumps(written))
     for path in directory.artifacts.rglob("*"):
@@ -229,4 +231,5 @@ def _tidy(directory: RunDirectory, request: RunRequest) -> None:
         # The play that ansible-runner generates stays when it is killed.
         if _GENERATED_PLAY.fullmatch(entry.name):
             entry.unlink(missing_ok=True)
-    rundir.finish(directory, request.artifacts_to_keep)
+    left = is_anyone_with("TMPDIR", str(directory.temporary))
+    rundir.finish(directory, request.artifacts_to_keep, in_use=left)

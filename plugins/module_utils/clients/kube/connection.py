@@ -8,7 +8,11 @@ in-cluster accounts) and makes the connection pool; none of its models are used.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import shutil
+import ssl
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from .errors import BadConnection, MissingLibrary
@@ -18,6 +22,7 @@ try:
     from kubernetes.client import ApiClient, Configuration
     from kubernetes.config import (
         ConfigException,
+        kube_config,
         load_incluster_config,
         load_kube_config,
         load_kube_config_from_dict,
@@ -111,11 +116,48 @@ def _proxy_headers(environment: Mapping[str, str]) -> dict[str, str] | None:
     return {name: value for name, value in found.items() if value} or None
 
 
-def load_configuration(options: Mapping[str, Any]) -> Any:
+def connect(options: Mapping[str, Any]) -> tuple[Any, Any]:
+    """Return the client configuration that the options describe, and a connection pool for it.
+
+    Raises:
+        MissingLibrary: the ``kubernetes`` package is not installed.
+        BadConnection: a kubeconfig cannot be read, its certificates cannot be used, or nothing
+            says where the API server is.
+    """
+    with _certificate_files() as folder:
+        configuration = load_configuration(options, folder)
+        try:
+            return configuration, _open_pool(configuration)
+        except (OSError, ValueError) as error:
+            raise BadConnection(f"{_source(options)}: unusable certificate: {error}") from error
+
+
+@contextmanager
+def _certificate_files() -> Iterator[str]:
+    """Make a folder for the certificates and keys that a kubeconfig holds itself.
+
+    The ``kubernetes`` package writes them to files and removes these when the process ends in
+    order, which the processes that Ansible executes tasks in don't.
+    """
+    folder = tempfile.mkdtemp(prefix="matrixone-")
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        remembered = vars(kube_config).get("_temp_files", {}) if HAS_KUBERNETES else {}
+        for content in [key for key, path in remembered.items() if path.startswith(folder)]:
+            del remembered[content]
+
+
+def load_configuration(options: Mapping[str, Any], folder: str | None = None) -> Any:
     """Load the client configuration that the options describe.
 
     Credentials in the options win; then a kubeconfig or context that was named; then the account
     of the Pod this runs in; then ``KUBECONFIG`` or the user's own kubeconfig.
+
+    Args:
+        options: as ``resolve_options`` returns them.
+        folder: where certificates that a kubeconfig holds itself are written to.
 
     Raises:
         MissingLibrary: the ``kubernetes`` package is not installed.
@@ -129,7 +171,7 @@ def load_configuration(options: Mapping[str, Any]) -> Any:
     configuration = Configuration()
     if not _complete(options):
         try:
-            _load(configuration, options)
+            _load(configuration, options, folder)
         except (ConfigException, OSError, ValueError, TypeError) as error:
             raise BadConnection(f"{_source(options)}: {error}") from error
     for name, attribute in _ATTRIBUTES.items():
@@ -151,13 +193,14 @@ def _source(options: Mapping[str, Any]) -> str:
     return f"kubeconfig {named}" if isinstance(named, str) else "kubeconfig"
 
 
-def _load(configuration: Any, options: Mapping[str, Any]) -> None:
+def _load(configuration: Any, options: Mapping[str, Any], folder: str | None) -> None:
     """Fill the configuration from a kubeconfig or the account of this Pod."""
     kubeconfig = options.get("kubeconfig")
     how = {
         "context": options.get("context"),
         "persist_config": bool(options.get("persist_config")),
         "client_configuration": configuration,
+        "temp_file_path": folder,
     }
     if isinstance(kubeconfig, Mapping):
         load_kube_config_from_dict(config_dict=dict(kubeconfig), **how)
@@ -192,8 +235,28 @@ def request_headers(configuration: Any, options: Mapping[str, Any]) -> Any:
     return headers
 
 
-def open_pool(configuration: Any) -> Any:
+def _open_pool(configuration: Any) -> Any:
     """Make the connection pool: TLS, client certificates and HTTP proxies as configured."""
     if not configuration.verify_ssl:
         urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)
-    return ApiClient(configuration).rest_client.pool_manager
+    pool = ApiClient(configuration).rest_client.pool_manager
+    if configuration.host.startswith("https:"):
+        settings = pool.connection_pool_kw
+        settings["ssl_context"] = _tls(configuration)
+        for name in ("ca_certs", "ca_cert_data", "cert_file", "key_file"):
+            settings.pop(name, None)
+    return pool
+
+
+def _tls(configuration: Any) -> ssl.SSLContext:
+    """Make the TLS context now: urllib3 would read the files again at each new connection."""
+    required = ssl.CERT_REQUIRED if configuration.verify_ssl else ssl.CERT_NONE
+    context: ssl.SSLContext = urllib3.util.create_urllib3_context(cert_reqs=required)
+    authority = getattr(configuration, "ca_cert_data", None)
+    if configuration.ssl_ca_cert or authority:
+        context.load_verify_locations(configuration.ssl_ca_cert, None, authority)
+    elif configuration.verify_ssl:
+        context.load_default_certs()
+    if configuration.cert_file:
+        context.load_cert_chain(configuration.cert_file, configuration.key_file)
+    return context

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 from urllib.parse import urlencode
 
-from .connection import HAS_KUBERNETES, load_configuration, open_pool, request_headers
+from .connection import HAS_KUBERNETES, connect, request_headers
 from .errors import ApiError, BadConnection, Unavailable, error_from_answer
 
 if HAS_KUBERNETES:
@@ -142,6 +142,6 @@ def open_session(options: Mapping[str, Any]) -> Session:
     # A forked process must not share its parent's sockets, hence the process id in the key.
     key = (os.getpid(), json.dumps(options, sort_keys=True, default=str))
     if key not in _sessions:
-        configuration = load_configuration(options)
-        _sessions[key] = Session(open_pool(configuration), configuration, options)
+        configuration, pool = connect(options)
+        _sessions[key] = Session(pool, configuration, options)
     return _sessions[key]

@@ -35,7 +35,7 @@ class ArtifactWriter:
         content = {
             "command": command,
             "cwd": str(directory.project),
-            "env": rundir.run_environment(request),
+            "env": rundir.run_environment(request, directory.temporary),
         }
         artifacts.submit(rundir.write_private, "command", json.dumps(content))
         artifacts.submit(_make_folder, "job_events")

@@ -76,13 +76,15 @@ class WarmEngine:
                     self._told.add(reason)
                     _log.info("Playing through ansible-runner", reason=reason, job=request.ident)
                 return await self._reference.run(request, on_event)
-            directory = await asyncio.to_thread(rundir.prepare, request)
+            directory = await asyncio.to_thread(rundir.prepare, request, self._supervisor.folder)
             artifacts = self._writer.begin(directory, request)
+            run = _Run(request, directory, artifacts)
             try:
-                run = _Run(request, directory, artifacts)
                 return await run.play(self._supervisor, on_event)
             finally:
-                tidied = artifacts.then(rundir.finish, directory, request.artifacts_to_keep)
+                tidied = artifacts.then(
+                    rundir.finish, directory, request.artifacts_to_keep, in_use=run.leaves_behind
+                )
                 await asyncio.shield(tidied)
 
 
@@ -103,6 +105,11 @@ class _Run:
         self._artifacts = artifacts
         self._mark = uuid.uuid4().hex
         self._result: dict[str, Any] | None = None
+
+    @property
+    def leaves_behind(self) -> bool:
+        """Whether a task of a run that came to its end may go on."""
+        return self._result is not None and bool(self._result["leaves_behind"])
 
     async def play(self, supervisor: Supervisor, on_event: EventHandler) -> RunResult:
         ours, theirs = socket.socketpair()
@@ -149,10 +156,13 @@ class _Run:
             ident=self._request.ident,
             root=str(self._directory.root),
             playbook=str(self._directory.playbook),
-            environment=rundir.run_environment(self._request) | {_MARKER: self._mark},
+            environment=self._environment() | {_MARKER: self._mark},
             verbosity=self._request.verbosity,
             command_line=self._request.command_line,
         )
+
+    def _environment(self) -> dict[str, str]:
+        return rundir.run_environment(self._request, self._directory.temporary)
 
     async def _read(self, reader: asyncio.StreamReader, on_event: EventHandler) -> None:
         while True:

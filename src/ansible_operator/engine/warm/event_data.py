@@ -36,6 +36,8 @@ class Facts:
     task: dict[str, Any] = field(default_factory=dict)
     started: dict[str, datetime.datetime] = field(default_factory=dict)
     seen: collections.Counter[str] = field(default_factory=collections.Counter)
+    leaves_behind: bool = False
+    """Whether a task was started that nobody waits for (``poll: 0``)."""
 
     def context(self, event: str) -> dict[str, Any]:
         """The fields that an event inherits."""
@@ -130,6 +132,8 @@ def _handler_start(facts: Facts, arguments: tuple[Any, ...]) -> Described:
 def _host_start(facts: Facts, arguments: tuple[Any, ...]) -> Described:
     host, task = arguments[:2]
     facts.started[host.get_name()] = datetime.datetime.now(datetime.UTC)
+    # Either may be a template still.
+    facts.leaves_behind |= bool(task.async_val) and (isinstance(task.poll, str) or not task.poll)
     return "runner_on_start", {"host": host.get_name(), **task_fields(task)}
 
 

@@ -38,6 +38,11 @@ class EventRecorder:
         self.has_stats = False
 
     @property
+    def leaves_behind(self) -> bool:
+        """Whether a task may go on when the play has ended."""
+        return self._facts.leaves_behind
+
+    @property
     def is_open(self) -> bool:
         """Whether an event is being recorded, so that output belongs to it."""
         return self._depth > 0

@@ -20,6 +20,7 @@ import re
 import shutil
 import signal
 import sys
+import tempfile
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -38,6 +39,8 @@ from ansible_operator.engine.warm import ansible_versions
 _SHEBANG = re.compile(rb"#!\s*\S*/(?:env\s+)?python[0-9.]*\s*$", re.MULTILINE)
 _UNSERVABLE = (b"module_utils.common.respawn", b"WANT_JSON", b"serialization_profile")
 _UTILITY = re.compile(rb"ansible\.module_utils\.(\w+)|from ansible\.module_utils import (\w+)")
+_REMOTE_TEMPORARY = "~/.ansible/tmp"
+"""Ansible's default place for an action's files; what is left there by killed runs stays."""
 _LIBRARY = "ansible_operator_library"
 """Package name under which modules outside of collections are executed."""
 
@@ -340,7 +343,9 @@ def _serve_temporary_folders() -> None:
     def make(self: Any, remote_user: Any = None) -> str:
         if not is_plain(self):
             return str(stock_make(self, remote_user))
-        parent = self.get_shell_option("remote_tmp", default="~/.ansible/tmp")
+        parent = self.get_shell_option("remote_tmp", default=_REMOTE_TEMPORARY)
+        if parent == _REMOTE_TEMPORARY:
+            parent = tempfile.gettempdir()
         folder = Path(parent).expanduser() / self._connection._shell._generate_temp_dir_name()
         try:
             folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -15,6 +15,7 @@ import secrets
 import shlex
 import signal
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -77,6 +78,9 @@ def play(job: Job, settings: Settings, recorder: EventRecorder) -> int:
         }
         | job.environment
     )
+    # What the template has settled: where Python, and Ansible itself, put temporary files.
+    tempfile.tempdir = None
+    vars(constants)["DEFAULT_LOCAL_TMP"] = tempfile.gettempdir()
     os.chdir(Path(job.root, "project"))
     gc.set_threshold(20_000, 20, 50)
     display = Display()

@@ -196,11 +196,15 @@ class Template:
 
 
 class Supervisor:
-    """Keeps one template alive."""
+    """Keeps one template alive.
+
+    Attributes:
+        folder: private folder, removed with the last template even if the runner is killed.
+    """
 
     def __init__(self, roles: Sequence[Path]) -> None:
         self._roles = roles
-        self._folder = Path()
+        self.folder = Path()
         self._keeper: asyncio.Task[None] | None = None
         self._current: asyncio.Future[Template] | None = None
         self._error = ""
@@ -211,11 +215,11 @@ class Supervisor:
         Raises:
             EngineError: it cannot start.
         """
-        self._folder = Path(tempfile.mkdtemp(prefix="ansible-operator-engine-"))
+        self.folder = Path(tempfile.mkdtemp(prefix="ansible-operator-engine-"))
         try:
             template = await self._new()
         except BaseException:
-            await asyncio.to_thread(shutil.rmtree, self._folder, ignore_errors=True)
+            await asyncio.to_thread(shutil.rmtree, self.folder, ignore_errors=True)
             raise
         self._keeper = asyncio.create_task(self._keep(template), name="template keeper")
 
@@ -263,11 +267,11 @@ class Supervisor:
         if self._current is not None and self._current.done():
             await self._current.result().stop()
         self._current = None
-        if self._folder != Path():
-            await asyncio.to_thread(shutil.rmtree, self._folder, ignore_errors=True)
+        if self.folder != Path():
+            await asyncio.to_thread(shutil.rmtree, self.folder, ignore_errors=True)
 
     async def _new(self) -> Template:
-        template = Template(self._folder, self._roles)
+        template = Template(self.folder, self._roles)
         await template.start()
         if self._current is None or self._current.done():
             self._current = asyncio.get_running_loop().create_future()

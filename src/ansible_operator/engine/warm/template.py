@@ -136,8 +136,12 @@ def _run(connection: socket.socket, settings: object) -> int:
         job.ident, lambda event: connection.sendall(wire.frame(wire.Kind.EVENT, event))
     )
     code = play.play(job, settings, recorder)
-    result = json.dumps({"rc": code, "has_stats": recorder.has_stats}).encode()
-    connection.sendall(wire.frame(wire.Kind.RESULT, result))
+    result = {
+        "rc": code,
+        "has_stats": recorder.has_stats,
+        "leaves_behind": recorder.leaves_behind,
+    }
+    connection.sendall(wire.frame(wire.Kind.RESULT, json.dumps(result).encode()))
     return 0
 
 
