@@ -27,6 +27,7 @@ stage_unit() { pytest -n 2 -m 'not api and not node' tests; }
 stage_sanity() { dev/sanity.sh; }
 stage_release() { dev/release.sh; }
 stage_api() { pytest -n 2 --dist loadgroup -m 'api and not node' tests; }
+stage_ansible() { dev/ansible_versions.sh; }
 stage_molecule() { dev/molecule.sh default; }
 stage_node() { pytest -m node tests; }
 
@@ -38,21 +39,21 @@ run() { # stage
 }
 
 wanted=("$@")
-[ $# -gt 0 ] || wanted=(binaries lint unit sanity release api molecule node)
+[ $# -gt 0 ] || wanted=(binaries lint unit sanity release api ansible molecule node)
 has() { [[ " ${wanted[*]} " == *" $1 "* ]]; }
 
 # The binaries are built while the linters and unit tests run; what starts a test bed comes after.
 { for name in lint unit sanity release; do has $name && run $name; done; true; } &
 no_cluster=$!
 if has binaries; then run binaries; fi
-{ for name in api molecule; do has $name && run $name; done; true; } &
+{ for name in api ansible molecule; do has $name && run $name; done; true; } &
 fake_nodes=$!
 wait "$no_cluster" "$fake_nodes"
 # Real databases come last and alone: they are the ones whose deadlines a busy machine would break.
 if has node; then run node; fi
 
 failed=0
-summary() { grep -hE '^(=+ .*(passed|failed|error).* =+|lint: .*|sanity: .*|release: .*|molecule: .*)$' "$logs/$1.log" | tail -3; }
+summary() { grep -hE '^(=+ .*(passed|failed|error).* =+|lint: .*|sanity: .*|release: .*|molecule: .*|ansible-core.*)$' "$logs/$1.log" | tail -3; }
 for name in "${wanted[@]}"; do
   read -r code seconds <"$logs/$name.result"
   if [ "$code" != 0 ]; then

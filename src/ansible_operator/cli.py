@@ -69,6 +69,10 @@ _ANSIBLE = _options(
         default="./watches.yaml",
         help="Path to the watches file.",
     ),
+    _flag(
+        "--strict-watches",
+        "Refuse unknown keys and unset variables in the watches file; $$ is a dollar sign there.",
+    ),
     click.option("--ansible-args", default="", help="Further arguments of ansible-playbook."),
     click.option("--ansible-collections-path", default="", help="Where collections are."),
     click.option("--ansible-roles-path", default="", help="Where roles are."),
@@ -158,7 +162,10 @@ _SERVING = _options(
         show_default=True,
         help="Where probes are answered.",
     ),
-    _flag("--enable-http2", "Accepted; everything is served over HTTP/1.1."),
+    _flag(
+        "--enable-http2",
+        "Allow HTTP/2, which no server of this process speaks: accepted, changes nothing.",
+    ),
 )
 _LEADER = _options(
     _flag("--leader-elect", "Let only one of several replicas run objects.", default=None),
@@ -201,8 +208,8 @@ _LOGGING = _options(
     click.option(
         "--zap-stacktrace-level",
         type=click.Choice(["info", "error", "panic"]),
-        default="error",
-        help="Accepted; stack traces are logged for crashes.",
+        default=None,
+        help="Lowest level whose lines say where they were logged  [default: none; crashes do]",
     ),
     click.option(
         "--zap-time-encoding",
@@ -255,6 +262,7 @@ def _logging(flags: dict[str, Any]) -> LogSettings:
         level=_level(level),
         encoding="console" if console else "json",
         time=flags["zap_time_encoding"],
+        stacktrace=LEVELS.get(flags["zap_stacktrace_level"] or ""),
     )
 
 

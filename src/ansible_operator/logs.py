@@ -7,6 +7,7 @@ Nothing secret may be handed to a logger; request bodies and variables are never
 
 import datetime
 import sys
+import traceback
 from collections.abc import Callable, MutableMapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
@@ -28,11 +29,14 @@ class LogSettings:
         level: lowest level that is printed, as a number of the ``logging`` module.
         encoding: JSON lines, or text for people.
         time: name of the time format.
+        stacktrace: lowest level whose lines say where they were logged; None for none. What a
+            crash raised is always part of its line.
     """
 
     level: int = LEVELS["info"]
     encoding: Literal["json", "console"] = "json"
     time: str = "rfc3339"
+    stacktrace: int | None = None
 
 
 def _rfc3339(now: datetime.datetime) -> str:
@@ -62,22 +66,35 @@ def _shape(settings: LogSettings) -> Callable[[Any, str, _Entry], _Entry]:
             line["logger"] = name
         line["msg"] = entry.pop("event", "")
         line.update(entry)
+        if settings.stacktrace is not None and LEVELS.get(line["level"], 0) >= settings.stacktrace:
+            line["stacktrace"] = _caller_stack()
         return line
 
     return shape
 
 
+def _caller_stack() -> str:
+    """Where a line was logged, without the frames of the logging library."""
+    frames = traceback.extract_stack()
+    while frames and ("structlog" in frames[-1].filename or frames[-1].filename == __file__):
+        frames.pop()
+    return "".join(traceback.format_list(frames)).rstrip()
+
+
 def _console(_logger: Any, _method: str, entry: _Entry) -> str:
-    known = ("level", "ts", "logger", "msg", "exception")
+    known = ("level", "ts", "logger", "msg", "exception", "stacktrace")
     extra = " ".join(f"{key}={value!r}" for key, value in entry.items() if key not in known)
     head = f"{entry['ts']}\t{str(entry['level']).upper()}\t{entry.get('logger', '')}"
-    tail = f"\n{entry['exception']}" if "exception" in entry else ""
+    tail = "".join(f"\n{entry[key]}" for key in ("exception", "stacktrace") if key in entry)
     return f"{head}\t{entry['msg']}\t{extra}{tail}".rstrip()
 
 
 def configure(settings: LogSettings) -> None:
     """Set up logging for the whole process."""
-    json_line = structlog.processors.JSONRenderer(ensure_ascii=False, default=str)
+    # Without blanks between keys and values: people and scripts search for whole fragments.
+    json_line = structlog.processors.JSONRenderer(
+        ensure_ascii=False, default=str, separators=(",", ":")
+    )
     structlog.configure(
         processors=[
             structlog.processors.format_exc_info,

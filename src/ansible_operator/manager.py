@@ -31,7 +31,6 @@ from ansible_operator.serve.small_servers import ServerSettings, small_servers
 from ansible_operator.version import COMMIT, VERSION
 from ansible_operator.watches import Watch, load
 
-ENGINE_START_SECONDS = 60.0
 FLUSH_SECONDS = 2.0
 COMPONENT = "ansible-operator"
 
@@ -107,7 +106,7 @@ class Manager:
             _LOG.info("Watching namespaces", namespaces=self._namespaces)
         else:
             _LOG.info("Watching all namespaces")
-        plans = make_plans(_load(self._options.watches_file), self._options, os.environ)
+        plans = make_plans(_load(self._options), self._options, os.environ)
         with tempfile.TemporaryDirectory(prefix="ansible-operator-") as private:
             self._stop.private = Path(private)
             async with (
@@ -223,8 +222,7 @@ async def _work(parts: _Parts) -> None:
 
 
 async def _warm(parts: _Parts) -> None:
-    async with asyncio.timeout(ENGINE_START_SECONDS):
-        await parts.engine.start()
+    await parts.engine.start()
     parts.engine_ready.set()
 
 
@@ -257,9 +255,9 @@ def _refuse_contradictions(options: Options) -> None:
         raise
 
 
-def _load(file: Path) -> list[Watch]:
+def _load(options: Options) -> list[Watch]:
     try:
-        return load(file)
+        return load(options.watches_file, strict=options.strict_watches)
     except ConfigError:
         _LOG.error("Failed to load watches.")
         raise

@@ -23,6 +23,7 @@ class Options:
     """The flags of ``run``; durations in seconds, None where a flag was not given."""
 
     watches_file: Path = Path("./watches.yaml")
+    strict_watches: bool = False
     engine: str = "warm"
     ansible_args: str = ""
     ansible_collections_path: str = ""

@@ -175,7 +175,7 @@ def operator(*arguments: str, **environment: str) -> subprocess.CompletedProcess
 def test_without_a_cluster_the_process_exits_with_1() -> None:
     done = operator()
     assert done.returncode == 1
-    assert '"msg": "Failed to get config."' in done.stderr
+    assert '"msg":"Failed to get config."' in done.stderr
 
 
 def test_an_unusable_watches_file_exits_with_1(tmp_path: Path) -> None:

@@ -86,6 +86,33 @@ async def test_a_lease_is_given_back_after_a_renewal_was_cut_off(client, fake_na
     assert not lease["spec"].get("holderIdentity")
 
 
+class LosingClient:
+    """Hands requests on, but the next ``losses`` of them get no answer."""
+
+    def __init__(self, client):
+        self.client, self.losses = client, 0
+
+    async def request(self, *arguments, **options):
+        if self.losses:
+            self.losses -= 1
+            await asyncio.sleep(60)
+        return await self.client.request(*arguments, **options)
+
+
+@pytest.mark.api
+async def test_one_request_without_an_answer_does_not_cost_the_lease(client, fake_namespace):
+    losing = LosingClient(client)
+    election = LeaderElection(losing, settings(fake_namespace))
+    await asyncio.wait_for(election.acquire(), 10)
+    holding = asyncio.create_task(election.hold())
+    losing.losses = 1
+    await asyncio.sleep(4)  # twice the deadline
+    assert not losing.losses
+    assert not holding.done()
+    holding.cancel()
+    await election.release()
+
+
 @pytest.mark.api
 async def test_a_dead_holder_is_replaced_when_its_time_is_over(client, fake_namespace):
     first = LeaderElection(client, settings(fake_namespace))

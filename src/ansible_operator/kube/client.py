@@ -8,6 +8,7 @@ when no connection could be made or the server refused them with 429.
 import asyncio
 import platform
 import random
+import socket
 from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, Self
@@ -26,6 +27,11 @@ ATTEMPTS = 5
 FIRST_DELAY = 0.1
 LONGEST_DELAY = 10.0
 CONNECTIONS = 100
+LONGEST_SILENCE = 15.0
+"""Seconds without a byte after which a read is asked again on another connection."""
+DEAD_SECONDS = 30
+"""Seconds after which the kernel gives up a connection whose other side has vanished."""
+_KEEPALIVE = {"TCP_KEEPIDLE": 15, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3}
 _READS = frozenset({"GET", "HEAD"})
 _PASSING = frozenset({429, 500, 502, 503, 504})
 
@@ -40,7 +46,9 @@ class HttpClient:
         self._session: aiohttp.ClientSession | None = None
 
     async def __aenter__(self) -> Self:
-        connector = aiohttp.TCPConnector(limit=0, limit_per_host=0, keepalive_timeout=60)
+        connector = aiohttp.TCPConnector(
+            limit=0, limit_per_host=0, keepalive_timeout=60, socket_factory=_watchful_socket
+        )
         self._session = aiohttp.ClientSession(
             connector=connector,
             auto_decompress=True,
@@ -84,17 +92,26 @@ class HttpClient:
         what = f"{method} {path}"
         try:
             async with asyncio.timeout(timeout), self._slots:
-                return await self._attempts(what, method, url, headers, data)
+                return await self._attempts(what, method, url, headers, data, timeout)
         except TimeoutError as error:
             raise KubeError(f"{what}: no answer within {timeout:g} s") from error
 
     async def _attempts(
-        self, what: str, method: str, url: URL, headers: dict[str, str], data: bytes | None
+        self,
+        what: str,
+        method: str,
+        url: URL,
+        headers: dict[str, str],
+        data: bytes | None,
+        timeout: float,
     ) -> Any:
         renewed = False
+        silence = min(LONGEST_SILENCE, timeout / 2) if method in _READS else None
         for attempt in range(ATTEMPTS):
             try:
-                response = await self._send(method, url, headers, data, renew=renewed)
+                response = await self._send(
+                    method, url, headers, data, read_timeout=silence, renew=renewed
+                )
                 async with response:
                     payload = await response.read()
             except aiohttp.ClientError as error:
@@ -179,6 +196,23 @@ class HttpClient:
         if access.username:
             return {"Authorization": aiohttp.encode_basic_auth(access.username, access.password)}
         return {}
+
+
+def _watchful_socket(address: tuple[Any, ...]) -> socket.socket:
+    """A socket that notices when the other side vanishes without a word.
+
+    A node that loses power or a firewall that forgets a connection sends nothing: without this, a
+    watch would stay silent for minutes, and a request on a kept connection until its deadline.
+    """
+    family, kind, protocol = address[:3]
+    made = socket.socket(family, kind, protocol)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in _KEEPALIVE.items():
+        if hasattr(socket, name):
+            made.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+    if hasattr(socket, "TCP_USER_TIMEOUT"):
+        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, DEAD_SECONDS * 1000)
+    return made
 
 
 def _delay(attempt: int) -> float:

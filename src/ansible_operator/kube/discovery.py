@@ -12,7 +12,7 @@ from typing import Any
 from ansible_operator.errors import KubeError
 from ansible_operator.kube.interface import Client, GroupVersionKind, ResourceType
 
-REFRESH_INTERVAL = 2.0
+REFRESH_INTERVAL = 1.0
 
 
 class _GroupVersion:
@@ -28,7 +28,7 @@ class _GroupVersion:
 class DiscoveryMapper:
     """A :class:`ansible_operator.kube.interface.Mapper` with a cache.
 
-    What is known stays known; what is not is asked for again, at most every two seconds.
+    What is known stays known; what is not is asked for again, at most once a second.
     """
 
     def __init__(self, client: Client, clock: Callable[[], float] = time.monotonic) -> None:

@@ -130,6 +130,11 @@ class LeaderElection:
         self._status.set(1)
         self._tell("became leader")
 
+    @property
+    def _longest_attempt(self) -> float:
+        """Seconds after which a renewal is tried anew: one dead connection is not the end."""
+        return max(self.settings.retry_period, self.settings.renew_deadline / 3)
+
     async def hold(self) -> None:
         """Renew until cancelled.
 
@@ -141,7 +146,7 @@ class LeaderElection:
         while True:
             await asyncio.sleep(self.settings.retry_period)
             left = renewed + self.settings.renew_deadline - self._clock()
-            if left > 0 and await self._attempt(left):
+            if left > 0 and await self._attempt(min(left, self._longest_attempt)):
                 renewed = self._clock()
                 continue
             is_taken = not self.is_leader

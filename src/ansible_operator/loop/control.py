@@ -2,7 +2,6 @@
 """Puts the parts of the loop together and runs them: kinds, caches, triggers, workers."""
 
 import asyncio
-import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -29,7 +28,10 @@ from ansible_operator.loop.workers import Workers
 from ansible_operator.watches import Watch
 
 SYNC_SECONDS = 120.0
-LOOKUP_SECONDS = 10.0
+LOOKUP_SECONDS = (0.5, 10.0)
+"""First and longest time between two looks for a kind that is not served: CRDs that are applied
+together with the operator are there in a moment."""
+TELL_SECONDS = 2.0
 
 _LOG = get_logger("ansible-controller")
 
@@ -157,7 +159,9 @@ class ControlLoop:
             self._dependents.end_all(controlled.gvk)
 
     async def _lookup(self, gvk: GroupVersionKind) -> ResourceType:
-        for attempt in itertools.count():
+        pause, longest = LOOKUP_SECONDS
+        told = False
+        while True:
             try:
                 resource = await self._around.mapper.by_kind(gvk)
             except KubeError as error:
@@ -165,10 +169,11 @@ class ControlLoop:
                 resource = None
             if resource is not None:
                 return resource
-            if attempt == 0:
+            if not told and pause >= TELL_SECONDS:
+                told = True
                 _LOG.error("Kind is not served: is its CRD installed?", gvk=str(gvk))
-            await asyncio.sleep(LOOKUP_SECONDS)
-        raise AssertionError
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, longest)
 
     def _late(self) -> list[str]:
         missing = [plan.watch.kind for plan in self._plans.values()]

@@ -73,7 +73,7 @@ class Controller:
         if admitted is None:
             return Result()
         quiet = not why.fresh and not is_deleting(admitted) and is_settled(admitted)
-        return await self._run(admitted, period, self._report(quiet=quiet))
+        return await self._run(admitted, why, period, self._report(quiet=quiet))
 
     def _report(self, *, quiet: bool = False) -> StatusReport:
         managed = self.controlled.watch.manage_status
@@ -113,23 +113,25 @@ class Controller:
             return obj
         return await self.objects.add_finalizer(obj, finalizer.name)
 
-    async def _run(self, obj: Object, period: float, report: StatusReport) -> Result:
+    async def _run(self, obj: Object, why: Why, period: float, report: StatusReport) -> Result:
         finalizing = is_deleting(obj)
         began = await report.begin(obj)
         if began is None:
             return Result(gone=True)
         try:
-            outcome = await self._play(began, report, finalizing=finalizing)
+            outcome = await self._play(began, why, report, finalizing=finalizing)
         except asyncio.CancelledError:
             await self._say_interrupted(began, report)
             raise
         return await self._conclude(began, outcome, period, report)
 
-    async def _play(self, obj: Object, report: StatusReport, *, finalizing: bool) -> Outcome:
+    async def _play(
+        self, obj: Object, why: Why, report: StatusReport, *, finalizing: bool
+    ) -> Outcome:
         gvk = str(self.controlled.gvk)
         started = time.monotonic()
         try:
-            return await self.runs.play(obj, finalizing=finalizing)
+            return await self.runs.play(obj, why, finalizing=finalizing)
         except (EngineError, OSError) as error:
             await self._mark_error(obj, "Unable to run reconciliation", report)
             raise ReconcileError(f"Unable to run reconciliation: {error}") from error

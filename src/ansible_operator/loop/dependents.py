@@ -13,6 +13,7 @@ from ansible_operator.loop.changes import differs
 from ansible_operator.loop.own_writes import ForeignChanges
 from ansible_operator.loop.queue import Key, WorkQueue
 from ansible_operator.loop.settings import Controlled
+from ansible_operator.loop.triggers import EVENT_NAMES
 
 OWNER_ANNOTATION = "operator-sdk/primary-resource"
 OWNER_TYPE_ANNOTATION = "operator-sdk/primary-resource-type"
@@ -116,6 +117,7 @@ class DependentWatches:
             both = (before, now) if before is not None else (now,)
             owners = dict.fromkeys(owner for obj in both for owner in find(controlled, obj))
             for namespace, name in owners:
+                _tell(link, event, now, (namespace, name))
                 self._trigger(Key(controlled.name, namespace, name), event, now)
             if event is EventType.DELETED:
                 asyncio.get_running_loop().call_soon(self._end_if_unused, link)
@@ -154,3 +156,19 @@ class DependentWatches:
     def linked(self) -> Mapping[Link, Any]:
         """The watches of this moment."""
         return dict(self._links)
+
+
+def _tell(link: Link, event: EventType, obj: Object, owner: tuple[str, str]) -> None:
+    """Say in the log which dependent runs which owner."""
+    metadata = obj["metadata"]
+    told = {
+        "Event type": EVENT_NAMES[event],
+        "GroupVersionKind": str(link.dependent),
+        "Name": metadata["name"],
+        "Namespace": metadata.get("namespace", ""),
+        "Owner GroupVersionKind": str(link.owner),
+        "Owner Name": owner[1],
+        "Owner Namespace": owner[0],
+    }
+    way = "Annotation" if link.by_annotation else "OwnerReference"
+    _LOG.debug(f"{way} handler event", **told)

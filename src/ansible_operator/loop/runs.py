@@ -3,8 +3,10 @@
 
 import asyncio
 import random
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ansible_operator.engine.interface import (
     Engine,
@@ -19,6 +21,7 @@ from ansible_operator.kube.interface import Object
 from ansible_operator.logs import get_logger
 from ansible_operator.loop.event_log import EventLog
 from ansible_operator.loop.outcome import Outcome
+from ansible_operator.loop.queue import Why
 from ansible_operator.loop.sessions import RunProxy
 from ansible_operator.loop.settings import (
     ARTIFACTS_ANNOTATION,
@@ -48,7 +51,7 @@ class Runs:
     engine: Engine
     proxy: RunProxy
 
-    async def play(self, obj: Object, *, finalizing: bool) -> Outcome:
+    async def play(self, obj: Object, why: Why, *, finalizing: bool) -> Outcome:
         """Play an object's role or playbook to the end.
 
         Raises:
@@ -74,14 +77,15 @@ class Runs:
             log.take(event)
 
         with self.proxy.session(self.controlled, obj) as kubeconfig:
-            request = self._request(obj, job, kubeconfig, finalizing=finalizing)
+            variables = extra_vars(self.controlled.watch, obj, why, finalizing=finalizing)
+            request = self._request(obj, job, kubeconfig, variables, finalizing=finalizing)
             result = await self.engine.run(request, on_event)
         outcome.finish(result)
-        self._report(log, outcome, result)
+        self._report(log, outcome, result, why)
         return outcome
 
-    def _report(self, log: EventLog, outcome: Outcome, result: RunResult) -> None:
-        keys = {"job": log.job, "name": log.name, "namespace": log.namespace}
+    def _report(self, log: EventLog, outcome: Outcome, result: RunResult, why: Why) -> None:
+        keys = {"job": log.job, "name": log.name, "namespace": log.namespace, "reason": why.reason}
         if result.rc == 0:
             _LOG.info("Ansible-runner exited successfully", **keys)
         else:
@@ -90,7 +94,15 @@ class Runs:
         if self.settings.debug_logs:
             log.debug(result.stdout)
 
-    def _request(self, obj: Object, job: str, kubeconfig: Path, *, finalizing: bool) -> RunRequest:
+    def _request(
+        self,
+        obj: Object,
+        job: str,
+        kubeconfig: Path,
+        variables: Mapping[str, Any],
+        *,
+        finalizing: bool,
+    ) -> RunRequest:
         watch, settings = self.controlled.watch, self.settings
         annotations = obj["metadata"].get("annotations") or {}
         verbosity = integer_annotation(annotations, VERBOSITY_ANNOTATION)
@@ -102,7 +114,7 @@ class Runs:
             ident=job,
             directory=self.directory(obj),
             target=_target(play, gather_facts=settings.gather_facts),
-            extra_vars=extra_vars(watch, obj, finalizing=finalizing),
+            extra_vars=variables,
             kubeconfig=kubeconfig,
             verbosity=max(0, self.controlled.verbosity if verbosity is None else verbosity),
             command_line=settings.command_line,

@@ -6,12 +6,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ansible_operator.kube.interface import GroupVersionKind, ResourceType
+from ansible_operator.logs import get_logger
 from ansible_operator.loop.event_log import EventLogLevel
 from ansible_operator.watches import KindName, Watch
 
 PERIOD_ANNOTATION = "ansible.sdk.operatorframework.io/reconcile-period"
 ARTIFACTS_ANNOTATION = "ansible.sdk.operatorframework.io/max-runner-artifacts"
 VERBOSITY_ANNOTATION = "ansible.sdk.operatorframework.io/verbosity"
+
+_LOG = get_logger("ansible-controller")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +73,11 @@ def gvk_of(kind: KindName) -> GroupVersionKind:
 
 def integer_annotation(annotations: Mapping[str, str], name: str) -> int | None:
     """The value of an annotation, or None when it is absent or not a number."""
+    text = annotations.get(name)
+    if text is None:
+        return None
     try:
-        return int(annotations[name])
-    except (KeyError, ValueError):
+        return int(text)
+    except ValueError:
+        _LOG.info("Annotation is not a number, ignored", annotation=name, value=text)
         return None

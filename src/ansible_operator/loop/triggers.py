@@ -6,10 +6,19 @@ from typing import Any
 
 from ansible_operator import metrics
 from ansible_operator.kube.interface import EventType, Object
+from ansible_operator.logs import get_logger
 from ansible_operator.loop.own_writes import ForeignChanges
 from ansible_operator.loop.queue import Key, WorkQueue
 from ansible_operator.loop.settings import Controlled
 from ansible_operator.watches import Watch
+
+_LOG = get_logger("ansible-controller")
+EVENT_NAMES = {
+    EventType.ADDED: "Create",
+    EventType.MODIFIED: "Update",
+    EventType.DELETED: "Delete",
+}
+"""How debug lines name events."""
 
 
 def _metadata(obj: Object) -> Mapping[str, Any]:
@@ -103,3 +112,10 @@ class PrimaryTrigger:
             metrics.forget_resource(labels)
         else:
             metrics.note_resource(labels, metadata.get("creationTimestamp", ""))
+        told = {
+            "Event type": EVENT_NAMES[event],
+            "GroupVersionKind": str(gvk),
+            "Name": metadata["name"],
+            "Namespace": metadata.get("namespace", ""),
+        }
+        _LOG.debug("Metrics handler event", **told)

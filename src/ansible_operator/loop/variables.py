@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from ansible_operator.kube.interface import Object
+from ansible_operator.loop.queue import Why
 from ansible_operator.loop.snake_case import snake_case_keys
 from ansible_operator.watches import Watch
 
 UNSAFE = "__ansible_unsafe"
+TRIGGER = "ansible_operator_trigger"
 _ALIAS = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 """A variable of a watch that is nothing but the name of another one."""
 
@@ -35,12 +37,13 @@ def _without_managed_fields(obj: Object) -> Object:
     return {**obj, "metadata": metadata}
 
 
-def extra_vars(watch: Watch, obj: Object, *, finalizing: bool) -> dict[str, Any]:
+def extra_vars(watch: Watch, obj: Object, why: Why, *, finalizing: bool) -> dict[str, Any]:
     """All variables of one run; later ones override earlier ones of the same name.
 
     Args:
         watch: the watch of the object's kind.
         obj: the object as read, status included.
+        why: what led to the run; plays get it if the watch says so.
         finalizing: whether this is the run before the object goes.
     """
     spec = obj.get("spec")
@@ -59,6 +62,8 @@ def extra_vars(watch: Watch, obj: Object, *, finalizing: bool) -> dict[str, Any]
         name: whole,
         f"{name}_spec": spec,
     }
+    if watch.trigger_variable:
+        own[TRIGGER] = mark_unsafe({"reason": why.reason, "object_changed": why.fresh})
     variables = {**parameters, **own, **_resolved(watch.vars, own)}
     if finalizing and watch.finalizer is not None:
         variables.update(_resolved(watch.finalizer.vars, own))

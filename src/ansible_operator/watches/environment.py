@@ -7,6 +7,7 @@ included: what is not set is written back, what is not a name is removed.
 
 from collections.abc import Mapping
 
+from ansible_operator.errors import ConfigError
 from ansible_operator.logs import get_logger
 
 _LOG = get_logger("watches")
@@ -14,19 +15,33 @@ _SPECIAL = frozenset("*#$@!?-0123456789")
 _VERBOSITIES = range(8)
 
 
-def expand(text: str, environ: Mapping[str, str]) -> str:
-    """Replace ``$NAME`` and ``${NAME}``; names that are not set are written as ``${NAME}``."""
+def expand(text: str, environ: Mapping[str, str], *, strict: bool = False) -> str:
+    """Replace ``$NAME`` and ``${NAME}``; names that are not set are written as ``${NAME}``.
+
+    Strictly, ``$$`` is a dollar sign and every name must be set.
+
+    Raises:
+        ConfigError: strictly only: names the variables that are not set.
+    """
     parts: list[str] = []
+    unset: dict[str, None] = {}
     position = 0
     while (dollar := text.find("$", position)) >= 0 and dollar + 1 < len(text):
         parts.append(text[position:dollar])
         name, width = _name_at(text, dollar + 1)
-        if name:
+        if strict and name == "$":
+            parts.append("$")
+        elif name:
+            if name not in environ:
+                unset[name] = None
             parts.append(environ.get(name, f"${{{name}}}"))
         elif width == 0:
             parts.append("$")
         position = dollar + 1 + width
     parts.append(text[position:])
+    if strict and unset:
+        names = ", ".join(unset)
+        raise ConfigError(f"environment variables of the watches file are not set: {names}")
     return "".join(parts)
 
 

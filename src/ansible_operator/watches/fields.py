@@ -41,6 +41,11 @@ class Fields:
             raise self._mismatch(name, value, "string")
         return value
 
+    def all_texts(self) -> dict[str, str]:
+        """All keys as written, with values that are strings, or as they are written in JSON."""
+        names = dict(self._names)
+        return {name: self.text(key, lenient=True) for key, name in names.items()}
+
     def flag(self, name: str, *, default: bool) -> bool:
         """A boolean."""
         value = self._take(name)

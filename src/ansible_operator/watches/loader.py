@@ -26,7 +26,11 @@ _LOG = get_logger("watches")
 
 
 def load(
-    path: Path, *, environ: Mapping[str, str] | None = None, cwd: Path | None = None
+    path: Path,
+    *,
+    environ: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+    strict: bool = False,
 ) -> list[Watch]:
     """Read a watches file.
 
@@ -34,6 +38,7 @@ def load(
         path: the file.
         environ: variables for the expansion and the search paths; the process environment if None.
         cwd: folder that relative paths start from; the working directory if None.
+        strict: refuse unknown keys and variables that are not set; ``$$`` is a dollar sign.
 
     Raises:
         ConfigError: the file cannot be used; the first problem found.
@@ -44,13 +49,12 @@ def load(
         _LOG.error("Failed to get config file", path=str(path), error=str(error))
         raise ConfigError(f"watches file {path} cannot be read: {error.strerror}") from error
     env = os.environ if environ is None else environ
-    watches = [
-        _watch(Fields(entry, "alias"), cwd or Path.cwd(), env) for entry in parse(expand(text, env))
-    ]
+    entries = parse(expand(text, env, strict=strict))
+    watches = [_watch(Fields(entry, "alias"), cwd or Path.cwd(), env) for entry in entries]
     seen: set[KindName] = set()
     for watch in watches:
         try:
-            _validate(watch, seen)
+            _validate(watch, seen, strict=strict)
         except ConfigError:
             _LOG.error(f"Watch with GVK {watch.kind} failed validation")
             raise
@@ -85,6 +89,7 @@ def _watch(fields: Fields, cwd: Path, env: Mapping[str, str]) -> Watch:
         blacklist=frozenset(_kind(item) for item in fields.nested("blacklist", "GroupVersionKind")),
         selector=_selector(selector) if selector else None,
         watch_dependent_status=fields.flag("watchDependentStatus", default=False),
+        trigger_variable=fields.flag("triggerVariable", default=False),
         keep_managed_fields=fields.flag("keepManagedFields", default=True),
         references=tuple(_reference(item) for item in fields.nested("references", "Reference")),
         max_concurrent_reconciles=max(0, fields.integer("maxConcurrentReconciles", 0)),
@@ -96,7 +101,9 @@ def _watch(fields: Fields, cwd: Path, env: Mapping[str, str]) -> Watch:
 
 
 def _kind(fields: Fields) -> KindName:
-    return KindName(fields.text("group"), fields.text("version"), fields.text("kind"))
+    # An unquoted ``1`` or ``y`` is as good as text here, as it is for the Go runner.
+    names = (fields.text(name, lenient=True) for name in ("group", "version", "kind"))
+    return KindName(*names)
 
 
 def _play(fields: Fields, cwd: Path, env: Mapping[str, str]) -> PlayPath:
@@ -113,12 +120,12 @@ def _finalizer(fields: Fields, cwd: Path, env: Mapping[str, str]) -> Finalizer:
 
 
 def _selector(fields: Fields) -> Selector:
-    labels = fields.mapping("matchLabels")
+    labels = Fields(fields.mapping("matchLabels"), "LabelSelector").all_texts()
     requirements = tuple(
         Requirement(item.text("key"), item.text("operator"), item.texts("values"))
         for item in fields.nested("matchExpressions", "LabelSelectorRequirement")
     )
-    return Selector(tuple((key, str(value)) for key, value in labels.items()), requirements)
+    return Selector(tuple(labels.items()), requirements)
 
 
 def _reference(fields: Fields) -> Reference:
@@ -144,7 +151,9 @@ def _retry(fields: Fields) -> Retry:
     return retry
 
 
-def _validate(watch: Watch, seen: set[KindName]) -> None:
+def _validate(watch: Watch, seen: set[KindName], *, strict: bool) -> None:
+    if strict and watch.unknown_keys:
+        raise ConfigError(f"unknown keys of {watch.kind}: {', '.join(watch.unknown_keys)}")
     if watch.kind in seen:
         raise ConfigError(f"duplicate GVK: {watch.kind}")
     seen.add(watch.kind)

@@ -98,6 +98,7 @@ class Watch:
         selector: None or empty selects every object.
         watch_dependent_status: whether status-only changes of dependents trigger a run.
         max_concurrent_reconciles: runs at the same time; 0 means the flag's value.
+        trigger_variable: whether plays have the variable ``ansible_operator_trigger``.
         keep_managed_fields: whether the variable with the whole object has ``managedFields``; they
             are more than half of many objects, and every task pays for them.
         run_timeout: seconds after which a run is ended; 0 means no limit.
@@ -120,6 +121,7 @@ class Watch:
     blacklist: frozenset[KindName] = frozenset()
     selector: Selector | None = None
     watch_dependent_status: bool = False
+    trigger_variable: bool = False
     keep_managed_fields: bool = True
     references: tuple[Reference, ...] = ()
     max_concurrent_reconciles: int = 0

@@ -126,6 +126,59 @@ async def test_no_answer_in_time(server: Server, client: HttpClient) -> None:
     await runner.cleanup()
 
 
+async def test_a_read_on_a_dead_connection_is_asked_again_on_another(
+    server: Server, client: HttpClient
+) -> None:
+    server.script = [answer()]
+    usual, asked = server.handle, []
+
+    async def first_is_lost(request: web.Request) -> web.Response:
+        asked.append(request)
+        if len(asked) == 1:
+            await asyncio.sleep(5)
+        return await usual(request)
+
+    app = web.Application()
+    app.router.add_get("/lost", first_is_lost)
+    runner = web.AppRunner(app, shutdown_timeout=0.1)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    access = ClusterAccess(server=f"http://127.0.0.1:{runner.addresses[0][1]}")
+    async with HttpClient(access) as session:
+        found = await session.request("GET", "/lost", timeout=2.0)
+    assert found["message"] == "says 200"
+    assert len(asked) == 2
+    await runner.cleanup()
+
+
+async def test_the_kernel_notices_when_the_other_side_vanishes() -> None:
+    async def watch(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        await asyncio.sleep(5)
+        return response
+
+    app = web.Application()
+    app.router.add_get("/watch", watch)
+    runner = web.AppRunner(app, shutdown_timeout=0.1)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    access = ClusterAccess(server=f"http://127.0.0.1:{runner.addresses[0][1]}")
+    async with HttpClient(access) as session, await session.open("GET", "/watch") as response:
+        connection = response.connection
+        assert connection is not None
+        assert connection.transport is not None
+        used = connection.transport.get_extra_info("socket")
+        assert used.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
+        idle = used.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE)
+        interval = used.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL)
+        assert idle + interval * used.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT) <= 30
+        assert used.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 30_000
+    await runner.cleanup()
+
+
 async def test_a_rotated_token_is_read_again_when_the_old_one_is_refused(
     server: Server, tmp_path: Path
 ) -> None:

@@ -3,6 +3,7 @@
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -138,6 +139,18 @@ def test_log_lines_are_json_with_the_known_keys(
     assert (entry["level"], entry["logger"], entry["msg"]) == ("info", "cmd", "Watching resource")
     assert entry["ts"][10] == "T"
     assert entry["ts"][-1] == "Z"
+    assert '"logger":"cmd","msg":"Watching resource"' in text, "scripts search for whole fragments"
+
+
+@pytest.mark.parametrize(("level", "expected"), [(None, False), (20, True), (40, False)])
+def test_lines_of_a_level_say_where_they_were_logged(
+    capsys: pytest.CaptureFixture[str], fresh: None, level: int | None, expected: bool
+) -> None:
+    entry = json.loads(written(capsys, LogSettings(stacktrace=level)))
+    assert ("stacktrace" in entry) is expected
+    if expected:
+        last = entry["stacktrace"].splitlines()[-2]
+        assert Path(__file__).name in last, "the frames of the logging library are left out"
 
 
 @pytest.mark.parametrize("name", ["epoch", "millis", "nano", "iso8601", "rfc3339", "rfc3339nano"])

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ansible_operator.errors import ConfigError
 from ansible_operator.watches.environment import (
     ansible_verbosity,
     expand,
@@ -40,6 +41,19 @@ SUFFIX = "MEMCACHESERVICE_CACHE_EXAMPLE_COM"
 )
 def test_expansion_keeps_every_corner_of_the_contract(text: str, expected: str) -> None:
     assert expand(text, ENVIRONMENT) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("$$SET", "$SET"), ("$${SET}", "${SET}"), ("$SET$$", "value$"), ("x$", "x$"), ("$()", "$()")],
+)
+def test_a_dollar_sign_can_be_written_strictly(text: str, expected: str) -> None:
+    assert expand(text, ENVIRONMENT, strict=True) == expected
+
+
+def test_variables_must_be_set_strictly() -> None:
+    with pytest.raises(ConfigError, match=r"are not set: UNSET, 1$"):
+        expand("$UNSET ${SET} $1 $UNSET", ENVIRONMENT, strict=True)
 
 
 @given(st.text(alphabet=st.characters(exclude_characters="$")))

@@ -248,3 +248,17 @@ def test_selectors_match(
     selector.validate()
     assert selector.matches(labels) is expected
     assert Selector().matches(labels)
+
+
+def test_unknown_keys_are_refused_strictly(project: Path) -> None:
+    file = project / "watches.yaml"
+    file.write_text(entry("role: database, maxWorkers: 5, typo: 1"))
+    with pytest.raises(ConfigError, match=r"unknown keys of .*Kind=Database: maxWorkers, typo"):
+        load(file, environ={}, cwd=project, strict=True)
+
+
+def test_words_and_numbers_without_quotes_are_text_where_text_is_meant(project: Path) -> None:
+    text = "- {group: app.example.com, version: 1, kind: Y, role: database, selector: {matchLabels: {a: yes, b: 2, C: x}}}"  # noqa: E501
+    (watch,) = load_text(project, text)
+    assert watch.kind == KindName("app.example.com", "1", "true")
+    assert watch.selector == Selector((("a", "true"), ("b", "2"), ("C", "x")), ())

@@ -56,7 +56,7 @@ class ArtifactWriter:
         while self._waiting:
             try:
                 self._waiting.popleft()()
-            except OSError as error:
+            except Exception as error:  # noqa: BLE001 (one bad file must not stop all others)
                 _log.error("An artifact cannot be written", error=str(error))
 
     async def then(self, call: Callable[[], Result]) -> Result:

@@ -65,11 +65,13 @@ class CacheReader:
         """The answer and the object in it (None for lists); None to ask the API server."""
         informer = await self._informer(info, query, accept, grant)
         if informer is None:
+            _log.debug("Skipping cache lookup", resource=info.record())
             return None
         if info.verb == "get":
             namespace = info.namespace if informer.resource.namespaced else ""
             obj = self._barrier.object_if_fresh(informer, namespace, info.name)
             if obj is None:
+                _log.debug(f"Cache miss: {informer.resource.gvk}, {namespace}/{info.name}")
                 return None
             whole = _typed(informer.resource, obj)
             _log.debug("Read object from cache", resource=info.record())

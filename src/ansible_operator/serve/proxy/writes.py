@@ -193,6 +193,8 @@ class Writer:
             message = f"Could not determine if we should add owner ref: {error}"
             raise RefusedError(400, message) from error
         await self._register(write, resource, bond, namespace)
+        tell = _log.info if write.info.verb == "create" else _log.debug
+        tell("Injecting owner reference", owner=grant.owner.name, gvk=str(resource.gvk))
         return msgspec.json.encode(owned)
 
     async def _register(
