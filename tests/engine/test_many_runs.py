@@ -15,10 +15,10 @@ from tests.engine.conftest import ROLES, Stage
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
-def proportional_memory(pid: int) -> int:
-    """KiB of a process, shared pages divided among their users."""
+def own_memory(pid: int) -> int:
+    """KiB of a process that come from no file, whoever shares them: what a leak adds to."""
     for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
-        if line.startswith("Pss:"):
+        if line.startswith("Anonymous:"):
             return int(line.split()[1])
     return 0
 
@@ -120,7 +120,7 @@ async def test_three_hundred_runs_leave_nothing(warm: Stage) -> None:
         processes = await settled(me, before) - before
         files = open_files(os.getpid()) + open_files(template)
         zombies = zombies_of({os.getpid(), template})
-        return processes, files, zombies, proportional_memory(template)
+        return processes, files, zombies, own_memory(template)
 
     try:
         others = me.refresh()

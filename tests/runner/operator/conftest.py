@@ -5,9 +5,12 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
+import urllib.error
+import urllib.request
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,6 +40,8 @@ ADVANCED = {
         "FinalizerConcurrencyTest",
         "InventoryTest",
         "GlobalTest",
+        "ReportTest",
+        "ReconciliationTest",
     )
 }
 T = TypeVar("T")
@@ -79,6 +84,23 @@ def eventually(look: Callable[[], T | None], seconds: float = 60.0) -> T:
             return found
         assert time.monotonic() < deadline, f"not within {seconds:g} s (last: {found!r})"
         time.sleep(0.1)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def fetch(port: int, path: str, body: bytes | None = None) -> tuple[int, str]:
+    """Status and text of an answer; 0 while nobody listens."""
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", body, timeout=5) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode()
+    except OSError:
+        return 0, ""
 
 
 @dataclass

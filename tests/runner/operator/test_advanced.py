@@ -2,15 +2,27 @@
 """What authors of Ansible operators rely on beyond the basics (runner.md §4.7)."""
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.runner.operator.conftest import ROOT, Cluster, Operator, Start, eventually
+from tests.runner.operator.conftest import (
+    ROOT,
+    Cluster,
+    Operator,
+    Start,
+    eventually,
+    fetch,
+    free_port,
+)
 
 pytestmark = pytest.mark.api
 PROJECT = Path(__file__).with_name("advanced")
+
+
+METRICS_API, METRICS = free_port(), free_port()
 
 
 @pytest.fixture(scope="module")
@@ -20,7 +32,10 @@ def operator(start: Start, cluster: Cluster) -> Operator:
     return start(
         cluster.namespace,
         f"--ansible-args='--vault-password-file {password}'",
+        f"--metrics-api-port={METRICS_API}",
+        f"--metrics-bind-address=127.0.0.1:{METRICS}",
         project=PROJECT,
+        METRICS_API_PORT=str(METRICS_API),
         ANSIBLE_INVENTORY=str(PROJECT / "inventory"),
         ANSIBLE_COLLECTIONS_PATH=collections,
     )
@@ -127,3 +142,55 @@ def test_secrets_of_the_core_group(cluster: Cluster, operator: Operator) -> None
     assert data_of(cluster, "copy-of-plain") == {}
     found = cluster.get("secret", "chosen") or {}
     assert "status" not in found, "an unmanaged status stays untouched"
+
+
+def test_a_play_reports_by_status_events_and_metrics(cluster: Cluster, operator: Operator) -> None:
+    """Modules of our own that talk as those of operator_sdk.util do, which cannot be had here."""
+    cluster.apply("ReportTest", "report", {"field": "value"})
+    cluster.wait_for("reporttests", "report", "Successful")
+    status = (cluster.get("reporttests", "report") or {})["status"]
+    assert status["test"] == "hello world"
+    conditions = {item["type"]: item for item in status["conditions"]}
+    assert {"Tested", "Running", "Successful", "Failure"} == set(conditions)
+    tested = {key: conditions["Tested"][key] for key in ("status", "reason", "message")}
+    assert tested == {"status": "True", "reason": "Because", "message": "of this"}
+    event = cluster.get("event", "report.told") or {}
+    assert event["involvedObject"]["name"] == "report"
+    assert "ownerReferences" not in event["metadata"], "Events outlive what they tell about"
+    watched = [line["kind"] for line in operator.lines("Watching child resource")]
+    assert not [kind for kind in watched if "Event" in kind]
+
+
+def test_metrics_of_plays_have_the_known_form(cluster: Cluster, operator: Operator) -> None:
+    cluster.apply("ReportTest", "measured", {"field": "value"})
+    cluster.wait_for("reporttests", "measured", "Successful")
+    plays = operator.runs_of("measured") + operator.runs_of("report")
+    _, text = fetch(METRICS, "/metrics")
+    lines = text.splitlines()
+    for name, value in (
+        ("sanity_counter", 0),
+        ("sanity_gauge", 0),
+        ("counter_inc_test", plays),
+        ("counter_add_test", 2 * plays),
+        ("gauge_set_test", 5),
+        ("gauge_add_test", 7 * plays),
+        ("gauge_sub_test", -7 * plays),
+        ("summary_test_sum", 2 * plays),
+        ("histogram_test_sum", 2 * plays),
+    ):
+        assert f"{name} {value}" in lines
+    assert "sanity_histogram_bucket" in text
+    assert "sanity_summary summary" in text
+    assert "gauge_time_test 1" in text
+
+
+def test_a_play_that_asks_for_more_runs_gets_exactly_those(
+    cluster: Cluster, operator: Operator
+) -> None:
+    cluster.apply("ReconciliationTest", "counted", {"iterations": 5})
+    eventually(lambda: data_of(cluster, "counted") == {"iterations": "5"})
+    time.sleep(2.5)
+    assert data_of(cluster, "counted") == {"iterations": "5"}
+    assert operator.runs_of("counted") == 5
+    conditions = cluster.conditions("reconciliationtests", "counted")
+    assert conditions["Successful"]["status"] == "True"

@@ -3,31 +3,12 @@
 
 import socket
 import time
-import urllib.error
-import urllib.request
 
 import pytest
 
-from tests.runner.operator.conftest import Cluster, Operator, Start, eventually
+from tests.runner.operator.conftest import Cluster, Operator, Start, eventually, fetch, free_port
 
 pytestmark = pytest.mark.api
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def fetch(port: int, path: str, body: bytes | None = None) -> tuple[int, str]:
-    """Status and text of an answer; 0 while nobody listens."""
-    try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", body, timeout=5) as answer:
-            return answer.status, answer.read().decode()
-    except urllib.error.HTTPError as error:
-        return error.code, error.read().decode()
-    except OSError:
-        return 0, ""
 
 
 def replica(start: Start, namespace: str, *flags: str) -> Operator:
