@@ -151,6 +151,12 @@ def become_subreaper() -> bool:
     return _control(_PR_SET_CHILD_SUBREAPER, 1)
 
 
+def bury(pid: int) -> None:
+    """Reap a fork whose parent died and that may have become a child of this process."""
+    with contextlib.suppress(ChildProcessError):
+        os.waitpid(pid, os.WNOHANG)
+
+
 def die_with(parent: int) -> None:
     """End this process when its parent ends."""
     _control(_PR_SET_PDEATHSIG, signal.SIGKILL)

@@ -5,6 +5,7 @@ from ansible_operator.watches.durations import InvalidDuration, format_duration,
 from ansible_operator.watches.environment import ansible_verbosity, max_concurrent_reconciles
 from ansible_operator.watches.loader import load
 from ansible_operator.watches.model import (
+    Admission,
     Finalizer,
     KindName,
     PlayPath,
@@ -15,6 +16,7 @@ from ansible_operator.watches.model import (
 from ansible_operator.watches.selector import Requirement, Selector
 
 __all__ = [
+    "Admission",
     "Finalizer",
     "InvalidDuration",
     "KindName",

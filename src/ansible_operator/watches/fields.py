@@ -110,3 +110,9 @@ class Fields:
             if not isinstance(item, str):
                 raise self._mismatch(name, item, "string")
         return tuple(value)
+
+    def texts_or_fields(self, name: str, struct: str) -> "tuple[str, ...] | Fields":
+        """A list of strings, or the fields of a nested object."""
+        if isinstance(self._values.get(name.lower()), dict):
+            return self.optional(name, struct) or ()
+        return self.texts(name)

@@ -12,6 +12,7 @@ from ansible_operator.watches.environment import expand
 from ansible_operator.watches.fields import Fields
 from ansible_operator.watches.model import (
     DEFAULT_ARTIFACTS,
+    Admission,
     Finalizer,
     KindName,
     PlayPath,
@@ -22,6 +23,8 @@ from ansible_operator.watches.model import (
 from ansible_operator.watches.paths import resolve
 from ansible_operator.watches.selector import Requirement, Selector
 
+OPERATIONS = ("CREATE", "UPDATE", "DELETE")
+FAILURE_POLICIES = ("Ignore", "Fail")
 _LOG = get_logger("watches")
 
 
@@ -95,7 +98,7 @@ def _watch(fields: Fields, cwd: Path, env: Mapping[str, str]) -> Watch:
         max_concurrent_reconciles=max(0, fields.integer("maxConcurrentReconciles", 0)),
         run_timeout=fields.seconds("runTimeout"),
         retry=_retry(retry) if retry else Retry(),
-        admission=fields.texts("admission"),
+        admission=_admission(fields.texts_or_fields("admission", "Admission")),
         unknown_keys=fields.leftover(),
     )
 
@@ -149,6 +152,30 @@ def _retry(fields: Fields) -> Retry:
     if not 0 < retry.first <= retry.longest:
         raise ConfigError("retry: 0 < initialDelay <= maxDelay must hold")
     return retry
+
+
+def _admission(given: tuple[str, ...] | Fields) -> Admission:
+    """A list names functions that do both; a mapping says more."""
+    if isinstance(given, tuple):
+        return Admission(default=given, validate=given)
+    usual = Admission()
+    admission = Admission(
+        default=given.texts("default"),
+        validate=given.texts("validate"),
+        operations=given.texts("operations") or usual.operations,
+        subresources=given.texts("subresources"),
+        failure_policy=given.text("failurePolicy"),
+    )
+    if unknown := given.leftover():
+        raise ConfigError(f"admission: unknown keys {', '.join(unknown)}")
+    if wrong := set(admission.operations) - set(OPERATIONS):
+        raise ConfigError(f"admission: operations are {', '.join(OPERATIONS)}, not {min(wrong)}")
+    if admission.failure_policy not in {"", *FAILURE_POLICIES}:
+        raise ConfigError(
+            f"admission: failurePolicy is {' or '.join(FAILURE_POLICIES)}, "
+            f"not {admission.failure_policy}"
+        )
+    return admission
 
 
 def _validate(watch: Watch, seen: set[KindName], *, strict: bool) -> None:

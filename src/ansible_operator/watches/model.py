@@ -90,6 +90,28 @@ class Retry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Admission:
+    """Functions that the webhook calls before an object of the kind is stored.
+
+    Attributes:
+        default: names of filter plugins that fill in what an object leaves out, in this order.
+        validate: names of filter plugins that say what is wrong with an object.
+        operations: what they are asked about: CREATE, UPDATE, DELETE.
+        subresources: what they are asked about beside the object itself, such as ``scale``.
+        failure_policy: what the API server does without an answer; ``""`` means the flag's value.
+    """
+
+    default: tuple[str, ...] = ()
+    validate: tuple[str, ...] = ()
+    operations: tuple[str, ...] = ("CREATE", "UPDATE")
+    subresources: tuple[str, ...] = ()
+    failure_policy: str = ""
+
+    def __bool__(self) -> bool:
+        return bool(self.default or self.validate)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Watch:
     """One entry of a watches file.
 
@@ -102,7 +124,7 @@ class Watch:
         keep_managed_fields: whether the variable with the whole object has ``managedFields``; they
             are more than half of many objects, and every task pays for them.
         run_timeout: seconds after which a run is ended; 0 means no limit.
-        admission: names of filter plugins that default and validate objects.
+        admission: filter plugins that default and validate objects; false when there are none.
         unknown_keys: keys of the entry that mean nothing here.
     """
 
@@ -127,7 +149,7 @@ class Watch:
     max_concurrent_reconciles: int = 0
     run_timeout: float = 0.0
     retry: Retry = field(default_factory=Retry)
-    admission: tuple[str, ...] = ()
+    admission: Admission = field(default_factory=Admission)
     unknown_keys: tuple[str, ...] = ()
 
     @property

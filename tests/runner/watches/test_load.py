@@ -7,7 +7,16 @@ import pytest
 import structlog.testing
 
 from ansible_operator.errors import ConfigError
-from ansible_operator.watches import KindName, Reference, Requirement, Retry, Selector, Watch, load
+from ansible_operator.watches import (
+    Admission,
+    KindName,
+    Reference,
+    Requirement,
+    Retry,
+    Selector,
+    Watch,
+    load,
+)
 
 HEAD = "{group: app.example.com, version: v1alpha1, kind: Database"
 
@@ -94,7 +103,8 @@ def test_all_fields(project: Path) -> None:
     assert watch.max_concurrent_reconciles == 3
     assert watch.run_timeout == 90
     assert watch.retry == Retry(1, 60)
-    assert watch.admission == ("a.b.default_memcached",)
+    names = ("a.b.default_memcached",)
+    assert watch.admission == Admission(default=names, validate=names)
     assert watch.unknown_keys == ()
 
 
@@ -262,3 +272,42 @@ def test_words_and_numbers_without_quotes_are_text_where_text_is_meant(project: 
     (watch,) = load_text(project, text)
     assert watch.kind == KindName("app.example.com", "1", "true")
     assert watch.selector == Selector((("a", "true"), ("b", "2"), ("C", "x")), ())
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("[a, b]", Admission(default=("a", "b"), validate=("a", "b"))),
+        ("{validate: [a]}", Admission(validate=("a",))),
+        (
+            "{default: [a], operations: [DELETE], subresources: [scale], failurePolicy: Fail}",
+            Admission(
+                default=("a",),
+                operations=("DELETE",),
+                subresources=("scale",),
+                failure_policy="Fail",
+            ),
+        ),
+        ("null", Admission()),
+        ("{}", Admission()),
+    ],
+)
+def test_admission(project: Path, text: str, expected: Admission) -> None:
+    (watch,) = load_text(project, entry(f"role: database, admission: {text}"))
+    assert watch.admission == expected
+    assert bool(watch.admission) == bool(expected.default or expected.validate)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("name", "cannot unmarshal string into Go struct field alias.Admission"),
+        ("{validate: a}", "cannot unmarshal string into Go struct field Admission.Validate"),
+        ("{validation: [a]}", "admission: unknown keys validation"),
+        ("{operations: [CONNECT]}", "operations are CREATE, UPDATE, DELETE, not CONNECT"),
+        ("{failurePolicy: Maybe}", "failurePolicy is Ignore or Fail, not Maybe"),
+    ],
+)
+def test_unusable_admission(project: Path, text: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        load_text(project, entry(f"role: database, admission: {text}"))

@@ -3,7 +3,6 @@
 
 import asyncio
 import contextlib
-import os
 import socket
 import uuid
 from collections.abc import Sequence
@@ -16,19 +15,20 @@ import structlog
 
 from ansible_operator.engine import outcome, rundir
 from ansible_operator.engine.interface import EventHandler, RunRequest, RunResult, RunStatus
-from ansible_operator.engine.processes import end_tree
+from ansible_operator.engine.processes import bury, end_tree
 from ansible_operator.engine.rundir import RunDirectory
 from ansible_operator.engine.runner_package import RunnerPackageEngine
 from ansible_operator.engine.warm import wire
 from ansible_operator.engine.warm.artifacts import ArtifactWriter, RunArtifacts
 from ansible_operator.engine.warm.job import Job, why_not_served
-from ansible_operator.engine.warm.supervisor import Fork, Supervisor, say_how
+from ansible_operator.engine.warm.supervisor import Fork, Program, Supervisor, say_how
 from ansible_operator.errors import EngineError
 
 _GRACE = 2.0
 """Seconds between SIGTERM and SIGKILL of a run."""
 _MARKER = "ANSIBLE_OPERATOR_RUN"
 """Variable by which the programs of a run are found when the run's own process is gone."""
+_TEMPLATE = "the warm Ansible process"
 _EXIT_DEADLINE = 2.0
 """Seconds in which the template tells how a vanished run ended."""
 
@@ -41,7 +41,9 @@ class WarmEngine:
     def __init__(self, *, preload: Sequence[Path] = (), max_runs: int | None = None) -> None:
         """Load the collections that these roles use; allow ``max_runs`` at a time."""
         self._slots = asyncio.Semaphore(max_runs) if max_runs else contextlib.nullcontext()
-        self._supervisor = Supervisor(preload)
+        roles = [str(role) for role in preload]
+        program = Program("ansible_operator.engine.warm.template", roles, _TEMPLATE)
+        self._supervisor = Supervisor(program)
         self._reference = RunnerPackageEngine()
         self._writer = ArtifactWriter()
         self._runs: set[asyncio.Task[RunResult]] = set()
@@ -88,12 +90,6 @@ class WarmEngine:
                 await asyncio.shield(tidied)
 
 
-def _reap(pid: int) -> None:
-    """Bury a fork whose template died and that may have become a child of ours."""
-    with contextlib.suppress(ChildProcessError):
-        os.waitpid(pid, os.WNOHANG)
-
-
 class _Run:
     """One fork of the template."""
 
@@ -125,7 +121,7 @@ class _Run:
         finally:
             writer.close()
             if fork.ended.done() and fork.ended.result() is None:
-                _reap(fork.pid)
+                bury(fork.pid)
 
     async def _follow(
         self,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The template process seen from the runner: started, asked to fork, replaced when it dies."""
+"""A template process seen from the runner: started, asked to fork, replaced when it dies."""
 
 import asyncio
 import contextlib
@@ -50,12 +50,28 @@ class Fork:
     ended: asyncio.Future[int | None]
 
 
+@dataclass(frozen=True, slots=True)
+class Program:
+    """What a template process is.
+
+    Attributes:
+        module: started with ``python -m``, with the number of its control socket, its folder and
+            ``arguments``; it tells the runner over the socket when it can fork.
+        arguments: the rest of its command line.
+        name: for people, with its article.
+    """
+
+    module: str
+    arguments: Sequence[str]
+    name: str
+
+
 class Template:
     """One template process."""
 
-    def __init__(self, folder: Path, roles: Sequence[Path]) -> None:
+    def __init__(self, folder: Path, program: Program) -> None:
         self._folder = folder
-        self._roles = roles
+        self._program = program
         self._next = 0
         self._starting: dict[int, asyncio.Future[int]] = {}
         self._forks: dict[int, Fork] = {}
@@ -82,7 +98,7 @@ class Template:
                 await self._ready
         except TimeoutError:
             await self.stop()
-            message = f"the warm Ansible process was not ready in {_START_DEADLINE:g} s"
+            message = f"{self._program.name} was not ready in {_START_DEADLINE:g} s"
             raise EngineError(message) from None
         except BaseException:
             await self.stop()
@@ -96,8 +112,8 @@ class Template:
         environment.setdefault("ANSIBLE_HOST_KEY_CHECKING", "False")
         with self._output.open("ab") as output:
             return await asyncio.create_subprocess_exec(
-                *(sys.executable, "-P", "-m", "ansible_operator.engine.warm.template"),
-                *(str(theirs.fileno()), str(self._folder), *map(str, self._roles)),
+                *(sys.executable, "-P", "-m", self._program.module),
+                *(str(theirs.fileno()), str(self._folder), *self._program.arguments),
                 env=environment,
                 cwd=self._folder,
                 stdin=asyncio.subprocess.DEVNULL,
@@ -122,7 +138,7 @@ class Template:
             async with asyncio.timeout(_FORK_DEADLINE):
                 await started
         except (OSError, TimeoutError) as error:
-            raise EngineError(f"the warm Ansible process does not fork: {error}") from error
+            raise EngineError(f"{self._program.name} does not fork: {error}") from error
         finally:
             self._starting.pop(number, None)
         return self._forks[number]
@@ -162,7 +178,7 @@ class Template:
                 _log.warning("Ansible's warm-up failed, runs are slower", error=message["warning"])
             self._ready.set_result(None)
         elif "failed" in message:
-            text = f"the warm Ansible process cannot start: {message['failed']}"
+            text = f"{self._program.name} cannot start: {message['failed']}"
             self._ready.set_exception(EngineError(text))
         elif "started" in message:
             number, pid = message["started"], message["pid"]
@@ -174,7 +190,7 @@ class Template:
         elif "refused" in message:
             started = self._starting.get(message["refused"])
             if started is not None and not started.done():
-                reason = f"the warm Ansible process cannot fork: {message['reason']}"
+                reason = f"{self._program.name} cannot fork: {message['reason']}"
                 started.set_exception(EngineError(reason))
         elif fork := self._forks.pop(message["ended"], None):
             fork.ended.set_result(message["code"])
@@ -183,11 +199,11 @@ class Template:
         """Tell everybody who waits that the process is gone."""
         if not self._ready.done():
             said = self._output.read_text(errors="replace")[-2000:].strip()
-            text = f"the warm Ansible process ended while it started: {said}"
+            text = f"{self._program.name} ended while it started: {said}"
             self._ready.set_exception(EngineError(text))
         for started in self._starting.values():
             if not started.done():
-                started.set_exception(EngineError("the warm Ansible process died"))
+                started.set_exception(EngineError(f"{self._program.name} died"))
         for fork in self._forks.values():
             fork.ended.set_result(None)
         self._forks.clear()
@@ -202,8 +218,8 @@ class Supervisor:
         folder: private folder, removed with the last template even if the runner is killed.
     """
 
-    def __init__(self, roles: Sequence[Path]) -> None:
-        self._roles = roles
+    def __init__(self, program: Program) -> None:
+        self._program = program
         self.folder = Path()
         self._keeper: asyncio.Task[None] | None = None
         self._current: asyncio.Future[Template] | None = None
@@ -239,7 +255,7 @@ class Supervisor:
                         return template
                     await asyncio.sleep(0)
         except TimeoutError:
-            raise EngineError(f"no warm Ansible process: {self._error}") from None
+            raise EngineError(f"{self._program.name} is gone: {self._error}") from None
 
     async def fork(self, connection: socket.socket) -> Fork:
         """Fork a run; a template that dies meanwhile is waited for (it has not got the job yet).
@@ -256,7 +272,7 @@ class Supervisor:
                 await asyncio.wait([template.gone], timeout=1)
                 if attempt == _FORK_ATTEMPTS or not template.gone.done():
                     raise
-        raise EngineError("no warm Ansible process forks")
+        raise EngineError(f"{self._program.name} does not fork")
 
     async def stop(self) -> None:
         """End the template, its forks and its folder."""
@@ -271,7 +287,7 @@ class Supervisor:
             await asyncio.to_thread(shutil.rmtree, self.folder, ignore_errors=True)
 
     async def _new(self) -> Template:
-        template = Template(self.folder, self._roles)
+        template = Template(self.folder, self._program)
         await template.start()
         if self._current is None or self._current.done():
             self._current = asyncio.get_running_loop().create_future()
@@ -286,7 +302,8 @@ class Supervisor:
             self._current = asyncio.get_running_loop().create_future()
             if time.monotonic() - since > _LIVED_LONG:
                 pause = _FIRST_PAUSE
-            _log.warning("The warm Ansible process died, starting another", pause_seconds=pause)
+            name = self._program.name[:1].upper() + self._program.name[1:]
+            _log.warning(f"{name} died, starting another", pause_seconds=pause)
             while True:
                 await asyncio.sleep(pause)
                 pause = min(pause * 2, _LONGEST_PAUSE)
@@ -295,7 +312,7 @@ class Supervisor:
                     break
                 except EngineError as error:
                     self._error = str(error)
-                    _log.error("The warm Ansible process cannot be started", error=self._error)
+                    _log.error(f"{name} cannot be started", error=self._error)
 
 
 def say_how(code: int | None) -> str:

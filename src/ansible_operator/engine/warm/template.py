@@ -7,6 +7,7 @@ the runner goes, the socket ends; then the template ends its forks and itself.
 """
 
 import contextlib
+import functools
 import gc
 import json
 import os
@@ -16,6 +17,7 @@ import signal
 import socket
 import sys
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
 
@@ -28,11 +30,16 @@ _GRACE = 2.0
 
 
 class Template:
-    """Forks on request and reaps."""
+    """Forks on request and reaps.
 
-    def __init__(self, control: socket.socket, run_sockets: list[int]) -> None:
+    Args:
+        control: the runner's socket.
+        run: what a fork does with its own socket; its answer is the exit code.
+    """
+
+    def __init__(self, control: socket.socket, run: Callable[[socket.socket], int]) -> None:
         self._control = control
-        self._run_sockets = run_sockets
+        self._run = run
         self._runs: dict[int, int] = {}
         self._wake, wake_write = os.pipe()
         os.set_blocking(self._wake, False)
@@ -45,10 +52,6 @@ class Template:
         Args:
             warning: what did not work while loading; the runner logs it.
         """
-        # Imported late: it imports Ansible, whose warm-up has happened by now.
-        from ansible_operator.engine.warm.play import Settings
-
-        self._settings = Settings()
         signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -117,19 +120,19 @@ class Template:
             os.close(self._wake)
             os.close(self._wake_write)
             become_subreaper()
-            self._run_sockets.append(connection.fileno())
-            code = _run(connection, self._settings)
+            code = self._run(connection)
         except BaseException:  # noqa: BLE001 (nothing may reach the template's loop)
             traceback.print_exc(file=sys.__stderr__)
         finally:
             os._exit(code)
 
 
-def _run(connection: socket.socket, settings: object) -> int:
+def _run(connection: socket.socket, settings: object, run_sockets: list[int]) -> int:
     from ansible_operator.engine.warm import play
     from ansible_operator.engine.warm.events import EventRecorder
 
-    assert isinstance(settings, play.Settings)  # noqa: S101 (imported late, see ``serve``)
+    assert isinstance(settings, play.Settings)  # noqa: S101 (imported late, see ``main``)
+    run_sockets.append(connection.fileno())
     _, body = wire.read_frame(connection)
     job = Job(**json.loads(body))
     recorder = EventRecorder(
@@ -195,7 +198,11 @@ def main() -> None:
         traceback.print_exc()
         control.send(wire.packet({"failed": f"{type(error).__name__}: {error}"[:4000]}))
         os._exit(1)
-    Template(control, run_sockets).serve(warning)
+    # Imported late: it imports Ansible, whose warm-up has happened by now.
+    from ansible_operator.engine.warm.play import Settings
+
+    run = functools.partial(_run, settings=Settings(), run_sockets=run_sockets)
+    Template(control, run).serve(warning)
     # The runner removes the folder, too, unless it was killed.
     shutil.rmtree(folder, ignore_errors=True)
     os._exit(0)

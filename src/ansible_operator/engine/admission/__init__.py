@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions that judge objects at the door: filter plugins, called by warm processes of their own.
+
+``interface`` and ``pool`` run in the runner; ``process`` and ``contract`` run in the processes,
+which have Ansible's plugin loader but never play anything. Both engines use them.
+"""
+
+from ansible_operator.engine.admission.interface import (
+    AdmissionError,
+    Answer,
+    Call,
+    Function,
+    Phase,
+)
+from ansible_operator.engine.admission.pool import FunctionPool
+
+__all__ = ["AdmissionError", "Answer", "Call", "Function", "FunctionPool", "Phase"]
