@@ -14,6 +14,7 @@ from ansible_operator.engine import KINDS
 from ansible_operator.logs import LEVELS, TIME_FORMATS, LogSettings, configure, get_logger
 from ansible_operator.manager import serve
 from ansible_operator.options import Options
+from ansible_operator.serve.webhook import CARES
 from ansible_operator.version import COMMIT, VERSION, runtime, version_line
 from ansible_operator.watches import InvalidDuration, parse_duration
 
@@ -192,6 +193,64 @@ _LEADER = _options(
         help="Deprecated and ignored: a Lease is used.",
     ),
 )
+_WEBHOOK = _options(
+    click.option(
+        "--webhook-bind-address",
+        default="0",
+        show_default=True,
+        help="Where admission reviews are answered, such as :9443; 0 for nowhere.",
+    ),
+    click.option("--webhook-service", default="", help="Name of the Service in front of it."),
+    click.option(
+        "--webhook-service-port",
+        type=click.IntRange(1, 65535),
+        default=443,
+        show_default=True,
+        help="Port of that Service.",
+    ),
+    click.option(
+        "--webhook-namespace",
+        default="",
+        help="Namespace of that Service and of the certificates' Secret  [default: the pod's]",
+    ),
+    click.option(
+        "--webhook-url-host",
+        default="",
+        help="Instead of a Service: host by which the API server reaches this process.",
+    ),
+    click.option(
+        "--webhook-name",
+        default="",
+        help="Name of the configurations and the Secret  [default: <service>.<namespace>]",
+    ),
+    click.option(
+        "--webhook-cert-dir",
+        type=click.Path(path_type=Path),
+        default=None,
+        help="Folder of tls.crt, tls.key and ca.crt; without it they are made in a Secret.",
+    ),
+    click.option(
+        "--webhook-configurations",
+        type=click.Choice(CARES),
+        default=CARES[0],
+        show_default=True,
+        help="Make the webhook configurations, put the CA into existing ones, or leave them.",
+    ),
+    click.option(
+        "--webhook-failure-policy",
+        type=click.Choice(["Ignore", "Fail"]),
+        default="Ignore",
+        show_default=True,
+        help="What the API server does without an answer.",
+    ),
+    click.option(
+        "--webhook-timeout",
+        type=_Duration(),
+        default="5s",
+        show_default=True,
+        help="Time in which the API server wants an answer, 1s to 30s.",
+    ),
+)
 _LOGGING = _options(
     _flag("--zap-devel", "Log for developers: text, debug level."),
     click.option(
@@ -231,6 +290,7 @@ def main() -> None:
 @_CONTROL
 @_SERVING
 @_LEADER
+@_WEBHOOK
 @_LOGGING
 def run(**flags: Any) -> None:
     """Run the operator."""

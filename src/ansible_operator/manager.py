@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ansible_operator import metrics
+from ansible_operator.admission import Admission
 from ansible_operator.bridge import Bridge
 from ansible_operator.engine import make_engine
 from ansible_operator.engine.interface import Engine
@@ -72,12 +73,15 @@ class _Parts:
     loop: ControlLoop
     recorder: EventRecorder
     election: LeaderElection | None
+    admission: Admission
     engine_ready: asyncio.Event = field(default_factory=asyncio.Event)
 
     def unready(self) -> str:
         """Why objects could not be run now; ``""`` if they could."""
         if not self.loop.synced.is_set():
             return "caches are not complete yet"
+        if not self.admission.ready.is_set():
+            return "the webhook does not answer yet"
         return "" if self.engine_ready.is_set() else "the engine is not warm yet"
 
 
@@ -147,6 +151,13 @@ class Manager:
             loop=loop,
             recorder=around.recorder,
             election=self._election(client, around.recorder),
+            admission=Admission(
+                client,
+                around.mapper,
+                [plan.watch for plan in plans],
+                options,
+                self._namespaces,
+            ),
         )
         proxy = LoopbackProxy(
             client,
@@ -190,9 +201,11 @@ class Manager:
             async with asyncio.TaskGroup() as group:
                 recording = group.create_task(parts.recorder.run(), name="events")
                 working = group.create_task(_work(parts), name="work")
+                admitting = group.create_task(parts.admission.serve(), name="webhook")
                 await self._stop.wanted.wait()
                 await parts.loop.drain(self._options.graceful_shutdown_timeout)
                 working.cancel()
+                admitting.cancel()
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(parts.recorder.flush(), FLUSH_SECONDS)
                 recording.cancel()

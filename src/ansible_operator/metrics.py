@@ -152,6 +152,32 @@ LEADER = Gauge(
     ["name"],
     registry=REGISTRY,
 )
+WEBHOOK_REQUESTS = Counter(
+    "controller_runtime_webhook_requests",
+    "Number of admission reviews by HTTP status code",
+    ["webhook", "code"],
+    registry=REGISTRY,
+)
+WEBHOOK_SECONDS = Histogram(
+    "controller_runtime_webhook_latency_seconds",
+    "Seconds that admission reviews took",
+    ["webhook"],
+    buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
+    registry=REGISTRY,
+)
+WEBHOOK_IN_FLIGHT = Gauge(
+    "controller_runtime_webhook_requests_in_flight",
+    "Admission reviews under way",
+    ["webhook"],
+    registry=REGISTRY,
+)
+ADMISSION_FAILURES = Counter(
+    "ansible_operator_admission_failures",
+    "Number of admission reviews that functions did not answer: exception, timeout, died, "
+    "unavailable",
+    ["GVK", "reason"],
+    registry=REGISTRY,
+)
 
 
 def note_resource(labels: tuple[str, str, str, str, str], created: str) -> None:

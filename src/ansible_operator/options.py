@@ -49,6 +49,16 @@ class Options:
     lease_duration: float = 15.0
     renew_deadline: float = 10.0
     graceful_shutdown_timeout: float = 30.0
+    webhook_bind_address: str = "0"
+    webhook_cert_dir: Path | None = None
+    webhook_configurations: str = "manage"
+    webhook_name: str = ""
+    webhook_namespace: str = ""
+    webhook_service: str = ""
+    webhook_service_port: int = 443
+    webhook_url_host: str = ""
+    webhook_failure_policy: str = "Ignore"
+    webhook_timeout: float = 5.0
 
     def validate(self) -> None:
         """Refuse combinations that contradict each other.
@@ -64,6 +74,21 @@ class Options:
             raise ConfigError("only one of --leader-elect and --enable-leader-election may be set")
         if self.metrics_addr is not None and self.metrics_bind_address is not None:
             raise ConfigError("only one of --metrics-addr and --metrics-bind-address may be set")
+
+        self._validate_webhook()
+
+    def _validate_webhook(self) -> None:
+        if split_address(self.webhook_bind_address) is None:
+            return
+        if bool(self.webhook_service) == bool(self.webhook_url_host):
+            raise ConfigError(
+                "--webhook-bind-address needs either --webhook-service (the Service in front of "
+                "the replicas) or --webhook-url-host (a process outside the cluster)"
+            )
+        if self.webhook_url_host and not self.webhook_name:
+            raise ConfigError("--webhook-url-host needs --webhook-name")
+        if not 1 <= self.webhook_timeout <= 30:
+            raise ConfigError("--webhook-timeout must be between 1s and 30s")
 
     @property
     def elects_leader(self) -> bool:

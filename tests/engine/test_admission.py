@@ -17,7 +17,7 @@ from ansible_operator.engine.admission.pool import FunctionPool
 from ansible_operator.engine.processes import ProcessTree
 from ansible_operator.errors import EngineError
 
-ROLE = Path(__file__).parent / "admission_project/roles/sized"
+ROLE = Path(__file__).parents[1] / "runner/operator/admission/roles/sized"
 SIZED, MOODY = (Function(name, "", ROLE) for name in ("sized", "moody"))
 BOUNCER = Function("acme.tools.bouncer", "", ROLE)
 SHORT = Function("bouncer", "acme.tools", ROLE)

@@ -4,6 +4,7 @@
 import asyncio
 import base64
 import contextlib
+import datetime
 import ssl
 
 import aiohttp
@@ -12,8 +13,21 @@ import pytest
 from ansible_operator.errors import KubeError, OperatorError
 from ansible_operator.kube.discovery import DiscoveryMapper
 from ansible_operator.kube.interface import GroupVersionKind
-from ansible_operator.serve.webhook import Verdict, WebhookSettings, webhooks
-from ansible_operator.serve.webhook.shared_secret import SharedSecret
+from ansible_operator.serve.webhook import (
+    Care,
+    FolderSource,
+    Hook,
+    Mistake,
+    Registrar,
+    SecretSource,
+    SharedSecret,
+    Terms,
+    Verdict,
+    WebhookSettings,
+    webhooks,
+)
+from ansible_operator.serve.webhook.authority import make_credentials
+from ansible_operator.watches import Admission
 
 pytestmark = pytest.mark.api
 
@@ -54,39 +68,56 @@ async def things(client, fake_namespace):
     await client.request("DELETE", f"{root}/things.{group}")
 
 
-async def judge(question):
+ROOT = "/apis/admissionregistration.k8s.io/v1"
+PLURALS = ("mutatingwebhookconfigurations", "validatingwebhookconfigurations")
+
+
+async def judge(question, is_default, seconds):
     """Size defaults to 3, must be positive, cannot shrink; 13 is beyond the judge."""
+    assert 0 < seconds < 10
     size = question.object["spec"].get("size", 3)
     if size == 13:
         raise OperatorError("the functions have crashed")
-    errors = []
-    if size < 1:
-        errors.append("spec.size: must be positive")
-    if question.old and size < question.old["spec"]["size"]:
-        errors.append("spec.size: cannot shrink")
-    changed = {**question.object, "spec": {**question.object["spec"], "size": size}}
+    if is_default:
+        return Verdict({**question.object, "spec": {**question.object["spec"], "size": size}})
+    mistakes = []
+    if question.operation == "DELETE":
+        mistakes = [Mistake("must stay", "spec.keep")] if question.object["spec"]["keep"] else []
+    elif size < 1:
+        mistakes.append(Mistake("must be positive", "spec.size"))
+    if question.operation == "UPDATE" and size < question.old["spec"]["size"]:
+        mistakes.append(Mistake("cannot shrink", "spec.size", "FieldValueForbidden"))
     warnings = ("spec.size: a single one is not redundant",) if size == 1 else ()
-    return Verdict(object=changed, errors=tuple(errors), warnings=warnings)
+    return Verdict(mistakes=tuple(mistakes), warnings=warnings)
 
 
 @pytest.fixture
 async def running(client, fake_namespace, things):
-    settings = WebhookSettings(
-        host="127.0.0.1", port=0, name=f"hook-{fake_namespace}", namespace=fake_namespace
-    )
+    name = f"hook-{fake_namespace}"
 
     @contextlib.asynccontextmanager
-    async def run(**options):
-        async with webhooks(client, settings, [things], judge, **options) as server:
+    async def run(*, source=None, care=Care.MANAGE, admission=None, **options):
+        settings = WebhookSettings(
+            host="127.0.0.1",
+            port=0,
+            namespace=fake_namespace,
+            url_host="127.0.0.1",
+            terms=Terms(address={}, **options.pop("terms", {})),
+        )
+        admission = admission or Admission(default=("f",), validate=("f",))
+        hooks = [Hook(gvk=things.gvk, admission=admission)]
+        registrar = Registrar(client, DiscoveryMapper(client), name, care, hooks)
+        secret = SharedSecret(client, fake_namespace, name, settings.names())
+        source = source or SecretSource(secret)
+        async with webhooks(settings, source, registrar, judge, **options) as server:
             await asyncio.sleep(0.5)  # the API server learns of configurations by a watch
             yield server
 
-    run.settings = settings
+    run.name = name
     yield run
-    root = "/apis/admissionregistration.k8s.io/v1"
-    for plural in ("mutatingwebhookconfigurations", "validatingwebhookconfigurations"):
+    for plural in PLURALS:
         with contextlib.suppress(KubeError):
-            await client.request("DELETE", f"{root}/{plural}/{settings.name}")
+            await client.request("DELETE", f"{ROOT}/{plural}/{name}")
 
 
 async def make(client, things, namespace, name, **spec):
@@ -120,39 +151,153 @@ async def test_what_cannot_be_judged_goes_through(client, things, fake_namespace
     assert made["spec"] == {"size": -1}
 
 
+async def test_without_an_answer_the_policy_decides(client, things, fake_namespace, running):
+    async with running(terms={"failure_policy": "Fail"}):
+        with pytest.raises(KubeError, match="the functions have crashed"):
+            await make(client, things, fake_namespace, "a", size=13)
+
+
+async def test_deletions_are_judged_if_asked_for(client, things, fake_namespace, running):
+    admission = Admission(validate=("f",), operations=("CREATE", "DELETE"))
+    async with running(admission=admission):
+        for name, keep in (("a", True), ("b", False)):
+            await make(client, things, fake_namespace, name, keep=keep)
+        with pytest.raises(KubeError, match=r"spec\.keep: must stay"):
+            await client.request("DELETE", things.path("a", fake_namespace))
+        await client.request("DELETE", things.path("b", fake_namespace))
+
+
 async def test_replicas_share_one_authority(client, things, fake_namespace, running):
     async with running() as first, running() as second:
         secret = await client.request(
-            "GET", f"/api/v1/namespaces/{fake_namespace}/secrets/{running.settings.name}"
+            "GET", f"/api/v1/namespaces/{fake_namespace}/secrets/{running.name}"
         )
         bundle = base64.b64decode(secret["data"]["ca.crt"]).decode()
         trusting = ssl.create_default_context(cadata=bundle)
+        path = f"validate-{things.gvk.group.replace('.', '-')}-v1-thing"
         async with aiohttp.ClientSession() as http:
             for server in (first, second):
-                url = f"https://127.0.0.1:{server.port}/validate"
+                url = f"https://127.0.0.1:{server.port}/{path}"
                 async with http.post(url, data=b"{}", ssl=trusting) as answer:
                     assert answer.status == 400
                 async with http.get(url, ssl=trusting) as answer:
+                    assert answer.status == 404
+                async with http.post(f"{url}s", data=b"{}", ssl=trusting) as answer:
                     assert answer.status == 404
 
 
 async def test_a_lost_registration_and_a_new_certificate_are_noticed(
     client, things, fake_namespace, running
 ):
-    root = "/apis/admissionregistration.k8s.io/v1"
-    path = f"{root}/mutatingwebhookconfigurations/{running.settings.name}"
-    async with running(interval=0.3) as server:
+    async with running(interval=0.3, spread=0.1) as server:
         place = ("127.0.0.1", server.port)
         before = await asyncio.to_thread(ssl.get_server_certificate, place)
-        await client.request("DELETE", path)
-        names = [*running.settings.names(), "another.example.com"]
-        later = SharedSecret(client, fake_namespace, running.settings.name, names)
-        await later.refresh()
+        await client.request("DELETE", f"{ROOT}/{PLURALS[0]}/{running.name}")
+        names = ["127.0.0.1", "another.example.com"]
+        await SharedSecret(client, fake_namespace, running.name, names).refresh()
         await asyncio.sleep(1.5)
         after = await asyncio.to_thread(ssl.get_server_certificate, place)
         assert before != after
         made = await make(client, things, fake_namespace, "a")
         assert made["spec"] == {"size": 3}
+
+
+async def test_what_is_right_is_not_written(client, things, fake_namespace, running):
+    """An idle webhook reads; its configurations keep their version."""
+
+    async def versions():
+        found = [await client.request("GET", f"{ROOT}/{p}/{running.name}") for p in PLURALS]
+        return [item["metadata"]["resourceVersion"] for item in found]
+
+    async with running(interval=0.2):
+        before = await versions()
+        await asyncio.sleep(1)
+        assert await versions() == before
+
+
+async def test_labels_of_others_survive(client, things, fake_namespace, running):
+    path = f"{ROOT}/{PLURALS[0]}/{running.name}"
+    async with running(interval=0.2):
+        patch = {"metadata": {"labels": {"theirs": "stays"}}, "webhooks": []}
+        kind = "application/merge-patch+json"
+        await client.request("PATCH", path, body=patch, content_type=kind)
+        await asyncio.sleep(1)
+        found = await client.request("GET", path)
+        assert found["metadata"]["labels"] == {"theirs": "stays"}
+        assert len(found["webhooks"]) == 1
+
+
+async def test_certificates_from_a_folder(client, things, fake_namespace, running, tmp_path):
+    """As cert-manager mounts and renews them; a new authority is trusted before it is shown."""
+
+    def mount(*trusted):
+        now = datetime.datetime.now(datetime.UTC)
+        made = make_credentials(["127.0.0.1"], now, trusted=b"".join(trusted))
+        files = (made.serving.certificate, made.serving.key, made.bundle)
+        for name, data in zip(("tls.crt", "tls.key", "ca.crt"), files, strict=True):
+            (tmp_path / name).write_bytes(data)
+        return made.bundle
+
+    first = mount()
+    async with running(source=FolderSource(tmp_path), interval=0.3, spread=1.0) as server:
+        assert (await make(client, things, fake_namespace, "a"))["spec"] == {"size": 3}
+        before = await asyncio.to_thread(ssl.get_server_certificate, ("127.0.0.1", server.port))
+        mount(first)
+        for number in range(10):
+            made = await make(client, things, fake_namespace, f"b{number}")
+            assert made["spec"] == {"size": 3}
+            await asyncio.sleep(0.3)
+        after = await asyncio.to_thread(ssl.get_server_certificate, ("127.0.0.1", server.port))
+        assert after != before
+    with pytest.raises(KubeError, match="not found"):
+        await client.request("GET", f"/api/v1/namespaces/{fake_namespace}/secrets/{running.name}")
+
+
+async def test_an_authority_that_changes_is_trusted_all_along(
+    client, things, fake_namespace, running
+):
+    """Both replicas go on serving while one of them brings in another authority."""
+    path = f"/api/v1/namespaces/{fake_namespace}/secrets/{running.name}"
+    async with running(interval=0.3, spread=1.0):
+        secret = await client.request("GET", path)
+        old = base64.b64decode(secret["data"]["ca.crt"])
+        now = datetime.datetime.now(datetime.UTC)
+        new = make_credentials(["127.0.0.1"], now, trusted=old)
+        values = (new.bundle, new.authority_key, new.serving.certificate, new.serving.key)
+        keys = ("ca.crt", "ca.key", "tls.crt", "tls.key")
+        data = dict(zip(keys, (base64.b64encode(v).decode() for v in values), strict=True))
+        await client.request("PUT", path, body={**secret, "data": data})
+        for number in range(10):
+            made = await make(client, things, fake_namespace, f"b{number}")
+            assert made["spec"] == {"size": 3}
+            await asyncio.sleep(0.3)
+
+
+async def test_configurations_of_others_get_the_certificates(
+    client, things, fake_namespace, running
+):
+    """A chart may make the configurations; only what is to be trusted is filled in."""
+    path = f"{ROOT}/{PLURALS[1]}"
+    async with running(care=Care.INJECT, interval=0.3) as server:
+        place = f"/validate-{things.gvk.group.replace('.', '-')}-v1-thing"
+        rule = {
+            "apiGroups": [things.gvk.group],
+            "apiVersions": ["v1"],
+            "operations": ["CREATE"],
+            "resources": ["things"],
+        }
+        webhook = {
+            "name": "theirs.example.com",
+            "clientConfig": {"url": f"https://127.0.0.1:{server.port}{place}"},
+            "rules": [rule],
+            "sideEffects": "None",
+            "admissionReviewVersions": ["v1"],
+        }
+        body = {"metadata": {"name": running.name}, "webhooks": [webhook]}
+        await client.request("POST", path, body=body)
+        await asyncio.sleep(1.5)
+        with pytest.raises(KubeError, match=r"spec\.size: must be positive"):
+            await make(client, things, fake_namespace, "b", size=0)
 
 
 async def test_replicas_that_start_together_agree(client, fake_namespace):

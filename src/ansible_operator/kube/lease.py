@@ -71,15 +71,21 @@ def election_namespace(flag: str, folder: Path = SERVICE_ACCOUNT) -> str:
     Raises:
         ConfigError: neither is known.
     """
-    if flag:
-        return flag
-    try:
-        return (folder / "namespace").read_text().strip()
-    except OSError as error:
+    namespace = flag or pod_namespace(folder)
+    if not namespace:
         raise ConfigError(
             "unable to find leader election namespace: not running in-cluster, please specify "
             "--leader-election-namespace"
-        ) from error
+        )
+    return namespace
+
+
+def pod_namespace(folder: Path = SERVICE_ACCOUNT) -> str:
+    """The namespace of the pod that this runs in; ``""`` outside of a cluster."""
+    try:
+        return (folder / "namespace").read_text().strip()
+    except OSError:
+        return ""
 
 
 class LeaderElection:

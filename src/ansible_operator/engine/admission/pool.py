@@ -123,7 +123,7 @@ class FunctionPool:
             async with asyncio.timeout(deadline), self._slots:
                 said = await self._ask(question, names)
         except TimeoutError:
-            text = f"admission functions {names} did not answer in {deadline:g} s"
+            text = f"admission functions {names} did not answer in {deadline:.1f} s"
             raise AdmissionError(text, "timeout") from None
         except EngineError as error:
             raise AdmissionError(str(error), "unavailable") from error

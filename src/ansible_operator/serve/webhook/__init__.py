@@ -1,12 +1,36 @@
 # SPDX-License-Identifier: Apache-2.0
 """Admission: the HTTPS server that the API server asks before it stores an object.
 
-What is asked is answered by functions that a watch names; they are injected, this room only
-carries questions and answers and keeps certificates and registrations right. Webhooks are a
-convenience: everything works without them, so an unreachable one is ignored by the API server.
+What is asked is answered by functions that a watch names; they live in processes of their own
+(``engine.admission``), this room carries questions and answers and keeps certificates and
+registrations right. Every replica serves, whether it leads or not.
 """
 
-from ansible_operator.serve.webhook.review import Judge, Verdict
+from ansible_operator.serve.webhook.judging import FunctionJudge, Functions, functions_of
+from ansible_operator.serve.webhook.registrar import CARES, Care, Registrar
+from ansible_operator.serve.webhook.registration import Hook, Terms
+from ansible_operator.serve.webhook.review import Judge, Mistake, Question, Verdict
 from ansible_operator.serve.webhook.service import WebhookSettings, webhooks
+from ansible_operator.serve.webhook.shared_secret import SharedSecret
+from ansible_operator.serve.webhook.sources import FolderSource, SecretSource, Source
 
-__all__ = ["Judge", "Verdict", "WebhookSettings", "webhooks"]
+__all__ = [
+    "CARES",
+    "Care",
+    "FolderSource",
+    "FunctionJudge",
+    "Functions",
+    "Hook",
+    "Judge",
+    "Mistake",
+    "Question",
+    "Registrar",
+    "SecretSource",
+    "SharedSecret",
+    "Source",
+    "Terms",
+    "Verdict",
+    "WebhookSettings",
+    "functions_of",
+    "webhooks",
+]

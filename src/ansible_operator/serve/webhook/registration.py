@@ -1,86 +1,213 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Telling the API server which kinds to ask about, where, and whom to trust."""
+"""Which kinds the API server is to ask about, where, and whom it is to trust. Pure."""
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
-from ansible_operator.kube.interface import Client, ResourceType
+from ansible_operator.kube.interface import GroupVersionKind, Object, ResourceType
+from ansible_operator.watches import Admission, Selector
 
-MANAGER = "ansible-operator-webhook"
-TIMEOUT = 5
-_ROOT = "/apis/admissionregistration.k8s.io/v1"
-_PHASES = (
-    ("MutatingWebhookConfiguration", "mutatingwebhookconfigurations", "/mutate"),
-    ("ValidatingWebhookConfiguration", "validatingwebhookconfigurations", "/validate"),
+_LABEL_OF_NAMESPACES = "kubernetes.io/metadata.name"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Phase:
+    """Defaulting or validating.
+
+    Attributes:
+        kind: of the configuration.
+        plural: of the configuration.
+        prefix: of the webhooks' paths.
+    """
+
+    kind: str
+    plural: str
+    prefix: str
+
+    def path(self, gvk: GroupVersionKind) -> str:
+        """Where a kind's reviews are posted, as users of controller-runtime know it."""
+        group = gvk.group.replace(".", "-")
+        return f"{self.prefix}{group}-{gvk.version}-{gvk.kind.lower()}"
+
+
+MUTATING = Phase(
+    kind="MutatingWebhookConfiguration",
+    plural="mutatingwebhookconfigurations",
+    prefix="/mutate-",
 )
+VALIDATING = Phase(
+    kind="ValidatingWebhookConfiguration",
+    plural="validatingwebhookconfigurations",
+    prefix="/validate-",
+)
+PHASES = (MUTATING, VALIDATING)
 
 
-def configurations(
-    name: str, resources: Sequence[ResourceType], address: dict[str, Any], bundle: bytes
-) -> list[tuple[str, dict[str, Any]]]:
-    """Paths and bodies of the two configurations.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hook:
+    """A kind whose watch names functions.
+
+    Attributes:
+        selector: objects that are asked about; None for all.
+    """
+
+    gvk: GroupVersionKind
+    admission: Admission
+    selector: Selector | None = None
+
+    def names(self, phase: Phase) -> tuple[str, ...]:
+        """The functions of a phase."""
+        return self.admission.default if phase is MUTATING else self.admission.validate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """What all webhooks have in common.
+
+    Attributes:
+        address: ``{"url": root}`` or ``{"service": {namespace, name, port}}``.
+        failure_policy: for watches that name none.
+        timeout: whole seconds that the API server waits.
+        namespaces: asked about; empty for all.
+    """
+
+    address: Mapping[str, Any]
+    failure_policy: str = "Ignore"
+    timeout: int = 5
+    namespaces: Sequence[str] = field(default_factory=tuple)
+
+
+def configuration_path(phase: Phase, name: str) -> str:
+    """The URL path of a configuration."""
+    return f"/apis/admissionregistration.k8s.io/v1/{phase.plural}/{name}"
+
+
+def configuration(
+    phase: Phase,
+    name: str,
+    hooks: Sequence[tuple[Hook, ResourceType]],
+    terms: Terms,
+    bundle: bytes | None,
+) -> Object:
+    """The configuration of a phase.
 
     Args:
-        name: their name.
-        resources: the kinds to be asked about.
-        address: ``{"url": root}`` or ``{"service": {namespace, name, port}}``.
-        bundle: certificates to trust, PEM.
+        phase: what for.
+        name: of the configuration.
+        hooks: kinds with the way they are served; those without functions of the phase are left
+            out.
+        terms: what they have in common.
+        bundle: certificates to trust, PEM; None when somebody else fills them in.
     """
-    made = []
-    for kind, plural, path in _PHASES:
-        body = {
-            "apiVersion": "admissionregistration.k8s.io/v1",
-            "kind": kind,
-            "metadata": {"name": name},
-            "webhooks": [_webhook(resource, address, path, bundle) for resource in resources],
-        }
-        made.append((f"{_ROOT}/{plural}/{name}", body))
-    return made
+    asked = [(hook, resource) for hook, resource in hooks if hook.names(phase)]
+    return {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": phase.kind,
+        "metadata": {"name": name},
+        "webhooks": [
+            _webhook(phase, hook, resource, terms, bundle)
+            for hook, resource in asked
+            if _operations(phase, hook)
+        ],
+    }
+
+
+def _operations(phase: Phase, hook: Hook) -> list[str]:
+    """Nothing can be filled in when an object goes."""
+    return [
+        operation
+        for operation in hook.admission.operations
+        if phase is VALIDATING or operation != "DELETE"
+    ]
 
 
 def _webhook(
-    resource: ResourceType, address: dict[str, Any], path: str, bundle: bytes
+    phase: Phase, hook: Hook, resource: ResourceType, terms: Terms, bundle: bytes | None
 ) -> dict[str, Any]:
-    gvk = resource.gvk
-    if "service" in address:
-        target: dict[str, Any] = {"service": {**address["service"], "path": path}}
-    else:
-        target = {"url": address["url"] + path}
+    gvk = hook.gvk
     return {
         "name": f"{gvk.version}.{resource.plural}.{gvk.group or 'core.k8s.io'}",
-        "clientConfig": {**target, "caBundle": base64.b64encode(bundle).decode()},
+        "clientConfig": _client_config(phase.path(gvk), terms.address, bundle),
         "rules": [
             {
                 "apiGroups": [gvk.group],
                 "apiVersions": [gvk.version],
-                "operations": ["CREATE", "UPDATE"],
-                "resources": [resource.plural],
+                "operations": _operations(phase, hook),
+                "resources": [
+                    resource.plural,
+                    *(f"{resource.plural}/{part}" for part in hook.admission.subresources),
+                ],
                 "scope": "*",
             }
         ],
-        # Without the operator everything goes on: what it would refuse, its roles report.
-        "failurePolicy": "Ignore",
+        "failurePolicy": hook.admission.failure_policy or terms.failure_policy,
         "matchPolicy": "Equivalent",
         "sideEffects": "None",
-        "timeoutSeconds": TIMEOUT,
+        "timeoutSeconds": terms.timeout,
         "admissionReviewVersions": ["v1"],
+        **_selectors(hook, resource, terms.namespaces),
     }
 
 
-async def register(
-    client: Client,
-    name: str,
-    resources: Sequence[ResourceType],
-    address: dict[str, Any],
-    bundle: bytes,
-) -> None:
-    """Apply both configurations; see :func:`configurations`.
+def _client_config(path: str, address: Mapping[str, Any], bundle: bytes | None) -> dict[str, Any]:
+    if "service" in address:
+        target: dict[str, Any] = {"service": {**address["service"], "path": path}}
+    else:
+        target = {"url": address["url"] + path}
+    if bundle is not None:
+        target["caBundle"] = base64.b64encode(bundle).decode()
+    return target
 
-    Raises:
-        KubeError: the API server refuses them.
-    """
-    for path, body in configurations(name, resources, address, bundle):
-        query = {"fieldManager": MANAGER, "force": "true"}
-        kind = "application/apply-patch+yaml"
-        await client.request("PATCH", path, query=query, body=body, content_type=kind)
+
+def _selectors(hook: Hook, resource: ResourceType, namespaces: Sequence[str]) -> dict[str, Any]:
+    """What this process does not run, it does not judge either."""
+    selectors: dict[str, Any] = {}
+    if namespaces and resource.namespaced:
+        requirement = {
+            "key": _LABEL_OF_NAMESPACES,
+            "operator": "In",
+            "values": sorted(namespaces),
+        }
+        selectors["namespaceSelector"] = {"matchExpressions": [requirement]}
+    if hook.selector is not None:
+        selectors["objectSelector"] = {
+            "matchLabels": dict(hook.selector.match_labels),
+            "matchExpressions": [
+                {"key": item.key, "operator": item.operator, "values": list(item.values)}
+                for item in hook.selector.requirements
+            ],
+        }
+    return selectors
+
+
+def covers(found: Any, wanted: Any) -> bool:
+    """Whether a document has everything that is wanted; more keys do no harm, more items do."""
+    if isinstance(wanted, Mapping):
+        return isinstance(found, Mapping) and all(
+            covers(found.get(key, _empty(value)), value) for key, value in wanted.items()
+        )
+    if isinstance(wanted, list):
+        same = isinstance(found, list) and len(found) == len(wanted)
+        return same and all(map(covers, found, wanted))
+    return bool(found == wanted)
+
+
+def _empty(value: Any) -> Any:
+    """What the API server leaves out where an empty value was sent."""
+    return type(value)() if isinstance(value, list | dict) else None
+
+
+def injections(found: Object, bundle: bytes) -> list[dict[str, Any]]:
+    """JSON patch that puts certificates into a configuration that somebody else has made."""
+    encoded = base64.b64encode(bundle).decode()
+    operations: list[dict[str, Any]] = []
+    for index, webhook in enumerate(found.get("webhooks") or []):
+        if webhook["clientConfig"].get("caBundle") != encoded:
+            place = f"/webhooks/{index}"
+            operations += [
+                {"op": "test", "path": f"{place}/name", "value": webhook["name"]},
+                {"op": "add", "path": f"{place}/clientConfig/caBundle", "value": encoded},
+            ]
+    return operations

@@ -2,8 +2,8 @@
 """AdmissionReview in, AdmissionReview out (Kubernetes: ``admission.k8s.io/v1``). Pure."""
 
 import base64
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import msgspec
@@ -17,29 +17,53 @@ class MalformedReviewError(OperatorError):
 
 
 @dataclass(frozen=True, slots=True)
+class Mistake:
+    """Why an object is refused.
+
+    Attributes:
+        message: a sentence for people.
+        field: dotted path of the field; ``""`` for the whole object.
+        reason: a cause as Kubernetes names them, such as ``FieldValueForbidden``.
+    """
+
+    message: str
+    field: str = ""
+    reason: str = "FieldValueInvalid"
+
+    def __str__(self) -> str:
+        return f"{self.field}: {self.message}" if self.field else self.message
+
+
+@dataclass(frozen=True, slots=True)
 class Verdict:
     """What the functions of a watch say about an object.
 
     Attributes:
         object: the object with defaults filled in; None for no change.
-        errors: why it is refused, one sentence each; empty to allow it.
+        mistakes: why it is refused; empty to allow it.
         warnings: what the user is told either way.
     """
 
     object: Object | None = None
-    errors: tuple[str, ...] = ()
+    mistakes: tuple[Mistake, ...] = ()
     warnings: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
     """The request of an AdmissionReview.
 
     Attributes:
         uid: identifies question and answer.
-        operation: CREATE or UPDATE.
-        object: as it is to be stored.
+        gvk: the kind that the webhook was registered for, whatever version was sent.
+        operation: CREATE, UPDATE or DELETE.
+        object: as it is to be stored; on DELETE the one that goes.
         old: as it is stored now; None on CREATE.
+        name: ``""`` when the API server makes one up.
+        namespace: ``""`` for objects without one.
+        subresource: ``""`` for the object itself.
+        is_dry_run: whether nothing will be stored.
+        user: who asks: ``username``, ``uid``, ``groups``, ``extra``.
     """
 
     uid: str
@@ -47,33 +71,48 @@ class Question:
     operation: str
     object: Object
     old: Object | None
+    name: str = ""
+    namespace: str = ""
+    subresource: str = ""
+    is_dry_run: bool = False
+    user: Mapping[str, Any] = field(default_factory=dict)
 
 
-Judge: TypeAlias = Callable[[Question], Awaitable[Verdict]]
-"""Asks the functions of the watch of ``question.gvk``.
+Judge: TypeAlias = Callable[[Question, bool, float], Awaitable[Verdict]]
+"""Asks the functions of a watch: the question, whether to fill in defaults (else to validate), and
+the seconds that there are.
 
 Raises:
     OperatorError: they cannot answer; the API server then does what the failure policy says.
 """
 
 
-def parse_review(body: bytes) -> Question:
+def parse_review(body: bytes, gvk: GroupVersionKind) -> Question:
     """Read the body of a webhook call.
+
+    Args:
+        body: an AdmissionReview.
+        gvk: the kind that the webhook was registered for; the object of a subresource has another.
 
     Raises:
         MalformedReviewError: it is something else.
     """
     try:
         request = msgspec.json.decode(body, type=dict[str, Any])["request"]
-        kind = request["kind"]
+        operation, old = request["operation"], request.get("oldObject")
         return Question(
             uid=request["uid"],
-            gvk=GroupVersionKind(kind["group"], kind["version"], kind["kind"]),
-            operation=request["operation"],
-            object=dict(request["object"]),
-            old=request.get("oldObject"),
+            gvk=gvk,
+            operation=operation,
+            object=dict(old if operation == "DELETE" else request["object"]),
+            old=old,
+            name=request.get("name") or "",
+            namespace=request.get("namespace") or "",
+            subresource=request.get("subResource") or "",
+            is_dry_run=bool(request.get("dryRun")),
+            user=dict(request.get("userInfo") or {}),
         )
-    except (msgspec.DecodeError, UnicodeDecodeError, KeyError, TypeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, KeyError, TypeError, ValueError) as error:
         raise MalformedReviewError(f"not an AdmissionReview: {error!r}") from error
 
 
@@ -83,17 +122,14 @@ def make_answer(question: Question, verdict: Verdict, *, may_change: bool) -> di
     Args:
         question: what was asked.
         verdict: what the functions say.
-        may_change: whether defaults are filled in (mutating) or only errors count (validating).
+        may_change: whether defaults are filled in (mutating) or only mistakes count (validating).
     """
-    response: dict[str, Any] = {"uid": question.uid, "allowed": not verdict.errors}
+    refused = bool(verdict.mistakes) and not may_change
+    response: dict[str, Any] = {"uid": question.uid, "allowed": not refused}
     if verdict.warnings:
         response["warnings"] = list(verdict.warnings)
-    if verdict.errors:
-        response["status"] = {
-            "code": 422,
-            "reason": "Invalid",
-            "message": "; ".join(verdict.errors),
-        }
+    if refused:
+        response["status"] = _status(question, verdict.mistakes)
     elif may_change and verdict.object is not None:
         operations = json_patch(question.object, verdict.object)
         if operations:
@@ -104,6 +140,25 @@ def make_answer(question: Question, verdict: Verdict, *, may_change: bool) -> di
         "apiVersion": "admission.k8s.io/v1",
         "kind": "AdmissionReview",
         "response": response,
+    }
+
+
+def _status(question: Question, mistakes: Sequence[Mistake]) -> dict[str, Any]:
+    """A refusal as the API server itself words one, with a cause for each mistake."""
+    causes = [
+        {"reason": mistake.reason, "message": mistake.message, "field": mistake.field}
+        for mistake in mistakes
+    ]
+    return {
+        "code": 422,
+        "reason": "Invalid",
+        "message": "; ".join(map(str, mistakes)),
+        "details": {
+            "group": question.gvk.group,
+            "kind": question.gvk.kind,
+            "name": question.name,
+            "causes": causes,
+        },
     }
 
 

@@ -4,31 +4,44 @@
 import asyncio
 import contextlib
 import ssl
-from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 import msgspec
 from aiohttp import web
 
-from ansible_operator.errors import KubeError, OperatorError
-from ansible_operator.kube.interface import Client, ResourceType
+from ansible_operator import metrics
+from ansible_operator.errors import ConfigError, KubeError, OperatorError
+from ansible_operator.kube.interface import GroupVersionKind
 from ansible_operator.logs import get_logger
 from ansible_operator.serve.certificates import KeyPair, load, server_context
 from ansible_operator.serve.listening import Site
-from ansible_operator.serve.webhook.registration import TIMEOUT, register
+from ansible_operator.serve.webhook.registrar import Registrar
+from ansible_operator.serve.webhook.registration import MUTATING, PHASES, Hook, Terms
 from ansible_operator.serve.webhook.review import (
     Judge,
     MalformedReviewError,
     make_answer,
     parse_review,
 )
-from ansible_operator.serve.webhook.shared_secret import SharedSecret
+from ansible_operator.serve.webhook.sources import Source, Trust
+from ansible_operator.watches import parse_duration
 
 LARGEST_REVIEW = 8 << 20
-CHECK_INTERVAL = 60.0
+CHECK_INTERVAL = 15.0
 """Seconds between two looks at certificates and registration."""
+SOON = 2.0
+"""Seconds between two looks while something is missing."""
+SPREAD = 5.0
+"""Seconds in which API servers have heard of a change of their configuration."""
+START_SECONDS = 60.0
+SHARE = 0.9
+"""Part of the API server's patience that is ours; the rest is for the way."""
+_AGREE_ATTEMPTS = 5
 
+T = TypeVar("T")
 _log = get_logger("webhook")
 
 
@@ -39,18 +52,20 @@ class WebhookSettings:
     Attributes:
         host: address to listen on; ``""`` for all.
         port: 0 takes a free one.
-        name: of the Secret and of the two configurations.
-        namespace: of the Secret, and of the Service.
+        namespace: of the Service.
         service: name of the Service in front; ``""`` to be reached at ``url_host`` directly.
+        service_port: of that Service.
         url_host: host name or address for a process outside the cluster.
+        terms: the rest of what is registered.
     """
 
     host: str = ""
     port: int = 9443
-    name: str
-    namespace: str
+    namespace: str = ""
     service: str = ""
-    url_host: str = "127.0.0.1"
+    service_port: int = 443
+    url_host: str = ""
+    terms: Terms
 
     def names(self) -> list[str]:
         """What the serving certificate has to cover."""
@@ -58,54 +73,102 @@ class WebhookSettings:
             return [f"{self.service}.{self.namespace}.svc", self.service]
         return [self.url_host]
 
-    def address(self, port: int) -> dict[str, Any]:
-        """The API server's way to a server on this port."""
+    def terms_at(self, port: int) -> Terms:
+        """The terms with the API server's way to a server on this port."""
         if self.service:
-            return {"service": {"namespace": self.namespace, "name": self.service, "port": 443}}
-        return {"url": f"https://{self.url_host}:{port}"}
+            address: dict[str, Any] = {
+                "service": {
+                    "namespace": self.namespace,
+                    "name": self.service,
+                    "port": self.service_port,
+                }
+            }
+        else:
+            host = f"[{self.url_host}]" if ":" in self.url_host else self.url_host
+            address = {"url": f"https://{host}:{port}"}
+        return replace(self.terms, address=address)
 
 
 class WebhookServer(Site):
-    """Answers AdmissionReviews on ``/mutate`` and ``/validate``.
+    """Answers AdmissionReviews.
 
     Args:
         settings: where it listens.
         pair: the certificate to begin with.
+        kinds: what it is asked about.
         judge: answers the questions.
     """
 
-    def __init__(self, settings: WebhookSettings, pair: KeyPair, judge: Judge) -> None:
+    def __init__(
+        self,
+        settings: WebhookSettings,
+        pair: KeyPair,
+        kinds: Sequence[GroupVersionKind],
+        judge: Judge,
+    ) -> None:
         super().__init__("webhook", settings.host, settings.port, flag="--webhook-bind-address")
         self._judge = judge
         self._pair = pair
         self._context = server_context(pair)
+        self._timeout = float(settings.terms.timeout)
+        self._paths = {phase.path(gvk): (phase, gvk) for gvk in kinds for phase in PHASES}
 
     async def tls(self) -> ssl.SSLContext:
         """The context whose certificate :meth:`use` replaces."""
         return self._context
 
+    def shows(self, pair: KeyPair) -> bool:
+        """Whether this certificate is the one in use."""
+        return pair == self._pair
+
     def use(self, pair: KeyPair) -> None:
         """Show this certificate from the next connection on."""
-        if pair != self._pair:
-            load(self._context, pair)
-            self._pair = pair
-            _log.info("The serving certificate was replaced")
+        load(self._context, pair)
+        self._pair = pair
+        _log.info("The serving certificate was replaced")
 
     async def serve(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answer one review."""
-        if request.method != "POST" or request.path not in {"/mutate", "/validate"}:
+        if request.method != "POST" or request.path not in self._paths:
             return web.Response(status=404, text="404 page not found\n")
+        begin, path = time.monotonic(), request.path
+        in_flight = metrics.WEBHOOK_IN_FLIGHT.labels(path)
+        in_flight.inc()
         try:
-            async with asyncio.timeout(TIMEOUT):
-                question = parse_review(await _body(request))
-                verdict = await self._judge(question)
+            response = await self._answer(request)
+        finally:
+            in_flight.dec()
+        metrics.WEBHOOK_REQUESTS.labels(path, str(response.status)).inc()
+        metrics.WEBHOOK_SECONDS.labels(path).observe(time.monotonic() - begin)
+        return response
+
+    async def _answer(self, request: web.BaseRequest) -> web.Response:
+        phase, gvk = self._paths[request.path]
+        is_default, name = phase is MUTATING, ""
+        begin, seconds = time.monotonic(), self._patience(request) * SHARE
+        try:
+            async with asyncio.timeout(seconds):
+                question = parse_review(await _body(request), gvk)
+            name = f"{question.namespace}/{question.name}"
+            left = seconds - (time.monotonic() - begin)
+            verdict = await self._judge(question, is_default, left)
+            answer = msgspec.json.encode(make_answer(question, verdict, may_change=is_default))
         except MalformedReviewError as error:
             return web.Response(status=400, text=f"{error}\n")
         except (OperatorError, TimeoutError) as error:
-            _log.error("An admission review was not answered", err=str(error) or "timeout")
-            return web.Response(status=500, text=f"{error or 'timeout'}\n")
-        answer = make_answer(question, verdict, may_change=request.path == "/mutate")
-        return web.Response(body=msgspec.json.encode(answer), content_type="application/json")
+            text = str(error) or f"the review was not sent within {seconds:g} s"
+            _log.error("A review was not answered", path=request.path, object=name, error=text)
+            return web.Response(status=500, text=f"{text}\n")
+        return web.Response(body=answer, content_type="application/json")
+
+    def _patience(self, request: web.BaseRequest) -> float:
+        """Seconds that the API server waits for this answer; it says so in the URL."""
+        told = request.query.get("timeout", "")
+        try:
+            seconds = parse_duration(told)
+        except ConfigError:
+            return self._timeout
+        return min(max(seconds, 0.1), 30.0)
 
 
 async def _body(request: web.BaseRequest) -> bytes:
@@ -118,39 +181,103 @@ async def _body(request: web.BaseRequest) -> bytes:
     return b"".join(parts)
 
 
+@dataclass(slots=True)
+class _Keeper:
+    """Keeps certificates and registration right."""
+
+    source: Source
+    registrar: Registrar
+    settings: WebhookSettings
+    server: WebhookServer
+    trusted: bytes | None
+
+    async def check(self, *, spread: float) -> bool:
+        """Look once; whether nothing is missing.
+
+        Raises:
+            OperatorError: the API server refuses, or there are no certificates.
+        """
+        trust, complete = await self._agree()
+        if not self.server.shows(trust.serving):
+            if trust.bundle != self.trusted:
+                # A certificate of another authority is shown once it is trusted everywhere.
+                await asyncio.sleep(spread)
+            self.server.use(trust.serving)
+        self.trusted = trust.bundle
+        return complete
+
+    async def _agree(self) -> tuple[Trust, bool]:
+        """Register what all replicas trust, even when another one changes it meanwhile."""
+        terms = self.settings.terms_at(self.server.port)
+        trust = await self.source.refresh()
+        for _ in range(_AGREE_ATTEMPTS):
+            complete = await self.registrar.ensure(terms, trust.bundle)
+            now = await self.source.refresh()
+            if now.bundle == trust.bundle:
+                return now, complete
+            trust = now
+        raise ConfigError("the webhook's certificates change too often")
+
+    async def keep(self, interval: float, spread: float, *, complete: bool) -> None:
+        """Look again and again."""
+        said = ""
+        while True:
+            await asyncio.sleep(interval if complete else min(interval, SOON))
+            try:
+                complete = await self.check(spread=spread)
+                said = ""
+            except OperatorError as error:
+                if str(error) != said:
+                    said = str(error)
+                    _log.error("Could not check the webhook's registration", error=said)
+
+
 @contextlib.asynccontextmanager
 async def webhooks(
-    client: Client,
     settings: WebhookSettings,
-    resources: Sequence[ResourceType],
+    source: Source,
+    registrar: Registrar,
     judge: Judge,
     *,
     interval: float = CHECK_INTERVAL,
+    spread: float = SPREAD,
 ) -> AsyncIterator[WebhookServer]:
     """Run the webhook of some kinds while the context lasts. Every replica runs one.
 
     Raises:
         OperatorError: it cannot be set up.
     """
-    secret = SharedSecret(client, settings.namespace, settings.name, settings.names())
-    credentials = await secret.refresh()
-    async with WebhookServer(settings, credentials.serving, judge) as server:
-        address = settings.address(server.port)
-        await register(client, settings.name, resources, address, credentials.bundle)
-
-        async def keep() -> None:
-            while True:
-                await asyncio.sleep(interval)
-                try:
-                    now = await secret.refresh()
-                    await register(client, settings.name, resources, address, now.bundle)
-                    server.use(now.serving)
-                except KubeError as error:
-                    _log.error("Could not check the webhook's registration", err=str(error))
-
-        keeping = asyncio.create_task(keep(), name="webhook certificates")
+    hooks: Sequence[Hook] = registrar.hooks
+    trust = await _patiently(source.refresh)
+    kinds = [hook.gvk for hook in hooks]
+    async with WebhookServer(settings, trust.serving, kinds, judge) as server:
+        keeper = _Keeper(source, registrar, settings, server, trust.bundle)
+        complete = await _patiently(lambda: keeper.check(spread=spread))
+        keeping = asyncio.create_task(
+            keeper.keep(interval, spread, complete=complete), name="webhook certificates"
+        )
         try:
             yield server
         finally:
             keeping.cancel()
             await asyncio.wait([keeping])
+
+
+async def _patiently(attempt: Callable[[], Awaitable[T]]) -> T:
+    """Try until the API server answers; what it refuses is told at once.
+
+    Raises:
+        ConfigError: it refuses, or does not answer in time.
+    """
+    deadline = time.monotonic() + START_SECONDS
+    while True:
+        try:
+            return await attempt()
+        except KubeError as error:
+            passing = error.status in {0, 409, 429} or error.status >= 500
+            if not passing or time.monotonic() > deadline:
+                raise ConfigError(
+                    f"the webhook cannot be set up: {error}; which rights it needs is said in "
+                    "docs/reference/admission.md"
+                ) from error
+        await asyncio.sleep(1)

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Keeps the API server's webhook configurations right; every replica does."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from ansible_operator.errors import KubeError
+from ansible_operator.kube.interface import Client, Mapper, Object, ResourceType
+from ansible_operator.logs import get_logger
+from ansible_operator.serve.webhook.registration import (
+    PHASES,
+    Hook,
+    Phase,
+    Terms,
+    configuration,
+    configuration_path,
+    covers,
+    injections,
+)
+
+MANAGER = "ansible-operator-webhook"
+_APPLY = "application/apply-patch+yaml"
+_JSON_PATCH = "application/json-patch+json"
+_log = get_logger("webhook")
+
+
+class Care(StrEnum):
+    """What is done about configurations."""
+
+    MANAGE = "manage"
+    """Make them and keep them as the watches want them."""
+    INJECT = "inject"
+    """Put the certificates to trust into those that somebody else has made."""
+    NONE = "none"
+    """Nothing."""
+
+
+CARES = tuple(str(care) for care in Care)
+
+
+@dataclass(frozen=True, slots=True)
+class Registrar:
+    """Compares and writes.
+
+    Attributes:
+        name: of the two configurations.
+    """
+
+    client: Client
+    mapper: Mapper
+    name: str
+    care: Care
+    hooks: Sequence[Hook]
+
+    async def ensure(self, terms: Terms, bundle: bytes | None) -> bool:
+        """Write what is not as it should be.
+
+        Args:
+            terms: what all webhooks have in common.
+            bundle: certificates to trust, PEM; None when somebody else fills them in.
+
+        Returns:
+            Whether that is all: False while a kind is not served yet.
+
+        Raises:
+            KubeError: the API server refuses.
+        """
+        if self.care is Care.INJECT and bundle is not None:
+            for phase in PHASES:
+                await self._inject(phase, bundle)
+        if self.care is not Care.MANAGE:
+            return True
+        served = await self._served()
+        for phase in PHASES:
+            wanted = configuration(phase, self.name, served, terms, bundle)
+            await self._manage(phase, wanted)
+        return len(served) == len(self.hooks)
+
+    async def _served(self) -> list[tuple[Hook, ResourceType]]:
+        found = [(hook, await self.mapper.by_kind(hook.gvk)) for hook in self.hooks]
+        return [(hook, resource) for hook, resource in found if resource is not None]
+
+    async def _found(self, phase: Phase) -> Object | None:
+        try:
+            path = configuration_path(phase, self.name)
+            found: Object = await self.client.request("GET", path)
+        except KubeError as error:
+            if error.is_not_found:
+                return None
+            raise
+        return found
+
+    async def _manage(self, phase: Phase, wanted: Object) -> None:
+        found = await self._found(phase)
+        if found is None:
+            if not wanted["webhooks"]:
+                return
+        elif covers(found.get("webhooks", []), wanted["webhooks"]):
+            return
+        query = {"fieldManager": MANAGER, "force": "true"}
+        path = configuration_path(phase, self.name)
+        await self.client.request("PATCH", path, query=query, body=wanted, content_type=_APPLY)
+        _log.info("Registered webhooks", kind=phase.kind, name=self.name)
+
+    async def _inject(self, phase: Phase, bundle: bytes) -> None:
+        found = await self._found(phase)
+        operations = injections(found or {}, bundle)
+        if operations:
+            path = configuration_path(phase, self.name)
+            await self.client.request("PATCH", path, body=operations, content_type=_JSON_PATCH)
+            _log.info("Put certificates into webhooks", kind=phase.kind, name=self.name)
