@@ -16,6 +16,7 @@ from ..module_utils.planning.references import references
 from ..module_utils.planning.reports import Report, report_on
 from ..plugin_utils.kube_action import KubeAction
 from ..plugin_utils.observing import fetch
+from ..plugin_utils.rolling import take_step
 
 _FIRST_PAUSE = 0.25  # seconds
 _LONGEST_PAUSE = 2.0  # seconds
@@ -40,6 +41,8 @@ class ActionModule(KubeAction):
             report = _look(session, resource, plan)
             if report["ready"]:
                 break
+            if plan["workload"].startswith("StatefulSet/") and not plan["paused"]:
+                take_step(session, resource, dry_run=False)
             if report["message"] != said:
                 said = report["message"]
                 self.say(f"{title}: {said}")

@@ -21,6 +21,7 @@ from ..module_utils.planning.removal import (
     removal_of_set,
 )
 from ..module_utils.planning.reports import beginning, deleting, report_on
+from ..module_utils.planning.rolling import is_rolling
 from ..module_utils.planning.sets import plan_set
 from ..module_utils.rendering import find_references, names, render_everything
 from ..module_utils.rendering.errors import RenderingError
@@ -51,12 +52,22 @@ def report_for(
     applied: Any = None,
     failure: Any = "",
     stores: Any = None,
+    roll: Any = None,
 ) -> Any:
     """Return status, events and what is awaited at the end of a pass; see planning.reports."""
     decided = plain(plan) if plan else empty_plan()
-    seen = {**plain(observed or {}), "round": plain(stores or {})}
+    seen = {**plain(observed or {}), "round": plain(stores or {}), "roll": plain(roll or {})}
     now = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
     return report_on(plain(resource), decided, seen, plain(applied or {}), plain(failure), now)
+
+
+def rolling_of(plan: Any, observed: Any, applied: Any = None) -> Any:
+    """Tell whether Pods of a StatefulSet are to be replaced; see planning.rolling."""
+    if plan["paused"] or plan["invalid"] or plan["held"]:
+        return False
+    seen = plain(observed)
+    workload = (plain(applied or {}).get("objects") or {}).get(plan["workload"])
+    return is_rolling(workload or seen.get("workload"), seen.get("pods") or [])
 
 
 def beginning_of(resource: Any) -> Any:
@@ -107,6 +118,7 @@ class FilterModule:
             "references": references_of,
             "plan": plan_for,
             "report": report_for,
+            "rolling": rolling_of,
             "beginning": beginning_of,
             "deleting": deleting_of,
             "removal": removal_for,

@@ -13,6 +13,8 @@ description:
   - Looks at the workload and the Pods of a LogSet, DNSet, CNSet, ProxySet or WebUI until they serve
     what the resource asks for, and shows what is awaited whenever that changes.
   - The resource need not be in the cluster; it may have been played by a playbook.
+  - While it waits for a LogSet or DNSet, it replaces Pods of an earlier template, as
+    M(matrixorigin.matrixone.roll) does.
 extends_documentation_fragment:
   - matrixorigin.matrixone.connection
 attributes:
@@ -20,7 +22,7 @@ attributes:
     description: It does not wait then.
     support: full
   diff_mode:
-    description: It changes nothing.
+    description: It has nothing to show.
     support: none
 options:
   resource:

@@ -8,7 +8,7 @@ from typing import Any, TypedDict
 
 from ..rendering import names
 from ..rendering.types import Resource
-from ..status import rounds
+from ..status import rolls, rounds
 from ..status import sets as set_states
 from ..status.cluster import ClusterFacts, cluster_status
 from ..status.compute_nodes import node_entries
@@ -66,13 +66,14 @@ def report_on(
         events = from_changes(
             applied.get("before") or {}, applied.get("objects") or {}, [plan["workload"]]
         )
+        events += rolls.occurrences(_told(observed, "roll"))
     told = {entry["type"]: entry["status"] for entry in status["conditions"]}
     ready = told[ConditionType.READY.value] == told[ConditionType.SYNCED.value] == "True"
     idle = ready or plan["paused"] or bool(plan["invalid"])
     requeue = "" if idle else _LOOK_AGAIN.get(resource["kind"], _LOOK_AGAIN_ELSE)
     if resource["kind"] == names.CN_SET and not plan["paused"]:
-        requeue = rounds.look_again(_round(observed), requeue)
-        events += rounds.occurrences(_round(observed))
+        requeue = rounds.look_again(_told(observed, "round"), requeue)
+        events += rounds.occurrences(_told(observed, "round"))
     return {
         "status": status,
         "events": events,
@@ -97,7 +98,8 @@ def _set_status(
         invalid=plan["invalid"],
         waiting=plan["waitingFor"],
         failure=failure,
-        round=_round(observed),
+        round=_told(observed, "round"),
+        roll=_told(observed, "roll"),
     )
     status = set_states.set_status(facts, now)
     if resource["kind"] == names.LOG_SET:
@@ -108,9 +110,9 @@ def _set_status(
     return {name: value for name, value in status.items() if value is not None}
 
 
-def _round(observed: Observed) -> Mapping[str, Any]:
-    """Return how the round over a CNSet's compute nodes ended; empty for all others."""
-    found = observed.get("round")
+def _told(observed: Observed, action: str) -> Mapping[str, Any]:
+    """Return how the round over compute nodes, or the step of a roll, ended; empty without one."""
+    found = observed.get(action)
     return found if isinstance(found, Mapping) else {}
 
 

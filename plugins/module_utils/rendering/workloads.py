@@ -19,7 +19,9 @@ _REVISIONS: Final = 3
 def stateful_set(
     context: SetContext, template: Json, claims: list[Json], policy: str, min_ready_seconds: int
 ) -> Manifest:
-    """Return a StatefulSet whose Pods start together and are replaced one by one.
+    """Return a StatefulSet whose Pods start together and are replaced by the operator.
+
+    Kubernetes would replace a log store by the readiness of Pods alone; see planning.rolling.
 
     Args:
         context: the set.
@@ -32,7 +34,7 @@ def stateful_set(
         **_common(context, template),
         "serviceName": context.headless,
         "podManagementPolicy": "Parallel",
-        "updateStrategy": {"type": "RollingUpdate"},
+        "updateStrategy": {"type": "OnDelete"},
         "persistentVolumeClaimRetentionPolicy": {"whenDeleted": policy, "whenScaled": policy},
         "minReadySeconds": min_ready_seconds,
     }

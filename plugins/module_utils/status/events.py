@@ -89,7 +89,9 @@ def _worth_telling(entry: Mapping[str, Any], old: Mapping[str, Any]) -> bool:
     if entry["type"] == ConditionType.PROGRESSING.value and reason == Reason.ROLLING_OUT.value:
         return True
     if entry["type"] == ConditionType.READY.value and entry["status"] == "False":
-        return old.get("status") == "True"
+        return old.get("status") in {"True", "Unknown"}
+    if entry["type"] == ConditionType.READY.value and old.get("status") == "Unknown":
+        return False
     if entry["type"] == ConditionType.PAUSED.value and entry["status"] == "False":
         return bool(old)
     return reason not in _QUIET

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from ..rendering import names, versions
@@ -23,6 +24,10 @@ _STUCK = frozenset(
     }
 )
 """Reasons of a waiting container that time alone does not mend."""
+_SAME = {"ErrImagePull": "ImagePullBackOff"}
+_OF_THE_IMAGE = frozenset({"ErrImageNeverPull", "ImagePullBackOff", "InvalidImageName"})
+_RESTARTS = 2
+"""A container that ended once may have been early; one that ended this often will end again."""
 
 
 def is_ready(pod: Pod) -> bool:
@@ -31,6 +36,14 @@ def is_ready(pod: Pod) -> bool:
         not pod["metadata"].get("deletionTimestamp")
         and _condition(pod, "Ready").get("status") == "True"
     )
+
+
+def ready_since(pod: Pod) -> datetime | None:
+    """Return when a Pod became ready; None where that is not known."""
+    try:
+        return datetime.fromisoformat(str(_condition(pod, "Ready").get("lastTransitionTime")))
+    except ValueError:
+        return None
 
 
 def _condition(pod: Pod, kind: str) -> Mapping[str, Any]:
@@ -64,7 +77,7 @@ def stores(
     }
     live = {pod["metadata"]["name"]: pod for pod in pods}
     result: dict[str, list[dict[str, str]]] = {"availableStores": [], "failedStores": []}
-    for name in sorted({*live, *expected}, key=_natural):
+    for name in sorted({*live, *expected}, key=natural_order):
         pod = live.get(name)
         phase = "Up" if pod is not None and is_ready(pod) else "Down"
         old = known.get(name, {})
@@ -75,7 +88,7 @@ def stores(
     return result
 
 
-def _natural(name: str) -> tuple[str, int, str]:
+def natural_order(name: str) -> tuple[str, int, str]:
     """Order names so that ordinal 10 comes after 9."""
     stem, _dash, ordinal = name.rpartition("-")
     return (stem, int(ordinal), "") if ordinal.isdigit() else (name, -1, "")
@@ -86,7 +99,7 @@ def awaited(pods: Sequence[Pod], expected: Iterable[str]) -> str:
     live = {pod["metadata"]["name"]: pod for pod in pods}
     parts = [
         f"{name} ({why(live[name]) if name in live else 'not created yet'})"
-        for name in sorted({*live, *expected}, key=_natural)
+        for name in sorted({*live, *expected}, key=natural_order)
         if name not in live or not is_ready(live[name])
     ]
     return ", ".join(parts[:5]) + (f" and {len(parts) - 5} more" if len(parts) > 5 else "")
@@ -97,24 +110,67 @@ def why(pod: Pod) -> str:
     if pod["metadata"].get("deletionTimestamp"):
         return "Terminating"
     status = pod.get("status") or {}
-    for container in [
-        *(status.get("initContainerStatuses") or []),
-        *(status.get("containerStatuses") or []),
-    ]:
-        waiting = (container.get("state") or {}).get("waiting") or {}
-        if waiting.get("reason"):
-            return str(waiting["reason"])
+    for container in _containers(pod):
+        reason = _held_up(container)
+        if reason:
+            image = container.get("image") if reason in _OF_THE_IMAGE else None
+            return f"{reason}{f' of {image}' if image else ''}{_last_end(container)}"
     scheduled = _condition(pod, "PodScheduled")
     if scheduled.get("status") == "False":
         return f"{scheduled.get('reason')}: {scheduled.get('message')}"
     if status.get("phase") == "Running":
-        return "not ready yet"
+        return f"not ready yet{''.join(map(_last_end, _containers(pod)))}"
     return str(status.get("reason") or status.get("phase") or "Pending")
+
+
+def _containers(pod: Pod) -> list[Mapping[str, Any]]:
+    status = pod.get("status") or {}
+    return [
+        *(status.get("initContainerStatuses") or []),
+        *(status.get("containerStatuses") or []),
+    ]
+
+
+def _held_up(container: Mapping[str, Any]) -> str:
+    """Return the reason why a container does not run; empty if it does.
+
+    One that ends again and again runs in between, and is pulled again in between: those moments are
+    told like the others, so that what is said does not change with each of them.
+    """
+    waiting = (container.get("state") or {}).get("waiting") or {}
+    reason = str(waiting.get("reason") or "")
+    ended = (container.get("lastState") or {}).get("terminated")
+    again = ended and int(container.get("restartCount") or 0) >= _RESTARTS
+    if again and not container.get("started") and not reason:
+        return "CrashLoopBackOff"
+    return _SAME.get(reason, reason)
+
+
+def _last_end(container: Mapping[str, Any]) -> str:
+    """Say how a container that does not serve ended last; empty if it did not end."""
+    ends = ((container.get(name) or {}).get("terminated") for name in ("state", "lastState"))
+    end = next((one for one in ends if one), None)
+    if end is None or container.get("ready"):
+        return ""
+    reason = end.get("reason") or "Error"
+    return f", {container.get('name')} ended with exit code {end.get('exitCode')} ({reason})"
+
+
+def is_hopeless(pod: Pod) -> bool:
+    """Tell whether a Pod will not come up by itself: its image, its start, or no place for it."""
+    if pod["metadata"].get("deletionTimestamp"):
+        return False
+    reasons = {_held_up(container) for container in _containers(pod)}
+    return bool(reasons & _STUCK) or _condition(pod, "PodScheduled").get("status") == "False"
 
 
 def stuck(pods: Iterable[Pod]) -> str:
     """Name the Pods that will not come up by themselves, and why; empty if there are none."""
-    found = [f"{pod['metadata']['name']} ({why(pod)})" for pod in pods if why(pod) in _STUCK]
+    found = [
+        f"{pod['metadata']['name']} ({why(pod)})"
+        for pod in pods
+        if is_hopeless(pod) and {_held_up(one) for one in _containers(pod)} & _STUCK
+    ]
     return ", ".join(found[:5]) + (f" and {len(found) - 5} more" if len(found) > 5 else "")
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from ..rendering import names
 from ..rendering.types import Resource
 from . import pods as pod_status
-from . import rounds
+from . import rolls, rounds
 from .conditions import Condition, condition, find, holds, paused, phase
 from .reasons import ConditionType, Reason
 
@@ -92,6 +92,7 @@ class SetFacts:
         waiting: what an update waits for; empty if nothing is held back.
         failure: why the objects could not be applied; empty if they could.
         round: how the round over the compute nodes of a CNSet ended.
+        roll: how the step of the roll of a StatefulSet ended.
     """
 
     resource: Resource
@@ -103,6 +104,7 @@ class SetFacts:
     waiting: str
     failure: str
     round: Mapping[str, Any] = field(default_factory=dict)
+    roll: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def generation(self) -> int:
@@ -195,8 +197,8 @@ def _synced(facts: SetFacts) -> Condition:
     elif not rollout.seen:
         holds_, reason, message = False, Reason.ROLLING_OUT, _JUST_APPLIED
     elif not rollout.settled:
-        message = f"{rollout.updated}/{rollout.wanted} {facts.noun} run what the spec asks for"
-        holds_, reason = False, Reason.ROLLING_OUT
+        counted = f"{rollout.updated}/{rollout.wanted} {facts.noun} run what the spec asks for"
+        holds_, reason, message = False, Reason.ROLLING_OUT, f"{counted}; {_work(facts)[1]}"
     else:
         holds_, reason, message = True, Reason.APPLIED, "all that the spec asks for is applied"
     return condition(ConditionType.SYNCED, holds_, reason, message, facts.generation)
@@ -225,10 +227,14 @@ def _work(facts: SetFacts) -> tuple[Reason, str]:
     rollout = facts.rollout
     awaited = pod_status.awaited(facts.pods, facts.expected)
     message = f"waiting for {awaited}" if awaited else "waiting for the workload's controller"
+    message = rolls.under_way(facts.roll) or message
     if not _has_been_ready(facts):
         return Reason.CREATING, message
     if rollout.seen and rollout.updated < min(rollout.current, rollout.wanted):
         return Reason.ROLLING_OUT, message
+    if rollout.updated < rollout.current:
+        surplus = rollout.current - rollout.wanted
+        return Reason.ROLLING_OUT, f"waiting for {surplus} {facts.noun} of before to go"
     if rollout.current != rollout.wanted:
         return Reason.SCALING, f"{rollout.current} of {rollout.wanted} {facts.noun} exist"
     return Reason.ROLLING_OUT, message

@@ -38,7 +38,7 @@ def test_stateful_set() -> None:
     )["spec"]
     assert spec["serviceName"] == "mo-log-headless"
     assert spec["podManagementPolicy"] == "Parallel"
-    assert spec["updateStrategy"] == {"type": "RollingUpdate"}
+    assert spec["updateStrategy"] == {"type": "OnDelete"}
     assert spec["volumeClaimTemplates"] == [
         {
             "metadata": {"name": "mo-data"},

@@ -1,0 +1,27 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The action behind M(matrixorigin.matrixone.roll); see plugins/modules/roll.py."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from ..module_utils.clients.kube.session import Session
+from ..plugin_utils.kube_action import KubeAction
+from ..plugin_utils.rolling import take_step
+
+
+class ActionModule(KubeAction):
+    """Take the roll of a LogSet or DNSet one step further."""
+
+    SPEC: ClassVar[dict[str, Any]] = {"resource": {"type": "dict", "required": True}}
+
+    def act(self, session: Session, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Replace the Pods that may go now; return at once."""
+        step = take_step(session, arguments["resource"], dry_run=self.dry_run)
+        roll = {
+            "outdated": list(step.outdated),
+            "replaced": list(step.replaced),
+            "waiting": step.waiting,
+        }
+        return {"changed": bool(step.replaced), "roll": roll}

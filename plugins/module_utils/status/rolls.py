@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the step of a roll has to say: see the action ``roll``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from .events import Occurrence, occurrence
+
+Roll = Mapping[str, Any]
+"""The ``roll`` that the action returned; empty when no step was made."""
+
+
+def under_way(roll: Roll) -> str:
+    """Say what a roll does now or waits for; empty when there is none."""
+    replaced = roll.get("replaced") or []
+    if replaced:
+        return f"replacing {', '.join(replaced)}"
+    if roll.get("waiting"):
+        return f"waiting for {roll['waiting']}"
+    return ""
+
+
+def occurrences(roll: Roll) -> list[Occurrence]:
+    """Return an event for each step that replaced Pods."""
+    replaced, outdated = roll.get("replaced") or [], roll.get("outdated") or []
+    if not replaced:
+        return []
+    left = len(outdated) - len(replaced)
+    note = f"replacing {', '.join(replaced)}; {left} more to go" if left else under_way(roll)
+    return [occurrence("ReplacingPods", note, action="Roll")]

@@ -1,0 +1,62 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Documentation of the action of the same name."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: roll
+short_description: Take the roll of a LogSet or DNSet one step further
+version_added: 0.1.0
+author: MatrixOne maintainers (@matrixorigin)
+description:
+  - Replaces Pods that do not have the latest template of their StatefulSet, whose update strategy
+    is C(OnDelete). It does one step and returns at once.
+  - Pods that cannot come up as they are, because of their image or their configuration, go first
+    and at once. Of those that serve one goes at a time, and only while all others serve.
+  - A log store goes only when HAKeeper says that every log shard has all its other replicas. Where
+    the operator has no way into the network of the log service, readiness has to suffice.
+extends_documentation_fragment:
+  - matrixorigin.matrixone.connection
+attributes:
+  check_mode:
+    description: It decides, and deletes nothing.
+    support: full
+  diff_mode:
+    description: It has nothing to show.
+    support: none
+options:
+  resource:
+    description: The LogSet or DNSet.
+    type: dict
+    required: true
+"""
+
+EXAMPLES = r"""
+- name: Replace the next log store
+  matrixorigin.matrixone.roll:
+    resource: "{{ log_set }}"
+  register: rolled
+"""
+
+RETURN = r"""
+roll:
+  description: What became of the step.
+  returned: success
+  type: dict
+  contains:
+    outdated:
+      description: Pods of an earlier template, those included that were replaced now.
+      type: list
+      elements: str
+      returned: always
+    replaced:
+      description: Pods that were deleted; they come back with the new template.
+      type: list
+      elements: str
+      returned: always
+    waiting:
+      description: What the next replacement waits for; empty when nothing is left.
+      type: str
+      returned: always
+"""
