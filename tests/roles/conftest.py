@@ -4,9 +4,10 @@
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,11 @@ import pytest
 import yaml
 
 from testbed.bed import TestBed
+from tests.operator_rights import account, refusals
+
+from .operating import KINDS, Namespace, free_port
 
 ROOT = Path(__file__).resolve().parents[2]
-KINDS = "statefulset,deployment,service,configmap,secret,pvc,poddisruptionbudget,networkpolicy"
 
 
 @dataclass(frozen=True)
@@ -81,3 +84,45 @@ def objects(fake_testbed: TestBed, fake_namespace: str) -> Callable[[], set[str]
         return {name for name in found if not name.endswith("kube-root-ca.crt")}
 
     return read
+
+
+@pytest.fixture(scope="module")
+def space(fake_testbed: TestBed) -> Iterator[Namespace]:
+    folder = str(ROOT / "crds")
+    fake_testbed.kubectl("apply", "--server-side", "--force-conflicts", "-f", folder)
+    names = [
+        f"crd/{path.stem.replace('core.matrixorigin.io_', '')}.core.matrixorigin.io"
+        for path in (ROOT / "crds").glob("core.*.yaml")
+    ]
+    fake_testbed.kubectl("wait", "--for=condition=Established", "--timeout=60s", *names)
+    with fake_testbed.namespace("operator") as name:
+        yield Namespace(fake_testbed, name)
+
+
+@pytest.fixture(scope="module")
+def operator(space: Namespace, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Run the operator for the namespace, with the rights that it is given there; gives its log."""
+    folder = tmp_path_factory.mktemp("operator")
+    log = folder / "log"
+    command = [
+        *(str(Path(sys.executable).parent / "ansible-operator"), "run"),
+        *("--watches-file", str(ROOT / "watches.yaml")),
+        *("--proxy-port", str(free_port()), "--metrics-api-port", str(free_port())),
+        *("--metrics-bind-address", "0", "--health-probe-bind-address", "0"),
+        *("--run-directory", str(folder / "runs")),
+    ]
+    environment = {
+        **os.environ,
+        "KUBECONFIG": str(account(space.bed, space.name, folder / "kubeconfig")),
+        "WATCH_NAMESPACE": space.name,
+        "ANSIBLE_COLLECTIONS_PATH": str(ROOT / ".collections"),
+        "ANSIBLE_GATHERING": "explicit",
+    }
+    with log.open("wb") as output:
+        process = subprocess.Popen(command, env=environment, stdout=output, stderr=output)
+    try:
+        yield log
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(60)
+    assert refusals(log) == []

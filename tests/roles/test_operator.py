@@ -2,120 +2,17 @@
 """A cluster's life as a resource: the operator plays the roles, status tells what happens."""
 
 import json
-import os
-import signal
-import socket
-import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
 
-from testbed.bed import TestBed
-from tests.operator_rights import account, refusals
-
-from .conftest import KINDS, ROOT, tiny_cluster
+from .conftest import tiny_cluster
+from .operating import CHILDREN, KINDS, Namespace, eventually
 
 pytestmark = pytest.mark.api
-
-CHILDREN = "logset,dnset,cnset,proxyset,webui"
-T = TypeVar("T")
-
-
-def eventually(look: Callable[[], T], seconds: float = 90.0) -> T:
-    """Return what ``look`` finds as soon as it finds something; fail when the time is over."""
-    deadline = time.monotonic() + seconds
-    while not (found := look()):
-        assert time.monotonic() < deadline, f"not within {seconds} s"
-        time.sleep(0.3)
-    return found
-
-
-class Namespace:
-    """What is in the namespace of these tests."""
-
-    def __init__(self, bed: TestBed, name: str) -> None:
-        self.bed, self.name = bed, name
-
-    def kubectl(self, *arguments: str, **how: Any) -> str:
-        return self.bed.kubectl("-n", self.name, *arguments, **how)
-
-    def apply(self, resource: dict[str, Any]) -> None:
-        self.kubectl("apply", "--server-side", "-f", "-", input=json.dumps(resource))
-
-    def get(self, kind: str, name: str) -> dict[str, Any]:
-        text = self.kubectl("get", kind, name, "--ignore-not-found", "-o", "json")
-        return json.loads(text) if text.strip() else {}
-
-    def names(self, kinds: str) -> set[str]:
-        found = self.kubectl("get", kinds, "-o", "name").split()
-        return {name for name in found if not name.endswith("kube-root-ca.crt")}
-
-    def condition(self, kind: str, name: str, wanted: str) -> dict[str, Any]:
-        listed = (self.get(kind, name).get("status") or {}).get("conditions") or []
-        return next((one for one in listed if one["type"] == wanted), {})
-
-    def wait(self, condition: str, kind: str = "mo", name: str = "mo") -> None:
-        """Wait as a user would."""
-        self.kubectl("wait", f"--for={condition}", f"{kind}/{name}", "--timeout=120s")
-
-    def versions(self) -> dict[str, str]:
-        text = self.kubectl("get", f"mo,{CHILDREN},{KINDS}", "-o", "json")
-        return {
-            f"{one['kind']}/{one['metadata']['name']}": one["metadata"]["resourceVersion"]
-            for one in json.loads(text)["items"]
-        }
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-@pytest.fixture(scope="module")
-def space(fake_testbed: TestBed) -> Iterator[Namespace]:
-    folder = str(ROOT / "crds")
-    fake_testbed.kubectl("apply", "--server-side", "--force-conflicts", "-f", folder)
-    names = [
-        f"crd/{path.stem.replace('core.matrixorigin.io_', '')}.core.matrixorigin.io"
-        for path in (ROOT / "crds").glob("core.*.yaml")
-    ]
-    fake_testbed.kubectl("wait", "--for=condition=Established", "--timeout=60s", *names)
-    with fake_testbed.namespace("operator") as name:
-        yield Namespace(fake_testbed, name)
-
-
-@pytest.fixture(scope="module")
-def operator(space: Namespace, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Run the operator for the namespace, with the rights that it is given there; gives its log."""
-    folder = tmp_path_factory.mktemp("operator")
-    log = folder / "log"
-    command = [
-        *(str(Path(sys.executable).parent / "ansible-operator"), "run"),
-        *("--watches-file", str(ROOT / "watches.yaml")),
-        *("--proxy-port", str(free_port()), "--metrics-api-port", str(free_port())),
-        *("--metrics-bind-address", "0", "--health-probe-bind-address", "0"),
-        *("--run-directory", str(folder / "runs")),
-    ]
-    environment = {
-        **os.environ,
-        "KUBECONFIG": str(account(space.bed, space.name, folder / "kubeconfig")),
-        "WATCH_NAMESPACE": space.name,
-        "ANSIBLE_COLLECTIONS_PATH": str(ROOT / ".collections"),
-        "ANSIBLE_GATHERING": "explicit",
-    }
-    with log.open("wb") as output:
-        process = subprocess.Popen(command, env=environment, stdout=output, stderr=output)
-    try:
-        yield log
-    finally:
-        process.send_signal(signal.SIGTERM)
-        process.wait(60)
-    assert refusals(log) == []
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, TypedDict
 
-from .reasons import ConditionType, Reason
+from .reasons import ConditionType, Phase, Reason
 
 _LONGEST_NOTE = 1024  # bytes that events.k8s.io/v1 takes
 
@@ -76,9 +76,15 @@ def transitions(before: Mapping[str, Any] | None, after: Mapping[str, Any]) -> l
     for entry in after.get("conditions") or []:
         old = known.get(entry["type"], {})
         moved = (old.get("status"), old.get("reason")) != (entry["status"], entry["reason"])
-        if moved and _worth_telling(entry, old):
+        # Work on a new generation leaves the phase as it was, and readiness unknown for a moment.
+        served_on = old.get("status") == "Unknown" and (before or {}).get("phase") == Phase.READY
+        if moved and not (served_on and _serves(entry)) and _worth_telling(entry, old):
             found.append(_told(entry))
     return found
+
+
+def _serves(entry: Mapping[str, Any]) -> bool:
+    return bool(entry["type"] == ConditionType.READY.value and entry["status"] == "True")
 
 
 def _worth_telling(entry: Mapping[str, Any], old: Mapping[str, Any]) -> bool:
@@ -90,8 +96,6 @@ def _worth_telling(entry: Mapping[str, Any], old: Mapping[str, Any]) -> bool:
         return True
     if entry["type"] == ConditionType.READY.value and entry["status"] == "False":
         return old.get("status") in {"True", "Unknown"}
-    if entry["type"] == ConditionType.READY.value and old.get("status") == "Unknown":
-        return False
     if entry["type"] == ConditionType.PAUSED.value and entry["status"] == "False":
         return bool(old)
     return reason not in _QUIET
