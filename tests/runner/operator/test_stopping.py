@@ -91,3 +91,14 @@ def test_a_kind_that_nobody_serves_is_told(cluster: Cluster, start: Start, tmp_p
     told = "Kind is not served: is its CRD installed?"
     assert eventually(lambda: operator.lines(told))[0]["gvk"] == "no.example.com/v1, Kind=Nothing"
     assert operator.stop() == 0
+
+
+@pytest.mark.parametrize("moment", [0.05, 0.3, 0.8, 1.5, 2.5])
+def test_ctrl_c_at_any_moment_ends_quietly(
+    cluster: Cluster, start: Start, tmp_path: Path, moment: float
+) -> None:
+    operator = start(cluster.namespace, TMPDIR=str(tmp_path))
+    time.sleep(moment)
+    assert operator.stop(signal.SIGINT, seconds=20) in {0, -signal.SIGINT}
+    assert "Traceback" not in operator.text()
+    eventually(lambda: not list(tmp_path.iterdir()))
