@@ -23,8 +23,10 @@ WATCH_SECONDS = (300, 600)
 QUIET_SECONDS = 180.0
 """Longest silence of a watch (the server sends a bookmark about every minute)."""
 FIRST_DELAY = 0.2
-LONGEST_DELAY = 30.0
+LONGEST_DELAY = 10.0
 HEALTHY_SECONDS = 5.0
+_PASSING = frozenset({401, 403, 429, 500, 502, 503, 504})
+"""Answers after which a watch goes on where it was; others call for a new list."""
 
 _LOG = get_logger("informer")
 _Key = tuple[str, str]
@@ -106,7 +108,7 @@ class KindInformer:
                 group.create_task(self._follow(scope), name=name)
 
     async def _follow(self, scope: str) -> None:
-        failures, version = 0, ""
+        failures, version, asked = 0, "", 0.0
         loop = asyncio.get_running_loop()
         while True:
             started = loop.time()
@@ -120,11 +122,13 @@ class KindInformer:
                     failures = 0
             except (KubeError, aiohttp.ClientError, TimeoutError, msgspec.DecodeError) as error:
                 if isinstance(error, KubeError) and error.status:
-                    version = ""
+                    version = version if error.status in _PASSING else ""
+                    asked = error.retry_after or 0.0
                 self._note(error)
             failures = 0 if loop.time() - started > HEALTHY_SECONDS else failures + 1
             if failures:
-                await asyncio.sleep(_delay(failures))
+                await asyncio.sleep(max(asked, _delay(failures)))
+            asked = 0.0
 
     def _note(self, error: Exception) -> None:
         text = str(error) or type(error).__name__

@@ -36,6 +36,7 @@ class ScriptedApi:
         self.version = 1
         self.lists = 0
         self.watches: list[str] = []
+        self.refusals: list[int] = []
         self.events: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
@@ -50,6 +51,8 @@ class ScriptedApi:
 
     async def watch(self, request: web.Request) -> web.StreamResponse:
         self.watches.append(request.query["resourceVersion"])
+        if self.refusals:
+            return web.json_response({"message": "not now"}, status=self.refusals.pop())
         response = web.StreamResponse()
         await response.prepare(request)
         while (event := await self.events.get()) is not None:
@@ -123,6 +126,30 @@ async def test_a_bookmark_moves_the_version_and_nothing_else(api: Api) -> None:
     assert scripted.watches == ["1", "77"]
     assert heard == []
     assert scripted.lists == 1
+
+
+@pytest.mark.parametrize("status", [429, 500, 503, 403])
+async def test_a_server_that_is_busy_is_asked_for_the_same_changes_again(
+    api: Api, status: int
+) -> None:
+    scripted, _, heard = api
+    await until(lambda: scripted.watches)
+    scripted.refusals = [status, status]
+    scripted.send("BOOKMARK", {"metadata": {"resourceVersion": "77"}})
+    scripted.events.put_nowait(None)
+    await until(lambda: len(scripted.watches) == 4)
+    assert scripted.watches == ["1", "77", "77", "77"]
+    assert scripted.lists == 1, "a list of everything is the last thing that a busy server needs"
+    scripted.send("ADDED", pod("a", 78))
+    await until(lambda: heard == ["ADDED a 78"])
+
+
+async def test_a_kind_that_went_away_is_listed_anew(api: Api) -> None:
+    scripted, _, _ = api
+    await until(lambda: scripted.watches)
+    scripted.refusals = [404]
+    scripted.events.put_nowait(None)
+    await until(lambda: scripted.lists == 2)
 
 
 async def test_an_expired_version_leads_to_a_new_list_and_to_the_difference(api: Api) -> None:

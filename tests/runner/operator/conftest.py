@@ -116,6 +116,12 @@ class Operator:
             self.process.send_signal(number)
         return self.process.wait(seconds)
 
+    def kill(self) -> None:
+        """End the process, if it still runs, without leave."""
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait(10)
+
     def text(self) -> str:
         return self.output.read_text()
 
@@ -177,14 +183,47 @@ class Cluster:
         return eventually(look)
 
 
-@pytest.fixture(scope="session")
-def definitions(fake_testbed: TestBed) -> TestBed:
+def define(bed: TestBed) -> None:
+    """Make all kinds of these tests known."""
     kinds = {**KINDS, **ADVANCED}
     items = [definition(name, kind) for name, kind in kinds.items()]
     listed = {"apiVersion": "v1", "kind": "List", "items": items}
-    fake_testbed.kubectl("apply", "-f", "-", input=json.dumps(listed))
+    bed.kubectl("apply", "-f", "-", input=json.dumps(listed))
     names = [f"crd/{name}" for name in kinds]
-    fake_testbed.kubectl("wait", "--for=condition=Established", "--timeout=30s", *names)
+    bed.kubectl("wait", "--for=condition=Established", "--timeout=30s", *names)
+
+
+def launch(
+    bed: TestBed, folder: Path, namespace: str, *flags: str, project: Path, **environment: str
+) -> Operator:
+    """Start an operator that watches one namespace; its files are in a folder."""
+    shutil.copytree(project, folder / "project")
+    command = [sys.executable, "-m", "ansible_operator", "run", "--proxy-port=0"]
+    command += ["--metrics-bind-address=0", "--health-probe-bind-address=0"]
+    command += ["--metrics-api-port=0", "--zap-log-level=debug"]
+    command += [f"--run-directory={folder / 'runs'}", *flags]
+    output = folder / "output"
+    with output.open("wb") as file:
+        process = subprocess.Popen(
+            command,
+            cwd=folder / "project",
+            stdout=file,
+            stderr=subprocess.STDOUT,
+            env={
+                **os.environ,
+                "KUBECONFIG": str(bed.kubeconfig),
+                "ANSIBLE_COLLECTIONS_PATH": str(ROOT / ".collections"),
+                "ANSIBLE_GATHERING": "explicit",
+                "WATCH_NAMESPACE": namespace,
+                **environment,
+            },
+        )
+    return Operator(process, output, folder / "runs")
+
+
+@pytest.fixture(scope="session")
+def definitions(fake_testbed: TestBed) -> TestBed:
+    define(fake_testbed)
     return fake_testbed
 
 
@@ -198,35 +237,14 @@ def start(definitions: TestBed, tmp_path_factory: pytest.TempPathFactory) -> Ite
 
     def run(namespace: str, *flags: str, project: Path = PROJECT, **environment: str) -> Operator:
         folder = tmp_path_factory.mktemp("operator")
-        shutil.copytree(project, folder / "project")
-        command = [sys.executable, "-m", "ansible_operator", "run", "--proxy-port=0"]
-        command += ["--metrics-bind-address=0", "--health-probe-bind-address=0"]
-        command += ["--metrics-api-port=0", "--zap-log-level=debug"]
-        command += [f"--run-directory={folder / 'runs'}", *flags]
-        output = folder / "output"
-        with output.open("wb") as file:
-            process = subprocess.Popen(
-                command,
-                cwd=folder / "project",
-                stdout=file,
-                stderr=subprocess.STDOUT,
-                env={
-                    **os.environ,
-                    "KUBECONFIG": str(definitions.kubeconfig),
-                    "ANSIBLE_COLLECTIONS_PATH": str(ROOT / ".collections"),
-                    "ANSIBLE_GATHERING": "explicit",
-                    "WATCH_NAMESPACE": namespace,
-                    **environment,
-                },
-            )
-        started.append(Operator(process, output, folder / "runs"))
+        started.append(
+            launch(definitions, folder, namespace, *flags, project=project, **environment)
+        )
         return started[-1]
 
     yield run
     for operator in started:
-        if operator.process.poll() is None:
-            operator.process.kill()
-            operator.process.wait(10)
+        operator.kill()
 
 
 @pytest.fixture(scope="module")
