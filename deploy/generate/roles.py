@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Roles and bindings for kustomize, and the chart's rules, out of the rights."""
 
+import re
 from collections.abc import Iterable, Mapping
 
 import yaml
@@ -15,7 +16,9 @@ _HEADER = """\
 # Made by `make rbac` from deploy/rights.yaml; do not edit.
 """
 _LABELS = {"app.kubernetes.io/name": NAME}
-_KINDS_GROUP = "core.matrixorigin.io"
+_KINDS_GROUP = re.compile(r"\.matrixorigin\.(io|cn)$")
+_CLAIMS = {"apiGroups": [""], "resources": ["persistentvolumeclaims"], "verbs": ["list"]}
+_DEPLOYMENT = {"apiGroups": ["apps"], "resources": ["deployments"], "verbs": ["get"]}
 _READ = ("get", "list", "watch")
 _WRITE = ("create", "delete", "deletecollection", "patch", "update")
 
@@ -67,42 +70,64 @@ def granted(
 
 def for_users(rights: Iterable[Right]) -> list[Json]:
     """What the cluster's roles admin, edit and view mean for the kinds of MatrixOne."""
-    kinds = sorted(
-        {
-            resource
-            for right in rights
-            if right.groups == (_KINDS_GROUP,)
-            for resource in right.resources
-            if "/" not in resource
-        }
-    )
+    rights = list(rights)
     return [
-        _aggregated("view", ("view", "edit", "admin"), kinds, _READ),
-        _aggregated("edit", ("edit", "admin"), kinds, _WRITE),
+        _aggregated("view", ("view", "edit", "admin"), _on_kinds(rights, _READ)),
+        _aggregated("edit", ("edit", "admin"), _on_kinds(rights, _WRITE)),
     ]
 
 
-def _aggregated(name: str, into: Iterable[str], kinds: list[str], verbs: Iterable[str]) -> Json:
+def _on_kinds(rights: Iterable[Right], verbs: Iterable[str]) -> list[Json]:
+    """Rules that allow the same for every kind of MatrixOne, one per API group."""
+    kinds: dict[str, set[str]] = {}
+    for right in rights:
+        for group in filter(_KINDS_GROUP.search, right.groups):
+            named = {resource for resource in right.resources if "/" not in resource}
+            kinds.setdefault(group, set()).update(named)
+    return [
+        {"apiGroups": [group], "resources": sorted(kinds[group]), "verbs": list(verbs)}
+        for group in sorted(kinds)
+        if kinds[group]
+    ]
+
+
+def _aggregated(name: str, into: Iterable[str], rules: list[Json]) -> Json:
     labels = {f"{_GROUP}/aggregate-to-{role}": "true" for role in into}
     return {
         "apiVersion": _API,
         "kind": "ClusterRole",
         "metadata": {"name": f"matrixone-{name}", "labels": {**_LABELS, **labels}},
-        "rules": [{"apiGroups": [_KINDS_GROUP], "resources": kinds, "verbs": list(verbs)}],
+        "rules": rules,
     }
 
 
 def chart_rules(rights: Iterable[Right]) -> str:
-    """Named templates with the rules of each scope and part, for the chart's roles."""
+    """Named templates for the chart's roles.
+
+    The rules of each scope and part; what users get with view and edit; what the Job before an
+    uninstallation needs to refuse it, or to delete everything.
+    """
     rights = list(rights)
-    text = "{{- /*\n" + _HEADER + "*/ -}}\n"
-    for part in dict.fromkeys(right.part for right in rights):
-        for scope in Scope:
-            rules = chosen(rights, scope, part)
-            if rules:
-                text += f'{{{{- define "{NAME}.rules.{part}.{scope}" -}}}}\n'
-                text += _dumped(rules) + "{{- end }}\n"
-    return text
+    named = {
+        f"{part}.{scope}": chosen(rights, scope, part)
+        for part in dict.fromkeys(right.part for right in rights)
+        for scope in Scope
+    }
+    named["users.view"] = _on_kinds(rights, _READ)
+    named["users.edit"] = _on_kinds(rights, _WRITE)
+    named["uninstall.refuse"] = _on_kinds(rights, ("list",))
+    named["uninstall.cascade"] = [*_on_kinds(rights, ("list", "patch", "delete")), _CLAIMS]
+    named["uninstall.own"] = [_DEPLOYMENT]
+    return (
+        "{{- /*\n"
+        + _HEADER
+        + "*/ -}}\n"
+        + "".join(
+            f'{{{{- define "{NAME}.rules.{name}" -}}}}\n{_dumped(rules)}{{{{- end }}}}\n'
+            for name, rules in named.items()
+            if rules
+        )
+    )
 
 
 def _text(manifests: Iterable[Mapping[str, object]]) -> str:

@@ -174,3 +174,77 @@
   verbs:
     - create
 {{- end }}
+{{- define "matrixone-operator.rules.users.view" -}}
+- apiGroups:
+    - core.matrixorigin.io
+  resources:
+    - cnsets
+    - dnsets
+    - logsets
+    - matrixoneclusters
+    - proxysets
+    - webuis
+  verbs:
+    - get
+    - list
+    - watch
+{{- end }}
+{{- define "matrixone-operator.rules.users.edit" -}}
+- apiGroups:
+    - core.matrixorigin.io
+  resources:
+    - cnsets
+    - dnsets
+    - logsets
+    - matrixoneclusters
+    - proxysets
+    - webuis
+  verbs:
+    - create
+    - delete
+    - deletecollection
+    - patch
+    - update
+{{- end }}
+{{- define "matrixone-operator.rules.uninstall.refuse" -}}
+- apiGroups:
+    - core.matrixorigin.io
+  resources:
+    - cnsets
+    - dnsets
+    - logsets
+    - matrixoneclusters
+    - proxysets
+    - webuis
+  verbs:
+    - list
+{{- end }}
+{{- define "matrixone-operator.rules.uninstall.cascade" -}}
+- apiGroups:
+    - core.matrixorigin.io
+  resources:
+    - cnsets
+    - dnsets
+    - logsets
+    - matrixoneclusters
+    - proxysets
+    - webuis
+  verbs:
+    - list
+    - patch
+    - delete
+- apiGroups:
+    - ''
+  resources:
+    - persistentvolumeclaims
+  verbs:
+    - list
+{{- end }}
+{{- define "matrixone-operator.rules.uninstall.own" -}}
+- apiGroups:
+    - apps
+  resources:
+    - deployments
+  verbs:
+    - get
+{{- end }}

@@ -1,0 +1,98 @@
+{{- /*
+# SPDX-License-Identifier: Apache-2.0
+Names, labels and what values amount to.
+*/ -}}
+
+{{- define "matrixone-operator.fullname" -}}
+{{- $name := ternary .Release.Name (printf "%s-%s" .Release.Name .Chart.Name) (contains .Chart.Name .Release.Name) -}}
+{{- default $name .Values.fullnameOverride | trunc 48 | trimSuffix "-" -}}
+{{- end }}
+
+{{- /* The databases' NetworkPolicies let in Pods with this name: it is no value. */ -}}
+{{- define "matrixone-operator.selector" -}}
+app.kubernetes.io/name: matrixone-operator
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- define "matrixone-operator.labels" -}}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
+{{ include "matrixone-operator.selector" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/part-of: matrixone
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{- end }}
+
+{{- define "matrixone-operator.image" -}}
+{{- $repository := .Values.image.repository -}}
+{{- with .Values.globalRegistryPrefix -}}
+{{- $repository = printf "%s/%s" (trimSuffix "/" .) $repository -}}
+{{- end -}}
+{{- if .Values.image.digest -}}
+{{ $repository }}@{{ .Values.image.digest }}
+{{- else -}}
+{{ $repository }}:{{ default .Chart.AppVersion .Values.image.tag }}
+{{- end -}}
+{{- end }}
+
+{{- define "matrixone-operator.serviceAccountName" -}}
+{{- default (ternary (include "matrixone-operator.fullname" .) "default" .Values.serviceAccount.create) .Values.serviceAccount.name -}}
+{{- end }}
+
+{{- /* The namespaces that are looked after, as JSON; an empty list for all. */ -}}
+{{- define "matrixone-operator.namespaces" -}}
+{{- $namespaces := .Values.watchNamespaces -}}
+{{- if .Values.onlyWatchReleasedNS -}}
+{{- $namespaces = append $namespaces .Release.Namespace -}}
+{{- end -}}
+{{- $namespaces | uniq | sortAlpha | toJson -}}
+{{- end }}
+
+{{- /* Not empty in namespaced mode. */ -}}
+{{- define "matrixone-operator.namespaced" -}}
+{{- if or .Values.onlyWatchReleasedNS .Values.watchNamespaces }}yes{{ end -}}
+{{- end }}
+
+{{- /* Not empty when the API server is asked who may read metrics. */ -}}
+{{- define "matrixone-operator.metricsNeedRights" -}}
+{{- $asked := .Values.metrics.requireRBAC -}}
+{{- if kindIs "invalid" $asked -}}
+{{- $asked = and .Values.metrics.secure (not (include "matrixone-operator.namespaced" .)) -}}
+{{- end -}}
+{{- if and .Values.metrics.enabled $asked }}yes{{ end -}}
+{{- end }}
+
+{{- /* Name of what is in no namespace; two releases of one name may be in namespaced mode. */ -}}
+{{- define "matrixone-operator.clusterName" -}}
+{{- $fullname := include "matrixone-operator.fullname" . -}}
+{{- if include "matrixone-operator.namespaced" . -}}
+{{ .Release.Namespace }}-{{ $fullname }}
+{{- else -}}
+{{ $fullname }}
+{{- end -}}
+{{- end }}
+
+{{- /* Seconds of a duration of whole hours, minutes and seconds, such as 1m30s. */ -}}
+{{- define "matrixone-operator.seconds" -}}
+{{- $total := 0 -}}
+{{- range regexFindAll "[0-9]+[hms]" . -1 -}}
+{{- $number := trimSuffix (substr (sub (len .) 1 | int) -1 .) . | int -}}
+{{- if hasSuffix "h" . }}{{ $total = add $total (mul $number 3600) }}
+{{- else if hasSuffix "m" . }}{{ $total = add $total (mul $number 60) }}
+{{- else }}{{ $total = add $total $number }}{{ end -}}
+{{- end -}}
+{{- $total -}}
+{{- end }}
+
+{{- /* What values contradict each other, and what to do. */ -}}
+{{- define "matrixone-operator.check" -}}
+{{- if and (gt (int .Values.replicaCount) 1) (not .Values.leaderElection.enabled) -}}
+{{- fail "replicaCount is more than 1, so leaderElection.enabled must be true: two Pods would work on the same objects" -}}
+{{- end -}}
+{{- if and .Values.metrics.requireRBAC (not .Values.metrics.secure) -}}
+{{- fail "metrics.requireRBAC needs metrics.secure: readers show their tokens" -}}
+{{- end -}}
+{{- $lease := include "matrixone-operator.seconds" .Values.leaderElection.leaseDuration | int -}}
+{{- if le $lease (include "matrixone-operator.seconds" .Values.leaderElection.renewDeadline | int) -}}
+{{- fail "leaderElection.renewDeadline must be less than leaderElection.leaseDuration" -}}
+{{- end -}}
+{{- end }}

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""helm as a user types it, and the charts that it is given."""
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from testbed import building
+
+ROOT = Path(__file__).resolve().parents[2]
+OPERATOR = ROOT / "charts" / "matrixone-operator"
+CLUSTER = ROOT / "charts" / "matrixone"
+_SECONDS = 400
+
+Json = dict[str, Any]
+
+
+class HelmError(Exception):
+    """helm ended with an error; the message is all that it said."""
+
+
+@dataclass(frozen=True)
+class Helm:
+    """The program, with a home folder of its own.
+
+    Attributes:
+        home: for its caches.
+        kubeconfig: of the cluster, if there is one.
+    """
+
+    home: Path
+    kubeconfig: Path | None = None
+
+    def __call__(self, *arguments: str | Path) -> str:
+        """Run it and return what it prints.
+
+        Raises:
+            HelmError: it failed.
+        """
+        program = building.provide(["helm"])["helm"]
+        known = {key: value for key, value in os.environ.items() if key != "KUBECONFIG"}
+        environment = {**known, "HOME": str(self.home)}
+        if self.kubeconfig:
+            environment["KUBECONFIG"] = str(self.kubeconfig)
+        result = subprocess.run(
+            [program, *map(str, arguments)],
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=_SECONDS,
+            check=False,
+        )
+        if result.returncode:
+            raise HelmError(result.stdout + result.stderr)
+        return result.stdout
+
+    def template(
+        self, chart: Path, *values: str, name: str = "rel", space: str = "ns", crds: bool = False
+    ) -> list[Json]:
+        """Render a chart; every document, hooks and tests included, CRDs only if asked for."""
+        asked = values if crds or chart != OPERATOR else ("crds.enabled=false", *values)
+        sets = [part for value in asked for part in ("--set", value)]
+        rendered = self("template", name, chart, "-n", space, *sets)
+        return [one for one in yaml.load_all(rendered, yaml.CSafeLoader) if one]
+
+    def list(self, namespace: str) -> list[Json]:
+        """Return the releases of a namespace."""
+        listed: list[Json] = json.loads(self("list", "-n", namespace, "-o", "json"))
+        return listed
+
+
+def find(documents: Iterable[Json], kind: str, name: str = "") -> Json:
+    """Return the one document of a kind, and name if one is given."""
+    found = [
+        one for one in documents if one["kind"] == kind and name in {"", one["metadata"]["name"]}
+    ]
+    assert len(found) == 1, f"{len(found)} of {kind} {name}"
+    return found[0]
+
+
+def kinds(documents: Iterable[Json]) -> list[str]:
+    """Return the kinds of documents, sorted, CRDs left out."""
+    return sorted(one["kind"] for one in documents if one["kind"] != "CustomResourceDefinition")
+
+
+def earlier(folder: Path) -> Path:
+    """Make an earlier version of the operator's chart.
+
+    Nothing was released yet, so that this is the present chart with a lower version, and with a
+    field less in one of its CRDs (`spec.webui` of MatrixOneCluster).
+    """
+    chart = folder / OPERATOR.name
+    shutil.copytree(OPERATOR, chart)
+    facts = chart / "Chart.yaml"
+    version = yaml.safe_load(facts.read_text())["version"]
+    facts.write_text(facts.read_text().replace(f": {version}", ": 0.0.9"))
+    path = chart / "templates" / "crds" / "core.matrixorigin.io_matrixoneclusters.yaml"
+    head, _, rest = path.read_text().partition("\napiVersion:")
+    body, _, end = rest.rpartition("{{- end }}")
+    crd = yaml.safe_load(
+        "apiVersion:" + body.replace('{{ "{{" }}', "{{").replace('{{ "}}" }}', "}}")
+    )
+    [served] = crd["spec"]["versions"]
+    spec = served["schema"]["openAPIV3Schema"]["properties"]["spec"]
+    del spec["properties"]["webui"]
+    spec.pop("x-kubernetes-validations", None)
+    served["schema"]["openAPIV3Schema"].pop("x-kubernetes-validations", None)
+    text = yaml.safe_dump(crd, sort_keys=False)
+    assert "{{" not in text
+    path.write_text(f"{head}\n{text}{{{{- end }}}}{end}")
+    return chart

@@ -1,0 +1,344 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the operator's chart renders for values, and which values it refuses."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from ansible_operator.metrics import REGISTRY
+from charts.generate.__main__ import main, outputs
+from charts.generate.definitions import DefinitionError, template
+from deploy.generate.rights import Scope, chosen, read
+from testbed.bed import KubectlError, TestBed
+from tests.charts.go_modules import MONITORING, module
+from tests.charts.releases import OPERATOR, ROOT, Helm, HelmError, find, kinds
+
+pytestmark = pytest.mark.api  # helm is built with the test bed's programs
+
+NAME = "rel-matrixone-operator"
+EVERYTHING = (
+    "replicaCount=2",
+    "metrics.serviceMonitor.enabled=true",
+    "metrics.prometheusRule.enabled=true",
+    "metrics.dashboard.enabled=true",
+    "uninstallPolicy=cascade",
+)
+BARE = (
+    "metrics.enabled=false",
+    "networkPolicy.enabled=false",
+    "rbac.create=false",
+    "serviceAccount.create=false",
+    "crds.enabled=false",
+    "uninstallPolicy=keep",
+)
+VALUES = {
+    "defaults": (),
+    "everything": EVERYTHING,
+    "bare": BARE,
+    "namespaced": ("onlyWatchReleasedNS=true",),
+    "namespaces": ("watchNamespaces={a,b}", "uninstallPolicy=cascade", "metrics.requireRBAC=true"),
+    "pods": (
+        "globalRegistryPrefix=mirror.invalid/path",
+        "imagePullSecrets[0].name=pull",
+        "env.HTTPS_PROXY=http://proxy.invalid",
+        "args={--zap-devel}",
+        "nodeSelector.disk=fast",
+        "tolerations[0].operator=Exists",
+        "topologySpreadConstraints[0].maxSkew=1",
+        "topologySpreadConstraints[0].topologyKey=topology.kubernetes.io/zone",
+        "topologySpreadConstraints[0].whenUnsatisfiable=ScheduleAnyway",
+        "priorityClassName=system-cluster-critical",
+        "podLabels.team=data",
+        "podAnnotations.note=yes",
+        "maxConcurrentReconciles=3",
+        "maxConcurrentRuns=6",
+    ),
+}
+
+
+def container(documents: list[dict[str, Any]]) -> dict[str, Any]:
+    pod = find(documents, "Deployment")["spec"]["template"]["spec"]
+    made: dict[str, Any] = pod["containers"][0]
+    return made
+
+
+@pytest.mark.parametrize("values", VALUES.values(), ids=VALUES)
+def test_lint_finds_nothing(helm: Helm, values: tuple[str, ...]) -> None:
+    sets = [part for value in values for part in ("--set", value)]
+    assert "0 chart(s) failed" in helm("lint", "--strict", OPERATOR, *sets)
+
+
+@pytest.mark.parametrize("values", VALUES.values(), ids=VALUES)
+def test_the_api_server_takes_every_document(
+    helm: Helm, fake_testbed: TestBed, monitoring: None, values: tuple[str, ...]
+) -> None:
+    """A dry run on the server checks every field, those of the Prometheus operator's kinds too."""
+    with fake_testbed.namespace("chart") as space:
+        documents = helm.template(OPERATOR, *values, space=space, crds=not values)
+        for document in documents:
+            # Roles in namespaces that are to be looked after: these are not there.
+            if document["metadata"].get("namespace") in {"a", "b"}:
+                document["metadata"]["namespace"] = space
+        text = yaml.dump_all(documents, Dumper=yaml.CSafeDumper)
+        fake_testbed.kubectl(
+            *("apply", "--server-side", "--dry-run=server", "--validate=strict"),
+            *("--force-conflicts", "--field-manager=helm", "-f", "-"),
+            input=text,
+        )
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (("imag.tag=1",), "additional properties 'imag' not allowed"),
+        (("kruise.enabled=false",), "additional properties 'kruise' not allowed"),
+        (("replicaCount=two",), "at '/replicaCount': got string, want integer"),
+        (("replicaCount=-1",), "at '/replicaCount': minimum: got -1, want 0"),
+        (("uninstallPolicy=drop",), "value must be one of 'refuse', 'keep', 'cascade'"),
+        (("gracefulShutdownTimeout=soon",), "at '/gracefulShutdownTimeout': 'soon' does not match"),
+        (("watchNamespaces={Prod}",), "at '/watchNamespaces/0': 'Prod' does not match"),
+        (("uninstallTimeoutSeconds=600",), "at '/uninstallTimeoutSeconds': maximum"),
+        (("replicaCount=2", "leaderElection.enabled=false"), "leaderElection.enabled must be true"),
+        (("metrics.secure=false", "metrics.requireRBAC=true"), "needs metrics.secure"),
+        (("leaderElection.renewDeadline=1m",), "must be less than leaderElection.leaseDuration"),
+    ],
+)
+def test_values_that_mean_nothing_are_refused(
+    helm: Helm, values: tuple[str, ...], message: str
+) -> None:
+    with pytest.raises(HelmError, match=re.escape(message)):
+        helm.template(OPERATOR, *values)
+
+
+def test_every_value_is_in_the_schema_and_described() -> None:
+    schema = json.loads((OPERATOR / "values.schema.json").read_text())
+    text = (OPERATOR / "values.yaml").read_text()
+
+    def compare(values: dict[str, Any], node: dict[str, Any], where: str) -> None:
+        for key, value in values.items():
+            path = f"{where}.{key}"
+            assert key in node["properties"], f"{path} is not in the schema"
+            described = re.search(rf"#.*\n *{key}:", text)
+            inner = node["properties"][key]
+            if isinstance(value, dict) and inner.get("properties") and key != "resources":
+                compare(value, inner, path)
+            else:
+                assert described, f"{path} has no comment"
+
+    compare(yaml.safe_load(text), schema, "")
+    unset = set(schema["properties"]) - set(yaml.safe_load(text))
+    assert unset == {"global"}  # set by a chart that this one is part of
+
+
+def test_one_small_restricted_pod_by_default(helm: Helm) -> None:
+    documents = helm.template(OPERATOR)
+    deployment = find(documents, "Deployment", NAME)
+    assert deployment["spec"]["replicas"] == 1
+    assert deployment["spec"]["strategy"]["rollingUpdate"] == {"maxUnavailable": 0, "maxSurge": 1}
+    template_labels = deployment["spec"]["template"]["metadata"]["labels"]
+    assert template_labels["app.kubernetes.io/name"] == "matrixone-operator"
+    assert deployment["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] == 45
+    made = container(documents)
+    version = yaml.safe_load((OPERATOR / "Chart.yaml").read_text())["appVersion"]
+    assert made["image"] == f"matrixorigin/matrixone-operator:{version}"
+    assert {"--leader-elect", "--metrics-secure", "--metrics-require-rbac"} < set(made["args"])
+    assert made["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+    assert "PodDisruptionBudget" not in kinds(documents)
+
+
+def test_one_version_everywhere() -> None:
+    """Chart, operator and collection are released together."""
+    facts = yaml.safe_load((OPERATOR / "Chart.yaml").read_text())
+    collection = yaml.safe_load((ROOT / "galaxy.yml").read_text())["version"]
+    assert facts["version"] == facts["appVersion"] == collection
+
+
+def test_two_pods_have_a_budget_and_prefer_two_nodes(helm: Helm) -> None:
+    documents = helm.template(OPERATOR, "replicaCount=2")
+    budget = find(documents, "PodDisruptionBudget", NAME)
+    labels = find(documents, "Deployment")["spec"]["template"]["metadata"]["labels"]
+    assert budget["spec"]["selector"]["matchLabels"].items() <= labels.items()
+    affinity = find(documents, "Deployment")["spec"]["template"]["spec"]["affinity"]
+    assert "preferredDuringSchedulingIgnoredDuringExecution" in affinity["podAntiAffinity"]
+
+
+@pytest.mark.parametrize(
+    ("values", "image"),
+    [
+        ((), "matrixorigin/matrixone-operator:0.1.0"),
+        (("image.tag=1.2",), "matrixorigin/matrixone-operator:1.2"),
+        (("globalRegistryPrefix=mirror.invalid/a/",), "mirror.invalid/a/matrixorigin/matrixone-"),
+        ((f"image.digest=sha256:{'a' * 64}",), f"matrixone-operator@sha256:{'a' * 64}"),
+    ],
+)
+def test_images(helm: Helm, values: tuple[str, ...], image: str) -> None:
+    documents = helm.template(OPERATOR, *values)
+    assert image in container(documents)["image"]
+    for job in (one for one in documents if one["kind"] == "Job"):
+        assert (
+            job["spec"]["template"]["spec"]["containers"][0]["image"]
+            == container(documents)["image"]
+        )
+
+
+def test_all_namespaces_need_a_cluster_role_with_the_operators_rights(helm: Helm) -> None:
+    documents = helm.template(OPERATOR)
+    assert find(documents, "ClusterRole", NAME)["rules"] == chosen(read(), Scope.WATCHED)
+    assert find(documents, "Role", f"{NAME}-own")["rules"] == chosen(read(), Scope.OWN)
+
+
+@pytest.mark.parametrize(
+    ("values", "places"),
+    [
+        (("onlyWatchReleasedNS=true",), {"ns"}),
+        (("watchNamespaces={a,b}",), {"a", "b"}),
+        (("watchNamespaces={a}", "onlyWatchReleasedNS=true"), {"a", "ns"}),
+    ],
+)
+def test_namespaced_mode_shrinks_the_grant_and_the_watch(
+    helm: Helm, values: tuple[str, ...], places: set[str]
+) -> None:
+    documents = helm.template(OPERATOR, *values)
+    assert not {"ClusterRole", "ClusterRoleBinding"} & set(kinds(documents))
+    rights = chosen(read(), Scope.WATCHED)
+    granted = [one for one in documents if one["kind"] == "Role" and one["rules"] == rights]
+    assert {one["metadata"]["namespace"] for one in granted} == places
+    environment = {one["name"]: one.get("value") for one in container(documents)["env"]}
+    assert environment["WATCH_NAMESPACE"] == ",".join(sorted(places))
+    assert "--metrics-require-rbac" not in container(documents)["args"]
+
+
+def test_two_releases_in_namespaced_mode_share_no_name_outside(helm: Helm) -> None:
+    values = ("onlyWatchReleasedNS=true", "metrics.requireRBAC=true", "crds.enabled=false")
+
+    def outside(space: str) -> set[str]:
+        documents = helm.template(OPERATOR, *values, space=space)
+        return {one["metadata"]["name"] for one in documents if "namespace" not in one["metadata"]}
+
+    assert outside("one")
+    assert not outside("one") & outside("two")
+
+
+def test_bindings_name_roles_and_accounts_that_are_made(helm: Helm) -> None:
+    documents = helm.template(OPERATOR, *EVERYTHING)
+    roles = {(one["kind"], one["metadata"]["name"]) for one in documents}
+    for binding in (one for one in documents if one["kind"].endswith("Binding")):
+        reference = binding["roleRef"]
+        assert (reference["kind"], reference["name"]) in roles
+        [subject] = binding["subjects"]
+        assert (subject["kind"], subject["name"]) in roles
+
+
+def test_crds_stay_and_follow_from_crds(helm: Helm) -> None:
+    documents = helm.template(OPERATOR, crds=True)
+    made = {one["metadata"]["name"]: one for one in documents if "Custom" in one["kind"]}
+    sources = [yaml.safe_load(path.read_text()) for path in (ROOT / "crds").glob("*.yaml")]
+    assert len(made) == len(sources) > 5
+    for source in sources:
+        crd = made[source["metadata"]["name"]]
+        assert crd["metadata"].pop("annotations") == {"helm.sh/resource-policy": "keep"}
+        assert crd == source
+    assert main(["--check"]) == 0
+
+
+def test_generated_templates_of_another_shape_are_refused() -> None:
+    with pytest.raises(DefinitionError, match="metadata is not as expected"):
+        template("---\nkind: X\nmetadata:\n  name: x\n  annotations: {}\nspec:\n  a: 1\n")
+
+
+def test_braces_in_descriptions_survive(helm: Helm, tmp_path: Path) -> None:
+    text = "---\nkind: X\nmetadata:\n  name: x\nspec:\n  a: 'b {{ c }} d'\n"
+    (tmp_path / "templates").mkdir()
+    (tmp_path / "Chart.yaml").write_text("{apiVersion: v2, name: t, version: 0.1.0}\n")
+    (tmp_path / "values.yaml").write_text("{crds: {enabled: true}}\n")
+    (tmp_path / "templates" / "x.yaml").write_text(template(text))
+    [rendered] = helm.template(tmp_path)
+    assert rendered["spec"] == {"a": "b {{ c }} d"}
+
+
+def test_generator_removes_what_nothing_leads_to(tmp_path: Path) -> None:
+    (tmp_path / "crds").mkdir()
+    crd = "---\nkind: X\nmetadata:\n  name: x\nspec:\n  a: 1\n"
+    (tmp_path / "crds" / "x.yaml").write_text(crd)
+    for path in outputs(ROOT):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text("old")
+    assert main(["--check", "--root", str(tmp_path)]) == 1
+    assert main(["--root", str(tmp_path)]) == 0
+    assert [path.name for path in (tmp_path / "charts").rglob("crds/*")] == ["x.yaml"]
+
+
+def metrics_in(text: str) -> set[str]:
+    """Names of metrics in PromQL: what a selector or a range follows."""
+    return set(re.findall(r"([a-z_]+)\{", text))
+
+
+def known_metrics() -> set[str]:
+    """Names of all series that the runner exports."""
+    names = {"up"}
+    for metric in REGISTRY.collect():
+        names.add(metric.name)
+        if metric.type == "counter":
+            names.add(f"{metric.name}_total")
+        if metric.type == "histogram":
+            names |= {f"{metric.name}_{part}" for part in ("bucket", "sum", "count")}
+    return names
+
+
+def test_alerts_and_dashboard_use_metrics_that_exist(helm: Helm) -> None:
+    documents = helm.template(OPERATOR, *EVERYTHING)
+    [group] = find(documents, "PrometheusRule")["spec"]["groups"]
+    alerts = " ".join(rule["expr"] for rule in group["rules"])
+    dashboard = json.loads(
+        find(documents, "ConfigMap", f"{NAME}-dashboard")["data"]["matrixone-operator.json"]
+    )
+    panels = " ".join(
+        target["expr"] for panel in dashboard["panels"] for target in panel["targets"]
+    )
+    assert len(metrics_in(alerts)) >= 5
+    assert len(metrics_in(panels)) >= 10
+    assert metrics_in(alerts) | metrics_in(panels) <= known_metrics()
+
+
+def test_the_monitor_finds_the_service(helm: Helm) -> None:
+    documents = helm.template(OPERATOR, *EVERYTHING, "metrics.serviceMonitor.labels.release=prom")
+    monitor = find(documents, "ServiceMonitor")
+    service = find(documents, "Service", f"{NAME}-metrics")
+    assert monitor["metadata"]["labels"]["release"] == "prom"
+    wanted = monitor["spec"]["selector"]["matchLabels"]
+    assert wanted.items() <= service["metadata"]["labels"].items()
+    [endpoint] = monitor["spec"]["endpoints"]
+    assert endpoint["port"] in {port["name"] for port in service["spec"]["ports"]}
+    ports = {port["name"] for port in container(documents)["ports"]}
+    assert {port["targetPort"] for port in service["spec"]["ports"]} <= ports
+
+
+@pytest.fixture(scope="module")
+def monitoring(fake_testbed: TestBed) -> None:
+    """The Prometheus operator's own definitions of its kinds."""
+    folder = module(MONITORING) / "example" / "prometheus-operator-crd"
+    for plural in ("servicemonitors", "prometheusrules"):
+        file = folder / f"monitoring.coreos.com_{plural}.yaml"
+        fake_testbed.kubectl("apply", "--server-side", "-f", str(file))
+        name = f"crd/{plural}.monitoring.coreos.com"
+        fake_testbed.kubectl("wait", "--for=condition=Established", name)
+
+
+def test_unknown_fields_would_be_noticed(fake_testbed: TestBed, helm: Helm) -> None:
+    """The dry run above is strict."""
+    account = find(helm.template(OPERATOR), "ServiceAccount", NAME)
+    account["surprise"] = 1
+    account["metadata"]["namespace"] = "default"
+    with pytest.raises(KubectlError, match="surprise"):
+        fake_testbed.kubectl(
+            *("apply", "--server-side", "--dry-run=server", "--validate=strict", "-f", "-"),
+            input=json.dumps(account),
+        )
