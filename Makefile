@@ -2,7 +2,7 @@
 # The commands of this project; `make help` lists them.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help venv crds charts rbac render lint test demo demo-down demo-memcached bench cluster-up cluster-down install uninstall run clean
+.PHONY: help venv crds rbac render lint test demo demo-down demo-memcached bench cluster-up cluster-down install uninstall run clean
 
 PYTHON := .venv/bin/python
 NODE ?= fake
@@ -16,12 +16,8 @@ help: ## list the commands
 venv: ## make .venv and .collections (done by the other commands too)
 	@dev/setup.sh
 
-crds: venv ## generate crds/, the roles' argument specs and the API reference from crds/schema/
+crds: venv ## generate crds/, and all that follows from crds/schema/ in charts/, roles/ and docs/
 	@$(PYTHON) -m crds.generate
-	@$(PYTHON) -m charts.generate
-
-charts: venv ## generate what follows from other files in charts/
-	@$(PYTHON) -m charts.generate
 
 rbac: venv ## generate the operator's roles, and the rules of the chart's, from deploy/rights.yaml
 	@$(PYTHON) -m deploy.generate

@@ -19,7 +19,7 @@ check() { # name, command...
 lint_types() {
   mypy -p ansible_operator &&
     mypy -p ansible_collections.matrixorigin.matrixone.plugins.module_utils &&
-    mypy -p testbed -p demo -p bench -p crds.generate -p deploy.generate -p charts.generate
+    mypy -p testbed -p demo -p bench -p crds.generate -p deploy.generate
 }
 
 lint_shell() {
@@ -33,7 +33,6 @@ check imports lint-imports --no-cache
 check yamllint yamllint --strict .
 check shellcheck lint_shell
 check crds python -m crds.generate --check
-check charts python -m charts.generate --check
 check rbac python -m deploy.generate --check
 check ansible-lint env NO_COLOR=1 ansible-lint --strict --offline
 wait

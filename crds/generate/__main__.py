@@ -5,7 +5,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from crds.generate import argument_specs, definition, reference, role_readme
+from crds.generate import argument_specs, chart, definition, reference, role_readme
 from crds.generate.sources import SchemaError, Sources
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -15,6 +15,7 @@ def outputs(schema: Path) -> dict[str, str]:
     """Every file that follows from the sources: path from the repository root, and its text."""
     kinds = Sources(schema).kinds()
     files = {f"crds/{definition.file_name(kind)}": definition.text(kind) for kind in kinds}
+    files |= {f"{chart.FOLDER}/{Path(path).name}": chart.template(files[path]) for path in files}
     files |= {
         f"roles/{kind.role}/meta/argument_specs.yml": argument_specs.text(kind) for kind in kinds
     }
@@ -34,8 +35,11 @@ def stale(root: Path, files: dict[str, str]) -> list[str]:
 
 
 def left_over(root: Path, files: dict[str, str]) -> list[str]:
-    """Definitions under ``crds/`` that no source makes any more."""
-    present = (path.relative_to(root).as_posix() for path in (root / "crds").glob("*.yaml"))
+    """Definitions that no source makes any more, those of the chart included."""
+    folders = (root / "crds", root / chart.FOLDER)
+    present = (
+        path.relative_to(root).as_posix() for folder in folders for path in folder.glob("*.yaml")
+    )
     return sorted(path for path in present if path not in files)
 
 

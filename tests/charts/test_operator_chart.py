@@ -10,8 +10,8 @@ import pytest
 import yaml
 
 from ansible_operator.metrics import REGISTRY
-from charts.generate.__main__ import main, outputs
-from charts.generate.definitions import DefinitionError, template
+from crds.generate.__main__ import main
+from crds.generate.chart import DefinitionError, template
 from deploy.generate.rights import Scope, chosen, read
 from testbed.bed import KubectlError, TestBed
 from tests.charts.go_modules import MONITORING, module
@@ -262,18 +262,6 @@ def test_braces_in_descriptions_survive(helm: Helm, tmp_path: Path) -> None:
     (tmp_path / "templates" / "x.yaml").write_text(template(text))
     [rendered] = helm.template(tmp_path)
     assert rendered["spec"] == {"a": "b {{ c }} d"}
-
-
-def test_generator_removes_what_nothing_leads_to(tmp_path: Path) -> None:
-    (tmp_path / "crds").mkdir()
-    crd = "---\nkind: X\nmetadata:\n  name: x\nspec:\n  a: 1\n"
-    (tmp_path / "crds" / "x.yaml").write_text(crd)
-    for path in outputs(ROOT):
-        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / path).write_text("old")
-    assert main(["--check", "--root", str(tmp_path)]) == 1
-    assert main(["--root", str(tmp_path)]) == 0
-    assert [path.name for path in (tmp_path / "charts").rglob("crds/*")] == ["x.yaml"]
 
 
 def metrics_in(text: str) -> set[str]:

@@ -7,7 +7,7 @@ FOLDER = "charts/matrixone-operator/templates/crds"
 _HEADER = """\
 {{- /*
 # SPDX-License-Identifier: Apache-2.0
-# Made by `make charts` from crds/; do not edit.
+# Made by `make crds` from crds/schema/; do not edit.
 */ -}}
 {{- if .Values.crds.enabled }}
 """
@@ -27,7 +27,7 @@ def template(definition: str) -> str:
     """The template for a CRD.
 
     Args:
-        definition: the file under ``crds/``.
+        definition: text of the file under ``crds/``.
 
     Raises:
         DefinitionError: its metadata has no name, or annotations of its own.
