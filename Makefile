@@ -2,11 +2,12 @@
 # The commands of this project; `make help` lists them.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help venv crds rbac render lint test demo demo-down demo-memcached bench cluster-up cluster-down install uninstall run clean
+.PHONY: help venv crds rbac render lint test demo demo-down demo-memcached bench cluster-up cluster-down install uninstall deploy undeploy op-build op-push op-requirements run lint test
 
 PYTHON := .venv/bin/python
 NODE ?= fake
 NAME ?= default
+IMG ?= matrixorigin/matrixone-operator:0.1.0
 export ANSIBLE_COLLECTIONS_PATH := $(CURDIR)/.collections
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
@@ -43,11 +44,26 @@ demo-memcached: venv ## the tutorial operator of examples/memcached on fake node
 bench: venv ## measure this runner and its peers; SCENARIOS= SIZES= PEERS= choose (bench/README.md)
 	@$(PYTHON) -m bench --scenarios "$(SCENARIOS)" --sizes "$(SIZES)" --peers "$(PEERS)"
 
-install: venv ## apply the CRDs to the cluster that KUBECONFIG names
-	@kubectl apply --server-side -f crds/
+install: ## apply the CRDs to the cluster that KUBECONFIG names
+	@deploy/operator.sh install
 
-uninstall: venv ## remove the CRDs, and with them every cluster
-	@kubectl delete --ignore-not-found -f crds/
+uninstall: ## remove the CRDs; refused while there are resources of theirs
+	@deploy/operator.sh uninstall
+
+deploy: ## CRDs and operator into the cluster; IMG=<image> OVERLAY=default|namespaced|prometheus
+	@deploy/operator.sh deploy $(IMG)
+
+undeploy: ## the operator out of the cluster; refused while resources need it (FORCE=1 goes on)
+	@deploy/operator.sh undeploy
+
+op-build: venv ## build the operator's image IMG; BUILDER= PLATFORMS= BASE_IMAGE= (docs/install.md)
+	@$(PYTHON) -m image build $(IMG) --builder "$(BUILDER)" --platforms "$(PLATFORMS)" --base "$(BASE_IMAGE)"
+
+op-push: venv ## push the image IMG to the registry in its name
+	@$(PYTHON) -m image push $(IMG) --builder "$(BUILDER)" --platforms "$(PLATFORMS)" --base "$(BASE_IMAGE)"
+
+op-requirements: venv ## pin the image's Python packages anew, with their hashes
+	@$(PYTHON) -m image requirements
 
 run: venv ## run the operator in the foreground against KUBECONFIG
 	@ANSIBLE_GATHERING=explicit ansible-operator run --watches-file watches.yaml --ansible-verbosity 0

@@ -38,10 +38,10 @@ def files(rights: list[Right]) -> dict[str, str]:
     ]
     made = {
         "deploy/base/rbac.yaml": granted("Role", rights, Scope.OWN, suffix="-own"),
-        "deploy/cluster/rbac.yaml": everywhere,
-        "deploy/cluster/users.yaml": for_users(rights),
-        "deploy/namespaced/rbac.yaml": granted("Role", rights, Scope.WATCHED),
-        "deploy/admission/rbac.yaml": admission,
+        "deploy/components/cluster-wide/rbac.yaml": everywhere,
+        "deploy/components/cluster-wide/users.yaml": for_users(rights),
+        "deploy/components/one-namespace/rbac.yaml": granted("Role", rights, Scope.WATCHED),
+        "deploy/components/admission/rbac.yaml": admission,
     }
     texts = {path: _text(manifests) for path, manifests in made.items() if manifests}
     return {**texts, "charts/matrixone-operator/templates/_rules.tpl": chart_rules(rights)}

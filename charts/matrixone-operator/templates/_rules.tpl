@@ -174,6 +174,42 @@
   verbs:
     - create
 {{- end }}
+{{- define "matrixone-operator.rules.admission.own" -}}
+- apiGroups:
+    - ''
+  resources:
+    - secrets
+  verbs:
+    - create
+- apiGroups:
+    - ''
+  resources:
+    - secrets
+  verbs:
+    - get
+    - update
+  resourceNames:
+    - matrixone-operator-webhook
+{{- end }}
+{{- define "matrixone-operator.rules.admission.cluster" -}}
+- apiGroups:
+    - admissionregistration.k8s.io
+  resources:
+    - mutatingwebhookconfigurations
+    - validatingwebhookconfigurations
+  verbs:
+    - create
+- apiGroups:
+    - admissionregistration.k8s.io
+  resources:
+    - mutatingwebhookconfigurations
+    - validatingwebhookconfigurations
+  verbs:
+    - get
+    - patch
+  resourceNames:
+    - matrixone-operator-webhook
+{{- end }}
 {{- define "matrixone-operator.rules.users.view" -}}
 - apiGroups:
     - core.matrixorigin.io

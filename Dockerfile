@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+# The operator's image, and the image of the runner alone (`--target runner`), on which any Ansible
+# operator can be built: the layout under /opt/ansible is that of operator-sdk's base image.
+#
+#   make op-build IMG=registry.example.com/matrixone-operator:0.1.0
+#
+# Python packages are pinned with their hashes. The base image is pinned by its tag; add the digest
+# that your registry shows for it: BASE_IMAGE=debian:12.11-slim@sha256:… (no digest is written here
+# because none could be looked up where this file was made). The certificate authority of a proxy
+# on the way to PyPI goes in as the secret `ca`.
+ARG BASE_IMAGE=debian:12.11-slim
+
+# --- Python packages, with everything that fetches and builds them
+FROM ${BASE_IMAGE} AS python
+COPY image/steps/packages.sh /build/steps/
+RUN /build/steps/packages.sh python3-venv ca-certificates
+COPY image/steps/requirements*.txt image/steps/collections.txt image/steps/python.sh /build/steps/
+RUN --mount=type=secret,id=ca,target=/run/secrets/ca.crt /build/steps/python.sh
+
+# --- the runner's own package
+FROM python AS wheel
+COPY image/steps/wheel.sh /build/steps/
+COPY pyproject.toml README.md LICENSE /build/runner/
+COPY src/ /build/runner/src/
+RUN /build/steps/wheel.sh
+
+# --- the collection as it is released, and the one that it depends on
+FROM python AS collection
+COPY image/steps/collection.sh image/steps/kubernetes_core.py /build/steps/
+COPY . /build/collection/
+RUN /build/steps/collection.sh
+
+# --- the runner: base image of any Ansible operator
+FROM ${BASE_IMAGE} AS runner
+ARG VERSION=0.1.0
+ARG REVISION=unknown
+COPY image/steps/packages.sh image/steps/layout.sh image/steps/runner.sh image/steps/sbom.py /build/steps/
+RUN /build/steps/packages.sh python3 tini ca-certificates && /build/steps/layout.sh
+COPY --from=python /opt/operator/ /opt/operator/
+COPY --from=wheel /build/dist/ /build/dist/
+RUN /build/steps/runner.sh "${VERSION}"
+ENV HOME=/opt/ansible \
+    USER_NAME=ansible \
+    USER_UID=1001 \
+    PATH=/opt/operator/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
+    PYTHONUNBUFFERED=1
+LABEL org.opencontainers.image.title="ansible-operator" \
+      org.opencontainers.image.description="A fast, drop-in runner for Ansible operators" \
+      org.opencontainers.image.licenses="Apache-2.0 AND GPL-3.0-or-later" \
+      org.opencontainers.image.source="https://github.com/matrixorigin/matrixone-ansible" \
+      org.opencontainers.image.version="${VERSION}" \
+      org.opencontainers.image.revision="${REVISION}" \
+      git_commit="${REVISION}"
+WORKDIR /opt/ansible
+USER 1001
+EXPOSE 6789 8443
+ENTRYPOINT ["/tini", "--", "/usr/local/bin/ansible-operator", "run", "--watches-file=./watches.yaml"]
+
+# --- the operator
+FROM runner AS operator
+COPY --from=collection --chown=1001:0 /opt/ansible/.ansible/collections/ /opt/ansible/.ansible/collections/
+COPY --chown=1001:0 watches.yaml /opt/ansible/watches.yaml
+ENV ANSIBLE_GATHERING=explicit
+LABEL org.opencontainers.image.title="matrixone-operator" \
+      org.opencontainers.image.description="Runs the MatrixOne database on Kubernetes"

@@ -1,0 +1,93 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Puts the operator into the cluster that KUBECONFIG names, or takes it away; needs kubectl and nothing else.
+#
+#   deploy/operator.sh install              the CRDs
+#   deploy/operator.sh deploy [IMAGE]       the CRDs and the operator
+#   deploy/operator.sh undeploy             the operator, unless resources of ours still need it
+#   deploy/operator.sh uninstall            the CRDs, unless there are resources of theirs
+#
+# OVERLAY: default, namespaced or prometheus (deploy/overlays/). NAMESPACE: where the operator lives.
+# FORCE=1: undeploy although there are resources; the databases run on without an operator.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+overlay=${OVERLAY:-default}
+namespace=${NAMESPACE:-matrixone-operator}
+kubectl=${KUBECTL:-kubectl}
+wait=${TIMEOUT:-180s}
+
+manifests() { # [image]
+  local folder=build/deploy
+  mkdir -p $folder
+  [ -d "deploy/overlays/$overlay" ] || {
+    echo "deploy: there is no overlay $overlay; there are:" deploy/overlays/* >&2
+    exit 1
+  }
+  {
+    echo "namespace: $namespace"
+    echo "resources: [../../deploy/overlays/$overlay]"
+    if [ -n "${1:-}" ]; then
+      echo "images:"
+      if [[ $1 == *@* ]]; then
+        printf '  - {name: matrixorigin/matrixone-operator, newName: "%s", digest: "%s"}\n' "${1%%@*}" "${1#*@}"
+      else
+        printf '  - {name: matrixorigin/matrixone-operator, newName: "%s", newTag: "%s"}\n' "${1%:*}" "${1##*:}"
+      fi
+    fi
+  } >$folder/kustomization.yaml
+  "$kubectl" kustomize $folder
+}
+
+# Resources whose finalizers nobody but the operator takes away.
+ours() {
+  local found
+  if found=$("$kubectl" get matrixone --all-namespaces -o name 2>&1); then
+    grep / <<<"$found" || true
+  elif [[ $found != *"doesn't have a resource type"* ]]; then
+    echo "deploy: $found" >&2
+    exit 1
+  fi
+}
+
+refuse_while_needed() { # what
+  local left
+  left=$(ours) || exit 1
+  [ -n "$left" ] || return 0
+  if [ "${FORCE:-}" = 1 ]; then
+    echo "deploy: $(wc -l <<<"$left") resources stay behind; their deletion will wait for an operator" >&2
+    return 0
+  fi
+  {
+    echo "deploy: $1 would leave these behind, whose deletion needs the operator:"
+    head -10 <<<"$left" | sed 's/^/  /'
+    echo "Delete them first (kubectl delete mo --all -A), or set FORCE=1 to leave the databases as they are."
+  } >&2
+  exit 1
+}
+
+case "${1:-}" in
+  install)
+    "$kubectl" apply --server-side --force-conflicts -f crds/
+    ;;
+  deploy)
+    "$kubectl" apply --server-side --force-conflicts -f crds/
+    manifests "${2:-}" | "$kubectl" apply --server-side --force-conflicts -f -
+    "$kubectl" -n "$namespace" rollout status deployment/matrixone-operator --timeout="$wait"
+    ;;
+  undeploy)
+    refuse_while_needed "taking the operator away"
+    manifests | "$kubectl" delete --ignore-not-found --timeout="$wait" -f -
+    # Made by the operator itself; without it they would only delay whoever writes a resource.
+    [ "$overlay" = namespaced ] || "$kubectl" delete --ignore-not-found \
+      mutatingwebhookconfigurations,validatingwebhookconfigurations matrixone-operator-webhook
+    ;;
+  uninstall)
+    FORCE='' refuse_while_needed "removing the CRDs"
+    "$kubectl" delete --ignore-not-found --timeout="$wait" -f crds/
+    ;;
+  *)
+    sed -n '3,11s/^# \{0,1\}//p' "$0" >&2
+    exit 2
+    ;;
+esac
