@@ -23,6 +23,7 @@ from ..module_utils.planning.removal import (
 from ..module_utils.planning.reports import beginning, deleting, report_on
 from ..module_utils.planning.rolling import is_rolling
 from ..module_utils.planning.sets import plan_set
+from ..module_utils.planning.volumes import growth
 from ..module_utils.rendering import find_references, names, render_everything
 from ..module_utils.rendering.errors import RenderingError
 
@@ -34,11 +35,23 @@ def references_of(resource: Any) -> Any:
     return references(plain(resource))
 
 
+def growth_of(resource: Any, observed: Any) -> Any:
+    """Return what is to be done about the volumes of a set; see planning.volumes."""
+    seen = plain(observed)
+    return growth(plain(resource), seen.get("workload"), seen.get("claims") or [])
+
+
 def plan_for(
-    resource: Any, observed: Any, start_script: Any = "", siblings: Any = None, stores: Any = None
+    resource: Any,
+    observed: Any,
+    start_script: Any = "",
+    siblings: Any = None,
+    stores: Any = None,
+    volumes: Any = None,
 ) -> Any:
     """Return what a pass does; see planning.sets and planning.cluster."""
-    wanted, seen = plain(resource), {**plain(observed), "round": plain(stores or {})}
+    done = {"round": plain(stores or {}), "volumes": plain(volumes or {})}
+    wanted, seen = plain(resource), {**plain(observed), **done}
     if wanted["kind"] == names.CLUSTER:
         return plan_cluster(wanted, seen)
     known = find_references(wanted, plain(siblings)) if siblings else None
@@ -116,6 +129,7 @@ class FilterModule:
         """Return the filters."""
         return {
             "references": references_of,
+            "growth": growth_of,
             "plan": plan_for,
             "report": report_for,
             "rolling": rolling_of,

@@ -2,7 +2,8 @@
 """Changes that go well, changes that do not, and how they are mended: on fake nodes."""
 
 import json
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -14,10 +15,25 @@ pytestmark = pytest.mark.api
 
 
 @pytest.fixture(scope="module")
-def cluster(space: Namespace, operator: object) -> Iterator[dict[str, Any]]:
+def storage_class(space: Namespace) -> Iterator[str]:
+    """A StorageClass that nobody else uses."""
+    made = json.loads(space.bed.kubectl("get", "storageclass", "standard", "-o", "json"))
+    made["metadata"] = {"name": f"class-of-{space.name}"}
+    space.bed.kubectl("apply", "-f", "-", input=json.dumps(made))
+    yield made["metadata"]["name"]
+    space.bed.kubectl("delete", "storageclass", made["metadata"]["name"])
+
+
+@pytest.fixture(scope="module")
+def cluster(space: Namespace, operator: object, storage_class: str) -> Iterator[dict[str, Any]]:
     """A cluster whose image could not be pulled at first; taken away at the end."""
     resource = tiny_cluster(space.name)
+    resource["spec"]["logService"]["volume"]["storageClassName"] = storage_class
     resource["spec"]["version"] = "broken"
+    resource["spec"]["tn"] |= {
+        "cacheVolume": {"size": "1Gi"},
+        "sharedStorageCache": {"diskCacheSize": "512Mi"},
+    }
     space.apply(resource)
     yield resource
     space.kubectl("delete", "mo", "--all", "--ignore-not-found", "--timeout=120s")
@@ -91,3 +107,109 @@ def test_a_bad_image_stops_at_the_first_pod_and_a_good_one_goes_on(space, cluste
         "replacing mo-log-1; 1 more to go",
         "replacing mo-log-0",
     ]
+
+
+def claims(space: Namespace, pod: str) -> dict[str, tuple[str, str, str]]:
+    """Return uid, wanted and present size of the claims of a set, by name."""
+    listed = json.loads(space.kubectl("get", "pvc", "-o", "json"))["items"]
+    return {
+        one["metadata"]["name"]: (
+            one["metadata"]["uid"],
+            one["spec"]["resources"]["requests"]["storage"],
+            one["status"]["capacity"]["storage"],
+        )
+        for one in listed
+        if one["metadata"]["name"].startswith(f"mo-data-{pod}-")
+    }
+
+
+def pods(space: Namespace) -> dict[str, str]:
+    listed = json.loads(space.kubectl("get", "pods", "-o", "json"))["items"]
+    return {one["metadata"]["name"]: one["metadata"]["uid"] for one in listed}
+
+
+def test_volumes_grow_under_running_pods(space, cluster):
+    """Claims and claim templates have the new size; no Pod and no claim was replaced."""
+    running, before = pods(space), claims(space, "mo-log") | claims(space, "mo-dn")
+    old = {name: space.get("statefulset", name)["metadata"]["uid"] for name in ("mo-log", "mo-dn")}
+    cluster["spec"]["logService"]["volume"]["size"] = "2Gi"
+    cluster["spec"]["tn"]["cacheVolume"]["size"] = "3Gi"
+    space.apply(cluster)
+    space.wait("condition=Synced")
+
+    grown = claims(space, "mo-log") | claims(space, "mo-dn")
+    assert {name: uid for name, (uid, _, _) in grown.items()} == {
+        name: uid for name, (uid, _, _) in before.items()
+    }
+    for name, (_uid, wanted, present) in grown.items():
+        assert wanted == present == ("2Gi" if "-log-" in name else "3Gi")
+    assert pods(space) == running
+    for name, size in (("mo-log", "2Gi"), ("mo-dn", "3Gi")):
+        made = space.get("statefulset", name)
+        assert made["metadata"]["uid"] != old[name]
+        (template,) = made["spec"]["volumeClaimTemplates"]
+        assert template["spec"]["resources"]["requests"]["storage"] == size
+        policy = made["spec"]["persistentVolumeClaimRetentionPolicy"]
+        assert policy == {"whenDeleted": "Delete", "whenScaled": "Delete"}
+
+
+def test_a_stateful_set_that_lost_its_way_is_made_again(space, cluster):
+    """That is what an operator finds that was stopped in the middle of growing volumes."""
+    running = pods(space)
+    space.kubectl("delete", "statefulset", "mo-log", "--cascade=orphan")
+
+    eventually(
+        lambda: space.get("statefulset", "mo-log").get("status", {}).get("readyReplicas") == 3
+    )
+    space.wait("condition=Synced", "logset")
+    assert pods(space) == running
+
+
+def test_volumes_that_cannot_grow_are_told_and_stop_nothing_else(space, cluster, storage_class):
+    """The class decides; everything else that the spec asks for is done."""
+    let_grow(space, storage_class, "false")
+    cluster["spec"]["logService"]["volume"]["size"] = "5Gi"
+    change(space, cluster, version="1.3.2")
+    told = eventually(lambda: _because(space.condition("logset", "mo", "Synced"), "VolumeRefused"))
+    assert "mo-data-mo-log-" in told["message"]
+    assert "storageclass" in told["message"]
+    assert space.condition("logset", "mo", "Progressing")["status"] == "False"
+    eventually(lambda: set(images(space, "CNSet").values()) == {"1.3.2"})
+    assert {size for _, size, _ in claims(space, "mo-log").values()} == {"2Gi"}
+    assert space.condition("mo", "mo", "Ready")["status"] == "True"
+
+    let_grow(space, storage_class, "true")
+    space.kubectl("annotate", "logset", "mo", "look=1")
+    space.wait("condition=Synced")
+    assert {size for _, _, size in claims(space, "mo-log").values()} == {"5Gi"}
+
+
+def let_grow(space: Namespace, storage_class: str, flag: str) -> None:
+    patch = f'{{"allowVolumeExpansion": {flag}}}'
+    space.bed.kubectl("patch", "storageclass", storage_class, "-p", patch)
+
+
+def _because(condition: dict[str, Any], reason: str) -> dict[str, Any]:
+    return condition if condition.get("reason") == reason else {}
+
+
+def test_idle_passes_tell_nothing(space, cluster):
+    """Passes over everything, with nothing to do, change nothing and emit no event."""
+
+    def told() -> int:
+        found = json.loads(space.kubectl("get", "events.events.k8s.io", "-o", "json"))["items"]
+        return sum(one.get("reportingController") == "matrixorigin.io/matrixone" for one in found)
+
+    eventually(lambda: _unchanged(space, told))
+    before = told()
+    for number in range(5):
+        for name in ("mo/mo", "logset/mo", "dnset/mo", "cnset/mo-tp", "proxyset/mo"):
+            space.kubectl("annotate", name, f"look={number + 10}", "--overwrite")
+    eventually(lambda: _unchanged(space, told))
+    assert told() == before
+
+
+def _unchanged(space: Namespace, told: Callable[[], int]) -> bool:
+    before = told(), space.versions()
+    time.sleep(4)
+    return before == (told(), space.versions())

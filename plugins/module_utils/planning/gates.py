@@ -12,8 +12,8 @@ from typing import Any
 
 from ..comparing import differing_paths
 from ..rendering.types import Manifest, Resource
-from ..status.conditions import holds, holds_now
-from ..status.reasons import ConditionType
+from ..status.conditions import find, holds, holds_now
+from ..status.reasons import ConditionType, Reason
 from .plans import Observed
 from .references import DEPENDENCIES
 
@@ -41,12 +41,23 @@ def _state(dependency: Mapping[str, Any] | None) -> str:
     """Say what a dependency lacks; empty if nothing."""
     if dependency is None:
         return "it does not exist"
-    for kind, lacking in ((ConditionType.READY, "not ready"), (ConditionType.SYNCED, "not synced")):
-        if not holds(dependency, kind):
-            return lacking
+    if not holds(dependency, ConditionType.READY):
+        return "not ready"
+    if _does_all_it_can(dependency):
+        return ""
+    if not holds(dependency, ConditionType.SYNCED):
+        return "not synced"
     if not holds_now(dependency, ConditionType.SYNCED):
         return "its latest change has not been applied yet"
     return ""
+
+
+def _does_all_it_can(dependency: Mapping[str, Any]) -> bool:
+    """Tell whether all is applied but volumes that cannot be as asked: nobody waits for those."""
+    said = find(dependency, ConditionType.SYNCED)
+    generation = dependency["metadata"].get("generation") or 0
+    refused = said.get("reason") == Reason.VOLUME_REFUSED.value
+    return refused and bool((said.get("observedGeneration") or 0) >= generation)
 
 
 def held_back(workload: Mapping[str, Any] | None, wanted: Manifest) -> list[str]:

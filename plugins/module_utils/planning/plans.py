@@ -48,6 +48,7 @@ class Plan(TypedDict):
     Keys:
         paused: the resource is to be left alone.
         invalid: what is wrong with the spec, naming the field; empty if nothing is.
+        refused: what of the spec cannot be done, while everything else is; empty if nothing.
         waitingFor: what the update of Pods waits for; empty if nothing is held back.
         held: fields of the workload that the gate holds back.
         records: decisions to store on the resource before anything is created.
@@ -61,6 +62,7 @@ class Plan(TypedDict):
 
     paused: bool
     invalid: str
+    refused: str
     waitingFor: str
     held: list[str]
     records: list[Manifest]
@@ -77,6 +79,7 @@ def empty_plan() -> Plan:
     return {
         "paused": False,
         "invalid": "",
+        "refused": "",
         "waitingFor": "",
         "held": [],
         "records": [],

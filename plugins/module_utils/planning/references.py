@@ -27,8 +27,9 @@ REFERENCE_KEYS = {"logSet": "logSet", "dnSet": "dnSet", "cnset": "cnSet"}
 def references(resource: Resource) -> dict[str, Reference]:
     """Return what to observe for a resource, by label.
 
-    For a set: ``self``, ``workload``, ``pods``, ``bootstrap`` (LogSet) and one label per entry of
-    its ``deps``. For a MatrixOneCluster: ``self``, its children by kind, ``credential``.
+    For a set: ``self``, ``workload``, ``pods``, ``claims`` (LogSet, DNSet), ``bootstrap`` (LogSet)
+    and one label per entry of its ``deps``. For a MatrixOneCluster: ``self``, its children by kind,
+    ``credential``.
     """
     found = {"self": by_name(resource["apiVersion"], resource["kind"], resource["metadata"])}
     if resource["kind"] == names.CLUSTER:
@@ -63,6 +64,8 @@ def _of_set(resource: Resource) -> dict[str, Reference]:
         name = f"{base}-bootstrap"
         found["bootstrap"] = by_name("v1", "ConfigMap", {**metadata, "name": name})
         found["bootstrap"]["data"] = True
+    if kind in (names.LOG_SET, names.DN_SET):
+        found["claims"] = {**found["pods"], "kind": "PersistentVolumeClaim"}
     for key, dependency in DEPENDENCIES.items():
         target = ((resource.get("deps") or {}).get(key) or {}).get("metadata") or {}
         if target.get("name"):

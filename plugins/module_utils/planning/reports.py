@@ -17,10 +17,13 @@ from ..status.events import Occurrence, from_changes, occurrence
 from ..status.reasons import ConditionType, Reason
 from .plans import Observed, Plan, named
 from .references import WORKLOAD_KINDS
+from .volumes import awaited as awaited_volumes
 
 _LOOK_AGAIN = {names.CLUSTER: "15s", names.LOG_SET: "15s"}
 _LOOK_AGAIN_ELSE = "10s"
 """While a resource is not settled; changes of what it watches come sooner (core.md §12)."""
+_LOOK_AGAIN_REFUSED = "60s"
+"""Somebody may let a StorageClass grow its volumes, and nobody tells."""
 
 
 class Report(TypedDict):
@@ -71,6 +74,8 @@ def report_on(
     ready = told[ConditionType.READY.value] == told[ConditionType.SYNCED.value] == "True"
     idle = ready or plan["paused"] or bool(plan["invalid"])
     requeue = "" if idle else _LOOK_AGAIN.get(resource["kind"], _LOOK_AGAIN_ELSE)
+    if requeue and plan["refused"]:
+        requeue = _LOOK_AGAIN_REFUSED
     if resource["kind"] == names.CN_SET and not plan["paused"]:
         requeue = rounds.look_again(_told(observed, "round"), requeue)
         events += rounds.occurrences(_told(observed, "round"))
@@ -98,6 +103,8 @@ def _set_status(
         invalid=plan["invalid"],
         waiting=plan["waitingFor"],
         failure=failure,
+        refused=plan["refused"],
+        volumes=awaited_volumes(observed.get("claims") or []),
         round=_told(observed, "round"),
         roll=_told(observed, "roll"),
     )

@@ -20,6 +20,7 @@ from . import bootstrap
 from .gates import blocker, held_back, only_scaled
 from .plans import Kind, Observed, Plan, Prune, empty_plan, is_paused, named
 from .references import REFERENCE_KEYS, WORKLOAD_KINDS
+from .volumes import growth, keep_templates
 
 _PRUNED: list[Kind] = [
     {"api_version": "v1", "kind": "ConfigMap"},
@@ -64,6 +65,9 @@ def plan_set(
         plan["invalid"] = str(error)
         return plan
     _keep_replicas(plan, observed.get("round") or {})
+    _keep_volumes(plan, resource, observed)
+    if plan["invalid"]:
+        return plan
     plan["createOnly"] = [
         named(manifest) for manifest in plan["objects"] if _made_once(resource, manifest)
     ]
@@ -143,6 +147,21 @@ def _keep_replicas(plan: Plan, round_: Mapping[str, Any]) -> None:
         if named(manifest) == plan["workload"]:
             kept = {**manifest["spec"], "replicas": round_["replicas"]}
             plan["objects"][number] = {**manifest, "spec": kept}
+
+
+def _keep_volumes(plan: Plan, resource: Resource, observed: Observed) -> None:
+    """Leave the claim templates as they are, unless the StatefulSet was just made with new ones."""
+    live, done = observed.get("workload"), observed.get("volumes") or {}
+    found = growth(resource, live, observed.get("claims") or [])
+    if found["broken"]:
+        plan["invalid"], plan["objects"] = found["broken"], []
+        return
+    plan["refused"] = found["refused"] or str(done.get("refused") or "")
+    if live is None or done.get("remade") or not (plan["refused"] or found["templates"]):
+        return
+    for number, manifest in enumerate(plan["objects"]):
+        if named(manifest) == plan["workload"]:
+            plan["objects"][number] = keep_templates(manifest, live)
 
 
 def _hold_back(plan: Plan, waiting: str, observed: Mapping[str, object]) -> None:

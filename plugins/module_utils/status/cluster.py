@@ -197,7 +197,7 @@ def _progressing(facts: ClusterFacts) -> Condition:
         )
     for kind, _reason in _READY_RULES:
         for name, child in facts.children(kind):
-            if _serves_now(child) and _is_synced(child):
+            if (_serves_now(child) and _is_synced(child)) or _is_at_rest(child):
                 continue
             said = (
                 find(child, ConditionType.PROGRESSING).get("message") or "a change is being applied"
@@ -206,6 +206,14 @@ def _progressing(facts: ClusterFacts) -> Condition:
             message = f"{kind} {name}: {said}"
             return condition(ConditionType.PROGRESSING, True, reason, message, facts.generation)
     return condition(ConditionType.PROGRESSING, False, Reason.SETTLED, "", facts.generation)
+
+
+def _is_at_rest(child: Child | None) -> bool:
+    """Tell whether a child does nothing although not all is as it should be: that is refused."""
+    said = find(child, ConditionType.PROGRESSING)
+    generation = ((child or {}).get("metadata") or {}).get("generation") or 0
+    now = (said.get("observedGeneration") or 0) >= generation
+    return now and said.get("status") == "False" and _may_serve(child)
 
 
 def _busy_reason(facts: ClusterFacts, child: Child | None) -> Reason:

@@ -37,6 +37,7 @@ _ACTIONS = {
 _WARNINGS = frozenset(
     {
         Reason.INVALID_SPEC.value,
+        Reason.VOLUME_REFUSED.value,
         Reason.APPLY_FAILED.value,
         Reason.ROLLOUT_STUCK.value,
         Reason.STORES_FAILED.value,
@@ -92,6 +93,8 @@ def _worth_telling(entry: Mapping[str, Any], old: Mapping[str, Any]) -> bool:
     reason = entry["reason"]
     if reason == Reason.DELETING.value:
         return bool(entry["type"] == ConditionType.PROGRESSING.value)
+    if entry["type"] == ConditionType.SYNCED.value and reason == Reason.GROWING_VOLUMES.value:
+        return False
     if entry["type"] == ConditionType.PROGRESSING.value and reason == Reason.ROLLING_OUT.value:
         return True
     if entry["type"] == ConditionType.READY.value and entry["status"] == "False":

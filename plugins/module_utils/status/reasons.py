@@ -42,8 +42,10 @@ class Reason(StrEnum):
     INVALID_SPEC = "InvalidSpec"
     APPLY_FAILED = "ApplyFailed"
     DEPENDENCY_NOT_READY = "DependencyNotReady"
+    VOLUME_REFUSED = "VolumeRefused"
     # Synced and Progressing
     ROLLING_OUT = "RollingOut"
+    GROWING_VOLUMES = "GrowingVolumes"
     # Progressing
     CREATING = "Creating"
     SCALING = "Scaling"

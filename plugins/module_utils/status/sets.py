@@ -91,6 +91,8 @@ class SetFacts:
         invalid: what is wrong with the spec; empty if nothing is.
         waiting: what an update waits for; empty if nothing is held back.
         failure: why the objects could not be applied; empty if they could.
+        refused: what of the spec cannot be done, while all else is; empty if nothing.
+        volumes: which volumes are growing; empty if none is.
         round: how the round over the compute nodes of a CNSet ended.
         roll: how the step of the roll of a StatefulSet ended.
     """
@@ -103,6 +105,8 @@ class SetFacts:
     invalid: str
     waiting: str
     failure: str
+    refused: str = ""
+    volumes: str = ""
     round: Mapping[str, Any] = field(default_factory=dict)
     roll: Mapping[str, Any] = field(default_factory=dict)
 
@@ -199,6 +203,10 @@ def _synced(facts: SetFacts) -> Condition:
     elif not rollout.settled:
         counted = f"{rollout.updated}/{rollout.wanted} {facts.noun} run what the spec asks for"
         holds_, reason, message = False, Reason.ROLLING_OUT, f"{counted}; {_work(facts)[1]}"
+    elif facts.volumes:
+        holds_, reason, message = False, Reason.GROWING_VOLUMES, facts.volumes
+    elif facts.refused:
+        holds_, reason, message = False, Reason.VOLUME_REFUSED, facts.refused
     else:
         holds_, reason, message = True, Reason.APPLIED, "all that the spec asks for is applied"
     return condition(ConditionType.SYNCED, holds_, reason, message, facts.generation)
@@ -217,8 +225,10 @@ def _progressing(facts: SetFacts) -> Condition:
         under_way, reason, message = True, Reason.DRAINING, rounds.draining(facts.round)
     elif not rollout.settled or rollout.ready < rollout.wanted:
         under_way, (reason, message) = True, _work(facts)
+    elif facts.volumes:
+        under_way, reason, message = True, Reason.GROWING_VOLUMES, facts.volumes
     else:
-        under_way, reason, message = False, Reason.SETTLED, ""
+        under_way, reason, message = False, Reason.SETTLED, facts.refused
     return condition(ConditionType.PROGRESSING, under_way, reason, message, facts.generation)
 
 

@@ -1,0 +1,112 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The action behind M(matrixorigin.matrixone.grow); see plugins/modules/grow.py."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
+
+from ..module_utils.clients.kube.applying import Change, Writer
+from ..module_utils.clients.kube.errors import Refused, WaitExpired
+from ..module_utils.clients.kube.kinds import describe
+from ..module_utils.clients.kube.selecting import Selection
+from ..module_utils.clients.kube.session import Session
+from ..plugin_utils.kube_action import KubeAction
+
+Json = dict[str, Any]
+_PAUSE = 0.2  # seconds
+_RETAIN = {"whenDeleted": "Retain", "whenScaled": "Retain"}
+
+
+class ActionModule(KubeAction):
+    """Grow the claims of a StatefulSet and make it again with larger claim templates."""
+
+    SPEC: ClassVar[dict[str, Any]] = {
+        "workload": {"type": "dict", "required": True},
+        "claims": {"type": "list", "elements": "dict", "default": []},
+        "templates": {"type": "list", "elements": "dict", "default": []},
+        "timeout": {"type": "float", "default": 60.0},
+    }
+
+    def act(self, session: Session, arguments: Json) -> Json:
+        """Grow the claims, then the templates; each part may have been done before."""
+        writer = Writer(session, dry_run=self.dry_run)
+        grown, refused = [], ""
+        for claim in arguments["claims"]:
+            try:
+                outcome = writer.patch(claim)
+            except Refused as error:
+                refused = str(error)
+                break
+            if outcome.change is not Change.UNCHANGED:
+                grown.append(claim["metadata"]["name"])
+        remade = bool(arguments["templates"]) and not refused
+        if remade and not self.dry_run:
+            _remake(writer, arguments)
+        return {
+            "changed": bool(grown) or remade,
+            "volumes": {"grown": grown, "remade": remade and not self.dry_run, "refused": refused},
+        }
+
+
+def _remake(writer: Writer, arguments: Json) -> None:
+    """Replace a StatefulSet by the same one with other claim templates; its Pods live on.
+
+    Until its claims are its own no longer, the garbage collector might take them with it.
+    """
+    workload, timeout = arguments["workload"], arguments["timeout"]
+    title = describe(workload)
+    live = writer.get(workload)
+    if live is not None and live["metadata"]["uid"] == workload["metadata"]["uid"]:
+        uid = live["metadata"]["uid"]
+        if not live["metadata"].get("deletionTimestamp"):
+            policy = {"persistentVolumeClaimRetentionPolicy": _RETAIN}
+            writer.patch({**_identity(live), "spec": policy})
+            _until(
+                lambda: not _owned(writer, live, uid), timeout, f"{title} to let go of its claims"
+            )
+            writer.delete(_identity(live), "Orphan")
+        _until(lambda: _is_gone(writer, live), timeout, f"{title} to go without its Pods")
+        live = None
+    if live is None:
+        writer.apply(_remade(workload, arguments["templates"]))
+
+
+def _identity(live: Mapping[str, Any]) -> Json:
+    place = {key: live["metadata"][key] for key in ("name", "namespace")}
+    return {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": place}
+
+
+def _owned(writer: Writer, live: Mapping[str, Any], uid: str) -> list[Json]:
+    """Return the claims that would go with the StatefulSet."""
+    labels = live["spec"]["selector"]["matchLabels"]
+    namespace = live["metadata"]["namespace"]
+    chosen = Selection("v1", "PersistentVolumeClaim", namespace, labels, owner_uid=uid)
+    return chosen.list(writer.session)
+
+
+def _is_gone(writer: Writer, live: Mapping[str, Any]) -> bool:
+    found = writer.get(live)
+    return found is None or bool(found["metadata"]["uid"] != live["metadata"]["uid"])
+
+
+def _until(holds: Callable[[], bool], timeout: float, what: str) -> None:
+    deadline = time.monotonic() + timeout
+    while not holds():
+        if time.monotonic() + _PAUSE > deadline:
+            raise WaitExpired(f"waited {timeout:.0f} s for {what}; the next pass goes on from here")
+        time.sleep(_PAUSE)
+
+
+def _remade(workload: Mapping[str, Any], templates: list[Json]) -> Json:
+    """Return the StatefulSet as it was, but for the claim templates and what the server sets."""
+    kept = ("name", "namespace", "labels", "annotations", "ownerReferences")
+    metadata = {key: workload["metadata"][key] for key in kept if key in workload["metadata"]}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "StatefulSet",
+        "metadata": metadata,
+        "spec": {**workload["spec"], "volumeClaimTemplates": templates},
+    }
