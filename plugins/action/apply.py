@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
-from ..module_utils.clients.kube.applying import FIELD_MANAGER, Change, Outcome, Writer
+from ..module_utils.clients.kube.applying import FIELD_MANAGER, Change, Outcome, Writer, identity
 from ..module_utils.clients.kube.differences import shown_difference, without_payload
 from ..module_utils.clients.kube.selecting import Selection, prune, shortened, wait_until_gone
 from ..module_utils.clients.kube.session import Session
@@ -56,8 +56,12 @@ class ActionModule(KubeAction):
 
     def act(self, session: Session, arguments: dict[str, Any]) -> dict[str, Any]:
         """Apply or delete the objects, prune, and wait for what is going away."""
+        candidates = [
+            found for chosen in _selections(arguments["prune"]) for found in chosen.list(session)
+        ]
         writer = Writer(
             session=session,
+            listed={identity(found): found for found in candidates},
             field_manager=arguments["field_manager"],
             force=arguments["force"],
             dry_run=self.dry_run,
@@ -71,7 +75,7 @@ class ActionModule(KubeAction):
             outcomes = _applied(writer, arguments["objects"], set(arguments["create_only"]))
             outcomes += [writer.patch(one) for one in arguments["patches"]]
         wanted = [] if arguments["state"] == "absent" else arguments["objects"]
-        pruned = _pruned(writer, arguments, wanted)
+        pruned = _pruned(writer, arguments, wanted, candidates)
         result = _summary([*outcomes, *pruned])
         if self._task.diff:
             result["diff"] = _differences([*outcomes, *pruned])
@@ -104,13 +108,16 @@ def _applied(writer: Writer, objects: Iterable[Mapping[str, Any]], once: set[str
 
 
 def _pruned(
-    writer: Writer, arguments: Mapping[str, Any], wanted: list[Mapping[str, Any]]
+    writer: Writer,
+    arguments: Mapping[str, Any],
+    wanted: list[Mapping[str, Any]],
+    candidates: list[dict[str, Any]],
 ) -> list[Outcome]:
     chosen = arguments["prune"]
-    if not chosen:
+    if not candidates:
         return []
     users = _selections({**chosen, "kinds": chosen["unless_used_by"], "owner_uid": ""})
-    return prune(writer, _selections(chosen), wanted, users, arguments["propagation"])
+    return prune(writer, candidates, wanted, users, arguments["propagation"])
 
 
 def _selections(chosen: Mapping[str, Any] | None) -> list[Selection]:

@@ -4,9 +4,16 @@
 import json
 import re
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import yaml
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.kube.applying import (
+    FIELD_MANAGER as MANAGER,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.kube.managed import (
+    is_applied,
+)
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.rendering import names
 
 from dev.render import to_yaml
@@ -65,6 +72,48 @@ def test_server_accepts_every_manifest(cluster: TestBed, namespace: str, name: s
     said = dry_run(cluster, text)
     assert len(said) == len(list(yaml.safe_load_all(text)))
     assert all(line.endswith("serverside-applied (server dry run)") for line in said)
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_what_was_applied_is_known_by_its_managed_fields(
+    cluster: TestBed, namespace: str, name: str
+) -> None:
+    """And no object with a field less, or another value, is taken for it."""
+    wanted = list(yaml.safe_load_all(golden(name, namespace)))
+    answered = cluster.kubectl(
+        *("apply", "--server-side", "--dry-run=server", "-f", "-", "-o", "json"),
+        *("--show-managed-fields", f"--field-manager={MANAGER}"),
+        input=golden(name, namespace),
+    )
+    found = json.loads(answered)
+    live = found["items"] if len(wanted) > 1 else [found]
+
+    assert len(wanted) == len(live)
+    for ours, theirs in zip(wanted, live, strict=True):
+        assert is_applied(theirs, ours, MANAGER), ours
+        assert not is_applied(theirs, ours, "somebody")
+        identity = {key: ours.pop(key) for key in ("apiVersion", "kind")}
+        place = {key: ours["metadata"].pop(key) for key in ("name", "namespace")}
+        for other in variations(ours):
+            metadata = {**other.get("metadata", {}), **place}
+            assert not is_applied(theirs, {**identity, **other, "metadata": metadata}, MANAGER), (
+                other
+            )
+
+
+def variations(wanted: Any) -> Iterator[Any]:
+    """Yield a manifest over and over, each time with one thing in it left out, or changed."""
+    if isinstance(wanted, dict):
+        for name, value in wanted.items():
+            if (name, value) != ("apiVersion", "v1"):  # the default of a fieldRef
+                yield {key: kept for key, kept in wanted.items() if key != name}
+            yield from ({**wanted, name: other} for other in variations(value))
+    elif isinstance(wanted, list):
+        for at, value in enumerate(wanted):
+            yield wanted[:at] + wanted[at + 1 :]
+            yield from ([*wanted[:at], other, *wanted[at + 1 :]] for other in variations(value))
+    else:
+        yield not wanted if isinstance(wanted, bool) else f"{wanted}?"
 
 
 @pytest.mark.parametrize("name", [name for name in VARIANTS if name not in WITHOUT_PROFILE])

@@ -8,7 +8,7 @@ the object after, without the server's bookkeeping.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
@@ -16,7 +16,11 @@ from ...comparing import differing_paths
 from .differences import meaningful
 from .errors import ApiError, Conflict, NotFound, Refused
 from .kinds import collection_path, describe, object_path
+from .managed import is_applied
 from .session import APPLY_PATCH, MERGE_PATCH, Session
+
+Identity = tuple[str, str, str, str]
+"""apiVersion, kind, namespace and name of an object."""
 
 FIELD_MANAGER = "matrixone-operator"
 ANNOTATION_KEEP = "matrixorigin.io/keep"
@@ -58,6 +62,7 @@ class Writer:
         force: take fields over that another manager owns.
         dry_run: let the server validate and default, but keep nothing.
         owner: object that owns what is created; only one with a uid can.
+        listed: live objects that are known already; those that are not are asked for.
     """
 
     session: Session
@@ -65,6 +70,7 @@ class Writer:
     force: bool = True
     dry_run: bool = False
     owner: Mapping[str, Any] | None = None
+    listed: Mapping[Identity, Mapping[str, Any]] = field(default_factory=dict)
 
     def get(self, manifest: Mapping[str, Any]) -> dict[str, Any] | None:
         """Return the live object of the same identity, or None."""
@@ -86,7 +92,9 @@ class Writer:
         """
         title = describe(manifest)
         wanted = self._owned(manifest)
-        before = self.get(wanted)
+        before = self._before(wanted)
+        if before is not None and is_applied(before, wanted, self.field_manager):
+            return Outcome(title, Change.UNCHANGED, before, before)
         query = {"fieldManager": self.field_manager, "fieldValidation": "Strict"}
         if self.force:
             query["force"] = "true"
@@ -116,7 +124,7 @@ class Writer:
         """
         title = describe(manifest)
         wanted = self._owned(manifest)
-        before = self.get(wanted)
+        before = self._before(wanted)
         if before is not None:
             return Outcome(title, Change.UNCHANGED, before, before)
         path = collection_path(
@@ -191,6 +199,9 @@ class Writer:
             return Outcome(title, Change.UNCHANGED, None, None)
         return Outcome(title, Change.DELETED, before, None)
 
+    def _before(self, manifest: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        return self.listed.get(identity(manifest)) or self.get(manifest)
+
     def _query(self, query: dict[str, str]) -> dict[str, str]:
         return {**query, "dryRun": "All"} if self.dry_run else query
 
@@ -216,6 +227,13 @@ class Writer:
             return False
         identity = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
         return self.get(identity) is None
+
+
+def identity(manifest: Mapping[str, Any]) -> Identity:
+    """Return what tells an object from all others: apiVersion, kind, namespace and name."""
+    metadata = manifest.get("metadata") or {}
+    namespace, name = metadata.get("namespace") or "", metadata.get("name") or ""
+    return manifest.get("apiVersion") or "", manifest.get("kind") or "", namespace, name
 
 
 def owner_reference(

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from .applying import ANNOTATION_KEEP, Outcome, Writer
+from .applying import ANNOTATION_KEEP, Outcome, Writer, identity
 from .errors import NotFound
 from .kinds import collection_path, describe
 from .session import Session
@@ -75,24 +75,18 @@ class Selection:
         return not self.owner_uid or any(owner["uid"] == self.owner_uid for owner in owners)
 
 
-def identity(manifest: Mapping[str, Any]) -> tuple[str, str, str]:
-    """Return kind, namespace and name of an object."""
-    metadata = manifest.get("metadata") or {}
-    return manifest["kind"], metadata.get("namespace") or "", metadata["name"]
-
-
 def prune(
     writer: Writer,
-    selections: Iterable[Selection],
+    candidates: Iterable[Mapping[str, Any]],
     wanted: Iterable[Mapping[str, Any]],
     users: Iterable[Selection] = (),
     propagation: str = "Background",
 ) -> list[Outcome]:
-    """Delete the selected objects that are neither wanted, nor marked to be kept, nor in use.
+    """Delete those of some live objects that are neither wanted, nor marked to be kept, nor in use.
 
     Args:
         writer: deletes; honours its dry run.
-        selections: where to look.
+        candidates: live objects, as selections have listed them.
         wanted: manifests that stay.
         users: objects that keep alive every other object whose name they mention; they are only
             fetched when there is something to delete.
@@ -102,12 +96,7 @@ def prune(
         One outcome per object that is (or would be) deleted now.
     """
     stay = {identity(manifest) for manifest in wanted}
-    doomed = [
-        found
-        for selection in selections
-        for found in selection.list(writer.session)
-        if identity(found) not in stay and not _kept(found)
-    ]
+    doomed = [found for found in candidates if identity(found) not in stay and not _kept(found)]
     if not doomed:
         return []
     used = {

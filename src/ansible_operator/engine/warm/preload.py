@@ -26,17 +26,21 @@ from ansible.plugins.loader import (
     module_loader,
     test_loader,
 )
+from ansible.utils.collection_loader._collection_finder import _get_collection_role_path
 from ansible.utils.context_objects import CLIArgs
 from ansible.utils.display import Display
 from ansible.utils.vars import load_extra_vars, load_options_vars
 from ansible.vars.manager import VariableManager
 
-from ansible_operator.engine.warm import play
+from ansible_operator.engine.warm import play, read_ahead
 
 _ACTION = re.compile(
     r"^[ \t-]*[\"']?([a-z_][a-z0-9_]*\.[a-z_][a-z0-9_]*\.[a-z0-9_]+)[\"']?[ \t]*:", re.MULTILINE
 )
 _FILTER = re.compile(r"\|\s*([a-z_][a-z0-9_]*\.[a-z_][a-z0-9_]*\.[a-z0-9_]+)")
+_ROLE_NAME = re.compile(
+    r"\b(?:name|role):[ \t]*[\"']?([a-z_][a-z0-9_.]*)[\"']?[ \t]*$", re.MULTILINE
+)
 _ALWAYS = (
     "kubernetes.client",
     "kubernetes.config",
@@ -92,6 +96,8 @@ def preload(roles: Sequence[Path]) -> list[str]:
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
     _read_kubeconfigs_fast()
+    roles = _with_used(roles)
+    read_ahead.read(roles)
     actions, filters = _used(roles)
     for name in sorted(actions):
         for loader, kind in ((action_loader, "action"), (module_loader, "modules")):
@@ -183,17 +189,33 @@ def _used(roles: Sequence[Path]) -> tuple[set[str], set[str]]:
     actions: set[str] = set()
     filters: set[str] = set()
     for role in roles:
-        for file in _yaml_files(role):
+        for file in read_ahead.yaml_files(role):
             text = file.read_text(errors="replace")
             actions.update(_ACTION.findall(text))
             filters.update(_FILTER.findall(text))
     return actions, filters
 
 
-def _yaml_files(role: Path) -> Iterator[Path]:
-    for folder in ("tasks", "handlers", "defaults", "vars"):
-        for pattern in ("*.yml", "*.yaml"):
-            yield from sorted((role / folder).rglob(pattern))
+def _with_used(roles: Sequence[Path]) -> list[Path]:
+    """The roles and those that they import, include or depend on, as far as names tell."""
+    found = list(dict.fromkeys(roles))
+    for role in found:
+        for file in read_ahead.yaml_files(role):
+            for name in _ROLE_NAME.findall(file.read_text(errors="replace")):
+                used = _role_path(name, role)
+                if used is not None and used not in found:
+                    found.append(used)
+    return found
+
+
+def _role_path(name: str, beside: Path) -> Path | None:
+    """The directory of a role of a collection, or of one beside another."""
+    if name.count(".") == 2:
+        with contextlib.suppress(Exception):  # a collection may be missing or broken
+            located = _get_collection_role_path(name)
+            return Path(located[1]) if located else None
+    path = beside.parent / name
+    return path if (path / "tasks").is_dir() else None
 
 
 def _import_needs(source: Path, package: str) -> None:

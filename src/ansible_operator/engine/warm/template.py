@@ -164,6 +164,7 @@ def _load(folder: Path, roles: list[Path], run_sockets: list[int]) -> str:
         modules,
         play,
         preload,
+        read_ahead,
         strategy,
     )
 
@@ -173,6 +174,7 @@ def _load(folder: Path, roles: list[Path], run_sockets: list[int]) -> str:
     events.record_callbacks(TaskQueueManager, play.current_recorder)
     modules.install(run_sockets)
     strategy.install()
+    read_ahead.install()
     try:
         preload.read_documentation_once()
         preload.preload(roles)
