@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ansible_operator.engine import PlaybookTarget, RunRequest
+from ansible_operator.engine import PlaybookTarget, RoleTarget, RunRequest, make_engine
 from ansible_operator.engine.warm.job import why_not_served
 from tests.engine.conftest import Played, Stage
 
@@ -168,3 +168,30 @@ def test_variables_that_are_not_served(monkeypatch: pytest.MonkeyPatch) -> None:
         assert name in why_not_served(request(environment={name: "/x"}))
         monkeypatch.setenv(name, "/x")
         assert why_not_served(request(environment={name: "/x"})) == ""
+
+
+@async_
+async def test_a_role_is_read_ahead_and_again_when_it_has_changed(tmp_path: Path) -> None:
+    tasks = tmp_path / "roles/outer/tasks/main.yml"
+    used = tmp_path / "roles/used/tasks/main.yml"
+    for file, text in (
+        (tasks, "- ansible.builtin.import_role:\n    name: used\n" * 2),
+        (used, "- {name: Say, ansible.builtin.debug: {msg: '{{ 1 + 1 }}'}, when: one is true}\n"),
+    ):
+        file.parent.mkdir(parents=True)
+        file.write_text(text)
+    engine = make_engine("warm", preload=[tmp_path / "roles/outer"])
+    await engine.start()
+    try:
+        stage = Stage(engine, "warm", tmp_path)
+        role = RoleTarget("outer", tmp_path / "roles/outer", gather_facts=False)
+        before = await stage.play(role, extra_vars={"one": True})
+        used.write_text(used.read_text().replace("1 + 1", "1 + 12"))
+        after = await stage.play(role, extra_vars={"one": True})
+    finally:
+        await engine.stop()
+
+    said = [
+        [data["res"]["msg"] for data in played.of("runner_on_ok")] for played in (before, after)
+    ]
+    assert said == [[2, 2], [13, 13]]

@@ -83,4 +83,4 @@ async def test_all_objects_share_one_discovery(
         assert played.result.rc == 0
 
     engine = cast("WarmEngine", warm.engine)
-    assert len(discoveries(engine._supervisor._folder)) == 1
+    assert len(discoveries(engine._supervisor.folder)) == 1
