@@ -251,6 +251,36 @@ async def test_no_log_is_censored(stage: Stage) -> None:
     assert "censored" in played.results()["Hidden"]
 
 
+async def test_why_a_hidden_task_failed_is_hidden_too(warm: Stage) -> None:
+    """Ansible from 2.19 on tells it, and so does the engine that starts Ansible as it is."""
+    played = await warm.play(
+        warm.tasks(
+            """
+            - name: Action
+              ansible.builtin.fail: {msg: "{{ word }}"}
+              no_log: true
+              ignore_errors: true
+            - name: Items
+              ansible.builtin.fail: {msg: "{{ item }}"}
+              no_log: true
+              ignore_errors: true
+              loop: ["{{ word }}"]
+            - name: Module
+              ansible.builtin.command: {cmd: "false {{ word }}"}
+              no_log: true
+              ignore_errors: true
+            - name: Told
+              ansible.builtin.fail: {msg: plain words}
+            """
+        ),
+        extra_vars={"word": "s3cr3t"},
+    )
+
+    assert played.result.rc == 2
+    assert "plain words" in played.result.stdout
+    assert "s3cr3t" not in played.result.stdout + json.dumps(played.events)
+
+
 async def test_unsafe_strings_are_never_templates(stage: Stage) -> None:
     template = "{{ lookup('pipe', 'echo injected') }}"
     played = await stage.play(

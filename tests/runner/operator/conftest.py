@@ -26,6 +26,7 @@ KINDS = {
     "memcacheds.runner.example.com": "Memcached",
     "probes.runner.example.com": "Probe",
     "slows.runner.example.com": "Slow",
+    "partings.runner.example.com": "Parting",
     "typos.runner.example.com": "Typo",
     "selecteds.runner.example.com": "Selected",
     "selecteds.other.example.com": "Selected",
@@ -42,6 +43,7 @@ ADVANCED = {
         "GlobalTest",
         "ReportTest",
         "ReconciliationTest",
+        "SecretiveTest",
     )
 }
 T = TypeVar("T")
@@ -188,7 +190,8 @@ def define(bed: TestBed) -> None:
     kinds = {**KINDS, **ADVANCED}
     items = [definition(name, kind) for name, kind in kinds.items()]
     listed = {"apiVersion": "v1", "kind": "List", "items": items}
-    bed.kubectl("apply", "-f", "-", input=json.dumps(listed))
+    # Workers of xdist do this side by side.
+    bed.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", input=json.dumps(listed))
     names = [f"crd/{name}" for name in kinds]
     bed.kubectl("wait", "--for=condition=Established", "--timeout=30s", *names)
 

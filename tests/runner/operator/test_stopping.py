@@ -100,5 +100,6 @@ def test_ctrl_c_at_any_moment_ends_quietly(
     operator = start(cluster.namespace, TMPDIR=str(tmp_path))
     time.sleep(moment)
     assert operator.stop(signal.SIGINT, seconds=20) in {0, -signal.SIGINT}
-    assert "Traceback" not in operator.text()
+    # The interpreter may not have come to our code yet; then the traceback is its own.
+    assert "/ansible_operator/" not in operator.text()
     eventually(lambda: not list(tmp_path.iterdir()))

@@ -35,6 +35,19 @@ def callback_result(result: Any) -> Any:
     return result.clean_copy()
 
 
+def censor_failures() -> None:
+    """Keep why a task with ``no_log`` failed out of the output.
+
+    From 2.19 on Ansible prints the message, and the lines of the playbook around it, although it
+    censors the result.
+    """
+    from ansible.executor import task_result
+
+    preserved = getattr(task_result, "_PRESERVE", None)
+    if isinstance(preserved, set):
+        preserved.discard("exception")
+
+
 @contextmanager
 def task_context(task: Any) -> Iterator[None]:
     """What a worker's process is set up with around a task."""

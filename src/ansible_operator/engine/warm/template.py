@@ -159,6 +159,7 @@ def _load(folder: Path, roles: list[Path], run_sockets: list[int]) -> str:
     from ansible.utils.display import Display
 
     from ansible_operator.engine.warm import (
+        ansible_versions,
         discovery_cache,
         events,
         modules,
@@ -169,6 +170,7 @@ def _load(folder: Path, roles: list[Path], run_sockets: list[int]) -> str:
     )
 
     init_plugin_loader()
+    ansible_versions.censor_failures()
     play.prepare()
     events.record_display(Display, play.current_recorder)
     events.record_callbacks(TaskQueueManager, play.current_recorder)

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Objects that came while no operator ran; what happens to them after a restart."""
+
+import json
+
+import pytest
+
+from tests.runner.operator.conftest import Cluster, Operator, Start, eventually
+
+pytestmark = pytest.mark.api
+COUNT = 150
+
+
+def create_many(cluster: Cluster) -> None:
+    items = [
+        {
+            "apiVersion": "runner.example.com/v1alpha1",
+            "kind": "Selected",
+            "metadata": {
+                "name": f"many-{number}",
+                "namespace": cluster.namespace,
+                "labels": {"reconcile": "yes"},
+            },
+            "spec": {"behave": "succeed"},
+        }
+        for number in range(COUNT)
+    ]
+    listed = {"apiVersion": "v1", "kind": "List", "items": items}
+    cluster.bed.kubectl("create", "-f", "-", input=json.dumps(listed))
+
+
+def successes(cluster: Cluster) -> int:
+    """How many objects are well and at rest."""
+    path = '{range .items[*]}{.status.conditions[?(@.type=="Running")].reason}{"\\n"}{end}'
+    text = cluster.kubectl("get", "selecteds.runner.example.com", "-o", f"jsonpath={path}")
+    return text.split().count("Successful")
+
+
+def played(operator: Operator) -> int:
+    return len({line["name"] for line in operator.lines("Ansible-runner exited successfully")})
+
+
+def test_objects_that_came_while_nobody_looked_are_all_run(cluster: Cluster, start: Start) -> None:
+    create_many(cluster)
+    first = start(cluster.namespace)
+    eventually(lambda: successes(cluster) == COUNT, seconds=120)
+    assert len(first.lines("Ansible-runner exited successfully")) == COUNT, "once each"
+    assert first.stop() == 0
+    cluster.kubectl("delete", "selecteds.runner.example.com", "many-0")
+
+    second = start(cluster.namespace)
+    eventually(lambda: played(second) == COUNT - 1, seconds=120)
+    assert successes(cluster) == COUNT - 1
+    assert not second.lines("Reconciler error")

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Objects that are deleted: finalizers that fail, finalizers of others (runner.md §2.8)."""
+
+import pytest
+
+from tests.runner.operator.conftest import Cluster, Operator, eventually
+
+pytestmark = pytest.mark.api
+OURS = "runner.example.com/parting"
+
+
+def finalizers(cluster: Cluster, name: str) -> list[str]:
+    found = cluster.get("partings", name) or {"metadata": {}}
+    return found["metadata"].get("finalizers", [])
+
+
+def test_a_failing_finalizer_keeps_the_object_and_says_why(
+    cluster: Cluster, operator: Operator
+) -> None:
+    cluster.apply("Parting", "stubborn", {"behave": "succeed", "farewell": "fail", "text": "no"})
+    cluster.wait_for("partings", "stubborn", "Successful")
+    assert finalizers(cluster, "stubborn") == [OURS]
+    cluster.kubectl("delete", "partings", "stubborn", "--wait=false")
+    failure = cluster.wait_for("partings", "stubborn", "Failure")
+    assert failure["message"] == "it is broken: no"
+    eventually(lambda: len(operator.lines("Reconciler error", name="stubborn")) >= 3)
+    assert finalizers(cluster, "stubborn") == [OURS]
+    patch = '{"spec":{"farewell":"succeed"}}'
+    cluster.kubectl("patch", "partings", "stubborn", "--type=merge", "-p", patch)
+    eventually(lambda: cluster.get("partings", "stubborn") is None)
+    eventually(lambda: not any(operator.runs.glob("**/stubborn")))
+
+
+def test_an_object_that_waits_for_others_is_left_in_peace(
+    cluster: Cluster, operator: Operator
+) -> None:
+    theirs = "others.example.com/later"
+    spec = {"behave": "succeed", "farewell": "succeed"}
+    cluster.apply("Parting", "waiting", spec, finalizers=[theirs])
+    cluster.wait_for("partings", "waiting", "Successful")
+    cluster.kubectl("delete", "partings", "waiting", "--wait=false")
+    eventually(lambda: finalizers(cluster, "waiting") == [theirs])
+    done = len(operator.lines("Ansible-runner exited successfully", name="waiting"))
+    patch = '{"spec":{"text":"changed"}}'
+    cluster.kubectl("patch", "partings", "waiting", "--type=merge", "-p", patch)
+    told = "Resource is terminated, skipping reconciliation"
+    eventually(lambda: operator.lines(told, name="waiting"))
+    assert len(operator.lines("Ansible-runner exited successfully", name="waiting")) == done == 2
+    patch = '{"metadata":{"finalizers":null}}'
+    cluster.kubectl("patch", "partings", "waiting", "--type=merge", "-p", patch)
+    eventually(lambda: cluster.get("partings", "waiting") is None)
