@@ -2,7 +2,8 @@
 # The commands of this project; `make help` lists them.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help venv crds rbac render lint test demo demo-down demo-memcached bench cluster-up cluster-down install uninstall deploy undeploy op-build op-push op-requirements run lint test
+.PHONY: help venv crds rbac render docs lint test demo demo-down demo-memcached bench cluster-up cluster-down
+.PHONY: install uninstall deploy undeploy op-build op-push op-requirements run
 
 PYTHON := .venv/bin/python
 NODE ?= fake
@@ -67,6 +68,9 @@ op-requirements: venv ## pin the image's Python packages anew, with their hashes
 
 run: venv ## run the operator in the foreground against KUBECONFIG
 	@ANSIBLE_GATHERING=explicit ansible-operator run --watches-file watches.yaml --ansible-verbosity 0
+
+docs: venv ## build the documentation into build/docs; warnings are errors
+	@dev/docs.sh
 
 lint: venv ## every linter
 	@dev/lint.sh

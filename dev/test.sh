@@ -7,10 +7,10 @@ set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 export PATH="$PWD/.venv/bin:$PATH" ANSIBLE_COLLECTIONS_PATH="$PWD/.collections"
 
-# Tests run the start scripts under each shell and awk that images bring; installing them is left to
-# the user where this is not root on a Debian machine.
-if ! type gawk mawk busybox &>/dev/null && [ "$(id -u)" = 0 ] && type apt-get &>/dev/null; then
-  { apt-get -qq update && apt-get -qq install -y --no-install-recommends gawk mawk busybox-static; } >/dev/null
+# Tests run the start scripts under each shell and awk that images bring, and talk SQL with the client that
+# the documentation uses; installing them is left to the user where this is not root on a Debian machine.
+if ! type gawk mawk busybox mysql &>/dev/null && [ "$(id -u)" = 0 ] && type apt-get &>/dev/null; then
+  { apt-get -qq update && apt-get -qq install -y --no-install-recommends gawk mawk busybox-static mariadb-client-core; } >/dev/null
 fi
 
 logs=build/test
@@ -25,7 +25,7 @@ stage_binaries() {
 stage_lint() { dev/lint.sh; }
 stage_unit() { pytest -n 2 -m 'not api and not node' tests; }
 stage_sanity() { dev/sanity.sh; }
-stage_release() { dev/release.sh; }
+stage_release() { dev/release.sh && dev/docs.sh; }
 stage_api() { pytest -n 2 --dist loadgroup -m 'api and not node' tests; }
 stage_ansible() { dev/ansible_versions.sh; }
 stage_molecule() { dev/molecule.sh default; }
@@ -53,7 +53,7 @@ wait "$no_cluster" "$fake_nodes"
 if has node; then run node; fi
 
 failed=0
-summary() { grep -hE '^(=+ .*(passed|failed|error).* =+|lint: .*|sanity: .*|release: .*|molecule: .*|ansible-core.*)$' "$logs/$1.log" | tail -3; }
+summary() { grep -hE '^(=+ .*(passed|failed|error).* =+|(lint|sanity|release|docs|molecule): .*|ansible-core.*)$' "$logs/$1.log" | tail -3; }
 for name in "${wanted[@]}"; do
   read -r code seconds <"$logs/$name.result"
   if [ "$code" != 0 ]; then

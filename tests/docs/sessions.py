@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A shell, a folder and a namespace in which the commands of one page run, one after the other."""
+
+import os
+import re
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import yaml
+
+from testbed.bed import TestBed
+from tests.docs.pages import Command, File, Page, differs
+from tests.e2e.clusters import ROOT, Operator
+
+_COMMAND_SECONDS = 300
+_END = b"\0"
+
+
+class Session:
+    """Plays a page in one shell, as a reader would; all that a page may use is in its folder."""
+
+    def __init__(self, bed: TestBed, folder: Path, namespace: str) -> None:
+        for name in ("examples", "crds", "charts", "deploy", "playbooks", "Makefile"):
+            if (ROOT / name).exists():
+                (folder / name).symlink_to(ROOT / name)
+        kubeconfig = folder / "kubeconfig"
+        content = yaml.safe_load(bed.kubeconfig.read_text())
+        for context in content["contexts"]:
+            context["context"]["namespace"] = namespace
+        kubeconfig.touch(mode=0o600)
+        kubeconfig.write_text(yaml.safe_dump(content))
+        programs = folder / "programs"
+        programs.mkdir()
+        (programs / "kubectl").symlink_to(bed.kubectl_path)
+        self._folder = folder
+        self._shell = subprocess.Popen(
+            ["bash", "-o", "pipefail"],
+            cwd=folder,
+            env={
+                **os.environ,
+                "PATH": f"{programs}:{Path(sys.executable).parent}:{os.environ['PATH']}",
+                "KUBECONFIG": str(kubeconfig),
+                "ANSIBLE_COLLECTIONS_PATH": str(ROOT / ".collections"),
+                "ANSIBLE_HOME": str(folder / "ansible"),
+                "ANSIBLE_LOCALHOST_WARNING": "false",
+                "ANSIBLE_INVENTORY_UNPARSED_WARNING": "false",
+            },
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+
+    def play(self, page: Page) -> None:
+        """Write the files and run the commands of a page; the first that fails ends it."""
+        for step in page.steps:
+            if isinstance(step, File):
+                (self._folder / step.name).write_text(step.content)
+            else:
+                self._run(page, step)
+
+    def end(self) -> None:
+        """Stop the shell and what pages have started in the background."""
+        os.killpg(self._shell.pid, signal.SIGKILL)
+        self._shell.communicate(timeout=30)
+
+    def _run(self, page: Page, step: Command) -> None:
+        assert self._shell.stdin is not None
+        script = f"{{ {step.text}\n}} </dev/null 2>&1\nprintf '\\001%d\\0' $?\n"
+        self._shell.stdin.write(script.encode())
+        self._shell.stdin.flush()
+        where = f"{page.path.name}:{step.line}: {step.text}"
+        printed, code = self._answer(where)
+        assert code == "0", f"{where}\nended with {code}:\n{printed}"
+        missing = differs(step.shown, printed)
+        assert missing is None, f"{where}\ndid not print {missing!r} but:\n{printed}"
+
+    def _answer(self, where: str) -> tuple[str, str]:
+        """Return what the command printed, and its exit code."""
+        assert self._shell.stdout is not None
+        stream = self._shell.stdout.fileno()
+        deadline = time.monotonic() + _COMMAND_SECONDS
+        answer = b""
+        while not answer.endswith(_END):
+            ready, _, _ = select.select([stream], [], [], max(0, deadline - time.monotonic()))
+            got = os.read(stream, 65536) if ready else b""
+            assert got, f"{where}\nhas no end; so far:\n{answer.decode()}"
+            answer += got
+        printed, code = re.fullmatch(rb"(.*)\x01(\d+)\x00", answer, re.DOTALL).groups()  # type: ignore[union-attr]
+        return printed.decode(), code.decode()
+
+
+@contextmanager
+def session(bed: TestBed, folder: Path, *, operator: bool = True) -> Iterator[Session]:
+    """A fresh namespace with the CRDs and, if asked for, an operator that watches it."""
+    bed.kubectl("apply", "--server-side", "--force-conflicts", "-f", str(ROOT / "crds"))
+    bed.kubectl(
+        *("wait", "--for=condition=Established", "--timeout=60s"),
+        *("crd", "-l", "app.kubernetes.io/part-of=matrixone"),
+    )
+    (folder / "work").mkdir()
+    with bed.namespace("docs") as namespace:
+        runs = Operator(bed, namespace, folder)
+        made = Session(bed, folder / "work", namespace)
+        try:
+            if operator:
+                runs.start()
+            yield made
+        finally:
+            made.end()
+            _delete_clusters(bed, namespace)
+            runs.end()
+            shutil.rmtree(folder / "work")
+
+
+def _delete_clusters(bed: TestBed, namespace: str) -> None:
+    bed.kubectl("-n", namespace, "delete", "matrixone", "--all", "--timeout=120s")
