@@ -24,6 +24,7 @@ _PREPARE = (
     "create table if not exists traffic.rows_seen (n int primary key)",
     "delete from traffic.rows_seen",
 )
+_PATIENCE_SECONDS = 60
 _WRITERS = 3
 _ROWS_OF_A_WRITER = 1_000_000
 _TOLD = "mo,logset,dnset,cnset,proxyset"
@@ -56,9 +57,7 @@ class Traffic:
     _threads: list[threading.Thread] = field(default_factory=list)
 
     def __enter__(self) -> "Traffic":
-        with self.cluster.connect() as session, session.cursor() as cursor:
-            for statement in _PREPARE:
-                cursor.execute(statement)
+        self._prepare()
         self._begun = time.monotonic()
         works = [(self._write, (number,)) for number in range(_WRITERS)]
         self._threads = [threading.Thread(target=work, args=given) for work, given in works]
@@ -66,6 +65,23 @@ class Traffic:
         for thread in self._threads:
             thread.start()
         return self
+
+    def _prepare(self) -> None:
+        """Make the table."""
+        with self._patiently() as session, session.cursor() as cursor:
+            for statement in _PREPARE:
+                cursor.execute(statement)
+
+    def _patiently(self) -> "pymysql.connections.Connection[pymysql.cursors.Cursor]":
+        """Open a session; for a while the proxy may know of no compute node."""
+        deadline = time.monotonic() + _PATIENCE_SECONDS
+        while True:
+            try:
+                return self.cluster.connect()
+            except pymysql.MySQLError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(1)
 
     def __exit__(self, *_: object) -> None:
         self.stop()
@@ -131,16 +147,9 @@ class Traffic:
 
     def stored(self) -> set[int]:
         """Return the rows that the database has."""
-        deadline = time.monotonic() + 60
-        while True:
-            try:
-                with self.cluster.connect() as session, session.cursor() as cursor:
-                    cursor.execute("select n from traffic.rows_seen")
-                    return {int(row[0]) for row in cursor.fetchall()}
-            except pymysql.MySQLError:
-                if time.monotonic() > deadline:
-                    raise
-                time.sleep(1)
+        with self._patiently() as session, session.cursor() as cursor:
+            cursor.execute("select n from traffic.rows_seen")
+            return {int(row[0]) for row in cursor.fetchall()}
 
     def report(self) -> None:
         """Write down what the clients saw and what status said."""

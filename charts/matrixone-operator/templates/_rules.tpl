@@ -160,6 +160,21 @@
     - create
     - patch
 {{- end }}
+{{- define "matrixone-operator.rules.nodes.cluster" -}}
+- apiGroups:
+    - ''
+  resources:
+    - nodes
+  verbs:
+    - get
+- apiGroups:
+    - ''
+  resources:
+    - persistentvolumes
+  verbs:
+    - get
+    - patch
+{{- end }}
 {{- define "matrixone-operator.rules.metrics.cluster" -}}
 - apiGroups:
     - authentication.k8s.io

@@ -11,8 +11,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..comparing import differing_paths
+from ..rendering import names
 from ..rendering.types import Manifest, Resource
 from ..status.conditions import find, holds, holds_now
+from ..status.log_states import has_quorum
 from ..status.reasons import ConditionType, Reason
 from .plans import Observed
 from .references import DEPENDENCIES
@@ -31,17 +33,22 @@ def blocker(resource: Resource, observed: Observed) -> str:
         target = (deps.get(key) or {}).get("metadata") or {}
         if not target.get("name"):
             continue
-        said = _state(observed.get(key))
+        said = _state(observed.get(key), kind)
         if said:
             return f"waiting for {kind} {target['name']}: {said}"
     return ""
 
 
-def _state(dependency: Mapping[str, Any] | None) -> str:
-    """Say what a dependency lacks; empty if nothing."""
+def _state(dependency: Mapping[str, Any] | None, kind: str) -> str:
+    """Say what a dependency lacks; empty if nothing.
+
+    A log service that has lost a store serves as long as its shards have their quorum: to repair
+    it may take its time, and a change may be what is needed meanwhile.
+    """
     if dependency is None:
         return "it does not exist"
-    if not holds(dependency, ConditionType.READY):
+    serves = kind == names.LOG_SET and has_quorum(dependency)
+    if not (serves or holds(dependency, ConditionType.READY)):
         return "not ready"
     if _does_all_it_can(dependency):
         return ""

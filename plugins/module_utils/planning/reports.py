@@ -8,7 +8,7 @@ from typing import Any, TypedDict
 
 from ..rendering import names
 from ..rendering.types import Resource
-from ..status import rolls, rounds
+from ..status import log_states, rolls, rounds
 from ..status import sets as set_states
 from ..status.cluster import ClusterFacts, cluster_status
 from ..status.compute_nodes import node_entries
@@ -79,6 +79,11 @@ def report_on(
     if resource["kind"] == names.CN_SET and not plan["paused"]:
         requeue = rounds.look_again(_told(observed, "round"), requeue)
         events += rounds.occurrences(_told(observed, "round"))
+    if resource["kind"] == names.LOG_SET and not plan["paused"]:
+        requeue = log_states.look_again(
+            resource, observed.get("pods") or [], _told(observed, "round"), requeue, now
+        )
+    events += _told(observed, "round").get("events") or []
     return {
         "status": status,
         "events": events,
@@ -111,14 +116,22 @@ def _set_status(
     status = set_states.set_status(facts, now)
     if resource["kind"] == names.LOG_SET:
         status["logShardReplicas"] = _shard_replicas(resource, plan)
+        status["shards"] = _shards(resource, facts.round)
     if resource["kind"] == names.CN_SET:
         status["labelSelector"] = set_states.selector_text(resource)
         status["stores"] = node_entries(facts.pods, facts.round.get("states") or {})
     return {name: value for name, value in status.items() if value is not None}
 
 
+def _shards(resource: Resource, round_: Mapping[str, Any]) -> Any:
+    """Return what is known of the log shards; what was, where HAKeeper was not asked."""
+    if round_.get("asked"):
+        return round_["shards"]
+    return (resource.get("status") or {}).get("shards")
+
+
 def _told(observed: Observed, action: str) -> Mapping[str, Any]:
-    """Return how the round over compute nodes, or the step of a roll, ended; empty without one."""
+    """Return how the round over a set's stores, or the step of a roll, ended; empty without one."""
     found = observed.get(action)
     return found if isinstance(found, Mapping) else {}
 

@@ -64,7 +64,7 @@ def plan_set(
     except RenderingError as error:
         plan["invalid"] = str(error)
         return plan
-    _keep_replicas(plan, observed.get("round") or {})
+    _keep_replicas(plan, _round(observed))
     _keep_volumes(plan, resource, observed)
     if plan["invalid"]:
         return plan
@@ -106,6 +106,9 @@ def _rendered(
     if kind == names.LOG_SET:
         live = observed.get("self")
         decisions = bootstrap.decided(resource, live, observed.get("bootstrap"))
+        decisions["incarnations"] = (
+            _round(observed).get("incarnations") or decisions["incarnations"]
+        )
         stored = bootstrap.record(resource, live, decisions)
         plan["records"] = [stored] if stored else []
         return render_logset(resource, start_script=start_script, observed=decisions)
@@ -139,8 +142,14 @@ def _made_once(resource: Resource, manifest: Manifest) -> bool:
     return keeps or (manifest["kind"] == "ConfigMap" and is_bootstrap)
 
 
+def _round(observed: Observed) -> Mapping[str, Any]:
+    """Return how the round over the stores of a set ended; empty when none was made."""
+    found = observed.get("round")
+    return found if isinstance(found, Mapping) else {}
+
+
 def _keep_replicas(plan: Plan, round_: Mapping[str, Any]) -> None:
-    """Leave the workload at its size until the compute nodes that go are drained."""
+    """Leave the workload at its size until those that go may: drained, or not needed any more."""
     if round_.get("replicas") is None:
         return
     for number, manifest in enumerate(plan["objects"]):

@@ -35,7 +35,11 @@ def stateful_set(
         "serviceName": context.headless,
         "podManagementPolicy": "Parallel",
         "updateStrategy": {"type": "OnDelete"},
-        "persistentVolumeClaimRetentionPolicy": {"whenDeleted": policy, "whenScaled": policy},
+        "persistentVolumeClaimRetentionPolicy": {
+            "whenDeleted": policy,
+            # Who stops a set wants to start it again, with its data.
+            "whenScaled": "Retain" if context.spec.number("replicas") == 0 else policy,
+        },
         "minReadySeconds": min_ready_seconds,
     }
     if claims:

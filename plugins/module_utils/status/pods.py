@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -58,6 +58,7 @@ def stores(
     expected: Iterable[str],
     previous: Mapping[str, Any] | None,
     now: str,
+    empty: Collection[str] = (),
 ) -> dict[str, list[dict[str, str]]]:
     """Return ``availableStores`` and ``failedStores`` (core.md §10.2).
 
@@ -69,6 +70,7 @@ def stores(
         expected: names of the Pods that should exist; empty where names are random.
         previous: earlier status; a store that keeps its phase keeps its time.
         now: the present, RFC 3339, for stores that changed without a Pod to tell when.
+        empty: Pods that are ready, but have lost what their store is there for.
     """
     known = {
         entry["podName"]: entry
@@ -79,10 +81,13 @@ def stores(
     result: dict[str, list[dict[str, str]]] = {"availableStores": [], "failedStores": []}
     for name in sorted({*live, *expected}, key=natural_order):
         pod = live.get(name)
-        phase = "Up" if pod is not None and is_ready(pod) else "Down"
+        serves = pod is not None and is_ready(pod) and name not in empty
+        phase = "Up" if serves else "Down"
         old = known.get(name, {})
         since = old.get("lastTransition") if old.get("phase") == phase else None
-        told = _condition(pod, "Ready").get("lastTransitionTime") if pod else None
+        told = None
+        if pod is not None and name not in empty:
+            told = _condition(pod, "Ready").get("lastTransitionTime")
         entry = {"podName": name, "phase": phase, "lastTransition": since or told or now}
         result["availableStores" if phase == "Up" else "failedStores"].append(entry)
     return result

@@ -9,8 +9,8 @@ from typing import Any
 
 from ..rendering import names
 from ..rendering.types import Resource
+from . import log_states, rolls, rounds
 from . import pods as pod_status
-from . import rolls, rounds
 from .conditions import Condition, condition, find, holds, paused, phase
 from .reasons import ConditionType, Reason
 
@@ -144,7 +144,8 @@ def set_status(facts: SetFacts, now: str) -> dict[str, Any]:
     }
     if kind in _STORES:
         previous = resource.get("status")
-        status.update(pod_status.stores(facts.pods, facts.expected, previous, now))
+        empty = facts.round.get("empty") or ()
+        status.update(pod_status.stores(facts.pods, facts.expected, previous, now, empty))
     if rollout.exists:
         status.update(_addresses(resource))
     return status
@@ -223,6 +224,11 @@ def _progressing(facts: SetFacts) -> Condition:
         under_way, reason, message = True, Reason.WAITING_FOR_DEPENDENCY, facts.waiting
     elif rounds.draining(facts.round):
         under_way, reason, message = True, Reason.DRAINING, rounds.draining(facts.round)
+    elif log_states.under_way(facts.round):
+        under_way, reason = True, Reason.FAILING_OVER
+        message = log_states.under_way(facts.round)
+    elif log_states.shrinking(facts.round):
+        under_way, reason, message = True, Reason.SCALING, log_states.shrinking(facts.round)
     elif not rollout.settled or rollout.ready < rollout.wanted:
         under_way, (reason, message) = True, _work(facts)
     elif facts.volumes:
@@ -238,7 +244,7 @@ def _work(facts: SetFacts) -> tuple[Reason, str]:
     awaited = pod_status.awaited(facts.pods, facts.expected)
     message = f"waiting for {awaited}" if awaited else "waiting for the workload's controller"
     message = rolls.under_way(facts.roll) or message
-    if not _has_been_ready(facts):
+    if not log_states.has_served(facts.resource):
         return Reason.CREATING, message
     if rollout.seen and rollout.updated < min(rollout.current, rollout.wanted):
         return Reason.ROLLING_OUT, message
@@ -250,30 +256,46 @@ def _work(facts: SetFacts) -> tuple[Reason, str]:
     return Reason.ROLLING_OUT, message
 
 
-def _has_been_ready(facts: SetFacts) -> bool:
-    """Tell whether the set was ready at least once, from its own earlier conditions."""
-    if holds(facts.resource, ConditionType.READY):
-        return True
-    before = find(facts.resource, ConditionType.PROGRESSING).get("reason")
-    return before not in {None, Reason.CREATING.value, Reason.WAITING_FOR_DEPENDENCY.value}
-
-
 def _degraded(facts: SetFacts) -> Condition:
     """Say whether something is broken, beyond being merely under way."""
-    rollout = facts.rollout
+    found = None if facts.paused else _broken(facts)
+    if found is None:
+        return condition(ConditionType.DEGRADED, False, Reason.AS_EXPECTED, "", facts.generation)
+    return condition(ConditionType.DEGRADED, True, *found, facts.generation)
+
+
+def _broken(facts: SetFacts) -> tuple[Reason, str] | None:
+    """Return what is broken, worst first: what only a human can mend, what is lost, the rest."""
+    rollout, round_ = facts.rollout, facts.round
     stuck = pod_status.stuck(facts.pods)
-    if stuck and not facts.paused:
-        broken, reason, message = True, Reason.ROLLOUT_STUCK, f"not coming up: {stuck}"
-    elif _lost_stores(facts):
+    hope = log_states.waiting(round_)
+    replaced = log_states.under_way(round_)
+    if log_states.blocked(round_):
+        return Reason.FAILOVER_BLOCKED, log_states.blocked(round_)
+    if replaced and (rollout.ready < rollout.wanted or log_states.lacking(round_)):
+        return Reason.STORES_FAILED, _sentences(log_states.lacking(round_), replaced)
+    if stuck:
+        return Reason.ROLLOUT_STUCK, _sentences(f"not coming up: {stuck}", hope)
+    if _lost_stores(facts) or round_.get("empty"):
+        return Reason.STORES_FAILED, _sentences(*_losses(facts), hope)
+    if rollout.ready and rounds.unheard(round_):
+        return Reason.HAKEEPER_UNREACHABLE, rounds.unheard(round_)
+    return None
+
+
+def _sentences(*parts: str) -> str:
+    return "; ".join(part for part in parts if part)
+
+
+def _losses(facts: SetFacts) -> list[str]:
+    """Name the stores that are down, and those that run without their data."""
+    rollout = facts.rollout
+    parts = [f"{pod} has lost its data" for pod in facts.round.get("empty") or ()]
+    if rollout.ready < rollout.wanted:
         awaited = pod_status.awaited(facts.pods, facts.expected)
         missing = rollout.wanted - rollout.ready
-        message = f"{missing} of {rollout.wanted} {facts.noun} are down: {awaited}"
-        broken, reason = True, Reason.STORES_FAILED
-    elif rollout.ready and rounds.unheard(facts.round):
-        broken, reason, message = True, Reason.HAKEEPER_UNREACHABLE, rounds.unheard(facts.round)
-    else:
-        broken, reason, message = False, Reason.AS_EXPECTED, ""
-    return condition(ConditionType.DEGRADED, broken, reason, message, facts.generation)
+        parts.append(f"{missing} of {rollout.wanted} {facts.noun} are down: {awaited}")
+    return parts
 
 
 def _lost_stores(facts: SetFacts) -> bool:
@@ -282,7 +304,8 @@ def _lost_stores(facts: SetFacts) -> bool:
     before = find(facts.resource, ConditionType.SYNCED)
     unchanged = before.get("observedGeneration") == facts.generation
     was_settled = before.get("status") == "True" or holds(facts.resource, ConditionType.DEGRADED)
-    return rollout.seen and rollout.ready < rollout.wanted and unchanged and was_settled
+    served = log_states.has_served(facts.resource)
+    return rollout.seen and rollout.ready < rollout.wanted and unchanged and was_settled and served
 
 
 def _message(conditions: Sequence[Condition]) -> str:

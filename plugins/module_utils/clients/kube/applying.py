@@ -164,12 +164,20 @@ class Writer:
         )
         return _outcome(title, before or {}, after)
 
-    def delete(self, manifest: Mapping[str, Any], propagation: str = "Background") -> Outcome:
-        """Delete an object; one that is gone already is left alone.
+    def delete(
+        self,
+        manifest: Mapping[str, Any],
+        propagation: str = "Background",
+        *,
+        grace_seconds: int | None = None,
+    ) -> Outcome:
+        """Delete an object; one that is gone already, or going, is left alone.
 
         Args:
             manifest: identity of the object; with ``metadata.uid`` only that very object.
             propagation: ``Background``, ``Foreground`` or ``Orphan``.
+            grace_seconds: what a Pod gets to end; 0 removes it at once, even one that is going
+                already: nobody then knows whether it still runs.
 
         Raises:
             ApiError: the server refuses.
@@ -178,13 +186,15 @@ class Writer:
         before = self.get(manifest)
         if before is None:
             return Outcome(title, Change.UNCHANGED, None, None)
-        if before["metadata"].get("deletionTimestamp"):
+        if before["metadata"].get("deletionTimestamp") and grace_seconds is None:
             return Outcome(title, Change.UNCHANGED, before, before)
         uid = (manifest.get("metadata") or {}).get("uid") or before["metadata"]["uid"]
         options: dict[str, Any] = {
             "propagationPolicy": propagation,
             "preconditions": {"uid": uid},
         }
+        if grace_seconds is not None:
+            options["gracePeriodSeconds"] = grace_seconds
         # With a body, the API server does not look at dryRun in the query.
         if self.dry_run:
             options["dryRun"] = ["All"]

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Nodes: which are lost, and which Pods can only be let go of by force."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any, Final
+
+Node = Mapping[str, Any]
+Pod = Mapping[str, Any]
+Nodes = Mapping[str, Node | None]
+"""Nodes by name as far as they were looked up; None for one that does not exist."""
+
+_HOST_LABEL: Final = "kubernetes.io/hostname"
+_GRACE_SECONDS: Final = 30.0
+"""What a Pod on a lost node gets beyond the end that was set for it."""
+
+
+def node_name(pod: Pod) -> str:
+    """Return the node of a Pod; empty before it has one."""
+    return str((pod.get("spec") or {}).get("nodeName") or "")
+
+
+def is_lost(name: str, nodes: Nodes) -> bool:
+    """Tell whether a node is gone, or its kubelet has fallen silent; unknown is not lost."""
+    if name not in nodes:
+        return False
+    return _readiness(nodes[name]) in {"", "Unknown"}
+
+
+def _readiness(node: Node | None) -> str:
+    """Return the status of a node's condition Ready; empty for a node that does not exist."""
+    if node is None:
+        return ""
+    conditions = (node.get("status") or {}).get("conditions") or []
+    return next((str(one["status"]) for one in conditions if one["type"] == "Ready"), "Unknown")
+
+
+def nodes_of(volume: Mapping[str, Any]) -> set[str]:
+    """Return the names of the nodes that a PersistentVolume is bound to.
+
+    Empty when it is bound to none, or not by a node's name: nobody can tell then.
+    """
+    affinity = ((volume.get("spec") or {}).get("nodeAffinity") or {}).get("required") or {}
+    found: set[str] = set()
+    for term in affinity.get("nodeSelectorTerms") or []:
+        named = [
+            *(one for one in term.get("matchExpressions") or [] if one.get("key") == _HOST_LABEL),
+            *(one for one in term.get("matchFields") or [] if one.get("key") == "metadata.name"),
+        ]
+        listed = [one.get("values") or [] for one in named if one.get("operator") == "In"]
+        if not listed:
+            return set()
+        found.update(*listed)
+    return found
+
+
+def is_reachable(volume: Mapping[str, Any], nodes: Nodes) -> bool:
+    """Tell whether a PersistentVolume can be used on a node that lives; unknown counts as yes."""
+    names = nodes_of(volume)
+    return not names or any(not is_lost(name, nodes) for name in names)
+
+
+def overdue(pods: Iterable[Pod], now: float) -> list[Pod]:
+    """Return the Pods that were to be gone by now.
+
+    Args:
+        pods: Pods of a set.
+        now: the present, Unix time.
+    """
+    return [pod for pod in pods if _is_overdue(pod, now)]
+
+
+def stuck_on_lost_nodes(pods: Iterable[Pod], nodes: Nodes, now: float) -> list[Pod]:
+    """Return the Pods that were to be gone, on nodes that nobody can ask any more."""
+    return [pod for pod in overdue(pods, now) if is_lost(node_name(pod), nodes)]
+
+
+def _is_overdue(pod: Pod, now: float) -> bool:
+    end = pod["metadata"].get("deletionTimestamp")
+    return bool(end) and datetime.fromisoformat(end).timestamp() + _GRACE_SECONDS <= now
+
+
+def farewell(pod: Pod) -> str:
+    """Say that a Pod was let go of."""
+    return f"let go of {pod['metadata']['name']} on the lost node {node_name(pod)}"

@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Log stores are lost for good under traffic; new ones take their place and no row is missing."""
+
+import json
+import shutil
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from testbed.bed import TestBed
+from tests.e2e.clusters import Cluster, eventually, operated, tiny_cluster
+from tests.e2e.traffic import Traffic
+
+pytestmark = [pytest.mark.node, pytest.mark.xdist_group("real-node")]
+
+FAILURE_TIMEOUT = 20
+# HAKeeper gives a log store up after 5 minutes; the tests cannot wait for that.
+HAKEEPER_TIMEOUT = '[logservice.HAKeeperConfig]\nlog-store-timeout = "20s"\n'
+REPAIR_SECONDS = 180
+INCARNATIONS = "logset.matrixorigin.io/incarnations"
+REPAIR = "logset.matrixorigin.io/repair"
+
+
+@pytest.fixture(scope="module")
+def cluster(real_testbed: TestBed, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """Three log stores that are replaced after 20 s."""
+    resource = tiny_cluster()
+    resource["spec"]["logService"] |= {
+        "storeFailureTimeout": f"{FAILURE_TIMEOUT}s",
+        "config": HAKEEPER_TIMEOUT,
+        "failedPodStrategy": "Delete",
+    }
+    folder = tmp_path_factory.mktemp("operator")
+    with operated(real_testbed, folder, resource, "log") as made:
+        yield made
+
+
+def annotation(cluster: Cluster, key: str) -> Any:
+    """A JSON annotation of the LogSet; None without it."""
+    return json.loads(cluster.get("logset", "mo")["metadata"]["annotations"].get(key, "null"))
+
+
+def volume(cluster: Cluster, pod: str) -> dict[str, Any]:
+    """The PersistentVolume of a log store."""
+    claim = cluster.get("pvc", f"mo-data-{pod}")
+    return cluster.get("pv", claim["spec"]["volumeName"])
+
+
+def folder_of(pv: dict[str, Any]) -> Path:
+    return Path((pv["spec"].get("hostPath") or pv["spec"]["local"])["path"])
+
+
+def wreck(cluster: Cluster, pod: str) -> None:
+    """Make the data of a store unusable, so that it never comes up again."""
+    folder = folder_of(volume(cluster, pod))
+    cluster.kubectl("delete", "pod", pod, "--force", "--grace-period=0")
+    (folder / "data").rename(folder / "lost")
+    (folder / "data").write_text("no folder")
+
+
+def mend(cluster: Cluster, pod: str) -> None:
+    """Take back what `wreck` did."""
+    folder = folder_of(volume(cluster, pod))
+    (folder / "data").unlink()
+    (folder / "lost").rename(folder / "data")
+    cluster.kubectl("delete", "pod", pod, "--force", "--grace-period=0")
+
+
+def shards(cluster: Cluster) -> list[tuple[int, int]]:
+    listed = cluster.get("logset", "mo")["status"].get("shards", [])
+    return [(one["available"], one["replicas"]) for one in listed]
+
+
+def replaced(cluster: Cluster, ordinal: int, incarnation: int) -> bool:
+    known = annotation(cluster, INCARNATIONS) or {}
+    return known.get(str(ordinal)) == incarnation and annotation(cluster, REPAIR) is None
+
+
+def state(cluster: Cluster) -> str:
+    logset = cluster.get("logset", "mo")
+    return json.dumps([logset["metadata"]["annotations"], logset["status"]], indent=1)
+
+
+def await_replacement(cluster: Cluster, ordinal: int, incarnation: int) -> float:
+    """Wait until a store was replaced, all shards are complete and the cluster is ready."""
+    seconds = eventually(
+        lambda: replaced(cluster, ordinal, incarnation),
+        REPAIR_SECONDS,
+        f"incarnation {incarnation} of store {ordinal}",
+        otherwise=lambda: state(cluster),
+    )
+    eventually(lambda: shards(cluster) == [(3, 3)] * 2, 30, "complete shards")
+    cluster.await_ready(60)
+    return seconds
+
+
+def events(cluster: Cluster) -> list[str]:
+    return [one["reason"] for one in cluster.get("events.events.k8s.io")["items"]]
+
+
+def test_a_wrecked_store_is_replaced(cluster: Cluster) -> None:
+    uid = cluster.get("pvc", "mo-data-mo-log-2")["metadata"]["uid"]
+    with Traffic(cluster, "log-store-wrecked") as traffic:
+        time.sleep(3)
+        wreck(cluster, "mo-log-2")
+        await_replacement(cluster, 2, 1)
+        time.sleep(5)
+    assert cluster.get("pvc", "mo-data-mo-log-2")["metadata"]["uid"] != uid
+    assert {"FailingOver", "FailedOver"} <= set(events(cluster))
+    traffic.require_nothing_lost(longest=40)
+
+
+def test_volumes_of_replaced_stores_are_kept_if_asked_for(cluster: Cluster) -> None:
+    """The operator crashes in the middle; the next one goes on from there."""
+    cluster.change("logService/failedPodStrategy", "Orphan")
+    cluster.kubectl("wait", "--for=condition=Synced", "logset/mo", "--timeout=60s")
+    kept = volume(cluster, "mo-log-2")
+    with Traffic(cluster, "log-store-orphaned") as traffic:
+        time.sleep(3)
+        wreck(cluster, "mo-log-2")
+        eventually(lambda: annotation(cluster, REPAIR) is not None, 90, "record", pause=0.1)
+        cluster.operator.end(signal.SIGKILL)
+        time.sleep(2)
+        cluster.operator.start()
+        await_replacement(cluster, 2, 2)
+        time.sleep(5)
+    now = cluster.get("pv", kept["metadata"]["name"])
+    assert now["spec"]["persistentVolumeReclaimPolicy"] == "Retain"
+    assert now["status"]["phase"] == "Released"
+    assert (folder_of(now) / "lost").is_dir()
+    assert "VolumeKept" in events(cluster)
+    traffic.require_nothing_lost(longest=40)
+    cluster.kubectl("delete", "pv", kept["metadata"]["name"])
+    shutil.rmtree(folder_of(now))
+
+
+def test_a_store_that_comes_back_empty_gets_its_replicas_again(cluster: Cluster) -> None:
+    """Who removes a claim finds a store under its old name that lacks what it is counted on for."""
+    with Traffic(cluster, "log-store-wiped") as traffic:
+        time.sleep(3)
+        cluster.kubectl("delete", "pvc", "mo-data-mo-log-1", "--wait=false")
+        cluster.kubectl("delete", "pod", "mo-log-1", "--force", "--grace-period=0")
+        eventually(lambda: "mo-log-1" in down(cluster), 30, "a store that is down")
+        eventually(
+            lambda: not down(cluster) and annotation(cluster, REPAIR) is None,
+            REPAIR_SECONDS,
+            "all stores",
+            otherwise=lambda: state(cluster),
+        )
+        eventually(lambda: shards(cluster) == [(3, 3)] * 2, 90, "complete shards")
+        time.sleep(5)
+    traffic.require_nothing_lost(longest=40)
+
+
+def test_a_lost_store_holds_nothing_else_up(cluster: Cluster) -> None:
+    """Compute nodes are added and changed while a log store is down."""
+    cluster.change("logService/storeFailureTimeout", "10m")
+    with Traffic(cluster, "log-store-down-scale-out") as traffic:
+        time.sleep(3)
+        wreck(cluster, "mo-log-0")
+        eventually(lambda: "mo-log-0" in down(cluster), 30, "a store that is down")
+        config = '[log]\nlevel = "warn"\n'
+        group = {"name": "tp", "replicas": 2, "config": config}
+        spec = cluster.get("mo", "mo")["spec"]["cnGroups"][0]
+        cluster.change("cnGroups/0", {**spec, **group})
+        eventually(lambda: changed_nodes(cluster) == 2, 90, "new compute nodes")
+        assert "mo-log-0" in down(cluster)
+        mend(cluster, "mo-log-0")
+        cluster.await_ready(120)
+        time.sleep(5)
+    assert annotation(cluster, REPAIR) is None
+    # Clients of a compute node that is replaced have to connect again: the set does not drain.
+    traffic.require_nothing_lost(longest=40, errors=50)
+
+
+def changed_nodes(cluster: Cluster) -> int:
+    """Compute nodes of the newest template that are ready."""
+    status = cluster.get("cnset", "mo-tp")["status"]
+    return min(status["updatedReplicas"], status["readyReplicas"])
+
+
+def down(cluster: Cluster) -> list[str]:
+    return [one["podName"] for one in cluster.get("logset", "mo")["status"].get("failedStores", [])]
+
+
+def test_nothing_is_replaced_while_a_majority_is_at_risk(cluster: Cluster) -> None:
+    """Without a quorum there is no SQL, and no data may be given up. One store back is enough."""
+    cluster.change("logService/storeFailureTimeout", f"{FAILURE_TIMEOUT}s")
+    claims = {pod: cluster.get("pvc", f"mo-data-{pod}") for pod in ("mo-log-0", "mo-log-1")}
+    before = annotation(cluster, INCARNATIONS)
+    with Traffic(cluster, "log-stores-majority-down") as traffic:
+        time.sleep(3)
+        wreck(cluster, "mo-log-0")
+        wreck(cluster, "mo-log-1")
+        eventually(
+            lambda: cluster.condition("logset", "mo", "Degraded")["reason"] == "FailoverBlocked",
+            FAILURE_TIMEOUT + 40,
+            "blocked failover",
+        )
+        time.sleep(FAILURE_TIMEOUT)
+        for claim in claims.values():
+            name, uid = claim["metadata"]["name"], claim["metadata"]["uid"]
+            assert cluster.get("pvc", name)["metadata"]["uid"] == uid
+        assert annotation(cluster, INCARNATIONS) == before
+        mend(cluster, "mo-log-1")
+        await_replacement(cluster, 0, 1)
+        time.sleep(5)
+    traffic.require_nothing_lost(longest=REPAIR_SECONDS, errors=10_000)
