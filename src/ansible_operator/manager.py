@@ -7,7 +7,7 @@ import os
 import shutil
 import signal
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -44,10 +44,12 @@ class _Stop:
 
     Attributes:
         private: folder with the kubeconfigs of runs, which must not be left behind.
+        abandon: has runs end that this process does not wait for.
     """
 
     wanted: asyncio.Event = field(default_factory=asyncio.Event)
     private: Path | None = None
+    abandon: Callable[[], None] = field(default=lambda: None)
 
     def install(self) -> None:
         """Listen to SIGTERM and SIGINT."""
@@ -57,6 +59,7 @@ class _Stop:
 
     def _on_signal(self, number: signal.Signals) -> None:
         if self.wanted.is_set():
+            self.abandon()
             if self.private is not None:
                 shutil.rmtree(self.private, ignore_errors=True)
             os._exit(1)
@@ -144,6 +147,7 @@ class Manager:
             recorder=EventRecorder(client, COMPONENT),
             settings=make_settings(options, os.environ, private),
         )
+        self._stop.abandon = around.engine.abandon
         loop = bridge.loop = ControlLoop(around, plans, total)
         parts = _Parts(
             client=client,

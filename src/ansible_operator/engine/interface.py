@@ -118,3 +118,7 @@ class Engine(Protocol):
     async def stop(self) -> None:
         """End all runs and children; bounded by a deadline."""
         ...
+
+    def abandon(self) -> None:
+        """Have all runs end although this process is about to end without waiting for them."""
+        ...

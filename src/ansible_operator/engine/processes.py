@@ -104,6 +104,13 @@ async def end_tree(tree: ProcessTree, *, grace: float) -> bool:
     return not tree.refresh()
 
 
+def kill_tree(tree: ProcessTree) -> None:
+    """Kill all processes of a tree, the root last, without waiting for their end."""
+    tree.send_root(signal.SIGSTOP)
+    _send(tree.descendants(), signal.SIGKILL)
+    tree.send_root(signal.SIGKILL)
+
+
 def end_trees_now(trees: list[ProcessTree], *, grace: float) -> None:
     """End several trees as ``end_tree`` does, blocking."""
     for _ in _ending(trees, grace):

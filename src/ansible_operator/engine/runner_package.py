@@ -24,7 +24,7 @@ from ansible_operator.engine.interface import (
     RunResult,
     RunStatus,
 )
-from ansible_operator.engine.processes import ProcessTree, end_tree, is_anyone_with
+from ansible_operator.engine.processes import ProcessTree, end_tree, is_anyone_with, kill_tree
 from ansible_operator.engine.rundir import RunDirectory
 from ansible_operator.errors import EngineError
 
@@ -43,6 +43,7 @@ class RunnerPackageEngine:
         """Allow at most ``max_runs`` runs at a time; None for no limit."""
         self._slots = asyncio.Semaphore(max_runs) if max_runs else contextlib.nullcontext()
         self._runs: set[asyncio.Task[RunResult]] = set()
+        self._trees: set[ProcessTree] = set()
         self._program = ""
 
     async def start(self) -> None:
@@ -68,13 +69,17 @@ class RunnerPackageEngine:
         if runs:
             await asyncio.wait(runs, timeout=4 * _GRACE)
 
+    def abandon(self) -> None:
+        """Kill all runs with their children, without waiting for their end."""
+        for tree in self._trees:
+            kill_tree(tree)
+
     async def _run(self, request: RunRequest, on_event: EventHandler) -> RunResult:
         async with self._slots:
             directory = await asyncio.to_thread(rundir.prepare, request)
             try:
-                return await _Run(self._program or _find_program(), request, directory).play(
-                    on_event
-                )
+                run = _Run(self._program or _find_program(), request, directory, self._trees)
+                return await run.play(on_event)
             finally:
                 await asyncio.to_thread(_tidy, directory, request)
 
@@ -82,7 +87,10 @@ class RunnerPackageEngine:
 class _Run:
     """One process of ansible-runner."""
 
-    def __init__(self, program: str, request: RunRequest, directory: RunDirectory) -> None:
+    def __init__(
+        self, program: str, request: RunRequest, directory: RunDirectory, trees: set[ProcessTree]
+    ) -> None:
+        self._trees = trees
         self._program = program
         self._request = request
         self._directory = directory
@@ -94,6 +102,7 @@ class _Run:
         output.touch(mode=0o600)
         process = await self._start(output)
         tree = ProcessTree(process.pid)
+        self._trees.add(tree)
         try:
             async with asyncio.timeout(self._request.timeout):
                 await self._follow(process, on_event)
@@ -109,6 +118,8 @@ class _Run:
         except BaseException:
             await self._end(process, tree)
             raise
+        finally:
+            self._trees.discard(tree)
         self._deliver(on_event)
         return self._result(process, output)
 

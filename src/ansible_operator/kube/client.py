@@ -199,20 +199,24 @@ class HttpClient:
 
 
 def _watchful_socket(address: tuple[Any, ...]) -> socket.socket:
-    """A socket that notices when the other side vanishes without a word.
+    family, kind, protocol = address[:3]
+    made = socket.socket(family, kind, protocol)
+    notice_death(made)
+    return made
+
+
+def notice_death(connection: Any) -> None:
+    """Have the kernel notice when the other side of a TCP socket vanishes without a word.
 
     A node that loses power or a firewall that forgets a connection sends nothing: without this, a
     watch would stay silent for minutes, and a request on a kept connection until its deadline.
     """
-    family, kind, protocol = address[:3]
-    made = socket.socket(family, kind, protocol)
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for name, value in _KEEPALIVE.items():
         if hasattr(socket, name):
-            made.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+            connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
     if hasattr(socket, "TCP_USER_TIMEOUT"):
-        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, DEAD_SECONDS * 1000)
-    return made
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, DEAD_SECONDS * 1000)
 
 
 def _delay(attempt: int) -> float:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from ansible_operator.engine import KINDS
 from tests.runner.operator.conftest import Cluster, Operator, Start, eventually
 
 pytestmark = pytest.mark.api
@@ -61,12 +62,13 @@ def test_a_run_that_takes_too_long_is_ended_and_says_so(
     cluster.kubectl("delete", "slows", "late")
 
 
+@pytest.mark.parametrize("engine", KINDS)
 def test_the_second_signal_ends_the_process_at_once(
-    cluster: Cluster, start: Start, tmp_path: Path
+    cluster: Cluster, start: Start, tmp_path: Path, engine: str
 ) -> None:
     private = tmp_path / "private"
     private.mkdir()
-    operator = start(cluster.namespace, TMPDIR=str(private))
+    operator = start(cluster.namespace, f"--engine={engine}", TMPDIR=str(private))
     cluster.apply("Slow", "stubborn", {"behave": "sleep", "seconds": 8101})
     running(operator, "stubborn")
     assert list(private.glob("ansible-operator-*"))

@@ -70,6 +70,10 @@ class WarmEngine:
         await self._supervisor.stop()
         await asyncio.to_thread(self._writer.close)
 
+    def abandon(self) -> None:
+        """Have all runs end; the template ends its forks as soon as this process is gone."""
+        self._reference.abandon()
+
     async def _run(self, request: RunRequest, on_event: EventHandler) -> RunResult:
         async with self._slots:
             reason = why_not_served(request)

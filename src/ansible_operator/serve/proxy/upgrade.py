@@ -14,7 +14,7 @@ from multidict import CIMultiDict
 
 from ansible_operator import metrics
 from ansible_operator.errors import KubeError
-from ansible_operator.kube.client import HttpClient
+from ansible_operator.kube.client import HttpClient, notice_death
 from ansible_operator.serve.proxy.forward import HOP_BY_HOP, origin_form
 
 CONNECT_TIMEOUT = 10.0
@@ -57,6 +57,7 @@ async def tunnel(client: HttpClient, request: web.BaseRequest) -> web.StreamResp
     except (OSError, TimeoutError, asyncio.IncompleteReadError) as error:
         raise KubeError(f"{request.method} {request.path}: {error or 'no connection'}") from error
     try:
+        notice_death(writer.get_extra_info("socket"))
         writer.write(await _head(client, request))
         await writer.drain()
         async with asyncio.timeout(ANSWER_TIMEOUT):
