@@ -61,8 +61,10 @@ class Bridge:
         self, owner: Owner, resource: ResourceType, by_annotation: bool
     ) -> None:
         """A run is about to create an object for an owner, or has found one."""
-        if self.loop is not None:
-            self.loop.watch_dependent(owner.gvk, resource, by_annotation=by_annotation)
+        if self.loop is None:
+            return
+        if self.loop.watch_dependent(owner.gvk, resource, by_annotation=by_annotation):
+            await self.loop.await_dependents(resource)
 
     def write_seen(self, owner: Owner, write: OwnWrite) -> None:
         """A run's write has succeeded."""

@@ -45,6 +45,7 @@ class KindInformer:
     Attributes:
         resource: the kind.
         synced: set when every scope has been listed once.
+        tried: set when every scope has been listed once, or the server has refused one.
         failure: why the last attempt broke; ``""`` while all is well.
     """
 
@@ -58,6 +59,7 @@ class KindInformer:
     ) -> None:
         self.resource = resource
         self.synced = asyncio.Event()
+        self.tried = asyncio.Event()
         self.failure = ""
         self._client = client
         self._scopes = tuple(namespaces) if resource.namespaced and namespaces else ("",)
@@ -117,6 +119,7 @@ class KindInformer:
                     version = self._reached[scope] = await self._relist(scope)
                     if all(self._reached.values()):
                         self.synced.set()
+                        self.tried.set()
                 async for reached in self._watch(scope, version):
                     version = self._reached[scope] = reached
                     failures = 0
@@ -124,6 +127,7 @@ class KindInformer:
                 if isinstance(error, KubeError) and error.status:
                     version = version if error.status in _PASSING else ""
                     asked = error.retry_after or 0.0
+                    self.tried.set()
                 self._note(error)
             failures = 0 if loop.time() - started > HEALTHY_SECONDS else failures + 1
             if failures:

@@ -2,6 +2,7 @@
 """Puts the parts of the loop together and runs them: kinds, caches, triggers, workers."""
 
 import asyncio
+import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -32,6 +33,8 @@ LOOKUP_SECONDS = (0.5, 10.0)
 """First and longest time between two looks for a kind that is not served: CRDs that are applied
 together with the operator are there in a moment."""
 TELL_SECONDS = 2.0
+FIRST_LIST_SECONDS = 3.0
+"""Longest time that a play's first write of a kind waits for the list of that kind."""
 
 _LOG = get_logger("ansible-controller")
 
@@ -206,6 +209,17 @@ class ControlLoop:
     ) -> bool:
         """A run on behalf of this kind creates such an object; whether it is watched now."""
         return self._dependents.watch(owner, dependent, by_annotation)
+
+    async def await_dependents(self, dependent: ResourceType) -> None:
+        """Wait a moment until the objects of a watched kind are known.
+
+        What changes between the creation of an object and the first list of its kind would look
+        like a part of that creation, and lead to no run.
+        """
+        informer = self._around.pool.peek(dependent)
+        if informer is not None and not informer.tried.is_set():
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(informer.tried.wait(), FIRST_LIST_SECONDS)
 
     def note_write(
         self, owner: GroupVersionKind, namespaced_name: tuple[str, str], uid: str, version: str

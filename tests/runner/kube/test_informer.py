@@ -35,6 +35,7 @@ class ScriptedApi:
         self.items: list[Object] = []
         self.version = 1
         self.lists = 0
+        self.list_status = 200
         self.watches: list[str] = []
         self.refusals: list[int] = []
         self.events: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
@@ -42,6 +43,8 @@ class ScriptedApi:
     async def handle(self, request: web.Request) -> web.StreamResponse:
         if "watch" in request.query:
             return await self.watch(request)
+        if self.list_status != 200:
+            return web.json_response({"message": "no"}, status=self.list_status)
         start = int(request.query.get("continue", "0"))
         self.lists += start == 0
         metadata = {"resourceVersion": str(self.version)}
@@ -142,6 +145,14 @@ async def test_a_server_that_is_busy_is_asked_for_the_same_changes_again(
     assert scripted.lists == 1, "a list of everything is the last thing that a busy server needs"
     scripted.send("ADDED", pod("a", 78))
     await until(lambda: heard == ["ADDED a 78"])
+
+
+async def test_a_kind_that_may_not_be_listed_is_known_to_be_so(api: Api) -> None:
+    scripted, informer, _ = api
+    assert not informer.tried.is_set()
+    scripted.list_status = 403
+    await asyncio.wait_for(informer.tried.wait(), 5)
+    assert not informer.synced.is_set()
 
 
 async def test_a_kind_that_went_away_is_listed_anew(api: Api) -> None:
