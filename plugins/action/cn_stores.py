@@ -84,7 +84,14 @@ def _situation(session: Session, arguments: Json) -> Situation:
         others=others,
         addresses=cn_pods.log_addresses(others) if log_set else _external(resource),
         now=time.time(),
+        told=_told(resource),
     )
+
+
+def _told(resource: Mapping[str, Any]) -> dict[str, str]:
+    """Return the work state by Pod, as the status of the set has it."""
+    listed = (resource.get("status") or {}).get("stores") or []
+    return {str(one["podName"]): str(one.get("state") or "Unknown") for one in listed}
 
 
 def _members(session: Session, log_set: Json | None) -> list[Json]:

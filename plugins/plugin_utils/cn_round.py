@@ -40,6 +40,7 @@ from ..module_utils.planning.cn_stores import (
 _MEASURED_AT_ONCE = 8
 _MEASURE_SECONDS = 3.0
 _DETAILS_SECONDS = 5.0
+_GLANCE_SECONDS = 1.0
 _WORK_STATES = {
     State.WORKING: WorkState.WORKING,
     State.DRAINING: WorkState.DRAINING,
@@ -76,6 +77,7 @@ class Situation:
         others: Pods of log service and transaction node, to find their addresses.
         addresses: where HAKeeper may be.
         now: the present, Unix time.
+        told: work state by Pod, as the status of the set has it.
     """
 
     policy: Policy
@@ -85,6 +87,7 @@ class Situation:
     others: Sequence[Mapping[str, Any]]
     addresses: Sequence[str]
     now: float
+    told: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -135,6 +138,7 @@ class Round:
         unasked = [self._store(pod, None) for pod in self._situation.pods]
         self._outcome.managed = cn_pods.is_managed(self._situation.policy, unasked)
         if not self._outcome.managed:
+            self._glance()
             return self._outcome
         if not self._situation.pods or not self._situation.addresses:
             self._work(None)
@@ -143,6 +147,27 @@ class Round:
         with HAKeeper(discovery=addresses, addresses=addresses) as hakeeper:
             self._work(hakeeper)
         return self._outcome
+
+    def _glance(self) -> None:
+        """Ask how compute nodes are that came up lately; it is no matter when nobody answers."""
+        situation, outcome = self._situation, self._outcome
+        outcome.states = dict(situation.told)
+        news = cn_pods.came_up_lately(situation.pods, situation.now)
+        if not news or not situation.addresses:
+            return
+        with HAKeeper(discovery=situation.addresses, addresses=situation.addresses) as hakeeper:
+            within = self._deadline.within(_GLANCE_SECONDS)
+            details = self._attempt(lambda: hakeeper.cluster_details(within))
+        outcome.reached = details is not None
+        for pod in situation.pods if details is not None else ():
+            known = self._store(pod, details).registration
+            outcome.states[pod["metadata"]["name"]] = (
+                known.state if known else State.UNKNOWN
+            ).value
+        if details is not None:
+            outcome.unsettled = [
+                name for name in news if outcome.states[name] == State.UNKNOWN.value
+            ]
 
     def _work(self, hakeeper: HAKeeper | None) -> None:
         details = None

@@ -68,6 +68,15 @@ def test_new_nodes_work_under_their_labels(cluster: Cluster) -> None:
     eventually(shown, 30, "labels in the view of the database")
 
 
+def test_a_cordoned_node_drains_at_once_and_works_again(cluster: Cluster) -> None:
+    """An annotation of a Pod is noticed as it is set and as it goes, not at the next look."""
+    pod = min(pods(cluster))
+    for change, state in (("true", "Draining"), (None, "Working")):
+        text = f"matrixorigin.io/store-cordon{'=' + change if change else '-'}"
+        cluster.kubectl("annotate", "pod", pod, text)
+        eventually(lambda wanted=state: stores(cluster)[pod] == wanted, 20, state)
+
+
 def test_a_deleted_pod_serves_until_its_clients_have_moved(cluster: Cluster) -> None:
     victim = min(pods(cluster))
     with Traffic(cluster, "compute-node-deleted") as traffic:

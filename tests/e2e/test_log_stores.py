@@ -102,6 +102,16 @@ def events(cluster: Cluster) -> list[str]:
     return [one["reason"] for one in cluster.get("events.events.k8s.io")["items"]]
 
 
+def test_a_plain_set_says_how_its_nodes_are(cluster: Cluster) -> None:
+    """Nothing has to be told to HAKeeper about it, but it can be asked."""
+
+    def shown() -> list[str]:
+        listed = cluster.get("cnset", "mo-tp")["status"].get("stores", [])
+        return [one["state"] for one in listed]
+
+    eventually(lambda: shown() == ["Working"], 60, "a working node")
+
+
 def test_a_wrecked_store_is_replaced(cluster: Cluster) -> None:
     uid = cluster.get("pvc", "mo-data-mo-log-2")["metadata"]["uid"]
     with Traffic(cluster, "log-store-wrecked") as traffic:

@@ -109,6 +109,7 @@
   verbs:
     - get
     - list
+    - watch
     - patch
     - delete
 - apiGroups:

@@ -13,6 +13,7 @@ from ..rendering.cnset import DEFAULT_DELAY_SECONDS, drain_timeout
 from ..rendering.fields import Fields
 from ..rendering.types import Resource
 from ..status.compute_nodes import store_uuid
+from ..status.pods import ready_at
 from .cn_stores import (
     ANNOTATION_CORDON,
     COST_OF_VICTIMS,
@@ -28,6 +29,7 @@ ANNOTATION_STATE: Final = "matrixorigin.io/cn-state"
 ANNOTATION_DRAINING: Final = "matrixorigin.io/store-draining-start"
 ANNOTATION_LOCKS: Final = "matrixorigin.io/lock-restart"
 _ENDED: Final = frozenset({"Succeeded", "Failed"})
+_NEWS_SECONDS: Final = 120.0
 _TIME: Final = "%Y-%m-%dT%H:%M:%SZ"
 
 Pod = Mapping[str, Any]
@@ -52,6 +54,12 @@ def is_managed(policy: Policy, stores: Iterable[CNStore]) -> bool:
     return policy.drains or any(
         store.wanted_labels or store.cordoned or store.marked == State.DRAINING for store in stores
     )
+
+
+def came_up_lately(pods: Iterable[Pod], now: float) -> list[str]:
+    """Return the Pods that became ready in the last minutes: MatrixOne may have just met them."""
+    since = {pod["metadata"]["name"]: ready_at(pod) for pod in pods}
+    return [name for name, at in since.items() if at is not None and at + _NEWS_SECONDS >= now]
 
 
 def live_pods(pods: Iterable[Pod]) -> list[Pod]:

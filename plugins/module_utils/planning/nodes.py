@@ -9,7 +9,7 @@ from typing import Any, Final
 
 Node = Mapping[str, Any]
 Pod = Mapping[str, Any]
-Nodes = Mapping[str, Node | None]
+Nodes = Mapping[str, Any]
 """Nodes by name as far as they were looked up; None for one that does not exist."""
 
 _HOST_LABEL: Final = "kubernetes.io/hostname"

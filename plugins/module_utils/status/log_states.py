@@ -91,7 +91,7 @@ def _served_since(resource: Resource, now: float) -> float:
 
 def came_back_lately(resource: Resource, pod: Pod, now: float, seconds: float) -> bool:
     """Tell whether a Pod became ready within the last seconds, and not for the first time."""
-    since = ready_since(pod)
+    since = pod_status.ready_at(pod)
     if since is None or since + seconds < now:
         return False
     made = _unix_time(resource["metadata"].get("creationTimestamp"))
@@ -107,15 +107,6 @@ def has_served(resource: Resource) -> bool:
         return True
     before = find(resource, ConditionType.PROGRESSING).get("reason")
     return before not in {None, Reason.CREATING.value, Reason.WAITING_FOR_DEPENDENCY.value}
-
-
-def ready_since(pod: Pod) -> float | None:
-    """Return since when a Pod is ready (Unix time); None if it is not."""
-    if not pod_status.is_ready(pod):
-        return None
-    conditions = pod["status"]["conditions"]
-    ready = next(one for one in conditions if one["type"] == "Ready")
-    return _unix_time(ready.get("lastTransitionTime"))
 
 
 def _unix_time(text: str | None) -> float:
@@ -135,7 +126,7 @@ def empty_stores(pods: Iterable[Pod], view: Any, now: float) -> set[str]:
     return {
         pod["metadata"]["name"]
         for pod in pods
-        if (since := ready_since(pod)) is not None
+        if (since := pod_status.ready_at(pod)) is not None
         and since + _SETTLING_SECONDS <= now
         and view.without_data(int(pod["metadata"]["name"].rpartition("-")[2]))
     }

@@ -53,6 +53,14 @@ def _condition(pod: Pod, kind: str) -> Mapping[str, Any]:
     return {}
 
 
+def ready_at(pod: Pod) -> float | None:
+    """Return since when a Pod is ready (Unix time), 0 where nobody knows; None if it is not."""
+    if not is_ready(pod):
+        return None
+    moved = _condition(pod, "Ready").get("lastTransitionTime")
+    return datetime.fromisoformat(moved).timestamp() if moved else 0.0
+
+
 def stores(
     pods: Iterable[Pod],
     expected: Iterable[str],

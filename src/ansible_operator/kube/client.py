@@ -81,12 +81,13 @@ class HttpClient:
         body: Any = None,
         content_type: str = "application/json",
         timeout: float = 30.0,
+        accept: str = "application/json",
     ) -> Any:
         """Send one request and return the decoded JSON answer; see the interface."""
         url = self._base.joinpath(path.lstrip("/"), encoded=False) if path else self._base
         url = url.with_query(query) if query else url
         data = None if body is None else msgspec.json.encode(body)
-        headers = {"Accept": "application/json"}
+        headers = {"Accept": accept}
         if data is not None:
             headers["Content-Type"] = content_type
         what = f"{method} {path}"

@@ -28,6 +28,12 @@ HEALTHY_SECONDS = 5.0
 _PASSING = frozenset({401, 403, 429, 500, 502, 503, 504})
 """Answers after which a watch goes on where it was; others call for a new list."""
 
+_METADATA = (
+    "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1",
+    "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1",
+)
+"""What to accept of a list and of a watch for the metadata alone."""
+
 _LOG = get_logger("informer")
 _Key = tuple[str, str]
 
@@ -56,6 +62,7 @@ class KindInformer:
         *,
         namespaces: Sequence[str] = (),
         label_selector: str = "",
+        metadata_only: bool = False,
     ) -> None:
         self.resource = resource
         self.synced = asyncio.Event()
@@ -65,6 +72,7 @@ class KindInformer:
         self._scopes = tuple(namespaces) if resource.namespaced and namespaces else ("",)
         self._reached = dict.fromkeys(self._scopes, "")
         self._selector = label_selector
+        self._accept = _METADATA if metadata_only else ("application/json",) * 2
         self._objects: dict[_Key, Object] = {}
         self._handlers: list[InformerHandler] = []
 
@@ -152,8 +160,11 @@ class KindInformer:
             query["labelSelector"] = self._selector
         path = self.resource.path(namespace=scope)
         while True:
-            page = await self._client.request("GET", path, query=query, timeout=60.0)
+            page = await self._client.request(
+                "GET", path, query=query, timeout=60.0, accept=self._accept[0]
+            )
             for item in page.get("items") or ():
+                # Items of a list have no kind, or that of metadata.
                 item.setdefault("apiVersion", self.resource.gvk.api_version)
                 item.setdefault("kind", self.resource.gvk.kind)
                 found[_key(item)] = item
@@ -183,7 +194,7 @@ class KindInformer:
             query["labelSelector"] = self._selector
         path = f"{self.resource.path(namespace=scope)}?{urlencode(query)}"
         response = await self._client.open(
-            "GET", path, headers={"Accept": "application/json"}, read_timeout=QUIET_SECONDS
+            "GET", path, headers={"Accept": self._accept[1]}, read_timeout=QUIET_SECONDS
         )
         async with response:
             if response.status >= 400:

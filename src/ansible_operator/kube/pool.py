@@ -55,6 +55,16 @@ class SharedInformers:
             entry = self._running[resource.gvk] = (informer, task)
         return entry[0]
 
+    def metadata_of(self, resource: ResourceType, label_selector: str) -> KindInformer:
+        """An informer of its own, of the metadata of some objects; the caller runs it."""
+        return KindInformer(
+            self._client,
+            resource,
+            namespaces=self.namespaces,
+            label_selector=label_selector,
+            metadata_only=True,
+        )
+
     def release(self, resource: ResourceType) -> bool:
         """Stop the informer of a kind if nobody is subscribed to it; whether it was stopped."""
         entry = self._running.get(resource.gvk)

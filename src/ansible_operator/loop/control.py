@@ -17,6 +17,7 @@ from ansible_operator.logs import get_logger
 from ansible_operator.loop.conditions import Transitions
 from ansible_operator.loop.controller import Controller
 from ansible_operator.loop.dependents import DependentWatches
+from ansible_operator.loop.members import MembersWatch
 from ansible_operator.loop.objects import ObjectStore
 from ansible_operator.loop.own_writes import ForeignChanges, OwnWrites
 from ansible_operator.loop.queue import Key, WorkQueue
@@ -130,6 +131,8 @@ class ControlLoop:
             for watch in self._references():
                 task = watch.start(self._around.mapper)
                 group.create_task(task, name=f"reference {watch.gvk}")
+            for members in self._members():
+                group.create_task(members.run(self._around.mapper), name=f"members {members.gvk}")
 
     async def drain(self, timeout: float) -> bool:
         """End all runs; see :meth:`ansible_operator.loop.workers.Workers.drain`."""
@@ -202,6 +205,13 @@ class ControlLoop:
             ReferenceWatch(item, reference, self._around.pool, self._queue)
             for item in self._controlled.values()
             for reference in item.watch.references
+        ]
+
+    def _members(self) -> list[MembersWatch]:
+        return [
+            MembersWatch(item, members, self._around.pool, self._queue)
+            for item in self._controlled.values()
+            for members in item.watch.members
         ]
 
     def watch_dependent(

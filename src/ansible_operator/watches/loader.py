@@ -15,6 +15,7 @@ from ansible_operator.watches.model import (
     Admission,
     Finalizer,
     KindName,
+    Members,
     PlayPath,
     Reference,
     Retry,
@@ -95,6 +96,7 @@ def _watch(fields: Fields, cwd: Path, env: Mapping[str, str]) -> Watch:
         trigger_variable=fields.flag("triggerVariable", default=False),
         keep_managed_fields=fields.flag("keepManagedFields", default=True),
         references=tuple(_reference(item) for item in fields.nested("references", "Reference")),
+        members=tuple(_members(item) for item in fields.nested("members", "Members")),
         max_concurrent_reconciles=max(0, fields.integer("maxConcurrentReconciles", 0)),
         run_timeout=fields.seconds("runTimeout"),
         retry=_retry(retry) if retry else Retry(),
@@ -141,6 +143,20 @@ def _reference(fields: Fields) -> Reference:
     if not (reference.kind.version and reference.kind.kind and reference.name):
         raise ConfigError(f"invalid reference {reference.kind}: version, kind and name are needed")
     return reference
+
+
+def _members(fields: Fields) -> Members:
+    selector = Fields(fields.mapping("matchLabels"), "LabelSelector").all_texts()
+    members = Members(
+        kind=_kind(fields),
+        selector=",".join(f"{name}={value}" for name, value in sorted(selector.items())),
+        name=fields.text("name"),
+        annotations=fields.texts("annotations"),
+        labels=fields.texts("labels"),
+    )
+    if not (members.kind.version and members.kind.kind and members.name):
+        raise ConfigError(f"invalid members {members.kind}: version, kind and name are needed")
+    return members
 
 
 def _retry(fields: Fields) -> Retry:

@@ -82,6 +82,24 @@ class Reference:
 
 
 @dataclass(frozen=True, slots=True)
+class Members:
+    """Objects of a kind that name an object in a label; some of their changes trigger a run.
+
+    Attributes:
+        selector: labels that they have, as a label selector.
+        name: label with the name of the object, which is in their namespace.
+        annotations: annotations whose change counts.
+        labels: labels whose change counts.
+    """
+
+    kind: KindName
+    selector: str
+    name: str
+    annotations: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Retry:
     """Delays after failures, in seconds: the first, doubled each time up to the longest."""
 
@@ -146,6 +164,7 @@ class Watch:
     trigger_variable: bool = False
     keep_managed_fields: bool = True
     references: tuple[Reference, ...] = ()
+    members: tuple[Members, ...] = ()
     max_concurrent_reconciles: int = 0
     run_timeout: float = 0.0
     retry: Retry = field(default_factory=Retry)

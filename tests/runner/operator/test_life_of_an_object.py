@@ -156,6 +156,28 @@ def test_a_referenced_object_runs_those_that_name_it(cluster: Cluster, operator:
     assert cluster.conditions("selecteds.other.example.com", "follower") == {}
 
 
+def test_a_member_runs_the_object_that_it_names_when_what_matters_changes(
+    cluster: Cluster, operator: Operator
+) -> None:
+    """It is nobody's dependent; a label says whose it is."""
+    cluster.apply("Probe", "body", {"behave": "succeed"})
+    cluster.kubectl("create", "configmap", "member")
+    cluster.kubectl("label", "configmap", "member", "member=yes", "probe=body")
+    cluster.kubectl("create", "configmap", "stranger")
+    cluster.kubectl("label", "configmap", "stranger", "probe=body")
+    cluster.wait_for("probes", "body", "Successful")
+    before = operator.runs_of("body")
+    for name in ("member", "stranger"):
+        cluster.kubectl("annotate", "configmap", name, "ignore=1")
+    cluster.kubectl("annotate", "configmap", "stranger", "heed=1")
+    cluster.kubectl("annotate", "configmap", "member", "heed=1")
+    eventually(lambda: operator.runs_of("body") == before + 1)
+    cluster.kubectl("annotate", "configmap", "member", "heed-")
+    eventually(lambda: operator.runs_of("body") == before + 2)
+    cluster.kubectl("delete", "configmap", "member", "stranger")
+    cluster.kubectl("delete", "probes", "body")
+
+
 def test_an_unreadable_period_is_a_failure_with_its_text(
     cluster: Cluster, operator: Operator
 ) -> None:

@@ -10,6 +10,7 @@ from ansible_operator.errors import ConfigError
 from ansible_operator.watches import (
     Admission,
     KindName,
+    Members,
     Reference,
     Requirement,
     Retry,
@@ -77,6 +78,7 @@ def test_all_fields(project: Path) -> None:
   watchDependentStatus: true
   keepManagedFields: false
   references: [{group: g, version: v1, kind: K, name: spec.other.name}]
+  members: [{version: v1, kind: Pod, matchLabels: {b: c, a: b}, name: owner, annotations: [x]}]
   maxConcurrentReconciles: 3
   runTimeout: 90s
   retry: {initialDelay: 1s, maxDelay: 1m}
@@ -100,6 +102,7 @@ def test_all_fields(project: Path) -> None:
     assert watch.watch_dependent_status
     assert not watch.keep_managed_fields
     assert watch.references == (Reference(KindName("g", "v1", "K"), "spec.other.name"),)
+    assert watch.members == (Members(KindName("", "v1", "Pod"), "a=b,b=c", "owner", ("x",)),)
     assert watch.max_concurrent_reconciles == 3
     assert watch.run_timeout == 90
     assert watch.retry == Retry(1, 60)
@@ -212,6 +215,7 @@ PLAY = "playbook: playbook.yml"
         ("- [", "error converting YAML to JSON: yaml:"),
         (entry(f"{PLAY}, retry: {{initialDelay: 0s}}"), "retry: 0 < initialDelay <= maxDelay"),
         (entry(f"{PLAY}, references: [{{kind: X}}]"), "invalid reference"),
+        (entry(f"{PLAY}, members: [{{version: v1, kind: X}}]"), "invalid members /v1, Kind=X"),
     ],
 )
 def test_errors(project: Path, text: str, expected: str) -> None:

@@ -92,7 +92,7 @@ def _element_in_place(
     key: str, fields: Mapping[str, Any], wanted: Sequence[Any], live: Sequence[Any]
 ) -> bool:
     """Compare an element of a list whose elements have owners of their own."""
-    kind, _, text = key.partition(":")
+    kind, _separator, text = key.partition(":")
     try:
         value = json.loads(text)
     except ValueError:
