@@ -132,6 +132,30 @@ REFUSED_ON_CREATE: list[tuple[str, dict[str, Any], str]] = [
         "a request must not be larger than the limit",
     ),
     ("LogSet", {"spec.resources": {"limits": {"memory": "2 Gi"}}}, "spec.resources.limits"),
+    ("LogSet", {"spec.resources": {"limits": {"gpu": 1}}}, "a resource must be cpu, memory"),
+    (MO, {"spec.tn.resources": {"requests": {"ram": "1Gi"}}}, "a resource must be cpu, memory"),
+    ("CNSet", {"spec.resources": {"limits": {"cpu": "-1"}}}, "an amount must not be negative"),
+    (
+        "CNSet",
+        {"spec.resources": {"limits": {"example.com/gpu": "500m"}}},
+        "an amount of devices must be a whole number",
+    ),
+    (
+        "CNSet",
+        {"spec.resources": {"requests": {"example.com/gpu": 1}}},
+        "a request of hugepages or devices needs a limit of the same amount",
+    ),
+    (
+        MO,
+        {
+            f"{GROUP}.resources": {
+                "requests": {"hugepages-2Mi": "2Mi"},
+                "limits": {"hugepages-2Mi": "4Mi"},
+            }
+        },
+        "a request of hugepages or devices needs a limit of the same amount",
+    ),
+    ("LogSet", {"spec.topologySpread": ["a b"]}, "topologySpread must be a label key"),
     ("LogSet", {"spec.podDisruptionBudget": {"maxUnavailable": "half"}}, "maxUnavailable"),
     ("LogSet", {"spec.overlay": {"imagePullPolicy": "Sometimes"}}, "Unsupported value"),
     ("LogSet", {"spec.overlay": {"env": [{"value": "x"}]}}, "spec.overlay.env[0].name: Required"),
@@ -208,6 +232,16 @@ ACCEPTED_ON_CREATE: list[tuple[str, dict[str, Any]]] = [
     ("LogSet", {"spec.storeFailureTimeout": "1h30m"}),
     ("LogSet", {"spec.clusterDomain": "cluster.local"}),
     ("LogSet", {"spec.resources": {"limits": {"cpu": 2, "memory": "4Gi"}}}),
+    (
+        "LogSet",
+        {
+            "spec.resources": {
+                "requests": {"cpu": "500m", "memory": 1073741824, "example.com/gpu": 1},
+                "limits": {"example.com/gpu": 1, "hugepages-2Mi": "4Mi"},
+            }
+        },
+    ),
+    ("LogSet", {"spec.topologySpread": ["kubernetes.io/hostname", "zone"]}),
     ("LogSet", {"spec.overlay": {"volumes": [{"name": "v", "csi": {"driver": "d"}}]}}),
     ("LogSet", {"spec.overlay": {"affinity": {"podAntiAffinity": {}}, "newField": [1]}}),
     ("DNSet", {"spec.config": '[tn]\nnote = "[dn]"\n'}),

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import base64
 
+from ..admission import mistakes_of
 from ..rendering import credential_secret, names, render_matrixonecluster
 from ..rendering.errors import RenderingError
 from ..rendering.types import Manifest, Resource
@@ -30,6 +31,9 @@ def plan_cluster(resource: Resource, observed: Observed) -> Plan:
         return plan
     if observed.get("self") is not None and not resource["metadata"].get("uid"):
         plan["invalid"] = _RUN_BY_OPERATOR
+        return plan
+    if mistakes := mistakes_of(resource):
+        plan["invalid"] = "; ".join(map(str, mistakes))
         return plan
     try:
         plan["objects"] = render_matrixonecluster(resource)

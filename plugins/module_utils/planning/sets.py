@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ..admission import mistakes_of
 from ..rendering import (
     names,
     render_cnset,
@@ -54,6 +55,9 @@ def plan_set(
     plan["workload"] = workload_name(resource)
     if is_paused(resource):
         plan["paused"] = True
+        return plan
+    if mistakes := mistakes_of(resource):
+        plan["invalid"] = "; ".join(map(str, mistakes))
         return plan
     waiting = blocker(resource, observed)
     if waiting and references is None and _lacks_dependency(resource, observed):

@@ -1,0 +1,30 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The admission function of all kinds; the runner's webhook calls it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..module_utils.admission import refusals, warnings_of
+from ..module_utils.plain import plain
+
+
+def admission(resource: Any, request: Any) -> Any:
+    """Return what is wrong with a resource beyond its schema; see module_utils.admission."""
+    asked, wanted = plain(request), plain(resource)
+    old = asked.get("old") if asked.get("operation") == "UPDATE" else None
+    errors = [
+        {"field": mistake.field, "message": mistake.message, "reason": mistake.reason}
+        for mistake in refusals(wanted, old)
+    ]
+    return {"errors": errors, "warnings": warnings_of(wanted)}
+
+
+class FilterModule:
+    """The filters of this file by name."""
+
+    def filters(self) -> dict[str, Callable[..., Any]]:
+        """Return the filters."""
+        return {"admission": admission}

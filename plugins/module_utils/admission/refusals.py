@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Why a resource is refused: everything that is wrong with it and was not before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from ..rendering import names, render_matrixonecluster, versions
+from ..rendering.errors import InvalidSpec
+from ..rendering.types import Resource
+from .components import component_mistakes
+from .shapes import Mistake
+
+_COMPONENTS: Final = (
+    ("logService", names.LOG_SET),
+    ("tn", names.DN_SET),
+    ("dn", names.DN_SET),
+    ("tp", names.CN_SET),
+    ("ap", names.CN_SET),
+    ("proxy", names.PROXY_SET),
+    ("webui", names.WEB_UI),
+)
+
+
+def mistakes_of(resource: Resource) -> list[Mistake]:
+    """Return what is wrong with a resource of one of our kinds, beyond its schema."""
+    spec = resource.get("spec")
+    if not isinstance(spec, Mapping):
+        return []
+    if resource["kind"] != names.CLUSTER:
+        return list(component_mistakes(resource["kind"], "spec", spec))
+    found = list(_of_components(spec))
+    return found or list(_of_composition(resource))
+
+
+def refusals(resource: Resource, old: Resource | None) -> list[Mistake]:
+    """Return why a resource may not be stored.
+
+    Args:
+        resource: as it is to be.
+        old: as it is now; None for a new one. What is wrong with it already may stay, as with
+            rules in CEL: a finalizer or a label must not depend on an old mistake.
+    """
+    found = mistakes_of(resource)
+    if not found or old is None:
+        return found
+    known = mistakes_of(old)
+    return [mistake for mistake in found if mistake not in known]
+
+
+def _of_components(spec: Mapping[str, Any]) -> Iterator[Mistake]:
+    for name, kind in _COMPONENTS:
+        component = spec.get(name)
+        if isinstance(component, Mapping):
+            yield from component_mistakes(kind, f"spec.{name}", component)
+    for index, group in enumerate(spec.get("cnGroups") or []):
+        yield from component_mistakes(names.CN_SET, f"spec.cnGroups[{index}]", group)
+
+
+def _of_composition(resource: Resource) -> Iterator[Mistake]:
+    """What comes of putting the children together."""
+    metadata = resource["metadata"]
+    if not metadata.get("name"):
+        # The API server makes the name up after it has asked.
+        return
+    namespace = metadata.get("namespace") or "default"
+    placed = {**resource, "metadata": {**metadata, "namespace": namespace}}
+    try:
+        render_matrixonecluster(placed)
+    except InvalidSpec as error:
+        yield Mistake(error.field_path, error.message)
+
+
+def warnings_of(resource: Resource) -> list[str]:
+    """Return what a user should know about a resource that is all right."""
+    spec = resource.get("spec")
+    if not isinstance(spec, Mapping):
+        return []
+    return [*_unknown_version(resource["kind"], spec), *_disk_cache(resource["kind"], spec)]
+
+
+def _unknown_version(kind: str, spec: Mapping[str, Any]) -> Iterator[str]:
+    if kind == names.WEB_UI or spec.get("semanticVersion"):
+        return
+    is_cluster = kind == names.CLUSTER
+    tag = spec.get("version") if is_cluster else versions.image_tag(spec.get("image") or "")
+    if tag and versions.parse(str(tag)) is None:
+        yield (
+            f"spec.semanticVersion: {str(tag)!r} names no version of MatrixOne; features that "
+            "depend on the version are off until it is given"
+        )
+
+
+def _disk_cache(kind: str, spec: Mapping[str, Any]) -> Iterator[str]:
+    places = {"spec": spec}
+    if kind == names.CLUSTER:
+        groups = enumerate(spec.get("cnGroups") or [])
+        places = {f"spec.cnGroups[{index}]": group for index, group in groups}
+        places |= {f"spec.{name}": spec.get(name) or {} for name in ("tn", "dn", "tp", "ap")}
+    for path, component in places.items():
+        size = (component.get("sharedStorageCache") or {}).get("diskCacheSize")
+        if size and not component.get("cacheVolume"):
+            yield (
+                f"{path}.sharedStorageCache.diskCacheSize: without cacheVolume the cache takes up "
+                "the container's own file system"
+            )

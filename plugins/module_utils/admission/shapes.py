@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Shapes of JSON values as data, and what is wrong with a value that does not fit.
+
+A null reads like an absent field, as the API server reads it. Fields that a shape does not name
+are left to the API server: Kubernetes grows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from .formats import Format, amount
+
+INVALID = "FieldValueInvalid"
+REQUIRED = "FieldValueRequired"
+FORBIDDEN = "FieldValueForbidden"
+DUPLICATE = "FieldValueDuplicate"
+_NOTHING: tuple[Any, ...] = (None, "", [])
+
+
+@dataclass(frozen=True, slots=True)
+class Mistake:
+    """What is wrong with a field.
+
+    Attributes:
+        field: dotted path from the resource's root.
+        message: what would be right.
+        reason: a cause as Kubernetes names them.
+        value: what the field holds; a mistake with another value is another mistake.
+    """
+
+    field: str
+    message: str
+    reason: str = INVALID
+    value: Any = None
+
+    def __str__(self) -> str:
+        return f"{self.field}: {self.message}"
+
+
+class Shape(Protocol):
+    """Something that values fit or do not fit."""
+
+    def mistakes(self, path: str, value: Any) -> Iterator[Mistake]:
+        """Yield what is wrong with a value that is not null."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A text of a format, or one of some words.
+
+    Attributes:
+        pattern: its format.
+        choices: the words.
+    """
+
+    pattern: Format | None = None
+    choices: tuple[str, ...] = ()
+
+    def mistakes(self, path: str, value: Any) -> Iterator[Mistake]:
+        """See :class:`Shape`."""
+        if not isinstance(value, str):
+            yield Mistake(path, f"must be a text, not {_kind(value)}", value=value)
+        elif self.choices and value not in self.choices:
+            words = ", ".join(filter(None, self.choices))
+            yield Mistake(path, f"must be one of {words}, not {value!r}", value=value)
+        elif self.pattern and (wanted := self.pattern(value)):
+            yield Mistake(path, f"{wanted}, not {value!r}", value=value)
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A whole number within limits."""
+
+    minimum: int = 0
+    maximum: int = (1 << 63) - 1
+
+    def mistakes(self, path: str, value: Any) -> Iterator[Mistake]:
+        """See :class:`Shape`."""
+        if not isinstance(value, int) or isinstance(value, bool):
+            yield Mistake(path, f"must be a whole number, not {_kind(value)}", value=value)
+        elif value < self.minimum:
+            yield Mistake(path, f"must be at least {self.minimum}, not {value}", value=value)
+        elif value > self.maximum:
+            yield Mistake(path, f"must be at most {self.maximum}, not {value}", value=value)
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """True or false."""
+
+    def mistakes(self, path: str, value: Any) -> Iterator[Mistake]:
+        """See :class:`Shape`."""
+        if not isinstance(value, bool):
+            yield Mistake(path, f"must be true or false, not {_kind(value)}", value=value)
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """A quantity of at least zero."""
+
+    def mistakes(self, path: str, value: Any) -> Iterator[Mistake]:
+        """See :class:`Shape`."""
+        if wanted := amount(value):
+            yield Mistake(path, wanted, value=value)
+
+
+@dataclass(frozen=True, slots=True)
+class Either:
+    """A number or a text, as ports are."""
+
+    number: Number
+    text: Text
+
+    def mistakes(self, path: str, value: Any) -> Iterator[Mistake]:
+        """See :class:`Shape`."""
+        shape: Shape = self.text if isinstance(value, str) else self.number
+        yield from shape.mistakes(path, value)
+
+
+Check = Callable[[str, Mapping[str, Any]], Iterator[Mistake]]
+"""A rule about several fields of an object."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """An object.
+
+    Attributes:
+        fields: shapes by name.
+        required: fields that must not be absent or empty.
+        one_of: fields of which exactly one must be there.
+        checks: rules about several fields, for objects whose fields fit.
+    """
+
+    fields: Mapping[str, Shape] = field(default_factory=dict)
+    required: tuple[str, ...] = ()
+    one_of: tuple[str, ...] = ()
+    checks: tuple[Check, ...] = ()
+
+    def mistakes(self, path: str, value: Any) -> Iterator[Mistake]:
+        """See :class:`Shape`."""
+        if not isinstance(value, Mapping):
+            yield Mistake(path, f"must be an object, not {_kind(value)}", value=value)
+            return
+        found = list(self._fields(path, value))
+        yield from found
+        if found:
+            return
+        for check in self.checks:
+            yield from check(path, value)
+
+    def _fields(self, path: str, value: Mapping[str, Any]) -> Iterator[Mistake]:
+        for name in self.required:
+            if value.get(name) in _NOTHING:
+                yield Mistake(f"{path}.{name}", "must be set", REQUIRED)
+        given = [name for name in self.one_of if value.get(name) is not None]
+        if len(given) > 1:
+            yield Mistake(path, f"{' and '.join(given)} exclude each other", FORBIDDEN, given)
+        if self.one_of and not given:
+            yield Mistake(path, f"one of {', '.join(self.one_of)} must be set", REQUIRED)
+        for name, shape in self.fields.items():
+            inner = value.get(name)
+            if inner is not None and not (name in self.required and inner in _NOTHING):
+                yield from shape.mistakes(f"{path}.{name}", inner)
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """A list.
+
+    Attributes:
+        each: shape of the elements.
+        key: fields that together differ in all elements.
+        longest: number of elements at most; 0 for no limit.
+    """
+
+    each: Shape
+    key: tuple[str, ...] = ()
+    longest: int = 0
+
+    def mistakes(self, path: str, value: Any) -> Iterator[Mistake]:
+        """See :class:`Shape`."""
+        if not isinstance(value, Sequence) or isinstance(value, str):
+            yield Mistake(path, f"must be a list, not {_kind(value)}", value=value)
+            return
+        if self.longest and len(value) > self.longest:
+            text = f"must not have more than {self.longest} elements"
+            yield Mistake(path, text, value=len(value))
+        seen = []
+        for index, element in enumerate(value):
+            here = f"{path}[{index}]"
+            yield from self.each.mistakes(here, {} if element is None else element)
+            if not self.key or not isinstance(element, Mapping):
+                continue
+            mark = [element.get(name) for name in self.key]
+            if mark in seen and mark[0] is not None:
+                named = " and ".join(self.key)
+                yield Mistake(here, f"another element has the same {named}", DUPLICATE, mark)
+            seen.append(mark)
+
+
+@dataclass(frozen=True, slots=True)
+class Keyed:
+    """An object whose keys users choose.
+
+    Attributes:
+        keys: format of the keys.
+        values: shape of the values.
+        largest: bytes of keys and values together at most; 0 for no limit.
+    """
+
+    keys: Format
+    values: Shape
+    largest: int = 0
+
+    def mistakes(self, path: str, value: Any) -> Iterator[Mistake]:
+        """See :class:`Shape`."""
+        if not isinstance(value, Mapping):
+            yield Mistake(path, f"must be an object, not {_kind(value)}", value=value)
+            return
+        for key, inner in value.items():
+            if wanted := self.keys(key):
+                yield Mistake(path, f"{wanted}, not {key!r}", value=key)
+            if inner is not None:
+                yield from self.values.mistakes(f"{path}.{key}", inner)
+        size = sum(len(key.encode()) + len(str(inner).encode()) for key, inner in value.items())
+        if self.largest and size > self.largest:
+            yield Mistake(path, f"must not have more than {self.largest} bytes", value=size)
+
+
+def _kind(value: Any) -> str:
+    """Name a JSON type the way that its writer knows it."""
+    names = {bool: "a boolean", int: "a number", float: "a number", str: "a text", list: "a list"}
+    return names.get(type(value), "an object")

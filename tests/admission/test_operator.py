@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The operator of MatrixOne: what it refuses at the door, and what in its roles without one."""
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from testbed.api import ApiClient, ApiError
+from testbed.bed import TestBed
+from tests.admission.cases import REFUSED, UPDATES, WARNINGS, Json
+from tests.crds.conftest import ROOT, Server
+from tests.crds.manifests import API_VERSION, PLURALS, changed, minimal
+
+pytestmark = pytest.mark.api
+
+PAUSED = {"matrixorigin.io/paused": "true"}
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@dataclass
+class Operator:
+    """A running operator of one namespace."""
+
+    bed: TestBed
+    server: Server
+    log: Path
+
+    def wait_for(self, look: Callable[[], Any], seconds: float = 60) -> Any:
+        deadline = time.monotonic() + seconds
+        while not (found := look()):
+            assert time.monotonic() < deadline, self.log.read_text()[-2000:]
+            time.sleep(0.1)
+        return found
+
+    def update(self, kind: str, name: str, changes: Json) -> str:
+        """What the server says to a change; empty when somebody else was faster."""
+        try:
+            self.server.update(changed(self._get(kind, name), changes))
+        except ApiError as error:
+            return "" if error.status == 409 else str(error)
+        return "updated"
+
+    def _get(self, kind: str, name: str) -> Json:
+        path = f"/apis/{API_VERSION}/namespaces/{self.server.namespace}/{PLURALS[kind]}/{name}"
+        return self.server.client.request("GET", path)
+
+    def synced(self, kind: str, name: str) -> Json:
+        """The condition Synced of an object; empty while there is none."""
+        conditions = self._get(kind, name).get("status", {}).get("conditions", [])
+        return next((one for one in conditions if one["type"] == "Synced"), {})
+
+
+def operate(
+    bed: TestBed, folder: Path, *flags: str, stored: Sequence[Json] = ()
+) -> Iterator[Operator]:
+    with bed.namespace("admission") as namespace:
+        server = Server(ApiClient(bed.kubeconfig), namespace)
+        for resource in stored:
+            server.create(resource)
+        log = folder / "log"
+        command = [
+            *(sys.executable, "-m", "ansible_operator", "run", *flags),
+            *(
+                "--watches-file",
+                str(ROOT / "watches.yaml"),
+                "--ansible-verbosity=0",
+                "--zap-log-level=debug",
+            ),
+            *("--proxy-port=0", "--metrics-api-port=0", "--metrics-bind-address=0"),
+            *("--health-probe-bind-address=0", "--run-directory", str(folder / "runs")),
+            *(f"--webhook-namespace={namespace}", f"--webhook-name={namespace}"),
+        ]
+        environment = {
+            **os.environ,
+            "KUBECONFIG": str(bed.kubeconfig),
+            "WATCH_NAMESPACE": namespace,
+            "ANSIBLE_COLLECTIONS_PATH": str(ROOT / ".collections"),
+            "ANSIBLE_GATHERING": "explicit",
+        }
+        with log.open("wb") as output:
+            process = subprocess.Popen(command, env=environment, stdout=output, stderr=output)
+        try:
+            yield Operator(bed, server, log)
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.wait(60)
+            for phase in ("mutating", "validating"):
+                kind = f"{phase}webhookconfigurations"
+                bed.kubectl("delete", kind, namespace, "--ignore-not-found")
+            for plural in PLURALS.values():
+                _let_go(bed, namespace, plural)
+
+
+def _let_go(bed: TestBed, namespace: str, plural: str) -> None:
+    """Nobody is left who would take finalizers off."""
+    resource = f"{plural}.core.matrixorigin.io"
+    patch = '{"metadata":{"finalizers":null}}'
+    for name in bed.kubectl("-n", namespace, "get", resource, "-o", "name").split():
+        bed.kubectl("-n", namespace, "patch", name, "--type=merge", "-p", patch)
+
+
+@pytest.fixture(scope="module")
+def guarded(installed: TestBed, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Operator]:
+    """An operator with its webhook on."""
+    flags = (f"--webhook-bind-address=127.0.0.1:{free_port()}", "--webhook-url-host=127.0.0.1")
+    stored = [
+        changed(minimal(kind, f"u{index}"), {"metadata.annotations": PAUSED, **before})
+        for index, (kind, before, _, _) in enumerate(UPDATES)
+    ]
+    folder = tmp_path_factory.mktemp("guarded")
+    for operator in operate(installed, folder, *flags, stored=stored):
+        operator.wait_for(lambda op=operator: "Registered webhooks" in op.log.read_text())
+        time.sleep(1)  # the API server learns of configurations by a watch
+        yield operator
+
+
+@pytest.fixture(scope="module")
+def alone(installed: TestBed, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Operator]:
+    """An operator without one."""
+    yield from operate(installed, tmp_path_factory.mktemp("alone"))
+
+
+@pytest.mark.parametrize(("kind", "changes", "message"), REFUSED)
+def test_refused_at_the_door(guarded: Operator, kind: str, changes: Json, message: str) -> None:
+    said = guarded.server.refusal(changed(minimal(kind), changes))
+    assert f"denied the request: {message}" in said
+
+
+@pytest.mark.parametrize("kind", PLURALS)
+def test_accepted_at_the_door(guarded: Operator, kind: str) -> None:
+    assert guarded.server.refusal(minimal(kind)) == ""
+
+
+@pytest.mark.parametrize(
+    ("index", "kind", "after", "message"),
+    [(index, kind, after, message) for index, (kind, _, after, message) in enumerate(UPDATES)],
+)
+def test_updates_at_the_door(
+    guarded: Operator, index: int, kind: str, after: Json, message: str
+) -> None:
+    """What was stored while nobody watched stays; new mistakes do not get in."""
+    said = guarded.wait_for(lambda: guarded.update(kind, f"u{index}", after))
+    assert f"denied the request: {message}" in said if message else said == "updated"
+
+
+@pytest.mark.parametrize(("kind", "changes", "part"), WARNINGS)
+def test_warnings_at_the_door(guarded: Operator, kind: str, changes: Json, part: str) -> None:
+    resource = changed(minimal(kind), changes)
+    arguments = ("apply", "--dry-run=server", "-n", guarded.server.namespace, "-f", "-")
+    done = subprocess.run(
+        [guarded.bed.kubectl_path, *arguments],
+        input=json.dumps(resource),
+        env={**os.environ, "KUBECONFIG": str(guarded.bed.kubeconfig)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert re.search(f"Warning: .*{re.escape(part)}", done.stderr)
+
+
+@pytest.mark.parametrize(
+    ("index", "kind", "changes", "message"),
+    [(index, *case) for index, case in enumerate(REFUSED)],
+)
+def test_refused_by_the_roles(
+    alone: Operator, index: int, kind: str, changes: Json, message: str
+) -> None:
+    """The same words in a condition; and the object is left alone until somebody changes it."""
+    name = f"r{index}"
+    alone.server.create(changed(minimal(kind, name), changes))
+    found = alone.wait_for(lambda: alone.synced(kind, name))
+    found = alone.wait_for(
+        lambda: (one := alone.synced(kind, name)).get("reason") == "InvalidSpec" and one
+    )
+    assert found["status"] == "False"
+    assert found["message"].startswith(message)
+    assert found["observedGeneration"] == 1
+
+
+def test_refused_objects_are_not_tried_again_and_again(alone: Operator) -> None:
+    name = "quiet"
+    alone.server.create(changed(minimal("LogSet", name), {"spec.config": "[log"}))
+    alone.wait_for(lambda: alone.synced("LogSet", name).get("reason") == "InvalidSpec")
+    time.sleep(1)
+
+    def runs() -> int:
+        lines = alone.log.read_text().splitlines()
+        return sum('"Reconciling"' in line and f"/{name}" in line for line in lines)
+
+    assert runs() > 0
+    before = (runs(), alone.synced("LogSet", name))
+    time.sleep(5)
+    assert (runs(), alone.synced("LogSet", name)) == before

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the admission function says, and that a real API server agrees with it."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import yaml
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils import admission
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.planning.plans import Plan
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.planning.sets import plan_set
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.rendering import render_logset
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from crds.generate.sources import Sources
+from testbed.bed import KubectlError, TestBed
+from tests.admission.cases import (
+    ACCEPTED_OVERLAYS,
+    REFUSED,
+    REFUSED_OVERLAYS,
+    UPDATES,
+    WARNINGS,
+    Json,
+)
+from tests.crds.conftest import ROOT
+from tests.crds.manifests import changed, minimal
+
+KINDS = [kind.name for kind in Sources(ROOT / "crds" / "schema").kinds()]
+
+
+def log_set(overlay: Json) -> Json:
+    return {**minimal("LogSet"), "spec": {**minimal("LogSet")["spec"], "overlay": overlay}}
+
+
+def said(resource: Json) -> list[str]:
+    return [str(mistake) for mistake in admission.mistakes_of(resource)]
+
+
+@pytest.mark.parametrize(("overlay", "message"), REFUSED_OVERLAYS)
+def test_overlays_that_no_pod_can_have(overlay: Json, message: str) -> None:
+    """One mistake is one message, which begins with the field that users wrote."""
+    (found,) = said(log_set(overlay))
+    assert found.startswith(f"spec.overlay.{message}")
+
+
+@pytest.mark.parametrize("overlay", ACCEPTED_OVERLAYS)
+def test_overlays_that_pods_can_have(overlay: Json) -> None:
+    assert said(log_set(overlay)) == []
+
+
+@pytest.mark.parametrize(("kind", "changes", "message"), REFUSED)
+def test_unusable_resources(kind: str, changes: Json, message: str) -> None:
+    (found,) = said(changed(minimal(kind), changes))
+    assert found.startswith(message)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_usable_resources(kind: str) -> None:
+    assert said(minimal(kind)) == []
+
+
+@pytest.mark.parametrize("file", sorted((ROOT / "examples").glob("*.yaml")), ids=lambda f: f.stem)
+def test_examples(file: Any) -> None:
+    for resource in yaml.safe_load_all(file.read_text()):
+        if resource and resource["kind"] in KINDS:
+            assert said(resource) == []
+            assert admission.warnings_of(resource) == []
+
+
+@pytest.mark.parametrize(("kind", "before", "after", "message"), UPDATES)
+def test_old_mistakes_may_stay(kind: str, before: Json, after: Json, message: str) -> None:
+    """As with rules in CEL: what is wrong already is told only when it is touched."""
+    old = changed(minimal(kind), before)
+    found = admission.refusals(changed(old, after), old)
+    assert [str(one)[: len(message)] for one in found] == ([message] if message else [])
+
+
+@pytest.mark.parametrize(("kind", "changes", "part"), WARNINGS)
+def test_warnings(kind: str, changes: Json, part: str) -> None:
+    resource = changed(minimal(kind), changes)
+    assert said(resource) == []
+    (warning,) = admission.warnings_of(resource)
+    assert part in warning
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes", "message"), [case for case in REFUSED if case[0] != "MatrixOneCluster"]
+)
+def test_roles_refuse_with_the_same_words(kind: str, changes: Json, message: str) -> None:
+    resource = changed(minimal(kind), changes)
+    resource["metadata"]["namespace"] = "prod"
+    plan: Plan = plan_set(resource, {}, "")
+    assert plan["invalid"] == "; ".join(said(resource))
+    assert plan["invalid"].startswith(message)
+    assert plan["objects"] == []
+
+
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner),
+    max_leaves=8,
+)
+_FIELDS = st.sampled_from(
+    ["env", "volumes", "affinity", "tolerations", "sidecarContainers", "livenessProbe", "dnsConfig",
+     "podLabels", "securityContext", "volumeClaims", "name", "valueFrom", "image", "resources"]
+)  # fmt: skip
+_OVERLAYS = st.recursive(
+    _JSON,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_FIELDS, inner, max_size=4),
+    max_leaves=20,
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.dictionaries(_FIELDS, _OVERLAYS, max_size=5))
+def test_whatever_an_overlay_holds_there_is_an_answer(overlay: Json) -> None:
+    """The overlay is open, so anything may be in it; a crash would be no refusal."""
+    assert all(one.startswith("spec.overlay") for one in said(log_set(overlay)))
+
+
+@pytest.fixture(scope="module")
+def namespace(fake_testbed: TestBed) -> Iterator[tuple[TestBed, str]]:
+    with fake_testbed.namespace("admission") as name:
+        yield fake_testbed, name
+
+
+def server_says(place: tuple[TestBed, str], overlay: Json) -> str:
+    """What the API server says to the workload of such a log service; empty when it takes it."""
+    bed, namespace = place
+    resource = log_set(overlay)
+    resource["metadata"] |= {"namespace": namespace, "name": "mo"}
+    (workload,) = [
+        one for one in render_logset(resource, start_script="") if one["kind"] == "StatefulSet"
+    ]
+    try:
+        arguments = ("apply", "--server-side", "--dry-run=server", "-f", "-")
+        bed.kubectl(*arguments, input=json.dumps(workload))
+    except KubectlError as error:
+        return str(error)
+    return ""
+
+
+@pytest.mark.api
+@pytest.mark.parametrize(("overlay", "message"), REFUSED_OVERLAYS)
+def test_kubernetes_refuses_what_is_refused_here(
+    namespace: tuple[TestBed, str], overlay: Json, message: str
+) -> None:
+    """Nothing is refused that would have worked."""
+    assert server_says(namespace, overlay), message
+
+
+@pytest.mark.api
+@pytest.mark.parametrize("overlay", ACCEPTED_OVERLAYS)
+def test_kubernetes_takes_what_is_accepted_here(
+    namespace: tuple[TestBed, str], overlay: Json
+) -> None:
+    assert server_says(namespace, overlay) == ""
