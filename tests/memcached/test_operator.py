@@ -124,6 +124,75 @@ def test_a_refused_deployment_is_told(caches: Caches) -> None:
         crowded.kubectl("delete", "memcached", "refused", "--timeout=15s")
 
 
+def at_most_three(namespace: str) -> str:
+    """A policy that refuses more than three replicas, in one namespace."""
+    group = "admissionregistration.k8s.io/v1"
+    rule = {
+        "apiGroups": ["apps"],
+        "apiVersions": ["v1"],
+        "operations": ["UPDATE"],
+        "resources": ["deployments"],
+    }
+    policy = {
+        "apiVersion": group,
+        "kind": "ValidatingAdmissionPolicy",
+        "metadata": {"name": namespace},
+        "spec": {
+            "matchConstraints": {"resourceRules": [rule]},
+            "validations": [{"expression": "object.spec.replicas <= 3", "message": "too many"}],
+        },
+    }
+    selector = {"matchLabels": {"kubernetes.io/metadata.name": namespace}}
+    binding = {
+        "apiVersion": group,
+        "kind": "ValidatingAdmissionPolicyBinding",
+        "metadata": {"name": namespace},
+        "spec": {
+            "policyName": namespace,
+            "validationActions": ["Deny"],
+            "matchResources": {"namespaceSelector": selector},
+        },
+    }
+    return json.dumps({"apiVersion": "v1", "kind": "List", "items": [policy, binding]})
+
+
+def test_a_refused_resize_is_told(caches: Caches) -> None:
+    with caches.bed.namespace("resize") as namespace:
+        crowded = Caches(caches.bed, namespace, caches.log)
+        crowded.apply("big", size=2)
+        eventually(lambda: crowded.has_nodes("big", 2), seconds=30)
+        policy = at_most_three(namespace)
+        crowded.kubectl("apply", "-f", "-", text=policy)
+        try:
+            # A new policy takes a moment to count.
+            eventually(lambda: refuses(crowded, "big"), seconds=30)
+            crowded.patch("big", 5)
+            told = eventually(
+                lambda: (
+                    found
+                    if (found := crowded.conditions("big"))["Available"]["reason"] == "Resizing"
+                    else None
+                ),
+                seconds=30,
+            )
+            assert told["Available"]["status"] == "False"
+            assert "too many" in told["Available"]["message"]
+        finally:
+            crowded.kubectl("delete", "-f", "-", text=policy)
+        eventually(lambda: crowded.has_nodes("big", 5), seconds=60)
+        crowded.kubectl("delete", "memcached", "big", "--timeout=15s")
+
+
+def refuses(caches: Caches, name: str) -> bool:
+    """Whether the API server would refuse nine replicas now."""
+    try:
+        patch = '{"spec":{"replicas":9}}'
+        caches.kubectl("patch", "deployment", name, "-p", patch, "--dry-run=server")
+    except KubectlError as error:
+        return "too many" in str(error)
+    return False
+
+
 def test_delete(caches: Caches, sample: str) -> None:
     caches.kubectl("delete", "memcached", sample, "--timeout=15s")
     selection = ("--field-selector", f"reason=Deleting,involvedObject.name={sample}")

@@ -22,6 +22,29 @@ def test_it_uses_nothing_of_the_matrixone_collection() -> None:
     assert [path for path in files() if "matrixo" in path.read_text(errors="replace").lower()] == []
 
 
+CONTRACT = {
+    "group", "version", "kind", "playbook", "role", "vars", "maxRunnerArtifacts",
+    "reconcilePeriod", "finalizer", "manageStatus", "watchDependentResources",
+    "watchClusterScopedResources", "snakeCaseParameters", "watchAnnotationsChanges",
+    "markUnsafe", "blacklist", "selector",
+}  # fmt: skip
+"""What any runner of watches.yaml understands; ours adds more."""
+
+
+def test_any_runner_can_play_it() -> None:
+    (watch,) = yaml.safe_load((memcached.PROJECT / "watches.yaml").read_text())
+    assert set(watch) <= CONTRACT
+    flags = yaml.safe_load((memcached.PROJECT / "config/manager/manager.yaml").read_text())
+    (container,) = flags["spec"]["template"]["spec"]["containers"]
+    assert {flag.partition("=")[0] for flag in container["args"]} <= {
+        "--leader-elect",
+        "--leader-election-id",
+    }
+    text = "".join(path.read_text() for path in (memcached.PROJECT / "roles").rglob("*.yml"))
+    assert "ansible_operator_trigger" not in text
+    assert "ansible_operator." not in text
+
+
 @pytest.mark.api
 def test_the_whole_configuration_is_valid(fake_testbed: TestBed) -> None:
     rendered = fake_testbed.kubectl("kustomize", str(memcached.PROJECT / "config" / "default"))
