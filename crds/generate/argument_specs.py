@@ -7,8 +7,7 @@ check would say nothing that the API server and rendering do not say as well. Ar
 defaults; the role's ``defaults/main.yml`` does.
 """
 
-from crds.generate.definition import GROUP, VERSION
-from crds.generate.sources import Json, Kind
+from crds.generate.sources import GROUP, Json, Kind
 from crds.generate.yaml_text import generated
 
 
@@ -30,9 +29,9 @@ def entry_point(kind: Kind) -> Json:
                 "required": True,
                 "description": [
                     f"The {kind.name} as it is in Kubernetes.",
-                    f"Has C(apiVersion) ({GROUP}/{VERSION}), C(kind), C(metadata) and {parts}.",
+                    f"Has C(apiVersion) ({kind.api_version}), C(kind), C(metadata) and {parts}.",
                     "It is data; templates in it are not evaluated.",
-                    f"docs/reference/api.md lists the fields, as does C(kubectl explain {prefix}).",
+                    f"docs/reference/api.md lists the fields, as does {_explain(kind)}.",
                 ],
             },
             f"{prefix}_state": {
@@ -57,3 +56,9 @@ def entry_point(kind: Kind) -> Json:
             },
         },
     }
+
+
+def _explain(kind: Kind) -> str:
+    """How kubectl tells them; kinds of another group may share their name with one of ours."""
+    name = kind.name.lower() if kind.group == GROUP else f"<plural>.{kind.group}"
+    return f"C(kubectl explain {name})"

@@ -3,11 +3,9 @@
 
 from typing import Any
 
-from crds.generate.sources import Json, Kind
+from crds.generate.sources import VERSION, Json, Kind
 from crds.generate.yaml_text import generated
 
-GROUP = "core.matrixorigin.io"
-VERSION = "v1alpha1"
 CATEGORY = "matrixone"
 
 AGE = {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}
@@ -16,7 +14,7 @@ FIRST_KEYS = ("description", "type", "format", "enum", "default", "required")
 
 def file_name(kind: Kind) -> str:
     """File of the definition under ``crds/``."""
-    return f"{GROUP}_{kind.plural}.yaml"
+    return f"{kind.group}_{kind.plural}.yaml"
 
 
 def text(kind: Kind) -> str:
@@ -33,11 +31,11 @@ def definition(kind: Kind) -> Json:
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
         "metadata": {
-            "name": f"{kind.plural}.{GROUP}",
+            "name": f"{kind.plural}.{kind.group}",
             "labels": {"app.kubernetes.io/part-of": CATEGORY},
         },
         "spec": {
-            "group": GROUP,
+            "group": kind.group,
             "names": {
                 "kind": kind.name,
                 "listKind": f"{kind.name}List",
@@ -66,7 +64,7 @@ def _whole_object(kind: Kind) -> Json:
     if not schema["required"]:
         del schema["required"]
     schema["properties"] = {
-        "apiVersion": {"type": "string", "description": f"{GROUP}/{VERSION}."},
+        "apiVersion": {"type": "string", "description": f"{kind.api_version}."},
         "kind": {"type": "string", "description": f"{kind.name}."},
         "metadata": {"type": "object"},
         **schema["properties"],

@@ -5,16 +5,16 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from crds.generate.definition import GROUP, VERSION
-from crds.generate.sources import Json, Kind
+from crds.generate.sources import GROUP, VERSION, Json, Kind
 
 HEADER = """\
 <!-- Made by `make crds` from crds/schema/; do not edit. -->
 # API reference
 
-All kinds are namespaced and belong to the API version `{version}`. `kubectl get matrixone -A`
-lists the objects of all of them; `kubectl explain <kind>.<field>` shows the same descriptions as
-this page. Fields that occur in several places are listed at the first one.
+All kinds are namespaced and belong to the API version `{version}`, unless the table says
+otherwise. `kubectl get matrixone -A` lists the objects of all of them; `kubectl explain
+<kind>.<field>` shows the same descriptions as this page. Fields that occur in several places are
+listed at the first one.
 
 | kind | short name | plural |
 |---|---|---|
@@ -24,17 +24,30 @@ this page. Fields that occur in several places are listed at the first one.
 
 def text(kinds: list[Kind]) -> str:
     """The page, the same bytes for the same kinds."""
-    rows = "\n".join(
-        f"| [{kind.name}](#{kind.role}) | `{', '.join(kind.short_names)}` | `{kind.plural}` |"
-        for kind in kinds
-    )
+    rows = "\n".join(_listed(kind) for kind in kinds)
     listed: dict[str, str] = {}
     header = HEADER.format(version=f"{GROUP}/{VERSION}", kinds=rows)
     return "\n".join([header, *(_section(kind, listed) for kind in kinds)])
 
 
+def _listed(kind: Kind) -> str:
+    """Row of the table of kinds."""
+    short = f"`{', '.join(kind.short_names)}`" if kind.short_names else ""
+    plural = kind.plural if kind.group == GROUP else f"{kind.plural}.{kind.group}"
+    return f"| [{_heading(kind)}](#{_anchor(kind)}) | {short} | `{plural}` |"
+
+
+def _heading(kind: Kind) -> str:
+    """Title of a kind's section; those of another group may share their name with one of ours."""
+    return kind.name if kind.group == GROUP else f"{kind.name} of {kind.group}"
+
+
+def _anchor(kind: Kind) -> str:
+    return _heading(kind).lower().replace(".", "").replace(" ", "-")
+
+
 def _section(kind: Kind, listed: dict[str, str]) -> str:
-    lines = [f"## {kind.name}", "", kind.description, ""]
+    lines = [f"## {_heading(kind)}", "", kind.description, ""]
     lines += ["| field | type | meaning |", "|---|---|---|"]
     lines += _rows(kind.schema, "", kind.name, listed)
     rules = sorted(set(_messages(kind.schema)))

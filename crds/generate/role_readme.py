@@ -2,7 +2,6 @@
 """A role's README, as Ansible Galaxy shows it: what it runs, its variables, an example."""
 
 from crds.generate import argument_specs
-from crds.generate.definition import GROUP, VERSION
 from crds.generate.sources import Kind
 
 _PAGE = """\
@@ -45,7 +44,7 @@ def text(kind: Kind) -> str:
         kind=kind.name,
         description=kind.description,
         variables="\n".join(rows),
-        version=f"{GROUP}/{VERSION}",
+        version=kind.api_version,
     )
 
 

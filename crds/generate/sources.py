@@ -18,6 +18,8 @@ import yaml
 Json = dict[str, Any]
 
 ADDING_LISTS = frozenset({"required", "x-kubernetes-validations"})
+GROUP = "core.matrixorigin.io"
+VERSION = "v1alpha1"
 DNS_LABEL = "^[a-z]([-a-z0-9]*[a-z0-9])?$"
 
 
@@ -31,12 +33,17 @@ class Kind:
 
     Attributes:
         source: file name under ``crds/schema/``.
+        group: API group; the key of that name, or that of all other kinds.
+        role: name of the kind's role and prefix of its variables; the key of that name, or the
+            kind in lower case.
         schema: the whole object as structural schema, without apiVersion, kind and metadata.
         columns: printer columns as CustomResourceDefinitions write them, without Age.
         scale: the scale subresource, or None.
     """
 
     source: str
+    group: str
+    role: str
     name: str
     plural: str
     short_names: list[str]
@@ -46,9 +53,9 @@ class Kind:
     scale: Json | None
 
     @property
-    def role(self) -> str:
-        """Name of the kind's role and prefix of its variables."""
-        return self.name.lower()
+    def api_version(self) -> str:
+        """Group and version, as objects name them."""
+        return f"{self.group}/{VERSION}"
 
 
 class Sources:
@@ -78,6 +85,8 @@ class Sources:
         }
         return Kind(
             source=source,
+            group=inlined.get("group", GROUP),
+            role=inlined.get("role", inlined["kind"].lower()),
             name=inlined["kind"],
             plural=inlined["plural"],
             short_names=inlined["shortNames"],

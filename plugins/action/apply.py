@@ -4,14 +4,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 from ..module_utils.clients.kube.applying import FIELD_MANAGER, Change, Outcome, Writer, identity
 from ..module_utils.clients.kube.differences import shown_difference, without_payload
+from ..module_utils.clients.kube.errors import KubeError
 from ..module_utils.clients.kube.selecting import Selection, prune, shortened, wait_until_gone
 from ..module_utils.clients.kube.session import Session
-from ..plugin_utils.kube_action import KubeAction
+from ..plugin_utils.kube_action import KubeAction, failed
 
 _KINDS = {
     "type": "list",
@@ -38,6 +39,9 @@ class ActionModule(KubeAction):
         "objects": {"type": "list", "elements": "dict", "default": []},
         "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
         "create_only": {"type": "list", "elements": "str", "default": []},
+        "recreate": {"type": "list", "elements": "str", "default": []},
+        "adopt_from": {"type": "list", "elements": "str", "default": []},
+        "remove": {"type": "list", "elements": "dict", "default": []},
         "field_manager": {"type": "str", "default": FIELD_MANAGER},
         "force": {"type": "bool", "default": True},
         "owner": {"type": "dict"},
@@ -67,21 +71,17 @@ class ActionModule(KubeAction):
             dry_run=self.dry_run,
             owner=arguments["owner"],
         )
-        if arguments["state"] == "absent":
-            doomed = list(reversed(arguments["objects"]))
-            outcomes = [writer.delete(one, arguments["propagation"]) for one in doomed]
-        else:
-            doomed = []
-            outcomes = _applied(writer, arguments["objects"], set(arguments["create_only"]))
-            outcomes += [writer.patch(one) for one in arguments["patches"]]
-        wanted = [] if arguments["state"] == "absent" else arguments["objects"]
-        pruned = _pruned(writer, arguments, wanted, candidates)
-        result = _summary([*outcomes, *pruned])
+        outcomes: list[Outcome] = []
+        try:
+            for outcome in _outcomes(writer, arguments, candidates):
+                outcomes.append(outcome)  # noqa: PERF402 - what was done before an error counts
+        except KubeError as error:
+            return {**_summary(outcomes), **failed(error)}
+        result = _summary(outcomes)
         if self._task.diff:
-            result["diff"] = _differences([*outcomes, *pruned])
+            result["diff"] = _differences(outcomes)
         if arguments["wait"] and not self.dry_run:
-            going = doomed + [one.before for one in pruned if one.before is not None]
-            result.update(self._waited(writer, going, arguments))
+            result.update(self._waited(writer, _going(arguments, outcomes), arguments))
         return result
 
     def _waited(
@@ -99,12 +99,45 @@ class ActionModule(KubeAction):
         return {"left": left, "warnings": [message]}
 
 
-def _applied(writer: Writer, objects: Iterable[Mapping[str, Any]], once: set[str]) -> list[Outcome]:
-    outcomes = []
-    for manifest in objects:
-        name = f"{manifest.get('kind')}/{(manifest.get('metadata') or {}).get('name')}"
-        outcomes.append(writer.create_once(manifest) if name in once else writer.apply(manifest))
-    return outcomes
+def _going(arguments: Mapping[str, Any], outcomes: list[Outcome]) -> list[Mapping[str, Any]]:
+    """Return what is asked to be gone in the end, by identity."""
+    objects = list(reversed(arguments["objects"]))
+    if arguments["state"] == "absent":
+        rest = outcomes[len(objects) :]
+    else:
+        rest = outcomes[len(objects) + len(arguments["patches"]) :]
+        objects = []
+    return objects + [one.before for one in rest if one.before is not None]
+
+
+def _outcomes(
+    writer: Writer, arguments: Mapping[str, Any], candidates: list[dict[str, Any]]
+) -> Iterator[Outcome]:
+    """Do what is asked for, one object after the other."""
+    if arguments["state"] == "absent":
+        for doomed in reversed(arguments["objects"]):
+            yield writer.delete(doomed, arguments["propagation"])
+        yield from _pruned(writer, arguments, [], candidates)
+        return
+    for manifest in arguments["objects"]:
+        yield _brought(writer, manifest, arguments)
+    for patch in arguments["patches"]:
+        yield writer.patch(patch)
+    for doomed in arguments["remove"]:
+        yield writer.delete(doomed, arguments["propagation"])
+    yield from _pruned(writer, arguments, arguments["objects"], candidates)
+
+
+def _brought(writer: Writer, manifest: Mapping[str, Any], arguments: Mapping[str, Any]) -> Outcome:
+    """Bring one object to what it says, the way that is asked for."""
+    name = f"{manifest.get('kind')}/{(manifest.get('metadata') or {}).get('name')}"
+    if name in arguments["create_only"]:
+        return writer.create_once(manifest)
+    if name in arguments["recreate"]:
+        return writer.recreate(manifest, arguments["wait_timeout"])
+    if arguments["adopt_from"]:
+        writer.adopt(manifest, arguments["adopt_from"])
+    return writer.apply(manifest)
 
 
 def _pruned(
@@ -142,6 +175,7 @@ def _summary(outcomes: list[Outcome]) -> dict[str, Any]:
     return {
         "changed": bool(changed),
         "changes": [f"{one.title} {one.change.value}" for one in changed],
+        "done": [_named(one) for one in changed],
         "objects": {
             f"{one.after['kind']}/{one.after['metadata']['name']}": without_payload(one.after)
             for one in outcomes
@@ -153,6 +187,12 @@ def _summary(outcomes: list[Outcome]) -> dict[str, Any]:
             if one.after is not None and one.before is not None
         },
     }
+
+
+def _named(outcome: Outcome) -> dict[str, str]:
+    about = outcome.after or outcome.before or {}
+    name = str(about["metadata"]["name"])
+    return {"kind": str(about["kind"]), "name": name, "change": outcome.change.value}
 
 
 def _differences(outcomes: list[Outcome]) -> list[dict[str, Any]]:

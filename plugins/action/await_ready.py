@@ -11,9 +11,11 @@ from typing import Any, ClassVar
 from ..module_utils.clients.kube.errors import WaitExpired
 from ..module_utils.clients.kube.kinds import describe
 from ..module_utils.clients.kube.session import Session
+from ..module_utils.planning.early_reports import report_on_early
 from ..module_utils.planning.plans import Plan
 from ..module_utils.planning.references import references
 from ..module_utils.planning.reports import Report, report_on
+from ..module_utils.rendering import names
 from ..plugin_utils.kube_action import KubeAction
 from ..plugin_utils.observing import fetch
 from ..plugin_utils.rolling import take_step
@@ -57,6 +59,8 @@ def _look(session: Session, resource: dict[str, Any], plan: Plan) -> Report:
     observed = {
         label: fetch(session, label, reference) for label, reference in references(resource).items()
     }
+    if resource["kind"] == names.EARLY:
+        return report_on_early(resource, plan, observed, {}, "")
     now = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
     return report_on(resource, plan, observed, {}, "", now)
 

@@ -11,12 +11,12 @@ from typing import Any, ClassVar
 from ..module_utils.clients.kube.applying import FIELD_MANAGER, Writer
 from ..module_utils.clients.kube.differences import shown_difference
 from ..module_utils.clients.kube.emitting import emit
-from ..module_utils.clients.kube.errors import KubeError
+from ..module_utils.clients.kube.errors import ApiError, KubeError
 from ..module_utils.clients.kube.kinds import describe
 from ..module_utils.clients.kube.session import Session
 from ..module_utils.clients.kube.statuses import write_status
 from ..module_utils.status.conditions import with_times
-from ..module_utils.status.events import Occurrence, transitions
+from ..module_utils.status.events import Occurrence, occurrence, transitions
 from ..plugin_utils.kube_action import KubeAction
 
 
@@ -29,6 +29,7 @@ class ActionModule(KubeAction):
         "events": {"type": "list", "elements": "dict", "default": []},
         "field_manager": {"type": "str", "default": FIELD_MANAGER},
         "failure": {"type": "str", "default": ""},
+        "event_on_refusal": {"type": "str", "default": ""},
     }
 
     def act(self, session: Session, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -41,7 +42,14 @@ class ActionModule(KubeAction):
             before = live.get("status") or {}
             wanted = with_times(arguments["status"], before, now)
             events: list[Occurrence] = [*arguments["events"], *transitions(before, wanted)]
-            result = self._written(session, live, wanted, arguments["field_manager"])
+            try:
+                result = self._written(session, live, wanted, arguments["field_manager"])
+            except ApiError as error:
+                if arguments["event_on_refusal"] and not self.dry_run:
+                    reason, said = arguments["event_on_refusal"], str(error)
+                    told = [occurrence(reason, said, action="Patch", warning=True)]
+                    _emitted(session, live, told)
+                raise
             if not self.dry_run:
                 result.update(_emitted(session, live, events))
         if arguments["failure"]:

@@ -13,6 +13,10 @@ from ansible.errors import AnsibleFilterError
 
 from ..module_utils.plain import plain
 from ..module_utils.planning.cluster import credential, makes_credential, plan_cluster
+from ..module_utils.planning.early import growth as claim_growth
+from ..module_utils.planning.early import plan_early
+from ..module_utils.planning.early_removal import removal_of_early
+from ..module_utils.planning.early_reports import farewell, report_on_early
 from ..module_utils.planning.plans import empty_plan
 from ..module_utils.planning.references import references
 from ..module_utils.planning.removal import (
@@ -54,6 +58,8 @@ def plan_for(
     wanted, seen = plain(resource), {**plain(observed), **done}
     if wanted["kind"] == names.CLUSTER:
         return plan_cluster(wanted, seen)
+    if wanted["kind"] == names.EARLY:
+        return plan_early(wanted, seen, datetime.now(timezone.utc))
     known = find_references(wanted, plain(siblings)) if siblings else None
     return plan_set(wanted, seen, plain(start_script), known)
 
@@ -70,8 +76,11 @@ def report_for(
     """Return status, events and what is awaited at the end of a pass; see planning.reports."""
     decided = plain(plan) if plan else empty_plan()
     seen = {**plain(observed or {}), "round": plain(stores or {}), "roll": plain(roll or {})}
+    subject = plain(resource)
+    if subject["kind"] == names.EARLY:
+        return report_on_early(subject, decided, seen, plain(applied or {}), plain(failure))
     now = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
-    return report_on(plain(resource), decided, seen, plain(applied or {}), plain(failure), now)
+    return report_on(subject, decided, seen, plain(applied or {}), plain(failure), now)
 
 
 def rolling_of(plan: Any, observed: Any, applied: Any = None) -> Any:
@@ -93,9 +102,21 @@ def deleting_of(resource: Any, left: Any = ()) -> Any:
     return deleting(plain(resource), plain(list(left)))
 
 
-def removal_for(resource: Any) -> Any:
+def claim_growth_of(resource: Any, observed: Any) -> Any:
+    """Return the claims of a MatrixoneCluster that must grow, as patches."""
+    return claim_growth(plain(resource), plain(observed))
+
+
+def farewell_to(resource: Any, results: Any, failure: Any = "") -> Any:
+    """Return status and events of a MatrixoneCluster that is being taken away."""
+    return farewell(plain(resource), plain(list(results)), plain(failure))
+
+
+def removal_for(resource: Any, observed: Any = None) -> Any:
     """Return the steps that take a resource away; see planning.removal."""
     wanted = plain(resource)
+    if wanted["kind"] == names.EARLY:
+        return removal_of_early(wanted, plain(observed or {}))
     if wanted["kind"] == names.CLUSTER:
         return removal_of_cluster(wanted)
     return removal_of_set(wanted)
@@ -136,6 +157,8 @@ class FilterModule:
             "beginning": beginning_of,
             "deleting": deleting_of,
             "removal": removal_for,
+            "claim_growth": claim_growth_of,
+            "farewell": farewell_to,
             "credential": credential_for,
             "leftovers": leftovers_of,
             "rendered": rendered_from,

@@ -45,6 +45,27 @@ options:
     type: list
     elements: str
     default: []
+  recreate:
+    description:
+      - Objects among O(objects), as C(Kind/name), that are deleted without what depends on them
+        and created again, for a field of theirs that cannot be changed has changed.
+    type: list
+    elements: str
+    default: []
+  adopt_from:
+    description:
+      - Other field managers whose fields of O(objects) are taken over, so that those that a
+        manifest does not have are removed.
+    type: list
+    elements: str
+    default: []
+  remove:
+    description:
+      - Objects to delete after O(objects) were applied, by their identity; with C(metadata.uid)
+        only that very object.
+    type: list
+    elements: dict
+    default: []
   patches:
     description:
       - Existing objects of which only the given fields are set, while everything else is left
@@ -187,6 +208,11 @@ changes:
   type: list
   elements: str
   sample: [StatefulSet prod/mo-log created]
+done:
+  description: The same as data, with C(kind), C(name) and C(change).
+  returned: success
+  type: list
+  elements: dict
 objects:
   description:
     - The objects as the API server has them now, by C(Kind/name), without managed fields and

@@ -38,6 +38,12 @@ options:
     type: list
     elements: dict
     default: []
+  event_on_refusal:
+    description: >-
+      Reason of a Warning Event to emit when the API server refuses to write the status; none if
+      empty.
+    type: str
+    default: ""
   field_manager:
     description: Name under which the fields are owned, with C(-status) added to it.
     type: str

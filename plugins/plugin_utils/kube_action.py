@@ -18,6 +18,14 @@ from ..module_utils.clients.kube.session import Session, open_session
 from ..module_utils.plain import plain
 
 
+def failed(error: KubeError) -> dict[str, Any]:
+    """Return the result of a task that an error has ended."""
+    result = {"failed": True, "msg": str(error)}
+    if isinstance(error, ApiError):
+        result.update(status=error.status, reason=error.reason, fields=error.fields)
+    return result
+
+
 class KubeAction(ActionBase):
     """An action that runs on the controller and talks to an API server.
 
@@ -39,9 +47,7 @@ class KubeAction(ActionBase):
             session = open_session(resolve_options(arguments, self._environment()))
             result.update(self.act(session, arguments))
         except KubeError as error:
-            result.update(failed=True, msg=str(error))
-            if isinstance(error, ApiError):
-                result.update(status=error.status, reason=error.reason, fields=error.fields)
+            result.update(failed(error))
         return result
 
     @abstractmethod

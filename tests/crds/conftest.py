@@ -11,7 +11,7 @@ import pytest
 
 from testbed.api import ApiClient, ApiError
 from testbed.bed import TestBed
-from tests.crds.manifests import API_VERSION, PLURALS, Json
+from tests.crds.manifests import API_VERSION, EARLY, PLURALS, Json
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -23,17 +23,18 @@ class Server:
     client: ApiClient
     namespace: str
 
-    def _collection(self, kind: str) -> str:
-        return f"/apis/{API_VERSION}/namespaces/{self.namespace}/{PLURALS[kind]}"
+    def _collection(self, resource: Json) -> str:
+        plural = {**PLURALS, EARLY: "matrixoneclusters"}[resource["kind"]]
+        return f"/apis/{resource['apiVersion']}/namespaces/{self.namespace}/{plural}"
 
     def create(self, resource: Json, *, dry_run: bool = False) -> Json:
         """Creates an object, strictly: an unknown field is an error."""
         query = "?fieldValidation=Strict" + ("&dryRun=All" if dry_run else "")
-        return self.client.request("POST", self._collection(resource["kind"]) + query, resource)
+        return self.client.request("POST", self._collection(resource) + query, resource)
 
     def update(self, resource: Json, subresource: str = "") -> Json:
         """Replaces the spec (or status) of an object that exists."""
-        path = f"{self._collection(resource['kind'])}/{resource['metadata']['name']}{subresource}"
+        path = f"{self._collection(resource)}/{resource['metadata']['name']}{subresource}"
         return self.client.request("PUT", f"{path}?fieldValidation=Strict", resource)
 
     def refusal(self, resource: Json) -> str:

@@ -8,6 +8,8 @@ from typing import Any
 Json = dict[str, Any]
 
 API_VERSION = "core.matrixorigin.io/v1alpha1"
+EARLY_API_VERSION = "matrixone.matrixorigin.cn/v1alpha1"
+EARLY = "MatrixoneCluster"
 IMAGE = "matrixorigin/matrixone:1.2.3"
 LOG_SET = {"metadata": {"name": "mo", "namespace": "default"}}
 S3 = {"type": "minio", "path": "bucket/mo", "endpoint": "http://minio:9000"}
@@ -40,13 +42,14 @@ _MINIMAL: dict[str, Json] = {
     },
     "ProxySet": {"spec": {"image": IMAGE, "replicas": 1}, "deps": {"logSet": LOG_SET}},
     "WebUI": {"spec": {"replicas": 1}},
+    EARLY: {"spec": {"image": IMAGE, "dataVolumeCap": "10Gi", "logVolumeCap": "10Gi"}},
 }
 
 
 def minimal(kind: str, name: str = "mo") -> Json:
     """The least object of a kind that is accepted."""
     return {
-        "apiVersion": API_VERSION,
+        "apiVersion": EARLY_API_VERSION if kind == EARLY else API_VERSION,
         "kind": kind,
         "metadata": {"name": name},
         **copy.deepcopy(_MINIMAL[kind]),

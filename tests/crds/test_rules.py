@@ -8,7 +8,7 @@ import pytest
 from crds.generate.sources import Sources
 from testbed.api import ApiError
 from tests.crds.conftest import ROOT, Server
-from tests.crds.manifests import LOG_SET, S3, changed, minimal
+from tests.crds.manifests import EARLY, LOG_SET, S3, changed, minimal
 
 pytestmark = pytest.mark.api
 
@@ -23,6 +23,7 @@ GROUP = "spec.cnGroups.0"
 
 REFUSED_ON_CREATE: list[tuple[str, dict[str, Any], str]] = [
     # names
+    (EARLY, {"metadata.name": "a" * 53}, "metadata.name must not have more than 52 characters"),
     (MO, {"metadata.name": "a" * 47}, "metadata.name must not have more than 46 characters"),
     (MO, {"metadata.name": "1mo"}, "metadata.name must be a DNS-1035 label"),
     (MO, {"metadata.name": "m.o"}, "metadata.name must be a DNS-1035 label"),
@@ -340,6 +341,20 @@ UPDATES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
         {"spec.cacheVolume.storageClassName": "b"},
         "storageClassName cannot be changed",
     ),
+    (
+        EARLY,
+        {},
+        {"spec.podManagementPolicy": "OrderedReady"},
+        "podManagementPolicy cannot be changed",
+    ),
+    (
+        EARLY,
+        {"spec.storageClass": "a"},
+        {"spec.storageClass": "b"},
+        "storageClass cannot be changed",
+    ),
+    (EARLY, {}, {"spec.storageClass": "b"}, "storageClass cannot be changed"),
+    (EARLY, {}, {"spec.dataVolumeCap": "1Gi", "spec.replicas": 0}, ""),
     (MO, {}, {"spec.logService.replicas": 5, "spec.ap": {"replicas": 1}}, ""),
     (MO, {}, {"spec.logService.replicas": 2}, "spec.logService.replicas: Forbidden"),
     (MO, {}, {"spec.logService.replicas": 0}, ""),

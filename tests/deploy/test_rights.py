@@ -142,6 +142,7 @@ def play_a_life(operator: Operator) -> None:
     eventually(lambda: "False" in kubectl("get", "mo/mo", "-o", _condition("Paused")), "unpaused")
 
     _fail_once(operator, cluster)
+    _run_the_early_kind(operator)
     del cluster["spec"]["webui"]
     del cluster["spec"]["proxy"]
     operator.apply(cluster)
@@ -149,6 +150,15 @@ def play_a_life(operator: Operator) -> None:
     eventually(lambda: not kubectl("get", kinds, "-o", "name"), "proxy and web UI are gone")
     operator.wait("Synced")
     kubectl("delete", "mo", "mo", f"--timeout={SECONDS}s")
+
+
+def _run_the_early_kind(operator: Operator) -> None:
+    resource = yaml.safe_load((ROOT / "examples/early/tiny-cluster.yaml").read_text())
+    resource["metadata"]["name"] = "early"
+    subject = "matrixoneclusters.matrixone.matrixorigin.cn/early"
+    operator.apply(resource)
+    operator.kubectl("wait", "--for=condition=Ready", subject, f"--timeout={SECONDS}s")
+    operator.kubectl("delete", subject, f"--timeout={SECONDS}s")
 
 
 def _condition(name: str) -> str:

@@ -13,6 +13,27 @@
     - watch
     - patch
 - apiGroups:
+    - matrixone.matrixorigin.cn
+  resources:
+    - matrixoneclusters
+  verbs:
+    - get
+    - list
+    - watch
+    - patch
+- apiGroups:
+    - matrixone.matrixorigin.cn
+  resources:
+    - matrixoneclusters/status
+  verbs:
+    - patch
+- apiGroups:
+    - matrixone.matrixorigin.cn
+  resources:
+    - matrixoneclusters/finalizers
+  verbs:
+    - update
+- apiGroups:
     - core.matrixorigin.io
   resources:
     - logsets
@@ -240,6 +261,14 @@
     - get
     - list
     - watch
+- apiGroups:
+    - matrixone.matrixorigin.cn
+  resources:
+    - matrixoneclusters
+  verbs:
+    - get
+    - list
+    - watch
 {{- end }}
 {{- define "matrixone-operator.rules.users.edit" -}}
 - apiGroups:
@@ -251,6 +280,16 @@
     - matrixoneclusters
     - proxysets
     - webuis
+  verbs:
+    - create
+    - delete
+    - deletecollection
+    - patch
+    - update
+- apiGroups:
+    - matrixone.matrixorigin.cn
+  resources:
+    - matrixoneclusters
   verbs:
     - create
     - delete
@@ -270,6 +309,12 @@
     - webuis
   verbs:
     - list
+- apiGroups:
+    - matrixone.matrixorigin.cn
+  resources:
+    - matrixoneclusters
+  verbs:
+    - list
 {{- end }}
 {{- define "matrixone-operator.rules.uninstall.cascade" -}}
 - apiGroups:
@@ -281,6 +326,14 @@
     - matrixoneclusters
     - proxysets
     - webuis
+  verbs:
+    - list
+    - patch
+    - delete
+- apiGroups:
+    - matrixone.matrixorigin.cn
+  resources:
+    - matrixoneclusters
   verbs:
     - list
     - patch

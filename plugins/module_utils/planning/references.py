@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..rendering import credential_secret, names
+from ..rendering.early import APP, LABEL_APP, LABEL_OWNER
 from ..rendering.types import Resource
 
 Reference = dict[str, Any]
@@ -17,6 +18,7 @@ WORKLOAD_KINDS = {
     names.CN_SET: "Deployment",
     names.PROXY_SET: "Deployment",
     names.WEB_UI: "Deployment",
+    names.EARLY: "StatefulSet",
 }
 DEPENDENCIES = {"logSet": names.LOG_SET, "dnSet": names.DN_SET, "cnset": names.CN_SET}
 """Keys of ``deps`` and the kinds they name; ``cnset`` is spelled as the API has it."""
@@ -29,11 +31,14 @@ def references(resource: Resource) -> dict[str, Reference]:
 
     For a set: ``self``, ``workload``, ``pods``, ``claims`` (LogSet, DNSet), ``bootstrap`` (LogSet)
     and one label per entry of its ``deps``. For a MatrixOneCluster: ``self``, its children by kind,
-    ``credential``.
+    ``credential``. For a MatrixoneCluster: ``self``, ``workload``, ``pods``, ``claims``,
+    ``services``, ``statefulSets``.
     """
     found = {"self": by_name(resource["apiVersion"], resource["kind"], resource["metadata"])}
     if resource["kind"] == names.CLUSTER:
         return {**found, **_of_cluster(resource)}
+    if resource["kind"] == names.EARLY:
+        return {**found, **_of_early(resource["metadata"])}
     return {**found, **_of_set(resource)}
 
 
@@ -72,6 +77,26 @@ def _of_set(resource: Resource) -> dict[str, Reference]:
             place = {"namespace": target.get("namespace") or namespace, "name": target["name"]}
             found[key] = by_name(names.API_VERSION, dependency, place)
     return found
+
+
+def _of_early(metadata: Any) -> dict[str, Reference]:
+    labels = {LABEL_APP: APP, LABEL_OWNER: metadata["name"]}
+    listed = {
+        "pods": ("v1", "Pod"),
+        "claims": ("v1", "PersistentVolumeClaim"),
+        "services": ("v1", "Service"),
+        "statefulSets": ("apps/v1", "StatefulSet"),
+    }
+    found: dict[str, Reference] = {
+        label: {
+            "api_version": api_version,
+            "kind": kind,
+            "namespace": metadata["namespace"],
+            "labels": labels,
+        }
+        for label, (api_version, kind) in listed.items()
+    }
+    return {"workload": by_name("apps/v1", "StatefulSet", metadata), **found}
 
 
 def _of_cluster(resource: Resource) -> dict[str, Reference]:

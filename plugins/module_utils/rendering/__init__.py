@@ -12,6 +12,7 @@ from . import names
 from .cluster import credential_secret, render_matrixonecluster
 from .cnset import render_cnset
 from .dnset import render_dnset
+from .early import render_early
 from .errors import InvalidSpec, RenderingError
 from .everything import find_references, render_everything, render_set
 from .logset import bootstrap_decision, render_logset
@@ -33,6 +34,7 @@ __all__ = [
     "names",
     "render_cnset",
     "render_dnset",
+    "render_early",
     "render_everything",
     "render_logset",
     "render_matrixonecluster",

@@ -10,6 +10,7 @@ from . import names
 from .cluster import render_matrixonecluster
 from .cnset import render_cnset
 from .dnset import render_dnset
+from .early import render_early
 from .errors import InvalidSpec
 from .logset import render_logset
 from .proxyset import render_proxyset
@@ -38,6 +39,8 @@ def render_everything(
         InvalidSpec: The resource or one of its children cannot be rendered; the message of a
             child's error begins with the child.
     """
+    if resource.get("apiVersion") == names.EARLY_API_VERSION:
+        return render_early(resource)
     if resource.get("apiVersion") != names.API_VERSION:
         raise InvalidSpec(
             "apiVersion", f"must be {names.API_VERSION}, not {resource.get('apiVersion')!r}"

@@ -26,6 +26,10 @@ CN_SET: Final = "CNSet"
 PROXY_SET: Final = "ProxySet"
 WEB_UI: Final = "WebUI"
 CLUSTER: Final = "MatrixOneCluster"
+EARLY: Final = "MatrixoneCluster"
+"""The kind of the first operator; it has a group of its own, and another capital letter."""
+EARLY_GROUP: Final = "matrixone.matrixorigin.cn"
+EARLY_API_VERSION: Final = f"{EARLY_GROUP}/v1alpha1"
 
 SUFFIXES: Final = {
     LOG_SET: "-log",
@@ -33,6 +37,7 @@ SUFFIXES: Final = {
     CN_SET: "-cn",
     PROXY_SET: "-proxy",
     WEB_UI: "-webui",
+    EARLY: "",
 }
 """What a kind adds to the owner's name to make the base name of its objects."""
 
@@ -174,6 +179,7 @@ _LONGEST_ADDITION: Final = {
     CN_SET: "-cn-headless",
     PROXY_SET: "-proxy",
     WEB_UI: "-webui",
+    EARLY: "-0123456789",
 }
 """The longest thing that is added to the owner's name and must still be a DNS label: a Service's
 name, or the revision label of a StatefulSet's Pods (name and a hash of ten digits)."""

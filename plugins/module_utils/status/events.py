@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, TypedDict
 
+from .early_reasons import ACCEPTED, EarlyReason
 from .reasons import ConditionType, Phase, Reason
 
 _LONGEST_NOTE = 1024  # bytes that events.k8s.io/v1 takes
@@ -60,6 +61,8 @@ _QUIET = frozenset(
         Reason.DN_SET_NOT_SYNCED.value,
         Reason.SOME_CN_SETS_NOT_SYNCED.value,
         Reason.PROXY_NOT_SYNCED.value,
+        EarlyReason.SPEC_ACCEPTED.value,
+        EarlyReason.WAITING_FOR_ROLL_OUT.value,
     }
 )
 """Reasons that tell nothing beyond another condition's event of the same moment."""
@@ -105,12 +108,14 @@ def _worth_telling(entry: Mapping[str, Any], old: Mapping[str, Any]) -> bool:
 
 
 def _told(entry: Mapping[str, Any]) -> Occurrence:
-    lost = entry["type"] == ConditionType.READY.value and entry["status"] == "False"
+    failed = entry["status"] == "False"
+    lost = entry["type"] == ConditionType.READY.value and entry["reason"] != EarlyReason.STOPPED
+    refused = entry["type"] == ACCEPTED
     return occurrence(
         entry["reason"],
         entry["message"] or entry["reason"],
-        action=_ACTIONS[entry["type"]],
-        warning=lost or entry["reason"] in _WARNINGS,
+        action=_ACTIONS.get(entry["type"], "Check"),
+        warning=(failed and (lost or refused)) or entry["reason"] in _WARNINGS,
     )
 
 

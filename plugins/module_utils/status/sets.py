@@ -20,6 +20,7 @@ _NOUNS = {
     names.CN_SET: "compute nodes",
     names.PROXY_SET: "proxies",
     names.WEB_UI: "web UI pods",
+    names.EARLY: "databases",
 }
 _ENTRANCES = {
     names.CN_SET: names.PORT_SQL,

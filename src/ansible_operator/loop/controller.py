@@ -80,9 +80,8 @@ class Controller:
         return StatusReport(self.objects, self.transitions, managed=managed, quiet=quiet)
 
     def _is_ours(self, obj: Object) -> bool:
-        """Whether the selector still matches, or a deletion waits for our finalizer."""
-        selector = self.controlled.watch.selector
-        if selector is None or selector.matches(obj["metadata"].get("labels") or {}):
+        """Whether the watch still selects it, or a deletion waits for our finalizer."""
+        if self.controlled.watch.selects(obj["metadata"]):
             return True
         return is_deleting(obj) and self._owns(obj)
 

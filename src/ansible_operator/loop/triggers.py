@@ -27,7 +27,7 @@ def _metadata(obj: Object) -> Mapping[str, Any]:
 
 
 def _selected(watch: Watch, obj: Object) -> bool:
-    return watch.selector is None or watch.selector.matches(_metadata(obj).get("labels") or {})
+    return watch.selects(_metadata(obj))
 
 
 def _holds_us(watch: Watch, obj: Object) -> bool:
@@ -95,6 +95,7 @@ class PrimaryTrigger:
     def __call__(self, event: EventType, before: Object | None, now: Object) -> None:
         """An informer's handler."""
         self._count(event, now)
+        self._say_ignored(event, now)
         reason = why_run(self._controlled.watch, event, before, now)
         metadata = _metadata(now)
         key = Key(self._controlled.name, metadata.get("namespace", ""), metadata["name"])
@@ -104,6 +105,13 @@ class PrimaryTrigger:
             self._queue.add(key, reason=reason, fresh=True)
         if event is EventType.DELETED:
             self._on_deleted(self._controlled)
+
+    def _say_ignored(self, event: EventType, now: Object) -> None:
+        metadata, watch = _metadata(now), self._controlled.watch
+        namespace = metadata.get("namespace", "")
+        if event is EventType.ADDED and namespace in watch.ignored_namespaces:
+            about = {"gvk": str(watch.kind), "name": metadata["name"], "namespace": namespace}
+            _LOG.info("The namespace is ignored, skipping the resource", **about)
 
     def _count(self, event: EventType, now: Object) -> None:
         metadata, gvk = _metadata(now), self._controlled.gvk

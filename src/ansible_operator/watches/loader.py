@@ -8,6 +8,7 @@ from pathlib import Path
 from ansible_operator.errors import ConfigError
 from ansible_operator.logs import get_logger
 from ansible_operator.watches.document import parse
+from ansible_operator.watches.durations import InvalidDuration, parse_duration
 from ansible_operator.watches.environment import expand
 from ansible_operator.watches.fields import Fields
 from ansible_operator.watches.model import (
@@ -72,7 +73,7 @@ def _watch(fields: Fields, cwd: Path, env: Mapping[str, str]) -> Watch:
     finalizer = fields.optional("finalizer", "Finalizer")
     selector = fields.optional("selector", "LabelSelector")
     retry = fields.optional("retry", "Retry")
-    period = fields.seconds("reconcilePeriod")
+    period = _period(fields, env)
     kind = _kind(fields)
     for value, name in ((kind.version, "version"), (kind.kind, "kind")):
         if not value:
@@ -92,6 +93,7 @@ def _watch(fields: Fields, cwd: Path, env: Mapping[str, str]) -> Watch:
         mark_unsafe=fields.flag("markUnsafe", default=True),
         blacklist=frozenset(_kind(item) for item in fields.nested("blacklist", "GroupVersionKind")),
         selector=_selector(selector) if selector else None,
+        ignored_namespaces=_names(env.get(fields.text("ignoreNamespacesVariable"), "")),
         watch_dependent_status=fields.flag("watchDependentStatus", default=False),
         trigger_variable=fields.flag("triggerVariable", default=False),
         keep_managed_fields=fields.flag("keepManagedFields", default=True),
@@ -103,6 +105,24 @@ def _watch(fields: Fields, cwd: Path, env: Mapping[str, str]) -> Watch:
         admission=_admission(fields.texts_or_fields("admission", "Admission")),
         unknown_keys=fields.leftover(),
     )
+
+
+def _period(fields: Fields, env: Mapping[str, str]) -> float:
+    """The period of the entry, or that of the environment variable which it names."""
+    period, variable = fields.seconds("reconcilePeriod"), fields.text("reconcilePeriodVariable")
+    given = env.get(variable, "")
+    if not given:
+        return period
+    try:
+        return parse_duration(given)
+    except InvalidDuration as error:
+        problem = f"environment variable {variable}: {error}; write e.g. 10s or 1m30s"
+        raise ConfigError(problem) from error
+
+
+def _names(text: str) -> frozenset[str]:
+    """The names of a comma list; spaces around them do not count."""
+    return frozenset(name.strip() for name in text.split(",") if name.strip())
 
 
 def _kind(fields: Fields) -> KindName:

@@ -136,6 +136,7 @@ class Watch:
     Attributes:
         reconcile_period: seconds between periodic runs; 0 means the flag's value.
         selector: None or empty selects every object.
+        ignored_namespaces: namespaces whose objects are left alone.
         watch_dependent_status: whether status-only changes of dependents trigger a run.
         max_concurrent_reconciles: runs at the same time; 0 means the flag's value.
         trigger_variable: whether plays have the variable ``ansible_operator_trigger``.
@@ -160,6 +161,7 @@ class Watch:
     mark_unsafe: bool = True
     blacklist: frozenset[KindName] = frozenset()
     selector: Selector | None = None
+    ignored_namespaces: frozenset[str] = frozenset()
     watch_dependent_status: bool = False
     trigger_variable: bool = False
     keep_managed_fields: bool = True
@@ -170,6 +172,12 @@ class Watch:
     retry: Retry = field(default_factory=Retry)
     admission: Admission = field(default_factory=Admission)
     unknown_keys: tuple[str, ...] = ()
+
+    def selects(self, metadata: Mapping[str, Any]) -> bool:
+        """Whether an object is to be run, by its labels and its namespace."""
+        if metadata.get("namespace", "") in self.ignored_namespaces:
+            return False
+        return self.selector is None or self.selector.matches(metadata.get("labels") or {})
 
     @property
     def controller_name(self) -> str:

@@ -65,5 +65,25 @@ def test_updates(settings: Watch, before: Any, now: Any, expected: str) -> None:
     assert why_run(settings, event, before, now) == expected
 
 
+IGNORING = watch(
+    ignored_namespaces=frozenset({"denied"}), finalizer=Finalizer("f", vars={"a": "b"})
+)
+
+
+@pytest.mark.parametrize(
+    ("namespace", "finalizers", "leaving", "expected"),
+    [
+        ("denied", [], False, ""),
+        ("other", [], False, "created"),
+        ("denied", ["f"], True, "created"),
+    ],
+)
+def test_objects_of_an_ignored_namespace_are_only_let_go(
+    namespace: str, finalizers: list[str], leaving: bool, expected: str
+) -> None:
+    seen = obj(1, **{"finalizers": finalizers, **(GONE if leaving else {}), "namespace": namespace})
+    assert why_run(IGNORING, EventType.ADDED, None, seen) == expected
+
+
 def test_deletions_always_pass() -> None:
     assert why_run(SELECTING, EventType.DELETED, obj(), obj()) == "deleted"

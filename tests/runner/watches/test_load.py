@@ -315,3 +315,27 @@ def test_admission(project: Path, text: str, expected: Admission) -> None:
 def test_unusable_admission(project: Path, text: str, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         load_text(project, entry(f"role: database, admission: {text}"))
+
+
+@pytest.mark.parametrize(
+    ("environ", "period", "ignored"),
+    [
+        ({}, 60.0, set()),
+        ({"WAIT": "10s", "DENIED": "kube-system, default,,"}, 10.0, {"kube-system", "default"}),
+        ({"WAIT": "", "DENIED": ""}, 60.0, set()),
+    ],
+)
+def test_environment_variables_that_an_entry_names(
+    project: Path, environ: dict[str, str], period: float, ignored: set[str]
+) -> None:
+    rest = "reconcilePeriod: 60s, reconcilePeriodVariable: WAIT, ignoreNamespacesVariable: DENIED"
+    (watch,) = load_text(project, entry(f"role: database, {rest}"), environ)
+    assert watch.reconcile_period == period
+    assert watch.ignored_namespaces == ignored
+    assert watch.unknown_keys == ()
+
+
+def test_a_period_without_unit_names_the_variable(project: Path) -> None:
+    text = entry("role: database, reconcilePeriodVariable: WAIT")
+    with pytest.raises(ConfigError, match=r'WAIT: time: missing unit in duration "10"; write'):
+        load_text(project, text, {"WAIT": "10"})

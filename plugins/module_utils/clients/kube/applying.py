@@ -7,14 +7,16 @@ the object after, without the server's bookkeeping.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import time
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
 from ...comparing import differing_paths
+from .adopting import taken_over
 from .differences import meaningful
-from .errors import ApiError, Conflict, NotFound, Refused
+from .errors import ApiError, Conflict, NotFound, Refused, WaitExpired
 from .kinds import collection_path, describe, object_path
 from .managed import is_applied
 from .session import APPLY_PATCH, MERGE_PATCH, Session
@@ -23,6 +25,7 @@ Identity = tuple[str, str, str, str]
 """apiVersion, kind, namespace and name of an object."""
 
 FIELD_MANAGER = "matrixone-operator"
+_PAUSE = 0.1  # seconds
 ANNOTATION_KEEP = "matrixorigin.io/keep"
 """On an object that must outlive its owner: no owner reference, never pruned."""
 
@@ -143,6 +146,50 @@ class Writer:
                 raise
             after = wanted
         return Outcome(title, Change.CREATED, None, after)
+
+    def adopt(self, manifest: Mapping[str, Any], others: Collection[str]) -> None:
+        """Take over the fields of an existing object that other managers wrote by updates.
+
+        Raises:
+            ApiError: the server refuses, or the object was changed meanwhile.
+        """
+        live = self.get(manifest)
+        entries = None if live is None else taken_over(live, others, self.field_manager)
+        if live is None or entries is None:
+            return
+        version = live["metadata"]["resourceVersion"]
+        self.session.request(
+            "PATCH",
+            object_path(self.session, manifest),
+            attempt=f"change {describe(manifest)}",
+            query=self._query({}),
+            body={"metadata": {"managedFields": entries, "resourceVersion": version}},
+            content_type=MERGE_PATCH,
+        )
+
+    def recreate(self, manifest: Mapping[str, Any], wait: float) -> Outcome:
+        """Replace an object, and leave what depends on it alone.
+
+        Args:
+            manifest: the object as it shall be.
+            wait: seconds that the old one may take to go.
+
+        Raises:
+            ApiError: the server refuses.
+            WaitExpired: the old object does not go.
+        """
+        title = describe(manifest)
+        before = self.get(manifest)
+        if self.dry_run:
+            return Outcome(title, Change.CHANGED, before, manifest)
+        self.delete(manifest, "Orphan")
+        deadline = time.monotonic() + wait
+        while self.get(manifest) is not None:
+            if time.monotonic() > deadline:
+                raise WaitExpired(f"replace {title}: the old one is still there after {wait:g} s")
+            time.sleep(_PAUSE)
+        outcome = replace(self, listed={}).apply(manifest)
+        return Outcome(title, Change.CHANGED, before, outcome.after)
 
     def patch(self, manifest: Mapping[str, Any]) -> Outcome:
         """Set the given fields of an existing object and leave everything else alone.

@@ -13,6 +13,8 @@ from .kinds import collection_path, describe
 from .session import Session
 
 CONTROLLER = "matrixorigin.io/matrixone"
+_CONTROLLERS = {"matrixone.matrixorigin.cn/v1alpha1": "matrixone-operator"}
+"""Under another name for a kind whose users know it so."""
 
 
 def emit(session: Session, regarding: Mapping[str, Any], event: Mapping[str, Any]) -> None:
@@ -37,7 +39,7 @@ def emit(session: Session, regarding: Mapping[str, Any], event: Mapping[str, Any
             "namespace": namespace,
         },
         "eventTime": moment,
-        "reportingController": CONTROLLER,
+        "reportingController": _CONTROLLERS.get(regarding["apiVersion"], CONTROLLER),
         "reportingInstance": socket.gethostname()[:128] or CONTROLLER,
         "action": event["action"],
         "reason": event["reason"],

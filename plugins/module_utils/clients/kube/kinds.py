@@ -38,6 +38,7 @@ _STABLE: Mapping[str, Mapping[str, tuple[str, bool]]] = {
         "WebUI": ("webuis", True),
     },
     "events.k8s.io/v1": {"Event": ("events", True)},
+    "matrixone.matrixorigin.cn/v1alpha1": {"MatrixoneCluster": ("matrixoneclusters", True)},
     "networking.k8s.io/v1": {"NetworkPolicy": ("networkpolicies", True)},
     "policy/v1": {"PodDisruptionBudget": ("poddisruptionbudgets", True)},
 }
