@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import subprocess
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,11 +14,13 @@ from typing import Any
 import yaml
 
 from testbed import building
+from testbed.bed import TestBed
 
 ROOT = Path(__file__).resolve().parents[2]
 OPERATOR = ROOT / "charts" / "matrixone-operator"
 CLUSTER = ROOT / "charts" / "matrixone"
 _SECONDS = 400
+_SERVED = '{.items[*].status.conditions[?(@.type=="Established")].status}'
 
 Json = dict[str, Any]
 
@@ -116,3 +119,14 @@ def earlier(folder: Path) -> Path:
     assert "{{" not in text
     path.write_text(f"{head}\n{text}{{{{- end }}}}{end}")
     return chart
+
+
+def define(bed: TestBed, *paths: Path) -> None:
+    """Apply CRDs and wait until their kinds are served."""
+    files = [part for path in paths for part in ("-f", str(path))]
+    made = bed.kubectl("apply", "--server-side", "--force-conflicts", *files, "-o", "name").split()
+    deadline = time.monotonic() + 60
+    # kubectl wait takes a CRD that has no conditions yet for an error.
+    while bed.kubectl("get", *made, "-o", f"jsonpath={_SERVED}").split().count("True") < len(made):
+        assert time.monotonic() < deadline
+        time.sleep(0.2)

@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from testbed.bed import TestBed
-from tests.charts.releases import OPERATOR, ROOT, Helm, find
+from tests.charts.releases import OPERATOR, ROOT, Helm, define, find
 
 pytestmark = pytest.mark.api
 SCRIPT = OPERATOR / "files" / "before_uninstall.py"
@@ -106,8 +106,7 @@ class Place:
 
 @pytest.fixture(scope="module")
 def kinds(fake_testbed: TestBed) -> None:
-    fake_testbed.kubectl("apply", "--server-side", "--force-conflicts", "-f", str(ROOT / "crds"))
-    fake_testbed.kubectl("wait", "--for=condition=Established", "crd", "--all")
+    define(fake_testbed, *(ROOT / "crds").glob("*.yaml"))
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from crds.generate.chart import DefinitionError, template
 from deploy.generate.rights import Scope, chosen, read
 from testbed.bed import KubectlError, TestBed
 from tests.charts.go_modules import MONITORING, module
-from tests.charts.releases import OPERATOR, ROOT, Helm, HelmError, find, kinds
+from tests.charts.releases import OPERATOR, ROOT, Helm, HelmError, define, find, kinds
 
 pytestmark = pytest.mark.api  # helm is built with the test bed's programs
 
@@ -41,6 +41,7 @@ VALUES = {
     "bare": BARE,
     "namespaced": ("onlyWatchReleasedNS=true",),
     "namespaces": ("watchNamespaces={a,b}", "uninstallPolicy=cascade", "metrics.requireRBAC=true"),
+    "webhook": ("webhook.secretName=certificates", "webhook.failurePolicy=Fail"),
     "pods": (
         "globalRegistryPrefix=mirror.invalid/path",
         "imagePullSecrets[0].name=pull",
@@ -141,7 +142,7 @@ def test_one_small_restricted_pod_by_default(helm: Helm) -> None:
     assert deployment["spec"]["strategy"]["rollingUpdate"] == {"maxUnavailable": 0, "maxSurge": 1}
     template_labels = deployment["spec"]["template"]["metadata"]["labels"]
     assert template_labels["app.kubernetes.io/name"] == "matrixone-operator"
-    assert deployment["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] == 45
+    assert deployment["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] == 40
     made = container(documents)
     version = yaml.safe_load((OPERATOR / "Chart.yaml").read_text())["appVersion"]
     assert made["image"] == f"matrixorigin/matrixone-operator:{version}"
@@ -161,13 +162,35 @@ def test_one_version_everywhere() -> None:
     assert facts["version"] == facts["appVersion"] == collection
 
 
+def test_the_deployment_is_that_of_kustomize(helm: Helm) -> None:
+    """What both say about the Pods is the same; the chart says more, because it has values."""
+    base = yaml.safe_load((ROOT / "deploy" / "base" / "deployment.yaml").read_text())
+    theirs = base["spec"]["template"]["spec"]
+    ours = find(helm.template(OPERATOR), "Deployment")["spec"]["template"]["spec"]
+    [mine], [other] = ours.pop("containers"), theirs.pop("containers")
+    flags = {one.replace("matrixone-operator", NAME) for one in other.pop("args")}
+    assert flags <= set(mine["args"])
+    for port in other.pop("ports"):
+        assert {**port, "protocol": "TCP"} in mine["ports"]
+    for probe in ("livenessProbe", "readinessProbe"):
+        assert other.pop(probe).items() <= mine[probe].items()
+    assert other.items() <= mine.items()
+    for one in theirs.pop("topologySpreadConstraints"):
+        del one["labelSelector"]
+        assert one.items() <= ours["topologySpreadConstraints"][0].items()
+    theirs["serviceAccountName"] = NAME
+    assert theirs.items() <= ours.items()
+
+
 def test_two_pods_have_a_budget_and_prefer_two_nodes(helm: Helm) -> None:
     documents = helm.template(OPERATOR, "replicaCount=2")
     budget = find(documents, "PodDisruptionBudget", NAME)
     labels = find(documents, "Deployment")["spec"]["template"]["metadata"]["labels"]
     assert budget["spec"]["selector"]["matchLabels"].items() <= labels.items()
-    affinity = find(documents, "Deployment")["spec"]["template"]["spec"]["affinity"]
-    assert "preferredDuringSchedulingIgnoredDuringExecution" in affinity["podAntiAffinity"]
+    pod = find(documents, "Deployment")["spec"]["template"]["spec"]
+    [spread] = pod["topologySpreadConstraints"]
+    assert spread["topologyKey"] == "kubernetes.io/hostname"
+    assert spread["labelSelector"]["matchLabels"].items() <= labels.items()
 
 
 @pytest.mark.parametrize(
@@ -216,6 +239,22 @@ def test_namespaced_mode_shrinks_the_grant_and_the_watch(
     assert "--metrics-require-rbac" not in container(documents)["args"]
 
 
+def test_webhooks_are_found_and_go_with_the_release(helm: Helm) -> None:
+    """The Pods fill in configurations and certificates that belong to the release."""
+    documents = helm.template(OPERATOR)
+    name = f"{NAME}-webhook"
+    service = find(documents, "Service", name)
+    labels = find(documents, "Deployment")["spec"]["template"]["metadata"]["labels"]
+    assert service["spec"]["selector"].items() <= labels.items()
+    assert {f"--webhook-service={name}", f"--webhook-name={name}"} < set(
+        container(documents)["args"]
+    )
+    for kind in ("Secret", "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"):
+        assert {"data", "webhooks"}.isdisjoint(find(documents, kind, name))
+    named = [rule.get("resourceNames") for rule in find(documents, "ClusterRole", name)["rules"]]
+    assert named == [None, [name]]
+
+
 def test_two_releases_in_namespaced_mode_share_no_name_outside(helm: Helm) -> None:
     values = ("onlyWatchReleasedNS=true", "metrics.requireRBAC=true", "crds.enabled=false")
 
@@ -235,6 +274,13 @@ def test_bindings_name_roles_and_accounts_that_are_made(helm: Helm) -> None:
         assert (reference["kind"], reference["name"]) in roles
         [subject] = binding["subjects"]
         assert (subject["kind"], subject["name"]) in roles
+
+
+def test_network_policy_ports_are_those_of_the_pods(helm: Helm) -> None:
+    documents = helm.template(OPERATOR)
+    policy = find(documents, "NetworkPolicy")["spec"]
+    allowed = {port["port"] for rule in policy["ingress"] for port in rule["ports"]}
+    assert allowed == {port["name"] for port in container(documents)["ports"]}
 
 
 def test_crds_stay_and_follow_from_crds(helm: Helm) -> None:
@@ -313,11 +359,8 @@ def test_the_monitor_finds_the_service(helm: Helm) -> None:
 def monitoring(fake_testbed: TestBed) -> None:
     """The Prometheus operator's own definitions of its kinds."""
     folder = module(MONITORING) / "example" / "prometheus-operator-crd"
-    for plural in ("servicemonitors", "prometheusrules"):
-        file = folder / f"monitoring.coreos.com_{plural}.yaml"
-        fake_testbed.kubectl("apply", "--server-side", "-f", str(file))
-        name = f"crd/{plural}.monitoring.coreos.com"
-        fake_testbed.kubectl("wait", "--for=condition=Established", name)
+    plurals = ("servicemonitors", "prometheusrules")
+    define(fake_testbed, *(folder / f"monitoring.coreos.com_{one}.yaml" for one in plurals))
 
 
 def test_unknown_fields_would_be_noticed(fake_testbed: TestBed, helm: Helm) -> None:

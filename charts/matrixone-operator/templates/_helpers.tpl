@@ -12,11 +12,13 @@ Names, labels and what values amount to.
 {{- define "matrixone-operator.selector" -}}
 app.kubernetes.io/name: matrixone-operator
 app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/component: operator
 {{- end }}
 
 {{- define "matrixone-operator.labels" -}}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
-{{ include "matrixone-operator.selector" . }}
+app.kubernetes.io/name: matrixone-operator
+app.kubernetes.io/instance: {{ .Release.Name }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/part-of: matrixone
 app.kubernetes.io/managed-by: {{ .Release.Service }}
@@ -59,6 +61,20 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- $asked = and .Values.metrics.secure (not (include "matrixone-operator.namespaced" .)) -}}
 {{- end -}}
 {{- if and .Values.metrics.enabled $asked }}yes{{ end -}}
+{{- end }}
+
+{{- /* Not empty when webhooks are served. */ -}}
+{{- define "matrixone-operator.webhook" -}}
+{{- $wanted := .Values.webhook.enabled -}}
+{{- if kindIs "invalid" $wanted -}}
+{{- $wanted = not (include "matrixone-operator.namespaced" .) -}}
+{{- end -}}
+{{- if $wanted }}yes{{ end -}}
+{{- end }}
+
+{{- /* Name of the Service, the Secret and the two configurations of webhooks. */ -}}
+{{- define "matrixone-operator.webhookName" -}}
+{{ include "matrixone-operator.clusterName" . }}-webhook
 {{- end }}
 
 {{- /* Name of what is in no namespace; two releases of one name may be in namespaced mode. */ -}}
