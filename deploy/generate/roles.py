@@ -123,7 +123,7 @@ def chart_rules(rights: Iterable[Right]) -> str:
         + _HEADER
         + "*/ -}}\n"
         + "".join(
-            f'{{{{- define "{NAME}.rules.{name}" -}}}}\n{_dumped(rules)}{{{{- end }}}}\n'
+            f'{{{{- define "{NAME}.rules.{name}" -}}}}\n{dumped(rules)}{{{{- end }}}}\n'
             for name, rules in named.items()
             if rules
         )
@@ -131,7 +131,7 @@ def chart_rules(rights: Iterable[Right]) -> str:
 
 
 def _text(manifests: Iterable[Mapping[str, object]]) -> str:
-    return _HEADER + "".join("---\n" + _dumped(manifest) for manifest in manifests)
+    return _HEADER + "".join("---\n" + dumped(manifest) for manifest in manifests)
 
 
 class _Dumper(yaml.SafeDumper):
@@ -142,5 +142,6 @@ class _Dumper(yaml.SafeDumper):
         super().increase_indent(flow, indentless=False)
 
 
-def _dumped(value: object) -> str:
+def dumped(value: object) -> str:
+    """A manifest as YAML, lists indented."""
     return yaml.dump(value, Dumper=_Dumper, sort_keys=False, width=110)
