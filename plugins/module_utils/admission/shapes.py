@@ -45,7 +45,7 @@ class Shape(Protocol):
 
     def mistakes(self, path: str, value: Any) -> Iterator[Mistake]:
         """Yield what is wrong with a value that is not null."""
-        ...
+        raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True)
