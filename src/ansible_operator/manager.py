@@ -16,6 +16,7 @@ from ansible_operator.admission import Admission
 from ansible_operator.bridge import Bridge
 from ansible_operator.engine import make_engine
 from ansible_operator.engine.interface import Engine
+from ansible_operator.engine.rundir import make_folders
 from ansible_operator.errors import ConfigError, LeadershipLostError, OperatorError
 from ansible_operator.kube.access import ClusterAccess, load_access
 from ansible_operator.kube.client import HttpClient
@@ -114,6 +115,7 @@ class Manager:
         else:
             _LOG.info("Watching all namespaces")
         plans = make_plans(_load(self._options), self._options, os.environ)
+        _check_run_directory(self._options.run_directory)
         with tempfile.TemporaryDirectory(prefix="ansible-operator-") as private:
             self._stop.private = Path(private)
             async with (
@@ -270,6 +272,21 @@ def _refuse_contradictions(options: Options) -> None:
     except ConfigError:
         _LOG.error("invalid flags usage")
         raise
+
+
+def _check_run_directory(folder: Path) -> None:
+    """Refuse a folder in which no run could keep anything; a mounted volume may be another's."""
+    reason = ""
+    try:
+        make_folders(folder.absolute())
+        if not os.access(folder, os.W_OK | os.X_OK):
+            reason = "it cannot be written to"
+    except OSError as error:
+        reason = error.strerror or str(error)
+    if reason:
+        raise ConfigError(
+            f"run directory {folder} cannot be used: {reason}; choose another with --run-directory"
+        )
 
 
 def _load(options: Options) -> list[Watch]:

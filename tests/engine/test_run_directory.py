@@ -114,6 +114,11 @@ def test_rotation(tmp_path: Path, keep: int, left: int) -> None:
     assert (directory.root / "artifacts/latest").readlink() == Path("4")
 
 
+def test_a_missing_inventory_is_named(tmp_path: Path) -> None:
+    with pytest.raises(EngineError, match=r"No such file or directory: .*nowhere"):
+        rundir.prepare(request(tmp_path, inventory=tmp_path / "nowhere"))
+
+
 def test_removal(tmp_path: Path) -> None:
     directory = rundir.prepare(request(tmp_path))
     rundir.remove(directory.root)

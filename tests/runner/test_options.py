@@ -178,12 +178,30 @@ def test_without_a_cluster_the_process_exits_with_1() -> None:
     assert '"msg":"Failed to get config."' in done.stderr
 
 
-def test_an_unusable_watches_file_exits_with_1(tmp_path: Path) -> None:
-    config = tmp_path / "kubeconfig"
-    config.write_text(
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    """A kubeconfig of a server that nobody runs."""
+    file = tmp_path / "kubeconfig"
+    file.write_text(
         "current-context: c\nclusters: [{name: c, cluster: {server: 'http://127.0.0.1:1'}}]\n"
         "contexts: [{name: c, context: {cluster: c}}]\n"
     )
+    return file
+
+
+def test_an_unusable_run_directory_exits_with_1(tmp_path: Path, config: Path) -> None:
+    watches = tmp_path / "watches.yaml"
+    watches.write_text("[]\n")
+    taken = tmp_path / "file"
+    taken.write_text("")
+    done = operator(
+        f"--watches-file={watches}", f"--run-directory={taken / 'x'}", KUBECONFIG=str(config)
+    )
+    assert done.returncode == 1
+    assert "choose another with --run-directory" in done.stderr
+
+
+def test_an_unusable_watches_file_exits_with_1(tmp_path: Path, config: Path) -> None:
     watches = tmp_path / "watches.yaml"
     watches.write_text("- {version: v1, kind: K, role: nope}\n")
     done = operator("--watches-file", str(watches), KUBECONFIG=str(config))

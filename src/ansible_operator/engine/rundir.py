@@ -80,9 +80,8 @@ def prepare(request: RunRequest, place: Path | None = None) -> RunDirectory:
     try:
         return _fill(request, place)
     except OSError as error:
-        raise EngineError(
-            f"cannot prepare run directory {request.directory}: {error.strerror or error}"
-        ) from error
+        reason = f"{error.strerror or error}: {error.filename}" if error.filename else str(error)
+        raise EngineError(f"cannot prepare run directory {request.directory}: {reason}") from error
 
 
 def finish(directory: RunDirectory, artifacts_to_keep: int, *, in_use: bool = False) -> None:
@@ -214,6 +213,19 @@ def make_private(path: Path) -> None:
         OSError: it cannot be made.
         EngineError: it exists and belongs to another user.
     """
+    make_folders(path)
+    if path.stat().st_uid != os.geteuid():
+        raise EngineError(
+            f"run directory {path} belongs to another user; remove it or choose another"
+        )
+
+
+def make_folders(path: Path) -> None:
+    """Make a directory and its missing parents with mode 0700; existing ones stay as they are.
+
+    Raises:
+        OSError: it cannot be made.
+    """
     missing = []
     current = path
     while not current.exists():
@@ -222,10 +234,6 @@ def make_private(path: Path) -> None:
     for step in reversed(missing):
         with contextlib.suppress(FileExistsError):
             step.mkdir(mode=0o700)
-    if path.stat().st_uid != os.geteuid():
-        raise EngineError(
-            f"run directory {path} belongs to another user; remove it or choose another"
-        )
 
 
 def _fill(request: RunRequest, place: Path | None) -> RunDirectory:

@@ -6,6 +6,7 @@ when no connection could be made or the server refused them with 429.
 """
 
 import asyncio
+import os
 import platform
 import random
 import socket
@@ -118,7 +119,7 @@ class HttpClient:
             except aiohttp.ClientError as error:
                 sent = not isinstance(error, aiohttp.ClientConnectorError)
                 if attempt + 1 == ATTEMPTS or (sent and method not in _READS):
-                    raise KubeError(f"{what}: {type(error).__name__}: {error}") from error
+                    raise KubeError(f"{what}: {_reason(error)}") from error
                 await asyncio.sleep(_delay(attempt))
                 continue
             if response.status == 401 and not renewed and self.access.token is not None:
@@ -158,7 +159,7 @@ class HttpClient:
             return await self._send(method, url, headers or {}, data, read_timeout=read_timeout)
         except (aiohttp.ClientError, TimeoutError) as error:
             path = path_and_query.partition("?")[0]
-            raise KubeError(f"{method} {path}: {type(error).__name__}: {error}") from error
+            raise KubeError(f"{method} {path}: {_reason(error)}") from error
 
     async def _send(
         self,
@@ -197,6 +198,17 @@ class HttpClient:
         if access.username:
             return {"Authorization": aiohttp.encode_basic_auth(access.username, access.password)}
         return {}
+
+
+def _reason(error: Exception) -> str:
+    """Why no answer came, in plain words."""
+    if isinstance(error, aiohttp.ClientSSLError):
+        return f"{type(error).__name__}: {error}"
+    if isinstance(error, aiohttp.ClientConnectorError):
+        cause = error.os_error
+        why = os.strerror(cause.errno) if cause.errno and cause.errno > 0 else str(cause)
+        return f"cannot connect to {error.host}:{error.port}: {why}"
+    return f"{type(error).__name__}: {error}".removesuffix(": ")
 
 
 def _watchful_socket(address: tuple[Any, ...]) -> socket.socket:

@@ -38,7 +38,7 @@ class Result:
     """What follows a reconcile.
 
     Attributes:
-        requeue_after: seconds until the next one; None for none but by an event.
+        requeue_after: seconds until the next one; None, 0 or less for none but by an event.
         gone: whether the object does not exist any more.
     """
 
@@ -170,7 +170,7 @@ class Controller:
             after = format_duration(outcome.requeue_after)
             _LOG.info(f"Set the reconciliation to occur after {after}", **self._names(obj))
             return Result(requeue_after=outcome.requeue_after)
-        return Result(requeue_after=period or None)
+        return Result(requeue_after=period)
 
     async def _release(self, obj: Object) -> Object | None:
         """Take our finalizer off; the object that is left, None when it is gone."""

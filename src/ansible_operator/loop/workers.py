@@ -94,7 +94,9 @@ class Workers:
         self._queue.forget(key)
         if result.gone:
             self._queue.drop(key)
-        if result.requeue_after is None:
+        # As for the Go runner, a time that is not in the future asks for nothing: taken literally,
+        # an annotation of ``-1s`` would keep the object running for ever.
+        if result.requeue_after is None or result.requeue_after <= 0:
             return "success"
         self._queue.add_after(key, _spread(result.requeue_after), Lane.PERIODIC)
         return "requeue_after"

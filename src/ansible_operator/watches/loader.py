@@ -53,6 +53,8 @@ def load(
     except OSError as error:
         _LOG.error("Failed to get config file", path=str(path), error=str(error))
         raise ConfigError(f"watches file {path} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"watches file {path} cannot be read: it is not UTF-8") from error
     env = os.environ if environ is None else environ
     entries = parse(expand(text, env, strict=strict))
     watches = [_watch(Fields(entry, "alias"), cwd or Path.cwd(), env) for entry in entries]

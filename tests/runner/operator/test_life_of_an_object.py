@@ -190,6 +190,20 @@ def test_an_unreadable_period_is_a_failure_with_its_text(
     cluster.kubectl("delete", "probes", "period")
 
 
+@pytest.mark.parametrize("period", ["-1s", "0s"])
+def test_a_period_of_nothing_or_less_means_none(
+    cluster: Cluster, operator: Operator, period: str
+) -> None:
+    name = f"never{period.replace('-', 'minus')}"
+    annotation = "ansible.sdk.operatorframework.io/reconcile-period"
+    cluster.apply("Probe", name, {"behave": "succeed"}, annotations={annotation: period})
+    cluster.wait_for("probes", name, "Successful")
+    cluster.apply("Probe", "later", {"behave": "succeed", "text": period})
+    cluster.wait_for("probes", "later", "Successful")
+    assert operator.runs_of(name) == 1
+    cluster.kubectl("delete", "probes", name, "later")
+
+
 def version_of(cluster: Cluster, resource: str, name: str) -> str:
     return str((cluster.get(resource, name) or {})["metadata"]["resourceVersion"])
 

@@ -233,6 +233,13 @@ def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
     assert lines[0]["event"] == "Failed to get config file"
 
 
+def test_a_file_that_is_no_text_is_an_error(tmp_path: Path) -> None:
+    file = tmp_path / "watches.yaml"
+    file.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(ConfigError, match="cannot be read: it is not UTF-8"):
+        load(file)
+
+
 @pytest.mark.parametrize(
     "requirement",
     [Requirement("k", "Nope", ("v",)), Requirement("k", "In"), Requirement("k", "Exists", ("v",))],
