@@ -5,7 +5,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from crds.generate import argument_specs, chart, definition, reference, role_readme
+from crds.generate import argument_specs, chart, chart_values, definition, reference, role_readme
 from crds.generate.sources import SchemaError, Sources
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -16,6 +16,8 @@ def outputs(schema: Path) -> dict[str, str]:
     kinds = Sources(schema).kinds()
     files = {f"crds/{definition.file_name(kind)}": definition.text(kind) for kind in kinds}
     files |= {f"{chart.FOLDER}/{Path(path).name}": chart.template(files[path]) for path in files}
+    if any(kind.name == chart_values.CLUSTER for kind in kinds):
+        files[chart_values.FILE] = chart_values.text(kinds)
     files |= {
         f"roles/{kind.role}/meta/argument_specs.yml": argument_specs.text(kind) for kind in kinds
     }
