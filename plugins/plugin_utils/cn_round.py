@@ -120,11 +120,11 @@ class Round:
 
     Args:
         situation: what it begins with.
-        recorder: how Pods are changed.
+        recorder: how Pods are changed; None for a round that is not run.
         deadline: when it ends.
     """
 
-    def __init__(self, situation: Situation, recorder: Recorder, deadline: Deadline) -> None:
+    def __init__(self, situation: Situation, recorder: Recorder | None, deadline: Deadline) -> None:
         self._situation = situation
         self._recorder = recorder
         self._deadline = deadline
@@ -133,10 +133,14 @@ class Round:
         self._victims: frozenset[str] = frozenset()
         self._spoilt: frozenset[str] = frozenset()
 
+    def is_needed(self) -> bool:
+        """Tell whether HAKeeper has to be told anything about this set at all."""
+        unasked = [self._store(pod, None) for pod in self._situation.pods]
+        return cn_pods.is_managed(self._situation.policy, unasked)
+
     def run(self) -> Outcome:
         """Look, correct and drain; a set that asks for nothing of that costs nothing."""
-        unasked = [self._store(pod, None) for pod in self._situation.pods]
-        self._outcome.managed = cn_pods.is_managed(self._situation.policy, unasked)
+        self._outcome.managed = self.is_needed()
         if not self._outcome.managed:
             self._glance()
             return self._outcome

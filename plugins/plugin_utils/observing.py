@@ -15,7 +15,12 @@ from ..module_utils.clients.kube.session import Session
 
 
 def fetch(session: Session, label: str, reference: Mapping[str, Any]) -> Any:
-    """Fetch one reference.
+    """Fetch one reference, as a task's result may hold it; see ``fetch_raw``."""
+    return shown(fetch_raw(session, label, reference), reference)
+
+
+def fetch_raw(session: Session, label: str, reference: Mapping[str, Any]) -> Any:
+    """Fetch one reference whole.
 
     Args:
         session: connection to the API server.
@@ -36,10 +41,9 @@ def fetch(session: Session, label: str, reference: Mapping[str, Any]) -> Any:
             "metadata": {"name": reference["name"], "namespace": reference.get("namespace")},
         }
         try:
-            found = Writer(session).get(manifest)
+            return Writer(session).get(manifest)
         except NotFound:
             return None
-        return found and _shown(found, reference)
     if "labels" not in reference:
         raise BadManifest(f"reference {label}: name or labels is needed")
     selection = Selection(
@@ -49,12 +53,21 @@ def fetch(session: Session, label: str, reference: Mapping[str, Any]) -> Any:
         labels=reference["labels"],
         owner_uid=reference.get("owner_uid") or "",
     )
-    return [_shown(found, reference) for found in selection.list(session)]
+    return selection.list(session)
 
 
-def _shown(found: Mapping[str, Any], reference: Mapping[str, Any]) -> dict[str, Any]:
-    """Leave out what a task's result must not hold; ConfigMap data only if it is asked for."""
-    shown = without_payload(found)
+def shown(found: Any, reference: Mapping[str, Any]) -> Any:
+    """Leave out what a task's result must not hold; ConfigMap data only if it is asked for.
+
+    Args:
+        found: an object, a list of them, or None.
+        reference: how they were asked for.
+    """
+    if isinstance(found, list):
+        return [shown(one, reference) for one in found]
+    if found is None:
+        return None
+    kept = without_payload(found)
     if found.get("kind") == "ConfigMap" and reference.get("data") and "data" in found:
-        shown["data"] = found["data"]
-    return shown
+        kept["data"] = found["data"]
+    return kept

@@ -2,6 +2,7 @@
 """A cluster's life as a resource: the operator plays the roles, status tells what happens."""
 
 import json
+import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -81,6 +82,34 @@ def test_idle_costs_nothing(space, cluster, operator):
 
     assert space.versions() == versions
     assert operator.read_text().count("exited successfully") == output
+
+
+def test_a_pass_that_changes_nothing_ends_after_one_look(space, cluster, operator):
+    """Two tasks, the check of the role's arguments included, for each that is touched."""
+    touched = {"mo": "mo", "dnset": "mo", "cnset": "mo-tp", "proxyset": "mo"}
+    before = len(operator.read_text())
+    for kind, name in touched.items():
+        space.kubectl("annotate", kind, name, "touched=once")
+
+    def short_passes() -> int:
+        return len(re.findall(r"localhost +: ok=2 ", operator.read_text()[before:]))
+
+    eventually(lambda: short_passes() >= len(touched))
+
+
+def test_what_others_take_away_or_change_comes_back(space, cluster):
+    """One look sees an object that is missing, and a field that is not as it was applied."""
+    space.kubectl("delete", "service", "mo-log-discovery")
+    space.kubectl("scale", "deployment", "mo-proxy", "--replicas=0")
+    space.kubectl("label", "poddisruptionbudget", "mo-log", "app.kubernetes.io/name-")
+
+    eventually(lambda: "service/mo-log-discovery" in space.names("service"))
+    eventually(lambda: space.get("deployment", "mo-proxy")["spec"]["replicas"] == 1)
+    budget = "poddisruptionbudget"
+    eventually(
+        lambda: "app.kubernetes.io/name" in space.get(budget, "mo-log")["metadata"]["labels"]
+    )
+    space.wait("condition=Ready")
 
 
 def _quiet(log: Path, seconds: float) -> bool:

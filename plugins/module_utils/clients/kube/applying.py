@@ -96,7 +96,7 @@ class Writer:
         title = describe(manifest)
         wanted = self._owned(manifest)
         before = self._before(wanted)
-        if before is not None and is_applied(before, wanted, self.field_manager):
+        if before is not None and self.is_in_place(manifest, before):
             return Outcome(title, Change.UNCHANGED, before, before)
         query = {"fieldManager": self.field_manager, "fieldValidation": "Strict"}
         if self.force:
@@ -117,6 +117,10 @@ class Writer:
                 raise
             after = wanted
         return _outcome(title, before, after)
+
+    def is_in_place(self, manifest: Mapping[str, Any], live: Mapping[str, Any]) -> bool:
+        """Tell whether applying a manifest would change nothing; in doubt it would."""
+        return is_applied(live, self._owned(manifest), self.field_manager)
 
     def create_once(self, manifest: Mapping[str, Any]) -> Outcome:
         """Create an object if there is none of that name; an existing one is left as it is.

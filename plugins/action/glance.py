@@ -1,0 +1,25 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The action behind M(matrixorigin.matrixone.glance); documented in plugins/modules/glance.py."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from ..module_utils.clients.kube.session import Session
+from ..plugin_utils.glancing import Glance
+from ..plugin_utils.kube_action import KubeAction
+
+
+class ActionModule(KubeAction):
+    """Tell whether there is anything to do for a resource at all."""
+
+    SPEC: ClassVar[dict[str, Any]] = {
+        "resource": {"type": "dict", "required": True},
+        "start_script": {"type": "str", "default": ""},
+    }
+
+    def act(self, session: Session, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Look, decide as a pass would, change nothing."""
+        glance = Glance(session, arguments["resource"], arguments["start_script"])
+        return {"changed": False, "settled": glance.is_settled()}

@@ -1,0 +1,53 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Documentation of the action of the same name."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: glance
+short_description: Tell whether there is anything to do for a resource
+version_added: 0.1.0
+author: MatrixOne maintainers (@matrixorigin)
+description:
+  - Looks at a resource of C(core.matrixorigin.io) and at all that belongs to it, and decides as the
+    role of its kind does, in one task. Roles begin with it, so that a pass that would change
+    nothing costs next to nothing.
+  - When anything is in doubt, or HAKeeper has to be asked, there is something to do.
+extends_documentation_fragment:
+  - matrixorigin.matrixone.connection
+attributes:
+  check_mode:
+    description: It only reads.
+    support: full
+  diff_mode:
+    description: It changes nothing.
+    support: none
+options:
+  resource:
+    description: The resource, with its status, as it is in the cluster.
+    type: dict
+    required: true
+  start_script:
+    description: The start script of the component; left out for a MatrixOneCluster.
+    type: str
+    default: ""
+"""
+
+EXAMPLES = r"""
+- name: Look whether anything is to be done
+  matrixorigin.matrixone.glance:
+    resource: "{{ logset_resource }}"
+    start_script: "{{ lookup('ansible.builtin.file', 'start.sh', rstrip=false) }}"
+  register: glance
+- name: End here when nothing is
+  ansible.builtin.meta: end_role
+  when: glance.settled
+"""
+
+RETURN = r"""
+settled:
+  description: Whether a pass would change nothing and wait for nothing.
+  returned: success
+  type: bool
+"""
