@@ -207,3 +207,8 @@ def test_refused_objects_are_not_tried_again_and_again(alone: Operator) -> None:
     before = (runs(), alone.synced("LogSet", name))
     time.sleep(5)
     assert (runs(), alone.synced("LogSet", name)) == before
+
+
+def test_without_the_flag_nothing_is_loaded(alone: Operator) -> None:
+    assert "Admission functions are not called without a webhook" in alone.log.read_text()
+    assert "Registered webhooks" not in alone.log.read_text()

@@ -349,27 +349,39 @@ def test_the_others_answer_when_the_leader_is_killed(admission: Admission) -> No
     assert admission.create("Lenient", mood="raise"), "nobody is there to ask"
 
 
-@pytest.mark.parametrize("engine", ["ansible-runner", "warm"])
-def test_a_process_outside_the_cluster(kinds: TestBed, start: Start, engine: str) -> None:
-    """Reached by URL; with either engine."""
+@pytest.mark.parametrize(
+    ("engine", "has_certificates"), [("ansible-runner", False), ("warm", True)]
+)
+def test_a_process_outside_the_cluster(
+    kinds: TestBed, start: Start, tmp_path: Path, engine: str, has_certificates: bool
+) -> None:
+    """Reached by URL; with either engine, with certificates of its own or from a folder."""
     with kinds.namespace("outside") as namespace:
         admission = Admission(kinds, namespace)
-        replica = begin(
-            admission,
-            start,
-            "--webhook-url-host=127.0.0.1",
-            f"--webhook-name={namespace}",
-            "--webhook-failure-policy=Fail",
-            f"--engine={engine}",
-        )
+        flags = ["--webhook-url-host=127.0.0.1", f"--webhook-name={namespace}"]
+        if has_certificates:
+            mount(tmp_path)
+            flags.append(f"--webhook-cert-dir={tmp_path}")
+        flags += ["--webhook-failure-policy=Fail", f"--engine={engine}"]
+        replica = begin(admission, start, *flags)
         try:
             eventually(lambda: fetch(replica.probes, "/readyz")[0] == 200)
             time.sleep(1)
             assert "must be positive" in admission.refusal("Sized", size=0)
+            found = kinds.kubectl("-n", namespace, "get", "secrets", "-o", "name").split()
+            assert found == ([] if has_certificates else [f"secret/{namespace}"])
             assert replica.operator.stop() == 0
             assert "connection refused" in admission.refusal("Sized", size=0)
         finally:
             forget(kinds, namespace)
+
+
+def mount(folder: Path) -> None:
+    """Put certificates where cert-manager would."""
+    made = make_credentials(["127.0.0.1"], datetime.datetime.now(datetime.UTC))
+    files = (made.serving.certificate, made.serving.key, made.bundle)
+    for name, data in zip(("tls.crt", "tls.key", "ca.crt"), files, strict=True):
+        (folder / name).write_bytes(data)
 
 
 def test_functions_that_do_not_exist_are_named(
