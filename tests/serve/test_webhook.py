@@ -51,8 +51,12 @@ async def things(client, fake_namespace):
                     "name": "v1",
                     "served": True,
                     "storage": True,
+                    "subresources": {"status": {}},
                     "schema": {
-                        "openAPIV3Schema": {"type": "object", "properties": {"spec": anything}}
+                        "openAPIV3Schema": {
+                            "type": "object",
+                            "properties": {"spec": anything, "status": anything},
+                        }
                     },
                 }
             ],
@@ -83,7 +87,10 @@ async def judge(question, is_default, seconds):
     if is_default:
         return Verdict({**question.object, "spec": {**question.object["spec"], "size": size}})
     mistakes = []
-    if question.operation == "DELETE":
+    if question.subresource == "status":
+        wrong = question.object["status"].get("phase") == "Wrong"
+        mistakes = [Mistake("is no phase", "status.phase")] if wrong else []
+    elif question.operation == "DELETE":
         mistakes = [Mistake("must stay", "spec.keep")] if question.object["spec"]["keep"] else []
     elif size < 1:
         mistakes.append(Mistake("must be positive", "spec.size"))
@@ -167,6 +174,23 @@ async def test_deletions_are_judged_if_asked_for(client, things, fake_namespace,
         with pytest.raises(KubeError, match=r"spec\.keep: must stay"):
             await client.request("DELETE", things.path("a", fake_namespace))
         await client.request("DELETE", things.path("b", fake_namespace))
+
+
+async def test_subresources_are_judged_if_asked_for(client, things, fake_namespace, running):
+    admission = Admission(validate=("f",), subresources=("status",))
+    async with running(admission=admission):
+        made = await make(client, things, fake_namespace, "a")
+        path = things.path("a", fake_namespace, "status")
+        kind = "application/merge-patch+json"
+        for phase, refused in (("Right", False), ("Wrong", True)):
+            patch = client.request(
+                "PATCH", path, body={"status": {"phase": phase}}, content_type=kind
+            )
+            if refused:
+                with pytest.raises(KubeError, match=r"status\.phase: is no phase"):
+                    await patch
+            else:
+                assert (await patch)["spec"] == made["spec"]
 
 
 async def test_replicas_share_one_authority(client, things, fake_namespace, running):
@@ -308,17 +332,28 @@ async def test_replicas_that_start_together_agree(client, fake_namespace):
     assert len(bundles) == 1
 
 
-async def test_a_damaged_secret_is_made_anew(client, fake_namespace):
+@pytest.mark.parametrize(
+    "data", [{"tls.key": None}, {"ca.crt": "bm9uc2Vuc2U="}, {"ca.key": "IQ=="}], ids=str
+)
+async def test_a_damaged_secret_is_made_anew(client, fake_namespace, data):
     secret = SharedSecret(client, fake_namespace, "damaged", ["x"])
-    await secret.refresh()
-    await client.request(
-        "PATCH",
-        f"/api/v1/namespaces/{fake_namespace}/secrets/damaged",
-        body={"data": {"tls.key": None}},
-        content_type="application/merge-patch+json",
-    )
+    first = await secret.refresh()
+    path = f"/api/v1/namespaces/{fake_namespace}/secrets/damaged"
+    kind = "application/merge-patch+json"
+    await client.request("PATCH", path, body={"data": data}, content_type=kind)
     made = await secret.refresh()
+    assert made != first
     assert (await secret.refresh()) == made
+
+
+async def test_the_secret_of_somebody_else_is_left_alone(client, fake_namespace):
+    """As cert-manager writes it: without the key of the authority."""
+    path = f"/api/v1/namespaces/{fake_namespace}/secrets"
+    data = {"tls.crt": "YQ==", "tls.key": "Yg==", "ca.crt": "Yw=="}
+    await client.request("POST", path, body={"metadata": {"name": "theirs"}, "data": data})
+    with pytest.raises(ConfigError, match="--webhook-cert-dir"):
+        await SharedSecret(client, fake_namespace, "theirs", ["x"]).refresh()
+    assert (await client.request("GET", f"{path}/theirs"))["data"] == data
 
 
 ROLE = "rbac.authorization.k8s.io/v1"

@@ -13,9 +13,11 @@ from dataclasses import dataclass
 
 from ansible_operator.errors import ConfigError, KubeError
 from ansible_operator.kube.interface import Client, Object
+from ansible_operator.logs import get_logger
 from ansible_operator.serve.certificates import KeyPair
 from ansible_operator.serve.webhook.authority import Credentials, make_credentials, renewed
 
+_log = get_logger("webhook")
 ATTEMPTS = 5
 _KEYS = ("ca.crt", "ca.key", "tls.crt", "tls.key")
 
@@ -46,7 +48,7 @@ class SharedSecret:
 
         Raises:
             KubeError: the Secret cannot be read or written.
-            ConfigError: replicas keep overwriting each other.
+            ConfigError: the Secret is somebody else's, or replicas keep overwriting each other.
         """
         for _ in range(ATTEMPTS):
             try:
@@ -67,14 +69,31 @@ class SharedSecret:
             metadata = {"name": self.name, "namespace": self.namespace}
             await self.client.request("POST", root, body=_with(made, {"metadata": metadata}))
             return made
+        self._refuse_others(secret)
         found = _read(secret)
-        if found is None:
-            wanted = make_credentials(self.names, self.clock())
-        else:
-            wanted = renewed(found, self.names, self.clock())
+        wanted = self._wanted(found)
         if wanted is not found:
             await self.client.request("PUT", f"{root}/{self.name}", body=_with(wanted, secret))
         return wanted
+
+    def _wanted(self, found: Credentials | None) -> Credentials:
+        """What the Secret is to hold: what it holds, unless that is damaged or due."""
+        if found is not None:
+            try:
+                return renewed(found, self.names, self.clock())
+            except ConfigError as error:
+                _log.error("The webhook's certificates are made anew", error=str(error))
+        return make_credentials(self.names, self.clock())
+
+    def _refuse_others(self, secret: Object) -> None:
+        """Leave certificates alone that somebody else has made, such as cert-manager."""
+        data = secret.get("data") or {}
+        if "tls.key" in data and "ca.key" not in data:
+            raise ConfigError(
+                f"Secret {self.namespace}/{self.name} has certificates that were not made here; "
+                "mount it and name the folder with --webhook-cert-dir, or choose another "
+                "--webhook-name"
+            )
 
 
 def _read(secret: Object) -> Credentials | None:
