@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .PHONY: help venv crds rbac render docs lint test demo demo-down demo-memcached bench cluster-up cluster-down
-.PHONY: install uninstall deploy undeploy op-build op-push op-requirements run
+.PHONY: install uninstall deploy undeploy op-build op-push op-requirements bundle run
 
 PYTHON := .venv/bin/python
 NODE ?= fake
@@ -62,6 +62,9 @@ op-build: venv ## build the operator's image IMG; BUILDER= PLATFORMS= BASE_IMAGE
 
 op-push: venv ## push the image IMG to the registry in its name
 	@$(PYTHON) -m image push $(IMG) --builder "$(BUILDER)" --platforms "$(PLATFORMS)" --base "$(BASE_IMAGE)"
+
+bundle: venv ## the bundle for the Operator Lifecycle Manager, in build/bundle; IMG=<image>
+	@$(PYTHON) -m deploy.generate.bundle build/bundle --image "$(IMG)"
 
 op-requirements: venv ## pin the image's Python packages anew, with their hashes
 	@$(PYTHON) -m image requirements

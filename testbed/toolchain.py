@@ -95,6 +95,11 @@ GROUPS = (
         stamp=f"-X helm.sh/helm/v4/internal/version.version={_HELM}",
         minutes=1.5,
     ),
+    # What checks bundles for the Operator Lifecycle Manager; tests run it.
+    Group(
+        "operator-verify",
+        {"operator-verify": "github.com/operator-framework/api/cmd/operator-verify"},
+    ),
     # The database's own RPC code with scripted state and faults; no test bed runs them, tests do.
     Group(
         "rpc-peers",

@@ -26,6 +26,12 @@ MONITORING = GoModule(
     "h1:M5xLCLEoaW2IJfnuCwFzzpL+jSVQu3KGT84Pye+fW8s=",
 )
 
+OPERATOR_FRAMEWORK = GoModule(
+    "github.com/operator-framework/api",
+    "v0.31.0",
+    "h1:tRsFTuZ51xD8U5QgiPo3+mZgVipHZVgRXYrI6RRXOh8=",
+)
+
 
 def module(wanted: GoModule) -> Path:
     """Return the folder with a module's files, in Go's cache."""
