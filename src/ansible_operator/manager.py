@@ -147,7 +147,7 @@ class Manager:
             engine=make_engine(options.engine, preload=roles_to_load(plans), max_runs=total),
             proxy=bridge,
             recorder=EventRecorder(client, COMPONENT),
-            settings=make_settings(options, os.environ, private),
+            settings=make_settings(options, os.environ, client.access.server),
         )
         self._stop.abandon = around.engine.abandon
         loop = bridge.loop = ControlLoop(around, plans, total)

@@ -56,25 +56,24 @@ def total_runs(plans: Sequence[Plan], options: Options) -> int:
     return options.max_concurrent_runs if options.max_concurrent_runs > 0 else usual
 
 
-def make_settings(options: Options, environ: Mapping[str, str], private: Path) -> RunSettings:
+def make_settings(options: Options, environ: Mapping[str, str], cluster: str) -> RunSettings:
     """What is the same for all runs.
 
     Args:
         options: the flags.
         environ: the process environment.
-        private: folder for the kubeconfigs of runs.
+        cluster: the API server's URL.
     """
     inventory = environ.get("ANSIBLE_INVENTORY", "")
     return RunSettings(
         run_root=options.run_directory,
-        session_root=private,
+        cluster=cluster,
         command_line=unquoted(options.ansible_args),
         inventory=Path(inventory) if inventory else None,
         gather_facts=environ.get("ANSIBLE_GATHERING") != "explicit",
         log_level=options.log_level,
         raw_output=integer_variable(environ, "ANSIBLE_VERBOSITY") > 0,
         debug_logs=boolean_variable(environ, "ANSIBLE_DEBUG_LOGS"),
-        inject_owner=options.inject_owner_ref,
     )
 
 

@@ -119,6 +119,23 @@ def test_a_missing_inventory_is_named(tmp_path: Path) -> None:
         rundir.prepare(request(tmp_path, inventory=tmp_path / "nowhere"))
 
 
+def test_a_folder_belongs_to_one_cluster(tmp_path: Path) -> None:
+    assert rundir.claim(tmp_path / "new", "https://one")
+    assert rundir.claim(tmp_path / "new", "https://one")
+    assert not rundir.claim(tmp_path / "new", "https://two")
+    (tmp_path / "used" / "group").mkdir(parents=True)
+    assert not rundir.claim(tmp_path / "used", "https://one"), "nobody knows whose it is"
+
+
+def test_only_what_no_run_has_touched_is_old(tmp_path: Path) -> None:
+    directory = rundir.prepare(request(tmp_path))
+    began = (directory.root / "artifacts").stat().st_mtime
+    assert rundir.untouched(tmp_path, 2, began + 1) == [directory.root]
+    assert rundir.untouched(tmp_path, 2, began) == []
+    assert rundir.untouched(tmp_path, 1, began + 1) == []
+    assert rundir.untouched(tmp_path / "nowhere", 2, began) == []
+
+
 def test_removal(tmp_path: Path) -> None:
     directory = rundir.prepare(request(tmp_path))
     rundir.remove(directory.root)

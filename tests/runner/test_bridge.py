@@ -43,7 +43,7 @@ async def test_a_dependent_is_created_after_its_kind_is_known(
             engine=cast("Engine", None),
             proxy=bridge,
             recorder=EventRecorder(client, "test"),
-            settings=RunSettings(run_root=tmp_path, session_root=tmp_path),
+            settings=RunSettings(run_root=tmp_path, cluster="https://here"),
         )
         bridge.loop = ControlLoop(around, [plan], 1)
         await asyncio.wait_for(bridge.loop.synchronize(), 20)

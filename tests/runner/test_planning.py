@@ -60,20 +60,20 @@ def test_an_unusable_selector_is_refused() -> None:
         make_plans([watch(selector=selector)], Options(), {})
 
 
-def test_settings_of_the_environment(tmp_path: Path) -> None:
+def test_settings_of_the_environment() -> None:
     environ = {
         "ANSIBLE_GATHERING": "explicit",
         "ANSIBLE_INVENTORY": "/inventory",
         "ANSIBLE_VERBOSITY": "3",
         "ANSIBLE_DEBUG_LOGS": "TRUE",
     }
-    settings = make_settings(Options(ansible_args="'-e a=b'"), environ, tmp_path)
+    settings = make_settings(Options(ansible_args="'-e a=b'"), environ, "https://here")
     assert settings.command_line == "-e a=b"
     assert settings.inventory == Path("/inventory")
     assert not settings.gather_facts
     assert settings.raw_output
     assert settings.debug_logs
-    assert make_settings(Options(), {}, tmp_path).gather_facts
+    assert make_settings(Options(), {}, "https://here").gather_facts
 
 
 def test_roles_beside_those_of_watches_are_loaded_too(tmp_path: Path) -> None:

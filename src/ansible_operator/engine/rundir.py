@@ -22,6 +22,8 @@ from ansible_operator.engine.interface import PlaybookTarget, RoleTarget, RunReq
 from ansible_operator.errors import EngineError
 
 LATEST = "latest"
+_CLUSTER = ".cluster"
+"""File in a folder of private data directories that names the cluster of their objects."""
 _KUBECONFIG_VARIABLES = ("K8S_AUTH_KUBECONFIG", "KUBECONFIG")
 _TEMPORARY = ".temporary"
 """Link in the private data directory to the run's folder for temporary files."""
@@ -130,6 +132,41 @@ def remove(directory: Path) -> None:
         raise EngineError(
             f"cannot remove run directory {directory}: {error.strerror or error}"
         ) from error
+
+
+def claim(root: Path, cluster: str) -> bool:
+    """Whether a folder of private data directories belongs to a cluster; an empty one does now.
+
+    Raises:
+        OSError: the folder cannot be read or written.
+    """
+    marker = root / _CLUSTER
+    with contextlib.suppress(FileNotFoundError):
+        return marker.read_text() == cluster
+    make_folders(root)
+    if any(root.iterdir()):
+        return False
+    write_private(marker, cluster)
+    return True
+
+
+def untouched(folder: Path, levels: int, since: float) -> list[Path]:
+    """Private data directories so many levels below a folder whose last run began before a time.
+
+    Args:
+        folder: of one kind.
+        levels: 2 for ``namespace/name``, 1 for ``name``.
+        since: seconds since 1970.
+
+    Raises:
+        OSError: the folder cannot be read.
+    """
+    found = folder.glob("/".join(["*"] * levels))
+    return [
+        path
+        for path in found
+        if (path / "artifacts").is_dir() and (path / "artifacts").stat().st_mtime < since
+    ]
 
 
 def run_environment(request: RunRequest, temporary: Path) -> dict[str, str]:

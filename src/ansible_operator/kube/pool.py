@@ -73,7 +73,3 @@ class SharedInformers:
         entry[1].cancel()
         del self._running[resource.gvk]
         return True
-
-    def unsynced(self) -> list[KindInformer]:
-        """Informers that have not listed their kind yet."""
-        return [informer for informer, _ in self._running.values() if not informer.synced.is_set()]

@@ -3,6 +3,7 @@
 
 import asyncio
 import contextlib
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -17,6 +18,7 @@ from ansible_operator.logs import get_logger
 from ansible_operator.loop.conditions import Transitions
 from ansible_operator.loop.controller import Controller
 from ansible_operator.loop.dependents import DependentWatches
+from ansible_operator.loop.leftovers import remove_leftovers
 from ansible_operator.loop.members import MembersWatch
 from ansible_operator.loop.objects import ObjectStore
 from ansible_operator.loop.own_writes import ForeignChanges, OwnWrites
@@ -90,6 +92,7 @@ class ControlLoop:
 
     def __init__(self, surroundings: Surroundings, plans: Sequence[Plan], total: int) -> None:
         self.synced = asyncio.Event()
+        self._started = time.time()
         self._around = surroundings
         self._names = controller_names([plan.watch for plan in plans])
         self._plans = dict(zip(self._names, plans, strict=True))
@@ -128,11 +131,21 @@ class ControlLoop:
         self._workers = Workers(self._queue, controllers)
         async with asyncio.TaskGroup() as group:
             group.create_task(self._workers.run(), name="workers")
+            group.create_task(self._tidy(), name="leftovers")
             for watch in self._references():
                 task = watch.start(self._around.mapper)
                 group.create_task(task, name=f"reference {watch.gvk}")
             for members in self._members():
                 group.create_task(members.run(self._around.mapper), name=f"members {members.gvk}")
+
+    async def _tidy(self) -> None:
+        """Remove run directories of objects that went before this process came."""
+        around = self._around
+        for controlled in list(self._controlled.values()):
+            informer = around.pool.peek(controlled.resource)
+            if informer is not None:
+                scope = around.pool.namespaces
+                await remove_leftovers(controlled, informer, around.settings, scope, self._started)
 
     async def drain(self, timeout: float) -> bool:
         """End all runs; see :meth:`ansible_operator.loop.workers.Workers.drain`."""

@@ -4,7 +4,6 @@
 import asyncio
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from ansible_operator.kube.interface import EventType, GroupVersionKind, Object, ResourceType
 from ansible_operator.kube.pool import SharedInformers
@@ -152,10 +151,6 @@ class DependentWatches:
         unsubscribe()
         self._pool.release(resource)
         _LOG.info("Child resource is no longer watched", kind=str(link.dependent))
-
-    def linked(self) -> Mapping[Link, Any]:
-        """The watches of this moment."""
-        return dict(self._links)
 
 
 def _tell(link: Link, event: EventType, obj: Object, owner: tuple[str, str]) -> None:

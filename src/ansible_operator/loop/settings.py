@@ -23,25 +23,23 @@ class RunSettings:
 
     Attributes:
         run_root: folder of the private data directories.
-        session_root: private folder for the kubeconfigs of runs.
+        cluster: what names the cluster whose objects are run: the API server's URL.
         command_line: value of ``--ansible-args``.
         inventory: value of ``ANSIBLE_INVENTORY``.
         gather_facts: whether plays made for roles gather facts.
         log_level: value of ``--ansible-log-events``.
         raw_output: whether the environment asks for plain output (``ANSIBLE_VERBOSITY`` > 0).
         debug_logs: whether to print the complete output of each run.
-        inject_owner: value of ``--inject-owner-ref``.
     """
 
     run_root: Path
-    session_root: Path
+    cluster: str
     command_line: str = ""
     inventory: Path | None = None
     gather_facts: bool = True
     log_level: EventLogLevel = EventLogLevel.TASKS
     raw_output: bool = False
     debug_logs: bool = False
-    inject_owner: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

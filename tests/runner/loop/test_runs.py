@@ -26,7 +26,7 @@ def request(
     watch = Watch(**{"kind": KIND, "play": PlayPath(playbook="/main.yml"), **fields})
     resource = ResourceType(GroupVersionKind(*KIND), "ks", True)
     controlled = Controlled(name="k", watch=watch, resource=resource, period=0, verbosity=2)
-    settings = RunSettings(run_root=Path("/runs"), session_root=Path("/private"))
+    settings = RunSettings(run_root=Path("/runs"), cluster="https://here")
     runs = Runs(controlled, settings, cast("Engine", None), cast("RunProxy", None))
     metadata = {"name": "n", "namespace": "ns", "annotations": annotations or {}}
     return runs._request({"metadata": metadata}, "7", Path("/kc"), {"a": 1}, finalizing=finalizing)

@@ -2,6 +2,7 @@
 """Objects that came while no operator ran; what happens to them after a restart."""
 
 import json
+import signal
 
 import pytest
 
@@ -52,3 +53,24 @@ def test_objects_that_came_while_nobody_looked_are_all_run(cluster: Cluster, sta
     eventually(lambda: played(second) == COUNT - 1, seconds=120)
     assert successes(cluster) == COUNT - 1
     assert not second.lines("Reconciler error")
+    assert second.stop() == 0
+
+
+def test_what_went_while_nobody_looked_leaves_no_run_directory(
+    cluster: Cluster, start: Start
+) -> None:
+    first = start(cluster.namespace)
+    for name in ("gone", "kept"):
+        cluster.apply("Probe", name, {"behave": "succeed"})
+        cluster.wait_for("probes", name, "Successful")
+    foreign = next(first.runs.glob("**/gone")).parent.parent / "elsewhere" / "gone"
+    (foreign / "artifacts").mkdir(parents=True)
+    assert first.stop(signal.SIGKILL) == -signal.SIGKILL
+    cluster.kubectl("delete", "probes", "gone")
+    second = start(cluster.namespace, f"--run-directory={first.runs}")
+    told = "Removed the run directory of an object that is gone"
+    (line,) = eventually(lambda: second.lines(told))
+    assert line["path"].endswith(f"/{cluster.namespace}/gone")
+    assert [path.parent.name for path in first.runs.glob("**/gone")] == ["elsewhere"]
+    assert any(first.runs.glob("**/kept/env"))
+    assert second.stop() == 0

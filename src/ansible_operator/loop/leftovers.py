@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Run directories of objects that went while no operator looked.
+
+They hold the objects' content, so they must not stay. A folder of run directories may be shared by
+operators, even of several clusters: only what belongs to this cluster, to kinds and namespaces that
+are watched, and has not been touched since this process began is looked at.
+"""
+
+import asyncio
+from collections.abc import Collection
+from pathlib import Path
+
+from ansible_operator.engine import rundir
+from ansible_operator.errors import EngineError
+from ansible_operator.kube.interface import Informer
+from ansible_operator.logs import get_logger
+from ansible_operator.loop.settings import Controlled, RunSettings
+
+_LOG = get_logger("runner")
+
+
+async def remove_leftovers(
+    controlled: Controlled,
+    informer: Informer,
+    settings: RunSettings,
+    namespaces: Collection[str],
+    started: float,
+) -> None:
+    """Remove the run directories of objects of one kind that do not exist any more.
+
+    Args:
+        controlled: the kind.
+        informer: its complete cache.
+        settings: where run directories are, and for which cluster.
+        namespaces: ``WATCH_NAMESPACE``; empty for all.
+        started: when this process began, in seconds since 1970.
+    """
+    gvk = controlled.gvk
+    folder = settings.run_root.joinpath(gvk.group, gvk.version, gvk.kind)
+    levels = 2 if controlled.resource.namespaced else 1
+    try:
+        if not await asyncio.to_thread(rundir.claim, settings.run_root, settings.cluster):
+            return
+        found = await asyncio.to_thread(rundir.untouched, folder, levels, started)
+        for path in found:
+            name, namespace = path.name, path.parent.name if levels == 2 else ""
+            outside = namespace and namespaces and namespace not in namespaces
+            if not outside and informer.get(namespace, name) is None:
+                await _remove(path)
+    except OSError as error:
+        _LOG.info("Run directories of the past cannot be looked through", error=str(error))
+
+
+async def _remove(path: Path) -> None:
+    try:
+        await asyncio.to_thread(rundir.remove, path)
+    except EngineError as error:
+        _LOG.info("A run directory of the past stays", error=str(error))
+    else:
+        _LOG.info("Removed the run directory of an object that is gone", path=str(path))
