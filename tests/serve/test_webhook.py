@@ -94,7 +94,7 @@ async def judge(question, is_default, seconds):
         mistakes = [Mistake("must stay", "spec.keep")] if question.object["spec"]["keep"] else []
     elif size < 1:
         mistakes.append(Mistake("must be positive", "spec.size"))
-    if question.operation == "UPDATE" and size < question.old["spec"]["size"]:
+    if question.operation == "UPDATE" and size < question.old["spec"].get("size", 0):
         mistakes.append(Mistake("cannot shrink", "spec.size", "FieldValueForbidden"))
     warnings = ("spec.size: a single one is not redundant",) if size == 1 else ()
     return Verdict(mistakes=tuple(mistakes), warnings=warnings)
