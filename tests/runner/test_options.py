@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Flags, environment and the command line without a cluster (runner.md §2.2, §2.3)."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ from click.testing import CliRunner
 from ansible_operator.cli import main
 from ansible_operator.errors import ConfigError
 from ansible_operator.loop.event_log import EventLogLevel
+from ansible_operator.manager import Manager
 from ansible_operator.options import (
     Options,
     available_cpus,
@@ -108,6 +110,22 @@ def test_the_version_line() -> None:
     assert line.startswith('ansible-operator version: "v')
     for part in ('commit: "', 'kubernetes version: "v', 'go version: "', 'GOOS: "', 'GOARCH: "'):
         assert part in line
+
+
+def test_the_other_commands() -> None:
+    runner = CliRunner()
+    assert "--watches-file" in runner.invoke(main, ["help", "run"]).output
+    assert "completion" in runner.invoke(main, ["help"]).output
+    assert "_ANSIBLE_OPERATOR_COMPLETE" in runner.invoke(main, ["completion", "bash"]).output
+    assert runner.invoke(main, ["completion", "dos"]).exit_code == 2
+
+
+def test_search_paths_of_flags_reach_every_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANSIBLE_ROLES_PATH", "/before")
+    monkeypatch.setenv("ANSIBLE_COLLECTIONS_PATH", "/stays")
+    Manager(Options(ansible_roles_path="/a:/b"))._apply_paths()
+    assert os.environ["ANSIBLE_ROLES_PATH"] == "/a:/b"
+    assert os.environ["ANSIBLE_COLLECTIONS_PATH"] == "/stays"
 
 
 FLAGS = [

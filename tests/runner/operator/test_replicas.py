@@ -45,6 +45,7 @@ def test_the_process_serves_probes_metrics_and_the_metrics_api(
     assert 'resource_created_at_seconds{group="runner.example.com",kind="Memcached"' in text
     assert "plays 1" in text.splitlines()
     cluster.kubectl("delete", "memcacheds.runner.example.com", "measured")
+    eventually(lambda: 'name="measured"' not in fetch(metrics, "/metrics")[1])
     assert operator.stop() == 0
 
 
