@@ -138,8 +138,11 @@ class LeaderElection:
 
     @property
     def _longest_attempt(self) -> float:
-        """Seconds after which a renewal is tried anew: one dead connection is not the end."""
-        return max(self.settings.retry_period, self.settings.renew_deadline / 3)
+        """Seconds after which a renewal is tried anew: one dead connection is not the end.
+
+        Half of the deadline: a slow API server gets as long as the Go runner gives it.
+        """
+        return max(self.settings.retry_period, self.settings.renew_deadline / 2)
 
     async def hold(self) -> None:
         """Renew until cancelled.
@@ -148,9 +151,10 @@ class LeaderElection:
             LeadershipLostError: another process took the lease, or it could not be renewed in
                 time. The process has to end: somebody else may be reconciling already.
         """
-        renewed = self._clock()
+        renewed = began = self._clock()
         while True:
-            await asyncio.sleep(self.settings.retry_period)
+            await asyncio.sleep(max(0.0, began + self.settings.retry_period - self._clock()))
+            began = self._clock()
             left = renewed + self.settings.renew_deadline - self._clock()
             if left > 0 and await self._attempt(min(left, self._longest_attempt)):
                 renewed = self._clock()
