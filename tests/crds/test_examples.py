@@ -12,7 +12,7 @@ from tests.crds.conftest import ROOT, Server
 # examples/memcached is an operator with a CRD and tests of its own.
 EXAMPLES = sorted(
     path
-    for pattern in ("*.yaml", "standalone/*.yaml")
+    for pattern in ("*.yaml", "standalone/*.yaml", "early/*.yaml")
     for path in (ROOT / "examples").glob(pattern)
 )
 

@@ -106,6 +106,48 @@ def cluster(**spec: Any) -> Json:
     return resource("MatrixOneCluster", "mo", merged(base, spec))
 
 
+EARLY_FULL: Json = {
+    "imagePullPolicy": "IfNotPresent",
+    "imagePullSecrets": [{"name": "registry"}],
+    "terminationGracePeriodSeconds": 60,
+    "forceDeleteStsPodOnError": True,
+    "disablePVCDeletionFinalizer": True,
+    "rollingDeploy": True,
+    "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}},
+    "podManagementPolicy": "OrderedReady",
+    "storageClass": "standard",
+    "podName": {"name": "WHO", "value": "me"},
+    "requests": {"cpu": "500m", "memory": "1Gi"},
+    "limits": {"memory": "1Gi"},
+    "livenessProbe": {"tcpSocket": {"port": 6001}, "periodSeconds": 20},
+    "readinessProbe": {"tcpSocket": {"port": 6001}, "periodSeconds": 3},
+    "podAnnotations": {"a": "b"},
+    "nodeSelector": {"disk": "fast"},
+    "tolerations": [{"key": "dedicated", "operator": "Exists"}],
+    "affinity": {
+        "podAntiAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": [
+                {"topologyKey": "zone", "labelSelector": {"matchLabels": {"a": "b"}}}
+            ]
+        }
+    },
+    "dnsPolicy": "ClusterFirst",
+    "dnsConfig": {"searches": ["example"]},
+    "serviceType": "NodePort",
+}
+
+
+def early(**spec: Any) -> Json:
+    """Return a MatrixoneCluster ``mo`` of the first operator."""
+    base = {
+        "image": "matrixorigin/matrixone:1.3.0",
+        "dataVolumeCap": "10Gi",
+        "logVolumeCap": "10Gi",
+    }
+    found = resource("MatrixoneCluster", "mo", merged(base, spec))
+    return {**found, "apiVersion": "matrixone.matrixorigin.cn/v1alpha1"}
+
+
 def render(subject: Json, *, log_set: Json | None = None, cn_set: Json | None = None) -> list[Json]:
     """Render a set of any kind with a LogSet ``mo`` and a CNSet ``mo-tp`` at hand."""
     references: rendering.References = {

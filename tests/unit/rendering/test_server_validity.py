@@ -23,9 +23,14 @@ from tests.unit.rendering.variants import VARIANTS
 
 pytestmark = pytest.mark.api
 
-WITHOUT_PROFILE = ("logset-overlay", "cnset-overlay", "cnset-file-system-external")
+WITHOUT_PROFILE = (
+    "logset-overlay",
+    "cnset-overlay",
+    "cnset-file-system-external",
+    "early-image",
+)
 """Variants whose users bring what the profile does not admit: containers without a security
-context, and storage that is mounted over NFS without a claim."""
+context, storage that is mounted over NFS without a claim, and images that start by themselves."""
 
 
 @pytest.fixture(scope="module")

@@ -69,6 +69,7 @@ SUBJECTS = [
     r.proxyset(**FULL, waitPluginAddr="a:1", minReadySeconds=1),
     r.webui(**FULL, image="a:b", credentialSecretRef={"name": "a"}),
     r.cluster(**EVERYTHING),
+    r.early(**r.EARLY_FULL),
 ]
 JSON = st.recursive(
     st.one_of(

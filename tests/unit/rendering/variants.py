@@ -174,6 +174,11 @@ VARIANTS: dict[str, list[r.Json]] = {
         r.cnset(),
         r.webui(image="dash:0.2.0", serviceType="NodePort", updateStrategy={"maxSurge": 1}),
     ],
+    "early-launch": [r.early()],
+    "early-image": [
+        r.early(image="matrixorigin/matrixone:0.4.0", replicas=3, deleteOrphanPvc=True)
+    ],
+    "early-full": [r.early(**r.EARLY_FULL)],
 }
 """Documents by the name of the golden file. What a set depends on comes before it, and is not
 rendered itself: only the last document is."""
