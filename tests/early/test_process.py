@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The operator's process and the environment that the first operator knew."""
+
+import http.client
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from testbed.bed import TestBed
+from tests.early.conftest import Space, eventually, free_port, running_operator
+from tests.early.resources import KIND, ROOT, early
+from tests.operator_rights import account, refusals
+
+pytestmark = pytest.mark.api
+
+FINALIZER = "deletepvc.finalizers.matrixone.matrixorigin.cn"
+
+
+@pytest.fixture
+def spaces(early_testbed: TestBed) -> "list[Space]":
+    """Return three namespaces, taken away at the end."""
+    made = []
+    with (
+        early_testbed.namespace("a") as first,
+        early_testbed.namespace("b") as second,
+        early_testbed.namespace("denied") as third,
+    ):
+        made = [Space(early_testbed, name) for name in (first, second, third)]
+        yield made
+
+
+def served(space: Space) -> bool:
+    return bool(space.cluster("mo").get("status"))
+
+
+def test_t01_t29_t30_t31_t32_ready_and_only_where_it_may_work(
+    spaces: list[Space], early_testbed: TestBed, tmp_path: Path
+) -> None:
+    """WATCH_NAMESPACE and DENY_LIST are lists; spaces in them do not count."""
+    first, second, denied = spaces
+    outside = early_testbed.namespace("outside")
+    port = free_port()
+    with (
+        outside as name,
+        running_operator(
+            early_testbed.kubeconfig,
+            tmp_path,
+            probes=f"127.0.0.1:{port}",
+            WATCH_NAMESPACE=f"{first.name}, {second.name},{denied.name}",
+            DENY_LIST=f"kube-system, {denied.name}",
+        ) as log,
+    ):
+        other = Space(early_testbed, name)
+        eventually(lambda: _answers(port, "/readyz"), 30)
+        assert _answers(port, "/healthz")
+        for space in (*spaces, other):
+            space.apply(early("mo"))
+        eventually(lambda: served(first) and served(second))
+        first.wait("mo")
+        time.sleep(2)
+        for left in (denied, other):
+            untouched = left.cluster("mo")
+            assert "status" not in untouched
+            assert not untouched["metadata"].get("finalizers")
+            assert left.named("mo") == set()
+        said = [line for line in log.read_text().splitlines() if "namespace is ignored" in line]
+        assert len(said) == 1
+        assert denied.name in said[0]
+        for space in (*spaces, other):
+            space.kubectl("delete", KIND, "mo", "--timeout=60s")
+
+
+def _answers(port: int, path: str) -> bool:
+    try:
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=2)
+        connection.request("GET", path)
+        return connection.getresponse().status == 200
+    except OSError:
+        return False
+
+
+@pytest.mark.parametrize("wait", ["10", "soon"])
+def test_t33_a_period_that_is_none_ends_the_start_with_a_reason(
+    early_testbed: TestBed, wait: str
+) -> None:
+    done = subprocess.run(
+        [
+            *(str(Path(sys.executable).parent / "ansible-operator"), "run"),
+            *("--watches-file", str(ROOT / "watches.yaml")),
+        ],
+        env={
+            **os.environ,
+            "KUBECONFIG": str(early_testbed.kubeconfig),
+            "ANSIBLE_COLLECTIONS_PATH": str(ROOT / ".collections"),
+            "RECONCILE_WAIT": wait,
+        },
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "environment variable RECONCILE_WAIT: time: " in done.stdout + done.stderr
+    assert "write e.g. 10s" in done.stdout + done.stderr
+
+
+def test_t33_t35_the_whole_life_with_the_rights_of_one_namespace(
+    spaces: list[Space], early_testbed: TestBed, tmp_path: Path
+) -> None:
+    """The operator's own ServiceAccount and nothing else; `10s` is a period."""
+    space = spaces[0]
+    kubeconfig = account(early_testbed, space.name, tmp_path / "kubeconfig")
+    with running_operator(
+        kubeconfig, tmp_path, WATCH_NAMESPACE=space.name, RECONCILE_WAIT="10s"
+    ) as log:
+        space.apply(early("mo"))
+        space.wait("mo")
+        space.patch("mo", dataVolumeCap="20Gi", serviceType="NodePort")
+        space.settled("mo")
+        space.kubectl("delete", KIND, "mo", "--timeout=60s")
+        assert refusals(log) == []
+    assert space.named("mo", "statefulset,service,pvc") == set()
+
+
+def test_t36_one_of_two_operators_works(
+    spaces: list[Space], early_testbed: TestBed, tmp_path: Path
+) -> None:
+    """The second waits for the lease."""
+    space = spaces[0]
+    flags = ("--leader-elect", "--leader-election-id", "early")
+    flags += ("--leader-election-namespace", space.name)
+    folders = [tmp_path / name for name in ("one", "two")]
+    for folder in folders:
+        folder.mkdir()
+    with (
+        running_operator(
+            early_testbed.kubeconfig, folders[0], *flags, WATCH_NAMESPACE=space.name
+        ) as first,
+        running_operator(
+            early_testbed.kubeconfig, folders[1], *flags, WATCH_NAMESPACE=space.name
+        ) as second,
+    ):
+        space.apply(early("mo"))
+        space.wait("mo")
+        worked = ["exited successfully" in log.read_text() for log in (first, second)]
+        assert sorted(worked) == [False, True]
+        space.kubectl("delete", KIND, "mo", "--timeout=60s")
