@@ -55,7 +55,8 @@ refuse_while_needed() { # what
   left=$(ours) || exit 1
   [ -n "$left" ] || return 0
   if [ "${FORCE:-}" = 1 ]; then
-    echo "deploy: $(wc -l <<<"$left") resources stay behind; their deletion will wait for an operator" >&2
+    # shellcheck disable=SC2086  # one line of names
+    echo "deploy: left behind, and not deleted before an operator is back:" $left >&2
     return 0
   fi
   {
