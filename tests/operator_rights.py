@@ -37,8 +37,11 @@ def account(bed: TestBed, namespace: str, path: Path, *, everywhere: bool = Fals
 
 def _placed(manifests: Iterable[dict[str, Any]], namespace: str) -> Iterable[dict[str, Any]]:
     for manifest in manifests:
+        metadata = dict(manifest["metadata"])
+        if manifest["kind"] == "ClusterRoleBinding":  # another test's operator may be at work
+            metadata["name"] += f"-{namespace}"
         subjects = [{**one, "namespace": namespace} for one in manifest.get("subjects", [])]
-        yield {**manifest, "subjects": subjects} if subjects else manifest
+        yield {**manifest, "metadata": metadata, **({"subjects": subjects} if subjects else {})}
 
 
 def refusals(log: Path) -> list[str]:

@@ -19,6 +19,8 @@ import yaml
 
 from testbed.bed import TestBed
 from testbed.ports import choose_ports
+from tests.e2e.deployed import Deployed
+from tests.operator_rights import account, refusals
 
 ROOT = Path(__file__).resolve().parents[2]
 _READY_SECONDS = 240
@@ -39,6 +41,7 @@ class Operator:
         self._bed, self._namespace, self._folder = bed, namespace, folder
         self._ports = choose_ports(("proxy", "api"), ())
         self._process: subprocess.Popen[bytes] | None = None
+        self._rights = account(bed, namespace, folder / "kubeconfig", everywhere=True)
 
     @property
     def log(self) -> Path:
@@ -58,7 +61,7 @@ class Operator:
                 ],
                 env={
                     **os.environ,
-                    "KUBECONFIG": str(self._bed.kubeconfig),
+                    "KUBECONFIG": str(self._rights),
                     "WATCH_NAMESPACE": self._namespace,
                     "ANSIBLE_COLLECTIONS_PATH": str(ROOT / ".collections"),
                     "ANSIBLE_GATHERING": "explicit",
@@ -78,7 +81,7 @@ class Operator:
 class Cluster:
     """A MatrixOneCluster ``mo`` in a namespace of its own."""
 
-    def __init__(self, bed: TestBed, namespace: str, operator: Operator) -> None:
+    def __init__(self, bed: TestBed, namespace: str, operator: "Operator | Deployed") -> None:
         self.bed, self.namespace, self.operator = bed, namespace, operator
 
     def kubectl(self, *arguments: str, **how: Any) -> str:
@@ -159,6 +162,8 @@ def tiny_cluster() -> Json:
 def operated(bed: TestBed, folder: Path, resource: Json, prefix: str) -> Iterator[Cluster]:
     """Run a cluster and its operator until the end of the block; it is ready when that begins.
 
+    The operator is a process on this machine; with OPERATOR=deployment, it runs in the cluster.
+
     Args:
         bed: a test bed with a real node and the image of MatrixOne.
         folder: for the operator's log.
@@ -167,7 +172,9 @@ def operated(bed: TestBed, folder: Path, resource: Json, prefix: str) -> Iterato
     """
     bed.kubectl("apply", "--server-side", "--force-conflicts", "-f", str(ROOT / "crds"))
     with bed.namespace(prefix) as namespace:
-        operator = Operator(bed, namespace, folder)
+        operator: Operator | Deployed = Operator(bed, namespace, folder)
+        if os.environ.get("OPERATOR") == "deployment":
+            operator = Deployed(bed, folder)
         made = Cluster(bed, namespace, operator)
         operator.start()
         try:
@@ -175,5 +182,6 @@ def operated(bed: TestBed, folder: Path, resource: Json, prefix: str) -> Iterato
             made.await_ready()
             yield made
             made.kubectl("delete", "mo", "--all", "--timeout=240s")
+            assert refusals(operator.log) == []
         finally:
             operator.end()
