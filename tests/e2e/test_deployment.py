@@ -162,24 +162,29 @@ def _scraped(address: str, token: str) -> tuple[int, bool]:
     return answer.status, b"ansible_operator_build_info" in answer.read()
 
 
-def test_image_is_a_base_for_other_operators(real_testbed: TestBed, operator: Deployed) -> None:
+def test_image_is_a_base_for_other_operators(
+    real_testbed: TestBed, operator: Deployed, real_namespace: str
+) -> None:
     """The memcached project, built FROM it with its own Dockerfile, works in a Pod."""
     archive = project_archive(MEMCACHED, MEMCACHED_IMAGE)
     lifecycle.load_image(str(archive), real_testbed.name)
     text = real_testbed.kubectl("kustomize", str(MEMCACHED / "config" / "default"))
     text = text.replace("image: memcached-operator:latest", f"image: {MEMCACHED_IMAGE}")
-    sample = str(MEMCACHED / "config" / "samples" / "cache_v1alpha1_memcached.yaml")
+    sample = ("-f", str(MEMCACHED / "config" / "samples" / "cache_v1alpha1_memcached.yaml"))
+    inside = ("-n", real_namespace)
     real_testbed.kubectl("apply", "-f", "-", input=text)
     try:
-        real_testbed.kubectl("apply", "-f", sample)
-        eventually(lambda: _replicas(real_testbed) == 3, 120, "Deployment of the sample")
-        real_testbed.kubectl("delete", "-f", sample, "--timeout=60s")
+        real_testbed.kubectl(*inside, "apply", *sample)
+        eventually(lambda: _replicas(real_testbed, *inside) == 3, 120, "Deployment of the sample")
+        real_testbed.kubectl(*inside, "delete", *sample, "--timeout=60s")
+        # Without its CRD, the garbage collector would not know the owner any more.
+        eventually(lambda: _replicas(real_testbed, *inside) is None, 60, "end of the Deployment")
     finally:
         real_testbed.kubectl("delete", "-f", "-", "--ignore-not-found", input=text)
 
 
-def _replicas(bed: TestBed) -> Any:
-    listed = json.loads(bed.kubectl("get", "deployments", "-o", "json"))["items"]
+def _replicas(bed: TestBed, *inside: str) -> Any:
+    listed = json.loads(bed.kubectl(*inside, "get", "deployments", "-o", "json"))["items"]
     return next((one["spec"]["replicas"] for one in listed), None)
 
 
