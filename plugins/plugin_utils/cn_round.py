@@ -192,7 +192,8 @@ class Round:
         """Find the Pods that go because of the size, or because their locks are gone."""
         wanted = self._situation.wanted
         if self._situation.policy.drains and wanted is not None:
-            self._victims = cn_stores.victims(stores, wanted)
+            present = wanted if self._situation.present is None else self._situation.present
+            self._victims = cn_stores.victims(stores, wanted, present)
             self._spoilt = frozenset(
                 one.pod for one in stores if cn_stores.must_be_replaced(one, self._victims)
             )

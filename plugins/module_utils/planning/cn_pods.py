@@ -28,6 +28,7 @@ ANNOTATION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"
 ANNOTATION_STATE: Final = "matrixorigin.io/cn-state"
 ANNOTATION_DRAINING: Final = "matrixorigin.io/store-draining-start"
 ANNOTATION_LOCKS: Final = "matrixorigin.io/lock-restart"
+_LABEL_TEMPLATE: Final = "pod-template-hash"
 _ENDED: Final = frozenset({"Succeeded", "Failed"})
 _NEWS_SECONDS: Final = 120.0
 _TIME: Final = "%Y-%m-%dT%H:%M:%SZ"
@@ -94,6 +95,7 @@ def cn_store(pod: Pod, registration: Registration | None, *, asked: bool) -> CNS
         asked=asked,
         cost=_whole(annotations.get(ANNOTATION_COST)),
         marked=annotations.get(ANNOTATION_STATE) or "",
+        template=(metadata.get("labels") or {}).get(_LABEL_TEMPLATE) or "",
     )
 
 

@@ -101,6 +101,7 @@ class CNStore:
         asked: whether HAKeeper could be asked; if not, nobody knows whether it is registered.
         cost: its present ``pod-deletion-cost``; None without one.
         marked: work state that this operator recorded on the Pod last; empty if it never did.
+        template: hash of the template that the Pod was made from; empty if nobody knows.
     """
 
     pod: str
@@ -117,6 +118,7 @@ class CNStore:
     asked: bool = True
     cost: int | None = None
     marked: str = ""
+    template: str = ""
 
     @property
     def locks_asked(self) -> bool:
@@ -139,8 +141,12 @@ class Policy:
     timeout: int
 
 
-def victims(stores: Sequence[CNStore], wanted: int) -> frozenset[str]:
+def victims(stores: Sequence[CNStore], wanted: int, present: int) -> frozenset[str]:
     """Return the Pods that go, so that as many as wanted are left.
+
+    While Pods are replaced by those of a newer template, there are more of them for a time, and
+    the older ones go by themselves when the newer ones serve: then only a set that shrinks has
+    victims, older ones, besides those that drain already.
 
     Those whose locks were taken go first, since they serve no more; then those that drain already,
     so that a choice once made stays; then, as Kubernetes does it, those that are not ready; then
@@ -149,9 +155,15 @@ def victims(stores: Sequence[CNStore], wanted: int) -> frozenset[str]:
     Args:
         stores: the Pods of the set.
         wanted: how many Pods the set should have.
+        present: how many Pods its workload has been told to have.
     """
     candidates = [one for one in stores if not one.going]
     surplus = max(0, len(candidates) - wanted)
+    older = _older(candidates)
+    if older:
+        candidates = older
+        draining = sum(one.draining_since is not None for one in older)
+        surplus = max(draining, present - wanted)
     youngest_first = sorted(candidates, key=lambda one: (one.created, one.pod), reverse=True)
     ranked = sorted(
         youngest_first,
@@ -163,6 +175,14 @@ def victims(stores: Sequence[CNStore], wanted: int) -> frozenset[str]:
         ),
     )
     return frozenset(one.pod for one in ranked[:surplus])
+
+
+def _older(candidates: Sequence[CNStore]) -> list[CNStore]:
+    """Return those that are not of the template that the youngest was made from."""
+    if not candidates:
+        return []
+    newest = max(candidates, key=lambda one: (one.created, one.pod)).template
+    return [one for one in candidates if one.template != newest]
 
 
 def must_be_replaced(store: CNStore, chosen: frozenset[str]) -> bool:

@@ -63,7 +63,38 @@ OLD, NEW = {"created": "2026-01-01T00:00:00Z"}, {"created": "2026-02-01T00:00:00
     ],
 )
 def test_victims(stores: list[CNStore], wanted: int, gone: set[str]) -> None:
-    assert cn_stores.victims(stores, wanted) == gone
+    assert cn_stores.victims(stores, wanted, len(stores)) == gone
+
+
+A, B = {"template": "old", **OLD}, {"template": "new", **NEW}
+
+
+@pytest.mark.parametrize(
+    ("stores", "present", "wanted", "gone"),
+    [
+        ([store("a", **A), store("b", **A), store("c", **B)], 2, 2, set()),
+        ([store("a", **A), store("b", **B), store("c", **B)], 2, 2, set()),
+        ([store("a", **A), store("b", **A), store("c", ready=False, **B)], 2, 1, {"b"}),
+        ([store("a", draining_since=5.0, **A), store("b", **A), store("c", **B)], 2, 1, {"a"}),
+        ([store("a", draining_since=5.0, **A), store("b", **A), store("c", **B)], 1, 1, {"a"}),
+        ([store("a", **A), store("b", **B), store("c", **B)], 3, 1, {"a"}),
+        ([store("a", **B), store("b", **B)], 2, 1, {"b"}),
+    ],
+    ids=[
+        "a roll begins",
+        "a roll ends",
+        "a roll of a set that shrinks",
+        "which goes is chosen already",
+        "the set has shrunk and the roll goes on",
+        "those of the new template stay until it is over",
+        "no roll",
+    ],
+)
+def test_a_roll_has_no_victims_but_those_of_a_set_that_shrinks(
+    stores: list[CNStore], present: int, wanted: int, gone: set[str]
+) -> None:
+    """Pods of the newer template are there to stay: they are too many only for a time."""
+    assert cn_stores.victims(stores, wanted, present) == gone
 
 
 @given(st.lists(st.booleans(), max_size=8), st.integers(0, 9), st.randoms())
@@ -71,12 +102,12 @@ def test_victims_do_not_depend_on_the_order_and_stay_chosen(
     ready: list[bool], wanted: int, chance: Any
 ) -> None:
     stores = [store(f"cn-{i}", ready=one) for i, one in enumerate(ready)]
-    chosen = cn_stores.victims(stores, wanted)
+    chosen = cn_stores.victims(stores, wanted, len(stores))
     assert len(chosen) == max(0, len(stores) - wanted)
     later = [replace(one, draining_since=1.0) if one.pod in chosen else one for one in stores]
     later = [one if one.pod in chosen else replace(one, ready=False) for one in later]
     chance.shuffle(later)
-    assert cn_stores.victims(later, wanted) == chosen
+    assert cn_stores.victims(later, wanted, len(stores)) == chosen
 
 
 @pytest.mark.parametrize(
