@@ -91,6 +91,8 @@ def place(context: SetContext, pod: Json) -> None:
                 "maxSkew": 1,
                 "topologyKey": key,
                 "whenUnsatisfiable": "DoNotSchedule",
+                # A node that is lost is no place to spread to: its Pods go to the others.
+                "nodeTaintsPolicy": "Honor",
                 "labelSelector": {"matchLabels": context.selector},
             }
             for key in keys

@@ -152,6 +152,7 @@ def test_placement(make: Make) -> None:
         "maxSkew": 1,
         "topologyKey": "zone",
         "whenUnsatisfiable": "DoNotSchedule",
+        "nodeTaintsPolicy": "Honor",
         "labelSelector": r.workload(objects)["spec"]["selector"],
     }
     assert not {"nodeSelector", "topologySpreadConstraints"} & r.pod(r.render(make())).keys()
