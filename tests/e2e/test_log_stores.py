@@ -6,23 +6,30 @@ import shutil
 import signal
 import time
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from testbed.bed import TestBed
 from tests.e2e.clusters import Cluster, eventually, operated, tiny_cluster
+from tests.e2e.log_stores import (
+    HAKEEPER_TIMEOUT,
+    INCARNATIONS,
+    REPAIR,
+    annotation,
+    down,
+    folder_of,
+    mend,
+    shards,
+    state,
+    volume,
+    wreck,
+)
 from tests.e2e.traffic import Traffic
 
 pytestmark = [pytest.mark.node, pytest.mark.xdist_group("real-node")]
 
 FAILURE_TIMEOUT = 20
-# HAKeeper gives a log store up after 5 minutes; the tests cannot wait for that.
-HAKEEPER_TIMEOUT = '[logservice.HAKeeperConfig]\nlog-store-timeout = "20s"\n'
 REPAIR_SECONDS = 180
-INCARNATIONS = "logset.matrixorigin.io/incarnations"
-REPAIR = "logset.matrixorigin.io/repair"
 
 
 @pytest.fixture(scope="module")
@@ -39,50 +46,9 @@ def cluster(real_testbed: TestBed, tmp_path_factory: pytest.TempPathFactory) -> 
         yield made
 
 
-def annotation(cluster: Cluster, key: str) -> Any:
-    """A JSON annotation of the LogSet; None without it."""
-    return json.loads(cluster.get("logset", "mo")["metadata"]["annotations"].get(key, "null"))
-
-
-def volume(cluster: Cluster, pod: str) -> dict[str, Any]:
-    """The PersistentVolume of a log store."""
-    claim = cluster.get("pvc", f"mo-data-{pod}")
-    return cluster.get("pv", claim["spec"]["volumeName"])
-
-
-def folder_of(pv: dict[str, Any]) -> Path:
-    return Path((pv["spec"].get("hostPath") or pv["spec"]["local"])["path"])
-
-
-def wreck(cluster: Cluster, pod: str) -> None:
-    """Make the data of a store unusable, so that it never comes up again."""
-    folder = folder_of(volume(cluster, pod))
-    cluster.kubectl("delete", "pod", pod, "--force", "--grace-period=0")
-    (folder / "data").rename(folder / "lost")
-    (folder / "data").write_text("no folder")
-
-
-def mend(cluster: Cluster, pod: str) -> None:
-    """Take back what `wreck` did."""
-    folder = folder_of(volume(cluster, pod))
-    (folder / "data").unlink()
-    (folder / "lost").rename(folder / "data")
-    cluster.kubectl("delete", "pod", pod, "--force", "--grace-period=0")
-
-
-def shards(cluster: Cluster) -> list[tuple[int, int]]:
-    listed = cluster.get("logset", "mo")["status"].get("shards", [])
-    return [(one["available"], one["replicas"]) for one in listed]
-
-
 def replaced(cluster: Cluster, ordinal: int, incarnation: int) -> bool:
     known = annotation(cluster, INCARNATIONS) or {}
     return known.get(str(ordinal)) == incarnation and annotation(cluster, REPAIR) is None
-
-
-def state(cluster: Cluster) -> str:
-    logset = cluster.get("logset", "mo")
-    return json.dumps([logset["metadata"]["annotations"], logset["status"]], indent=1)
 
 
 def await_replacement(cluster: Cluster, ordinal: int, incarnation: int) -> float:
@@ -193,10 +159,6 @@ def changed_nodes(cluster: Cluster) -> int:
     return min(status["updatedReplicas"], status["readyReplicas"])
 
 
-def down(cluster: Cluster) -> list[str]:
-    return [one["podName"] for one in cluster.get("logset", "mo")["status"].get("failedStores", [])]
-
-
 def test_nothing_is_replaced_while_a_majority_is_at_risk(cluster: Cluster) -> None:
     """Without a quorum there is no SQL, and no data may be given up. One store back is enough."""
     cluster.change("logService/storeFailureTimeout", f"{FAILURE_TIMEOUT}s")
@@ -220,3 +182,28 @@ def test_nothing_is_replaced_while_a_majority_is_at_risk(cluster: Cluster) -> No
         await_replacement(cluster, 0, 1)
         time.sleep(5)
     traffic.require_nothing_lost(longest=REPAIR_SECONDS, errors=10_000)
+
+
+def test_a_log_service_that_has_never_been_up_replaces_nothing(cluster: Cluster) -> None:
+    """Who founds HAKeeper is fixed: a store of another identity could not take part."""
+    spec = cluster.get("logset", "mo")["spec"]
+    term = {"topologyKey": "kubernetes.io/hostname"}
+    term |= {"labelSelector": {"matchLabels": {"matrixorigin.io/instance": "lone"}}}
+    apart = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    lone = {
+        "apiVersion": "core.matrixorigin.io/v1alpha1",
+        "kind": "LogSet",
+        "metadata": {"name": "lone"},
+        "spec": {**spec, "storeFailureTimeout": "5s", "overlay": {"affinity": apart}},
+    }
+    cluster.kubectl("apply", "-f", "-", input=json.dumps(lone))
+
+    def blocked() -> bool:
+        said = cluster.condition("logset", "lone", "Degraded")
+        return said.get("reason") == "FailoverBlocked" and "never been up" in said["message"]
+
+    eventually(blocked, 60, "blocked failover")
+    time.sleep(10)
+    annotations = cluster.get("logset", "lone")["metadata"]["annotations"]
+    assert not {INCARNATIONS, REPAIR} & annotations.keys()
+    cluster.kubectl("delete", "logset", "lone", "--timeout=120s")

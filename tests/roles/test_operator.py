@@ -206,6 +206,27 @@ def test_replicas_that_are_left_out_belong_to_others(space, cluster):
     assert space.get("cnset", "mo-tp")["spec"]["replicas"] == 3
 
 
+def test_an_autoscaler_is_left_alone(space, cluster):
+    """A real HorizontalPodAutoscaler brings the group to its least size; the cluster keeps that."""
+    cpu = {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}}
+    spec = {
+        "scaleTargetRef": {key: space.get("cnset", "mo-tp")[key] for key in ("apiVersion", "kind")},
+        "minReplicas": 4,
+        "maxReplicas": 5,
+        "metrics": [{"type": "Resource", "resource": cpu}],
+    }
+    spec["scaleTargetRef"]["name"] = "mo-tp"
+    scaler = {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler"}
+    space.apply({**scaler, "metadata": {"name": "tp"}, "spec": spec})
+
+    eventually(lambda: space.get("cnset", "mo-tp")["spec"]["replicas"] == 4)
+    space.kubectl("annotate", "mo", "mo", "touch=2", "--overwrite")
+    eventually(lambda: space.get("mo", "mo")["status"]["readable"]["cn"] == "4/4")
+    time.sleep(3)
+    assert space.get("cnset", "mo-tp")["spec"]["replicas"] == 4
+    space.kubectl("delete", "hpa", "tp")
+
+
 def test_removed_parts_go(space, cluster):
     """Without proxy in the spec there is no proxy, and SQL goes to the CN group."""
     del cluster["spec"]["proxy"]

@@ -13,7 +13,7 @@ Nodes = Mapping[str, Any]
 """Nodes by name as far as they were looked up; None for one that does not exist."""
 
 _HOST_LABEL: Final = "kubernetes.io/hostname"
-_GRACE_SECONDS: Final = 30.0
+_GRACE_SECONDS: Final = 5.0
 """What a Pod on a lost node gets beyond the end that was set for it."""
 
 

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A machine breaks down for good: its log store is replaced, its transaction node moves."""
+
+import os
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import testbed
+from testbed.bed import TestBed
+from testbed.errors import RequirementError
+from tests.e2e.clusters import Cluster, eventually, operated, tiny_cluster
+from tests.e2e.log_stores import HAKEEPER_TIMEOUT
+from tests.e2e.traffic import Traffic
+
+pytestmark = [pytest.mark.node, pytest.mark.xdist_group("real-node")]
+
+LOST = "node-1"
+NODE_SECONDS = 300
+
+
+@pytest.fixture(scope="module")
+def bed() -> Iterator[TestBed]:
+    """Three real nodes."""
+    name = f"pytest-nodes-{os.getpid()}"
+    try:
+        yield testbed.up(name, nodes="real", node_count=3, images=["matrixone"])
+    except RequirementError as missing:
+        if os.environ.get("CI"):
+            raise
+        pytest.skip(str(missing))
+    finally:
+        testbed.down(name)
+
+
+def overlay(*preferred: str) -> dict[str, Any]:
+    """Pods that prefer some nodes, and leave a node that is lost after 10 s."""
+    found: dict[str, Any] = {
+        "tolerations": [
+            {
+                "key": f"node.kubernetes.io/{taint}",
+                "operator": "Exists",
+                "effect": "NoExecute",
+                "tolerationSeconds": 10,
+            }
+            for taint in ("unreachable", "not-ready")
+        ]
+    }
+    if preferred:
+        expression = {"key": "kubernetes.io/hostname", "operator": "In", "values": [*preferred]}
+        choice = {"weight": 100, "preference": {"matchExpressions": [expression]}}
+        affinity = {"preferredDuringSchedulingIgnoredDuringExecution": [choice]}
+        found["affinity"] = {"nodeAffinity": affinity}
+    return found
+
+
+@pytest.fixture(scope="module")
+def cluster(bed: TestBed, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """One log store per node, on its disk; the transaction node where it will be lost."""
+    resource = tiny_cluster()
+    spec = resource["spec"]
+    spec["logService"] |= {
+        "storeFailureTimeout": "20s",
+        "config": HAKEEPER_TIMEOUT,
+        "overlay": overlay(),
+        "topologySpread": ["kubernetes.io/hostname"],
+    }
+    spec["logService"]["volume"]["storageClassName"] = "local"
+    spec["logService"]["sharedStorage"]["fileSystem"]["claim"]["storageClassName"] = "standard"
+    spec["tn"]["overlay"] = overlay(LOST)
+    spec["cnGroups"][0]["overlay"] = overlay("node-0", "node-2")
+    spec["proxy"]["overlay"] = overlay("node-0", "node-2")
+    with operated(bed, tmp_path_factory.mktemp("operator"), resource, "nodes") as made:
+        yield made
+
+
+def places(cluster: Cluster, kind: str) -> dict[str, str]:
+    """Node by Pod, of Pods that are not going."""
+    return {
+        name: pod["spec"].get("nodeName", "")
+        for name, pod in cluster.pods(kind).items()
+        if "deletionTimestamp" not in pod["metadata"]
+    }
+
+
+def test_the_loss_of_a_node_is_survived(bed: TestBed, cluster: Cluster) -> None:
+    stores = places(cluster, "LogSet")
+    assert sorted(stores.values()) == ["node-0", "node-1", "node-2"]
+    assert places(cluster, "DNSet") == {"mo-dn-0": LOST}
+    (lost,) = [pod for pod, node in stores.items() if node == LOST]
+    with Traffic(cluster, "node-lost") as traffic:
+        time.sleep(5)
+        testbed.stop_node(LOST, bed.name)
+        eventually(
+            lambda: serves_elsewhere(cluster, "DNSet"), NODE_SECONDS, "transaction node elsewhere"
+        )
+        eventually(
+            lambda: serves_elsewhere(cluster, "LogSet"), NODE_SECONDS, f"new store for {lost}"
+        )
+        cluster.await_ready(NODE_SECONDS)
+        time.sleep(10)
+    reasons = {one["reason"] for one in cluster.get("events.events.k8s.io")["items"]}
+    assert {"FailedOver", "PodReleased"} <= reasons
+    traffic.require_nothing_lost(longest=NODE_SECONDS, errors=10_000)
+
+
+def serves_elsewhere(cluster: Cluster, kind: str) -> bool:
+    """Whether all Pods of a kind are ready, on nodes that live."""
+    item = next(iter(cluster.get(kind.lower())["items"]))
+    wanted = item["spec"]["replicas"]
+    placed = places(cluster, kind)
+    status = item["status"]
+    settled = status["readyReplicas"] == wanted == len(placed)
+    return settled and LOST not in placed.values() and not status.get("failedStores")

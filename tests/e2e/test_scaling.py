@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Log stores, compute nodes and proxies come and go under traffic."""
+
+import json
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from testbed.bed import TestBed
+from tests.e2e.clusters import Cluster, eventually, operated, tiny_cluster
+from tests.e2e.log_stores import (
+    HAKEEPER_TIMEOUT,
+    INCARNATIONS,
+    annotation,
+    down,
+    mend,
+    shards,
+    state,
+    wreck,
+)
+from tests.e2e.traffic import Traffic
+
+pytestmark = [pytest.mark.node, pytest.mark.xdist_group("real-node")]
+
+
+@pytest.fixture(scope="module")
+def cluster(real_testbed: TestBed, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """A cluster whose compute nodes drain before they go."""
+    resource = tiny_cluster()
+    resource["spec"]["logService"]["config"] = HAKEEPER_TIMEOUT
+    resource["spec"]["cnGroups"][0]["scalingConfig"] = {
+        "storeDrainEnabled": True,
+        "minDelaySeconds": 10,
+    }
+    folder = tmp_path_factory.mktemp("operator")
+    with operated(real_testbed, folder, resource, "scale") as made:
+        yield made
+
+
+def replicas(cluster: Cluster) -> int:
+    return int(cluster.get("statefulset", "mo-log")["spec"]["replicas"])
+
+
+def settled(cluster: Cluster, kind: str, name: str) -> bool:
+    """Whether a set is ready and synced at its present generation."""
+    item = cluster.get(kind, name)
+    said = {one["type"]: one for one in item.get("status", {}).get("conditions", [])}
+    holds = [said.get(of, {}) for of in ("Ready", "Synced")]
+    now = item["metadata"]["generation"]
+    return all(one.get("status") == "True" and one["observedGeneration"] == now for one in holds)
+
+
+def test_log_stores_are_added_and_leave_one_by_one(cluster: Cluster) -> None:
+    """The second one leaves when the replicas of the first have been placed anew."""
+    with Traffic(cluster, "log-stores-scaled") as traffic:
+        time.sleep(3)
+        cluster.change("logService/replicas", 5)
+        eventually(lambda: replicas(cluster) == 5, 30, "two more log stores")
+        eventually(lambda: settled(cluster, "logset", "mo"), 120, "five log stores")
+        for pod in ("mo-log-0", "mo-log-1"):
+            move_replicas_from(cluster, pod)
+        cluster.change("logService/replicas", 3)
+        seen = [5]
+
+        def gone() -> bool:
+            if replicas(cluster) != seen[-1]:
+                seen.append(replicas(cluster))
+            return seen[-1] == 3 and settled(cluster, "logset", "mo")
+
+        eventually(gone, 240, "three log stores", 0.2, lambda: state(cluster))
+        eventually(lambda: shards(cluster) == [(3, 3)] * 2, 120, "complete shards")
+        time.sleep(5)
+    assert seen == [5, 4, 3]
+    claims = {one["metadata"]["name"] for one in cluster.get("pvc")["items"]}
+    assert not {"mo-data-mo-log-3", "mo-data-mo-log-4"} & claims
+    assert annotation(cluster, INCARNATIONS) == {"3": 1, "4": 1}
+    # The addresses of log stores are part of the configuration: other components restart.
+    traffic.require_nothing_lost(longest=90, errors=500)
+    eventually(lambda: settled(cluster, "cnset", "mo-tp"), 180, "settled compute nodes")
+
+
+def move_replicas_from(cluster: Cluster, pod: str) -> None:
+    """Let HAKeeper give a store up for a while, so that one of the added ones takes its place."""
+    wreck(cluster, pod)
+    eventually(lambda: pod in down(cluster), 30, "a store that is down")
+    eventually(lambda: set(shards(cluster)) == {(2, 3)}, 60, "shards that miss it", 0.5)
+    eventually(lambda: shards(cluster) == [(3, 3)] * 2, 90, "its replicas elsewhere")
+    mend(cluster, pod)
+    eventually(lambda: pod not in down(cluster), 60, "its return")
+
+
+def test_fewer_log_stores_than_replicas_are_refused(cluster: Cluster) -> None:
+    with pytest.raises(Exception, match="cannot be lowered below the number of replicas"):
+        cluster.patch("logset", "mo", {"spec": {"replicas": 1}})
+
+
+def test_compute_nodes_belong_to_who_scales_them(cluster: Cluster) -> None:
+    """Replicas that the cluster leaves out are those of the CNSet: up, down to none, and back."""
+    cluster.kubectl(
+        *("patch", "mo", "mo", "--type=json", "-p"),
+        json.dumps([{"op": "remove", "path": "/spec/cnGroups/0/replicas"}]),
+    )
+    with Traffic(cluster, "compute-nodes-scaled") as traffic:
+        time.sleep(3)
+        for count in (2, 1):
+            cluster.kubectl("scale", "cnset", "mo-tp", f"--replicas={count}")
+            eventually(lambda n=count: nodes(cluster) == n, 150, f"{count} compute nodes")
+        time.sleep(3)
+    traffic.require_nothing_lost(longest=15)
+    cluster.kubectl("scale", "cnset", "mo-tp", "--replicas=0")
+    eventually(lambda: nodes(cluster) == 0, 150, "end of the last compute node")
+    cluster.kubectl("scale", "cnset", "mo-tp", "--replicas=1")
+    eventually(lambda: nodes(cluster) == 1, 90, "first compute node")
+    cluster.await_ready()
+    assert traffic.acknowledged <= traffic.stored()
+
+
+def nodes(cluster: Cluster) -> int:
+    """Compute nodes of the first group that are ready; -1 while it is on its way."""
+    status = cluster.get("cnset", "mo-tp")["status"]
+    exists, ready = status.get("replicas", 0), status.get("readyReplicas", 0)
+    return int(ready) if exists == ready == len(cluster.pods("CNSet")) else -1
+
+
+def test_groups_and_proxies_are_added_and_removed(cluster: Cluster) -> None:
+    group = {**cluster.get("mo", "mo")["spec"]["cnGroups"][0], "name": "ap", "replicas": 1}
+    operations = [{"op": "add", "path": "/spec/cnGroups/-", "value": group}]
+    with Traffic(cluster, "groups-and-proxies") as traffic:
+        time.sleep(3)
+        cluster.kubectl("patch", "mo", "mo", "--type=json", "-p", json.dumps(operations))
+        eventually(lambda: exists(cluster, "cnset/mo-ap"), 30, "new group")
+        eventually(lambda: settled(cluster, "cnset", "mo-ap"), 90, "nodes of the new group")
+        cluster.change("proxy/replicas", 2)
+        eventually(lambda: ready(cluster, "mo-proxy") == 2, 60, "two proxies")
+        cluster.kubectl(
+            *("patch", "mo", "mo", "--type=json", "-p"),
+            json.dumps([{"op": "remove", "path": "/spec/cnGroups/1"}]),
+        )
+        eventually(lambda: not exists(cluster, "cnset/mo-ap"), 120, "end of the group")
+        time.sleep(3)
+    assert not exists(cluster, "deployment/mo-ap-cn")
+    # The nodes of a group that is removed go at once (terminationPolicy Delete).
+    traffic.require_nothing_lost(longest=60, errors=50)
+    cluster.patch("mo", "mo", {"spec": {"proxy": None}})
+    eventually(lambda: not exists(cluster, "proxyset/mo"), 60, "end of the proxies")
+    eventually(lambda: not exists(cluster, "service/mo-proxy"), 30, "end of their Service")
+    cluster.await_ready()
+    assert cluster.get("mo", "mo")["status"]["host"].startswith("mo-tp-cn.")
+
+
+def ready(cluster: Cluster, deployment: str) -> int:
+    return int(cluster.get("deployment", deployment)["status"].get("readyReplicas", 0))
+
+
+def exists(cluster: Cluster, what: str) -> bool:
+    return bool(cluster.kubectl("get", what, "--ignore-not-found", "-o", "name").strip())
