@@ -110,6 +110,7 @@ def _rendered(
     if kind == names.LOG_SET:
         live = observed.get("self")
         decisions = bootstrap.decided(resource, live, observed.get("bootstrap"))
+        bootstrap.require_size(resource, observed.get("workload"), decisions)
         decisions["incarnations"] = (
             _round(observed).get("incarnations") or decisions["incarnations"]
         )

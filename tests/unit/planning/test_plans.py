@@ -259,3 +259,32 @@ def test_references_of_a_cluster():
     assert found["logSet"]["name"] == "mo"
     assert found["cnSets"]["labels"] == {"matrixorigin.io/cluster": "mo"}
     assert found["credential"]["name"] == "mine"
+
+
+@pytest.mark.parametrize(
+    ("uid", "present", "wanted", "said"),
+    [
+        ("u-1", 5, 3, ""),
+        ("u-1", 5, 0, ""),
+        ("u-1", 3, 5, ""),
+        ("u-1", 3, 1, "cannot be lowered below the number of replicas of a log shard (3)"),
+        ("", 5, 4, ""),
+        ("", 5, 3, "can be lowered by one at a time without an operator, to 4 now"),
+        ("", 5, 0, ""),
+    ],
+)
+def test_a_log_service_is_lowered_as_far_as_its_shards_allow(uid, present, wanted, said):
+    """An operator takes the steps one after the other; a playbook is played once per step."""
+    found = log_set(replicas=wanted)
+    found["metadata"]["uid"] = uid
+    (live,) = [
+        one
+        for one in plan_set(log_set(replicas=present), {}, "#!/bin/sh\n")["objects"]
+        if one["kind"] == "StatefulSet"
+    ]
+    own = log_set(replicas=present)
+    own["metadata"]["annotations"] = {BOOTSTRAP: json.dumps(MEMBERS)}
+    plan = plan_set(found, {"self": own if uid else None, "workload": live}, "#!/bin/sh\n")
+
+    assert said in plan["invalid"]
+    assert bool(plan["invalid"]) == bool(said)
