@@ -261,9 +261,4 @@ def _claim(context: EarlyContext, name: str, field: str) -> Json:
     }
     if context.spec.raw("storageClass") is not None:
         spec["storageClassName"] = context.spec.text("storageClass")
-    return {
-        "apiVersion": "v1",
-        "kind": "PersistentVolumeClaim",
-        "metadata": {"name": name, "labels": context.labels},
-        "spec": spec,
-    }
+    return {"metadata": {"name": name, "labels": context.labels}, "spec": spec}
