@@ -58,7 +58,7 @@ def removal_of_early(resource: Resource, observed: Observed) -> list[Removal]:
             "kind": "PersistentVolumeClaim",
             "metadata": {key: claim["metadata"][key] for key in ("name", "namespace", "uid")},
         }
-        for _, claim in own_claims(name, observed.get("claims") or [])
+        for _template, claim in own_claims(name, observed.get("claims") or [])
     ]
     return [
         *steps,

@@ -127,7 +127,7 @@ def _lists(resource: Resource, observed: Observed, applied: Applied) -> dict[str
     pods = (one["metadata"]["name"] for one in observed.get("pods") or [])
     claims = own_claims(resource["metadata"]["name"], observed.get("claims") or [])
     found["pods"] = sorted(name for name in pods if f"Pod/{name}" not in gone)
-    found["persistentVolumeClaims"] = sorted(one["metadata"]["name"] for _, one in claims)
+    found["persistentVolumeClaims"] = sorted(one["metadata"]["name"] for _template, one in claims)
     return found
 
 
