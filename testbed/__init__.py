@@ -41,6 +41,7 @@ __all__ = [
     "names",
     "status",
     "stop_node",
+    "tag_image",
     "up",
 ]
 

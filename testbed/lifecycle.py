@@ -174,6 +174,21 @@ def load_image(image: str, name: str = "default", *, progress: Progress = silent
     progress(f"{archive.name} is on {', '.join(state.node_names)}")
 
 
+def tag_image(image: str, tag: str, name: str = "default") -> None:
+    """Give an image that all real nodes have one more name.
+
+    Args:
+        image: its full name, e.g. ``docker.io/matrixorigin/matrixone:1.3.0``.
+        tag: the other one.
+        name: the test bed.
+
+    Raises:
+        TestBedError: no such test bed, or a node does not have the image.
+    """
+    state = _with_real_nodes(name)
+    real_nodes.tag_image(state, Places.of(name), image, tag)
+
+
 def stop_node(node: str, name: str = "default") -> None:
     """Play the loss of a real node; ``up`` brings it back.
 

@@ -127,6 +127,20 @@ def load_image(state: State, places: Places, archive: Path) -> None:
             import_archive(node, first.pid, archive)
 
 
+def tag_image(state: State, places: Places, image: str, tag: str) -> None:
+    """Give an image one more name on all nodes that run.
+
+    Raises:
+        StartError: a node does not have the image.
+    """
+    for index in range(state.node_count):
+        first = find(places, NodeFiles(state, index).name)
+        if first and first.alive():
+            result = _ctr(first.pid, "images", "tag", "--force", image, tag)
+            if result.returncode:
+                raise StartError(f"{image} cannot be tagged {tag}: {result.stderr.strip()}")
+
+
 def start(state: State, launcher: Launcher, client: ApiClient) -> None:
     """Start what needs the API server, and wait until all nodes are ready.
 

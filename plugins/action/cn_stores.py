@@ -84,6 +84,7 @@ def _situation(session: Session, arguments: Json) -> Situation:
         others=others,
         addresses=cn_pods.log_addresses(others) if log_set else _external(resource),
         now=time.time(),
+        chosen=[str(name) for name in spec.get("podsToDelete") or ()],
         told=_told(resource),
     )
 

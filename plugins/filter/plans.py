@@ -54,7 +54,7 @@ def plan_for(
     volumes: Any = None,
 ) -> Any:
     """Return what a pass does; see planning.sets and planning.cluster."""
-    done = {"round": plain(stores or {}), "volumes": plain(volumes or {})}
+    done = {"round": plain(stores or {}), "volumes": plain(volumes or {}), "now": _now()}
     wanted, seen = plain(resource), {**plain(observed), **done}
     if wanted["kind"] == names.CLUSTER:
         return plan_cluster(wanted, seen)
@@ -79,8 +79,11 @@ def report_for(
     subject = plain(resource)
     if subject["kind"] == names.EARLY:
         return report_on_early(subject, decided, seen, plain(applied or {}), plain(failure))
-    now = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
-    return report_on(subject, decided, seen, plain(applied or {}), plain(failure), now)
+    return report_on(subject, decided, seen, plain(applied or {}), plain(failure), _now())
+
+
+def _now() -> str:
+    return datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def rolling_of(plan: Any, observed: Any, applied: Any = None) -> Any:
@@ -110,6 +113,12 @@ def claim_growth_of(resource: Any, observed: Any) -> Any:
 def farewell_to(resource: Any, results: Any, failure: Any = "") -> Any:
     """Return status and events of a MatrixoneCluster that is being taken away."""
     return farewell(plain(resource), plain(list(results)), plain(failure))
+
+
+def emptied_of(resource: Any) -> Any:
+    """Return a CNSet as if no compute nodes were wanted of it."""
+    wanted = plain(resource)
+    return {**wanted, "spec": {**(wanted.get("spec") or {}), "replicas": 0}}
 
 
 def removal_for(resource: Any, observed: Any = None) -> Any:
@@ -150,6 +159,7 @@ class FilterModule:
         """Return the filters."""
         return {
             "references": references_of,
+            "emptied": emptied_of,
             "growth": growth_of,
             "plan": plan_for,
             "report": report_for,

@@ -78,6 +78,7 @@ class Situation:
         addresses: where HAKeeper may be.
         now: the present, Unix time.
         told: work state by Pod, as the status of the set has it.
+        chosen: Pods that go first when the set shrinks.
     """
 
     policy: Policy
@@ -88,6 +89,12 @@ class Situation:
     addresses: Sequence[str]
     now: float
     told: Mapping[str, str] = field(default_factory=dict)
+    chosen: Sequence[str] = ()
+
+    @property
+    def chooses(self) -> bool:
+        """Whether it matters which Pods go: they drain, or somebody chose them."""
+        return self.policy.drains or bool(self.chosen and (self.present or 0) > (self.wanted or 0))
 
 
 @dataclass(slots=True)
@@ -136,7 +143,8 @@ class Round:
     def is_needed(self) -> bool:
         """Tell whether HAKeeper has to be told anything about this set at all."""
         unasked = [self._store(pod, None) for pod in self._situation.pods]
-        return cn_pods.is_managed(self._situation.policy, unasked)
+        managed = cn_pods.is_managed(self._situation.policy, unasked)
+        return managed or self._situation.chooses
 
     def run(self) -> Outcome:
         """Look, correct and drain; a set that asks for nothing of that costs nothing."""
@@ -191,9 +199,10 @@ class Round:
     def _choose(self, stores: Sequence[CNStore]) -> None:
         """Find the Pods that go because of the size, or because their locks are gone."""
         wanted = self._situation.wanted
-        if self._situation.policy.drains and wanted is not None:
+        if self._situation.chooses and wanted is not None:
             present = wanted if self._situation.present is None else self._situation.present
-            self._victims = cn_stores.victims(stores, wanted, present)
+            chosen = self._situation.chosen
+            self._victims = cn_stores.victims(stores, wanted, present, chosen)
             self._spoilt = frozenset(
                 one.pod for one in stores if cn_stores.must_be_replaced(one, self._victims)
             )

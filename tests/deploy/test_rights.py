@@ -231,7 +231,7 @@ def test_rights_name_what_they_need() -> None:
         assert right.why
         assert set(right.unseen) <= set(right.verbs)
         if "secrets" in right.resources:
-            assert set(right.verbs) <= {"get", "create", "update"}
+            assert set(right.verbs) <= {"get", "create", "update", "patch"}
         if right.scope is Scope.CLUSTER:
             assert set(right.verbs) <= {"get", "create", "patch"}
 

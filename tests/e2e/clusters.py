@@ -116,7 +116,8 @@ class Cluster:
         self.kubectl("wait", "--for=condition=Ready", "mo/mo", f"--timeout={seconds}s")
 
     @cached_property
-    def _entrance(self) -> Json:
+    def entrance(self) -> Json:
+        """Where the root user finds SQL, as PyMySQL takes it."""
         secret = self.get("secret", "mo-credential")["data"]
         return {
             "host": self.get("service", "mo-proxy")["spec"]["clusterIP"],
@@ -125,10 +126,14 @@ class Cluster:
             "password": base64.b64decode(secret["password"]).decode(),
         }
 
+    def forget_entrance(self) -> None:
+        """Ask again for address and password, after the cluster was made anew."""
+        self.__dict__.pop("entrance", None)
+
     def connect(self) -> "pymysql.connections.Connection[pymysql.cursors.Cursor]":
         """Open a session through the proxy."""
         return pymysql.connect(
-            **self._entrance, connect_timeout=15, read_timeout=30, write_timeout=30, autocommit=True
+            **self.entrance, connect_timeout=15, read_timeout=30, write_timeout=30, autocommit=True
         )
 
 

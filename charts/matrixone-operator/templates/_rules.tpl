@@ -151,6 +151,7 @@
   verbs:
     - get
     - create
+    - patch
 - apiGroups:
     - events.k8s.io
   resources:

@@ -9,7 +9,9 @@ from ..admission import mistakes_of
 from ..rendering import credential_secret, names, render_matrixonecluster
 from ..rendering.errors import RenderingError
 from ..rendering.types import Manifest, Resource
+from . import metric_user
 from .plans import Observed, Plan, empty_plan, is_paused
+from .removal import retention_deletes
 
 ROOT_USER = "dump"
 _RUN_BY_OPERATOR = (
@@ -42,10 +44,13 @@ def plan_cluster(resource: Resource, observed: Observed) -> Plan:
         return plan
     if makes_credential(resource):
         plan["credential"] = credential_secret(resource)
+        plan["scale"] = _keeping(resource, observed.get("credential"))
     elif observed.get("credential") is None:
         secret = credential_secret(resource)
         plan["waitingFor"] = f"waiting for Secret {secret}, which spec.credentialSecretRef names"
     metadata = resource["metadata"]
+    if metric_user.is_due(resource, observed):
+        plan["metrics"] = metric_user.entrance(plan["objects"])
     if metadata.get("uid"):
         plan["prune"] = {
             "kinds": [
@@ -86,10 +91,43 @@ def credential(resource: Resource, password: str) -> Manifest:
                 "app.kubernetes.io/part-of": names.PART_OF,
                 "app.kubernetes.io/managed-by": names.MANAGED_BY,
             },
+            **({"annotations": {names.ANNOTATION_KEEP: "true"}} if outlives(resource) else {}),
         },
         "type": "Opaque",
         "data": {key: base64.b64encode(value.encode()).decode() for key, value in pairs.items()},
     }
+
+
+def outlives(resource: Resource) -> bool:
+    """Tell whether the data of a cluster are kept when it goes, and so what opens them."""
+    log_service = (resource.get("spec") or {}).get("logService") or {}
+    return not retention_deletes(log_service)
+
+
+def _keeping(resource: Resource, live: Manifest | None) -> list[Manifest]:
+    """Return the patch by which a credential of ours goes with its cluster, or stays, as it should.
+
+    A Secret that somebody else made is left alone.
+    """
+    metadata = (live or {}).get("metadata") or {}
+    ours = (metadata.get("labels") or {}).get("app.kubernetes.io/managed-by") == names.MANAGED_BY
+    owners = metadata.get("ownerReferences") or []
+    uid = resource["metadata"].get("uid")
+    stays = outlives(resource)
+    if live is None or not ours or not uid or bool(owners) != stays:
+        return []
+    owner = {
+        "apiVersion": resource["apiVersion"],
+        "kind": resource["kind"],
+        "name": resource["metadata"]["name"],
+        "uid": uid,
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+    place = {key: metadata[key] for key in ("name", "namespace")}
+    mark = {names.ANNOTATION_KEEP: "true" if stays else None}
+    wanted = {**place, "annotations": mark, "ownerReferences": [] if stays else [owner]}
+    return [{"apiVersion": "v1", "kind": "Secret", "metadata": wanted}]
 
 
 def child(plan: Plan, kind: str) -> list[Manifest]:

@@ -9,7 +9,7 @@ never counts as zero: a node that nobody could ask is busy until its time is ove
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -141,21 +141,24 @@ class Policy:
     timeout: int
 
 
-def victims(stores: Sequence[CNStore], wanted: int, present: int) -> frozenset[str]:
+def victims(
+    stores: Sequence[CNStore], wanted: int, present: int, chosen: Collection[str] = ()
+) -> frozenset[str]:
     """Return the Pods that go, so that as many as wanted are left.
 
     While Pods are replaced by those of a newer template, there are more of them for a time, and
     the older ones go by themselves when the newer ones serve: then only a set that shrinks has
     victims, older ones, besides those that drain already.
 
-    Those whose locks were taken go first, since they serve no more; then those that drain already,
-    so that a choice once made stays; then, as Kubernetes does it, those that are not ready; then
-    cordoned ones; then the youngest.
+    Those whose locks were taken go first, since they serve no more; then those that somebody chose;
+    then those that drain already, so that a choice once made stays; then, as Kubernetes does it,
+    those that are not ready; then cordoned ones; then the youngest.
 
     Args:
         stores: the Pods of the set.
         wanted: how many Pods the set should have.
         present: how many Pods its workload has been told to have.
+        chosen: Pods that ``spec.podsToDelete`` names.
     """
     candidates = [one for one in stores if not one.going]
     surplus = max(0, len(candidates) - wanted)
@@ -169,6 +172,7 @@ def victims(stores: Sequence[CNStore], wanted: int, present: int) -> frozenset[s
         youngest_first,
         key=lambda one: (
             not one.locks_asked,
+            one.pod not in chosen,
             one.draining_since is None,
             one.ready,
             not one.cordoned,

@@ -14,8 +14,10 @@ from ..comparing import differing_paths
 from ..rendering import names
 from ..rendering.types import Manifest, Resource
 from ..status.conditions import find, holds, holds_now
-from ..status.log_states import has_quorum
+from ..status.log_states import has_quorum, has_served
+from ..status.pods import is_beginning
 from ..status.reasons import ConditionType, Reason
+from ..status.sets import UPDATE_PAUSED
 from .plans import Observed
 from .references import DEPENDENCIES
 
@@ -37,6 +39,24 @@ def blocker(resource: Resource, observed: Observed) -> str:
         if said:
             return f"waiting for {kind} {target['name']}: {said}"
     return ""
+
+
+def held_on_purpose(resource: Resource, observed: Observed) -> str:
+    """Say what holds back changes of compute nodes that exist; empty if nothing does.
+
+    The first compute node makes the system tables. When it goes in the middle of that, MatrixOne
+    1.3 does not find a way on: each later one waits for what nobody makes any more.
+    """
+    if resource["kind"] != names.CN_SET or observed.get("workload") is None:
+        return ""
+    if (resource.get("spec") or {}).get("pauseUpdate"):
+        return UPDATE_PAUSED
+    if has_served(resource):
+        return ""
+    begun = [pod for pod in observed.get("pods") or [] if is_beginning(pod, observed.get("now"))]
+    if not begun:
+        return ""
+    return f"waiting for {begun[0]['metadata']['name']} to finish the bootstrap of the database"
 
 
 def _state(dependency: Mapping[str, Any] | None, kind: str) -> str:

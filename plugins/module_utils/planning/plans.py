@@ -54,9 +54,11 @@ class Plan(TypedDict):
         records: decisions to store on the resource before anything is created.
         objects: to apply, in order.
         createOnly: ``Kind/name`` of those that are created but never changed.
-        scale: objects of which only the replicas are set, because the rest is held back.
+        scale: objects of which only some fields are set: replicas, because the rest is held back;
+            the owner of a cluster's credential.
         workload: ``Kind/name`` of the set's workload; empty for a cluster.
         credential: name of the Secret to make for a cluster; empty if one was given.
+        metrics: Service through which the metric user of a cluster is made; empty for none.
         prune: what goes; None to leave everything.
     """
 
@@ -71,6 +73,7 @@ class Plan(TypedDict):
     scale: list[Manifest]
     workload: str
     credential: str
+    metrics: str
     prune: Prune | None
 
 
@@ -88,6 +91,7 @@ def empty_plan() -> Plan:
         "scale": [],
         "workload": "",
         "credential": "",
+        "metrics": "",
         "prune": None,
     }
 

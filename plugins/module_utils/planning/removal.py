@@ -67,9 +67,11 @@ class Removal(TypedDict):
 def removal_of_set(resource: Resource) -> list[Removal]:
     """Return the step that takes a set away: its workload and what belonged to it."""
     kind, metadata = resource["kind"], resource["metadata"]
+    if _leaves_orphans(resource):
+        return []
     owner, namespace = metadata["name"], metadata["namespace"]
     labels = names.selector_labels(kind, owner, namespace)
-    claims_go = kind != names.LOG_SET or _retention_deletes(resource.get("spec") or {})
+    claims_go = kind != names.LOG_SET or retention_deletes(resource.get("spec") or {})
     return [_step(f"{kind} {owner}", kind, namespace, labels, claims_go=claims_go)]
 
 
@@ -80,9 +82,11 @@ def removal_of_cluster(resource: Resource) -> list[Removal]:
     one that was brought up by a playbook has no such children and deletes their objects.
     """
     metadata = resource["metadata"]
+    if _leaves_orphans(resource):
+        return []
     if metadata.get("uid"):
         return [_children_step(resource, title, kinds) for title, kinds in _STAGES]
-    claims_go = _retention_deletes((resource.get("spec") or {}).get("logService") or {})
+    claims_go = retention_deletes((resource.get("spec") or {}).get("logService") or {})
     steps = [
         _step(
             f"{kind}s of {metadata['name']}",
@@ -95,6 +99,11 @@ def removal_of_cluster(resource: Resource) -> list[Removal]:
         for kind in kinds
     ]
     return [*steps, *_credential(resource)]
+
+
+def _leaves_orphans(resource: Resource) -> bool:
+    """Tell whether whoever deletes a resource wants to keep all that it owns."""
+    return "orphan" in (resource["metadata"].get("finalizers") or [])
 
 
 def removal_of_leftovers(resource: Resource, children: list[Mapping[str, Any]]) -> list[Removal]:
@@ -175,7 +184,7 @@ def _credential(resource: Resource) -> list[Removal]:
     A Secret that the user gave stays; so does ours while the data that it opens is retained.
     """
     spec = resource.get("spec") or {}
-    if spec.get("credentialSecretRef") or not _retention_deletes(spec.get("logService") or {}):
+    if spec.get("credentialSecretRef") or not retention_deletes(spec.get("logService") or {}):
         return []
     place = {
         "name": credential_secret(resource),
@@ -192,7 +201,7 @@ def _credential(resource: Resource) -> list[Removal]:
     ]
 
 
-def _retention_deletes(log_set_spec: Mapping[str, Any]) -> bool:
+def retention_deletes(log_set_spec: Mapping[str, Any]) -> bool:
     """Tell whether the log stores' claims are deleted with the set (core.md §2.3)."""
     s3 = (log_set_spec.get("sharedStorage") or {}).get("s3") or {}
     policy = log_set_spec.get("pvcRetentionPolicy") or s3.get("s3RetentionPolicy") or "Delete"

@@ -8,7 +8,7 @@ from typing import Any, TypedDict
 
 from ..rendering import names
 from ..rendering.types import Resource
-from ..status import log_states, rolls, rounds
+from ..status import log_states, metrics, rolls, rounds
 from ..status import sets as set_states
 from ..status.cluster import ClusterFacts, cluster_status
 from ..status.compute_nodes import node_entries
@@ -64,6 +64,7 @@ def report_on(
     if resource["kind"] == names.CLUSTER:
         status = cluster_status(_cluster_facts(resource, plan, observed, applied, failure))
         events = _credential_events(plan, observed, failure)
+        events += metrics.occurrences(_told(observed, "round"), resource)
     else:
         status = _set_status(resource, plan, observed, applied, failure, now)
         events = from_changes(
@@ -72,10 +73,14 @@ def report_on(
         events += rolls.occurrences(_told(observed, "roll"))
     told = {entry["type"]: entry["status"] for entry in status["conditions"]}
     ready = told[ConditionType.READY.value] == told[ConditionType.SYNCED.value] == "True"
-    idle = ready or plan["paused"] or bool(plan["invalid"])
+    held = plan["waitingFor"] == set_states.UPDATE_PAUSED
+    idle = ready or plan["paused"] or bool(plan["invalid"]) or held
     requeue = "" if idle else _LOOK_AGAIN.get(resource["kind"], _LOOK_AGAIN_ELSE)
     if requeue and plan["refused"]:
         requeue = _LOOK_AGAIN_REFUSED
+    if resource["kind"] == names.CLUSTER and not plan["paused"]:
+        known = status.get("clusterMetrics") or {}
+        requeue = metrics.look_again(resource, known, requeue)
     if resource["kind"] == names.CN_SET and not plan["paused"]:
         requeue = rounds.look_again(_told(observed, "round"), requeue)
         events += rounds.occurrences(_told(observed, "round"))
@@ -176,6 +181,7 @@ def _cluster_facts(
         invalid=plan["invalid"],
         waiting=plan["waitingFor"],
         failure=failure,
+        metrics=metrics.status_of(resource, _told(observed, "round")),
     )
 
 

@@ -18,7 +18,7 @@ from ..rendering import (
 from ..rendering.errors import RenderingError
 from ..rendering.types import Manifest, References, Resource
 from . import bootstrap
-from .gates import blocker, held_back, only_scaled
+from .gates import blocker, held_back, held_on_purpose, only_scaled
 from .plans import Kind, Observed, Plan, Prune, empty_plan, is_paused, named
 from .references import REFERENCE_KEYS, WORKLOAD_KINDS
 from .volumes import growth, keep_templates
@@ -75,7 +75,7 @@ def plan_set(
     plan["createOnly"] = [
         named(manifest) for manifest in plan["objects"] if _made_once(resource, manifest)
     ]
-    _hold_back(plan, waiting, observed)
+    _hold_back(plan, waiting or held_on_purpose(resource, observed), observed)
     if not plan["held"]:
         plan["prune"] = leftovers(resource)
     return plan

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -28,6 +29,7 @@ class ClusterFacts:
         invalid: what is wrong with the spec; empty if nothing is.
         waiting: what the pass waits for; empty if nothing.
         failure: why the children could not be applied; empty if they could.
+        metrics: what is known of the metric user; empty when none is asked for.
     """
 
     resource: Resource
@@ -38,6 +40,7 @@ class ClusterFacts:
     invalid: str
     waiting: str
     failure: str
+    metrics: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
     @property
     def generation(self) -> int:
@@ -101,6 +104,8 @@ def cluster_status(facts: ClusterFacts) -> dict[str, Any]:
             status[field] = copied[0]
     if "tn" in status and "dn" in (facts.resource.get("spec") or {}):
         status["dn"] = status["tn"]
+    if facts.metrics:
+        status["clusterMetrics"] = dict(facts.metrics)
     status.update(_entrance(facts))
     return status
 
@@ -219,7 +224,7 @@ def _is_at_rest(child: Child | None) -> bool:
 def _busy_reason(facts: ClusterFacts, child: Child | None) -> Reason:
     """A cluster that never served is being created; later it does what its child does."""
     ever = find(facts.resource, ConditionType.PROGRESSING).get("reason")
-    beginnings = {None, Reason.CREATING.value, Reason.WAITING_FOR_DEPENDENCY.value}
+    beginnings = {None, Reason.CREATING.value}
     if ever in beginnings and not holds(facts.resource, ConditionType.READY):
         return Reason.CREATING
     said = find(child, ConditionType.PROGRESSING)

@@ -169,6 +169,27 @@ def _last_end(container: Mapping[str, Any]) -> str:
     return f", {container.get('name')} ended with exit code {end.get('exitCode')} ({reason})"
 
 
+_BEGINNING_SECONDS = 300.0
+
+
+def is_beginning(pod: Pod, now: str | None) -> bool:
+    """Tell whether a Pod runs for the first time, is not ready, and has begun lately.
+
+    Args:
+        pod: the Pod.
+        now: the present, RFC 3339; nothing is known to have begun lately without it.
+    """
+    if pod["metadata"].get("deletionTimestamp") or is_ready(pod) or not now:
+        return False
+    for container in (pod.get("status") or {}).get("containerStatuses") or []:
+        running = (container.get("state") or {}).get("running") or {}
+        started, restarts = running.get("startedAt"), int(container.get("restartCount") or 0)
+        if container.get("name") == names.CONTAINER_MAIN and started and not restarts:
+            age = datetime.fromisoformat(now) - datetime.fromisoformat(started)
+            return age.total_seconds() < _BEGINNING_SECONDS
+    return False
+
+
 def is_hopeless(pod: Pod) -> bool:
     """Tell whether a Pod will not come up by itself: its image, its start, or no place for it."""
     if pod["metadata"].get("deletionTimestamp"):

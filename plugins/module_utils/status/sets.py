@@ -28,6 +28,8 @@ _ENTRANCES = {
     names.WEB_UI: names.PORT_WEB,
 }
 """Kinds with a client Service named like the workload, and its port."""
+UPDATE_PAUSED = "spec.pauseUpdate holds back changes of Pods"
+"""What an update waits for that somebody holds back on purpose."""
 _JUST_APPLIED = "the change has only just been applied"
 _STORES = frozenset({names.LOG_SET, names.DN_SET, names.WEB_UI})
 
@@ -198,6 +200,8 @@ def _synced(facts: SetFacts) -> Condition:
         holds_, reason, message = False, Reason.INVALID_SPEC, facts.invalid
     elif facts.failure:
         holds_, reason, message = False, Reason.APPLY_FAILED, facts.failure
+    elif facts.waiting == UPDATE_PAUSED:
+        holds_, reason, message = False, Reason.PAUSED, facts.waiting
     elif facts.waiting:
         holds_, reason, message = False, Reason.DEPENDENCY_NOT_READY, facts.waiting
     elif not rollout.seen:
@@ -221,6 +225,8 @@ def _progressing(facts: SetFacts) -> Condition:
         under_way, reason, message = False, Reason.PAUSED, ""
     elif facts.invalid or facts.failure:
         under_way, reason, message = False, Reason.SETTLED, facts.invalid or facts.failure
+    elif facts.waiting == UPDATE_PAUSED:
+        under_way, reason, message = False, Reason.PAUSED, facts.waiting
     elif facts.waiting:
         under_way, reason, message = True, Reason.WAITING_FOR_DEPENDENCY, facts.waiting
     elif rounds.draining(facts.round):
@@ -304,7 +310,8 @@ def _lost_stores(facts: SetFacts) -> bool:
     rollout = facts.rollout
     before = find(facts.resource, ConditionType.SYNCED)
     unchanged = before.get("observedGeneration") == facts.generation
-    was_settled = before.get("status") == "True" or holds(facts.resource, ConditionType.DEGRADED)
+    all_served = before.get("status") == "True" and holds(facts.resource, ConditionType.READY)
+    was_settled = all_served or holds(facts.resource, ConditionType.DEGRADED)
     served = log_states.has_served(facts.resource)
     return rollout.seen and rollout.ready < rollout.wanted and unchanged and was_settled and served
 

@@ -11,7 +11,7 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.planning.ro
     is_rolling,
     next_turn,
 )
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.unit.builders import pod, workload
@@ -117,6 +117,7 @@ def test_only_stateful_sets_with_older_pods_roll():
     assert not is_rolling(None, [])
 
 
+@settings(deadline=None)
 @given(
     st.lists(
         st.tuples(

@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A cluster is changed under traffic, again and again: no acknowledged row is lost."""
+
+import base64
+import json
+import signal
+import time
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+import pymysql
+import pytest
+
+import testbed
+from testbed.bed import TestBed
+from tests.e2e.clusters import Cluster, eventually, operated, tiny_cluster
+from tests.e2e.traffic import Traffic
+
+pytestmark = [pytest.mark.node, pytest.mark.xdist_group("real-node")]
+
+IMAGE = "docker.io/matrixorigin/matrixone"
+ROLL_SECONDS = 300.0
+# There is one transaction node: nobody can write while it is replaced, and clients of a proxy that
+# goes have to connect again.
+LONGEST_GAP = 100.0
+ERRORS = 400
+
+
+@pytest.fixture(scope="module")
+def cluster(real_testbed: TestBed, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """Compute nodes drain, volumes stay when the cluster goes."""
+    folder = tmp_path_factory.mktemp("operator")
+    testbed.tag_image(f"{IMAGE}:1.3.0", f"{IMAGE}:1.3.1", real_testbed.name)
+    with operated(real_testbed, folder, _resource(), "changes") as made:
+        yield made
+
+
+def _resource() -> dict[str, Any]:
+    resource = tiny_cluster()
+    spec = resource["spec"]
+    spec["metricReaderEnabled"] = True
+    spec["logService"]["pvcRetentionPolicy"] = "Retain"
+    spec["cnGroups"][0]["terminationPolicy"] = "Drain"
+    spec["cnGroups"][0]["scalingConfig"] = {
+        "storeDrainEnabled": True,
+        "storeDrainTimeout": "1m",
+        "minDelaySeconds": 5,
+    }
+    for part in (spec["logService"], spec["tn"], spec["cnGroups"][0], spec["proxy"]):
+        part["config"] = '[log]\nlevel = "info"\n'
+    return resource
+
+
+def born(cluster: Cluster, kind: str) -> list[str]:
+    """Return when the Pods of a kind were created, oldest first."""
+    return sorted(pod["metadata"]["creationTimestamp"] for pod in cluster.pods(kind).values())
+
+
+def uids(cluster: Cluster, *kinds: str) -> set[str]:
+    return {pod["metadata"]["uid"] for kind in kinds for pod in cluster.pods(kind).values()}
+
+
+def await_settled(cluster: Cluster, seconds: float = ROLL_SECONDS) -> None:
+    """Wait as a user would: what was asked for is applied everywhere, and serves."""
+    for condition in ("Synced", "Ready"):
+        cluster.kubectl(
+            "wait", f"--for=condition={condition}", "mo/mo", f"--timeout={seconds:.0f}s"
+        )
+
+
+def replacements(cluster: Cluster) -> list[str]:
+    """Return the notes about replaced log stores, in order."""
+    items = cluster.get("events.events.k8s.io")["items"]
+    chosen = [
+        one
+        for one in items
+        if one["reason"] == "ReplacingPods" and one["regarding"]["kind"] == "LogSet"
+    ]
+    return [one["note"] for one in sorted(chosen, key=lambda one: str(one["eventTime"]))]
+
+
+def require_order(cluster: Cluster) -> None:
+    """Log stores one after the other, then the transaction node, then the compute node."""
+    log = born(cluster, "LogSet")
+    assert all(later > earlier for earlier, later in pairwise(log)), log
+    assert log[-1] <= born(cluster, "DNSet")[0]
+    assert born(cluster, "DNSet")[-1] <= born(cluster, "CNSet")[0]
+    assert log[-1] <= born(cluster, "ProxySet")[0]
+
+
+def metric_user(cluster: Cluster, password: str) -> set[str]:
+    """Return the databases that the metric user sees with a password."""
+    entrance = {**cluster.entrance, "user": "mo_operator", "password": password}
+    session = pymysql.connect(**entrance, connect_timeout=15, read_timeout=15)
+    with session, session.cursor() as cursor:
+        cursor.execute("show databases")
+        return {str(row[0]) for row in cursor.fetchall()}
+
+
+def test_the_metric_user_has_the_password_of_its_secret(cluster: Cluster) -> None:
+    """It appears when SQL answers; another password in the Secret becomes its password."""
+    eventually(lambda: _metrics(cluster).get("initialized") is True, 60, "metric user")
+    secret = cluster.get("secret", _metrics(cluster)["secretRef"]["name"])["data"]
+    given = base64.b64decode(secret["password"]).decode()
+    assert base64.b64decode(secret["username"]) == b"mo_operator"
+    assert "system_metrics" in metric_user(cluster, given)
+
+    other = 'it\'s "another" one'
+    change = {"data": {"password": base64.b64encode(other.encode()).decode()}}
+    cluster.patch("secret", _metrics(cluster)["secretRef"]["name"], change)
+    before = _metrics(cluster)["secretVersion"]
+    cluster.kubectl("annotate", "mo", "mo", "look=1")
+    eventually(lambda: _metrics(cluster)["secretVersion"] != before, 60, "new password")
+    assert "system_metrics" in metric_user(cluster, other)
+    with pytest.raises(pymysql.MySQLError):
+        metric_user(cluster, given)
+    log = cluster.operator.log.read_text()
+    assert given not in log
+    assert other not in log
+
+
+def _metrics(cluster: Cluster) -> dict[str, Any]:
+    return dict(cluster.get("mo", "mo").get("status", {}).get("clusterMetrics", {}))
+
+
+def test_a_change_of_configuration_rolls_in_order(cluster: Cluster) -> None:
+    before = uids(cluster, "LogSet", "DNSet", "CNSet", "ProxySet")
+    with Traffic(cluster, "config-roll") as traffic:
+        time.sleep(3)
+        parts = ("logService", "tn", "cnGroups/0", "proxy")
+        changes = [
+            {"op": "replace", "path": f"/spec/{part}/config", "value": '[log]\nlevel = "debug"\n'}
+            for part in parts
+        ]
+        cluster.kubectl("patch", "mo", "mo", "--type=json", "-p", json.dumps(changes))
+        await_settled(cluster)
+        time.sleep(3)
+    traffic.require_nothing_lost(longest=LONGEST_GAP, errors=ERRORS)
+    assert not before & uids(cluster, "LogSet", "DNSet", "CNSet", "ProxySet")
+    require_order(cluster)
+    assert [note.partition(";")[2] for note in replacements(cluster)] == [
+        " 2 more to go",
+        " 1 more to go",
+        "",
+    ]
+
+
+def test_another_image_rolls_though_the_operator_dies_meanwhile(cluster: Cluster) -> None:
+    with Traffic(cluster, "image-roll-operator-killed") as traffic:
+        time.sleep(3)
+        cluster.patch("mo", "mo", {"spec": {"version": "1.3.1"}})
+        eventually(lambda: len(replacements(cluster)) == 4, 60, "first replaced log store", 0.3)
+        cluster.operator.end(signal.SIGKILL)
+        time.sleep(5)
+        cluster.operator.start()
+        await_settled(cluster)
+        time.sleep(3)
+    traffic.require_nothing_lost(longest=LONGEST_GAP, errors=ERRORS)
+    require_order(cluster)
+    assert cluster.get("mo", "mo")["status"]["version"] == "1.3.1"
+
+
+def test_a_bad_image_stops_at_the_first_pod_and_a_good_one_goes_on(cluster: Cluster) -> None:
+    others = uids(cluster, "DNSet", "CNSet", "ProxySet")
+    with Traffic(cluster, "bad-image-corrected") as traffic:
+        time.sleep(3)
+        cluster.patch("mo", "mo", {"spec": {"version": "1.3.99"}})
+        eventually(lambda: _degraded(cluster, "ImagePullBackOff"), 90, "word of the image")
+        time.sleep(5)
+        assert uids(cluster, "DNSet", "CNSet", "ProxySet") == others
+        assert sum(map(_is_ready, cluster.pods("LogSet").values())) == 2
+        cluster.patch("mo", "mo", {"spec": {"version": "1.3.1"}})
+        await_settled(cluster)
+    traffic.require_nothing_lost(longest=10)
+    assert uids(cluster, "DNSet", "CNSet", "ProxySet") == others
+
+
+def test_a_bad_configuration_stops_at_the_first_pod(cluster: Cluster) -> None:
+    """MatrixOne itself refuses it; the condition tells how it ended."""
+    others = uids(cluster, "DNSet", "CNSet", "ProxySet")
+    with Traffic(cluster, "bad-config-corrected") as traffic:
+        time.sleep(3)
+        cluster.change("logService/config", '[log]\nlevel = "nonsense"\n')
+        eventually(lambda: _degraded(cluster, "ended with exit code"), 120, "word of the exit code")
+        assert sum(map(_is_ready, cluster.pods("LogSet").values())) == 2
+        cluster.change("logService/config", '[log]\nlevel = "info"\n')
+        await_settled(cluster)
+    traffic.require_nothing_lost(longest=10)
+    assert uids(cluster, "DNSet", "CNSet", "ProxySet") == others
+
+
+def _degraded(cluster: Cluster, text: str) -> bool:
+    said = cluster.condition("mo", "mo", "Degraded")
+    return said["status"] == "True" and text in said["message"]
+
+
+def _is_ready(pod: dict[str, Any]) -> bool:
+    conditions = pod["status"].get("conditions", [])
+    return any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
+
+
+def test_volumes_grow_and_nobody_notices(cluster: Cluster) -> None:
+    before = uids(cluster, "LogSet", "DNSet", "CNSet", "ProxySet")
+    with Traffic(cluster, "volumes-grow") as traffic:
+        time.sleep(3)
+        cluster.change("logService/volume/size", "2Gi")
+        await_settled(cluster)
+        time.sleep(3)
+    traffic.require_nothing_lost(longest=10)
+    assert uids(cluster, "LogSet", "DNSet", "CNSet", "ProxySet") == before
+    sizes = {
+        one["metadata"]["name"]: one["status"]["capacity"]["storage"]
+        for one in cluster.get("pvc")["items"]
+    }
+    assert {size for name, size in sizes.items() if name.startswith("mo-data-")} == {"2Gi"}
+
+
+def test_data_outlive_the_cluster_when_its_volumes_are_kept(cluster: Cluster) -> None:
+    """The same resource, made again, finds its rows and opens them with the same password."""
+    with Traffic(cluster, "before-deletion") as traffic:
+        time.sleep(5)
+    resource = cluster.get("mo", "mo")
+    written = traffic.acknowledged
+    cluster.kubectl("delete", "mo", "mo", "--timeout=240s")
+    assert uids(cluster, "LogSet", "DNSet", "CNSet", "ProxySet") == set()
+    kept = {one["metadata"]["name"] for one in cluster.get("pvc")["items"]}
+    assert kept == {"mo-data-mo-log-0", "mo-data-mo-log-1", "mo-data-mo-log-2", "mo-shared"}
+
+    again = {key: resource[key] for key in ("apiVersion", "kind", "spec")}
+    again["metadata"] = {"name": "mo"}
+    cluster.kubectl("apply", "-f", "-", input=json.dumps(again))
+    cluster.await_ready()
+
+    cluster.forget_entrance()
+    assert written <= Traffic(cluster, "after-deletion").stored()

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Clusters and sets go whatever state they are in, and what the spec keeps is kept."""
+
+import json
+import time
+from typing import Any
+
+import pytest
+
+from .conftest import tiny_cluster
+from .operating import CHILDREN, KINDS, Namespace, eventually
+
+pytestmark = [pytest.mark.api, pytest.mark.usefixtures("operator")]
+
+PARTS = f"{KINDS},pods"
+
+
+def left(space: Namespace, name: str) -> set[str]:
+    """Return what is left of the sets and clusters of a name, but for its volumes."""
+    found = space.names(f"mo,{CHILDREN},{PARTS}")
+    return {one for one in found if f"/{name}-" in f"{one}-" and "persistentvolume" not in one}
+
+
+def make(space: Namespace, name: str, **spec: Any) -> dict[str, Any]:
+    resource = tiny_cluster(space.name)
+    resource["metadata"]["name"] = name
+    resource["spec"].update(spec)
+    space.apply(resource)
+    return resource
+
+
+def test_a_cluster_that_never_came_up_goes(space):
+    """Its first log stores cannot even be pulled."""
+    make(space, "unborn", version="broken")
+    eventually(lambda: space.get("statefulset", "unborn-log"))
+
+    space.kubectl("delete", "mo", "unborn", "--timeout=120s")
+
+    eventually(lambda: left(space, "unborn") == set())
+    assert not [name for name in space.names("pvc") if "unborn" in name]
+
+
+def test_a_paused_cluster_goes_in_order(space):
+    """The log service is the last to go; a pause keeps nothing alive."""
+    make(space, "paused")
+    space.wait("condition=Ready", name="paused")
+    space.kubectl("annotate", "mo,logset", "paused", "matrixorigin.io/paused=true")
+    eventually(lambda: space.condition("logset", "paused", "Paused").get("status") == "True")
+
+    space.kubectl("delete", "mo", "paused", "--wait=false")
+
+    seen = []
+    while space.get("mo", "paused"):
+        kinds = {name.partition(".")[0] for name in space.names(CHILDREN) if "paused" in name}
+        if not seen or seen[-1] != kinds:
+            seen.append(kinds)
+        time.sleep(0.1)
+    without_tn = [kinds for kinds in seen if "dnset" not in kinds]
+    assert all("cnset" not in kinds and "proxyset" not in kinds for kinds in without_tn)
+    assert all("dnset" not in kinds for kinds in seen if "logset" not in kinds)
+    eventually(lambda: left(space, "paused") == set())
+
+
+def test_a_child_that_is_deleted_comes_back(space):
+    """And goes for good with its cluster, deleted in the foreground."""
+    make(space, "parent")
+    space.wait("condition=Ready", name="parent")
+    old = space.get("proxyset", "parent")["metadata"]["uid"]
+
+    space.kubectl("delete", "proxyset", "parent", "--timeout=60s")
+
+    eventually(
+        lambda: space.get("proxyset", "parent").get("metadata", {}).get("uid") not in {None, old}
+    )
+    space.wait("condition=Ready", kind="proxyset", name="parent")
+    space.kubectl("delete", "mo", "parent", "--cascade=foreground", "--timeout=120s")
+    eventually(lambda: left(space, "parent") == set())
+
+
+def test_orphans_serve_on_and_are_adopted_again(space):
+    """Who deletes without the dependents keeps every Pod, and may come back to it."""
+    resource = make(space, "orphan")
+    space.wait("condition=Ready", name="orphan")
+    space.wait("condition=Synced", name="orphan")
+    pods = {name for name in space.names("pods") if "orphan" in name}
+
+    space.kubectl("delete", "mo", "orphan", "--cascade=orphan", "--timeout=60s")
+
+    assert {name for name in space.names("pods") if "orphan" in name} == pods
+    assert not space.get("logset", "orphan")["metadata"].get("ownerReferences")
+    space.apply(resource)
+    space.wait("condition=Ready", name="orphan")
+    assert {name for name in space.names("pods") if "orphan" in name} == pods
+    space.kubectl("delete", "mo", "orphan", "--timeout=120s")
+    eventually(lambda: left(space, "orphan") == set())
+
+
+@pytest.mark.parametrize(
+    ("name", "policy", "s3_policy", "kept"),
+    [
+        ("keeps-none", None, None, False),
+        ("keeps-all", "Retain", None, True),
+        ("keeps-with-bucket", None, "Retain", True),
+        ("keeps-bucket-only", "Delete", "Retain", False),
+    ],
+)
+def test_volumes_go_or_stay_as_the_policy_says(space, name, policy, s3_policy, kept):
+    """core.md §2.3: the set's own policy, else that of its bucket, else Delete."""
+    s3: dict[str, Any] = {"path": f"bucket/{name}"}
+    spec: dict[str, Any] = {
+        "replicas": 1,
+        "image": "matrixorigin/matrixone:1.3.0",
+        "volume": {"size": "1Gi"},
+        "sharedStorage": {"s3": s3},
+    }
+    if policy:
+        spec["pvcRetentionPolicy"] = policy
+    if s3_policy:
+        s3["s3RetentionPolicy"] = s3_policy
+    log_set = {
+        "apiVersion": "core.matrixorigin.io/v1alpha1",
+        "kind": "LogSet",
+        "metadata": {"name": name, "namespace": space.name},
+        "spec": spec,
+    }
+    space.apply(log_set)
+    space.wait("condition=Ready", kind="logset", name=name)
+    claim = f"mo-data-{name}-log-0"
+    assert space.get("pvc", claim)
+
+    space.kubectl("delete", "logset", name, "--timeout=60s")
+
+    eventually(lambda: left(space, name) == set())
+    time.sleep(1)
+    assert bool(space.get("pvc", claim)) is kept
+    space.kubectl("delete", "pvc", claim, "--ignore-not-found")
+
+
+def test_an_update_is_held_back_and_chosen_pods_go_first(space):
+    """spec.pauseUpdate holds back what would replace Pods, and nothing else."""
+    resource = make(space, "held")
+    group = resource["spec"]["cnGroups"][0]
+    group["replicas"] = 3
+    space.apply(resource)
+    space.wait("condition=Ready", name="held")
+    space.wait("condition=Synced", name="held")
+    before = compute_nodes(space)
+
+    group["pauseUpdate"] = True
+    resource["spec"]["version"] = "1.3.1"
+    space.apply(resource)
+    eventually(lambda: space.condition("cnset", "held-tp", "Synced").get("reason") == "Paused")
+    time.sleep(3)
+    assert compute_nodes(space) == before
+
+    group["replicas"], group["podsToDelete"] = 2, [sorted(before)[1]]
+    space.apply(resource)
+    eventually(lambda: len(compute_nodes(space)) == 2)
+    assert compute_nodes(space) == before - {sorted(before)[1]}
+
+    del group["pauseUpdate"]
+    space.apply(resource)
+    space.wait("condition=Synced", name="held")
+    assert not compute_nodes(space) & before
+    space.kubectl("delete", "mo", "held", "--timeout=120s")
+
+
+def compute_nodes(space: Namespace) -> set[str]:
+    """Return the names of the compute nodes that are not going."""
+    text = space.kubectl("get", "pods", "-l", "matrixorigin.io/instance=held-tp", "-o", "json")
+    return {
+        one["metadata"]["name"]
+        for one in json.loads(text)["items"]
+        if "deletionTimestamp" not in one["metadata"]
+    }
