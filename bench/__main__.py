@@ -6,14 +6,16 @@ import os
 import platform
 import sys
 import time
+from collections.abc import Collection
 from datetime import UTC, datetime
 from pathlib import Path
 
 import click
 
 from bench import clusters, report
+from bench.measuring import Load
 from bench.peers import WORKERS, Peer, PeerError, peers
-from bench.scenarios import SCENARIOS, Load, Scenario
+from bench.scenarios import SCENARIOS, Scenario
 from testbed import TestBedError
 
 _SLOW_SIZE = 50
@@ -23,8 +25,8 @@ def _words(text: str) -> list[str]:
     return text.replace(",", " ").split()
 
 
-def _chosen(text: str, known: list[str], what: str) -> list[str]:
-    words = _words(text) or known
+def _chosen(text: str, known: Collection[str], usual: list[str], what: str) -> list[str]:
+    words = _words(text) or usual
     for word in words:
         if word not in known:
             raise click.UsageError(f"{word!r} is no {what}: choose from {', '.join(known)}")
@@ -43,13 +45,14 @@ def main(
 ) -> None:
     """Measure, print, write."""
     known = {peer.name: peer for peer in peers()}
-    taking_part = _available([known[name] for name in _chosen(names, list(known), "peer")])
+    taking_part = _available([known[name] for name in _chosen(names, known, list(known), "peer")])
     results: list[report.Result] = []
     output = output or Path("build/bench") / f"{datetime.now(UTC):%Y%m%d-%H%M%S}.json"
-    for name in _chosen(scenarios, list(SCENARIOS), "scenario"):
+    usual = [name for name, scenario in SCENARIOS.items() if not scenario.is_long]
+    for name in _chosen(scenarios, SCENARIOS, usual, "scenario"):
         scenario = SCENARIOS[name]
         for size in _sizes(scenario, sizes):
-            for peer in taking_part:
+            for peer in filter(scenario.suits, taking_part):
                 if size > _SLOW_SIZE and peer.is_slow and not slow_too:
                     click.echo(f"{name} {size} {peer.name}: left out, it is slow (--slow-too)")
                     continue

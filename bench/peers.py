@@ -47,6 +47,8 @@ class Peer:
         role: the role that its watches name; empty when it plays none.
         flags: flags of its own.
         program: what is started; empty for our own runner.
+        watches: watches file of its own, whose roles come from collections; None for the
+            benchmark's project.
         is_slow: whether sizes above a few dozen would take too long.
     """
 
@@ -56,6 +58,7 @@ class Peer:
     flags: tuple[str, ...] = ()
     program: str = ""
     is_slow: bool = False
+    watches: Path | None = None
 
     @property
     def is_kopf(self) -> bool:
@@ -90,6 +93,12 @@ def peers(environment: Mapping[str, str] = os.environ) -> list[Peer]:
             f"the Go runner that {GO} names",
             program=environment.get(GO, ""),
             is_slow=True,
+        ),
+        Peer(
+            "matrixone",
+            "this runner with the roles of this collection",
+            flags=("--ansible-verbosity=0",),
+            watches=ROOT / "watches.yaml",
         ),
     ]
 
@@ -172,6 +181,9 @@ def _project(peer: Peer, folder: Path) -> Path:
     """A project folder whose watches name the peer's role."""
     project = folder / "project"
     project.mkdir()
+    if peer.watches is not None:
+        (project / "watches.yaml").symlink_to(peer.watches)
+        return project
     (project / "roles").symlink_to(HERE / "project" / "roles")
     watches = yaml.safe_load((HERE / "project" / "watches.yaml").read_text())
     watches[0]["role"] = peer.role

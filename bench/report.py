@@ -17,6 +17,8 @@ COLUMNS = {
     "requests_per_object": "requests/object",
     "idle_mib": "idle MiB",
     "peak_mib": "peak MiB",
+    "tenth_mib": "MiB at a tenth",
+    "half_mib": "MiB at half",
     "after_mib": "after MiB",
 }
 RATIOS = ("median_s", "all_s", "p50_s", "cpu_per_object", "requests_per_object", "peak_mib")

@@ -7,29 +7,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from bench import cost
+from bench import cost, matrixone
 from bench.clusters import DEPLOYMENTS, WORKS, Cluster, Seen, is_done, work
-from bench.peers import Peer, Running, peers, running
+from bench.measuring import NEVER, Bill, Load, Measures, await_runs, settle
+from bench.peers import Peer, peers, running
 
-Measures = dict[str, float | None]
-
-NEVER = "36000s"
-_QUIET_SECONDS = 1.0
-_SETTLE_SECONDS = 20.0
 _SINGLES = 5
-
-
-@dataclass(frozen=True, slots=True)
-class Load:
-    """How much a scenario does.
-
-    Attributes:
-        size: number of objects.
-        seconds: longest time of each of its steps.
-    """
-
-    size: int
-    seconds: float
+_SOAKED = 50
+"""Objects of a soak; with more of them it would only take longer to begin."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,44 +25,26 @@ class Scenario:
         about: what it does, in a line.
         sizes: numbers of objects when the user names none.
         measure: does it.
+        by: name of the only peer that can; empty for all that play the benchmark's own role.
+        is_long: whether it is left out unless it is named.
     """
 
     about: str
     sizes: tuple[int, ...]
     measure: Callable[[Peer, Cluster, Load], Measures]
+    by: str = ""
+    is_long: bool = False
 
-
-class Bill:
-    """What a running peer spends from now on."""
-
-    def __init__(self, peer: Running, cluster: Cluster) -> None:
-        self._peer, self._cluster = peer, cluster
-        self._cpu, self._runs = peer.cpu(), peer.runs()
-        _, self._offset = cluster.requests(peer.user)
-
-    def runs(self) -> int:
-        """Runs so far."""
-        return self._peer.runs() - self._runs
-
-    def total(self, objects: int) -> Measures:
-        """CPU seconds and requests by object, and runs."""
-        cpu = self._peer.cpu() - self._cpu
-        requests, _ = self._cluster.requests(self._peer.user, self._offset)
-        counted = sum(count for verb, count in requests.items() if verb != "watch")
-        runs = self.runs()
-        return {
-            "cpu_per_object": cpu / objects,
-            "cpu_per_run": cpu / runs if runs else None,
-            "requests_per_object": counted / objects,
-            "runs_per_object": runs / objects,
-        }
+    def suits(self, peer: Peer) -> bool:
+        """Whether a peer can do it."""
+        return peer.name == self.by if self.by else peer.watches is None
 
 
 def one(peer: Peer, cluster: Cluster, load: Load) -> Measures:
     """Create single objects, each when nothing else goes on."""
     exist: list[float] = []
     with running(peer, cluster, NEVER) as operator, cluster.watching(DEPLOYMENTS, _any) as seen:
-        _settle(operator)
+        settle(operator)
         idle = operator.memory()
         bill = Bill(operator, cluster)
         for index in range(_SINGLES):
@@ -87,7 +54,7 @@ def one(peer: Peer, cluster: Cluster, load: Load) -> Measures:
             if not seen.wait(index + 1, begin + load.seconds):
                 return {"finished": float(index)}
             exist.append(seen.times[name] - begin)
-            _settle(operator)
+            settle(operator)
         return {
             "first_s": exist[0],
             "median_s": statistics.median(exist),
@@ -103,7 +70,7 @@ def burst(peer: Peer, cluster: Cluster, load: Load) -> Measures:
         cluster.watching(DEPLOYMENTS, _any) as exist,
         cluster.watching(WORKS, is_done) as done,
     ):
-        _settle(operator)
+        settle(operator)
         idle = operator.memory()
         bill = Bill(operator, cluster)
         with cost.Peak(operator.pid) as peak:
@@ -113,7 +80,7 @@ def burst(peer: Peer, cluster: Cluster, load: Load) -> Measures:
         finished = len(done.times)
         if finished < load.size:
             return {"finished": float(finished), "peak_mib": peak.mebibytes}
-        _settle(operator)
+        settle(operator)
         return {
             "all_s": max(done.times.values()) - begin,
             "p50_s": _percentile(created, exist, 50),
@@ -129,7 +96,7 @@ def resync(peer: Peer, cluster: Cluster, load: Load) -> Measures:
     """Let the period of many unchanged objects pass."""
     _populate(peer, cluster, load)
     with running(peer, cluster, "5s") as operator:
-        if not _await_runs(operator, load.size, load.seconds):
+        if not await_runs(operator, load.size, load.seconds):
             return {"finished": float(operator.runs())}
         bill = Bill(operator, cluster)
         begin = time.monotonic()
@@ -146,7 +113,7 @@ def start(peer: Peer, cluster: Cluster, load: Load) -> Measures:
     _, offset = cluster.requests("")
     with running(peer, cluster, NEVER) as operator:
         ready = time.monotonic() - operator.started
-        if not _await_runs(operator, load.size, load.seconds):
+        if not await_runs(operator, load.size, load.seconds):
             return {"ready_s": ready, "finished": float(operator.runs())}
         total = time.monotonic() - operator.started
         cpu = operator.cpu()
@@ -166,25 +133,47 @@ def storm(peer: Peer, cluster: Cluster, load: Load) -> Measures:
     """Scale all Deployments to nothing behind the operator's back."""
     _populate(peer, cluster, load)
     with running(peer, cluster, NEVER) as operator:
-        if not _await_runs(operator, load.size, load.seconds):
+        if not await_runs(operator, load.size, load.seconds):
             return {"finished": 0.0}
-        _settle(operator)
+        settle(operator)
         bill = Bill(operator, cluster)
         with cluster.watching(DEPLOYMENTS, _is_back) as back:
             begin = time.monotonic()
             cluster.each(_names(load.size), _scale_to_none)
             if not back.wait(load.size, begin + load.seconds):
                 return {"finished": float(len(back.times))}
-            _settle(operator)
+            settle(operator)
             return {"all_s": max(back.times.values()) - begin, **bill.total(load.size)}
+
+
+def soak(peer: Peer, cluster: Cluster, load: Load) -> Measures:
+    """Run unchanged objects over and over, ``size`` runs in all; does memory grow?"""
+    few = Load(min(load.size, _SOAKED), load.seconds)
+    _populate(peer, cluster, few)
+    with running(peer, cluster, "1s") as operator:
+        if not await_runs(operator, few.size, load.seconds):
+            return {"finished": 0.0}
+        bill, measures = Bill(operator, cluster), Measures(idle_mib=operator.memory())
+        for part, name in ((10, "tenth_mib"), (2, "half_mib"), (1, "after_mib")):
+            if not await_runs(operator, few.size + load.size // part, load.seconds):
+                return {"finished": float(bill.runs())}
+            measures[name] = operator.memory()
+        return {**measures, **bill.total(max(1, bill.runs()))}
 
 
 SCENARIOS = {
     "one": Scenario("one object when nothing else goes on, five times", (1,), one),
-    "burst": Scenario("many objects created at once", (20, 200, 1000), burst),
-    "resync": Scenario("the period of many unchanged objects passes", (1000,), resync),
-    "start": Scenario("the operator starts with many objects up to date", (1000,), start),
+    "burst": Scenario("many objects created at once", (20, 200), burst),
+    "resync": Scenario("the period of many unchanged objects passes", (200,), resync),
+    "start": Scenario("the operator starts with many objects up to date", (200,), start),
     "storm": Scenario("all Deployments are changed behind its back", (200,), storm),
+    "soak": Scenario("unchanged objects run over and over", (10_000,), soak, is_long=True),
+    "clusters": Scenario(
+        "MatrixOne clusters are created at once", (20,), matrixone.create, by="matrixone"
+    ),
+    "idle": Scenario(
+        "an unchanged MatrixOne cluster with all its children", (1,), matrixone.idle, by="matrixone"
+    ),
 }
 
 
@@ -233,26 +222,5 @@ def _populate(peer: Peer, cluster: Cluster, load: Load) -> None:
     with running(maker, cluster, NEVER) as operator, cluster.watching(WORKS, is_done) as done:
         _create_all(cluster, load.size)
         done.wait(load.size, deadline)
-        _settle(operator)
+        settle(operator)
     cluster.forget(maker.name)
-
-
-def _await_runs(operator: Running, count: int, seconds: float) -> bool:
-    deadline = time.monotonic() + seconds
-    while operator.runs() < count:
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.1)
-    return True
-
-
-def _settle(operator: Running) -> None:
-    """Wait until the operator does next to nothing for a second; 20 s at most."""
-    deadline = time.monotonic() + _SETTLE_SECONDS
-    before = operator.cpu()
-    while time.monotonic() < deadline:
-        time.sleep(_QUIET_SECONDS)
-        now = operator.cpu()
-        if now - before <= 0.03 * _QUIET_SECONDS:
-            return
-        before = now
