@@ -12,8 +12,12 @@ from ansible_operator.kube.interface import Object
 from ansible_operator.loop.queue import Key, WorkQueue
 
 REMEMBERED = 20_000
-SETTLE_SECONDS = 0.05
-"""How long an event may come before the answer to the write that caused it."""
+REST_SECONDS = 0.2
+"""How long after its last run an object is run again because of a dependent.
+
+What a run creates goes on changing for a moment, each change an event; and an event may come
+before the answer to the write that caused it.
+"""
 
 
 class OwnWrites:
@@ -44,18 +48,27 @@ class ForeignChanges:
     def __init__(self, queue: WorkQueue, own: OwnWrites) -> None:
         self._queue = queue
         self._own = own
+        self._waiting: dict[Key, list[tuple[Object, str, bool]]] = {}
 
     def consider(self, key: Key, changed: Object, reason: str, *, fresh: bool = False) -> None:
         """Run ``key`` because ``changed`` has changed, unless a run of ``key`` did that.
 
-        While a run is under way its writes may still be unknown, so the decision waits a little.
+        The decision waits for the end of a run that is under way and a little longer, so that
+        changes which come together lead to one run.
         """
+        waiting = self._waiting.get(key)
+        if waiting is not None:
+            waiting.append((changed, reason, fresh))
+            return
+        self._waiting[key] = [(changed, reason, fresh)]
+        self._decide(key)
 
-        def decide() -> None:
+    def _decide(self, key: Key) -> None:
+        """Decide on what waits, now or when the object has had its rest."""
+        rest = self._queue.rest(key, REST_SECONDS)
+        if rest > 0:
+            asyncio.get_running_loop().call_later(rest, self._decide, key)
+            return
+        for changed, reason, fresh in self._waiting.pop(key):
             if not self._own.include(key, changed):
                 self._queue.add(key, reason=reason, fresh=fresh)
-
-        if self._queue.is_active(key):
-            asyncio.get_running_loop().call_later(SETTLE_SECONDS, decide)
-        else:
-            decide()

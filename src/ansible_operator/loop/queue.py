@@ -115,6 +115,7 @@ class WorkQueue:
         self._delayed: dict[Key, _Delayed] = {}
         self._failures: dict[Key, int] = {}
         self._whys: dict[Key, _Whys] = {}
+        self._ended: dict[Key, float] = {}
         self._changed = asyncio.Event()
         self._closed = False
 
@@ -183,6 +184,7 @@ class WorkQueue:
     def drop(self, key: Key) -> None:
         """Forget an object that has gone, pending times included."""
         self.forget(key)
+        self._ended.pop(key, None)
         if (pending := self._delayed.pop(key, None)) is not None:
             pending.handle.cancel()
 
@@ -228,6 +230,7 @@ class WorkQueue:
     def done(self, key: Key) -> None:
         """An object's run has ended."""
         self._active[key.controller].discard(key)
+        self._ended[key] = self._clock()
         self._times.done(key.controller, key)
         lane = self._again.pop(key, None)
         if lane is not None:
@@ -257,6 +260,16 @@ class WorkQueue:
     def is_active(self, key: Key) -> bool:
         """Whether an object is being run."""
         return key in self._active[key.controller]
+
+    def rest(self, key: Key, seconds: float) -> float:
+        """For how long an object has to rest until so many seconds lie behind its last run.
+
+        While it runs, that is all of them.
+        """
+        if self.is_active(key):
+            return seconds
+        ended = self._ended.get(key)
+        return 0.0 if ended is None else max(0.0, ended + seconds - self._clock())
 
     def waiting(self, controller: str) -> int:
         """How many objects of a controller wait for a worker."""
