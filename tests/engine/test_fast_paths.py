@@ -192,6 +192,7 @@ async def test_a_role_is_read_ahead_and_again_when_it_has_changed(tmp_path: Path
         await engine.stop()
 
     said = [
-        [data["res"]["msg"] for data in played.of("runner_on_ok")] for played in (before, after)
+        [int(data["res"]["msg"]) for data in played.of("runner_on_ok")]
+        for played in (before, after)
     ]
     assert said == [[2, 2], [13, 13]]
