@@ -40,7 +40,7 @@ from ..module_utils.planning.cn_stores import (
 _MEASURED_AT_ONCE = 8
 _MEASURE_SECONDS = 3.0
 _DETAILS_SECONDS = 5.0
-_GLANCE_SECONDS = 1.0
+_GLANCE_SECONDS = 0.5
 _WORK_STATES = {
     State.WORKING: WorkState.WORKING,
     State.DRAINING: WorkState.DRAINING,

@@ -30,7 +30,7 @@ from ..module_utils.status.log_states import Question
 
 Json = Mapping[str, Any]
 
-_SECONDS = {Question.NEEDED: 3.5, Question.GLANCE: 1.0}
+_SECONDS = {Question.NEEDED: 3.5, Question.GLANCE: 0.5}
 
 
 class Kubernetes(Protocol):
