@@ -48,7 +48,8 @@ def cluster(real_testbed: TestBed, tmp_path_factory: pytest.TempPathFactory) -> 
 
 def replaced(cluster: Cluster, ordinal: int, incarnation: int) -> bool:
     known = annotation(cluster, INCARNATIONS) or {}
-    return known.get(str(ordinal)) == incarnation and annotation(cluster, REPAIR) is None
+    # On a busy machine a new store may not come up in time either, and is replaced in its turn.
+    return known.get(str(ordinal), 0) >= incarnation and annotation(cluster, REPAIR) is None
 
 
 def await_replacement(cluster: Cluster, ordinal: int, incarnation: int) -> float:
@@ -95,6 +96,7 @@ def test_volumes_of_replaced_stores_are_kept_if_asked_for(cluster: Cluster) -> N
     cluster.change("logService/failedPodStrategy", "Orphan")
     cluster.kubectl("wait", "--for=condition=Synced", "logset/mo", "--timeout=60s")
     kept = volume(cluster, "mo-log-2")
+    before = annotation(cluster, INCARNATIONS)["2"]
     with Traffic(cluster, "log-store-orphaned") as traffic:
         time.sleep(3)
         wreck(cluster, "mo-log-2")
@@ -102,7 +104,7 @@ def test_volumes_of_replaced_stores_are_kept_if_asked_for(cluster: Cluster) -> N
         cluster.operator.end(signal.SIGKILL)
         time.sleep(2)
         cluster.operator.start()
-        await_replacement(cluster, 2, 2)
+        await_replacement(cluster, 2, before + 1)
         time.sleep(5)
     now = cluster.get("pv", kept["metadata"]["name"])
     assert now["spec"]["persistentVolumeReclaimPolicy"] == "Retain"
