@@ -58,8 +58,7 @@ def test_log_stores_are_added_and_leave_one_by_one(cluster: Cluster) -> None:
         cluster.change("logService/replicas", 5)
         eventually(lambda: replicas(cluster) == 5, 30, "two more log stores")
         eventually(lambda: settled(cluster, "logset", "mo"), 120, "five log stores")
-        for pod in ("mo-log-0", "mo-log-1"):
-            move_replicas_from(cluster, pod)
+        move_replicas_from(cluster, "mo-log-0", "mo-log-1")
         cluster.change("logService/replicas", 3)
         seen = [5]
 
@@ -80,14 +79,16 @@ def test_log_stores_are_added_and_leave_one_by_one(cluster: Cluster) -> None:
     eventually(lambda: settled(cluster, "cnset", "mo-tp"), 180, "settled compute nodes")
 
 
-def move_replicas_from(cluster: Cluster, pod: str) -> None:
-    """Let HAKeeper give a store up for a while, so that one of the added ones takes its place."""
-    wreck(cluster, pod)
-    eventually(lambda: pod in down(cluster), 30, "a store that is down")
-    eventually(lambda: set(shards(cluster)) == {(2, 3)}, 60, "shards that miss it", 0.5)
-    eventually(lambda: shards(cluster) == [(3, 3)] * 2, 90, "its replicas elsewhere")
-    mend(cluster, pod)
-    eventually(lambda: pod not in down(cluster), 60, "its return")
+def move_replicas_from(cluster: Cluster, *pods: str) -> None:
+    """Let HAKeeper give stores up for a while, so that the added ones take their places."""
+    for pod in pods:
+        wreck(cluster, pod)
+        eventually(lambda pod=pod: pod in down(cluster), 30, "a store that is down")
+        eventually(lambda: set(shards(cluster)) == {(2, 3)}, 60, "shards that miss it", 0.5)
+        eventually(lambda: shards(cluster) == [(3, 3)] * 2, 90, "its replicas elsewhere")
+    for pod in pods:
+        mend(cluster, pod)
+        eventually(lambda pod=pod: pod not in down(cluster), 90, "its return")
 
 
 def test_fewer_log_stores_than_replicas_are_refused(cluster: Cluster) -> None:
