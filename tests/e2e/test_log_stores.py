@@ -88,7 +88,7 @@ def test_a_wrecked_store_is_replaced(cluster: Cluster) -> None:
         time.sleep(5)
     assert cluster.get("pvc", "mo-data-mo-log-2")["metadata"]["uid"] != uid
     assert {"FailingOver", "FailedOver"} <= set(events(cluster))
-    traffic.require_nothing_lost(longest=40)
+    traffic.require_nothing_lost(longest=90)
 
 
 def test_volumes_of_replaced_stores_are_kept_if_asked_for(cluster: Cluster) -> None:
@@ -111,7 +111,7 @@ def test_volumes_of_replaced_stores_are_kept_if_asked_for(cluster: Cluster) -> N
     assert now["status"]["phase"] == "Released"
     assert (folder_of(now) / "lost").is_dir()
     assert "VolumeKept" in events(cluster)
-    traffic.require_nothing_lost(longest=40)
+    traffic.require_nothing_lost(longest=90)
     cluster.kubectl("delete", "pv", kept["metadata"]["name"])
     shutil.rmtree(folder_of(now))
 
@@ -131,7 +131,7 @@ def test_a_store_that_comes_back_empty_gets_its_replicas_again(cluster: Cluster)
         )
         eventually(lambda: shards(cluster) == [(3, 3)] * 2, 90, "complete shards")
         time.sleep(5)
-    traffic.require_nothing_lost(longest=40)
+    traffic.require_nothing_lost(longest=90)
 
 
 def test_a_lost_store_holds_nothing_else_up(cluster: Cluster) -> None:
@@ -152,7 +152,7 @@ def test_a_lost_store_holds_nothing_else_up(cluster: Cluster) -> None:
         time.sleep(5)
     assert annotation(cluster, REPAIR) is None
     # Clients of a compute node that is replaced have to connect again: the set does not drain.
-    traffic.require_nothing_lost(longest=40, errors=50)
+    traffic.require_nothing_lost(longest=90, errors=50)
 
 
 def changed_nodes(cluster: Cluster) -> int:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from datetime import datetime
 from typing import Any, Final
 
 from ..rendering import names, storage
@@ -71,12 +72,29 @@ class Record:
             claims: the claims of the set.
             gossip: text of the file that tells stores their incarnation.
         """
+        pods = list(pods)
         old = {claim["metadata"]["uid"] for claim in claims} & set(self.claims.values())
         runs = any(pod["metadata"]["uid"] == self.pod_uid for pod in pods)
         rendered = f"{self.ordinal} {self.incarnation}" in gossip.splitlines()
         return Repair(
-            self.pod, self.ordinal, self.incarnation, self.began, not old and not runs, rendered
+            pod=self.pod,
+            ordinal=self.ordinal,
+            incarnation=self.incarnation,
+            began=self.began,
+            taken=not old and not runs,
+            rendered=rendered,
+            made=max(map(_made, (one for one in pods if _named(one) == self.pod)), default=0.0),
         )
+
+
+def _named(pod: Pod) -> str:
+    return str(pod["metadata"].get("name") or "")
+
+
+def _made(pod: Pod) -> float:
+    """Return when a Pod was made, Unix time; 0 when nobody knows."""
+    text = pod["metadata"].get("creationTimestamp")
+    return datetime.fromisoformat(text).timestamp() if text else 0.0
 
 
 def recorded(resource: Resource) -> Record | None:

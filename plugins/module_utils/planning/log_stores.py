@@ -145,6 +145,7 @@ class Repair:
         began: when it was decided (Unix time).
         taken: whether nothing of the old store is left.
         rendered: whether the stores' configuration has the new incarnation.
+        made: when the Pod of the new store was made (Unix time); 0 before that.
     """
 
     pod: str
@@ -153,6 +154,7 @@ class Repair:
     began: float
     taken: bool = False
     rendered: bool = False
+    made: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,7 +344,7 @@ def _not_up_again(
     now: float,
 ) -> Verdict:
     """A new store gets the same time as any other before it is replaced in its turn."""
-    due = max(repair.began, store.down_since or 0.0) + policy.timeout
+    due = max(repair.began, repair.made, store.down_since or 0.0) + policy.timeout
     if now >= due:
         refusal = why_not(store, down, view, policy)
         if not refusal:

@@ -203,6 +203,7 @@ def test_a_record_is_read_back_as_it_was_written() -> None:
         ([pod()], [], "2 3\n", False, True),
         ([], [], "2 3\n", True, True),
         ([{"metadata": {"uid": "new"}}], [claim("new")], "2 3\n", True, True),
+        ([{"metadata": {"uid": "new", "name": "mo-log-1"}}], [claim("new")], "2 3\n", True, True),
     ],
 )
 def test_objects_are_told_from_their_namesakes(
@@ -243,3 +244,8 @@ def test_policy_and_claims_follow_the_spec() -> None:
 )
 def test_volumes_are_kept_where_either_policy_says_so(spec: Json, kept: bool) -> None:
     assert log_pods.keeps_volumes({"metadata": {"name": "mo"}, "spec": spec}) is kept
+
+
+def test_a_new_store_has_its_time_from_when_its_pod_was_made() -> None:
+    born = {"uid": "new", "name": "mo-log-2", "creationTimestamp": "1970-01-01T00:01:40Z"}
+    assert RECORD.state([{"metadata": born}], [], "2 3\n").made == 100.0
