@@ -20,7 +20,8 @@ started=$SECONDS
 
 stage_binaries() {
   python -m testbed build --nodes fake && python -m testbed build --nodes real --image matrixone &&
-    python -m testbed build helm && python -m testbed build operator-verify
+    python -m testbed build helm && python -m testbed build operator-verify &&
+    python -m image archive
 }
 stage_lint() { dev/lint.sh; }
 stage_unit() { pytest -n 2 -m 'not api and not node' tests; }

@@ -30,6 +30,7 @@ def account(bed: TestBed, namespace: str, path: Path, *, everywhere: bool = Fals
     if everywhere:
         for part in dict.fromkeys(right.part for right in rights):
             manifests += granted("ClusterRole", rights, Scope.CLUSTER, part)
+        manifests += granted("Role", rights, Scope.OWN, "admission")
     listed = {"apiVersion": "v1", "kind": "List", "items": list(_placed(manifests, namespace))}
     bed.kubectl("-n", namespace, "apply", "--server-side", "-f", "-", input=json.dumps(listed))
     return bed.account(namespace, NAME, path)

@@ -116,6 +116,14 @@ def test_rolling_the_operator_restarts_no_database(cluster: Cluster, operator: D
     assert running(cluster) == before
 
 
+def test_mistakes_are_refused_at_the_door(cluster: Cluster) -> None:
+    """What schemas cannot say, a replica says through the webhook's Service."""
+    broken = {"spec": {"tn": {"config": "[log\nlevel = "}}}
+
+    with pytest.raises(KubectlError, match=r"tn\.config"):
+        cluster.patch("mo", "mo", broken)
+
+
 def test_pods_are_restricted(operator: Deployed) -> None:
     """They run as nobody special on a file system that they cannot write to."""
     for name, pod in operator.pods().items():

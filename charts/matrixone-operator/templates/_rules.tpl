@@ -233,18 +233,24 @@
 - apiGroups:
     - admissionregistration.k8s.io
   resources:
-    - mutatingwebhookconfigurations
     - validatingwebhookconfigurations
   verbs:
     - create
 - apiGroups:
     - admissionregistration.k8s.io
   resources:
-    - mutatingwebhookconfigurations
     - validatingwebhookconfigurations
   verbs:
     - get
     - patch
+  resourceNames:
+    - matrixone-operator-webhook
+- apiGroups:
+    - admissionregistration.k8s.io
+  resources:
+    - mutatingwebhookconfigurations
+  verbs:
+    - get
   resourceNames:
     - matrixone-operator-webhook
 {{- end }}
