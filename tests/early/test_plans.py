@@ -260,9 +260,11 @@ def test_t26_t27_t28_the_flag_counts_when_it_goes(keep: bool, steps: int) -> Non
 
 
 def test_t34_many_changes_of_one_pass_are_few_events() -> None:
-    done = [{"kind": "Service", "name": f"s{n}", "change": "created"} for n in range(40)]
+    done = [{"kind": "ConfigMap", "name": f"c{n}", "change": "deleted"} for n in range(39)]
+    done.append({"kind": "PersistentVolumeClaim", "name": "data-mo-0", "change": "deleted"})
     told = report(early(), plan(early()), {}, {"done": done})
     assert len(told["events"]) == 10
+    assert "data-mo-0" in told["events"][0]["note"]
     assert told["events"][-1]["note"].endswith("and 30 more")
 
 

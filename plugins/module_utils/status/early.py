@@ -15,6 +15,10 @@ from .reasons import ConditionType, Phase, Reason
 
 _MANY: Final = 10
 """Events of one pass at most; what else was done is counted in the last of them."""
+_WEIGHT: Final = {
+    kind: place
+    for place, kind in enumerate(("PersistentVolumeClaim", "StatefulSet", "Pod", "Service"))
+}
 
 
 def early_status(
@@ -102,16 +106,18 @@ def occurrences(results: Iterable[Mapping[str, Any]], namespace: str) -> list[Oc
         "changed": (EarlyEvent.UPDATED, "Update"),
         "deleted": (EarlyEvent.DELETED, "Delete"),
     }
+    done = [entry for result in results for entry in result.get("done") or []]
+    if len(done) > _MANY:
+        # What people care about is told by name, their data first.
+        done.sort(key=lambda entry: _WEIGHT.get(entry["kind"], len(_WEIGHT)))
     found = []
-    for result in results:
-        for entry in result.get("done") or []:
-            reason, action = told[entry["change"]]
-            note = f"{entry['change']} {entry['kind']} {entry['name']} in namespace {namespace}"
-            found.append(occurrence(reason.value, note, action=action))
-    if len(found) > _MANY:
-        rest = len(found) - _MANY + 1
-        last = found[_MANY - 1]
-        found = [*found[: _MANY - 1], {**last, "note": f"{last['note']}, and {rest - 1} more"}]
+    for entry in done[:_MANY]:
+        reason, action = told[entry["change"]]
+        note = f"{entry['change']} {entry['kind']} {entry['name']} in namespace {namespace}"
+        found.append(occurrence(reason.value, note, action=action))
+    if len(done) > _MANY:
+        last = found[-1]
+        found[-1] = {**last, "note": f"{last['note']}, and {len(done) - _MANY} more"}
     return found
 
 
