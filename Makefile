@@ -43,7 +43,7 @@ demo-memcached: venv ## the tutorial operator of examples/memcached on fake node
 	@$(PYTHON) -m demo.memcached
 
 bench: venv ## measure this runner and its peers; SCENARIOS= SIZES= PEERS= choose (bench/README.md)
-	@$(PYTHON) -m bench --scenarios "$(SCENARIOS)" --sizes "$(SIZES)" --peers "$(PEERS)"
+	@$(PYTHON) -m bench --scenarios "$(SCENARIOS)" --sizes "$(SIZES)" --peers "$(PEERS)" $(if $(SECONDS_EACH),--seconds $(SECONDS_EACH))
 
 install: ## apply the CRDs to the cluster that KUBECONFIG names
 	@deploy/operator.sh install
