@@ -15,6 +15,8 @@ from testbed.bed import TestBed
 from tests.charts.releases import Helm
 
 RELEASE = "matrixone-operator"
+QUICK = ("--set", "crds.enabled=false")
+"""For tests that have nothing to do with CRDs, which are half a megabyte each time."""
 LABEL = "app.kubernetes.io/name=matrixone-operator"
 
 
@@ -37,12 +39,12 @@ class Management:
 
     def install(self, chart: Path, *arguments: str) -> str:
         """Type ``helm install``, and wait until the operator is there."""
-        wait = ("--create-namespace", "--wait", "--timeout=60s")
+        wait = ("--create-namespace", "--wait", "--timeout=90s")
         return self.helm("install", RELEASE, chart, *wait, *arguments)
 
     def upgrade(self, chart: Path, *arguments: str) -> str:
         """Type ``helm upgrade``, and wait until the operator is there."""
-        wait = ("--dependency-update", "--wait", "--timeout=60s")
+        wait = ("--dependency-update", "--wait", "--timeout=90s")
         return self.helm("upgrade", RELEASE, chart, *wait, *arguments)
 
     def kubectl(self, *arguments: str) -> str:

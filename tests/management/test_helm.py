@@ -17,7 +17,7 @@ import yaml
 
 from testbed.bed import KubectlError
 from tests.charts.releases import OPERATOR, ROOT, HelmError, earlier
-from tests.management.conftest import LABEL, RELEASE, Management
+from tests.management.conftest import LABEL, QUICK, RELEASE, Management
 
 pytestmark = pytest.mark.api
 IMAGE = "matrixorigin/matrixone-operator"
@@ -47,7 +47,7 @@ def test_c03_clients_read_and_write_the_kinds(management: Management) -> None:
 
 
 def test_c11_helm_shows_what_is_installed(management: Management) -> None:
-    management.install(OPERATOR)
+    management.install(OPERATOR, *QUICK)
 
     [release] = management.program.list(management.space)
 
@@ -80,11 +80,11 @@ def test_c13_upgrade_from_the_version_before(management: Management) -> None:
 
 
 def test_c14_the_version_is_readable_from_the_pod(management: Management) -> None:
-    management.install(earlier(management.folder))
+    management.install(earlier(management.folder), *QUICK)
     path = "jsonpath={.items[0].spec.containers[0].image}"
     assert management.kubectl("get", "pod", "-l", LABEL, "-o", path) == f"{IMAGE}:0.0.9"
 
-    management.upgrade(OPERATOR)
+    management.upgrade(OPERATOR, *QUICK)
 
     [pod] = management.pods().values()
     assert pod["spec"]["containers"][0]["image"] == f"{IMAGE}:{VERSION}"
@@ -92,7 +92,7 @@ def test_c14_the_version_is_readable_from_the_pod(management: Management) -> Non
 
 
 def test_c15_a_new_pod_comes_before_the_old_one_goes(management: Management) -> None:
-    management.install(earlier(management.folder))
+    management.install(earlier(management.folder), *QUICK)
     deployment = f"deploy/{RELEASE}"
     watch = subprocess.Popen(
         [
@@ -104,7 +104,7 @@ def test_c15_a_new_pod_comes_before_the_old_one_goes(management: Management) -> 
         text=True,
     )
     try:
-        management.upgrade(OPERATOR)
+        management.upgrade(OPERATOR, *QUICK)
     finally:
         watch.terminate()
         seen, _ = watch.communicate(timeout=30)
@@ -115,7 +115,7 @@ def test_c15_a_new_pod_comes_before_the_old_one_goes(management: Management) -> 
     [before] = management.pods()
     with pytest.raises(HelmError, match="not ready"):
         management.helm(
-            *("upgrade", RELEASE, OPERATOR, "--set", "image.tag=broken"),
+            *("upgrade", RELEASE, OPERATOR, *QUICK, "--set", "image.tag=broken"),
             *("--wait", "--timeout=5s"),
         )
     pods = management.pods()
@@ -142,10 +142,10 @@ def test_c16_crds_are_upgraded_with_the_operator(management: Management) -> None
 
 
 def test_c20_rollback_brings_the_old_image_back(management: Management) -> None:
-    management.install(earlier(management.folder))
-    management.upgrade(OPERATOR)
+    management.install(earlier(management.folder), *QUICK)
+    management.upgrade(OPERATOR, *QUICK)
     with pytest.raises(HelmError):
-        management.upgrade(OPERATOR, "--set", "image.tag=broken", "--timeout=5s")
+        management.upgrade(OPERATOR, *QUICK, "--set", "image.tag=broken", "--timeout=5s")
 
     management.helm("rollback", RELEASE, "1", "--wait", "--timeout=60s")
 
@@ -156,7 +156,7 @@ def test_c20_rollback_brings_the_old_image_back(management: Management) -> None:
 
 
 def test_c21_one_small_replica_by_default(management: Management) -> None:
-    management.install(OPERATOR, "--set", "resources.limits.memory=2Gi")
+    management.install(OPERATOR, *QUICK, "--set", "resources.limits.memory=2Gi")
 
     deployment = management.get("deploy", RELEASE)
     [container] = deployment["spec"]["template"]["spec"]["containers"]
@@ -167,10 +167,10 @@ def test_c21_one_small_replica_by_default(management: Management) -> None:
 
 
 def test_c22_scaling_out_by_value(management: Management) -> None:
-    management.install(OPERATOR)
+    management.install(OPERATOR, *QUICK)
     [first] = management.pods()
 
-    output = management.upgrade(OPERATOR, "--set", "replicaCount=2")
+    output = management.upgrade(OPERATOR, *QUICK, "--set", "replicaCount=2")
 
     assert "REVISION: 2" in output
     pods = management.pods()
@@ -184,10 +184,12 @@ def test_c22_scaling_out_by_value(management: Management) -> None:
 
 def test_c24_a_replica_that_cannot_start_gets_no_requests(management: Management) -> None:
     """Its image cannot be pulled; the Service knows the healthy one only."""
-    management.install(OPERATOR)
+    management.install(OPERATOR, *QUICK)
     [healthy] = management.pods()
     with pytest.raises(HelmError, match="not ready"):
-        management.upgrade(OPERATOR, "--set", "image.tag=broken,replicaCount=1", "--timeout=5s")
+        management.upgrade(
+            OPERATOR, *QUICK, "--set", "image.tag=broken,replicaCount=1", "--timeout=5s"
+        )
 
     slices = management.get(
         "endpointslices", "-l", f"kubernetes.io/service-name={RELEASE}-metrics"
@@ -202,10 +204,10 @@ def test_c24_a_replica_that_cannot_start_gets_no_requests(management: Management
 
 
 def test_c25_scaling_in_by_value(management: Management) -> None:
-    management.install(OPERATOR, "--set", "replicaCount=2")
+    management.install(OPERATOR, *QUICK, "--set", "replicaCount=2")
     before = set(management.pods())
 
-    management.upgrade(OPERATOR, "--set", "replicaCount=1")
+    management.upgrade(OPERATOR, *QUICK, "--set", "replicaCount=1")
 
     deadline = time.monotonic() + 30
     while len(management.pods()) > 1:
