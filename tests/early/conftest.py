@@ -107,6 +107,21 @@ class Space:
         self.kubectl("annotate", KIND, name, mark, "--overwrite")
 
 
+def claims(space: Space, name: str) -> set[str]:
+    """Return the names of the claims of a MatrixoneCluster."""
+    return {one.partition("/")[2] for one in space.named(name, "pvc")}
+
+
+def uid_of(one: Json) -> str:
+    """Return what tells an object from a namesake."""
+    return str(one["metadata"]["uid"])
+
+
+def passes(log: Path) -> int:
+    """Return how many passes an operator has ended."""
+    return log.read_text().count("exited successfully")
+
+
 def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))

@@ -28,6 +28,10 @@ _STORE_MOUNTS: Final = (
     {"name": "data", "mountPath": "/store"},
     {"name": "log", "mountPath": "/log"},
 )
+_LAUNCH_MOUNTS: Final = (
+    {"name": "config", "mountPath": early_config.MOUNT, "readOnly": True},
+    {"name": names.VOLUME_TEMP, "mountPath": names.TEMP_MOUNT},
+)
 _IMAGE_DATA_MOUNT: Final = {"name": "data", "mountPath": "/mo-data", "subPath": "mo-data"}
 """Where images that start by themselves keep their data today."""
 _LAUNCH: Final = ("/mo-service", "-launch", f"{early_config.MOUNT}/{early_config.LAUNCH_FILE}")
@@ -74,11 +78,7 @@ def launched(spec: Fields, main: Json, config_map: str, *, log_to_volume: bool) 
         **main,
         **_common(spec, LAUNCH_PORTS),
         "command": shell if log_to_volume else list(_LAUNCH),
-        "volumeMounts": [
-            *_STORE_MOUNTS,
-            {"name": "config", "mountPath": early_config.MOUNT, "readOnly": True},
-            {"name": names.VOLUME_TEMP, "mountPath": names.TEMP_MOUNT},
-        ],
+        "volumeMounts": [*_STORE_MOUNTS, *_LAUNCH_MOUNTS],
         **_own_probes(),
         **_given_probes(spec),
         "securityContext": container_security(),
