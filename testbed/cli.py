@@ -84,6 +84,13 @@ def kubeconfig(name: str) -> None:
     click.echo(lifecycle.get(name).kubeconfig)
 
 
+@cli.command()
+@_NAME
+def kubectl(name: str) -> None:
+    """Print the path of the kubectl that fits."""
+    click.echo(lifecycle.get(name).kubectl_path)
+
+
 @cli.command(name="load-image")
 @_NAME
 @click.argument("image")

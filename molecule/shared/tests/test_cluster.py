@@ -2,8 +2,6 @@
 """What must be true of a cluster after each change, seen with kubectl as a user sees it."""
 
 import base64
-import json
-import os
 
 import pytest
 
@@ -13,20 +11,6 @@ WORKLOADS = [
     ("deployment", "mo-tp-cn"),
     ("deployment", "mo-proxy"),
 ]
-
-
-@pytest.fixture
-def get(host):
-    """Return a function that reads objects with kubectl."""
-    config = os.environ["K8S_AUTH_KUBECONFIG"]
-
-    def read(*arguments):
-        command = ("kubectl", f"--kubeconfig={config}", "-n", "molecule", "get", *arguments)
-        done = host.run(" ".join([*command, "-o", "json"]))
-        assert done.rc == 0, done.stderr
-        return json.loads(done.stdout)
-
-    return read
 
 
 @pytest.mark.parametrize(("kind", "name"), WORKLOADS)
