@@ -2,6 +2,7 @@
 # The commands of this project; `make help` lists them.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
+.PHONY: molecule
 .PHONY: help venv crds rbac render docs lint test demo demo-down demo-memcached bench cluster-up cluster-down
 .PHONY: install uninstall deploy undeploy op-build op-push op-requirements bundle run
 
@@ -77,6 +78,9 @@ docs: venv ## build the documentation into build/docs; warnings are errors
 
 lint: venv ## every linter
 	@dev/lint.sh
+
+molecule: venv ## the Molecule scenarios that run here; SCENARIOS="default node"
+	@dev/molecule.sh $(SCENARIOS)
 
 test: venv ## every test that can run on this machine
 	@dev/test.sh

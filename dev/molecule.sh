@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 export PATH="$PWD/.venv/bin:$PATH" ANSIBLE_COLLECTIONS_PATH="$PWD/.collections"
 
-[ $# -gt 0 ] || set -- default
+[ $# -gt 0 ] || set -- default node
 for scenario in "$@"; do
   molecule test --scenario-name "$scenario"
 done
