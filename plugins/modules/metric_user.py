@@ -12,6 +12,7 @@ author: MatrixOne maintainers (@matrixorigin)
 description:
   - Makes the user C(mo_operator) with the role C(metric_reader) in the database of a cluster, with
     the password of the Secret C(CLUSTER-metric), which is made with a random one if there is none.
+    Its role has to be named at login, as in C(sys:mo_operator:metric_reader).
   - When the Secret has been changed since, the user gets the new password. Otherwise nothing is
     done, and the database is not asked.
   - A database that cannot be reached by the deadline is a result and no failure.
