@@ -151,6 +151,16 @@ class Traffic:
             cursor.execute("select n from traffic.rows_seen")
             return {int(row[0]) for row in cursor.fetchall()}
 
+    def lost(self) -> list[int]:
+        """Return acknowledged rows that the database does not have, however long one waits."""
+        found = sorted(self.acknowledged - self.stored())
+        begun = time.monotonic()
+        while found and time.monotonic() - begun < _PATIENCE_SECONDS:
+            sys.stdout.write(f"not (yet) there: {len(found)} rows, {found[:20]}\n")
+            time.sleep(5)
+            found = sorted(self.acknowledged - self.stored())
+        return found
+
     def report(self) -> None:
         """Write down what the clients saw and what status said."""
         REPORTS.mkdir(parents=True, exist_ok=True)
@@ -189,7 +199,8 @@ class Traffic:
             errors: how many errors the clients may have seen at most.
             at_least: rows without which the scenario proves nothing.
         """
-        assert self.acknowledged <= self.stored()
+        lost = self.lost()
+        assert not lost, f"{len(lost)} acknowledged rows are lost: {lost[:20]}"
         assert not self.missing
         assert len(self.acknowledged) >= at_least
         assert len(self.errors) <= errors, Counter(self.errors).most_common(5)
