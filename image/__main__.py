@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from image import operator, pinning
-from image.building import DEBOOTSTRAP, ROOT, Build, build, buildah, found_builder, run
+from image.building import DEBOOTSTRAP, ROOT, Build, build, buildah, found_builder, run, storage
 from testbed.errors import TestBedError
 
 _builder = click.option("--builder", default="", help="docker, podman or buildah; default: found")
@@ -38,7 +38,8 @@ def main() -> None:
 @_base
 def build_image(name: str, builder: str, platforms: str, base: str) -> None:
     """Builds the image NAME."""
-    build(_wanted(name, platforms, base), builder or found_builder(), click.echo)
+    with storage():
+        build(_wanted(name, platforms, base), builder or found_builder(), click.echo)
     click.echo(f"built {name}")
 
 

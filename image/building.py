@@ -11,7 +11,8 @@ import tarfile
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from image import base
@@ -46,6 +47,7 @@ class Build:
         target: stage of the Dockerfile; ``""`` for the last.
         arguments: build arguments.
         platforms: ``linux/amd64,linux/arm64`` or alike; ``""`` for this machine's.
+        parents: archives of images that the Dockerfile begins with, by name (buildah only).
     """
 
     image: str
@@ -53,6 +55,7 @@ class Build:
     target: str = ""
     arguments: Mapping[str, str] = field(default_factory=dict)
     platforms: str = ""
+    parents: Mapping[str, Path] = field(default_factory=dict)
 
     def flags(self) -> list[str]:
         """The arguments that docker, podman and buildah share."""
@@ -102,6 +105,13 @@ def buildah(*arguments: str | Path) -> str:
     return run([*private, *command, *map(str, arguments)])
 
 
+@contextmanager
+def storage() -> Iterator[None]:
+    """Keep other builds away from buildah's storage during the block."""
+    with locked(cache_root() / "locks" / "containers", timeout=_SECONDS):
+        yield
+
+
 def found_builder() -> str:
     """Return the first of docker, podman and buildah that works.
 
@@ -124,10 +134,13 @@ def build(wanted: Build, builder: str, progress: Progress = silent) -> None:
     Raises:
         ImageError: the build failed.
     """
+    if builder == "buildah":
+        _forget_old_ones()
     wanted = _with_base(wanted, builder, progress)
     progress(f"building {wanted.image} with {builder}")
     if builder == "buildah":
-        _forget_old_ones()
+        for image, archive in wanted.parents.items():
+            _import(image, archive)
         buildah("build", "--isolation", "chroot", "--layers", *wanted.flags())
     elif wanted.platforms:
         run([builder, "buildx", "build", *wanted.flags()])
@@ -142,15 +155,20 @@ def _with_base(wanted: Build, builder: str, progress: Progress) -> Build:
         return wanted
     if builder != "buildah":
         raise ImageError(f"BASE_IMAGE={DEBOOTSTRAP} needs BUILDER=buildah, not {builder}")
-    if _LOCAL_BASE not in buildah("images", "--format", "{{.Name}}:{{.Tag}}").split():
+    if _LOCAL_BASE not in _kept():
         _import_base(base.root_archive(progress))
-    return Build(
-        image=wanted.image,
-        context=wanted.context,
-        target=wanted.target,
-        arguments={**arguments, "BASE_IMAGE": _LOCAL_BASE},
-        platforms=wanted.platforms,
-    )
+    return replace(wanted, arguments={**arguments, "BASE_IMAGE": _LOCAL_BASE})
+
+
+def _kept() -> list[str]:
+    """Names of the images that buildah keeps."""
+    return buildah("images", "--format", "{{.Name}}:{{.Tag}}").split()
+
+
+def _import(image: str, archive: Path) -> None:
+    """Give an image to buildah, unless it has one of that name."""
+    if image not in _kept():
+        buildah("tag", buildah("pull", "--quiet", f"oci-archive:{archive}").split()[-1], image)
 
 
 def _import_base(archive: Path) -> None:
@@ -186,10 +204,10 @@ def archive(wanted: Build, sources: Sequence[Path], progress: Progress = silent)
     name = wanted.image.rpartition("/")[2].partition(":")[0]
     folder = cache_root() / "images"
     target = folder / f"{name}-{_fingerprint(wanted, sources)}.tar"
-    with locked(cache_root() / "locks" / "containers", timeout=_SECONDS):
+    with storage():
         if not target.exists():
             given = {"BASE_IMAGE": DEBOOTSTRAP, **wanted.arguments}
-            build(Build(wanted.image, wanted.context, wanted.target, given), "buildah", progress)
+            build(replace(wanted, arguments=given), "buildah", progress)
             _export(wanted.image, target)
         _drop_others(target, name)
     return target

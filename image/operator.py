@@ -31,6 +31,6 @@ def project_archive(project: Path, image: str, progress: Progress = silent) -> P
     Raises:
         TestBedError: it could not be built.
     """
-    operator_archive(progress)
-    wanted = Build(image, context=project, arguments={"BASE": IMAGE})
+    parents = {IMAGE: operator_archive(progress)}
+    wanted = Build(image, context=project, arguments={"BASE": IMAGE}, parents=parents)
     return archive(wanted, [project, *sources()], progress)
