@@ -34,7 +34,7 @@ check yamllint yamllint --strict .
 check shellcheck lint_shell
 check crds python -m crds.generate --check
 check rbac python -m deploy.generate --check
-check ansible-lint env NO_COLOR=1 ansible-lint --strict --offline
+check ansible-lint env NO_COLOR=1 ANSIBLE_HOME="$PWD/.cache/ansible-lint" ansible-lint --strict --offline
 wait
 
 failed=0

@@ -94,5 +94,5 @@ def _read(path: Path, root: Path, made: dict[str, str]) -> list[Json]:
 
 
 def _text(overlay: str, manifests: list[Json]) -> str:
-    text = "".join("---\n" + dumped(manifest) for manifest in manifests)
-    return _HEADER.format(overlay=overlay) + text
+    # One document: ansible-test takes no others in a collection.
+    return f"{_HEADER.format(overlay=overlay)}---\n{dumped(manifests)}"

@@ -23,7 +23,7 @@ def test_the_roles_file_is_what_kustomize_builds(overlay: str, fake_testbed: Tes
     built = fake_testbed.kubectl("kustomize", str(ROOT / "deploy" / "overlays" / overlay))
     theirs = by_identity(yaml.safe_load_all(built))
     text = (ROOT / "roles" / "operator" / "files" / f"{overlay}.yaml").read_text()
-    ours = by_identity(yaml.safe_load_all(text))
+    ours = by_identity(yaml.safe_load(text))
     for identity, manifest in theirs.items():
         # kustomize writes the namespace down; the role puts the user's own there.
         if manifest["metadata"].get("namespace") == "matrixone-operator":
