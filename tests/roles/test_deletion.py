@@ -136,6 +136,31 @@ def test_volumes_go_or_stay_as_the_policy_says(space, name, policy, s3_policy, k
     space.kubectl("delete", "pvc", claim, "--ignore-not-found")
 
 
+def test_what_opens_and_holds_kept_data_is_kept(space):
+    """The shared volume and the root credential belong to nobody, and a new cluster uses them."""
+    resource = tiny_cluster(space.name)
+    resource["metadata"]["name"] = "kept"
+    resource["spec"]["logService"]["pvcRetentionPolicy"] = "Retain"
+    space.apply(resource)
+    space.wait("condition=Ready", name="kept")
+    secret = space.get("secret", "kept-credential")
+    assert not secret["metadata"].get("ownerReferences")
+    assert not space.get("pvc", "kept-shared")["metadata"].get("ownerReferences")
+
+    space.kubectl("delete", "mo", "kept", "--timeout=120s")
+    eventually(lambda: left(space, "kept") == {"secret/kept-credential"})
+    time.sleep(2)
+    assert {name for name in space.names("pvc") if "kept-" in name} == {
+        "persistentvolumeclaim/kept-shared",
+        *(f"persistentvolumeclaim/mo-data-kept-log-{number}" for number in range(3)),
+    }
+
+    space.apply(resource)
+    space.wait("condition=Ready", name="kept")
+    assert space.get("secret", "kept-credential")["data"] == secret["data"]
+    space.kubectl("delete", "mo", "kept", "--timeout=120s")
+
+
 def test_an_update_is_held_back_and_chosen_pods_go_first(space):
     """spec.pauseUpdate holds back what would replace Pods, and nothing else."""
     resource = make(space, "held")

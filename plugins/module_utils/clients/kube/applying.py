@@ -133,7 +133,7 @@ class Writer:
         wanted = self._owned(manifest)
         before = self._before(wanted)
         if before is not None:
-            return Outcome(title, Change.UNCHANGED, before, before)
+            return Outcome(title, Change.UNCHANGED, before, self._let_go(before))
         path = collection_path(
             self.session, wanted["apiVersion"], wanted["kind"], wanted["metadata"].get("namespace")
         )
@@ -149,7 +149,23 @@ class Writer:
             if not self._namespace_would_come(wanted):
                 raise
             after = wanted
-        return Outcome(title, Change.CREATED, None, after)
+        return Outcome(title, Change.CREATED, None, self._let_go(after))
+
+    def _let_go(self, live: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Take the owners off an object that outlives them: an operator's proxy adds its own."""
+        metadata = live["metadata"]
+        keeps = (metadata.get("annotations") or {}).get(ANNOTATION_KEEP) == "true"
+        if self.dry_run or not keeps or not metadata.get("ownerReferences"):
+            return live
+        place = {key: metadata[key] for key in ("name", "namespace") if key in metadata}
+        freed: Mapping[str, Any] = self.session.request(
+            "PATCH",
+            object_path(self.session, live),
+            attempt=f"free {describe(live)} of its owner",
+            body={"metadata": {**place, "ownerReferences": []}},
+            content_type=MERGE_PATCH,
+        )
+        return freed
 
     def adopt(self, manifest: Mapping[str, Any], others: Collection[str]) -> None:
         """Take over the fields of an existing object that other managers wrote by updates.
