@@ -230,6 +230,47 @@ def test_cascade_waits_for_the_operator(place: Place) -> None:
     assert seen[0]["spec"]["logService"]["pvcRetentionPolicy"] == "Retain"
 
 
+def test_cascade_keeps_a_volume_that_a_log_service_owns(place: Place) -> None:
+    """A claim for shared storage was made when it was to go with the log service."""
+    place.cluster()
+    place.operator(1)
+    claim = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {
+            "name": "shared",
+            "labels": {"matrixorigin.io/component": "LogSet"},
+        },
+        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+    }
+    place.kubectl("apply", "--server-side", "-f", "-", input=json.dumps(claim))
+    log_set = {
+        "apiVersion": "core.matrixorigin.io/v1alpha1",
+        "kind": "LogSet",
+        "metadata": {"name": "alone"},
+        "spec": {
+            "replicas": 3,
+            "image": "matrixone:1",
+            "volume": {"size": "1Gi"},
+            "pvcRetentionPolicy": "Retain",
+            "sharedStorage": {"fileSystem": {"path": "/data"}},
+        },
+    }
+    place.kubectl("apply", "--server-side", "-f", "-", input=json.dumps(log_set))
+    synced = {"type": "Synced", "status": "True", "observedGeneration": 9, "reason": "Synced"}
+    synced |= {"message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+    place.patch("logset", "alone", {"status": {"conditions": [synced]}}, "--subresource=status")
+    uid = json.loads(place.kubectl("get", "logset", "alone", "-o", "json"))["metadata"]["uid"]
+    owner = {key: log_set[key] for key in ("apiVersion", "kind")} | {"name": "alone", "uid": uid}
+    place.patch("pvc", "shared", {"metadata": {"ownerReferences": [owner]}})
+    code, _ = place.run("cascade")
+    assert code == 0
+    assert place.names("mo") == []
+    kept = json.loads(place.kubectl("get", "pvc", "shared", "-o", "json"))["metadata"]
+    assert not kept.get("ownerReferences")
+    assert "deletionTimestamp" not in kept
+
+
 @pytest.mark.parametrize("policy", ["Delete", "Retain"])
 def test_cascade_does_what_a_cluster_says(place: Place, policy: str) -> None:
     place.cluster()

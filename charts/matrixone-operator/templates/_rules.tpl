@@ -351,6 +351,7 @@
     - persistentvolumeclaims
   verbs:
     - list
+    - patch
 {{- end }}
 {{- define "matrixone-operator.rules.uninstall.own" -}}
 - apiGroups:
