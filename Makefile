@@ -2,7 +2,7 @@
 # The commands of this project; `make help` lists them.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: molecule
+.PHONY: molecule scenarios
 .PHONY: help venv crds rbac render docs lint test demo demo-down demo-memcached bench cluster-up cluster-down
 .PHONY: install uninstall deploy undeploy op-build op-push op-requirements bundle run
 
@@ -81,6 +81,9 @@ lint: venv ## every linter
 
 molecule: venv ## the Molecule scenarios that run here; SCENARIOS="default node"
 	@dev/molecule.sh $(SCENARIOS)
+
+scenarios: venv ## upgrades, scaling, node loss and the deployed operator, with the real database under traffic
+	@dev/test.sh scenarios
 
 test: venv ## every test that can run on this machine
 	@dev/test.sh

@@ -20,8 +20,7 @@ started=$SECONDS
 
 stage_binaries() {
   python -m testbed build --nodes fake && python -m testbed build --nodes real --image matrixone &&
-    python -m testbed build helm && python -m testbed build operator-verify &&
-    python -m image archive
+    python -m testbed build helm && python -m testbed build operator-verify
 }
 stage_lint() { dev/lint.sh; }
 stage_unit() { pytest -n 2 -m 'not api and not node' tests; }
@@ -31,7 +30,9 @@ stage_api() { pytest -n 2 --dist loadgroup -m 'api and not node' tests; }
 stage_ansible() { dev/ansible_versions.sh; }
 # Scenario node does to the real database what tests/e2e does; `make molecule` plays it. kind needs Docker.
 stage_molecule() { dev/molecule.sh default && molecule syntax --scenario-name node && molecule syntax --scenario-name kind; }
-stage_node() { pytest -m node tests; }
+stage_node() { pytest -m 'node and not scenario' tests; }
+# Upgrades, scaling, node loss and the deployed operator under traffic: an hour of their own, by `make scenarios`.
+stage_scenarios() { python -m image archive && pytest -m 'node and scenario' tests; }
 
 run() { # stage
   local begin=$SECONDS
@@ -70,6 +71,7 @@ for name in "${wanted[@]}"; do
   printf '%-10s exit code %s, %s s\n' "$name" "$code" "$seconds"
   summary "$name"
 done
+has scenarios || echo "not run here: the long scenarios with the real database (make scenarios)"
 echo "all stages: $((SECONDS - started)) s"
 echo "stages: $((${#wanted[@]} - failed)) passed, $failed failed"
 [ "$failed" = 0 ]

@@ -17,7 +17,11 @@ from testbed.bed import TestBed
 from tests.e2e.clusters import Cluster, eventually, operated, tiny_cluster
 from tests.e2e.traffic import Traffic
 
-pytestmark = [pytest.mark.node, pytest.mark.xdist_group("real-node")]
+pytestmark = [
+    pytest.mark.node,
+    pytest.mark.scenario,
+    pytest.mark.xdist_group("real-node"),
+]
 
 IMAGE = "docker.io/matrixorigin/matrixone"
 ROLL_SECONDS = 300.0

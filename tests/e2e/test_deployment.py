@@ -21,7 +21,11 @@ from tests.e2e.deployed import NAMESPACE, Deployed
 from tests.e2e.traffic import Traffic
 from tests.operator_rights import refusals
 
-pytestmark = [pytest.mark.node, pytest.mark.xdist_group("real-node")]
+pytestmark = [
+    pytest.mark.node,
+    pytest.mark.scenario,
+    pytest.mark.xdist_group("real-node"),
+]
 
 HAND_OVER_SECONDS = 30
 LONGEST_GAP = 10.0

@@ -15,7 +15,11 @@ from tests.e2e.clusters import Cluster, eventually, operated, tiny_cluster
 from tests.e2e.log_stores import HAKEEPER_TIMEOUT
 from tests.e2e.traffic import Traffic
 
-pytestmark = [pytest.mark.node, pytest.mark.xdist_group("real-node")]
+pytestmark = [
+    pytest.mark.node,
+    pytest.mark.scenario,
+    pytest.mark.xdist_group("real-node"),
+]
 
 LOST = "node-1"
 NODE_SECONDS = 300

@@ -21,7 +21,11 @@ from tests.e2e.log_stores import (
 )
 from tests.e2e.traffic import Traffic
 
-pytestmark = [pytest.mark.node, pytest.mark.xdist_group("real-node")]
+pytestmark = [
+    pytest.mark.node,
+    pytest.mark.scenario,
+    pytest.mark.xdist_group("real-node"),
+]
 
 
 @pytest.fixture(scope="module")

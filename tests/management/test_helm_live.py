@@ -20,7 +20,7 @@ from tests.e2e.clusters import Cluster, eventually
 from tests.e2e.traffic import Traffic
 from tests.management.conftest import RELEASE, Management
 
-pytestmark = pytest.mark.node
+pytestmark = [pytest.mark.node, pytest.mark.scenario]
 _TAG = IMAGE.rpartition(":")[2]
 _VALUES = ("--set", f"image.tag={_TAG},replicaCount=2")
 _READY = "--timeout=180s"
