@@ -11,19 +11,10 @@ work=build/release
 rm -rf $work
 mkdir -p $work/artifact $work/logs
 
-tools=${XDG_CACHE_HOME:-$HOME/.cache}/matrixone-release-tools
-wanted=(galaxy-importer==0.4.44 antsibull-docs==2.28.0 antsibull-changelog==0.36.0 ansible-builder==3.2.0
-  'kubernetes>=31' 'PyMySQL>=1.1' distlib)
-mkdir -p "${tools%/*}"
-exec 9>"$tools.lock"
-flock 9
-if [ "$(cat "$tools/.ready" 2>/dev/null || true)" != "${wanted[*]}" ]; then
-  rm -rf "$tools"
-  "$root/.venv/bin/python" -m venv "$tools"
-  "$root/.venv/bin/uv" pip install --quiet --python "$tools/bin/python" "${wanted[@]}"
-  echo "${wanted[*]}" >"$tools/.ready"
-fi
-exec 9>&-
+# shellcheck source=dev/tools.sh
+. dev/tools.sh
+provide_tools release galaxy-importer==0.4.44 antsibull-docs==2.28.0 antsibull-changelog==0.36.0 \
+  ansible-builder==3.2.0 'kubernetes>=31' 'PyMySQL>=1.1' distlib
 export PATH=$tools/bin:$PATH
 
 passed=0
