@@ -118,6 +118,22 @@ def place(kinds: None, fake_testbed: TestBed, helm: Helm, tmp_path: Path) -> Ite
             made.kubectl("patch", name, "--type=merge", "-p", '{"metadata":{"finalizers":null}}')
 
 
+def log_set(**spec: Any) -> dict[str, Any]:
+    """A LogSet `alone` that no cluster owns."""
+    least = {
+        "replicas": 3,
+        "image": "matrixone:1",
+        "volume": {"size": "1Gi"},
+        "sharedStorage": {"fileSystem": {"path": "/data"}},
+    }
+    return {
+        "apiVersion": "core.matrixorigin.io/v1alpha1",
+        "kind": "LogSet",
+        "metadata": {"name": "alone"},
+        "spec": {**least, **spec},
+    }
+
+
 @pytest.mark.parametrize("policy", ["refuse", "cascade"])
 def test_an_operator_without_work_may_go(place: Place, policy: str) -> None:
     code, output = place.run(policy)
@@ -176,18 +192,7 @@ def test_cascade_deletes_nothing_while_volumes_would_go(place: Place) -> None:
     """The operator has not told the log service yet that its volumes stay."""
     place.cluster()
     place.operator(1)
-    resource = {
-        "apiVersion": "core.matrixorigin.io/v1alpha1",
-        "kind": "LogSet",
-        "metadata": {"name": "alone"},
-        "spec": {
-            "replicas": 3,
-            "image": "matrixone:1",
-            "volume": {"size": "1Gi"},
-            "sharedStorage": {"fileSystem": {"path": "/data"}},
-        },
-    }
-    place.kubectl("apply", "--server-side", "-f", "-", input=json.dumps(resource))
+    place.kubectl("apply", "--server-side", "-f", "-", input=json.dumps(log_set()))
     code, output = place.run("cascade", seconds=8)
     assert code == 1
     assert f"These do not know yet that their volumes stay: LogSet {place.space}/alone" in output
@@ -244,24 +249,13 @@ def test_cascade_keeps_a_volume_that_a_log_service_owns(place: Place) -> None:
         "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
     }
     place.kubectl("apply", "--server-side", "-f", "-", input=json.dumps(claim))
-    log_set = {
-        "apiVersion": "core.matrixorigin.io/v1alpha1",
-        "kind": "LogSet",
-        "metadata": {"name": "alone"},
-        "spec": {
-            "replicas": 3,
-            "image": "matrixone:1",
-            "volume": {"size": "1Gi"},
-            "pvcRetentionPolicy": "Retain",
-            "sharedStorage": {"fileSystem": {"path": "/data"}},
-        },
-    }
-    place.kubectl("apply", "--server-side", "-f", "-", input=json.dumps(log_set))
+    alone = log_set(pvcRetentionPolicy="Retain")
+    place.kubectl("apply", "--server-side", "-f", "-", input=json.dumps(alone))
     synced = {"type": "Synced", "status": "True", "observedGeneration": 9, "reason": "Synced"}
     synced |= {"message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"}
     place.patch("logset", "alone", {"status": {"conditions": [synced]}}, "--subresource=status")
     uid = json.loads(place.kubectl("get", "logset", "alone", "-o", "json"))["metadata"]["uid"]
-    owner = {key: log_set[key] for key in ("apiVersion", "kind")} | {"name": "alone", "uid": uid}
+    owner = {key: alone[key] for key in ("apiVersion", "kind")} | {"name": "alone", "uid": uid}
     place.patch("pvc", "shared", {"metadata": {"ownerReferences": [owner]}})
     code, _ = place.run("cascade")
     assert code == 0
