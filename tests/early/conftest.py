@@ -2,14 +2,8 @@
 """The operator as a process, and a namespace with what it makes."""
 
 import json
-import os
-import signal
-import socket
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -17,6 +11,7 @@ import pytest
 
 from testbed.bed import TestBed
 from tests.early.resources import KIND, ROOT, Json
+from tests.roles.operating import running_operator
 
 T = TypeVar("T")
 MADE = "statefulset,service,configmap,pvc,pod,networkpolicy"
@@ -120,41 +115,6 @@ def uid_of(one: Json) -> str:
 def passes(log: Path) -> int:
     """Return how many passes an operator has ended."""
     return log.read_text().count("exited successfully")
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-@contextmanager
-def running_operator(
-    kubeconfig: Path, folder: Path, *flags: str, probes: str = "0", **variables: str
-) -> Iterator[Path]:
-    """Run the operator as `make run` does; gives the file with its output."""
-    log = folder / "log"
-    command = [
-        *(str(Path(sys.executable).parent / "ansible-operator"), "run"),
-        *("--watches-file", str(ROOT / "watches.yaml")),
-        *("--proxy-port", str(free_port()), "--metrics-api-port", str(free_port())),
-        *("--metrics-bind-address", "0", "--health-probe-bind-address", probes),
-        *("--run-directory", str(folder / "runs"), *flags),
-    ]
-    environment = {
-        **os.environ,
-        "KUBECONFIG": str(kubeconfig),
-        "ANSIBLE_COLLECTIONS_PATH": str(ROOT / ".collections"),
-        "ANSIBLE_GATHERING": "explicit",
-        **variables,
-    }
-    with log.open("wb") as output:
-        process = subprocess.Popen(command, env=environment, stdout=output, stderr=output)
-    try:
-        yield log
-    finally:
-        process.send_signal(signal.SIGTERM)
-        process.wait(60)
 
 
 def install(bed: TestBed) -> None:

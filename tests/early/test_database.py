@@ -9,8 +9,9 @@ import pymysql
 import pytest
 
 from testbed.bed import TestBed
-from tests.early.conftest import Space, eventually, install, running_operator
+from tests.early.conftest import Space, eventually, install
 from tests.early.resources import KIND, Json, early
+from tests.roles.operating import running_operator
 
 pytestmark = [pytest.mark.node, pytest.mark.xdist_group("real-node")]
 

@@ -1,62 +1,48 @@
 # SPDX-License-Identifier: Apache-2.0
 """A MatrixoneCluster by playbook, with no operator and without its CRD."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from testbed.bed import TestBed
 from tests.early.conftest import Space, eventually
-from tests.early.resources import ROOT, SAMPLE
+from tests.early.resources import SAMPLE
+from tests.roles.operating import play
 
 pytestmark = pytest.mark.api
 
 
-def play(bed: TestBed, namespace: str, *options: str) -> str:
-    done = subprocess.run(
-        [
-            str(Path(sys.executable).parent / "ansible-playbook"),
-            "matrixorigin.matrixone.early_cluster",
-            *("-e", f"@{SAMPLE}", "-e", f"namespace={namespace}", *options),
-        ],
-        env={
-            **os.environ,
-            "ANSIBLE_COLLECTIONS_PATH": str(ROOT / ".collections"),
-            "ANSIBLE_LOCALHOST_WARNING": "false",
-            "ANSIBLE_INVENTORY_UNPARSED_WARNING": "false",
-            "ANSIBLE_NOCOLOR": "true",
-            "KUBECONFIG": str(bed.kubeconfig),
-        },
-        capture_output=True,
-        text=True,
-        timeout=200,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout.rpartition("PLAY RECAP")[2]
+def played(space: Space, home: Path, *options: str) -> str:
+    """Play it for the namespace; returns the recap."""
+    given = ("-e", f"@{SAMPLE}", "-e", f"namespace={space.name}", *options)
+    done = play("early_cluster", space.bed.kubeconfig, home, *given)
+    assert done.code == 0, done.output
+    return done.output.rpartition("PLAY RECAP")[2]
 
 
-def test_it_comes_stays_and_goes(early_testbed: TestBed, fake_namespace: str) -> None:
+def test_it_comes_stays_and_goes(
+    early_testbed: TestBed, fake_namespace: str, tmp_path: Path
+) -> None:
     space = Space(early_testbed, fake_namespace)
-    assert "changed=1" in play(early_testbed, fake_namespace, "--check")
+    assert "changed=1" in played(space, tmp_path, "--check")
     assert space.named("mo", "statefulset,service") == set()
 
-    play(early_testbed, fake_namespace)
+    played(space, tmp_path)
     assert "pod/mo-0" in space.named("mo")
-    assert "changed=0" in play(early_testbed, fake_namespace)
+    assert "changed=0" in played(space, tmp_path)
 
-    play(early_testbed, fake_namespace, "-e", "state=absent")
+    played(space, tmp_path, "-e", "state=absent")
     eventually(lambda: not space.named("mo"))
 
 
-def test_a_second_database_is_refused(early_testbed: TestBed, fake_namespace: str) -> None:
+def test_a_second_database_is_refused(
+    early_testbed: TestBed, fake_namespace: str, tmp_path: Path
+) -> None:
     with pytest.raises(AssertionError, match=r"spec\.replicas: must be 0 or 1"):
-        play(
-            early_testbed,
-            fake_namespace,
+        played(
+            Space(early_testbed, fake_namespace),
+            tmp_path,
             "-e",
             '{"spec": {"image": "mo:1.3.0", "dataVolumeCap": "1Gi", "logVolumeCap": "1Gi", '
             '"replicas": 2}}',

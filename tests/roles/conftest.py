@@ -2,13 +2,7 @@
 """Play the collection's playbooks against the test bed with fake nodes."""
 
 import json
-import os
-import re
-import signal
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,18 +12,7 @@ import yaml
 from testbed.bed import TestBed
 from tests.operator_rights import account, refusals
 
-from .operating import KINDS, Namespace, free_port
-
-ROOT = Path(__file__).resolve().parents[2]
-
-
-@dataclass(frozen=True)
-class Played:
-    """What a play came to: exit code, output, and the counts of its recap."""
-
-    code: int
-    output: str
-    counts: dict[str, int]
+from .operating import KINDS, ROOT, Namespace, Played, play, running_operator
 
 
 def tiny_cluster(namespace: str) -> dict[str, Any]:
@@ -46,31 +29,13 @@ def play_cluster(tmp_path: Path, fake_testbed: TestBed) -> Callable[..., Played]
     def run(resource: dict[str, Any], *options: str, **variables: Any) -> Played:
         given = tmp_path / "cluster.json"
         given.write_text(json.dumps(resource))
-        done = subprocess.run(
-            [
-                str(Path(sys.executable).parent / "ansible-playbook"),
-                "matrixorigin.matrixone.cluster",
-                *("-e", f"@{given}"),
-                *("-e", json.dumps({"wait_timeout": 60, **variables})),
-                *options,
-            ],
-            env={
-                **os.environ,
-                "ANSIBLE_COLLECTIONS_PATH": str(ROOT / ".collections"),
-                "ANSIBLE_LOCALHOST_WARNING": "false",
-                "ANSIBLE_INVENTORY_UNPARSED_WARNING": "false",
-                "ANSIBLE_NOCOLOR": "true",
-                "ANSIBLE_HOME": str(tmp_path / "ansible"),
-                "KUBECONFIG": str(fake_testbed.kubeconfig),
-            },
-            capture_output=True,
-            text=True,
-            timeout=300,
-            check=False,
+        variables = {"wait_timeout": 60, **variables}
+        return play(
+            "cluster",
+            fake_testbed.kubeconfig,
+            tmp_path / "ansible",
+            *("-e", f"@{given}", "-e", json.dumps(variables), *options),
         )
-        recap = re.findall(r"(\w+)=(\d+)", done.stdout.rpartition("PLAY RECAP")[2])
-        counts = {name: int(count) for name, count in recap}
-        return Played(done.returncode, done.stdout + done.stderr, counts)
 
     return run
 
@@ -103,26 +68,7 @@ def space(fake_testbed: TestBed) -> Iterator[Namespace]:
 def operator(space: Namespace, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Run the operator for the namespace, with the rights that it is given there; gives its log."""
     folder = tmp_path_factory.mktemp("operator")
-    log = folder / "log"
-    command = [
-        *(str(Path(sys.executable).parent / "ansible-operator"), "run"),
-        *("--watches-file", str(ROOT / "watches.yaml")),
-        *("--proxy-port", str(free_port()), "--metrics-api-port", str(free_port())),
-        *("--metrics-bind-address", "0", "--health-probe-bind-address", "0"),
-        *("--run-directory", str(folder / "runs")),
-    ]
-    environment = {
-        **os.environ,
-        "KUBECONFIG": str(account(space.bed, space.name, folder / "kubeconfig")),
-        "WATCH_NAMESPACE": space.name,
-        "ANSIBLE_COLLECTIONS_PATH": str(ROOT / ".collections"),
-        "ANSIBLE_GATHERING": "explicit",
-    }
-    with log.open("wb") as output:
-        process = subprocess.Popen(command, env=environment, stdout=output, stderr=output)
-    try:
+    kubeconfig = account(space.bed, space.name, folder / "kubeconfig")
+    with running_operator(kubeconfig, folder, WATCH_NAMESPACE=space.name) as log:
         yield log
-    finally:
-        process.send_signal(signal.SIGTERM)
-        process.wait(60)
     assert refusals(log) == []

@@ -1,14 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A namespace in which an operator works, and how to look at it."""
+"""Playbooks and operators as users start them, and a namespace in which they work."""
 
 import json
+import os
+import re
+import signal
 import socket
+import subprocess
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeVar
 
 from testbed.bed import TestBed
 
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAMS = Path(sys.executable).parent
 KINDS = "statefulset,deployment,service,configmap,secret,pvc,poddisruptionbudget,networkpolicy"
 CHILDREN = "logset,dnset,cnset,proxyset,webui"
 T = TypeVar("T")
@@ -57,6 +67,74 @@ class Namespace:
             f"{one['kind']}/{one['metadata']['name']}": one["metadata"]["resourceVersion"]
             for one in json.loads(text)["items"]
         }
+
+
+@dataclass(frozen=True)
+class Played:
+    """What a play came to: exit code, output, and the counts of its recap."""
+
+    code: int
+    output: str
+    counts: dict[str, int]
+
+
+def play(playbook: str, kubeconfig: Path, home: Path, *options: str) -> Played:
+    """Play a playbook of the collection.
+
+    Args:
+        playbook: its name without the collection's.
+        kubeconfig: of the cluster.
+        home: Ansible's folder for temporary files.
+        options: of ansible-playbook.
+    """
+    done = subprocess.run(
+        [str(PROGRAMS / "ansible-playbook"), f"matrixorigin.matrixone.{playbook}", *options],
+        env={
+            **os.environ,
+            "ANSIBLE_COLLECTIONS_PATH": str(ROOT / ".collections"),
+            "ANSIBLE_LOCALHOST_WARNING": "false",
+            "ANSIBLE_INVENTORY_UNPARSED_WARNING": "false",
+            "ANSIBLE_NOCOLOR": "true",
+            "ANSIBLE_HOME": str(home),
+            "KUBECONFIG": str(kubeconfig),
+        },
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    recap = re.findall(r"(\w+)=(\d+)", done.stdout.rpartition("PLAY RECAP")[2])
+    counts = {name: int(count) for name, count in recap}
+    return Played(done.returncode, done.stdout + done.stderr, counts)
+
+
+@contextmanager
+def running_operator(
+    kubeconfig: Path, folder: Path, *flags: str, probes: str = "0", **variables: str
+) -> Iterator[Path]:
+    """Run the operator as `make run` does; gives the file with its output."""
+    log = folder / "log"
+    command = [
+        *(str(PROGRAMS / "ansible-operator"), "run"),
+        *("--watches-file", str(ROOT / "watches.yaml")),
+        *("--proxy-port", str(free_port()), "--metrics-api-port", str(free_port())),
+        *("--metrics-bind-address", "0", "--health-probe-bind-address", probes),
+        *("--run-directory", str(folder / "runs"), *flags),
+    ]
+    environment = {
+        **os.environ,
+        "KUBECONFIG": str(kubeconfig),
+        "ANSIBLE_COLLECTIONS_PATH": str(ROOT / ".collections"),
+        "ANSIBLE_GATHERING": "explicit",
+        **variables,
+    }
+    with log.open("wb") as output:
+        process = subprocess.Popen(command, env=environment, stdout=output, stderr=output)
+    try:
+        yield log
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(60)
 
 
 def free_port() -> int:
