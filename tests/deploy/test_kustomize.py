@@ -121,6 +121,13 @@ def test_deploy_runs_two_replicas_of_the_image(fake_testbed: TestBed, deployed: 
     assert "warning" not in deployed.lower()
 
 
+def test_scripts_for_the_first_operator_find_the_pods(fake_testbed: TestBed, deployed: str) -> None:
+    """T1 of the first operator's list: its label, and ready within half a minute."""
+    ready = ("wait", "pods", "-l", f"name={NAME}", "--for=condition=Ready", "--timeout=30s")
+    assert fake_testbed.kubectl("-n", NAME, *ready).count("condition met") == 2
+    assert fake_testbed.kubectl("-n", NAME, "get", "deployment", "-l", f"name={NAME}", "-o", "name")
+
+
 def test_deploying_again_changes_nothing(
     fake_testbed: TestBed, fake_make: Make, deployed: str
 ) -> None:
