@@ -58,6 +58,7 @@ VALUES = {
         "maxConcurrentReconciles=3",
         "maxConcurrentRuns=6",
     ),
+    "looks": ("ignoreNamespaces={kube-system,old}", "reconcilePeriod=1h30m", "nameOverride=mo"),
 }
 
 
@@ -106,6 +107,14 @@ def test_the_api_server_takes_every_document(
         (("replicaCount=2", "leaderElection.enabled=false"), "leaderElection.enabled must be true"),
         (("metrics.secure=false", "metrics.requireRBAC=true"), "needs metrics.secure"),
         (("leaderElection.renewDeadline=1m",), "must be less than leaderElection.leaseDuration"),
+        (("reconcilePeriod=10",), "at '/reconcilePeriod': got number, want string"),
+        (("reconcilePeriod=soon",), "at '/reconcilePeriod': 'soon' does not match"),
+        (("ignoreNamespaces={kube-system, b}",), "at '/ignoreNamespaces/1': ' b' does not match"),
+        (("env.WATCH_NAMESPACE=a",), "env.WATCH_NAMESPACE: say watchNamespaces instead"),
+        (
+            ("env.DENY_LIST=a", "ignoreNamespaces={b}"),
+            "env.DENY_LIST: say ignoreNamespaces instead",
+        ),
     ],
 )
 def test_values_that_mean_nothing_are_refused(
@@ -142,6 +151,9 @@ def test_one_small_restricted_pod_by_default(helm: Helm) -> None:
     assert deployment["spec"]["strategy"]["rollingUpdate"] == {"maxUnavailable": 0, "maxSurge": 1}
     template_labels = deployment["spec"]["template"]["metadata"]["labels"]
     assert template_labels["app.kubernetes.io/name"] == "matrixone-operator"
+    assert (
+        template_labels["name"] == deployment["metadata"]["labels"]["name"] == "matrixone-operator"
+    )
     assert deployment["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] == 40
     made = container(documents)
     version = yaml.safe_load((OPERATOR / "Chart.yaml").read_text())["appVersion"]
@@ -210,6 +222,45 @@ def test_images(helm: Helm, values: tuple[str, ...], image: str) -> None:
             job["spec"]["template"]["spec"]["containers"][0]["image"]
             == container(documents)["image"]
         )
+
+
+@pytest.mark.parametrize(
+    ("values", "environment"),
+    [
+        ((), {}),
+        (("ignoreNamespaces={kube-system,old}",), {"DENY_LIST": "kube-system,old"}),
+        (("env.DENY_LIST=old",), {"DENY_LIST": "old"}),
+        (("reconcilePeriod=5m",), {"RECONCILE_PERIOD": "5m", "RECONCILE_WAIT": "5m"}),
+        (("env.RECONCILE_WAIT=10s",), {"RECONCILE_WAIT": "10s"}),
+        (
+            ("reconcilePeriod=5m", "env.RECONCILE_WAIT=10s"),
+            {"RECONCILE_PERIOD": "5m", "RECONCILE_WAIT": "10s"},
+        ),
+    ],
+)
+def test_what_is_looked_at_and_how_often(
+    helm: Helm, values: tuple[str, ...], environment: dict[str, str]
+) -> None:
+    """The variables are those that watches.yaml reads, each once."""
+    listed = [one for one in container(helm.template(OPERATOR, *values))["env"] if "value" in one]
+    found = {one["name"]: one["value"] for one in listed}
+    assert len(found) == len(listed)
+    assert {name: found[name] for name in found if name != "ANSIBLE_GATHERING"} == environment
+    watches = yaml.safe_load((ROOT / "watches.yaml").read_text())
+    assert {one["ignoreNamespacesVariable"] for one in watches} == {"DENY_LIST"}
+    assert {one["reconcilePeriodVariable"] for one in watches} == {
+        "RECONCILE_PERIOD",
+        "RECONCILE_WAIT",
+    }
+
+
+def test_a_name_of_ones_own(helm: Helm) -> None:
+    """Names change, the label that databases let in does not."""
+    pod = find(helm.template(OPERATOR, "nameOverride=mo"), "Deployment", "rel-mo")
+    labels = pod["spec"]["template"]["metadata"]["labels"]
+    assert labels["app.kubernetes.io/name"] == "matrixone-operator"
+    assert find(helm.template(OPERATOR, "nameOverride=rel"), "Deployment", "rel")
+    assert find(helm.template(OPERATOR, "fullnameOverride=x"), "Deployment", "x")
 
 
 def test_all_namespaces_need_a_cluster_role_with_the_operators_rights(helm: Helm) -> None:

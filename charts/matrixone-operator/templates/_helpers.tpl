@@ -4,7 +4,8 @@ Names, labels and what values amount to.
 */ -}}
 
 {{- define "matrixone-operator.fullname" -}}
-{{- $name := ternary .Release.Name (printf "%s-%s" .Release.Name .Chart.Name) (contains .Chart.Name .Release.Name) -}}
+{{- $own := default .Chart.Name .Values.nameOverride -}}
+{{- $name := ternary .Release.Name (printf "%s-%s" .Release.Name $own) (contains $own .Release.Name) -}}
 {{- default $name .Values.fullnameOverride | trunc 48 | trimSuffix "-" -}}
 {{- end }}
 
@@ -106,6 +107,11 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end -}}
 {{- if and .Values.metrics.requireRBAC (not .Values.metrics.secure) -}}
 {{- fail "metrics.requireRBAC needs metrics.secure: readers show their tokens" -}}
+{{- end -}}
+{{- range $variable, $value := dict "WATCH_NAMESPACE" "watchNamespaces" "DENY_LIST" "ignoreNamespaces" "RECONCILE_PERIOD" "reconcilePeriod" -}}
+{{- if and (hasKey $.Values.env $variable) (or (index $.Values $value) (eq $variable "WATCH_NAMESPACE")) -}}
+{{- fail (printf "env.%s: say %s instead, and only there" $variable $value) -}}
+{{- end -}}
 {{- end -}}
 {{- $lease := include "matrixone-operator.seconds" .Values.leaderElection.leaseDuration | int -}}
 {{- if le $lease (include "matrixone-operator.seconds" .Values.leaderElection.renewDeadline | int) -}}
