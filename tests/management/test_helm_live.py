@@ -200,3 +200,26 @@ def test_c30_keep_removes_the_operator_only(release: Management, cluster: Cluste
     eventually(lambda: bool(leader(release)), 60, "leader")
     time.sleep(10)
     assert identities(cluster) == before
+
+
+def test_c29_clusters_go_with_the_operator_and_come_back_with_their_rows(
+    release: Management, cluster: Cluster
+) -> None:
+    """The release of the test before says `uninstallPolicy: cascade`."""
+    answers(cluster, "create database if not exists kept")
+    answers(cluster, "create table if not exists kept.rows_seen (n int primary key)")
+    answers(cluster, "insert into kept.rows_seen values (1), (2), (3)")
+
+    begun = time.monotonic()
+    release.helm("uninstall", RELEASE, "--wait", "--timeout=300s")
+    assert time.monotonic() - begun < 300
+    eventually(lambda: not cluster.get("pods,services,mo")["items"], 60, "end of the cluster")
+    claims = cluster.get("pvc", "-l", "matrixorigin.io/component=LogSet")["items"]
+    assert len(claims) >= 3
+    assert {one["status"]["phase"] for one in claims} == {"Bound"}
+
+    release.install(OPERATOR, *_VALUES, _READY)
+    helm(release, cluster, "upgrade")
+    cluster.await_ready()
+    cluster.forget_entrance()
+    assert answers(cluster, "select count(*) from kept.rows_seen", 60) == ((3,),)
