@@ -5,6 +5,16 @@ import base64
 from typing import Any
 
 import pytest
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.kube.applying import (
+    Writer,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.kube.selecting import (
+    Selection,
+    prune,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.kube.session import (
+    open_session,
+)
 
 pytestmark = pytest.mark.api
 
@@ -282,6 +292,32 @@ def test_prune_by_owner(play, fake_namespace, live):
 
     assert live("configmap", "owned") is None
     assert live("configmap", "free") is not None
+
+
+def test_prune_spares_what_was_let_go_of_meanwhile(fake_namespace, fake_testbed, live):
+    """A list may be older than the moment at which an object lost its owner."""
+    session = open_session({"kubeconfig": str(fake_testbed.kubeconfig)})
+    writer = Writer(session=session, field_manager="tests")
+    owner = writer.apply(config(fake_namespace, name="owner")).after
+    for name in ("freed", "changed"):
+        Writer(session=session, field_manager="tests", owner=owner).apply(
+            config(fake_namespace, name=name)
+        )
+    uid = owner["metadata"]["uid"]
+    listed = Selection("v1", "ConfigMap", fake_namespace, {}, owner_uid=uid).list(session)
+    fake_testbed.kubectl(
+        *("-n", fake_namespace, "patch", "configmap", "freed", "--type=merge"),
+        *("-p", '{"metadata": {"ownerReferences": null}}'),
+    )
+    fake_testbed.kubectl(
+        *("-n", fake_namespace, "annotate", "configmap", "changed", "changed=meanwhile")
+    )
+
+    done = {one.title: one.change for one in prune(writer, listed, [])}
+
+    assert [change.value for change in done.values()] == ["deleted", "unchanged"]
+    assert live("configmap", "freed") is not None
+    assert live("configmap", "changed") is None
 
 
 def test_immutable_fields_are_named(play, fake_namespace):

@@ -70,10 +70,21 @@ class Traffic:
         return self
 
     def _prepare(self) -> None:
-        """Make the table."""
+        """Make the table; what happened before a scenario may still keep the database busy."""
+        deadline = time.monotonic() + _PATIENCE_SECONDS
+        while not self._made():
+            assert time.monotonic() < deadline, "the table cannot be made"
+            time.sleep(1)
+
+    def _made(self) -> bool:
         with self._patiently() as session, session.cursor() as cursor:
-            for statement in _PREPARE:
-                cursor.execute(statement)
+            try:
+                for statement in _PREPARE:
+                    cursor.execute(statement)
+            except pymysql.MySQLError as error:
+                sys.stdout.write(f"not (yet) ready for traffic: {error}\n")
+                return False
+        return True
 
     def _patiently(self) -> "pymysql.connections.Connection[pymysql.cursors.Cursor]":
         """Open a session; for a while the proxy may know of no compute node."""

@@ -237,6 +237,7 @@ class Writer:
         propagation: str = "Background",
         *,
         grace_seconds: int | None = None,
+        version: str = "",
     ) -> Outcome:
         """Delete an object; one that is gone already, or going, is left alone.
 
@@ -245,8 +246,10 @@ class Writer:
             propagation: ``Background``, ``Foreground`` or ``Orphan``.
             grace_seconds: what a Pod gets to end; 0 removes it at once, even one that is going
                 already: nobody then knows whether it still runs.
+            version: resourceVersion that the object must still have; empty for any.
 
         Raises:
+            Conflict: the object has another uid or version.
             ApiError: the server refuses.
         """
         title = describe(manifest)
@@ -260,6 +263,8 @@ class Writer:
             "propagationPolicy": propagation,
             "preconditions": {"uid": uid},
         }
+        if version:
+            options["preconditions"]["resourceVersion"] = version
         if grace_seconds is not None:
             options["gracePeriodSeconds"] = grace_seconds
         # With a body, the API server does not look at dryRun in the query.

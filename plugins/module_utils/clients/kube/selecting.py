@@ -8,14 +8,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from .applying import ANNOTATION_KEEP, Outcome, Writer, identity
-from .errors import NotFound
+from .applying import ANNOTATION_KEEP, Change, Outcome, Writer, identity
+from .errors import Conflict, NotFound
 from .kinds import collection_path, describe
 from .session import Session
 
 _PAGE = "500"
 _FIRST_PAUSE = 0.1  # seconds
 _LONGEST_PAUSE = 2.0  # seconds
+_ATTEMPTS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,10 +104,39 @@ def prune(
         text for chosen in users for found in chosen.list(writer.session) for text in _texts(found)
     }
     return [
-        writer.delete(found, propagation)
+        _deleted(writer, found, propagation)
         for found in doomed
         if found["metadata"]["name"] not in used
     ]
+
+
+def _deleted(writer: Writer, doomed: Mapping[str, Any], propagation: str) -> Outcome:
+    """Delete an object as long as it is the one that was chosen: same labels, same owners.
+
+    A list may come from a cache that does not know yet that somebody has let go of the object, as
+    the garbage collector does when an owner is deleted without its dependents. Deleting that very
+    version only is what tells; one that merely got another status is read anew and deleted.
+    """
+    title, pause = describe(doomed), _FIRST_PAUSE
+    seen: Mapping[str, Any] | None = doomed
+    for _attempt in range(_ATTEMPTS):
+        if seen is None or _kept(seen) or _belonging(seen) != _belonging(doomed):
+            return Outcome(title, Change.UNCHANGED, seen, seen)
+        try:
+            return writer.delete(seen, propagation, version=seen["metadata"]["resourceVersion"])
+        except Conflict as error:
+            refusal = error
+        time.sleep(pause)
+        pause = min(pause * 1.5, _LONGEST_PAUSE)
+        seen = writer.get(doomed)
+    raise refusal
+
+
+def _belonging(found: Mapping[str, Any]) -> tuple[object, ...]:
+    """Return what selections choose by: which object it is, its labels and its owners."""
+    metadata = found["metadata"]
+    owners = sorted(owner["uid"] for owner in metadata.get("ownerReferences") or [])
+    return metadata["uid"], metadata.get("labels") or {}, owners
 
 
 def _kept(found: Mapping[str, Any]) -> bool:
