@@ -69,6 +69,11 @@ class Admission:
         """Whether there is anything to serve."""
         return bool(self._watches) and self._address is not None
 
+    @property
+    def is_behind_a_service(self) -> bool:
+        """Whether reviews find their way here by a Service, which forgets a replica late."""
+        return self.is_wanted and bool(self._options.webhook_service)
+
     async def serve(self) -> None:
         """Load the functions, then answer reviews until cancelled.
 

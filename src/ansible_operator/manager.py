@@ -34,6 +34,8 @@ from ansible_operator.version import COMMIT, VERSION
 from ansible_operator.watches import Watch, load
 
 FLUSH_SECONDS = 2.0
+LINGER_SECONDS = 3.0
+"""How long a replica that ends goes on to answer reviews: its Service may forget it so late."""
 COMPONENT = "ansible-operator"
 
 _LOG = get_logger("cmd")
@@ -78,10 +80,13 @@ class _Parts:
     recorder: EventRecorder
     election: LeaderElection | None
     admission: Admission
+    stopping: asyncio.Event
     engine_ready: asyncio.Event = field(default_factory=asyncio.Event)
 
     def unready(self) -> str:
         """Why objects could not be run now; ``""`` if they could."""
+        if self.stopping.is_set():
+            return "stopping"
         if not self.loop.synced.is_set():
             return "caches are not complete yet"
         if not self.admission.ready.is_set():
@@ -151,20 +156,7 @@ class Manager:
         )
         self._stop.abandon = around.engine.abandon
         loop = bridge.loop = ControlLoop(around, plans, total)
-        parts = _Parts(
-            client=client,
-            engine=around.engine,
-            loop=loop,
-            recorder=around.recorder,
-            election=self._election(client, around.recorder),
-            admission=Admission(
-                client,
-                around.mapper,
-                [plan.watch for plan in plans],
-                options,
-                self._namespaces,
-            ),
-        )
+        parts = self._parts(client, around, loop)
         proxy = LoopbackProxy(
             client,
             around.mapper,
@@ -178,6 +170,19 @@ class Manager:
         async with small_servers(client, self._servers(), ready), proxy:
             bridge.proxy = proxy
             await self._supervise(parts)
+
+    def _parts(self, client: HttpClient, around: Surroundings, loop: ControlLoop) -> _Parts:
+        return _Parts(
+            client=client,
+            engine=around.engine,
+            loop=loop,
+            recorder=around.recorder,
+            election=self._election(client, around.recorder),
+            admission=Admission(
+                client, around.mapper, loop.watches, self._options, self._namespaces
+            ),
+            stopping=self._stop.wanted,
+        )
 
     def _election(self, client: HttpClient, recorder: EventRecorder) -> LeaderElection | None:
         options = self._options
@@ -209,11 +214,15 @@ class Manager:
                 working = group.create_task(_work(parts), name="work")
                 admitting = group.create_task(parts.admission.serve(), name="webhook")
                 await self._stop.wanted.wait()
+                lingering = group.create_task(asyncio.sleep(self._linger(parts)))
                 await parts.loop.drain(self._options.graceful_shutdown_timeout)
                 working.cancel()
-                admitting.cancel()
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(parts.recorder.flush(), FLUSH_SECONDS)
+                await asyncio.wait({working})
+                await _give_way(parts)
+                await lingering
+                admitting.cancel()
                 recording.cancel()
         except* LeadershipLostError:
             # Somebody else may be reconciling already: nothing more may be written.
@@ -222,8 +231,19 @@ class Manager:
         finally:
             await parts.loop.drain(0)
             await parts.engine.stop()
-            if parts.election is not None:
-                await parts.election.release()
+            await _give_way(parts)
+
+    def _linger(self, parts: _Parts) -> float:
+        """Return for how many seconds from now on reviews are still to be answered."""
+        if not parts.admission.is_behind_a_service:
+            return 0.0
+        return min(LINGER_SECONDS, self._options.graceful_shutdown_timeout)
+
+
+async def _give_way(parts: _Parts) -> None:
+    """Let another replica lead; once nothing is written any more."""
+    if parts.election is not None:
+        await parts.election.release()
 
 
 async def _work(parts: _Parts) -> None:

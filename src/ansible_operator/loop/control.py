@@ -109,6 +109,11 @@ class ControlLoop:
         )
         self._workers: Workers | None = None
 
+    @property
+    def watches(self) -> list[Watch]:
+        """What is watched, in the order of the file."""
+        return [plan.watch for plan in self._plans.values()]
+
     async def synchronize(self) -> None:
         """Find all kinds and fill their caches.
 

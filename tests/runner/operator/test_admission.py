@@ -343,8 +343,13 @@ def test_the_others_answer_when_the_leader_is_killed(admission: Admission) -> No
     for _ in range(5):
         assert "must be positive" in admission.refusal("Sized", size=0)
     assert admission.create("Sized")["spec"] == {"size": 3}
-    rest = [replica for replica in admission.replicas if replica is not leader]
-    assert [replica.operator.stop() for replica in rest] == [0]
+    [last] = [replica for replica in admission.replicas if replica is not leader]
+    last.operator.process.send_signal(signal.SIGTERM)
+    eventually(lambda: last.operator.lines("Stopping"))
+    time.sleep(1.5)
+    assert "must be positive" in admission.refusal("Sized", size=0), "a Service forgets it late"
+    assert "stopping" in fetch(last.probes, "/readyz?verbose")[1]
+    assert last.operator.process.wait(40) == 0
     eventually(lambda: admission.function_processes() == [])
     assert admission.create("Lenient", mood="raise"), "nobody is there to ask"
 
