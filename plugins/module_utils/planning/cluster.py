@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-import base64
-
 from ..admission import mistakes_of
 from ..rendering import credential_secret, names, render_matrixonecluster
 from ..rendering.errors import RenderingError
 from ..rendering.types import Manifest, Resource
 from . import metric_user
+from .credentials import login_secret
 from .plans import Observed, Plan, empty_plan, is_paused
 from .removal import retention_deletes
 
@@ -78,24 +77,9 @@ def credential(resource: Resource, password: str) -> Manifest:
         resource: the MatrixOneCluster.
         password: made at random by the caller.
     """
-    metadata = resource["metadata"]
     pairs = {"username": ROOT_USER, "password": password}
-    return {
-        "apiVersion": "v1",
-        "kind": "Secret",
-        "metadata": {
-            "name": credential_secret(resource),
-            "namespace": metadata["namespace"],
-            "labels": {
-                names.LABEL_CLUSTER: metadata["name"],
-                "app.kubernetes.io/part-of": names.PART_OF,
-                "app.kubernetes.io/managed-by": names.MANAGED_BY,
-            },
-            **({"annotations": {names.ANNOTATION_KEEP: "true"}} if outlives(resource) else {}),
-        },
-        "type": "Opaque",
-        "data": {key: base64.b64encode(value.encode()).decode() for key, value in pairs.items()},
-    }
+    annotations = {names.ANNOTATION_KEEP: "true"} if outlives(resource) else {}
+    return login_secret(resource, credential_secret(resource), pairs, annotations)
 
 
 def outlives(resource: Resource) -> bool:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -11,6 +10,7 @@ from ..rendering import names
 from ..rendering.types import Manifest, Resource
 from ..status.conditions import holds
 from ..status.reasons import ConditionType
+from .credentials import login_secret
 
 USER: Final = "mo_operator"
 ROLE: Final = "metric_reader"
@@ -28,23 +28,8 @@ def secret(resource: Resource, password: str) -> Manifest:
         resource: the MatrixOneCluster.
         password: made at random by the caller.
     """
-    metadata = resource["metadata"]
     pairs = {"username": USER, "account": "sys", "role": ROLE, "password": password}
-    return {
-        "apiVersion": "v1",
-        "kind": "Secret",
-        "metadata": {
-            "name": secret_name(metadata["name"]),
-            "namespace": metadata["namespace"],
-            "labels": {
-                names.LABEL_CLUSTER: metadata["name"],
-                "app.kubernetes.io/part-of": names.PART_OF,
-                "app.kubernetes.io/managed-by": names.MANAGED_BY,
-            },
-        },
-        "type": "Opaque",
-        "data": {key: base64.b64encode(value.encode()).decode() for key, value in pairs.items()},
-    }
+    return login_secret(resource, secret_name(resource["metadata"]["name"]), pairs, {})
 
 
 def statements(password: str) -> list[tuple[str, tuple[str, ...]]]:
