@@ -17,7 +17,7 @@ _HEADER = """\
 """
 _LABELS = {"app.kubernetes.io/name": NAME}
 _KINDS_GROUP = re.compile(r"\.matrixorigin\.(io|cn)$")
-_CLAIMS = {"apiGroups": [""], "resources": ["persistentvolumeclaims"], "verbs": ["list", "patch"]}
+_CLAIMS = {"apiGroups": [""], "resources": ["persistentvolumeclaims"], "verbs": ["list"]}
 _DEPLOYMENT = {"apiGroups": ["apps"], "resources": ["deployments"], "verbs": ["get"]}
 _READ = ("get", "list", "watch")
 _WRITE = ("create", "delete", "deletecollection", "patch", "update")

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from ..module_utils.clients.kube.applying import FIELD_MANAGER, Change, Outcome, Writer, identity
 from ..module_utils.clients.kube.differences import shown_difference, without_payload
 from ..module_utils.clients.kube.errors import KubeError
+from ..module_utils.clients.kube.releasing import release
 from ..module_utils.clients.kube.selecting import Selection, prune, shortened, wait_until_gone
 from ..module_utils.clients.kube.session import Session
 from ..plugin_utils.kube_action import KubeAction, failed
@@ -46,6 +47,7 @@ class ActionModule(KubeAction):
         "force": {"type": "bool", "default": True},
         "owner": {"type": "dict"},
         "patches": {"type": "list", "elements": "dict", "default": []},
+        "release": {"type": "dict", "options": _SELECTION},
         "prune": {"type": "dict", "options": {**_SELECTION, "unless_used_by": _KINDS}},
         "propagation": {
             "type": "str",
@@ -71,15 +73,18 @@ class ActionModule(KubeAction):
             dry_run=self.dry_run,
             owner=arguments["owner"],
         )
+        released: list[Outcome] = []
         outcomes: list[Outcome] = []
         try:
+            for outcome in _released(writer, arguments):
+                released.append(outcome)  # noqa: PERF402 - what was done before an error counts
             for outcome in _outcomes(writer, arguments, candidates):
-                outcomes.append(outcome)  # noqa: PERF402 - what was done before an error counts
+                outcomes.append(outcome)  # noqa: PERF402 - as above
         except KubeError as error:
-            return {**_summary(outcomes), **failed(error)}
-        result = _summary(outcomes)
+            return {**_summary([*released, *outcomes]), **failed(error)}
+        result = _summary([*released, *outcomes])
         if self._task.diff:
-            result["diff"] = _differences(outcomes)
+            result["diff"] = _differences([*released, *outcomes])
         if arguments["wait"] and not self.dry_run:
             result.update(self._waited(writer, _going(arguments, outcomes), arguments))
         return result
@@ -108,6 +113,15 @@ def _going(arguments: Mapping[str, Any], outcomes: list[Outcome]) -> list[Mappin
         rest = outcomes[len(objects) + len(arguments["patches"]) :]
         objects = []
     return objects + [one.before for one in rest if one.before is not None]
+
+
+def _released(writer: Writer, arguments: Mapping[str, Any]) -> Iterator[Outcome]:
+    """Do what comes before any deletion: tell others what stays, and let go of it."""
+    if arguments["state"] == "absent":
+        for patch in arguments["patches"]:
+            if writer.get(patch) is not None:
+                yield writer.patch(patch)
+    yield from release(writer, _selections(arguments["release"]))
 
 
 def _outcomes(

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..module_utils.plain import plain
-from ..module_utils.planning.uninstall import keeping_volumes
+from ..module_utils.planning.uninstall import independent, keeping_volumes
 from ..module_utils.rendering.operator import operator_objects
 
 
@@ -22,9 +22,18 @@ def patches_of(resources: Any) -> list[dict[str, Any]]:
     return keeping_volumes(plain(resources))
 
 
+def independent_of(resources: Any) -> list[dict[str, Any]]:
+    """Return the resources that go with none of our own."""
+    return independent(plain(list(resources)))
+
+
 class FilterModule:
     """The filters of this file by name."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
         """Return the filters."""
-        return {"operator_objects": objects_of, "keeping_volumes": patches_of}
+        return {
+            "operator_objects": objects_of,
+            "keeping_volumes": patches_of,
+            "independent": independent_of,
+        }

@@ -69,7 +69,7 @@ options:
   patches:
     description:
       - Existing objects of which only the given fields are set, while everything else is left
-        alone.
+        alone. With O(state=absent) that comes first, and those that are gone already are skipped.
     type: list
     elements: dict
     default: []
@@ -85,12 +85,12 @@ options:
     description:
       - Object that owns the others. They get an owner reference to it if it has a C(metadata.uid)
         and lives in their namespace, unless they carry the annotation C(matrixorigin.io/keep) with
-        value V(true).
+        value V(true). Those that carry it lose the owner references that they have.
     type: dict
-  prune:
+  release:
     description:
-      - Objects to delete that are not among O(objects). Those with the annotation
-        C(matrixorigin.io/keep) of value V(true) stay.
+      - Objects that outlive what is deleted. Before anything is, StatefulSets among them are told
+        to keep their claims, and all others lose their owner references.
     type: dict
     suboptions:
       kinds:
@@ -107,6 +107,33 @@ options:
             description: For example V(Deployment).
             type: str
             required: true
+      namespace:
+        description: Namespace to look in; all if left out.
+        type: str
+      labels:
+        description: Labels that the objects have.
+        type: dict
+        default: {}
+      excluding:
+        description: Label values that the objects do not have, as a list per label.
+        type: dict
+        default: {}
+      owner_uid:
+        description: C(uid) of the objects' owner; any if empty.
+        type: str
+        default: ""
+  prune:
+    description:
+      - Objects to delete that are not among O(objects). Those with the annotation
+        C(matrixorigin.io/keep) of value V(true) stay.
+    type: dict
+    suboptions:
+      kinds:
+        description: Kinds to look at.
+        type: list
+        elements: dict
+        default: []
+        suboptions: *kind
       namespace:
         description: Namespace to look in; all if left out.
         type: str

@@ -2,6 +2,7 @@
 """matrixorigin.matrixone.apply against a real API server."""
 
 import base64
+import time
 from typing import Any
 
 import pytest
@@ -15,6 +16,8 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.kub
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.kube.session import (
     open_session,
 )
+
+from tests.roles.operating import eventually
 
 pytestmark = pytest.mark.api
 
@@ -234,6 +237,65 @@ def test_owner_references(play, fake_namespace, live):
     }
     assert "ownerReferences" not in live("configmap", "kept")["metadata"]
     assert "ownerReferences" not in live("configmap", "free")["metadata"]
+
+
+def owned(manifest: dict[str, Any], uid: str) -> dict[str, Any]:
+    reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": uid}
+    return {**manifest, "metadata": {**manifest["metadata"], "ownerReferences": [reference]}}
+
+
+def test_what_is_to_be_kept_is_let_go_of(play, fake_namespace, live):
+    """Whoever put the owner there: an earlier apply, or a proxy that names one in everything."""
+    (made,) = play(apply(config(fake_namespace, "owner")))
+    uid = made["objects"]["ConfigMap/owner"]["metadata"]["uid"]
+    kept = config(fake_namespace, "kept")
+    kept["metadata"]["annotations"] = {"matrixorigin.io/keep": "true"}
+    owner = live("configmap", "owner")
+
+    first, _foreign, freed, again, taken_back = play(
+        apply(config(fake_namespace, "kept"), owner=owner),
+        apply(owned(config(fake_namespace, "kept"), uid), field_manager="somebody"),
+        apply(kept, owner=owner),
+        apply(kept, owner=owner),
+        apply(config(fake_namespace, "kept"), owner=owner),
+    )
+
+    assert first["changes"] == [f"ConfigMap {fake_namespace}/kept created"]
+    assert freed["changed"] is True
+    assert "ownerReferences" not in freed["objects"]["ConfigMap/kept"]["metadata"]
+    assert again["changed"] is False
+    [reference] = taken_back["objects"]["ConfigMap/kept"]["metadata"]["ownerReferences"]
+    assert reference["uid"] == uid
+    assert not live("configmap", "kept")["metadata"].get("annotations")
+
+
+def test_claims_are_released_before_what_owns_them_goes(play, fake_namespace, live):
+    """A StatefulSet that would take its claims with it is told otherwise, and forgets them."""
+    going = {"whenDeleted": "Delete", "whenScaled": "Delete"}
+    store = stateful_set(fake_namespace, persistentVolumeClaimRetentionPolicy=going, replicas=1)
+    labels = store["metadata"]["labels"]
+    kinds = [
+        {"api_version": "apps/v1", "kind": "StatefulSet"},
+        {"api_version": "v1", "kind": "PersistentVolumeClaim"},
+    ]
+    release = {"kinds": kinds, "namespace": fake_namespace, "labels": labels}
+    play(apply(store))
+    eventually(
+        lambda: (live("pvc", "data-store-0") or {}).get("metadata", {}).get("ownerReferences")
+    )
+
+    dry, gone = play(
+        absent(store, check=True, release=release, propagation="Foreground"),
+        absent(store, release=release, propagation="Foreground"),
+    )
+
+    assert f"StatefulSet {fake_namespace}/store changed" in dry["changes"]
+    assert f"StatefulSet {fake_namespace}/store deleted" in gone["changes"]
+    time.sleep(1)
+    kept = live("pvc", "data-store-0")["metadata"]
+    assert not kept.get("ownerReferences")
+    assert "deletionTimestamp" not in kept
+    assert live("statefulset", "store") is None
 
 
 def test_prune_removes_what_is_not_wanted(play, fake_namespace, live):

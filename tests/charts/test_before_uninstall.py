@@ -235,7 +235,7 @@ def test_cascade_waits_for_the_operator(place: Place) -> None:
     assert seen[0]["spec"]["logService"]["pvcRetentionPolicy"] == "Retain"
 
 
-def test_cascade_keeps_a_volume_that_a_log_service_owns(place: Place) -> None:
+def test_cascade_waits_until_the_log_service_lets_go_of_its_volume(place: Place) -> None:
     """A claim for shared storage was made when it was to go with the log service."""
     place.cluster()
     place.operator(1)
@@ -257,6 +257,11 @@ def test_cascade_keeps_a_volume_that_a_log_service_owns(place: Place) -> None:
     uid = json.loads(place.kubectl("get", "logset", "alone", "-o", "json"))["metadata"]["uid"]
     owner = {key: alone[key] for key in ("apiVersion", "kind")} | {"name": "alone", "uid": uid}
     place.patch("pvc", "shared", {"metadata": {"ownerReferences": [owner]}})
+    code, output = place.run("cascade", seconds=8)
+    assert code == 1
+    assert f"These claims would go with their log services: {place.space}/shared" in output
+    assert place.names("mo")
+    place.patch("pvc", "shared", {"metadata": {"ownerReferences": None}})
     code, _ = place.run("cascade")
     assert code == 0
     assert place.names("mo") == []

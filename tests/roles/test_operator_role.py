@@ -14,9 +14,10 @@ import pytest
 
 import testbed
 from testbed.bed import TestBed
+from tests.operator_rights import account
 
 from .conftest import tiny_cluster
-from .operating import Played, play
+from .operating import Namespace, Played, eventually, play, running_operator
 
 pytestmark = pytest.mark.api
 DEPLOYMENT = ("deployment", "matrixone-operator")
@@ -69,3 +70,38 @@ def test_databases_stop_a_removal_unless_they_are_to_be_kept(
         assert kept.code == 0, kept.output
         assert bed.kubectl("-n", namespace, "get", "mo", "-o", "name").split()
         bed.kubectl("-n", namespace, "delete", "mo", "--all", "--wait=false")
+
+
+def test_a_cascade_keeps_the_volumes_of_log_services(
+    bed: TestBed, played: Callable[..., Played], tmp_path: Path
+) -> None:
+    """C29: also of a cluster that is paused, whose parts have heard nothing of it."""
+    assert played("operator").code == 0
+    with (
+        bed.namespace("databases") as namespace,
+        running_operator(
+            account(bed, namespace, tmp_path / "kubeconfig", everywhere=True), tmp_path
+        ),
+    ):
+        space = Namespace(bed, namespace)
+        cluster = tiny_cluster(namespace)
+        for name in ("awake", "asleep"):
+            cluster["metadata"]["name"] = name
+            space.apply(cluster)
+        for name in ("awake", "asleep"):
+            space.wait("condition=Ready", name=name)
+        space.kubectl("annotate", "mo,logset", "asleep", "matrixorigin.io/paused=true")
+        eventually(lambda: space.condition("mo", "asleep", "Paused").get("status") == "True")
+        before = space.names("pvc")
+        assert len(before) == 8
+
+        gone = played("uninstall", confirm=True, policy="cascade", operator_wait_timeout=120)
+
+        assert gone.code == 0, gone.output
+        text = space.kubectl("get", "pvc", "-o", "json")
+        kept = [one["metadata"] for one in json.loads(text)["items"]]
+        assert {f"persistentvolumeclaim/{one['name']}" for one in kept} == before
+        assert not any("deletionTimestamp" in one or "ownerReferences" in one for one in kept)
+        secrets = space.names("secret")
+        assert {"secret/awake-credential", "secret/asleep-credential"} <= secrets
+        assert "core.matrixorigin.io" not in bed.kubectl("get", "crd", "-o", "name")

@@ -97,6 +97,24 @@ def test_claims_and_credential_are_retained(play_cluster, fake_namespace, object
     }
 
 
+def test_a_policy_changed_last_counts_when_all_goes(play_cluster, fake_namespace, objects):
+    """The cluster was brought up with Delete, and is taken away with Retain."""
+    cluster = tiny_cluster(fake_namespace)
+    cluster["spec"]["logService"]["replicas"] = 1
+    del cluster["spec"]["proxy"]
+    assert play_cluster(cluster).code == 0
+
+    cluster["spec"]["logService"]["pvcRetentionPolicy"] = "Retain"
+    gone = play_cluster(cluster, state="absent")
+
+    assert gone.code == 0, gone.output
+    assert objects() == {
+        "persistentvolumeclaim/mo-data-mo-log-0",
+        "persistentvolumeclaim/mo-shared",
+        "secret/mo-credential",
+    }
+
+
 def test_unusable_spec_is_refused(play_cluster, fake_namespace, objects):
     """The message names the field; nothing is created."""
     cluster = tiny_cluster(fake_namespace)

@@ -150,18 +150,12 @@ class Resources:
             yield from self._kubernetes.ask("GET", path)["items"]
 
     def claims_that_would_go(self) -> list[str]:
-        """Claims of log services that go with their StatefulSets."""
+        """Claims of log services that go with their LogSets or StatefulSets."""
         return [
             f"{claim['metadata']['namespace']}/{claim['metadata']['name']}"
             for claim in self.claims()
-            if owned_by(claim, "StatefulSet")
+            if claim["metadata"].get("ownerReferences")
         ]
-
-
-def owned_by(claim: Json, kind: str) -> bool:
-    """Whether an object of a kind takes the claim with it."""
-    owners = claim["metadata"].get("ownerReferences", [])
-    return any(owner["kind"] == kind for owner in owners)
 
 
 def log_service(resource: Resource) -> Json | None:
@@ -285,13 +279,6 @@ def _retain(
         return  # somebody wants claims to go; they cannot be told from the others
     message = "These claims would go with their log services"
     await_none(resources.claims_that_would_go, until, message, hint)
-    for claim in resources.claims():
-        if owned_by(claim, "LogSet"):  # a shared volume, from the time when it was to be deleted
-            metadata = claim["metadata"]
-            path = f"/api/v1/namespaces/{metadata['namespace']}/persistentvolumeclaims"
-            others = [one for one in metadata["ownerReferences"] if one["kind"] != "LogSet"]
-            change = {"metadata": {"ownerReferences": others}}
-            kubernetes.ask("PATCH", f"{path}/{metadata['name']}", change)
 
 
 def _gone_or(request: Callable[[], Json]) -> None:

@@ -351,7 +351,6 @@
     - persistentvolumeclaims
   verbs:
     - list
-    - patch
 {{- end }}
 {{- define "matrixone-operator.rules.uninstall.own" -}}
 - apiGroups:

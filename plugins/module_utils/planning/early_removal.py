@@ -44,6 +44,8 @@ def removal_of_early(resource: Resource, observed: Observed) -> list[Removal]:
     steps: list[Removal] = [
         {
             "title": f"the database {name}",
+            "patches": [],
+            "release": None,
             "objects": [],
             "prune": chosen(_MADE, metadata.get("uid") or ""),
             "propagation": "Foreground",
@@ -64,6 +66,8 @@ def removal_of_early(resource: Resource, observed: Observed) -> list[Removal]:
         *steps,
         {
             "title": f"the data of {name}",
+            "patches": [],
+            "release": None,
             "objects": claims,
             "prune": None,
             "propagation": "Background",

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any, TypedDict
 
 from ..rendering import credential_secret, names
-from ..rendering.types import Resource
+from ..rendering.types import Manifest, Resource
 from .plans import Kind
 from .references import WORKLOAD_KINDS
 
@@ -21,6 +21,7 @@ _PARTS: list[Kind] = [
     {"api_version": "policy/v1", "kind": "PodDisruptionBudget"},
     {"api_version": "networking.k8s.io/v1", "kind": "NetworkPolicy"},
 ]
+_CLAIMS: list[Kind] = [{"api_version": "v1", "kind": "PersistentVolumeClaim"}]
 _STAGES = (
     ("what serves clients", (names.CN_SET, names.PROXY_SET, names.WEB_UI)),
     ("the transaction nodes", (names.DN_SET,)),
@@ -51,6 +52,8 @@ class Removal(TypedDict):
 
     Keys:
         title: what goes, for people.
+        patches: what to change before, of objects that may be gone already.
+        release: objects that outlive this step and whoever owns them, if any.
         objects: identities of objects to delete.
         prune: objects to delete by label and owner, if any.
         propagation: how what depends on them goes.
@@ -58,6 +61,8 @@ class Removal(TypedDict):
     """
 
     title: str
+    patches: list[Manifest]
+    release: Chosen | None
     objects: list[dict[str, Any]]
     prune: Chosen | None
     propagation: str
@@ -71,8 +76,29 @@ def removal_of_set(resource: Resource) -> list[Removal]:
         return []
     owner, namespace = metadata["name"], metadata["namespace"]
     labels = names.selector_labels(kind, owner, namespace)
-    claims_go = kind != names.LOG_SET or retention_deletes(resource.get("spec") or {})
-    return [_step(f"{kind} {owner}", kind, namespace, labels, claims_go=claims_go)]
+    step = _step(f"{kind} {owner}", kind, namespace, labels, claims_go=_claims_go(resource))
+    if kind == names.LOG_SET:
+        _follow_retention(step, resource["metadata"], resource.get("spec") or {})
+    return [step]
+
+
+def _claims_go(resource: Resource) -> bool:
+    """Tell whether the claims of a set go with it: all but those of a log service that stay."""
+    return resource["kind"] != names.LOG_SET or retention_deletes(resource.get("spec") or {})
+
+
+def _follow_retention(step: Removal, metadata: Mapping[str, Any], spec: Mapping[str, Any]) -> None:
+    """Let the policy count that the spec has now, whatever was said while the log service ran."""
+    namespace = metadata["namespace"]
+    labels = names.selector_labels(names.LOG_SET, metadata["name"], namespace)
+    workload: Kind = {"api_version": "apps/v1", "kind": WORKLOAD_KINDS[names.LOG_SET]}
+    if not retention_deletes(spec):
+        step["release"] = _chosen([workload, *_CLAIMS], namespace, labels)
+        return
+    place = {"name": names.shared_claim_name(metadata["name"]), "namespace": namespace}
+    unmarked = {**place, "annotations": {names.ANNOTATION_KEEP: None}}
+    shared = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": unmarked}
+    step["patches"] = [shared]
 
 
 def removal_of_cluster(resource: Resource) -> list[Removal]:
@@ -84,21 +110,48 @@ def removal_of_cluster(resource: Resource) -> list[Removal]:
     metadata = resource["metadata"]
     if _leaves_orphans(resource):
         return []
+    service = (resource.get("spec") or {}).get("logService") or {}
     if metadata.get("uid"):
-        return [_children_step(resource, title, kinds) for title, kinds in _STAGES]
-    claims_go = retention_deletes((resource.get("spec") or {}).get("logService") or {})
+        steps = [_children_step(resource, title, kinds) for title, kinds in _STAGES]
+        steps[0]["patches"] = _retention_of_parts(resource, service)
+        return steps
     steps = [
         _step(
             f"{kind}s of {metadata['name']}",
             kind,
             metadata["namespace"],
             {names.LABEL_CLUSTER: metadata["name"], names.LABEL_COMPONENT: kind},
-            claims_go=claims_go or kind != names.LOG_SET,
+            claims_go=kind != names.LOG_SET or retention_deletes(service),
         )
         for _title, kinds in _STAGES
         for kind in kinds
     ]
+    _follow_retention(steps[-1], metadata, service)
     return [*steps, *_credential(resource)]
+
+
+def _retention_of_parts(resource: Resource, service: Mapping[str, Any]) -> list[Manifest]:
+    """Tell the log service, and what opens its data, of a policy that may be newer than they are.
+
+    A Secret that the user gave is left alone.
+    """
+    metadata, goes = resource["metadata"], retention_deletes(service)
+    place = {"name": metadata["name"], "namespace": metadata["namespace"]}
+    told: Manifest = {
+        "apiVersion": names.API_VERSION,
+        "kind": names.LOG_SET,
+        "metadata": place,
+        "spec": {"pvcRetentionPolicy": "Delete" if goes else "Retain"},
+    }
+    if goes or (resource.get("spec") or {}).get("credentialSecretRef"):
+        return [told]
+    kept = {
+        "name": credential_secret(resource),
+        "namespace": metadata["namespace"],
+        "annotations": {names.ANNOTATION_KEEP: "true"},
+        "ownerReferences": [],
+    }
+    return [told, {"apiVersion": "v1", "kind": "Secret", "metadata": kept}]
 
 
 def _leaves_orphans(resource: Resource) -> bool:
@@ -132,6 +185,8 @@ def _children_step(resource: Resource, title: str, kinds: tuple[str, ...]) -> Re
     chosen = _chosen(listed, metadata["namespace"], {}, uid=metadata["uid"])
     return {
         "title": title,
+        "patches": [],
+        "release": None,
         "objects": [],
         "prune": chosen,
         "propagation": "Background",
@@ -150,11 +205,12 @@ def _step(
 ) -> Removal:
     """Delete the objects of sets of a kind; their Pods, and the claims that go, must be gone."""
     workload: Kind = {"api_version": "apps/v1", "kind": WORKLOAD_KINDS[kind]}
-    claims: list[Kind] = [{"api_version": "v1", "kind": "PersistentVolumeClaim"}]
-    claims = claims if claims_go else []
+    claims = _CLAIMS if claims_go else []
     pods: Kind = {"api_version": "v1", "kind": "Pod"}
     return {
         "title": title,
+        "patches": [],
+        "release": None,
         "objects": [],
         "prune": _chosen([workload, *_PARTS, *claims], namespace, labels, excluding),
         "propagation": "Foreground",
@@ -193,6 +249,8 @@ def _credential(resource: Resource) -> list[Removal]:
     return [
         {
             "title": "the root credential",
+            "patches": [],
+            "release": None,
             "objects": [{"apiVersion": "v1", "kind": "Secret", "metadata": place}],
             "prune": None,
             "propagation": "Background",

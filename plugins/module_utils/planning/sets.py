@@ -21,7 +21,7 @@ from . import bootstrap
 from .gates import blocker, held_back, held_on_purpose, only_scaled
 from .plans import Kind, Observed, Plan, Prune, empty_plan, is_paused, named
 from .references import REFERENCE_KEYS, WORKLOAD_KINDS
-from .volumes import growth, keep_templates
+from .volumes import growth, keep_claim, keep_templates
 
 _PRUNED: list[Kind] = [
     {"api_version": "v1", "kind": "ConfigMap"},
@@ -143,8 +143,7 @@ def _made_once(resource: Resource, manifest: Manifest) -> bool:
     """Tell whether an object is never changed: who founded the log service stays on record."""
     bootstrap_name = f"{names.base_name(names.LOG_SET, resource['metadata']['name'])}-bootstrap"
     is_bootstrap = manifest["metadata"]["name"] == bootstrap_name
-    keeps = (manifest["metadata"].get("annotations") or {}).get(names.ANNOTATION_KEEP) == "true"
-    return keeps or (manifest["kind"] == "ConfigMap" and is_bootstrap)
+    return bool(is_bootstrap and manifest["kind"] == "ConfigMap")
 
 
 def _round(observed: Observed) -> Mapping[str, Any]:
@@ -166,6 +165,7 @@ def _keep_replicas(plan: Plan, round_: Mapping[str, Any]) -> None:
 def _keep_volumes(plan: Plan, resource: Resource, observed: Observed) -> None:
     """Leave the claim templates as they are, unless the StatefulSet was just made with new ones."""
     live, done = observed.get("workload"), observed.get("volumes") or {}
+    _keep_claims(plan, observed.get("claims") or [])
     found = growth(resource, live, observed.get("claims") or [])
     if found["broken"]:
         plan["invalid"], plan["objects"] = found["broken"], []
@@ -176,6 +176,15 @@ def _keep_volumes(plan: Plan, resource: Resource, observed: Observed) -> None:
     for number, manifest in enumerate(plan["objects"]):
         if named(manifest) == plan["workload"]:
             plan["objects"][number] = keep_templates(manifest, live)
+
+
+def _keep_claims(plan: Plan, claims: list[Manifest]) -> None:
+    """Leave claims of the same name as they are, but for their size and whose they are."""
+    live = {claim["metadata"]["name"]: claim for claim in claims}
+    for number, manifest in enumerate(plan["objects"]):
+        name = manifest["metadata"]["name"]
+        if manifest["kind"] == "PersistentVolumeClaim" and name in live:
+            plan["objects"][number] = keep_claim(manifest, live[name])
 
 
 def _hold_back(plan: Plan, waiting: str, observed: Mapping[str, object]) -> None:

@@ -10,17 +10,29 @@ from ..rendering import names
 from ..rendering.types import Manifest, Resource
 
 
+def independent(resources: Iterable[Resource]) -> list[Resource]:
+    """Return the resources that go with none of our own, as the children of a cluster do.
+
+    To delete a cluster is enough: it takes its parts away in their order.
+
+    Args:
+        resources: of any of our kinds.
+    """
+    return [resource for resource in resources if not _owned(resource)]
+
+
 def keeping_volumes(resources: Iterable[Resource]) -> list[Manifest]:
     """Return patches after which the volumes of log services outlive them.
 
     Args:
         resources: MatrixOneClusters and LogSets; a cluster's LogSet is the cluster's to change.
     """
-    return [_patch(resource) for resource in resources if not _owned(resource)]
+    return [_patch(resource) for resource in independent(resources)]
 
 
 def _owned(resource: Resource) -> bool:
-    return any(owner.get("controller") for owner in resource["metadata"].get("ownerReferences", []))
+    owners = resource["metadata"].get("ownerReferences") or []
+    return any(owner["kind"] == names.CLUSTER for owner in owners)
 
 
 def _patch(resource: Resource) -> Manifest:

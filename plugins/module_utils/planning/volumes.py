@@ -157,6 +157,16 @@ def keep_templates(workload: Manifest, live: Manifest) -> Manifest:
 _TEMPLATES = "volumeClaimTemplates"
 
 
+def keep_claim(claim: Manifest, live: Claim) -> Manifest:
+    """Return a rendered claim with what cannot be changed of one that was kept from earlier."""
+    wanted, has = claim["spec"], live["spec"]
+    spec = {name: has.get(name, value) for name, value in wanted.items()}
+    spec["resources"] = wanted["resources"]
+    if _size(has) > _size(wanted):
+        spec["resources"] = {"requests": {"storage": _text(has)}}
+    return {**claim, "spec": spec}
+
+
 def awaited(claims: Iterable[Claim]) -> str:
     """Say which volumes are growing and what they wait for; empty if none is."""
     parts = []

@@ -112,6 +112,41 @@ def test_teardown_of_a_resource_is_in_stages():
     assert all(step["gone"] == step["prune"] for step in steps)
 
 
+@pytest.mark.parametrize(
+    ("service", "told"),
+    [
+        ({}, [("LogSet", "Delete")]),
+        ({"pvcRetentionPolicy": "Retain"}, [("LogSet", "Retain"), ("Secret", None)]),
+        (
+            {"sharedStorage": {"s3": {"path": "a", "s3RetentionPolicy": "Retain"}}},
+            [("LogSet", "Retain"), ("Secret", None)],
+        ),
+    ],
+)
+def test_what_goes_first_is_told_the_newest_policy(service, told):
+    """A policy may be younger than the last pass, and a pause may have kept it from the parts."""
+    resource = cluster(logService={"replicas": 3, **service})
+
+    first, *others = removal_of_cluster(resource)
+
+    patches = [
+        (one["kind"], one.get("spec", {}).get("pvcRetentionPolicy")) for one in first["patches"]
+    ]
+    assert patches == told
+    assert not any(step["patches"] for step in others)
+
+
+def test_a_given_credential_is_not_touched():
+    resource = cluster(
+        logService={"replicas": 3, "pvcRetentionPolicy": "Retain"},
+        credentialSecretRef={"name": "mine"},
+    )
+
+    first, *_others = removal_of_cluster(resource)
+
+    assert [one["kind"] for one in first["patches"]] == ["LogSet"]
+
+
 def test_teardown_by_playbook():
     """Objects are found by cluster and component; the credential goes last."""
     steps = removal_of_cluster(by_playbook())
@@ -152,6 +187,9 @@ def test_claims_follow_the_retention_policy(storage, policy, goes):
     last_set = next(step for step in reversed(steps) if step["prune"])
     assert (claims in kinds_of(last_set["prune"])) == goes
     assert any(step["title"] == "the root credential" for step in steps) == goes
+    for step in (of_set, last_set):
+        assert (step["release"] is None) == goes
+    assert goes or kinds_of(of_set["release"]) == ["StatefulSet", claims]
 
 
 def test_leftovers_exclude_what_is_wanted():

@@ -8,6 +8,7 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.planning.se
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.planning.volumes import (
     awaited,
     growth,
+    keep_claim,
 )
 
 from tests.unit.builders import conditions, resource, serving, workload
@@ -192,3 +193,27 @@ def test_nobody_waits_for_volumes_that_cannot_grow():
 
     ready["metadata"]["generation"] = 3
     assert "not synced" in plan_set(tn, {"logSet": ready}, "#!")["waitingFor"]
+
+
+def test_a_claim_kept_from_earlier_stays_as_it_is_but_grows():
+    """What cannot be changed of it is not asked for; nobody makes it smaller."""
+    made = {
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "mo-shared"},
+        "spec": {
+            "accessModes": ["ReadWriteMany"],
+            "storageClassName": "fast",
+            "resources": {"requests": {"storage": "5Gi"}},
+        },
+    }
+    live = claim("mo-shared", "10Gi")
+    live["spec"].update(accessModes=["ReadWriteOnce"], storageClassName="slow", volumeName="pv")
+
+    kept = keep_claim(made, live)["spec"]
+
+    assert kept["accessModes"] == ["ReadWriteOnce"]
+    assert kept["storageClassName"] == "slow"
+    assert kept["resources"] == {"requests": {"storage": "10Gi"}}
+    assert "volumeName" not in kept
+    larger = {**made, "spec": {**made["spec"], "resources": {"requests": {"storage": "20Gi"}}}}
+    assert keep_claim(larger, live)["spec"]["resources"] == {"requests": {"storage": "20Gi"}}

@@ -116,10 +116,13 @@ class Writer:
             if not self._namespace_would_come(wanted):
                 raise
             after = wanted
-        return _outcome(title, before, after)
+        # An operator's proxy names its own as long as it finds it there.
+        return _outcome(title, before, self._let_go(after) if keeps(manifest) else after)
 
     def is_in_place(self, manifest: Mapping[str, Any], live: Mapping[str, Any]) -> bool:
         """Tell whether applying a manifest would change nothing; in doubt it would."""
+        if keeps(manifest) and live["metadata"].get("ownerReferences"):
+            return False
         return is_applied(live, self._owned(manifest), self.field_manager)
 
     def create_once(self, manifest: Mapping[str, Any]) -> Outcome:
@@ -133,7 +136,7 @@ class Writer:
         wanted = self._owned(manifest)
         before = self._before(wanted)
         if before is not None:
-            return Outcome(title, Change.UNCHANGED, before, self._let_go(before))
+            return Outcome(title, Change.UNCHANGED, before, self._kept(before))
         path = collection_path(
             self.session, wanted["apiVersion"], wanted["kind"], wanted["metadata"].get("namespace")
         )
@@ -149,14 +152,29 @@ class Writer:
             if not self._namespace_would_come(wanted):
                 raise
             after = wanted
-        return Outcome(title, Change.CREATED, None, self._let_go(after))
+        return Outcome(title, Change.CREATED, None, self._kept(after))
+
+    def free(self, live: Mapping[str, Any]) -> Outcome:
+        """Take all owners off an object, so that it goes with none of them.
+
+        Raises:
+            ApiError: the server refuses.
+        """
+        if live["metadata"].get("ownerReferences"):
+            return Outcome(describe(live), Change.CHANGED, live, self._let_go(live))
+        return Outcome(describe(live), Change.UNCHANGED, live, live)
+
+    def _kept(self, live: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Let go of an object that is marked to be kept: an operator's proxy names an owner."""
+        return self._let_go(live) if keeps(live) else live
 
     def _let_go(self, live: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Take the owners off an object that outlives them: an operator's proxy adds its own."""
         metadata = live["metadata"]
-        keeps = (metadata.get("annotations") or {}).get(ANNOTATION_KEEP) == "true"
-        if self.dry_run or not keeps or not metadata.get("ownerReferences"):
+        if not metadata.get("ownerReferences"):
             return live
+        if self.dry_run:
+            rest = {key: value for key, value in metadata.items() if key != "ownerReferences"}
+            return {**live, "metadata": rest}
         place = {key: metadata[key] for key in ("name", "namespace") if key in metadata}
         freed: Mapping[str, Any] = self.session.request(
             "PATCH",
@@ -291,7 +309,7 @@ class Writer:
         """Add the owner reference, when owner and object may be related that way."""
         metadata = dict(manifest.get("metadata") or {})
         reference = owner_reference(self.owner, metadata.get("namespace"))
-        if (metadata.get("annotations") or {}).get(ANNOTATION_KEEP) == "true":
+        if keeps(manifest):
             reference = None
         others = [
             entry
@@ -309,6 +327,12 @@ class Writer:
             return False
         identity = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
         return self.get(identity) is None
+
+
+def keeps(manifest: Mapping[str, Any]) -> bool:
+    """Tell whether an object is marked to outlive its owner."""
+    annotations = (manifest.get("metadata") or {}).get("annotations") or {}
+    return bool(annotations.get(ANNOTATION_KEEP) == "true")
 
 
 def identity(manifest: Mapping[str, Any]) -> Identity:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from .applying import ANNOTATION_KEEP, Change, Outcome, Writer, identity
+from .applying import Change, Outcome, Writer, identity, keeps
 from .errors import Conflict, NotFound
 from .kinds import collection_path, describe
 from .session import Session
@@ -140,9 +140,7 @@ def _belonging(found: Mapping[str, Any]) -> tuple[object, ...]:
 
 
 def _kept(found: Mapping[str, Any]) -> bool:
-    metadata = found["metadata"]
-    marked = (metadata.get("annotations") or {}).get(ANNOTATION_KEEP) == "true"
-    return marked or bool(metadata.get("deletionTimestamp"))
+    return keeps(found) or bool(found["metadata"].get("deletionTimestamp"))
 
 
 def _texts(value: Any) -> Iterator[str]:

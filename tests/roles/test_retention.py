@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What becomes of volumes when the policy changes during a cluster's life (core.md §2.3)."""
+
+import json
+import time
+from typing import Any
+
+import pytest
+
+from .conftest import tiny_cluster
+from .operating import Namespace, eventually
+
+pytestmark = [pytest.mark.api, pytest.mark.usefixtures("operator")]
+
+
+def make(space: Namespace, name: str) -> dict[str, Any]:
+    """Bring up a log service with a shared volume that goes with it."""
+    resource = tiny_cluster(space.name)
+    resource["metadata"]["name"] = name
+    space.apply(resource)
+    space.wait("condition=Ready", name=name)
+    space.wait("condition=Synced", name=name)
+    return resource
+
+
+def claims(space: Namespace, name: str) -> dict[str, list[str]]:
+    """Return the claims of a log service that are not going, with the kinds of their owners."""
+    text = space.kubectl("get", "pvc", "-l", f"matrixorigin.io/instance={name}", "-o", "json")
+    return {
+        one["metadata"]["name"]: [
+            owner["kind"] for owner in one["metadata"].get("ownerReferences") or []
+        ]
+        for one in json.loads(text)["items"]
+        if "deletionTimestamp" not in one["metadata"]
+    }
+
+
+def names(name: str, owner: str = "", shared_owner: str = "") -> dict[str, list[str]]:
+    stores = {f"mo-data-{name}-log-{number}": [owner] if owner else [] for number in range(3)}
+    return {**stores, f"{name}-shared": [shared_owner] if shared_owner else []}
+
+
+def retention(space: Namespace, kind: str, name: str, policy: str | None) -> None:
+    service = {"pvcRetentionPolicy": policy}
+    spec = {"logService": service} if kind == "mo" else service
+    space.kubectl("patch", kind, name, "--type=merge", "-p", json.dumps({"spec": spec}))
+
+
+def test_volumes_are_let_go_of_and_taken_back(space):
+    """Delete, Retain, Delete, Retain: who goes with whom follows each time, and no Pod restarts."""
+    make(space, "turn")
+    pods = {name for name in space.names("pods") if "turn" in name}
+    owned = names("turn", "StatefulSet", "LogSet")
+    assert claims(space, "turn") == owned
+
+    for policy, wanted in [("Retain", names("turn")), ("Delete", owned), ("Retain", names("turn"))]:
+        retention(space, "mo", "turn", policy)
+        eventually(lambda wanted=wanted: claims(space, "turn") == wanted)
+        space.wait("condition=Ready", name="turn")
+        space.wait("condition=Synced", name="turn")
+    assert {name for name in space.names("pods") if "turn" in name} == pods
+
+    space.kubectl("delete", "mo", "turn", "--cascade=foreground", "--timeout=120s")
+    time.sleep(2)
+    assert claims(space, "turn") == names("turn")
+
+
+def test_volumes_taken_back_go_with_their_cluster(space):
+    resource = make(space, "back")
+    retention(space, "mo", "back", "Retain")
+    eventually(lambda: claims(space, "back") == names("back"))
+    space.kubectl("delete", "mo", "back", "--timeout=120s")
+    assert claims(space, "back") == names("back")
+
+    space.apply(resource)  # says Delete, and finds what was kept
+    space.wait("condition=Ready", name="back")
+    eventually(lambda: claims(space, "back") == names("back", "StatefulSet", "LogSet"))
+    space.kubectl("delete", "mo", "back", "--timeout=120s")
+    eventually(lambda: claims(space, "back") == {})
+
+
+def test_the_policy_of_the_bucket_counts_where_there_is_no_other(space):
+    """s3RetentionPolicy decides for volumes, too; a deletion right after the change respects it."""
+    s3 = {"path": "bucket/chain", "s3RetentionPolicy": "Delete"}
+    log_set = {
+        "apiVersion": "core.matrixorigin.io/v1alpha1",
+        "kind": "LogSet",
+        "metadata": {"name": "chain", "namespace": space.name},
+        "spec": {
+            "replicas": 1,
+            "image": "matrixorigin/matrixone:1.3.0",
+            "volume": {"size": "1Gi"},
+            "sharedStorage": {"s3": s3},
+        },
+    }
+    space.apply(log_set)
+    space.wait("condition=Ready", kind="logset", name="chain")
+    assert claims(space, "chain") == {"mo-data-chain-log-0": ["StatefulSet"]}
+    s3["s3RetentionPolicy"] = "Retain"
+    space.apply(log_set)
+    eventually(lambda: claims(space, "chain") == {"mo-data-chain-log-0": []})
+    s3["s3RetentionPolicy"] = "Delete"
+    space.apply(log_set)
+    eventually(lambda: claims(space, "chain") == {"mo-data-chain-log-0": ["StatefulSet"]})
+    s3["s3RetentionPolicy"] = "Retain"
+    space.apply(log_set)
+    space.kubectl("delete", "logset", "chain", "--timeout=60s")
+    time.sleep(2)
+    assert claims(space, "chain") == {"mo-data-chain-log-0": []}
+
+
+@pytest.mark.parametrize("kind", ["mo", "logset"])
+def test_a_change_that_nobody_has_acted_upon_counts_when_all_goes(space, kind):
+    """Neither the LogSet nor its StatefulSet has heard of it: the resource is paused."""
+    name = f"unheard-{kind}"
+    make(space, name)
+    space.kubectl("annotate", "mo,logset", name, "matrixorigin.io/paused=true")
+    for paused in ("mo", "logset"):
+        eventually(
+            lambda paused=paused: space.condition(paused, name, "Paused").get("status") == "True"
+        )
+    retention(space, kind, name, "Retain")
+    assert claims(space, name) == names(name, "StatefulSet", "LogSet")
+
+    space.kubectl("delete", kind, name, "--timeout=120s")
+
+    time.sleep(2)
+    assert claims(space, name) == names(name)
+    space.kubectl("delete", "mo", name, "--ignore-not-found", "--timeout=120s")
