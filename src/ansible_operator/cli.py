@@ -120,6 +120,13 @@ _CONTROL = _options(
         help="Runs of all kinds at the same time  [default: twice the CPUs]",
     ),
     click.option(
+        "--runs-per-process",
+        type=int,
+        default=Options().runs_per_process,
+        show_default=True,
+        help="Runs that a process of the warm engine serves, one after the other.",
+    ),
+    click.option(
         "--reconcile-period",
         type=_Duration(),
         default="10h",

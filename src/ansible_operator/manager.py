@@ -149,7 +149,12 @@ class Manager:
             client=client,
             mapper=DiscoveryMapper(client),
             pool=pool,
-            engine=make_engine(options.engine, preload=roles_to_load(plans), max_runs=total),
+            engine=make_engine(
+                options.engine,
+                preload=roles_to_load(plans),
+                max_runs=total,
+                runs_per_process=options.runs_per_process,
+            ),
             proxy=bridge,
             recorder=EventRecorder(client, COMPONENT),
             settings=make_settings(options, os.environ, client.access.server),

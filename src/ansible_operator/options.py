@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from ansible_operator.engine import RUNS_PER_PROCESS
 from ansible_operator.errors import ConfigError
 from ansible_operator.logs import get_logger
 from ansible_operator.loop.event_log import EventLogLevel
@@ -33,6 +34,7 @@ class Options:
     inject_owner_ref: bool = True
     max_concurrent_reconciles: int | None = None
     max_concurrent_runs: int = 0
+    runs_per_process: int = RUNS_PER_PROCESS
     reconcile_period: float = 36_000.0
     run_directory: Path = DEFAULT_RUN_ROOT
     proxy_port: int = 8888
@@ -70,6 +72,8 @@ class Options:
             raise ConfigError(
                 "--metrics-secure flag is required when --metrics-require-rbac is present"
             )
+        if self.runs_per_process < 1:
+            raise ConfigError("--runs-per-process must be at least 1")
         if self.leader_elect is not None and self.enable_leader_election is not None:
             raise ConfigError("only one of --leader-elect and --enable-leader-election may be set")
         if self.metrics_addr is not None and self.metrics_bind_address is not None:

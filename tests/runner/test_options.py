@@ -35,6 +35,7 @@ from ansible_operator.options import (
             {"metrics_addr": ":1", "metrics_bind_address": ":2"},
             "only one of --metrics-addr and --metrics-bind-address may be set",
         ),
+        ({"runs_per_process": 0}, "--runs-per-process must be at least 1"),
         (
             {"metrics_require_rbac": True},
             "--metrics-secure flag is required when --metrics-require-rbac is present",

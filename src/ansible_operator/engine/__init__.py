@@ -3,6 +3,7 @@
 
 from ansible_operator.engine.factory import KINDS, make_engine
 from ansible_operator.engine.interface import (
+    RUNS_PER_PROCESS,
     Engine,
     EventHandler,
     JobEvent,
@@ -15,6 +16,7 @@ from ansible_operator.engine.interface import (
 
 __all__ = [
     "KINDS",
+    "RUNS_PER_PROCESS",
     "Engine",
     "EventHandler",
     "JobEvent",

@@ -4,7 +4,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from ansible_operator.engine.interface import Engine
+from ansible_operator.engine.interface import RUNS_PER_PROCESS, Engine
 from ansible_operator.engine.runner_package import RunnerPackageEngine
 from ansible_operator.engine.warm.engine import WarmEngine
 from ansible_operator.errors import ConfigError
@@ -13,13 +13,20 @@ KINDS = ("warm", "ansible-runner")
 """Names of the engines, the default first."""
 
 
-def make_engine(kind: str, *, preload: Sequence[Path] = (), max_runs: int | None = None) -> Engine:
+def make_engine(
+    kind: str,
+    *,
+    preload: Sequence[Path] = (),
+    max_runs: int | None = None,
+    runs_per_process: int = RUNS_PER_PROCESS,
+) -> Engine:
     """Make an engine; ``start`` it before use.
 
     Args:
         kind: ``warm`` (forks of a warm process) or ``ansible-runner`` (the package itself).
         preload: directories of roles whose collections the warm process loads ahead.
         max_runs: runs at a time; None for no limit.
+        runs_per_process: how many runs a fork of the warm process serves, one after the other.
 
     Raises:
         ConfigError: there is no such engine.
@@ -27,5 +34,5 @@ def make_engine(kind: str, *, preload: Sequence[Path] = (), max_runs: int | None
     if kind == "ansible-runner":
         return RunnerPackageEngine(max_runs=max_runs)
     if kind == "warm":
-        return WarmEngine(preload=preload, max_runs=max_runs)
+        return WarmEngine(preload=preload, max_runs=max_runs, runs_per_process=runs_per_process)
     raise ConfigError(f"unknown engine {kind!r}: one of {', '.join(KINDS)}")

@@ -13,6 +13,9 @@ event_data{...}, pid, created`` (runner.md §2.14)."""
 
 EventHandler: TypeAlias = Callable[[JobEvent], None]
 
+RUNS_PER_PROCESS = 100
+"""How many runs a process of the warm engine serves before another takes its place."""
+
 
 @dataclass(frozen=True, slots=True)
 class PlaybookTarget:

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The warm engine: every run is a fork of a process that has Ansible loaded (design D10)."""
+"""The warm engine: runs are played by forks of a process that has Ansible loaded (design D10)."""
 
 import asyncio
 import contextlib
-import socket
 import uuid
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -14,14 +13,21 @@ import msgspec
 import structlog
 
 from ansible_operator.engine import outcome, rundir
-from ansible_operator.engine.interface import EventHandler, RunRequest, RunResult, RunStatus
-from ansible_operator.engine.processes import bury, end_tree
+from ansible_operator.engine.interface import (
+    RUNS_PER_PROCESS,
+    EventHandler,
+    RunRequest,
+    RunResult,
+    RunStatus,
+)
+from ansible_operator.engine.processes import end_tree
 from ansible_operator.engine.rundir import RunDirectory
 from ansible_operator.engine.runner_package import RunnerPackageEngine
 from ansible_operator.engine.warm import wire
 from ansible_operator.engine.warm.artifacts import ArtifactWriter, RunArtifacts
 from ansible_operator.engine.warm.job import Job, why_not_served
-from ansible_operator.engine.warm.supervisor import Fork, Program, Supervisor, say_how
+from ansible_operator.engine.warm.supervisor import Program, Supervisor, say_how
+from ansible_operator.engine.warm.workers import Worker, Workers
 from ansible_operator.errors import EngineError
 
 _GRACE = 2.0
@@ -38,12 +44,19 @@ _log = structlog.get_logger("engine")
 class WarmEngine:
     """Forks runs from a template; what it cannot serve goes through ansible-runner."""
 
-    def __init__(self, *, preload: Sequence[Path] = (), max_runs: int | None = None) -> None:
-        """Load the collections that these roles use; allow ``max_runs`` at a time."""
+    def __init__(
+        self,
+        *,
+        preload: Sequence[Path] = (),
+        max_runs: int | None = None,
+        runs_per_process: int = RUNS_PER_PROCESS,
+    ) -> None:
+        """Load the collections that these roles use; see ``make_engine``."""
         self._slots = asyncio.Semaphore(max_runs) if max_runs else contextlib.nullcontext()
         roles = [str(role) for role in preload]
         program = Program("ansible_operator.engine.warm.template", roles, _TEMPLATE)
         self._supervisor = Supervisor(program)
+        self._workers = Workers(self._supervisor, runs_per_process)
         self._reference = RunnerPackageEngine()
         self._writer = ArtifactWriter()
         self._runs: set[asyncio.Task[RunResult]] = set()
@@ -67,6 +80,7 @@ class WarmEngine:
             run.cancel()
         if runs:
             await asyncio.wait(runs, timeout=4 * _GRACE)
+        self._workers.close()
         await self._supervisor.stop()
         await asyncio.to_thread(self._writer.close)
 
@@ -86,7 +100,7 @@ class WarmEngine:
             artifacts = self._writer.begin(directory, request)
             run = _Run(request, directory, artifacts)
             try:
-                return await run.play(self._supervisor, on_event)
+                return await run.play(self._workers, on_event)
             finally:
                 tidied = artifacts.then(
                     rundir.finish, directory, request.artifacts_to_keep, in_use=run.leaves_behind
@@ -111,47 +125,50 @@ class _Run:
         """Whether a task of a run that came to its end may go on."""
         return self._result is not None and bool(self._result["leaves_behind"])
 
-    async def play(self, supervisor: Supervisor, on_event: EventHandler) -> RunResult:
-        ours, theirs = socket.socketpair()
+    async def play(self, workers: Workers, on_event: EventHandler) -> RunResult:
+        worker = await workers.take()
         try:
-            with theirs:
-                fork = await supervisor.fork(theirs)
+            result = await self._follow(worker, workers.keeps(worker), on_event)
         except BaseException:
-            ours.close()
+            worker.close()
             raise
-        reader, writer = await asyncio.open_connection(sock=ours)
-        try:
-            return await self._follow(fork, reader, writer, on_event)
-        finally:
-            writer.close()
-            if fork.ended.done() and fork.ended.result() is None:
-                bury(fork.pid)
+        if result is None:
+            # It has ended while it waited for a job, so nothing of this one was played.
+            worker.close()
+            return await self.play(workers, on_event)
+        leftovers = "a broken end" if self._result is None else self._result["leftovers"]
+        if leftovers:
+            _log.debug("A process ends with its run", job=self._request.ident, reason=leftovers)
+            worker.close()
+        else:
+            worker.runs += 1
+            workers.give_back(worker)
+        return result
 
     async def _follow(
-        self,
-        fork: Fork,
-        reader: asyncio.StreamReader,
-        writer: asyncio.StreamWriter,
-        on_event: EventHandler,
-    ) -> RunResult:
+        self, worker: Worker, keeps: bool, on_event: EventHandler
+    ) -> RunResult | None:
+        """Have a process play; None when a kept one has gone before it began."""
         try:
             async with asyncio.timeout(self._request.timeout):
-                body = msgspec.json.encode(asdict(self._job()))
-                writer.write(wire.frame(wire.Kind.JOB, body))
-                await self._read(reader, on_event)
+                body = msgspec.json.encode(asdict(self._job(keeps)))
+                worker.writer.write(wire.frame(wire.Kind.JOB, body))
+                began = await self._read(worker.reader, on_event)
         except TimeoutError:
-            await self._end(fork)
+            await self._end(worker)
             return await self._interrupted(RunStatus.TIMEOUT)
         except asyncio.CancelledError:
-            await asyncio.shield(self._end(fork))
+            await asyncio.shield(self._end(worker))
             await asyncio.shield(self._interrupted(RunStatus.CANCELED))
             raise
         except BaseException:
-            await self._end(fork)
+            await self._end(worker)
             raise
-        return await self._ended(fork)
+        if worker.runs and not began:
+            return None
+        return await self._ended(worker)
 
-    def _job(self) -> Job:
+    def _job(self, keeps: bool) -> Job:
         return Job(
             ident=self._request.ident,
             root=str(self._directory.root),
@@ -159,12 +176,15 @@ class _Run:
             environment=self._environment() | {_MARKER: self._mark},
             verbosity=self._request.verbosity,
             command_line=self._request.command_line,
+            keeps=keeps,
         )
 
     def _environment(self) -> dict[str, str]:
         return rundir.run_environment(self._request, self._directory.temporary)
 
-    async def _read(self, reader: asyncio.StreamReader, on_event: EventHandler) -> None:
+    async def _read(self, reader: asyncio.StreamReader, on_event: EventHandler) -> bool:
+        """Take events until the result, or the end of the process; whether there was anything."""
+        began = False
         while True:
             try:
                 header = await reader.readexactly(wire.HEADER.size)
@@ -172,16 +192,17 @@ class _Run:
                 if length > wire.LARGEST_FRAME:
                     raise EngineError(f"run {self._request.ident} sent {length} bytes at once")
                 body = await reader.readexactly(length)
-            except (asyncio.IncompleteReadError, ConnectionResetError):
-                return
+            except (asyncio.IncompleteReadError, ConnectionError):
+                return began
+            began = True
             if kind == wire.Kind.RESULT.value:
                 self._result = msgspec.json.decode(body)
-                return
+                return began
             event = msgspec.json.decode(body)
             self._artifacts.event(event, body)
             on_event(event)
 
-    async def _ended(self, fork: Fork) -> RunResult:
+    async def _ended(self, worker: Worker) -> RunResult:
         write, stdout = self._artifacts.then, self._artifacts.stdout
         if self._result is not None:
             rc, has_stats = self._result["rc"], self._result["has_stats"]
@@ -189,15 +210,16 @@ class _Run:
         code = None
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_EXIT_DEADLINE):
-                code = await asyncio.shield(fork.ended)
-        fork.tree.adopt(_MARKER, self._mark)
-        await self._end(fork)
+                code = await asyncio.shield(worker.fork.ended)
+        worker.fork.tree.adopt(_MARKER, self._mark)
+        await self._end(worker)
         message = f"the process of the run {say_how(code)}"
         return await write(outcome.crashed, self._directory, stdout, message)
 
-    async def _end(self, fork: Fork) -> None:
-        if not await end_tree(fork.tree, grace=_GRACE):
-            _log.error("Processes of a run cannot be ended", job=self._request.ident, pid=fork.pid)
+    async def _end(self, worker: Worker) -> None:
+        if not await end_tree(worker.fork.tree, grace=_GRACE):
+            pid = worker.fork.pid
+            _log.error("Processes of a run cannot be ended", job=self._request.ident, pid=pid)
 
     async def _interrupted(self, status: RunStatus) -> RunResult:
         message = ""

@@ -54,6 +54,7 @@ class Job:
         environment: variables on top of those of the template.
         verbosity: number of ``v``.
         command_line: extra arguments of ansible-playbook.
+        keeps: whether the process shall wait for another job, if this one leaves no traces.
     """
 
     ident: str
@@ -62,6 +63,7 @@ class Job:
     environment: dict[str, str]
     verbosity: int
     command_line: str
+    keeps: bool
 
 
 def why_not_served(request: RunRequest) -> str:

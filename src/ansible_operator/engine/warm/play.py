@@ -39,6 +39,9 @@ from ansible_operator.engine.warm import ansible_versions
 from ansible_operator.engine.warm.events import EventRecorder, RecordedStream
 from ansible_operator.engine.warm.job import Job
 
+FACT_FOLDER = "fact_cache"
+"""In the artifacts of a run."""
+
 _recorders: list[EventRecorder] = []
 
 
@@ -66,7 +69,7 @@ class Settings:
 
 def play(job: Job, settings: Settings, recorder: EventRecorder) -> int:
     """Play a job; answer the exit code of ansible-playbook."""
-    _recorders.append(recorder)
+    _recorders[:] = [recorder]
     artifacts = Path(job.root, "artifacts", job.ident)
     _take_streams(recorder, artifacts / "stderr")
     # Ids are counted from a number that was drawn when the template started.
@@ -74,7 +77,7 @@ def play(job: Job, settings: Settings, recorder: EventRecorder) -> int:
     settings.apply(
         {
             "ANSIBLE_CACHE_PLUGIN": "jsonfile",
-            "ANSIBLE_CACHE_PLUGIN_CONNECTION": str(artifacts / "fact_cache"),
+            "ANSIBLE_CACHE_PLUGIN_CONNECTION": str(artifacts / FACT_FOLDER),
         }
         | job.environment
     )

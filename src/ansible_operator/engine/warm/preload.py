@@ -23,6 +23,7 @@ from ansible.plugins.loader import (
     PluginLoader,
     action_loader,
     filter_loader,
+    lookup_loader,
     module_loader,
     test_loader,
 )
@@ -109,10 +110,23 @@ def preload(roles: Sequence[Path]) -> list[str]:
     for name in filters:
         with contextlib.suppress(KeyError):
             filter_loader.get(name)
+    _load_own_plugins()
+    return sorted(actions)
+
+
+def _load_own_plugins() -> None:
+    """Load the plugins of Ansible itself that tasks use, by both of their names."""
     for loader in (filter_loader, test_loader):
         for _ in loader.all():
             pass
-    return sorted(actions)
+    for loader in (action_loader, lookup_loader):
+        for path in list(loader.all(path_only=True)):
+            name = Path(path).stem
+            if not path.endswith(".py") or name.startswith("_"):
+                continue
+            for full_name in (name, f"ansible.builtin.{name}"):
+                with contextlib.suppress(Exception):  # it may need a package that is not here
+                    loader.get(full_name, class_only=True)
 
 
 def _read_kubeconfigs_fast() -> None:

@@ -19,11 +19,14 @@ import sys
 import traceback
 from collections.abc import Callable
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from ansible_operator.engine.processes import ProcessTree, become_subreaper, end_trees_now
 from ansible_operator.engine.warm import wire
 from ansible_operator.engine.warm.job import Job
+
+if TYPE_CHECKING:
+    from ansible_operator.engine.warm.events import EventRecorder
 
 _GRACE = 2.0
 """Seconds that runs get to end when the runner has gone."""
@@ -127,25 +130,51 @@ class Template:
             os._exit(code)
 
 
-def _run(connection: socket.socket, settings: object, run_sockets: list[int]) -> int:
+def _run(connection: socket.socket, serve: Callable[[socket.socket, Job], bool]) -> int:
+    """Serve one run after the other, until the runner wants no more or one leaves traces."""
+    while True:
+        try:
+            _, body = wire.read_frame(connection)
+        except EOFError:
+            return 0
+        if not serve(connection, Job(**json.loads(body))):
+            return 0
+        gc.collect(1)
+
+
+def _server(run_sockets: list[int]) -> Callable[[socket.socket, Job], bool]:
+    """What plays a job and answers whether the process can serve another."""
+    # Imported late: these import Ansible, whose warm-up has happened by now.
     from ansible_operator.engine.warm import play
     from ansible_operator.engine.warm.events import EventRecorder
+    from ansible_operator.engine.warm.slate import Slate
 
-    assert isinstance(settings, play.Settings)  # noqa: S101 (imported late, see ``main``)
-    run_sockets.append(connection.fileno())
-    _, body = wire.read_frame(connection)
-    job = Job(**json.loads(body))
-    recorder = EventRecorder(
-        job.ident, lambda event: connection.sendall(wire.frame(wire.Kind.EVENT, event))
-    )
-    code = play.play(job, settings, recorder)
-    result = {
-        "rc": code,
-        "has_stats": recorder.has_stats,
-        "leaves_behind": recorder.leaves_behind,
-    }
-    connection.sendall(wire.frame(wire.Kind.RESULT, json.dumps(result).encode()))
-    return 0
+    settings, slate = play.Settings(), Slate()
+
+    def serve(connection: socket.socket, job: Job) -> bool:
+        if not run_sockets:
+            run_sockets.append(connection.fileno())
+            slate.begin()
+        recorder = EventRecorder(
+            job.ident, lambda event: connection.sendall(wire.frame(wire.Kind.EVENT, event))
+        )
+        code = play.play(job, settings, recorder)
+        leftovers = slate.wipe() if job.keeps and _is_over(code, recorder) else "not looked for"
+        result = {
+            "rc": code,
+            "has_stats": recorder.has_stats,
+            "leaves_behind": recorder.leaves_behind,
+            "leftovers": leftovers,
+        }
+        connection.sendall(wire.frame(wire.Kind.RESULT, json.dumps(result).encode()))
+        return not leftovers
+
+    return serve
+
+
+def _is_over(code: int, recorder: "EventRecorder") -> bool:
+    """Whether a run came to a good end, and nothing of it goes on."""
+    return code == 0 and recorder.has_stats and not recorder.leaves_behind
 
 
 def _load(folder: Path, roles: list[Path], run_sockets: list[int]) -> str:
@@ -202,10 +231,7 @@ def main() -> None:
         traceback.print_exc()
         control.send(wire.packet({"failed": f"{type(error).__name__}: {error}"[:4000]}))
         os._exit(1)
-    # Imported late: it imports Ansible, whose warm-up has happened by now.
-    from ansible_operator.engine.warm.play import Settings
-
-    run = functools.partial(_run, settings=Settings(), run_sockets=run_sockets)
+    run = functools.partial(_run, serve=_server(run_sockets))
     Template(control, run).serve(warning)
     # The runner removes the folder, too, unless it was killed.
     shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The processes that play: forks of the template, kept for a moment to serve one run more."""
+
+import asyncio
+import contextlib
+import socket
+from dataclasses import dataclass
+
+from ansible_operator.engine.processes import bury
+from ansible_operator.engine.warm.supervisor import Fork, Supervisor
+
+IDLE_SECONDS = 3.0
+"""How long a process waits for another run."""
+
+
+@dataclass(eq=False, slots=True)
+class Worker:
+    """One process and the socket on which it gets jobs.
+
+    Attributes:
+        runs: that it has served.
+    """
+
+    fork: Fork
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+    runs: int = 0
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it may still answer, as far as is known."""
+        return not self.fork.ended.done() and not self.reader.at_eof()
+
+    def close(self) -> None:
+        """Send no more jobs; a process that waits for one ends."""
+        self.writer.close()
+        if self.fork.ended.done() and self.fork.ended.result() is None:
+            bury(self.fork.pid)
+
+
+class Workers:
+    """Hands out processes, those that wait first.
+
+    Args:
+        supervisor: of the template.
+        runs_each: how many runs a process may serve; 1 for a process of its own for each.
+    """
+
+    def __init__(self, supervisor: Supervisor, runs_each: int) -> None:
+        self._supervisor = supervisor
+        self._runs_each = runs_each
+        self._waiting: dict[Worker, asyncio.TimerHandle] = {}
+
+    async def take(self) -> Worker:
+        """A process for one run.
+
+        Raises:
+            EngineError: no template forks.
+        """
+        while self._waiting:
+            worker, timer = self._waiting.popitem()
+            timer.cancel()
+            if worker.is_alive:
+                return worker
+            worker.close()
+        return await self._fork()
+
+    def keeps(self, worker: Worker) -> bool:
+        """Whether a process may serve another run behind its next one."""
+        return worker.runs + 1 < self._runs_each
+
+    def give_back(self, worker: Worker) -> None:
+        """Have a process wait for another run, for a moment."""
+        loop = asyncio.get_running_loop()
+        self._waiting[worker] = loop.call_later(IDLE_SECONDS, self._dismiss, worker)
+
+    def close(self) -> None:
+        """Dismiss all that wait."""
+        for worker in list(self._waiting):
+            self._dismiss(worker)
+
+    def _dismiss(self, worker: Worker) -> None:
+        self._waiting.pop(worker).cancel()
+        worker.close()
+
+    async def _fork(self) -> Worker:
+        ours, theirs = socket.socketpair()
+        with contextlib.ExitStack() as undo:
+            undo.callback(ours.close)
+            with theirs:
+                fork = await self._supervisor.fork(theirs)
+            reader, writer = await asyncio.open_connection(sock=ours)
+            undo.pop_all()
+        return Worker(fork, reader, writer)
