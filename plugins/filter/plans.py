@@ -20,6 +20,7 @@ from ..module_utils.planning.early_reports import farewell, report_on_early
 from ..module_utils.planning.plans import empty_plan
 from ..module_utils.planning.references import references
 from ..module_utils.planning.removal import (
+    emptied,
     removal_of_cluster,
     removal_of_leftovers,
     removal_of_set,
@@ -116,9 +117,8 @@ def farewell_to(resource: Any, results: Any, failure: Any = "") -> Any:
 
 
 def emptied_of(resource: Any) -> Any:
-    """Return a CNSet as if no compute nodes were wanted of it."""
-    wanted = plain(resource)
-    return {**wanted, "spec": {**(wanted.get("spec") or {}), "replicas": 0}}
+    """Return a CNSet that goes as if no compute nodes were wanted of it; see planning.removal."""
+    return emptied(plain(resource))
 
 
 def removal_for(resource: Any, observed: Any = None) -> Any:

@@ -12,7 +12,7 @@ from typing import Any, TypedDict
 
 from ..rendering import credential_secret, names
 from ..rendering.types import Manifest, Resource
-from .plans import Kind
+from .plans import PAUSE_ANNOTATIONS, Kind
 from .references import WORKLOAD_KINDS
 
 _PARTS: list[Kind] = [
@@ -152,6 +152,22 @@ def _retention_of_parts(resource: Resource, service: Mapping[str, Any]) -> list[
         "ownerReferences": [],
     }
     return [told, {"apiVersion": "v1", "kind": "Secret", "metadata": kept}]
+
+
+def emptied(resource: Resource) -> Resource:
+    """Return a set that goes as if no Pods were wanted of it; a pause does not keep it from going.
+
+    Args:
+        resource: a CNSet.
+    """
+    metadata = {key: value for key, value in resource["metadata"].items() if key != "annotations"}
+    kept = {
+        key: value
+        for key, value in (resource["metadata"].get("annotations") or {}).items()
+        if key not in PAUSE_ANNOTATIONS
+    }
+    spec = {**(resource.get("spec") or {}), "replicas": 0}
+    return {**resource, "metadata": {**metadata, "annotations": kept}, "spec": spec}
 
 
 def _leaves_orphans(resource: Resource) -> bool:

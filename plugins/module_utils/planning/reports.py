@@ -6,8 +6,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TypedDict
 
-from ..rendering import names
-from ..rendering.types import Resource
+from ..rendering import names, render_matrixonecluster
+from ..rendering.errors import RenderingError
+from ..rendering.types import Manifest, Resource
 from ..status import log_states, metrics, rolls, rounds
 from ..status import sets as set_states
 from ..status.cluster import ClusterFacts, cluster_status
@@ -171,10 +172,9 @@ def _cluster_facts(
     live.update(applied.get("objects") or {})
     credential = observed.get("credential")
     made = "" if failure else plan["credential"]
-    wanted = plan["objects"] or [one for one in seen if one is not None]
     return ClusterFacts(
         resource=resource,
-        wanted=wanted,
+        wanted=plan["objects"] or _parts(resource, [one for one in seen if one is not None]),
         live=live,
         credential=credential["metadata"]["name"] if credential else made,
         paused=plan["paused"],
@@ -183,6 +183,19 @@ def _cluster_facts(
         failure=failure,
         metrics=metrics.status_of(resource, _told(observed, "round")),
     )
+
+
+def _parts(resource: Resource, there: list[Manifest]) -> list[Manifest]:
+    """Return the parts of a cluster that is left alone: those that are there, and what it lacks.
+
+    A part of which there is none at all is not forgotten: without it the cluster serves nobody.
+    """
+    try:
+        rendered = render_matrixonecluster(resource)
+    except RenderingError:
+        return there
+    kinds = {one["kind"] for one in there}
+    return [*there, *(one for one in rendered if one["kind"] not in kinds)]
 
 
 def _credential_events(plan: Plan, observed: Observed, failure: str) -> list[Occurrence]:

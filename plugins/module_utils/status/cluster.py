@@ -53,6 +53,8 @@ class ClusterFacts:
         return [(name, self.live.get(f"{kind}/{name}")) for name in wanted]
 
 
+_PAUSED_BEFORE = "not created: paused by an annotation"
+
 _READY_RULES = (
     (names.LOG_SET, Reason.LOG_SERVICE_NOT_READY),
     (names.DN_SET, Reason.DN_SET_NOT_READY),
@@ -151,10 +153,9 @@ def _is_synced(child: Child | None) -> bool:
 
 def _ready(facts: ClusterFacts) -> Condition:
     """Say whether all components serve; Unknown while one of them takes a change in."""
-    if facts.invalid and not facts.live:
-        return condition(
-            ConditionType.READY, False, Reason.RECONCILING, facts.invalid, facts.generation
-        )
+    nothing = facts.invalid or (_PAUSED_BEFORE if facts.paused else "")
+    if nothing and not facts.live:
+        return condition(ConditionType.READY, False, Reason.RECONCILING, nothing, facts.generation)
     lacking = _first_lacking(facts, _READY_RULES, _may_serve, ConditionType.READY)
     if lacking:
         return condition(ConditionType.READY, False, *lacking, facts.generation)

@@ -188,6 +188,8 @@ def _ready(facts: SetFacts) -> Condition:
 
 
 def _reason_for_nothing(facts: SetFacts) -> str:
+    if facts.paused:
+        return "paused by an annotation"
     return facts.invalid or facts.waiting or facts.failure or "the work has only just begun"
 
 

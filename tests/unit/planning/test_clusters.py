@@ -9,6 +9,7 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.planning.cl
     plan_cluster,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.planning.removal import (
+    emptied,
     removal_of_cluster,
     removal_of_leftovers,
     removal_of_set,
@@ -190,6 +191,17 @@ def test_claims_follow_the_retention_policy(storage, policy, goes):
     for step in (of_set, last_set):
         assert (step["release"] is None) == goes
     assert goes or kinds_of(of_set["release"]) == ["StatefulSet", claims]
+
+
+def test_a_pause_does_not_keep_compute_nodes_from_draining_when_their_set_goes():
+    cn_set = resource("CNSet", "mo-tp")
+    cn_set["metadata"]["annotations"] = {"matrixorigin.io/paused": "true", "mine": "stays"}
+
+    gone = emptied(cn_set)
+
+    assert gone["spec"]["replicas"] == 0
+    assert gone["metadata"]["annotations"] == {"mine": "stays"}
+    assert cn_set["metadata"]["annotations"]["matrixorigin.io/paused"] == "true"
 
 
 def test_leftovers_exclude_what_is_wanted():

@@ -56,6 +56,30 @@ def lacking(kind, name, *entries, pods="0/1"):
     return child
 
 
+@pytest.mark.parametrize(
+    ("spec", "children", "ready"),
+    [
+        ({"version": "1.3.0"}, {}, "not created: paused by an annotation"),
+        (
+            {"version": "1.3.0", "logService": {"replicas": 3}, "tn": {"replicas": 1}},
+            {"logSet": serving("LogSet", "mo", "3/3")},
+            "waiting for DNSet mo: no news of it yet",
+        ),
+    ],
+)
+def test_a_paused_cluster_is_not_ready_before_its_parts_are_there(spec, children, ready):
+    subject = cluster()
+    subject["spec"] = spec
+    subject["metadata"]["annotations"] = {"matrixorigin.io/paused": "true"}
+
+    found = report({"cnSets": [], **children}, subject, objects=[], paused=True)["status"]
+
+    told = {one["type"]: one for one in found["conditions"]}
+    assert (told["Ready"]["status"], told["Ready"]["message"]) == ("False", ready)
+    assert states(found)["Paused"] == ("True", "PausedByAnnotation")
+    assert found["phase"] == "Paused"
+
+
 def test_all_components_serve():
     """Ready and synced, with counts, version, address and credential."""
     told = report(observed())
