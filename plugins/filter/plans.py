@@ -128,7 +128,7 @@ def removal_for(resource: Any, observed: Any = None) -> Any:
         return removal_of_early(wanted, plain(observed or {}))
     if wanted["kind"] == names.CLUSTER:
         return removal_of_cluster(wanted)
-    return removal_of_set(wanted)
+    return removal_of_set(wanted, plain(observed or {}).get("claims") or [])
 
 
 def credential_for(resource: Any, observed: Any) -> Any:

@@ -7,6 +7,7 @@ import signal
 import time
 from collections.abc import Iterator
 
+import pymysql
 import pytest
 
 from testbed.bed import TestBed
@@ -184,6 +185,41 @@ def test_nothing_is_replaced_while_a_majority_is_at_risk(cluster: Cluster) -> No
         await_replacement(cluster, 0, 1)
         time.sleep(5)
     traffic.require_nothing_lost(longest=REPAIR_SECONDS, errors=10_000)
+
+
+@pytest.mark.scenario
+def test_kept_volumes_bring_a_cluster_back_that_had_failovers(cluster: Cluster) -> None:
+    """The stores come back as those that their volumes hold; no second HAKeeper is founded."""
+    before = annotation(cluster, INCARNATIONS)
+    assert max(before.values()) >= 1, "needs a test before it that replaces a store"
+    with cluster.connect() as session, session.cursor() as cursor:
+        cursor.execute("create database if not exists kept")
+        cursor.execute("create table kept.rows_seen (n int primary key)")
+        cursor.execute("insert into kept.rows_seen values (1), (2), (3)")
+    cluster.patch("mo", "mo", {"spec": {"logService": {"pvcRetentionPolicy": "Retain"}}})
+    manifest = cluster.get("mo", "mo")
+    volumes = {pod: volume(cluster, pod)["metadata"]["uid"] for pod in cluster.pods("LogSet")}
+
+    cluster.kubectl("delete", "mo", "mo", "--timeout=240s")
+    manifest = {**manifest, "metadata": {"name": "mo"}, "status": {}}
+    cluster.kubectl("apply", "-f", "-", input=json.dumps(manifest))
+    cluster.await_ready()
+    cluster.forget_entrance()
+
+    assert annotation(cluster, INCARNATIONS) == before
+    assert {pod: volume(cluster, pod)["metadata"]["uid"] for pod in volumes} == volumes
+    eventually(lambda: shards(cluster) == [(3, 3)] * 2, 60, "complete shards")
+    eventually(lambda: rows(cluster) == 3, 60, "the rows of before")
+
+
+def rows(cluster: Cluster) -> int:
+    """Count the rows that were there before; 0 while the proxy knows no compute node yet."""
+    try:
+        with cluster.connect() as session, session.cursor() as cursor:
+            cursor.execute("select count(*) from kept.rows_seen")
+            return int(cursor.fetchall()[0][0])
+    except pymysql.MySQLError:
+        return 0
 
 
 def test_a_log_service_that_has_never_been_up_replaces_nothing(cluster: Cluster) -> None:

@@ -127,3 +127,39 @@ def test_a_change_that_nobody_has_acted_upon_counts_when_all_goes(space, kind):
     time.sleep(2)
     assert claims(space, name) == names(name)
     space.kubectl("delete", "mo", name, "--ignore-not-found", "--timeout=120s")
+
+
+def test_volumes_tell_what_they_hold(space):
+    """What was recorded on a LogSet is recorded on the next, also for a volume that is lost."""
+    resource = make(space, "again")
+    retention(space, "mo", "again", "Retain")
+    mark = "logset.matrixorigin.io/incarnations"
+    space.kubectl("annotate", "--overwrite", "logset", "again", f'{mark}={{"1":3}}')
+    eventually(lambda: set(marked(space, "again", mark).values()) == {'{"1":3}'})
+    space.kubectl("annotate", "--overwrite", "logset", "again", f'{mark}={{"1":3,"2":1}}')
+    space.kubectl("delete", "mo", "again", "--timeout=120s")
+    assert set(marked(space, "again", mark).values()) == {'{"1":3,"2":1}'}
+    space.kubectl("delete", "pvc", "mo-data-again-log-0")
+
+    resource["spec"]["logService"] |= {"pvcRetentionPolicy": "Retain", "replicas": 5}
+    space.apply(resource)
+    space.wait("condition=Ready", name="again")
+
+    annotations = space.get("logset", "again")["metadata"]["annotations"]
+    assert json.loads(annotations[mark]) == {"0": 1, "1": 3, "2": 1}
+    assert len(json.loads(annotations["logset.matrixorigin.io/bootstrap"])) == 3
+    gossip = space.get("configmap", "again-log-gossip")["data"]["incarnations"]
+    assert gossip.splitlines() == ["0 1", "1 3", "2 1"]
+    eventually(lambda: len(marked(space, "again", mark)) == 5)
+    eventually(lambda: set(marked(space, "again", mark).values()) == {'{"0":1,"1":3,"2":1}'})
+    space.kubectl("delete", "mo", "again", "--timeout=120s")
+
+
+def marked(space: Namespace, name: str, mark: str) -> dict[str, str]:
+    """Return what the claims of log stores carry under an annotation, by their names."""
+    text = space.kubectl("get", "pvc", "-l", f"matrixorigin.io/instance={name}", "-o", "json")
+    return {
+        one["metadata"]["name"]: one["metadata"].get("annotations", {}).get(mark, "")
+        for one in json.loads(text)["items"]
+        if one["metadata"]["name"].startswith("mo-data-")
+    }

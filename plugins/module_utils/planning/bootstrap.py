@@ -2,26 +2,30 @@
 """Who founds the log service: decided once, recorded before anything is created (core.md §5.3).
 
 The record is an annotation on the LogSet. Where there is no LogSet in the cluster, or where the
-annotation was lost, the bootstrap ConfigMap itself tells what was decided.
+annotation was lost, claims that were kept tell what was decided, or the bootstrap ConfigMap itself.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..rendering import bootstrap_decision, names
 from ..rendering.errors import InvalidSpec
 from ..rendering.types import BootstrapMember, LogSetObserved, Manifest, Resource
+from .log_claims import decided_earlier
 
 _MEMBERS = re.compile(r"init-hakeeper-members\s*=\s*\[([^\]]*)\]")
 _MEMBER = re.compile(r'"(\d+):([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})"')
 
 
 def decided(
-    resource: Resource, live: Resource | None, config: Mapping[str, Any] | None
+    resource: Resource,
+    live: Resource | None,
+    config: Mapping[str, Any] | None,
+    claims: Iterable[Mapping[str, Any]] = (),
 ) -> LogSetObserved:
     """Return what was decided about a LogSet, or decide it now.
 
@@ -29,15 +33,20 @@ def decided(
         resource: the LogSet.
         live: the LogSet as it is in the cluster now; None if it is not there.
         config: the live bootstrap ConfigMap with its data; None if there is none.
+        claims: the live claims with its labels; they may have outlived an earlier LogSet.
 
     Raises:
         InvalidSpec: an annotation cannot be read, or too many replicas are asked for.
     """
     annotations = ((live or resource)["metadata"]).get("annotations") or {}
     recorded = _read(annotations, names.ANNOTATION_BOOTSTRAP, list)
-    incarnations = _read(annotations, names.ANNOTATION_INCARNATIONS, dict) or {}
+    incarnations = _read(annotations, names.ANNOTATION_INCARNATIONS, dict)
+    earlier = None if recorded else decided_earlier(resource, claims)
+    if earlier is not None:
+        incarnations = earlier["incarnations"] if incarnations is None else incarnations
+        return {"bootstrap": earlier["bootstrap"], "incarnations": incarnations}
     members = recorded or _from_config(config) or bootstrap_decision(resource)
-    return {"bootstrap": members, "incarnations": incarnations}
+    return {"bootstrap": members, "incarnations": incarnations or {}}
 
 
 def _read(annotations: Mapping[str, Any], key: str, shape: type) -> Any:
@@ -96,18 +105,24 @@ def require_size(
 
 
 def record(resource: Resource, live: Resource | None, observed: LogSetObserved) -> Manifest | None:
-    """Return the annotation to store on the LogSet; None if it is there, or there is no LogSet."""
+    """Return the annotations to store on the LogSet; None if it is there, or there is no LogSet."""
     if live is None or not live["metadata"].get("uid"):
         return None
     if (live["metadata"].get("annotations") or {}).get(names.ANNOTATION_BOOTSTRAP):
         return None
-    text = json.dumps(observed["bootstrap"], separators=(",", ":"))
+    annotations = {names.ANNOTATION_BOOTSTRAP: _text(observed["bootstrap"])}
+    if observed.get("incarnations"):
+        annotations[names.ANNOTATION_INCARNATIONS] = _text(observed["incarnations"])
     return {
         "apiVersion": resource["apiVersion"],
         "kind": resource["kind"],
         "metadata": {
             "name": resource["metadata"]["name"],
             "namespace": resource["metadata"]["namespace"],
-            "annotations": {names.ANNOTATION_BOOTSTRAP: text},
+            "annotations": annotations,
         },
     }
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"))

@@ -55,7 +55,7 @@ class Plan(TypedDict):
         objects: to apply, in order.
         createOnly: ``Kind/name`` of those that are created but never changed.
         scale: objects of which only some fields are set: replicas, because the rest is held back;
-            the owner of a cluster's credential.
+            the owner of a cluster's credential; what claims of log stores tell about them.
         workload: ``Kind/name`` of the set's workload; empty for a cluster.
         credential: name of the Secret to make for a cluster; empty if one was given.
         metrics: Service through which the metric user of a cluster is made; empty for none.

@@ -7,11 +7,14 @@ log service last (core.md §13 no. 11). Each step ends when its Pods are gone, o
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, TypedDict
 
 from ..rendering import credential_secret, names
+from ..rendering.errors import RenderingError
 from ..rendering.types import Manifest, Resource
+from .bootstrap import decided
+from .log_claims import marks
 from .plans import PAUSE_ANNOTATIONS, Kind
 from .references import WORKLOAD_KINDS
 
@@ -69,8 +72,13 @@ class Removal(TypedDict):
     gone: Chosen | None
 
 
-def removal_of_set(resource: Resource) -> list[Removal]:
-    """Return the step that takes a set away: its workload and what belonged to it."""
+def removal_of_set(resource: Resource, claims: Iterable[Mapping[str, Any]] = ()) -> list[Removal]:
+    """Return the step that takes a set away: its workload and what belonged to it.
+
+    Args:
+        resource: the set.
+        claims: the live claims of a LogSet; those that stay are told what they hold.
+    """
     kind, metadata = resource["kind"], resource["metadata"]
     if _leaves_orphans(resource):
         return []
@@ -79,7 +87,19 @@ def removal_of_set(resource: Resource) -> list[Removal]:
     step = _step(f"{kind} {owner}", kind, namespace, labels, claims_go=_claims_go(resource))
     if kind == names.LOG_SET:
         _follow_retention(step, resource["metadata"], resource.get("spec") or {})
+        step["patches"] = [*step["patches"], *_last_marks(resource, claims)]
     return [step]
+
+
+def _last_marks(resource: Resource, claims: Iterable[Mapping[str, Any]]) -> list[Manifest]:
+    """Record on claims that stay what was decided last; nothing of it is left elsewhere."""
+    annotations = resource["metadata"].get("annotations") or {}
+    if _claims_go(resource) or names.ANNOTATION_BOOTSTRAP not in annotations:
+        return []
+    try:
+        return marks(resource, claims, decided(resource, resource, None))
+    except RenderingError:  # an annotation that nobody can read; what was marked before stays
+        return []
 
 
 def _claims_go(resource: Resource) -> bool:

@@ -19,6 +19,7 @@ from ..rendering.errors import RenderingError
 from ..rendering.types import Manifest, References, Resource
 from . import bootstrap
 from .gates import blocker, held_back, held_on_purpose, only_scaled
+from .log_claims import marks
 from .plans import Kind, Observed, Plan, Prune, empty_plan, is_paused, named
 from .references import REFERENCE_KEYS, WORKLOAD_KINDS
 from .volumes import growth, keep_claim, keep_templates
@@ -109,7 +110,10 @@ def _rendered(
     kind = resource["kind"]
     if kind == names.LOG_SET:
         live = observed.get("self")
-        decisions = bootstrap.decided(resource, live, observed.get("bootstrap"))
+        claims = observed.get("claims") or []
+        decisions = bootstrap.decided(resource, live, observed.get("bootstrap"), claims)
+        if live is not None and live["metadata"].get("uid"):
+            plan["scale"] = marks(live, claims, decisions)
         bootstrap.require_size(resource, observed.get("workload"), decisions)
         decisions["incarnations"] = (
             _round(observed).get("incarnations") or decisions["incarnations"]
