@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 from ..module_utils.clients.kube.applying import Writer
 from ..module_utils.clients.kube.errors import NotFound
+from ..module_utils.clients.kube.kinds import describe
 from ..module_utils.clients.kube.selecting import Selection
 from ..module_utils.clients.kube.session import Session
 from ..module_utils.clients.matrixone import Deadline
@@ -21,6 +22,9 @@ from ..plugin_utils.cn_round import Outcome, Round, Situation
 from ..plugin_utils.kube_action import KubeAction
 
 Json = dict[str, Any]
+_DRAIN_SLACK = 60.0  # seconds
+_SETTLED_BY = 30.0  # seconds
+_PAUSE = 2.0  # seconds
 
 
 class ActionModule(KubeAction):
@@ -31,10 +35,12 @@ class ActionModule(KubeAction):
         "log_set": {"type": "dict"},
         "workload": {"type": "dict"},
         "timeout": {"type": "float", "default": 10.0},
+        "await_drains": {"type": "bool", "default": False},
+        "await_settled": {"type": "bool", "default": False},
     }
 
     def act(self, session: Session, arguments: Json) -> Json:
-        """Make one round over all compute nodes of the set."""
+        """Make one round over all compute nodes of the set, or rounds until all drains ended."""
         if self.dry_run or is_paused(arguments["resource"]):
             return {"changed": False, "stores": {}}
         try:
@@ -42,9 +48,62 @@ class ActionModule(KubeAction):
         except RenderingError:
             # What is wrong with the spec is told by who renders it.
             return {"changed": False, "stores": {}}
+        outcome, changed = self._rounds(session, situation, arguments)
+        result: Json = {"changed": changed, "stores": _shown(outcome)}
+        if arguments["await_settled"] and outcome.unsettled:
+            result["warnings"] = [_unsettled(arguments["resource"], outcome)]
+        return result
+
+    def _rounds(
+        self, session: Session, situation: Situation, arguments: Json
+    ) -> tuple[Outcome, bool]:
+        """Make a round, and more while something is awaited; tell whether one changed anything."""
+        outcome = self._round(session, situation, arguments)
+        changed, said = outcome.changed, ""
+        # A drain has an end of its own; the rest is for the rounds that find that out.
+        drained_by = situation.policy.timeout + situation.policy.delay + _DRAIN_SLACK
+        started = time.monotonic()
+        while True:
+            awaited = _draining(outcome) if arguments["await_drains"] else ""
+            limit = drained_by
+            if not awaited and arguments["await_settled"] and outcome.reached:
+                awaited, limit = _settling(outcome), _SETTLED_BY
+            if not awaited or time.monotonic() - started > limit:
+                return outcome, changed
+            if awaited != said:
+                self.say(f"{describe(arguments['resource'])}: {awaited}")
+                said = awaited
+            time.sleep(_PAUSE)
+            outcome = self._round(session, _situation(session, arguments), arguments)
+            changed = changed or outcome.changed
+
+    def _round(self, session: Session, situation: Situation, arguments: Json) -> Outcome:
         deadline = Deadline.after(arguments["timeout"])
-        outcome = Round(situation, _PodWriter(Writer(session)), deadline).run()
-        return {"changed": outcome.changed, "stores": _shown(outcome)}
+        return Round(situation, _PodWriter(Writer(session)), deadline).run()
+
+
+def _draining(outcome: Outcome) -> str:
+    """Say which Pods still drain; empty if none does."""
+    left = [
+        f"{pod} ({drain.message})"
+        for pod, drain in sorted(outcome.drains.items())
+        if not drain.finished
+    ]
+    return f"draining {', '.join(left)}" if left else ""
+
+
+def _settling(outcome: Outcome) -> str:
+    """Say which Pods are not yet what they should be in HAKeeper; empty if all are."""
+    return f"waiting for {', '.join(outcome.unsettled)} in HAKeeper" if outcome.unsettled else ""
+
+
+def _unsettled(resource: Json, outcome: Outcome) -> str:
+    """Warn of what HAKeeper has not been told; compute nodes serve all the same."""
+    why = outcome.problem or "it does not know them yet"
+    if not outcome.reached:
+        why = f"it cannot be reached from here ({outcome.problem or 'no address of it is known'})"
+    listed = ", ".join(outcome.unsettled)
+    return f"{describe(resource)}: HAKeeper was not told about {listed}: {why}"
 
 
 class _PodWriter:

@@ -37,9 +37,21 @@ options:
     description: The live Deployment of the set, if there is one.
     type: dict
   timeout:
-    description: Seconds that the round may take.
+    description: Seconds that a round may take.
     type: float
     default: 10
+  await_drains:
+    description:
+      - Whether to make round after round until nothing drains any more, which takes a minute longer
+        than C(spec.scalingConfig.storeDrainTimeout) at most. For playbooks, which come by once.
+    type: bool
+    default: false
+  await_settled:
+    description:
+      - Whether to make further rounds, for half a minute at most, until all Pods are what they
+        should be in HAKeeper. What is not then is a warning, also where HAKeeper cannot be reached.
+    type: bool
+    default: false
 """
 
 EXAMPLES = r"""

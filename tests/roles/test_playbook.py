@@ -3,6 +3,7 @@
 
 import base64
 import json
+import time
 
 import pytest
 
@@ -76,6 +77,27 @@ def test_life_of_a_cluster(play_cluster, fake_testbed, fake_namespace, objects):
     assert gone.code == 0, gone.output
     assert objects() == set()
     assert play_cluster(cluster, state="absent").counts["changed"] == 0
+
+
+def test_a_set_that_drains_is_waited_for(play_cluster, fake_testbed, fake_namespace):
+    """A drain may take longer than all else; nobody answers here, so it takes all its time."""
+    cluster = tiny_cluster(fake_namespace)
+    cluster["spec"]["logService"]["replicas"] = 1
+    group = cluster["spec"]["cnGroups"][0]
+    group["replicas"] = 2
+    group["scalingConfig"] = {"storeDrainEnabled": True, "storeDrainTimeout": "25s"}
+    up = play_cluster(cluster)
+    assert up.code == 0, up.output
+
+    group["replicas"] = 1
+    begun = time.monotonic()
+    done = play_cluster(cluster, wait_timeout=10)
+
+    assert done.code == 0, done.output
+    assert time.monotonic() - begun >= 25
+    assert "draining mo-tp-cn-" in done.output
+    deployment = ("-n", fake_namespace, "get", "deployment", "mo-tp-cn", "-o")
+    assert fake_testbed.kubectl(*deployment, "jsonpath={.spec.replicas}") == "1"
 
 
 def test_claims_and_credential_are_retained(play_cluster, fake_namespace, objects):
