@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ _SECONDS = 400
 _SERVED = '{.items[*].status.conditions[?(@.type=="Established")].status}'
 
 Json = dict[str, Any]
+Heard = Callable[[Sequence[str | Path], str, float], None]
 
 
 class HelmError(Exception):
@@ -36,10 +37,12 @@ class Helm:
     Attributes:
         home: for its caches.
         kubeconfig: of the cluster, if there is one.
+        heard: told of each command, what it printed and how many seconds it took.
     """
 
     home: Path
     kubeconfig: Path | None = None
+    heard: Heard | None = None
 
     def __call__(self, *arguments: str | Path) -> str:
         """Run it and return what it prints.
@@ -52,6 +55,7 @@ class Helm:
         environment = {**known, "HOME": str(self.home)}
         if self.kubeconfig:
             environment["KUBECONFIG"] = str(self.kubeconfig)
+        begun = time.monotonic()
         result = subprocess.run(
             [program, *map(str, arguments)],
             env=environment,
@@ -60,6 +64,9 @@ class Helm:
             timeout=_SECONDS,
             check=False,
         )
+        if self.heard:
+            output = result.stdout + result.stderr
+            self.heard(["helm", *arguments], output, time.monotonic() - begun)
         if result.returncode:
             raise HelmError(result.stdout + result.stderr)
         return result.stdout

@@ -28,7 +28,7 @@ class Session:
 
     def __init__(self, bed: TestBed, folder: Path, namespace: str) -> None:
         for name in ("examples", "crds", "charts", "deploy", "playbooks", "Makefile"):
-            if (ROOT / name).exists():
+            if (ROOT / name).exists() and not (folder / name).exists():
                 (folder / name).symlink_to(ROOT / name)
         kubeconfig = folder / "kubeconfig"
         content = yaml.safe_load(bed.kubeconfig.read_text())

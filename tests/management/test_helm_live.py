@@ -1,15 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The management guide, what takes a living operator: chart, image and database on a real node.
 
-The tests share a release with two replicas and a cluster, in the order of the file.
+The tests share a release with two replicas and a cluster, in the order of the file. What helm was
+told and what it said is in build/transcripts/helm.txt afterwards.
 """
 
-import sys
 import time
 from collections.abc import Iterator
-from typing import Any
 
-import pymysql
 import pytest
 
 from image.operator import IMAGE, operator_archive
@@ -19,6 +17,8 @@ from tests.charts.releases import CLUSTER, OPERATOR, Helm, HelmError, earlier
 from tests.e2e.clusters import Cluster, eventually
 from tests.e2e.traffic import Traffic
 from tests.management.conftest import RELEASE, Management
+from tests.management.databases import answers, fill, identities, seen
+from tests.management.transcripts import Transcript
 
 pytestmark = [pytest.mark.node, pytest.mark.scenario]
 _TAG = IMAGE.rpartition(":")[2]
@@ -27,8 +27,14 @@ _READY = "--timeout=180s"
 
 
 @pytest.fixture(scope="module")
+def transcript() -> Transcript:
+    """What is typed, for people to read."""
+    return Transcript("helm")
+
+
+@pytest.fixture(scope="module")
 def release(
-    real_testbed: TestBed, tmp_path_factory: pytest.TempPathFactory
+    real_testbed: TestBed, tmp_path_factory: pytest.TempPathFactory, transcript: Transcript
 ) -> Iterator[Management]:
     """The version before, installed as a user does it, with two Pods."""
     lifecycle.load_image(str(operator_archive()), real_testbed.name)
@@ -38,7 +44,8 @@ def release(
         real_testbed.kubectl(
             "label", "namespace", space, "pod-security.kubernetes.io/enforce=restricted"
         )
-        made = Management(real_testbed, space, Helm(folder, real_testbed.kubeconfig), folder)
+        program = Helm(folder, real_testbed.kubeconfig, transcript)
+        made = Management(real_testbed, space, program, folder)
         made.install(earlier(folder), *_VALUES, _READY)
         try:
             yield made
@@ -64,32 +71,6 @@ def helm(release: Management, cluster: Cluster, command: str, *arguments: str) -
     return release.program(command, "mo", *given, "-n", cluster.namespace, *arguments)
 
 
-def identities(cluster: Cluster) -> dict[str, Any]:
-    """Uids of the database's Pods, and how often their containers were started anew."""
-    return {
-        one["metadata"]["name"]: (
-            one["metadata"]["uid"],
-            [status["restartCount"] for status in one["status"]["containerStatuses"]],
-        )
-        for one in cluster.get("pods")["items"]
-        if "deletionTimestamp" not in one["metadata"]
-    }
-
-
-def answers(cluster: Cluster, statement: str, seconds: float = 20.0) -> Any:
-    """Ask the database; a proxy hears of new compute nodes a moment after they are ready."""
-    deadline = time.monotonic() + seconds
-    while True:
-        try:
-            with cluster.connect() as session, session.cursor() as cursor:
-                cursor.execute(statement)
-                return cursor.fetchall()
-        except pymysql.MySQLError as error:
-            if "no available CN server" not in str(error) or time.monotonic() > deadline:
-                raise
-            time.sleep(0.5)
-
-
 def leader(release: Management) -> str:
     """The Pod that has the lease."""
     return str(release.get("lease", RELEASE)["spec"].get("holderIdentity") or "").split("_")[0]
@@ -105,7 +86,9 @@ def test_the_release_passes_its_own_test(release: Management) -> None:
     assert "Phase:          Succeeded" in release.helm("test", RELEASE)
 
 
-def test_c17_an_upgrade_restarts_no_database(release: Management, cluster: Cluster) -> None:
+def test_c17_an_upgrade_restarts_no_database(
+    release: Management, cluster: Cluster, transcript: Transcript
+) -> None:
     """From the version before to this one, with two replicas, under SQL traffic."""
     before = identities(cluster)
     pods = set(release.pods())
@@ -117,6 +100,7 @@ def test_c17_an_upgrade_restarts_no_database(release: Management, cluster: Clust
         ready.append(release.get("deploy", RELEASE)["status"]["readyReplicas"])
         time.sleep(10)  # the new leader looks at everything
         traffic.stop()
+        transcript.note(seen(traffic))
         traffic.require_nothing_lost(longest=5.0)
 
     assert ready == [2]
@@ -124,13 +108,15 @@ def test_c17_an_upgrade_restarts_no_database(release: Management, cluster: Clust
     assert identities(cluster) == before
 
 
-def test_c23_the_second_replica_carries_on(release: Management, cluster: Cluster) -> None:
+def test_c23_the_second_replica_carries_on(
+    release: Management, cluster: Cluster, transcript: Transcript
+) -> None:
     first = leader(release)
     assert first in {one["metadata"]["name"] for one in release.pods().values()}
 
     release.kubectl("delete", "pod", first, "--grace-period=0", "--force")
     took = eventually(lambda: leader(release) not in {"", first}, 30, "new leader", pause=0.3)
-    sys.stdout.write(f"\na new leader after {took:.1f} s\n")
+    transcript.note(f"a new leader {took:.1f} s after the first was killed")
 
     cluster.kubectl("label", "mo", "mo", "touched=yes")
     cluster.change("proxy/replicas", 2)
@@ -206,10 +192,7 @@ def test_c29_clusters_go_with_the_operator_and_come_back_with_their_rows(
     release: Management, cluster: Cluster
 ) -> None:
     """The release of the test before says `uninstallPolicy: cascade`."""
-    answers(cluster, "create database if not exists kept")
-    answers(cluster, "create table if not exists kept.rows_seen (n int primary key)")
-    answers(cluster, "insert into kept.rows_seen values (1), (2), (3)")
-
+    fill(cluster)
     begun = time.monotonic()
     release.helm("uninstall", RELEASE, "--wait", "--timeout=300s")
     assert time.monotonic() - begun < 300

@@ -87,22 +87,22 @@ def play(playbook: str, kubeconfig: Path, home: Path, *options: str) -> Played:
         home: Ansible's folder for temporary files.
         options: of ansible-playbook.
     """
-    done = subprocess.run(
-        [str(PROGRAMS / "ansible-playbook"), f"matrixorigin.matrixone.{playbook}", *options],
-        env={
-            **os.environ,
-            "ANSIBLE_COLLECTIONS_PATH": str(ROOT / ".collections"),
-            "ANSIBLE_LOCALHOST_WARNING": "false",
-            "ANSIBLE_INVENTORY_UNPARSED_WARNING": "false",
-            "ANSIBLE_NOCOLOR": "true",
-            "ANSIBLE_HOME": str(home),
-            "KUBECONFIG": str(kubeconfig),
-        },
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    command = [str(PROGRAMS / "ansible-playbook"), f"matrixorigin.matrixone.{playbook}", *options]
+    environment = {
+        **os.environ,
+        "ANSIBLE_COLLECTIONS_PATH": str(ROOT / ".collections"),
+        "ANSIBLE_LOCALHOST_WARNING": "false",
+        "ANSIBLE_INVENTORY_UNPARSED_WARNING": "false",
+        "ANSIBLE_NOCOLOR": "true",
+        "ANSIBLE_HOME": str(home),
+        "KUBECONFIG": str(kubeconfig),
+    }
+    try:
+        done = subprocess.run(
+            command, env=environment, capture_output=True, text=True, timeout=300, check=False
+        )
+    except subprocess.TimeoutExpired as error:
+        raise AssertionError(f"{error}:\n{(error.stdout or b'').decode()}") from error
     recap = re.findall(r"(\w+)=(\d+)", done.stdout.rpartition("PLAY RECAP")[2])
     counts = {name: int(count) for name, count in recap}
     return Played(done.returncode, done.stdout + done.stderr, counts)
