@@ -11,13 +11,13 @@ from typing import Any, ClassVar
 from ..module_utils.clients.kube.applying import Writer
 from ..module_utils.clients.kube.errors import NotFound
 from ..module_utils.clients.kube.kinds import describe
-from ..module_utils.clients.kube.selecting import Selection
 from ..module_utils.clients.kube.session import Session
 from ..module_utils.clients.matrixone import Deadline
 from ..module_utils.planning import cn_pods
 from ..module_utils.planning.plans import is_paused
 from ..module_utils.rendering import names
 from ..module_utils.rendering.errors import RenderingError
+from ..plugin_utils import log_members
 from ..plugin_utils.cn_round import Outcome, Round, Situation
 from ..plugin_utils.kube_action import KubeAction
 
@@ -133,15 +133,15 @@ def _situation(session: Session, arguments: Json) -> Situation:
     resource, log_set = arguments["resource"], arguments["log_set"]
     metadata = resource["metadata"]
     labels = names.selector_labels(names.CN_SET, metadata["name"], metadata["namespace"])
-    others = _members(session, log_set)
+    others = log_members.members(session, log_set)
     spec = resource.get("spec") or {}
     return Situation(
         policy=cn_pods.policy_of(resource),
         wanted=spec.get("replicas"),
         present=((arguments["workload"] or {}).get("spec") or {}).get("replicas"),
-        pods=cn_pods.live_pods(_pods(session, metadata["namespace"], labels)),
+        pods=cn_pods.live_pods(log_members.pods_of(session, metadata["namespace"], labels)),
         others=others,
-        addresses=cn_pods.log_addresses(others) if log_set else _external(resource),
+        addresses=cn_pods.log_addresses(others) if log_set else log_members.external(resource),
         now=time.time(),
         chosen=[str(name) for name in spec.get("podsToDelete") or ()],
         told=_told(resource),
@@ -152,34 +152,6 @@ def _told(resource: Mapping[str, Any]) -> dict[str, str]:
     """Return the work state by Pod, as the status of the set has it."""
     listed = (resource.get("status") or {}).get("stores") or []
     return {str(one["podName"]): str(one.get("state") or "Unknown") for one in listed}
-
-
-def _members(session: Session, log_set: Json | None) -> list[Json]:
-    """Return the Pods of all sets in the namespace of the log service."""
-    if log_set is None:
-        return []
-    namespace = log_set["metadata"]["namespace"]
-    found = _pods(session, namespace, {names.LABEL_NAMESPACE: namespace})
-    component, name = names.LABEL_COMPONENT, log_set["metadata"]["name"]
-    return [pod for pod in found if _belongs(pod, component, name)]
-
-
-def _belongs(pod: Mapping[str, Any], component: str, log_set: str) -> bool:
-    """Tell whether a Pod is of this log service; transaction nodes are told apart by address."""
-    labels = pod["metadata"].get("labels") or {}
-    if labels.get(component) == names.LOG_SET:
-        return bool(labels.get(names.LABEL_INSTANCE) == log_set)
-    return bool(labels.get(component) == names.DN_SET)
-
-
-def _pods(session: Session, namespace: str, labels: Mapping[str, str]) -> list[Json]:
-    return Selection("v1", "Pod", namespace, labels).list(session)
-
-
-def _external(resource: Mapping[str, Any]) -> list[str]:
-    external = (resource.get("deps") or {}).get("externalLogSet") or {}
-    endpoint = str(external.get("haKeeperEndpoint") or "")
-    return [address.strip() for address in endpoint.split(",") if address.strip()]
 
 
 def _shown(outcome: Outcome) -> Json:

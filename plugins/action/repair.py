@@ -13,12 +13,13 @@ from ..module_utils.clients.kube.errors import NotFound, Refused
 from ..module_utils.clients.kube.selecting import Selection
 from ..module_utils.clients.kube.session import Session
 from ..module_utils.clients.matrixone import Deadline
-from ..module_utils.planning import nodes
+from ..module_utils.planning import cn_pods, nodes
 from ..module_utils.planning.log_stores import View
 from ..module_utils.planning.plans import is_paused
 from ..module_utils.rendering import names
 from ..module_utils.rendering.errors import RenderingError
 from ..module_utils.status.events import occurrence
+from ..plugin_utils import log_members, tn_round
 from ..plugin_utils.kube_action import KubeAction
 from ..plugin_utils.log_round import Outcome, Round, Situation
 
@@ -26,12 +27,13 @@ Json = dict[str, Any]
 
 
 class ActionModule(KubeAction):
-    """Replace lost log stores, let log stores leave, let go of Pods on lost nodes."""
+    """Replace lost log stores, let log stores leave, let Pods on lost nodes go, ask for shards."""
 
     SPEC: ClassVar[dict[str, Any]] = {
         "resource": {"type": "dict", "required": True},
         "workload": {"type": "dict"},
         "pods": {"type": "list", "elements": "dict", "default": []},
+        "log_set": {"type": "dict"},
         "timeout": {"type": "float", "default": 8.0},
     }
 
@@ -42,7 +44,9 @@ class ActionModule(KubeAction):
             return {"changed": False, "stores": {}}
         objects = _Objects(session, resource)
         if resource["kind"] != names.LOG_SET:
-            return _released(objects, arguments["pods"])
+            served = _served(session, arguments)
+            released = _released(objects, arguments["pods"])
+            return {**released, "stores": {**served, **released["stores"]}}
         situation = Situation(resource, arguments["workload"], arguments["pods"], time.time())
         try:
             outcome = Round(situation, objects, Deadline.after(arguments["timeout"])).run()
@@ -138,6 +142,25 @@ def _released(objects: _Objects, pods: Sequence[Mapping[str, Any]]) -> Json:
         for pod in stuck
     ]
     return {"changed": bool(stuck), "stores": {"events": events}}
+
+
+def _served(session: Session, arguments: Json) -> Json:
+    """Ask which shards transaction nodes serve; nothing where the spec cannot be read."""
+    resource, log_set = arguments["resource"], arguments["log_set"]
+    pods = cn_pods.live_pods(log_members.members(session, log_set))
+    addresses = cn_pods.log_addresses(pods) if log_set else log_members.external(resource)
+    deadline = Deadline.after(arguments["timeout"])
+    try:
+        found = tn_round.look(resource, arguments["workload"], addresses, deadline)
+    except RenderingError:
+        return {}
+    return {
+        "asked": found.asked,
+        "reached": found.reached,
+        "problem": found.problem,
+        "unserved": found.unserved,
+        "tnShards": found.shards,
+    }
 
 
 def _shown(outcome: Outcome) -> Json:

@@ -20,7 +20,8 @@ description:
     either.
   - When a LogSet shrinks, one store leaves at a time, and the next one only when HAKeeper has
     placed the replicas of the one before anew.
-  - For a DNSet it removes Pods that only their node could end, when that node is lost.
+  - For a DNSet it removes Pods that only their node could end, when that node is lost, and asks
+    HAKeeper which shards the transaction nodes serve.
   - It ends by its timeout, whatever MatrixOne does. When HAKeeper cannot be reached, that is a
     result and no failure.
 extends_documentation_fragment:
@@ -46,6 +47,9 @@ options:
     type: list
     elements: dict
     default: []
+  log_set:
+    description: The LogSet that a DNSet depends on, if it is in the cluster.
+    type: dict
   timeout:
     description: Seconds that questions to HAKeeper may take.
     type: float
@@ -70,15 +74,26 @@ stores:
     asked:
       description: Whether HAKeeper was asked; a log service that is still starting is not.
       type: bool
-      returned: for a LogSet
+      returned: for a LogSet or DNSet
     reached:
       description: Whether HAKeeper answered.
       type: bool
-      returned: for a LogSet
+      returned: for a LogSet or DNSet
     problem:
       description: Why it did not; empty if it did.
       type: str
       returned: for a LogSet
+    unserved:
+      description: Pods whose transaction node has no shard.
+      type: list
+      elements: str
+      returned: for a DNSet
+    tnShards:
+      description: >-
+        Lines with ordinal, shard, log shard and replica of what transaction nodes serve; empty if
+        that is unknown.
+      type: str
+      returned: for a DNSet
     shards:
       description: >-
         C(shard), C(replicas) and C(available) of each log shard; null when HAKeeper did not answer.

@@ -29,10 +29,10 @@ REFERENCE_KEYS = {"logSet": "logSet", "dnSet": "dnSet", "cnset": "cnSet"}
 def references(resource: Resource) -> dict[str, Reference]:
     """Return what to observe for a resource, by label.
 
-    For a set: ``self``, ``workload``, ``pods``, ``claims`` (LogSet, DNSet), ``bootstrap`` (LogSet)
-    and one label per entry of its ``deps``. For a MatrixOneCluster: ``self``, its children by kind,
-    ``credential``. For a MatrixoneCluster: ``self``, ``workload``, ``pods``, ``claims``,
-    ``services``, ``statefulSets``.
+    For a set: ``self``, ``workload``, ``pods``, ``claims`` (LogSet, DNSet), ``bootstrap`` (LogSet),
+    ``shards`` (DNSet) and one label per entry of its ``deps``. For a MatrixOneCluster: ``self``,
+    its children by kind, ``credential``. For a MatrixoneCluster: ``self``, ``workload``, ``pods``,
+    ``claims``, ``services``, ``statefulSets``.
     """
     found = {"self": by_name(resource["apiVersion"], resource["kind"], resource["metadata"])}
     if resource["kind"] == names.CLUSTER:
@@ -71,6 +71,9 @@ def _of_set(resource: Resource) -> dict[str, Reference]:
         found["bootstrap"]["data"] = True
     if kind in (names.LOG_SET, names.DN_SET):
         found["claims"] = {**found["pods"], "kind": "PersistentVolumeClaim"}
+    if kind == names.DN_SET:
+        found["shards"] = by_name("v1", "ConfigMap", {**metadata, "name": names.shards_name(base)})
+        found["shards"]["data"] = True
     for key, dependency in DEPENDENCIES.items():
         target = ((resource.get("deps") or {}).get(key) or {}).get("metadata") or {}
         if target.get("name"):

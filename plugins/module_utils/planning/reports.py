@@ -23,6 +23,8 @@ from .volumes import awaited as awaited_volumes
 _LOOK_AGAIN = {names.CLUSTER: "15s", names.LOG_SET: "15s"}
 _LOOK_AGAIN_ELSE = "10s"
 """While a resource is not settled; changes of what it watches come sooner (core.md §12)."""
+_LOOK_AGAIN_UNSERVED = "2s"
+"""A transaction node gets its shard within seconds, and compute nodes wait for that."""
 _LOOK_AGAIN_REFUSED = "60s"
 """Somebody may let a StorageClass grow its volumes, and nobody tells."""
 
@@ -85,6 +87,8 @@ def report_on(
     if resource["kind"] == names.CN_SET and not plan["paused"]:
         requeue = rounds.look_again(_told(observed, "round"), requeue)
         events += rounds.occurrences(_told(observed, "round"))
+    if resource["kind"] == names.DN_SET and _told(observed, "round").get("unserved"):
+        requeue = _LOOK_AGAIN_UNSERVED
     if resource["kind"] == names.LOG_SET and not plan["paused"]:
         requeue = log_states.look_again(
             resource, observed.get("pods") or [], _told(observed, "round"), requeue, now

@@ -124,12 +124,28 @@ def _rendered(
     references = given or _observed_references(observed)
     if kind == names.WEB_UI:
         return render_webui(resource, references=references)
+    if kind == names.DN_SET:
+        kept = _kept_shards(observed)
+        return render_dnset(resource, start_script=start_script, references=references, shards=kept)
     render = {
-        names.DN_SET: render_dnset,
         names.CN_SET: render_cnset,
         names.PROXY_SET: render_proxyset,
     }[kind]
     return render(resource, start_script=start_script, references=references)
+
+
+def _kept_shards(observed: Observed) -> str:
+    """Return what transaction nodes serve: as HAKeeper said just now, or else as it said before.
+
+    Of several, the one that comes back may not be the one that serves.
+    """
+    if int(((observed.get("workload") or {}).get("spec") or {}).get("replicas") or 1) > 1:
+        return ""
+    told = _round(observed).get("tnShards")
+    if told:
+        return str(told)
+    kept = observed.get("shards")
+    return str(((kept or {}).get("data") or {}).get(names.SHARDS_FILE) or "")
 
 
 def _lacks_dependency(resource: Resource, observed: Observed) -> bool:

@@ -5,10 +5,18 @@ from __future__ import annotations
 
 from typing import Final
 
-from . import configmap, names, policies, services, storage, workloads
+from . import configmap, names, policies, services, storage, tn_shards, workloads
 from .logservice import LogService, fileservices
-from .pod import PodParts, empty_data_volume, field_env, pod_template, tcp_probes, value_env
-from .sets import SetContext
+from .pod import (
+    PodParts,
+    config_map_volume,
+    empty_data_volume,
+    field_env,
+    pod_template,
+    tcp_probes,
+    value_env,
+)
+from .sets import SetContext, replicas_of
 from .types import Manifest, References, Resource
 
 _INSTANCE_KEYS: Final = tuple(
@@ -33,8 +41,14 @@ _PORTS: Final = policies.Ports(
 )
 
 
+_SECONDS_TO_STOP: Final = 5
+"""Nobody can write from the moment at which a transaction node is told to end until the next one
+serves. It ends within two seconds, or waits for a log store that is gone for ten; what it has
+acknowledged is in the log by then."""
+
+
 def render_dnset(
-    resource: Resource, *, start_script: str, references: References
+    resource: Resource, *, start_script: str, references: References, shards: str = ""
 ) -> list[Manifest]:
     """Return every object of a DNSet, in the order in which to apply them.
 
@@ -42,6 +56,7 @@ def render_dnset(
         resource: the DNSet.
         start_script: text of the start script.
         references: the LogSet that it depends on.
+        shards: what its transaction nodes serve, see `tn_shards.lines`; empty if that is unknown.
 
     Raises:
         InvalidSpec: The DNSet cannot be rendered.
@@ -57,6 +72,7 @@ def render_dnset(
     )
     return [
         config_map,
+        tn_shards.kept_map(context, shards, replicas_of(context.spec)),
         services.headless_service(context),
         services.metric_service(context),
         workloads.stateful_set(context, pod_template(context, parts), claims, "Delete", 0),
@@ -99,4 +115,9 @@ def _pod_parts(
         env=env,
         probes=tcp_probes(names.PORT_TN),
         shared=log_service.shared,
+        volumes=[config_map_volume(names.VOLUME_SHARDS, names.shards_name(context.base))],
+        mounts=[
+            {"name": names.VOLUME_SHARDS, "mountPath": names.SHARDS_MOUNT, "readOnly": True},
+        ],
+        extras={"terminationGracePeriodSeconds": _SECONDS_TO_STOP},
     )

@@ -84,6 +84,7 @@ LOG_CONFIG_MOUNT: Final = "/etc/logservice"
 CONFIG_MOUNT: Final = "/etc/matrixone/config"
 BOOTSTRAP_MOUNT: Final = "/etc/bootstrap"
 GOSSIP_MOUNT: Final = "/etc/gossip"
+SHARDS_MOUNT: Final = "/etc/matrixone/shards"
 S3_SSL_MOUNT: Final = "/etc/s3-ssl"
 BINARY_MOUNT: Final = "/matrixone/bin"
 TEMP_MOUNT: Final = "/tmp"  # noqa: S108 - a mount point inside the container
@@ -92,6 +93,7 @@ VOLUME_DATA: Final = "mo-data"
 VOLUME_CONFIG: Final = "config"
 VOLUME_BOOTSTRAP: Final = "bootstrap"
 VOLUME_GOSSIP: Final = "gossip"
+VOLUME_SHARDS: Final = "shards"
 VOLUME_S3_SSL: Final = "s3-ssl"
 VOLUME_BINARY: Final = "tmpfs"
 VOLUME_TEMP: Final = "tmp"
@@ -106,6 +108,7 @@ CONFIG_FILE: Final = "config.toml"
 START_SCRIPT: Final = "start.sh"
 GOSSIP_FILE: Final = "gossip.toml"
 INCARNATIONS_FILE: Final = "incarnations"
+SHARDS_FILE: Final = "shards"
 BOOTSTRAP_FILE: Final = "bootstrap.toml"
 
 _DNS_1035: Final = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
@@ -130,6 +133,11 @@ def discovery_name(base: str) -> str:
 def metric_name(base: str) -> str:
     """Return the name of the Service for scraping a set without a client Service."""
     return f"{base}-metric"
+
+
+def shards_name(base: str) -> str:
+    """Return the name of the ConfigMap with what transaction nodes must not forget."""
+    return f"{base}-shards"
 
 
 def credential_name(cluster: str) -> str:

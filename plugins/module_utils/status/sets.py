@@ -176,11 +176,14 @@ def _ready(facts: SetFacts) -> Condition:
             _JUST_APPLIED,
             facts.generation,
         )
-    if rollout.ready >= rollout.wanted:
+    unserved = facts.round.get("unserved") or ()
+    if rollout.ready >= rollout.wanted and not unserved:
         return condition(
             ConditionType.READY, True, Reason.ENOUGH_READY_STORES, counted, facts.generation
         )
     awaited = pod_status.awaited(facts.pods, facts.expected)
+    if unserved:
+        awaited = f"{', '.join(unserved)} to take up its shard"
     message = f"{counted}, waiting for {awaited}" if awaited else counted
     return condition(
         ConditionType.READY, False, Reason.NOT_ENOUGH_READY_STORES, message, facts.generation

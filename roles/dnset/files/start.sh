@@ -10,6 +10,8 @@ mounted=$root/etc/matrixone/config/config.toml
 binary=$root/mo-service
 resolv_conf=$root/etc/resolv.conf
 config=${TMPDIR:-$root/tmp}/config.toml
+shards=$root/etc/matrixone/shards
+memory=$root/var/lib/matrixone/data/tnservice
 
 pod=${POD_NAME:-$(hostname)}
 name=$pod.$HEADLESS_SERVICE_NAME.$NAMESPACE.svc
@@ -81,6 +83,14 @@ service-address = \"$fqdn:41010\"
 service-host = \"$fqdn\""
 insert "[$table.lockservice]" "service-address = \"$fqdn:6003\""
 insert "[$table.LogtailServer]" "service-address = \"$fqdn:32003\""
+
+# A node without the file that says which shard it serves is taken for one that serves none, and
+# compute nodes acknowledge what they can commit nowhere.
+if [ -s "$shards/$id" ] && [ ! -e "$memory/$id" ]; then
+  mkdir -p "$memory"
+  cp "$shards/$id" "$memory/.$id"
+  mv "$memory/.$id" "$memory/$id"
+fi
 
 if [ -n "${MO_BIN_PATH:-}" ]; then
   mkdir -p "$MO_BIN_PATH"

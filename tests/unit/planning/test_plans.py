@@ -233,6 +233,28 @@ def test_pause(annotations, paused):
     assert bool(plan["objects"]) != paused
 
 
+@pytest.mark.parametrize(
+    ("told", "kept", "nodes", "expected"),
+    [
+        pytest.param("0 2 1 7\n", "0 2 1 5\n", 1, "0 2 1 7\n", id="what HAKeeper says"),
+        pytest.param("", "0 2 1 5\n", 1, "0 2 1 5\n", id="what it said before"),
+        pytest.param("", None, 1, "", id="nothing yet"),
+        pytest.param("0 2 1 7\n", "0 2 1 5\n", 2, "", id="another node may serve it"),
+    ],
+)
+def test_what_transaction_nodes_serve_outlives_their_pods(told, kept, nodes, expected):
+    observed = {
+        "logSet": serving_log_set(),
+        "round": {"asked": True, "reached": bool(told), "tnShards": told},
+        "shards": None if kept is None else {"data": {"shards": kept}},
+        "workload": {"metadata": {}, "spec": {"replicas": nodes}},
+    }
+    plan = plan_set(dn_set(), observed, "")
+    found = next(one for one in plan["objects"] if one["metadata"]["name"] == "mo-dn-shards")
+    assert found["data"] == {"shards": expected}
+    assert found in plan["objects"][: names_of(plan["objects"]).index("StatefulSet/mo-dn")]
+
+
 def test_references_of_a_set():
     """The workload, its Pods, and what deps name, in the namespaces they name."""
     subject = resource("CNSet", "mo-tp")

@@ -116,6 +116,31 @@ def test_identity_of_a_log_store_follows_its_ordinal(
     assert section["uuid"] == digest.log_uuid(ordinal)
 
 
+def test_transaction_node_gets_its_memory_back(tn: Container) -> None:
+    uuid = digest.tn_uuid(0)
+    tn.write(f"etc/matrixone/shards/{uuid}", "serves shard 2")
+    tn.report()
+    memory = tn.root / "var/lib/matrixone/data/tnservice"
+    assert {path.name: path.read_text() for path in memory.iterdir()} == {uuid: "serves shard 2"}
+
+
+def test_transaction_node_keeps_the_memory_that_it_has(tn: Container) -> None:
+    uuid = digest.tn_uuid(0)
+    tn.write(f"var/lib/matrixone/data/tnservice/{uuid}", "its own")
+    tn.write(f"etc/matrixone/shards/{uuid}", "an earlier one")
+    tn.report()
+    assert (tn.root / f"var/lib/matrixone/data/tnservice/{uuid}").read_text() == "its own"
+
+
+@pytest.mark.parametrize("found", [None, "", "for another"])
+def test_transaction_node_without_memory_begins_without(tn: Container, found: str | None) -> None:
+    if found is not None:
+        name = "another" if found else digest.tn_uuid(0)
+        tn.write(f"etc/matrixone/shards/{name}", found)
+    tn.report()
+    assert not (tn.root / "var/lib/matrixone/data").exists()
+
+
 def test_replaced_store_has_a_new_identity(log: Container) -> None:
     log.write("etc/gossip/incarnations", "1 3\n11 4\n")
     section = log.report()["toml"]["logservice"]

@@ -353,3 +353,17 @@ def test_deleting_says_what_is_left():
     assert states(status)["Ready"] == ("False", "Deleting")
     assert status["phase"] == "Deleting"
     assert status["message"] == "waiting until gone: Pod mo-log-0"
+
+
+def test_a_transaction_node_serves_when_it_has_its_shard():
+    """Its port answers before; compute nodes that begin then would know of no shard."""
+    subject = resource("DNSet", replicas=1)
+    live = workload(name="mo-dn", replicas=1, readyReplicas=1, updatedReplicas=1, wanted=1)
+    plan = {**empty_plan(), "workload": "StatefulSet/mo-dn", "objects": [{}]}
+    for unserved, ready, requeue in ((["mo-dn-0"], "False", "2s"), ([], "True", "")):
+        told = {"asked": True, "reached": True, "unserved": unserved}
+        observed = {"workload": live, "pods": [pod("mo-dn-0")], "round": told}
+        said = report_on(subject, plan, observed, {}, "", NOW)
+        assert states(said["status"])["Ready"][0] == ready
+        assert said["requeue"] == requeue
+        assert ("mo-dn-0 to take up its shard" in said["status"]["message"]) == bool(unserved)

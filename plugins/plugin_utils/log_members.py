@@ -1,0 +1,43 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Where the log service of a set is: by its Pods, or by what the set says of an external one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..module_utils.clients.kube.selecting import Selection
+from ..module_utils.clients.kube.session import Session
+from ..module_utils.rendering import names
+
+Json = dict[str, Any]
+
+
+def members(session: Session, log_set: Mapping[str, Any] | None) -> list[Json]:
+    """Return the Pods of a log service and of the transaction nodes beside it."""
+    if log_set is None:
+        return []
+    namespace = log_set["metadata"]["namespace"]
+    found = pods_of(session, namespace, {names.LABEL_NAMESPACE: namespace})
+    return [pod for pod in found if _belongs(pod, log_set["metadata"]["name"])]
+
+
+def _belongs(pod: Mapping[str, Any], log_set: str) -> bool:
+    """Tell whether a Pod is of this log service; transaction nodes are told apart by address."""
+    labels = pod["metadata"].get("labels") or {}
+    if labels.get(names.LABEL_COMPONENT) == names.LOG_SET:
+        return bool(labels.get(names.LABEL_INSTANCE) == log_set)
+    return bool(labels.get(names.LABEL_COMPONENT) == names.DN_SET)
+
+
+def pods_of(session: Session, namespace: str, labels: Mapping[str, str]) -> list[Json]:
+    """Return the Pods with some labels."""
+    return Selection("v1", "Pod", namespace, labels).list(session)
+
+
+def external(resource: Mapping[str, Any]) -> list[str]:
+    """Return the addresses of HAKeeper that a set names because its log service is elsewhere."""
+    found = (resource.get("deps") or {}).get("externalLogSet") or {}
+    endpoint = str(found.get("haKeeperEndpoint") or "")
+    return [address.strip() for address in endpoint.split(",") if address.strip()]

@@ -1,0 +1,92 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One look at the transaction nodes of a set: which shards do they serve?
+
+It ends by its deadline: what could not be asked stays unknown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..module_utils.clients.matrixone import ClusterDetails, Deadline, HAKeeper, MatrixOneError
+from ..module_utils.rendering import names
+from ..module_utils.rendering.sets import SetContext
+from ..module_utils.rendering.tn_shards import TNShard, lines, store_uuid
+
+_SECONDS = 3.0
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What a look came to.
+
+    Attributes:
+        asked: whether HAKeeper was asked.
+        reached: whether it answered.
+        problem: why it did not; empty if it did.
+        unserved: Pods whose transaction node has no shard.
+        shards: what the others serve, as the set's ConfigMap keeps it; empty if that is unknown.
+    """
+
+    asked: bool = False
+    reached: bool = False
+    problem: str = ""
+    unserved: list[str] = field(default_factory=list)
+    shards: str = ""
+
+
+def look(
+    resource: Mapping[str, Any],
+    workload: Mapping[str, Any],
+    addresses: Sequence[str],
+    deadline: Deadline,
+) -> Outcome:
+    """Ask HAKeeper which shards the transaction nodes serve.
+
+    Args:
+        resource: the DNSet.
+        workload: its StatefulSet.
+        addresses: where HAKeeper may be; empty when no log store runs.
+        deadline: when the look ends.
+
+    Raises:
+        InvalidSpec: the DNSet cannot be read.
+    """
+    ready = int((workload.get("status") or {}).get("readyReplicas") or 0)
+    wanted = int((workload.get("spec") or {}).get("replicas") or 0)
+    context = SetContext.of(names.DN_SET, dict(resource))
+    if not addresses or not ready or ready < wanted:
+        return Outcome()
+    found, within = Outcome(asked=True), deadline.within(_SECONDS)
+    try:
+        with HAKeeper(discovery=addresses, addresses=addresses) as hakeeper:
+            details = hakeeper.cluster_details(within)
+            log_shards = hakeeper.cluster_state(within).log_shard_of
+    except MatrixOneError as error:
+        found.problem = str(error)
+        return found
+    found.reached = True
+    shards: list[TNShard] = []
+    for ordinal in range(wanted):
+        mine = _served(details, store_uuid(context, ordinal))
+        if not mine:
+            found.unserved.append(f"{context.base}-{ordinal}")
+        shards += [
+            TNShard(ordinal, shard, log_shards[shard], replica)
+            for shard, replica in mine.items()
+            if shard in log_shards
+        ]
+    if wanted > 1 and shards:
+        # One serves, the others stand by.
+        found.unserved = []
+    found.shards = lines(shards)
+    return found
+
+
+def _served(details: ClusterDetails, uuid: str) -> Mapping[int, int]:
+    """Return the replicas by shard that HAKeeper knows on a store."""
+    store = next((one for one in details.tn_stores if one.uuid == uuid), None)
+    return store.shards if store is not None and store.serving else {}
