@@ -16,7 +16,7 @@ from ..module_utils.rendering import names
 from ..module_utils.rendering.sets import SetContext
 from ..module_utils.rendering.tn_shards import TNShard, lines, store_uuid
 
-_SECONDS = 3.0
+_SECONDS = 1.0
 
 
 @dataclass(slots=True)
