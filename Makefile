@@ -22,7 +22,7 @@ venv: ## make .venv and .collections (done by the other commands too)
 crds: venv ## generate crds/, and all that follows from crds/schema/ in charts/, roles/ and docs/
 	@$(PYTHON) -m crds.generate
 
-rbac: venv ## generate the operator's roles, and the rules of the chart's, from deploy/rights.yaml
+rbac: venv ## generate the operator's roles and the chart's rules from deploy/rights.yaml, the page of its values, too
 	@$(PYTHON) -m deploy.generate
 
 render: venv ## print every object that CR=<file> leads to, without a cluster

@@ -5,7 +5,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from deploy.generate import overlays
+from deploy.generate import overlays, values
 from deploy.generate.rights import RightsError, read
 from deploy.generate.roles import files
 
@@ -30,13 +30,14 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         texts = files(read(options.root / "deploy" / "rights.yaml"))
         texts |= overlays.files(options.root, texts)
+        texts |= values.files(options.root)
     except (RightsError, overlays.OverlayError) as error:
         print(f"rbac: {error}", file=sys.stderr)
         return 2
     differing = stale(options.root, texts)
     for path in differing:
         if options.check:
-            print(f"{path} does not follow from deploy/; run make rbac", file=sys.stderr)
+            print(f"{path} is not what make rbac makes; run it", file=sys.stderr)
         else:
             (options.root / path).parent.mkdir(parents=True, exist_ok=True)
             (options.root / path).write_text(texts[path], encoding="utf-8")

@@ -144,6 +144,25 @@ def test_every_value_is_in_the_schema_and_described() -> None:
     assert unset == {"global"}  # set by a chart that this one is part of
 
 
+def test_the_page_of_values_lists_all_of_them() -> None:
+    page = (ROOT / "docs" / "reference" / "chart-values.md").read_text()
+
+    def leaves(values: dict[str, Any], node: dict[str, Any], before: str = "") -> set[str]:
+        found: set[str] = set()
+        for key, value in values.items():
+            inner = node["properties"][key]
+            if isinstance(value, dict) and inner.get("properties") and key != "resources":
+                found |= leaves(value, inner, f"{before}{key}.")
+            else:
+                found.add(f"{before}{key}")
+        return found
+
+    values = yaml.safe_load((OPERATOR / "values.yaml").read_text())
+    schema = json.loads((OPERATOR / "values.schema.json").read_text())
+    ours = page.partition("## matrixone-operator")[2].partition("## matrixone\n")[0]
+    assert set(re.findall(r"^\| `([\w.]+)` \|", ours, flags=re.MULTILINE)) == leaves(values, schema)
+
+
 def test_one_small_restricted_pod_by_default(helm: Helm) -> None:
     documents = helm.template(OPERATOR)
     deployment = find(documents, "Deployment", NAME)
