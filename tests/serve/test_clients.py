@@ -8,6 +8,13 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.kubernetes.core.plugins.module_utils.k8s.client import get_api_client
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.kube import (
+    applying,
+    connection,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.kube import (
+    session as connected,
+)
 from kubernetes import client, config, watch
 from kubernetes.dynamic import DynamicClient
 
@@ -161,3 +168,23 @@ async def test_clients_share_what_they_discover(served, temporary_folder):
     for file in filter(Path.is_file, temporary_folder.rglob("*")):
         content = file.read_bytes() + file.name.encode()
         assert not [token for token in tokens if token.encode() in content]
+
+
+@pytest.mark.parametrize("is_elsewhere", [False, True])
+async def test_applying_what_is_in_place_sends_nothing(served, is_elsewhere):
+    """Although the proxy adds an owner that the manifest does not name."""
+    manifest = config_map(f"again-{served.namespace}", a="b")
+    manifest["metadata"]["namespace"] = "default" if is_elsewhere else served.namespace
+    options = connection.resolve_options({"kubeconfig": str(served.open().kubeconfig)}, {})
+    writer = applying.Writer(session=connected.open_session(options))
+    try:
+        outcomes = [await asyncio.to_thread(writer.apply, manifest) for _ in range(2)]
+        assert [one.change.value for one in outcomes] == ["created", "unchanged"]
+        assert len(served.writes) == 1
+        manifest["metadata"]["labels"] = {"c": "d"}
+        outcome = await asyncio.to_thread(writer.apply, manifest)
+        assert outcome.change.value == "changed"
+        metadata = outcome.after["metadata"]
+        assert metadata["annotations"] if is_elsewhere else metadata["ownerReferences"]
+    finally:
+        await asyncio.to_thread(writer.delete, manifest)

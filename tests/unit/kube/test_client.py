@@ -3,10 +3,10 @@
 
 import pytest
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.kube import (
-    applying,
     connection,
     differences,
     errors,
+    owning,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.comparing import (
     differing_paths,
@@ -175,7 +175,7 @@ def test_owner_reference(metadata, namespace, owned):
     """Only an owner in the cluster, in the same namespace or cluster-wide, can own."""
     owner = {"apiVersion": "v1", "kind": "Thing", "metadata": metadata}
 
-    assert (applying.owner_reference(owner, namespace) is not None) == owned
+    assert (owning.owner_reference(owner, namespace) is not None) == owned
 
 
 class Text(str):

@@ -19,6 +19,7 @@ from .differences import meaningful
 from .errors import ApiError, Conflict, NotFound, Refused, WaitExpired
 from .kinds import collection_path, describe, object_path
 from .managed import is_applied
+from .owning import owner_reference, with_owner
 from .session import APPLY_PATCH, MERGE_PATCH, Session
 
 Identity = tuple[str, str, str, str]
@@ -123,7 +124,11 @@ class Writer:
         """Tell whether applying a manifest would change nothing; in doubt it would."""
         if keeps(manifest) and live["metadata"].get("ownerReferences"):
             return False
-        return is_applied(live, self._owned(manifest), self.field_manager)
+        wanted = self._owned(manifest)
+        added = self.session.added.get(object_path(self.session, wanted))
+        if added is not None:
+            wanted = {**wanted, "metadata": with_owner(wanted["metadata"], added)}
+        return is_applied(live, wanted, self.field_manager)
 
     def create_once(self, manifest: Mapping[str, Any]) -> Outcome:
         """Create an object if there is none of that name; an existing one is left as it is.
@@ -340,30 +345,6 @@ def identity(manifest: Mapping[str, Any]) -> Identity:
     metadata = manifest.get("metadata") or {}
     namespace, name = metadata.get("namespace") or "", metadata.get("name") or ""
     return manifest.get("apiVersion") or "", manifest.get("kind") or "", namespace, name
-
-
-def owner_reference(
-    owner: Mapping[str, Any] | None, namespace: str | None
-) -> dict[str, Any] | None:
-    """Return the controller reference to an owner, or None where there can be none.
-
-    Args:
-        owner: whole object; without ``metadata.uid`` it is not in the cluster.
-        namespace: where the dependent lives; it must be the owner's namespace.
-    """
-    metadata = (owner or {}).get("metadata") or {}
-    if owner is None or not metadata.get("uid"):
-        return None
-    if metadata.get("namespace") and metadata["namespace"] != namespace:
-        return None
-    return {
-        "apiVersion": owner["apiVersion"],
-        "kind": owner["kind"],
-        "name": metadata["name"],
-        "uid": metadata["uid"],
-        "controller": True,
-        "blockOwnerDeletion": True,
-    }
 
 
 def _outcome(title: str, before: Mapping[str, Any] | None, after: Mapping[str, Any]) -> Outcome:

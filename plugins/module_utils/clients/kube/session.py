@@ -20,6 +20,7 @@ APPLY_PATCH = "application/apply-patch+yaml"
 MERGE_PATCH = "application/merge-patch+json"
 JSON = "application/json"
 
+_ADDED = "X-Applied-Metadata"  # header of the proxy of ansible-operator
 _TRIES = 4
 _FIRST_PAUSE = 0.2  # seconds; doubled from try to try
 _LONGEST_PAUSE = 5.0  # seconds, also for what a server asks for with Retry-After
@@ -38,6 +39,8 @@ class Session:
     Attributes:
         discovered: what the server said about its kinds, by ``apiVersion``; kept for the
             life of the session (see ``kinds``).
+        added: by the path of an object that was read, what an operator's proxy adds to its
+            metadata whenever it is applied: the owner that the play runs for.
     """
 
     def __init__(self, pool: Pool, configuration: Any, options: Mapping[str, Any]) -> None:
@@ -45,6 +48,7 @@ class Session:
         self._configuration = configuration
         self._options = options
         self.discovered: dict[str, dict[str, tuple[str, bool]]] = {}
+        self.added: dict[str, dict[str, Any]] = {}
 
     def request(
         self,
@@ -111,6 +115,8 @@ class Session:
             )
         except HTTPError as error:
             raise BadConnection(f"{attempt}: {self._configuration.host}: {error}") from error
+        if method == "GET" and _ADDED in answer.headers:
+            self.added[path] = json.loads(answer.headers[_ADDED])
         return _decode(attempt, answer.status, answer.data)
 
 

@@ -86,19 +86,24 @@ def with_bond(obj: Mapping[str, Any], owner: Owner, bond: Bond) -> Object:
         raise MalformedObjectError("metadata.ownerReferences or annotations are malformed")
     if has_bond(obj, owner, bond):
         return dict(obj)
+    added = bond_metadata(owner, bond)
     if bond is Bond.REFERENCE:
-        added: dict[str, Any] = {
-            "ownerReferences": [*(metadata.get("ownerReferences") or []), _reference(owner)]
-        }
+        added["ownerReferences"] = [*(metadata.get("ownerReferences") or []), _reference(owner)]
     else:
-        added = {
-            "annotations": {
-                **(metadata.get("annotations") or {}),
-                PRIMARY_RESOURCE: owner_path(owner),
-                PRIMARY_RESOURCE_TYPE: owner_type(owner),
-            }
-        }
+        added["annotations"] = {**(metadata.get("annotations") or {}), **added["annotations"]}
     return {**obj, "metadata": {**metadata, **added}}
+
+
+def bond_metadata(owner: Owner, bond: Bond) -> dict[str, Any]:
+    """The part of an object's metadata that names the owner."""
+    if bond is Bond.REFERENCE:
+        return {"ownerReferences": [_reference(owner)]}
+    return {
+        "annotations": {
+            PRIMARY_RESOURCE: owner_path(owner),
+            PRIMARY_RESOURCE_TYPE: owner_type(owner),
+        }
+    }
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:

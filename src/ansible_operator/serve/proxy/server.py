@@ -2,6 +2,7 @@
 """The loopback proxy between plays and the API server (runner.md §2.18)."""
 
 import errno
+import json
 import socket
 from collections.abc import Collection
 from pathlib import Path
@@ -29,6 +30,7 @@ from ansible_operator.serve.proxy.dependents import Dependents
 from ansible_operator.serve.proxy.discovery import DiscoveryMemory
 from ansible_operator.serve.proxy.forward import Forwarder, origin_form, response_headers
 from ansible_operator.serve.proxy.lookup import Lookup
+from ansible_operator.serve.proxy.ownership import bond_for, bond_metadata, has_bond
 from ansible_operator.serve.proxy.reads import CacheReader
 from ansible_operator.serve.proxy.request_info import (
     RequestInfo,
@@ -43,6 +45,9 @@ DEFAULT_PORT = 8888
 LONGEST_LINE = 1 << 16
 IDLE_TIMEOUT = 300.0
 STOP_TIMEOUT = 2.0
+ADDED = "X-Applied-Metadata"
+"""Header of an answer that is one object: what the proxy adds to its metadata when it is applied,
+as JSON. A client that knows it can tell that an apply would change nothing."""
 _WRITES = frozenset({"create", "update", "patch", "delete", "deletecollection"})
 
 _log = get_logger("proxy")
@@ -176,32 +181,45 @@ class LoopbackProxy:
         if found is not None:
             response, obj = found
             if obj is not None:
-                await self._recover(info, obj["metadata"], grant)
+                await self._recover(info, obj["metadata"], grant, response)
             return response
         hold = info.verb in {"get", "list"} and info.subresource in {"", "status"}
         upstream = await self._forwarder.send(request)
         answer, body = await self._forwarder.relay(request, upstream, hold=hold)
         if body is not None and upstream.status == 200:
-            await self._recover_from(info, body, grant)
+            await self._recover_from(info, body, grant, answer)
         return answer
 
-    async def _recover_from(self, info: RequestInfo, body: bytes, grant: Grant) -> None:
+    async def _recover_from(
+        self, info: RequestInfo, body: bytes, grant: Grant, answer: web.StreamResponse
+    ) -> None:
         """Look for dependents in a live answer; they show which watches a restart has lost."""
         if info.verb == "get":
             head = decode(body, Head)
-            heads = [head] if head is not None else []
-        else:
-            listed = decode(body, Heads)
-            heads = listed.items if listed is not None and listed.kind.endswith("List") else []
-        for head in heads:
+            if head is not None:
+                await self._recover(info, head.metadata.owners(), grant, answer)
+            return
+        listed = decode(body, Heads)
+        for head in listed.items if listed is not None and listed.kind.endswith("List") else ():
             await self._recover(info, head.metadata.owners(), grant)
 
-    async def _recover(self, info: RequestInfo, metadata: dict[str, object], grant: Grant) -> None:
+    async def _recover(
+        self,
+        info: RequestInfo,
+        metadata: dict[str, object],
+        grant: Grant,
+        answer: web.StreamResponse | None = None,
+    ) -> None:
+        """Have a dependent's kind watched; tell in the answer what an apply of it gets added."""
         if not metadata.get("ownerReferences") and not metadata.get("annotations"):
             return
         resource = await self._known(info)
-        if resource is not None and grant.limits.inject_owner:
-            await self._dependents.recover(grant, resource, metadata, info.namespace)
+        if resource is None or not grant.limits.inject_owner:
+            return
+        await self._dependents.recover(grant, resource, metadata, info.namespace)
+        bond = bond_for(grant.owner, resource, info.namespace)
+        if answer is not None and has_bond({"metadata": metadata}, grant.owner, bond):
+            answer.headers[ADDED] = json.dumps(bond_metadata(grant.owner, bond))
 
     async def _known(self, info: RequestInfo) -> ResourceType | None:
         try:

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who owns an object: what a manifest says of it, and what an operator's proxy adds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+
+def owner_reference(
+    owner: Mapping[str, Any] | None, namespace: str | None
+) -> dict[str, Any] | None:
+    """Return the controller reference to an owner, or None where there can be none.
+
+    Args:
+        owner: whole object; without ``metadata.uid`` it is not in the cluster.
+        namespace: where the dependent lives; it must be the owner's namespace.
+    """
+    metadata = (owner or {}).get("metadata") or {}
+    if owner is None or not metadata.get("uid"):
+        return None
+    if metadata.get("namespace") and metadata["namespace"] != namespace:
+        return None
+    return {
+        "apiVersion": owner["apiVersion"],
+        "kind": owner["kind"],
+        "name": metadata["name"],
+        "uid": metadata["uid"],
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+
+
+def with_owner(metadata: Mapping[str, Any], added: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an object's metadata as a proxy sends it on: with an owner that it did not name."""
+    result = dict(metadata)
+    known = {entry.get("uid") for entry in metadata.get("ownerReferences") or []}
+    news = [entry for entry in added.get("ownerReferences") or [] if entry["uid"] not in known]
+    if news:
+        result["ownerReferences"] = [*(metadata.get("ownerReferences") or []), *news]
+    if added.get("annotations"):
+        result["annotations"] = {**(metadata.get("annotations") or {}), **added["annotations"]}
+    return result
