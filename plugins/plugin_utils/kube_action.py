@@ -41,14 +41,29 @@ class KubeAction(ActionBase):
     def run(self, tmp: None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         """Validate the arguments, act, and turn errors into a failed result."""
         result: dict[str, Any] = super().run(tmp, task_vars)
-        _validation, given = self.validate_argument_spec(argument_spec={**OPTIONS, **self.SPEC})
-        arguments = plain(given)
+        arguments = self._arguments()
         try:
             session = open_session(resolve_options(arguments, self._environment()))
             result.update(self.act(session, arguments))
         except KubeError as error:
             result.update(failed(error))
         return result
+
+    def _arguments(self) -> dict[str, Any]:
+        """Return the validated arguments as plain types.
+
+        They are made plain first: the validation copies them, and a copy of what Ansible has
+        tagged costs ten times as much.
+        """
+        given = self._task.args
+        self._task.args = plain(given)
+        try:
+            spec = {**OPTIONS, **self.SPEC}
+            _validation, arguments = self.validate_argument_spec(argument_spec=spec)
+        finally:
+            self._task.args = given
+        validated: dict[str, Any] = plain(arguments)
+        return validated
 
     @abstractmethod
     def act(self, session: Session, arguments: dict[str, Any]) -> dict[str, Any]:

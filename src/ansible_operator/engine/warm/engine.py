@@ -176,6 +176,7 @@ class _Run:
             environment=self._environment() | {_MARKER: self._mark},
             verbosity=self._request.verbosity,
             command_line=self._request.command_line,
+            has_own_hosts=not (self._request.inventory or self._request.command_line),
             keeps=keeps,
         )
 

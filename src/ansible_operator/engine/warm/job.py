@@ -54,6 +54,7 @@ class Job:
         environment: variables on top of those of the template.
         verbosity: number of ``v``.
         command_line: extra arguments of ansible-playbook.
+        has_own_hosts: whether the inventory is the generated hosts file and nothing else.
         keeps: whether the process shall wait for another job, if this one leaves no traces.
     """
 
@@ -63,6 +64,7 @@ class Job:
     environment: dict[str, str]
     verbosity: int
     command_line: str
+    has_own_hosts: bool
     keeps: bool
 
 

@@ -42,6 +42,10 @@ from ansible_operator.engine.warm.job import Job
 FACT_FOLDER = "fact_cache"
 """In the artifacts of a run."""
 
+_HOSTS = "ini"
+"""The inventory plugin that reads the generated hosts file; those before it only refuse it."""
+_TELLS_PARSERS = 3
+"""The verbosity from which on Ansible prints which inventory plugins it has tried."""
 _recorders: list[EventRecorder] = []
 
 
@@ -131,6 +135,8 @@ def _play(job: Job, display: Display) -> int:
     else:
         display.v("No config file found; using defaults")
     _add_plugins_beside(job.playbook)
+    if job.has_own_hosts and display.verbosity < _TELLS_PARSERS and _HOSTS in _parsers():
+        vars(constants)["INVENTORY_ENABLED"] = [_HOSTS]
     loader = DataLoader()
     loader.set_vault_secrets(ansible_versions.vault_secrets(loader, context.CLIARGS))
     inventory = InventoryManager(loader=loader, sources=context.CLIARGS["inventory"])
@@ -148,6 +154,10 @@ def _play(job: Job, display: Display) -> int:
         passwords=_passwords(),
     )
     return int(executor.run())
+
+
+def _parsers() -> list[str]:
+    return list(vars(constants)["INVENTORY_ENABLED"])
 
 
 def _options(job: Job) -> argparse.Namespace:

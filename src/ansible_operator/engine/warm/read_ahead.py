@@ -2,8 +2,8 @@
 """What roles consist of, read before the first fork: their YAML files, and the Jinja in these.
 
 A run would parse the same files and compile the same expressions each time. A file is parsed
-again when it has changed since, and at its second use in a run, because Ansible may change what
-it gets. Compiled code depends on nothing but the source and the settings that are its key.
+again when it has changed since. Ansible may change what it gets, so it gets a copy. Compiled code
+depends on nothing but the source and the settings that are its key.
 """
 
 import contextlib
@@ -16,6 +16,7 @@ from ansible.errors import AnsibleError
 from ansible.parsing.dataloader import DataLoader
 
 from ansible_operator.engine.warm import ansible_versions
+from ansible_operator.engine.warm.copies import isolated
 
 _FOLDERS = ("tasks", "handlers", "defaults", "vars", "meta")
 _CONDITIONS = frozenset({"when", "until", "failed_when", "changed_when", "that"})
@@ -48,7 +49,9 @@ def install() -> None:
         if not arguments and options == ansible_versions.ROLE_FILE:
             found = _take(self.path_dwim(file_name))
             if found is not None:
-                return found.content
+                return isolated(found.content)
+            if ansible_versions.HAS_PROFILES:
+                return isolated(stock(self, file_name, unsafe=True, **options))
         return stock(self, file_name, *arguments, **options)
 
     DataLoader.load_from_file = load_from_file
@@ -76,8 +79,10 @@ def _read(loader: DataLoader, name: str) -> _Parsed:
 
 
 def _take(name: str) -> _Parsed | None:
-    """The content of a file, unless it was taken before or has changed."""
-    found = _files.pop(name, None)
+    """The content of a file, unless it has changed."""
+    # Up to 2.18 the containers of YAML files are of types that cannot be copied cheaply: there a
+    # file is parsed again at its second use.
+    found = _files.get(name) if ansible_versions.HAS_PROFILES else _files.pop(name, None)
     if found is None:
         return None
     state = os.stat(name)  # noqa: PTH116

@@ -22,7 +22,7 @@ import threading
 import types
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from ansible.plugins import loader as plugin_loader
 from ansible.utils.display import Display
@@ -97,11 +97,7 @@ class _Names:
 
     def restore(self) -> None:
         """Bind every name as it was bound."""
-        # The comparison is the whole cost of the usual case, where nothing has changed.
-        if not _equal(self._before, vars(self._owner)):
-            self._rebind(dict(vars(self._owner)))
-
-    def _rebind(self, now: dict[str, Any]) -> None:
+        now = dict(vars(self._owner))
         for name, value in self._before.items():
             if now.pop(name, None) is not value and not name.startswith("__"):
                 setattr(self._owner, name, value)
@@ -127,12 +123,19 @@ class _Cache:
             self._before = 0
 
 
+_State: TypeAlias = _Container | _Cache
+
+
 class Slate:
     """What a process was like when this was made: in the template, once all is loaded."""
 
     def __init__(self) -> None:
         self._modules = frozenset(sys.modules)
-        self._state = list(_state())
+        owners = list(_owners())
+        self._names = [_Names(owner) for owner in owners]
+        self._spaces = [vars(owner) for owner in owners]
+        self._bound = [list(space.values()) for space in self._spaces]
+        self._state, self._empty = _state(owners)
         self._folders = _plugin_folders()
         self._imports = _import_settings()
         self._environment: dict[str, str] = {}
@@ -162,9 +165,21 @@ class Slate:
         if os.environ != self._environment:
             os.environ.clear()
             os.environ.update(self._environment)
+        self._restore()
+        gc.collect(1)
+        return self._what_stays()
+
+    def _restore(self) -> None:
+        # Few owners have changed: comparing lists of values costs least to find them.
+        bound = [list(space.values()) for space in self._spaces]
+        for names, before, now in zip(self._names, self._bound, bound, strict=True):
+            if not _equal(before, now):
+                names.restore()
         for state in self._state:
             state.restore()
-        return self._what_stays()
+        if any(self._empty):
+            for attributes in self._empty:
+                attributes.clear()
 
     def _what_stays(self) -> str:
         new = [name for name in sys.modules.keys() - self._modules if _PLUGIN.match(name)]
@@ -186,31 +201,59 @@ class Slate:
         return len(_open_files()) > self._files
 
 
-def _state() -> Iterator[_Names | _Container | _Cache]:
-    """All that a run may change in modules, in the classes and functions that they define."""
+def _state(owners: list[object]) -> tuple[list[_State], list[dict[str, Any]]]:
+    """All that a run may change in modules, and the attributes of functions that have none."""
+    state: list[_State] = []
+    empty: list[dict[str, Any]] = []
+    for owner in owners:
+        state += _state_of(owner)
+        attributes = [value.__dict__ for value in _functions(owner)]
+        empty += [one for one in attributes if not one]
+        state += [_Container(one) for one in attributes if one]
+    return state, empty
+
+
+def _owners() -> Iterator[object]:
+    """Whose variables are watched: modules, the classes that they define, and the display."""
     for name, module in list(sys.modules.items()):
         if name.startswith(_WATCHED) and not name.startswith(_UNWATCHED):
-            yield from _state_of(module)
+            yield module
             for value in list(vars(module).values()):
                 if isinstance(value, type) and value.__module__ == name:
-                    yield from _state_of(value)
-    yield from _state_of(Display())
+                    yield value
+    yield Display()
 
 
-def _state_of(owner: object) -> Iterator[_Names | _Container | _Cache]:
-    yield _Names(owner)
-    home = owner.__name__ if isinstance(owner, types.ModuleType) else type(owner).__module__
-    home = owner.__module__ if isinstance(owner, type) else home
+def _state_of(owner: object) -> Iterator[_State]:
+    home = _home(owner)
     for name, value in list(vars(owner).items()):
-        function = value.__func__ if isinstance(value, classmethod | staticmethod) else value
         if type(value) in _CONTAINERS and not name.startswith("__"):
             yield _Container(value)
-        elif isinstance(function, types.FunctionType) and function.__module__ == home:
-            yield _Container(function.__dict__)
-            defaults = (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values())
-            yield from (_Container(one) for one in defaults if type(one) in _CONTAINERS)
-        elif type(function) is _CACHED and not home.startswith(_PURELY_CACHED):
-            yield _Cache(function)
+        elif type(_bare(value)) is _CACHED and not home.startswith(_PURELY_CACHED):
+            yield _Cache(_bare(value))
+    for function in _functions(owner):
+        defaults = (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values())
+        yield from (_Container(one) for one in defaults if type(one) in _CONTAINERS)
+
+
+def _functions(owner: object) -> Iterator[types.FunctionType]:
+    """The functions that a module or class defines itself."""
+    home = _home(owner)
+    for value in list(vars(owner).values()):
+        function = _bare(value)
+        if isinstance(function, types.FunctionType) and function.__module__ == home:
+            yield function
+
+
+def _home(owner: object) -> str:
+    """The name of the module that an object is or belongs to."""
+    if isinstance(owner, types.ModuleType):
+        return owner.__name__
+    return str((owner if isinstance(owner, type) else type(owner)).__module__)
+
+
+def _bare(value: object) -> object:
+    return value.__func__ if isinstance(value, classmethod | staticmethod) else value
 
 
 def _plugin_folders() -> list[list[str]]:

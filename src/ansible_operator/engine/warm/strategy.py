@@ -25,14 +25,13 @@ from ansible.plugins.strategy import StrategyBase, StrategySentinel
 from ansible.template import Templar
 
 from ansible_operator.engine.warm.ansible_versions import (
-    containers,
     strategy_module,
     task_context,
     worker_of,
 )
+from ansible_operator.engine.warm.copies import isolated
 
 _LOCAL = ("local", "ansible.builtin.local", "ansible.legacy.local")
-_containers = containers()
 _read_results = strategy_module().results_thread_main
 
 
@@ -125,29 +124,6 @@ def _execute_here(strategy: Any, host: Any, task: Any, task_vars: Any, play_cont
     # The worker sends its result before the strategy waits for it.
     strategy._pending_results += 1
     _run_as_worker(worker, own_task)
-
-
-def isolated(variables: Any) -> Any:
-    """A copy in which a task may change what it likes, as it may in a process of its own.
-
-    Dicts and lists are copied all the way down; what is shared inside stays shared.
-    """
-    copies: dict[int, Any] = {}
-
-    def copied(value: Any) -> Any:
-        alike = _containers.get(type(value))
-        if alike is None:
-            return value
-        known = copies.get(id(value))
-        if known is None:
-            if isinstance(value, dict):
-                filled: Any = {key: copied(item) for key, item in value.items()}
-            else:
-                filled = [copied(item) for item in value]
-            known = copies[id(value)] = alike(value, filled)
-        return known
-
-    return copied(variables)
 
 
 def _run_as_worker(worker: Any, task: Any) -> None:

@@ -139,7 +139,6 @@ def _run(connection: socket.socket, serve: Callable[[socket.socket, Job], bool])
             return 0
         if not serve(connection, Job(**json.loads(body))):
             return 0
-        gc.collect(1)
 
 
 def _server(run_sockets: list[int]) -> Callable[[socket.socket, Job], bool]:
