@@ -278,7 +278,6 @@ async def _lead(parts: _Parts, election: LeaderElection) -> None:
 
 
 async def _reconcile(parts: _Parts) -> None:
-    await parts.loop.synced.wait()
     await parts.engine_ready.wait()
     await parts.loop.work()
 

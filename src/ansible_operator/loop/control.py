@@ -9,9 +9,15 @@ from dataclasses import dataclass
 
 from ansible_operator import metrics
 from ansible_operator.engine.interface import Engine
-from ansible_operator.errors import ConfigError, KubeError
+from ansible_operator.errors import ConfigError
 from ansible_operator.kube.discovery import DiscoveryMapper
-from ansible_operator.kube.interface import Client, GroupVersionKind, ResourceType
+from ansible_operator.kube.interface import (
+    Client,
+    EventType,
+    GroupVersionKind,
+    Object,
+    ResourceType,
+)
 from ansible_operator.kube.pool import SharedInformers
 from ansible_operator.kube.recorder import EventRecorder
 from ansible_operator.logs import get_logger
@@ -25,6 +31,7 @@ from ansible_operator.loop.own_writes import ForeignChanges, OwnWrites
 from ansible_operator.loop.queue import Key, WorkQueue
 from ansible_operator.loop.references import ReferenceWatch
 from ansible_operator.loop.runs import Runs
+from ansible_operator.loop.served import served_kind
 from ansible_operator.loop.sessions import RunProxy
 from ansible_operator.loop.settings import Controlled, RunSettings, gvk_of
 from ansible_operator.loop.triggers import PrimaryTrigger
@@ -32,10 +39,6 @@ from ansible_operator.loop.workers import Workers
 from ansible_operator.watches import Watch
 
 SYNC_SECONDS = 120.0
-LOOKUP_SECONDS = (0.5, 10.0)
-"""First and longest time between two looks for a kind that is not served: CRDs that are applied
-together with the operator are there in a moment."""
-TELL_SECONDS = 2.0
 FIRST_LIST_SECONDS = 3.0
 """Longest time that a play's first write of a kind waits for the list of that kind."""
 
@@ -83,6 +86,10 @@ def controller_names(watches: Sequence[Watch]) -> list[str]:
     return names
 
 
+def _ignore(_event: EventType, _before: Object | None, _now: Object) -> None:
+    """Be told of changes and do nothing."""
+
+
 class ControlLoop:
     """All controllers of the process.
 
@@ -107,6 +114,8 @@ class ControlLoop:
         self._dependents = DependentWatches(
             surroundings.pool, self._queue, self._controlled, self._foreign
         )
+        self._controllers: dict[str, Controller] = {}
+        self._begun: asyncio.Queue[Controlled] = asyncio.Queue()
         self._workers: Workers | None = None
 
     @property
@@ -115,7 +124,7 @@ class ControlLoop:
         return [plan.watch for plan in self._plans.values()]
 
     async def synchronize(self) -> None:
-        """Find all kinds and fill their caches.
+        """Find all kinds and fill their caches; each is run as soon as it is there.
 
         Raises:
             ConfigError: a kind is not served, or its cache does not get complete in time.
@@ -131,26 +140,34 @@ class ControlLoop:
         self.synced.set()
 
     async def work(self) -> None:
-        """Reconcile until cancelled; :meth:`drain` afterwards."""
-        controllers = {item.name: self._controller(item) for item in self._controlled.values()}
-        self._workers = Workers(self._queue, controllers)
+        """Reconcile each kind from the moment its cache is complete, until cancelled.
+
+        :meth:`drain` afterwards.
+        """
+        self._workers = Workers(self._queue, self._controllers)
         async with asyncio.TaskGroup() as group:
             group.create_task(self._workers.run(), name="workers")
-            group.create_task(self._tidy(), name="leftovers")
-            for watch in self._references():
-                task = watch.start(self._around.mapper)
-                group.create_task(task, name=f"reference {watch.gvk}")
-            for members in self._members():
-                group.create_task(members.run(self._around.mapper), name=f"members {members.gvk}")
+            while True:
+                self._follow(await self._begun.get(), group)
 
-    async def _tidy(self) -> None:
+    def _follow(self, controlled: Controlled, group: asyncio.TaskGroup) -> None:
+        """Start what goes on as long as objects of a kind are run."""
+        around = self._around
+        group.create_task(self._tidy(controlled), name=f"leftovers {controlled.name}")
+        for reference in controlled.watch.references:
+            watch = ReferenceWatch(controlled, reference, around.pool, self._queue)
+            group.create_task(watch.start(around.mapper), name=f"reference {watch.gvk}")
+        for wanted in controlled.watch.members:
+            members = MembersWatch(controlled, wanted, around.pool, self._queue)
+            group.create_task(members.run(around.mapper), name=f"members {members.gvk}")
+
+    async def _tidy(self, controlled: Controlled) -> None:
         """Remove run directories of objects that went before this process came."""
         around = self._around
-        for controlled in list(self._controlled.values()):
-            informer = around.pool.peek(controlled.resource)
-            if informer is not None:
-                scope = around.pool.namespaces
-                await remove_leftovers(controlled, informer, around.settings, scope, self._started)
+        informer = around.pool.peek(controlled.resource)
+        if informer is not None:
+            scope = around.pool.namespaces
+            await remove_leftovers(controlled, informer, around.settings, scope, self._started)
 
     async def drain(self, timeout: float) -> bool:
         """End all runs; see :meth:`ansible_operator.loop.workers.Workers.drain`."""
@@ -162,7 +179,8 @@ class ControlLoop:
     async def _begin(self, name: str) -> None:
         """Find a kind, follow it and wait for its cache."""
         plan = self._plans[name]
-        resource = await self._lookup(gvk_of(plan.watch.kind))
+        kind = gvk_of(plan.watch.kind)
+        resource = await served_kind(self._around.mapper, kind, _LOG.error)
         controlled = Controlled(
             name=name,
             watch=plan.watch,
@@ -172,32 +190,19 @@ class ControlLoop:
         )
         self._controlled[resource.gvk] = controlled
         informer = self._around.pool.start(resource)
+        release = informer.subscribe(_ignore)  # it must not be stopped while nobody else is told
+        await informer.synced.wait()
+        self._controllers[name] = self._controller(controlled)
         trigger = PrimaryTrigger(controlled, self._queue, self._foreign, self._on_deleted)
         informer.subscribe(trigger)
-        await informer.synced.wait()
+        release()
+        self._begun.put_nowait(controlled)
 
     def _on_deleted(self, controlled: Controlled) -> None:
         """With the last object of a kind its dependents' watches go."""
         informer = self._around.pool.peek(controlled.resource)
         if informer is not None and not informer.list():
             self._dependents.end_all(controlled.gvk)
-
-    async def _lookup(self, gvk: GroupVersionKind) -> ResourceType:
-        pause, longest = LOOKUP_SECONDS
-        told = False
-        while True:
-            try:
-                resource = await self._around.mapper.by_kind(gvk)
-            except KubeError as error:
-                _LOG.error("Kind cannot be looked up", gvk=str(gvk), error=str(error))
-                resource = None
-            if resource is not None:
-                return resource
-            if not told and pause >= TELL_SECONDS:
-                told = True
-                _LOG.error("Kind is not served: is its CRD installed?", gvk=str(gvk))
-            await asyncio.sleep(pause)
-            pause = min(2 * pause, longest)
 
     def _late(self) -> list[str]:
         missing = [plan.watch.kind for plan in self._plans.values()]
@@ -217,20 +222,6 @@ class ControlLoop:
             recorder=around.recorder,
             transitions=Transitions(),
         )
-
-    def _references(self) -> list[ReferenceWatch]:
-        return [
-            ReferenceWatch(item, reference, self._around.pool, self._queue)
-            for item in self._controlled.values()
-            for reference in item.watch.references
-        ]
-
-    def _members(self) -> list[MembersWatch]:
-        return [
-            MembersWatch(item, members, self._around.pool, self._queue)
-            for item in self._controlled.values()
-            for members in item.watch.members
-        ]
 
     def watch_dependent(
         self, owner: GroupVersionKind, dependent: ResourceType, *, by_annotation: bool

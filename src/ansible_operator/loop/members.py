@@ -5,19 +5,16 @@ An addition to the contract: ``members`` of a watch. Pods are made by workloads,
 nothing else tells of them; only their metadata is read, and of that only what the watch lists.
 """
 
-import asyncio
 from collections.abc import Mapping
 from typing import Any
 
-from ansible_operator.errors import KubeError
 from ansible_operator.kube.interface import EventType, GroupVersionKind, Mapper, Object
 from ansible_operator.kube.pool import SharedInformers
 from ansible_operator.logs import get_logger
 from ansible_operator.loop.queue import Key, WorkQueue
+from ansible_operator.loop.served import served_kind
 from ansible_operator.loop.settings import Controlled, gvk_of
 from ansible_operator.watches import Members
-
-RETRY_SECONDS = 10.0
 
 _LOG = get_logger("members")
 
@@ -69,15 +66,7 @@ class MembersWatch:
 
     async def run(self, mapper: Mapper) -> None:
         """Follow the kind until cancelled, as soon as the API server serves it."""
-        while True:
-            try:
-                resource = await mapper.by_kind(self.gvk)
-            except KubeError as error:
-                _LOG.info("Kind cannot be looked up yet", gvk=str(self.gvk), error=str(error))
-                resource = None
-            if resource is not None:
-                break
-            await asyncio.sleep(RETRY_SECONDS)
+        resource = await served_kind(mapper, self.gvk, _LOG.info)
         informer = self._pool.metadata_of(resource, self._members.selector)
         informer.subscribe(self._on_event)
         await informer.run()

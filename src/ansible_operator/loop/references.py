@@ -5,20 +5,17 @@ An addition to the contract: ``references`` of a watch (``group, version, kind, 
 ``namespace``, both dotted paths into the object, and ``conditions``).
 """
 
-import asyncio
 from collections.abc import Mapping
 from typing import Any
 
-from ansible_operator.errors import KubeError
 from ansible_operator.kube.interface import EventType, GroupVersionKind, Mapper, Object
 from ansible_operator.kube.pool import SharedInformers
 from ansible_operator.logs import get_logger
 from ansible_operator.loop.changes import conditions_differ, differs
 from ansible_operator.loop.queue import Key, WorkQueue
+from ansible_operator.loop.served import served_kind
 from ansible_operator.loop.settings import Controlled, gvk_of
 from ansible_operator.watches import Reference
-
-RETRY_SECONDS = 10.0
 
 _LOG = get_logger("references")
 
@@ -63,20 +60,8 @@ class ReferenceWatch:
 
     async def start(self, mapper: Mapper) -> None:
         """Begin to follow the kind, as soon as the API server serves it."""
-        told = False
-        while True:
-            try:
-                resource = await mapper.by_kind(self.gvk)
-            except KubeError as error:
-                _LOG.info("Kind cannot be looked up yet", gvk=str(self.gvk), error=str(error))
-                resource = None
-            if resource is not None:
-                self._pool.start(resource).subscribe(self._on_event)
-                return
-            if not told:
-                _LOG.info("Referenced kind is not served yet", gvk=str(self.gvk))
-                told = True
-            await asyncio.sleep(RETRY_SECONDS)
+        resource = await served_kind(mapper, self.gvk, _LOG.info)
+        self._pool.start(resource).subscribe(self._on_event)
 
     def _matters(self, before: Object, now: Object) -> bool:
         if self._reference.conditions:

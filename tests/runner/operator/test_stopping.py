@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How the process ends: truthfully, in time, with the contract's exit codes (runner.md §2.22)."""
 
+import json
 import signal
 import time
 from pathlib import Path
@@ -8,7 +9,15 @@ from pathlib import Path
 import pytest
 
 from ansible_operator.engine import KINDS
-from tests.runner.operator.conftest import Cluster, Operator, Start, eventually
+from tests.runner.operator.conftest import (
+    Cluster,
+    Operator,
+    Start,
+    definition,
+    eventually,
+    fetch,
+    free_port,
+)
 
 pytestmark = pytest.mark.api
 
@@ -93,6 +102,34 @@ def test_a_kind_that_nobody_serves_is_told(cluster: Cluster, start: Start, tmp_p
     told = "Kind is not served: is its CRD installed?"
     assert eventually(lambda: operator.lines(told))[0]["gvk"] == "no.example.com/v1, Kind=Nothing"
     assert operator.stop() == 0
+
+
+def test_a_kind_whose_definition_is_late_holds_up_no_other(
+    cluster: Cluster, start: Start, tmp_path: Path
+) -> None:
+    watches, port = tmp_path / "watches.yaml", free_port()
+    watches.write_text(
+        "- {group: runner.example.com, version: v1alpha1, kind: Probe, role: probe}\n"
+        "- {group: runner.example.com, version: v1alpha1, kind: Tardy, role: probe,\n"
+        "   references: [{version: v1, kind: ConfigMap, name: spec.text}]}\n"
+    )
+    flags = (f"--watches-file={watches}", f"--health-probe-bind-address=127.0.0.1:{port}")
+    operator = start(cluster.namespace, *flags)
+    cluster.apply("Probe", "early", {"behave": "succeed"})
+    cluster.wait_for("probes", "early", "Successful")
+    assert fetch(port, "/readyz")[0] == 500
+    late = json.dumps(definition("tardies.runner.example.com", "Tardy"))
+    try:
+        cluster.bed.kubectl("apply", "--server-side", "-f", "-", input=late)
+        cluster.kubectl("wait", "--for=condition=Established", "crd/tardies.runner.example.com")
+        cluster.apply("Tardy", "late", {"behave": "succeed", "text": "named"})
+        cluster.wait_for("tardies", "late", "Successful")
+        assert fetch(port, "/readyz")[0] == 200
+        runs = operator.runs_of("late")
+        cluster.kubectl("create", "configmap", "named")
+        eventually(lambda: operator.runs_of("late") > runs)
+    finally:
+        cluster.kubectl("delete", "crd", "tardies.runner.example.com")
 
 
 def has_begun_to_load(operator: Operator) -> bool:
