@@ -66,6 +66,8 @@ async def test_a_cached_list_can_be_watched_on(served):
         ("tier==gold", {"a"}),
         ("tier=gold,zone=x", set()),
         ("tier=silver", {"b"}),
+        ("tier=silver&limit=500", {"b"}),
+        ("tier=gold&limit=1", {"a"}),
     ],
 )
 async def test_simple_label_selectors_are_answered_from_the_cache(served, selector, names):
@@ -209,6 +211,21 @@ async def test_deleting_a_collection_is_seen_at_once(served):
     assert answer.status == 200
     listed = await served.request(session, "GET", f"{served.path()}?labelSelector=many=yes")
     assert listed.json["items"] == []
+
+
+async def test_a_page_that_holds_all_is_answered_from_the_cache(served):
+    await served.watch()
+    session, path = served.open(), served.path()
+    whole = await served.request(session, "GET", f"{path}?limit=500")
+    assert whole.headers["X-Cache"] == "HIT"
+    assert "continue" not in whole.json["metadata"]
+    live = await served.direct("GET", path)
+    assert [item["metadata"]["name"] for item in whole.json["items"]] == [
+        item["metadata"]["name"] for item in live["items"]
+    ]
+    part = await served.request(session, "GET", f"{path}?limit=1")
+    assert "X-Cache" not in part.headers
+    assert part.json["metadata"]["continue"]
 
 
 async def test_pages_end(served):

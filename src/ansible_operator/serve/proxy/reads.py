@@ -23,7 +23,7 @@ LONGEST_LIST = 500
 
 _log = get_logger("proxy")
 _PAIR = re.compile(r"[A-Za-z0-9./_-]+={1,2}[A-Za-z0-9._-]*")
-_HARMLESS = frozenset({"pretty", "labelSelector", "fieldSelector", "resourceVersion"})
+_HARMLESS = frozenset({"pretty", "labelSelector", "fieldSelector", "resourceVersion", "limit"})
 
 
 def simple_selector(text: str) -> dict[str, str] | None:
@@ -111,7 +111,8 @@ class CacheReader:
         if not self._barrier.is_list_fresh(informer, info.namespace):
             return None
         found = [obj for obj in informer.list(info.namespace) if _matches(obj, wanted)]
-        if len(found) > LONGEST_LIST:
+        # Clients ask for long pages by habit. One that holds all is what the server would answer.
+        if len(found) > min(LONGEST_LIST, int(query.get("limit") or LONGEST_LIST)):
             return None
         gvk = informer.resource.gvk
         return {
@@ -124,7 +125,8 @@ class CacheReader:
 
 def _is_plain(query: Mapping[str, str]) -> bool:
     """Whether a cache can honour every parameter of the request."""
-    return query.keys() <= _HARMLESS and query.get("resourceVersion", "") in {"", "0"}
+    is_known = query.keys() <= _HARMLESS and query.get("limit", "").strip("0123456789") == ""
+    return is_known and query.get("resourceVersion", "") in {"", "0"}
 
 
 def _matches(obj: Object, wanted: Mapping[str, str]) -> bool:
