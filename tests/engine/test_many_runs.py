@@ -10,6 +10,7 @@ import pytest
 
 from ansible_operator.engine import Engine, PlaybookTarget, RunRequest, make_engine
 from ansible_operator.engine.processes import ProcessTree
+from ansible_operator.engine.warm import workers
 from tests.engine.conftest import ROLES, Stage
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -90,7 +91,10 @@ async def test_twenty_runs_in_four_slots(stage: Stage) -> None:
     assert 2 <= peak <= 4
 
 
-async def test_three_hundred_runs_leave_nothing(warm: Stage) -> None:
+async def test_three_hundred_runs_leave_nothing(
+    warm: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workers, "IDLE_SECONDS", 0.5)
     engine = make_engine("warm", preload=[ROLES / "greeter"])
     path = warm.tasks(
         """

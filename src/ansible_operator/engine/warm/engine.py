@@ -80,7 +80,7 @@ class WarmEngine:
             run.cancel()
         if runs:
             await asyncio.wait(runs, timeout=4 * _GRACE)
-        self._workers.close()
+        await self._workers.close()
         await self._supervisor.stop()
         await asyncio.to_thread(self._writer.close)
 

@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from ansible_operator.engine.processes import bury
 from ansible_operator.engine.warm.supervisor import Fork, Supervisor
 
-IDLE_SECONDS = 3.0
+IDLE_SECONDS = 10.0
 """How long a process waits for another run."""
+CLOSE_SECONDS = 1.0
+"""How long processes get to end before the template ends them."""
 
 
 @dataclass(eq=False, slots=True)
@@ -74,10 +76,13 @@ class Workers:
         loop = asyncio.get_running_loop()
         self._waiting[worker] = loop.call_later(IDLE_SECONDS, self._dismiss, worker)
 
-    def close(self) -> None:
-        """Dismiss all that wait."""
-        for worker in list(self._waiting):
+    async def close(self) -> None:
+        """Dismiss all that wait, and let them end by themselves."""
+        waiting = list(self._waiting)
+        for worker in waiting:
             self._dismiss(worker)
+        if waiting:
+            await asyncio.wait([worker.fork.ended for worker in waiting], timeout=CLOSE_SECONDS)
 
     def _dismiss(self, worker: Worker) -> None:
         self._waiting.pop(worker).cancel()
