@@ -29,6 +29,10 @@ _LOOK_AGAIN_REFUSED = "60s"
 """Somebody may let a StorageClass grow its volumes, and nobody tells."""
 
 
+_NAMED = 4
+"""How many of the objects that hold a deletion up are named."""
+
+
 class Report(TypedDict):
     """The end of a pass.
 
@@ -223,15 +227,19 @@ def beginning(resource: Resource) -> dict[str, Any]:
     return {**status, "conditions": [unknown, *others]}
 
 
-def deleting(resource: Resource, left: list[str]) -> dict[str, Any]:
+def deleting(resource: Resource, left: list[str], seconds: int = 0) -> dict[str, Any]:
     """Return the status while a resource is being taken away.
 
     Args:
         resource: with its status so far.
         left: what still exists.
+        seconds: how long that is waited for; 0 to leave that open.
     """
     generation = int(resource["metadata"].get("generation") or 0)
-    message = f"waiting until gone: {', '.join(left)}" if left else "being taken away"
+    more = f" and {len(left) - _NAMED} more" if len(left) > _NAMED else ""
+    bound = f", at most {seconds} s" if seconds else ""
+    message = f"waiting until gone{bound}: {', '.join(left[:_NAMED])}{more}"
+    message = message if left else "being taken away"
     states = (
         (ConditionType.READY, False),
         (ConditionType.SYNCED, False),

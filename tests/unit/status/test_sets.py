@@ -353,6 +353,9 @@ def test_deleting_says_what_is_left():
     assert states(status)["Ready"] == ("False", "Deleting")
     assert status["phase"] == "Deleting"
     assert status["message"] == "waiting until gone: Pod mo-log-0"
+    many = deleting(resource(), [f"Pod {number}" for number in range(6)], 600)
+    assert many["message"].startswith("waiting until gone, at most 600 s: Pod 0, ")
+    assert many["message"].endswith("Pod 3 and 2 more")
 
 
 def test_a_transaction_node_serves_when_it_has_its_shard():

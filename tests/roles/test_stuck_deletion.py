@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Deletion comes to an end whatever stands in its way: Pods, an outage, what is gone already."""
+
+import json
+import re
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.operator_rights import account, refusals
+
+from .conftest import tiny_cluster
+from .operating import CHILDREN, ROOT, Namespace, eventually, running_operator
+
+pytestmark = pytest.mark.api
+
+BOUND = 20
+Start = Callable[[], AbstractContextManager[Path]]
+
+
+@pytest.fixture(scope="module")
+def doomed(space: Namespace) -> Iterator[Namespace]:
+    """A namespace that nobody misses; the rights of the operator are elsewhere."""
+    with space.bed.namespace("doomed") as name:
+        yield Namespace(space.bed, name)
+
+
+@pytest.fixture
+def start(space: Namespace, doomed: Namespace, tmp_path: Path) -> Iterator[Start]:
+    """Return a function that runs the operator, which waits for less long than it is used to."""
+    watches = tmp_path / "watches.yaml"
+    text = (ROOT / "watches.yaml").read_text()
+    watches.write_text(
+        re.sub(r"( +)(\w+)_state: absent", rf"\1\2_state: absent\n\1\2_wait_timeout: {BOUND}", text)
+    )
+    kubeconfig = account(space.bed, space.name, tmp_path / "kubeconfig", everywhere=True)
+    flags = ("--watches-file", str(watches))
+    watched = f"{space.name},{doomed.name}"
+    yield lambda: running_operator(kubeconfig, tmp_path, *flags, WATCH_NAMESPACE=watched)
+    assert refusals(tmp_path / "log") == []
+
+
+def make(space: Namespace, name: str, **spec: Any) -> dict[str, Any]:
+    resource = tiny_cluster(space.name)
+    resource["metadata"]["name"] = name
+    resource["spec"].update(spec)
+    space.apply(resource)
+    space.wait("condition=Ready", name=name)
+    return resource
+
+
+def teardown(space: Namespace, name: str, seconds: float = 120) -> list[set[str]]:
+    """Return which kinds of children were there, each time that changed, until all were gone."""
+    seen: list[set[str]] = []
+    deadline = time.monotonic() + seconds
+    while space.get("mo", name):
+        listed = space.kubectl("get", CHILDREN, "-o", "name").split()
+        kinds = {one.partition(".")[0] for one in listed if f"/{name}" in one}
+        if not seen or seen[-1] != kinds:
+            seen.append(kinds)
+        assert time.monotonic() < deadline, seen
+        time.sleep(0.1)
+    return seen
+
+
+def require_order(seen: list[set[str]]) -> None:
+    for kinds in seen:
+        assert "dnset" in kinds or not kinds & {"cnset", "proxyset"}, seen
+        assert "logset" in kinds or not kinds, seen
+
+
+def test_a_pod_that_hangs_is_named_and_not_waited_for_for_ever(space: Namespace, start: Start):
+    with start():
+        make(space, "hangs")
+        [pod] = [one for one in space.names("pods") if "hangs-tp-cn" in one]
+        space.kubectl("patch", pod, "--type=merge", "-p", '{"metadata":{"finalizers":["a.b/c"]}}')
+        try:
+            begun = time.monotonic()
+            space.kubectl("delete", "mo", "hangs", "--wait=false")
+            name = pod.partition("/")[2]
+            said = eventually(lambda: naming(space, "cnset", "hangs-tp", name))
+            assert f"at most {BOUND} s" in said
+            eventually(lambda: naming(space, "mo", "hangs", "CNSet"))
+            seen = teardown(space, "hangs")
+            assert time.monotonic() - begun < 4 * BOUND
+            require_order(seen)
+        finally:
+            space.kubectl("patch", pod, "--type=merge", "-p", '{"metadata":{"finalizers":null}}')
+        eventually(lambda: not [one for one in space.names("pods") if "hangs" in one])
+
+
+def naming(space: Namespace, kind: str, name: str, what: str) -> str:
+    """Return the message of a resource once it names something."""
+    status = space.get(kind, name).get("status") or {}
+    said = str(status.get("message") or "")
+    return said if what in said and status["phase"] == "Deleting" else ""
+
+
+def test_what_was_deleted_during_an_outage_goes_in_order(space: Namespace, start: Start):
+    with start():
+        make(space, "outage")
+    space.kubectl("delete", "mo", "outage", "--wait=false")
+    time.sleep(2)
+    assert space.get("mo", "outage")["metadata"]["deletionTimestamp"]
+
+    with start():
+        require_order(teardown(space, "outage"))
+    left = space.names(f"{CHILDREN},pods,statefulset,deployment,service,secret")
+    assert not [name for name in left if "/outage" in name]
+
+
+def test_what_a_resource_depends_on_may_be_gone_first(space: Namespace, start: Start):
+    """The credential and the log service of sets that drain; none of it is asked for in vain."""
+    with start():
+        group = {"name": "tp", "replicas": 1, "terminationPolicy": "Drain"}
+        group["scalingConfig"] = {"storeDrainEnabled": True}
+        make(space, "alone", cnGroups=[group])
+        space.kubectl("delete", "mo", "alone", "--cascade=orphan", "--timeout=60s")
+        space.kubectl("delete", "secret", "alone-credential", "--ignore-not-found")
+        space.kubectl("delete", "logset", "alone", "--timeout=60s")
+        begun = time.monotonic()
+        for kind, name in (("cnset", "alone-tp"), ("proxyset", "alone"), ("dnset", "alone")):
+            space.kubectl("delete", kind, name, "--timeout=60s")
+        assert time.monotonic() - begun < 60
+
+        make(space, "bare")
+        space.kubectl("delete", "secret", "bare-credential")
+        space.kubectl("delete", "pvc", "bare-shared", "--wait=false")
+        space.kubectl("delete", "statefulset", "bare-log", "--cascade=orphan")
+        space.kubectl("delete", "mo", "bare", "--timeout=90s")
+    left = space.names(f"{CHILDREN},pods,statefulset,deployment,service,pvc,secret")
+    assert not [name for name in left if "/alone" in name or "/bare" in name]
+
+
+def test_a_namespace_goes_with_all_that_is_in_it(doomed: Namespace, start: Start):
+    with start():
+        kept = {"replicas": 1, "pvcRetentionPolicy": "Retain", "volume": {"size": "1Gi"}}
+        kept["sharedStorage"] = {"fileSystem": {"path": "/shared", "claim": {"size": "1Gi"}}}
+        make(doomed, "one")
+        make(doomed, "two", logService=kept)
+
+        doomed.bed.kubectl("delete", "namespace", doomed.name, "--timeout=120s")
+
+    found = json.loads(doomed.bed.kubectl("get", "namespaces", "-o", "json"))["items"]
+    assert doomed.name not in {one["metadata"]["name"] for one in found}
