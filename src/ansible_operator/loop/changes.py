@@ -7,16 +7,23 @@ from typing import Any
 from ansible_operator.kube.interface import Object
 
 
-def differs(before: Object, now: Object, *, with_status: bool) -> bool:
+def differs(
+    before: Object, now: Object, *, with_status: bool, with_annotations: bool = True
+) -> bool:
     """Whether a dependent has changed.
 
     Without status, that is the rule which roles of the Go runner live with: everything but
     ``status``, the version and the times in ``managedFields`` counts. With status, all that is
-    left out are the version and ``managedFields``, which change with every write.
+    left out are the version and ``managedFields``, which change with every write. Without
+    annotations, these and ``managedFields`` are left out: controllers keep their books there.
     """
     if before["metadata"].get("resourceVersion") == now["metadata"].get("resourceVersion"):
         return False
-    return _essence(before, with_status=with_status) != _essence(now, with_status=with_status)
+    essences = [
+        _essence(obj, with_status=with_status, with_annotations=with_annotations)
+        for obj in (before, now)
+    ]
+    return essences[0] != essences[1]
 
 
 def conditions_differ(before: Object, now: Object, types: Collection[str]) -> bool:
@@ -34,11 +41,15 @@ def _standing(obj: Object, types: Collection[str]) -> tuple[Any, ...]:
     return metadata.get("generation"), "deletionTimestamp" in metadata, conditions
 
 
-def _essence(obj: Object, *, with_status: bool) -> dict[str, Any]:
+def _essence(obj: Object, *, with_status: bool, with_annotations: bool) -> dict[str, Any]:
     metadata = {key: value for key, value in obj["metadata"].items() if key != "resourceVersion"}
     fields = metadata.pop("managedFields", None) or []
+    if not with_annotations:
+        metadata.pop("annotations", None)
     if with_status:
         return {**obj, "metadata": metadata}
     rest = {key: value for key, value in obj.items() if key != "status"}
+    if not with_annotations:
+        return {**rest, "metadata": metadata}
     timeless = [{key: item[key] for key in item if key != "time"} for item in fields]
     return {**rest, "metadata": metadata, "managed": timeless}

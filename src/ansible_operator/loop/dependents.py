@@ -59,6 +59,16 @@ def owners_by_annotation(controlled: Controlled, obj: Object) -> Iterator[tuple[
     yield (namespace, name) if slash else ("", namespace)
 
 
+def _matters(controlled: Controlled, before: Object, now: Object) -> bool:
+    """Whether a dependent has changed in what its owner's watch asks for."""
+    return differs(
+        before,
+        now,
+        with_status=controlled.watch.watch_dependent_status,
+        with_annotations=controlled.watch.watch_dependent_annotations,
+    )
+
+
 class DependentWatches:
     """Starts watches when a play creates something, and ends those that nothing needs any more."""
 
@@ -109,9 +119,8 @@ class DependentWatches:
         def handle(event: EventType, before: Object | None, now: Object) -> None:
             if event is EventType.ADDED:
                 return
-            status = controlled.watch.watch_dependent_status
             updated = event is EventType.MODIFIED and before is not None
-            if updated and not differs(before or {}, now, with_status=status):
+            if updated and not _matters(controlled, before or {}, now):
                 return
             both = (before, now) if before is not None else (now,)
             owners = dict.fromkeys(owner for obj in both for owner in find(controlled, obj))

@@ -96,6 +96,7 @@ def _watch(fields: Fields, cwd: Path, env: Mapping[str, str]) -> Watch:
         blacklist=frozenset(_kind(item) for item in fields.nested("blacklist", "GroupVersionKind")),
         selector=_selector(selector) if selector else None,
         ignored_namespaces=_names(env.get(fields.text("ignoreNamespacesVariable"), "")),
+        watch_dependent_annotations=fields.flag("watchDependentAnnotations", default=True),
         watch_dependent_status=fields.flag("watchDependentStatus", default=False),
         trigger_variable=fields.flag("triggerVariable", default=False),
         keep_managed_fields=fields.flag("keepManagedFields", default=True),

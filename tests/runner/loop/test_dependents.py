@@ -119,6 +119,18 @@ def test_what_counts_as_a_change(before: Any, now: Any, plain: bool, with_status
     assert differs(before, now, with_status=True) is with_status
 
 
+def test_annotations_and_their_owners_may_be_left_out() -> None:
+    before = state("1", metadata={"annotations": {"a": "1"}})
+    booked = state(
+        "2", metadata={"annotations": {"a": "2"}, "managedFields": [{"manager": "other"}]}
+    )
+    labelled = state("3", metadata={"annotations": {"a": "1"}, "labels": {"c": "3"}})
+    for with_status in (False, True):
+        assert not differs(before, booked, with_status=with_status, with_annotations=False)
+        assert differs(before, labelled, with_status=with_status, with_annotations=False)
+        assert differs(before, booked, with_status=with_status)
+
+
 def test_own_writes_count_only_in_exactly_their_version() -> None:
     own = OwnWrites(remembered=2)
     key, other = Key("c", "ns", "x"), Key("c", "ns", "y")

@@ -52,6 +52,7 @@ def test_defaults(project: Path) -> None:
     assert not watch.watch_cluster_scoped_resources
     assert not watch.watch_annotations_changes
     assert not watch.watch_dependent_status
+    assert watch.watch_dependent_annotations
     assert watch.controller_name == "database-v1alpha1-controller"
 
 
@@ -76,6 +77,7 @@ def test_all_fields(project: Path) -> None:
   blacklist: [{group: "", version: v1, kind: ConfigMap}]
   finalizer: {name: cache.example.com/finalizer, vars: {state: absent}}
   watchDependentStatus: true
+  watchDependentAnnotations: false
   keepManagedFields: false
   references: [{group: g, version: v1, kind: K, name: spec.other.name}]
   members: [{version: v1, kind: Pod, matchLabels: {b: c, a: b}, name: owner, annotations: [x]}]
@@ -100,6 +102,7 @@ def test_all_fields(project: Path) -> None:
     assert watch.finalizer.name == "cache.example.com/finalizer"
     assert watch.finalizer.vars == {"state": "absent"}
     assert watch.watch_dependent_status
+    assert not watch.watch_dependent_annotations
     assert not watch.keep_managed_fields
     assert watch.references == (Reference(KindName("g", "v1", "K"), "spec.other.name"),)
     assert watch.members == (Members(KindName("", "v1", "Pod"), "a=b,b=c", "owner", ("x",)),)
