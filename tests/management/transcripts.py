@@ -32,7 +32,7 @@ class Transcript:
 
     def __call__(self, command: Sequence[str | Path], output: str, seconds: float) -> None:
         """Record a command, without the folders that only this machine has."""
-        words = [_PLACES.sub("", str(word)) if "/" in str(word) else str(word) for word in command]
+        words = [_PLACES.sub("", str(word).removeprefix(f"{ROOT}/")) for word in command]
         typed = " ".join(f"'{word}'" if re.search(r"[ {}*]", word) else word for word in words)
         lines = output.rstrip().splitlines()
         left = len(lines) - _MOST_LINES
