@@ -91,13 +91,16 @@ def test_cluster_columns_show_what_was_observed(server: Server, installed: TestB
         "host": "mo-proxy.prod",
         "port": 6001,
         "message": "waiting for mo-tp: 1/2 pods ready",
+        "phase": "Pending",
     }
     created = server.create(minimal("MatrixOneCluster", "columns"))
     server.update(changed(created, {"status": status}), "/status")
     head, row = _table(installed, server.namespace, "mo/columns")
-    assert head == ["NAME", "READY", "STATUS", "LOG", "TN", "CN", "PROXY", "VERSION", "AGE"]
-    assert row[:8] == [
-        "columns", "False", "SomeCNSetsAreNotReady", "3/3", "1/1", "1/2", "2/2", "1.2.3",
+    assert head == [
+        "NAME", "READY", "STATUS", "LOG", "TN", "CN", "PROXY", "VERSION", "PHASE", "AGE",
+    ]  # fmt: skip
+    assert row[:9] == [
+        "columns", "False", "SomeCNSetsAreNotReady", "3/3", "1/1", "1/2", "2/2", "1.2.3", "Pending",
     ]  # fmt: skip
     wide = installed.kubectl("get", "mo/columns", "-o", "wide", "-n", server.namespace)
     assert "mo-proxy.prod" in wide
@@ -111,12 +114,13 @@ def test_set_columns_show_what_was_observed(server: Server, installed: TestBed, 
         "conditions": [_condition("Ready", "True", "EnoughReadyStores")],
         "pods": "2/2",
         "version": "1.2.3",
+        "phase": "Paused",
     }
     created = server.create(minimal(kind, "columns"))
     server.update(changed(created, {"status": status}), "/status")
     head, row = _table(installed, server.namespace, f"{PLURALS[kind]}/columns")
-    assert head == ["NAME", "READY", "STATUS", "PODS", "VERSION", "AGE"]
-    assert row[:5] == ["columns", "True", "EnoughReadyStores", "2/2", "1.2.3"]
+    assert head == ["NAME", "READY", "STATUS", "PODS", "VERSION", "PHASE", "AGE"]
+    assert row[:6] == ["columns", "True", "EnoughReadyStores", "2/2", "1.2.3", "Paused"]
 
 
 def _condition(kind: str, status: str, reason: str) -> dict[str, Any]:
