@@ -39,6 +39,7 @@ class Traffic:
         cluster: whose proxy they use.
         name: of the scenario, for the report.
         acknowledged: rows that the database said it has.
+        moments: when each of them was acknowledged, in seconds since the beginning.
         missing: acknowledged rows that later reads did not find.
         late: those that the first of these reads did not find.
         errors: what clients were told instead of an answer.
@@ -49,6 +50,7 @@ class Traffic:
     cluster: Cluster
     name: str
     acknowledged: set[int] = field(default_factory=set)
+    moments: dict[int, float] = field(default_factory=dict)
     missing: set[int] = field(default_factory=set)
     late: set[int] = field(default_factory=set)
     errors: list[str] = field(default_factory=list)
@@ -114,8 +116,9 @@ class Traffic:
                 with self.cluster.connect() as session, session.cursor() as cursor:
                     while not self._stop.is_set():
                         cursor.execute("insert into traffic.rows_seen values (%s)", (row,))
-                        self.acknowledged.add(row)
                         now = time.monotonic()
+                        self.moments[row] = round(now - self._begun, 3)
+                        self.acknowledged.add(row)
                         self.longest = max(self.longest, now - last)
                         row, last = row + 1, now
                         time.sleep(0.05)
@@ -185,7 +188,11 @@ class Traffic:
         found = sorted(self.acknowledged - self.stored())
         begun = time.monotonic()
         while found and time.monotonic() - begun < _PATIENCE_SECONDS:
-            sys.stdout.write(f"not (yet) there: {len(found)} rows, {found[:20]}\n")
+            seconds = [self.moments[row] for row in found]
+            sys.stdout.write(
+                f"not (yet) there: {len(found)} rows, {found[:20]}, acknowledged in the seconds "
+                f"{min(seconds)} to {max(seconds)}\n"
+            )
             time.sleep(5)
             found = sorted(self.acknowledged - self.stored())
         return found
