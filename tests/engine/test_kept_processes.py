@@ -11,7 +11,7 @@ import pytest
 import pytest_asyncio
 
 from ansible_operator.engine import Engine, RoleTarget, make_engine
-from tests.engine.conftest import ROLES, Played, Stage
+from tests.engine.conftest import COLLECTIONS, ROLES, Played, Stage
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 _WORD = "Xylophon"
@@ -122,7 +122,7 @@ async def test_nothing_of_a_run_stays_in_memory(kept: Stage) -> None:
     )
 
     assert pid_of(first) == pid_of(second)
-    assert second.results()["Search"]["places"] == []
+    assert second.results()["Search"]["found"] == []
 
 
 async def test_settings_of_a_run_are_its_own(kept: Stage) -> None:
@@ -158,6 +158,19 @@ async def test_settings_of_a_run_are_its_own(kept: Stage) -> None:
     assert again.results()["Say"]["msg"] == "False 0 none"
     assert "Could not match supplied host pattern" in plain.result.stdout
     assert plain.result.stdout == again.result.stdout
+
+
+async def test_collections_beside_a_playbook_are_its_own(kept: Stage) -> None:
+    inside = COLLECTIONS / "ansible_collections/acme/tools/playbooks/places.yml"
+    outside = kept.write(inside.read_text())
+    first = await kept.play(outside)
+    second = await kept.play(inside)
+    third = await kept.play(outside)
+
+    assert len({pid_of(played) for played in (first, second, third)}) == 1
+    places = [played.results()["Tell"]["places"] for played in (first, second, third)]
+    beside = [str(kept.folder / "collections")]
+    assert places == [beside, [], beside]
 
 
 async def test_facts_go_with_their_run(kept: Stage) -> None:

@@ -201,6 +201,7 @@ def _passwords() -> dict[str, Any]:
 
 def _add_plugins_beside(playbook: str) -> None:
     if _get_collection_name_from_path(playbook):
+        AnsibleCollectionConfig.playbook_paths = []  # a run before may have set it
         return
     folder = str(Path(playbook).parent.absolute())
     add_all_plugin_dirs(folder.encode())

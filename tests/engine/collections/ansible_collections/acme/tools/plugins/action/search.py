@@ -3,8 +3,10 @@
 """Looks through the memory of its process for a word."""
 
 import gc
+import os
 
 from ansible.plugins.action import ActionBase
+from ansible.utils.collection_loader import AnsibleCollectionConfig
 
 
 def strings(thing, deep=0):
@@ -38,4 +40,5 @@ class ActionModule(ActionBase):
     def run(self, tmp=None, task_vars=None):
         backwards = str(self._task.args["backwards"])
         found = places(backwards[::-1]) if backwards else []
-        return super().run(tmp, task_vars) | {"places": found}
+        beside = [os.fsdecode(path) for path in AnsibleCollectionConfig.playbook_paths]
+        return super().run(tmp, task_vars) | {"found": found, "places": beside}
