@@ -24,6 +24,10 @@ def _env(**fields: Any) -> Json:
     return {"env": [{"name": "A", **fields}]}
 
 
+def _mount(name: str) -> Json:
+    return {"volumeMounts": [{"name": name, "mountPath": "/x"}]}
+
+
 def _side(**fields: Any) -> Json:
     return {"sidecarContainers": [{**SIDECAR, **fields}]}
 
@@ -45,6 +49,11 @@ def _spread(**fields: Any) -> Json:
 
 #: overlays that Kubernetes refuses, with the field and the beginning of the message
 REFUSED_OVERLAYS: list[tuple[Json, str]] = [
+    (_mount("nowhere"), "volumeMounts[0].name: there is no volume 'nowhere'"),
+    (
+        _side(**_mount("nowhere")),
+        "sidecarContainers[0].volumeMounts[0].name: there is no volume 'nowhere'",
+    ),
     (_env(name="A=B"), "env[0].name: must be the name of a variable"),
     (_env(value=1), "env[0].value: must be a text, not a number"),
     (
@@ -194,6 +203,9 @@ REFUSED_OVERLAYS: list[tuple[Json, str]] = [
 
 #: overlays that Kubernetes takes, and that must not be refused here
 ACCEPTED_OVERLAYS: list[Json] = [
+    _mount("mo-data"),
+    {**_claim(), **_mount("more")},
+    {**_volume(emptyDir={}), **_side(volumeMounts=[{"name": "v", "mountPath": "/v"}])},
     {},
     {"livenessProbe": {}, "lifecycle": None, "securityContext": {}, "serviceAccountName": ""},
     _env(),
@@ -244,6 +256,28 @@ REFUSED: list[tuple[str, Json, str]] = [
         "spec.pythonUdfSidecar.overlay.env[0].value: must be a text",
     ),
     ("WebUI", {"spec.overlay": _env(value=1)}, "spec.overlay.env[0].value: must be a text"),
+    (
+        "ProxySet",
+        {"spec.serviceAnnotations": {"no key!": "x"}},
+        "spec.serviceAnnotations: must be a label key",
+    ),
+    ("WebUI", {"spec.image": "webui"}, "spec.image: must be <repository>:<tag>, from which both"),
+    ("WebUI", {"spec.image": "host:5000/webui"}, "spec.image: must be <repository>:<tag>"),
+    (
+        "CNSet",
+        {"spec.pythonUdfSidecar": {"enabled": True, "overlay": _mount("nowhere")}},
+        "spec.pythonUdfSidecar.overlay.volumeMounts[0].name: there is no volume 'nowhere'",
+    ),
+    (
+        "MatrixOneCluster",
+        {"spec.proxy": {"replicas": 1, "overlay": _mount("nowhere")}},
+        "spec.proxy.overlay.volumeMounts[0].name: there is no volume 'nowhere'",
+    ),
+    (
+        "MatrixOneCluster",
+        {"spec.webui": {"replicas": 1, "image": "webui"}},
+        "spec.webui.image: must be <repository>:<tag>",
+    ),
     ("MatrixOneCluster", {"spec.tn.config": "[tn"}, "spec.tn.config: is not valid TOML"),
     (
         "MatrixOneCluster",
@@ -264,6 +298,10 @@ REFUSED: list[tuple[str, Json, str]] = [
 
 #: kind, changes before, changes after, what is said (empty: nothing)
 UPDATES: list[tuple[str, Json, Json, str]] = [
+    ("WebUI", {"spec.image": "webui"}, {"spec.replicas": 2}, ""),
+    ("WebUI", {"spec.image": "webui"}, {"spec.image": "webui:1"}, ""),
+    ("LogSet", {"spec.overlay": _mount("nowhere")}, {"spec.replicas": 5}, ""),
+    ("LogSet", {}, {"spec.overlay": _mount("nowhere")}, "spec.overlay.volumeMounts[0].name: there"),
     ("LogSet", {}, {"spec.config": "[log"}, "spec.config: is not valid TOML"),
     ("LogSet", {"spec.config": "[log"}, {"spec.replicas": 5}, ""),
     ("LogSet", {"spec.config": "[log"}, {"metadata.labels": {"a": "b"}}, ""),

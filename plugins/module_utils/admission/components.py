@@ -6,13 +6,27 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from ..rendering import names, toml
+from ..rendering import names, toml, webui
 from ..rendering.errors import InvalidSpec, TomlError
-from .pods import CONTAINER_OVERLAY, OVERLAY
+from ..rendering.fields import Fields
+from .pods import ANNOTATIONS, CONTAINER_OVERLAY, OVERLAY
 from .shapes import Mistake, Shape
 
 _UNSET: Final[tuple[Any, ...]] = (None, {}, [], "")
 """What takes the operator's own setting away, when an overlay has it."""
+_OWN_VOLUMES: Final = frozenset(
+    {
+        names.VOLUME_DATA,
+        names.VOLUME_CONFIG,
+        names.VOLUME_BOOTSTRAP,
+        names.VOLUME_GOSSIP,
+        names.VOLUME_SHARDS,
+        names.VOLUME_S3_SSL,
+        names.VOLUME_BINARY,
+        names.VOLUME_TEMP,
+        names.VOLUME_SHARED,
+    }
+)
 _TWO_NAMES: Final = "config must not have both a [tn] and a [dn] table"
 
 
@@ -26,6 +40,11 @@ def component_mistakes(kind: str, path: str, spec: Mapping[str, Any]) -> Iterato
     """
     yield from _config(kind, f"{path}.config", spec.get("config"))
     yield from _overlay(OVERLAY, f"{path}.overlay", spec.get("overlay"))
+    annotations = spec.get("serviceAnnotations")
+    if isinstance(annotations, Mapping):
+        yield from ANNOTATIONS.mistakes(f"{path}.serviceAnnotations", annotations)
+    if kind == names.WEB_UI:
+        yield from _web_images(path, spec)
     sidecar = spec.get("pythonUdfSidecar")
     if kind == names.CN_SET and isinstance(sidecar, Mapping):
         place = f"{path}.pythonUdfSidecar.overlay"
@@ -35,7 +54,37 @@ def component_mistakes(kind: str, path: str, spec: Mapping[str, Any]) -> Iterato
 def _overlay(shape: Shape, path: str, overlay: Any) -> Iterator[Mistake]:
     if isinstance(overlay, Mapping):
         given = {name: value for name, value in overlay.items() if value not in _UNSET}
-        yield from shape.mistakes(path, given)
+        found = list(shape.mistakes(path, given))
+        yield from found
+        if not found:
+            yield from _mounts(path, given)
+
+
+def _web_images(path: str, spec: Mapping[str, Any]) -> Iterator[Mistake]:
+    try:
+        webui.images(Fields(path, dict(spec)))
+    except InvalidSpec as error:
+        yield Mistake(error.field_path, error.message, value=spec.get("image"))
+
+
+def _mounts(path: str, overlay: Mapping[str, Any]) -> Iterator[Mistake]:
+    """Yield the mounts whose volume is neither in the overlay nor one that a Pod of ours has."""
+    made = [*(overlay.get("volumes") or []), *_metadata(overlay.get("volumeClaims"))]
+    known = {str(volume.get("name")) for volume in made} | _OWN_VOLUMES
+    places = [("volumeMounts", overlay.get("volumeMounts") or [])]
+    for field in ("initContainers", "sidecarContainers"):
+        for index, container in enumerate(overlay.get(field) or []):
+            place = f"{field}[{index}].volumeMounts"
+            places.append((place, container.get("volumeMounts") or []))
+    for place, mounts in places:
+        for index, mount in enumerate(mounts):
+            if str(mount.get("name")) not in known:
+                where = f"{path}.{place}[{index}].name"
+                yield Mistake(where, f"there is no volume {mount.get('name')!r}")
+
+
+def _metadata(claims: Any) -> Iterator[Mapping[str, Any]]:
+    return (claim.get("metadata") or {} for claim in claims or [])
 
 
 def _config(kind: str, path: str, config: Any) -> Iterator[Mistake]:

@@ -200,6 +200,8 @@ def _other_names(path: str, overlay: Mapping[str, Any]) -> Iterator[Mistake]:
             yield Mistake(f"{path}.initContainers[{index}].name", text, value=container["name"])
 
 
+ANNOTATIONS: Final = Keyed(lambda key: formats.label_key(key.lower()), Text(), _LARGEST_ANNOTATIONS)
+"""Annotations of any object."""
 _MAIN: Final[dict[str, Shape]] = {**MAIN, "mainContainerSecurityContext": SECURITY_CONTEXT}
 OVERLAY: Final = Table(
     {
@@ -230,9 +232,7 @@ OVERLAY: Final = Table(
             }
         ),
         "podLabels": Keyed(formats.label_key, Text(formats.LABEL_VALUE)),
-        "podAnnotations": Keyed(
-            lambda key: formats.label_key(key.lower()), Text(), _LARGEST_ANNOTATIONS
-        ),
+        "podAnnotations": ANNOTATIONS,
     },
     checks=(_other_names,),
 )

@@ -95,7 +95,7 @@ def place(context: SetContext, pod: Json) -> None:
                 "nodeTaintsPolicy": "Honor",
                 "labelSelector": {"matchLabels": context.selector},
             }
-            for key in keys
+            for key in dict.fromkeys(keys)
         ]
 
 

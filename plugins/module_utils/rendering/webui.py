@@ -120,7 +120,7 @@ def _credential(context: SetContext, cn_set: Resource | None) -> str:
     return chosen or names.credential_name(cluster)
 
 
-def _images(spec: Fields) -> tuple[str, str]:
+def images(spec: Fields) -> tuple[str, str]:
     """Return the images of backend and frontend.
 
     Both come from one repository and differ in the tag: ``backend-<tag>`` and ``frontend-<tag>``;
@@ -135,7 +135,7 @@ def _images(spec: Fields) -> tuple[str, str]:
 
 def _template(context: SetContext, config_map: str, cn_set: Resource | None) -> Json:
     over = context.spec.table("overlay")
-    backend_image, frontend_image = _images(context.spec)
+    backend_image, frontend_image = images(context.spec)
     pull = context.spec.text("imagePullPolicy") or "IfNotPresent"
     backend = _backend(context, backend_image, pull)
     overlay.apply_to_main(backend, over)
