@@ -96,6 +96,9 @@ def test_c27_scale(bed: TestBed, played: Play, installed: Played) -> None:
 
 def test_c19_upgrade(bed: TestBed, played: Play, installed: Played) -> None:
     """The image changes and nothing else; a new Pod comes before the old one goes."""
+    ignoring = '{"operator_environment": {"DENY_LIST": "old"}}'
+    assert played("operator", "-e", ignoring).code == 0
+    eventually(lambda: len(pods(bed)) == 2, 30)
     before = pods(bed)
     assert not image(bed).endswith(":9.9.9")
 
@@ -113,6 +116,8 @@ def test_c19_upgrade(bed: TestBed, played: Play, installed: Played) -> None:
     spec = json.loads(bed.kubectl("-n", SPACE, "get", "deploy", NAME, "-o", "json"))["spec"]
     assert spec["strategy"]["rollingUpdate"] == {"maxSurge": 1, "maxUnavailable": 0}
     assert spec["replicas"] == len(before)
+    [container] = spec["template"]["spec"]["containers"]
+    assert {"name": "DENY_LIST", "value": "old"} in container["env"]
 
 
 def test_c31_uninstall(bed: TestBed, played: Play, installed: Played) -> None:

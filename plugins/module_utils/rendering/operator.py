@@ -23,6 +23,7 @@ def operator_objects(
     replicas: int | None = None,
     resources: Mapping[str, Any] | None = None,
     image_pull_secrets: Iterable[str] = (),
+    environment: Mapping[str, Any] | None = None,
 ) -> list[Manifest]:
     """Return the manifests of an overlay for one installation.
 
@@ -33,6 +34,7 @@ def operator_objects(
         replicas: how many Pods; None for the manifests' own.
         resources: of the container; empty for the manifests' own.
         image_pull_secrets: names of Secrets with which the image is pulled.
+        environment: further variables of the container; they win over the manifests'.
     """
     made = [_in_namespace(copy.deepcopy(manifest), namespace) for manifest in manifests]
     for manifest in made:
@@ -43,11 +45,20 @@ def operator_objects(
                 container["image"] = image
             if resources:
                 container["resources"] = dict(resources)
+            if environment:
+                container["env"] = _with(container.get("env") or [], environment)
             if replicas is not None:
                 manifest["spec"]["replicas"] = replicas
             if secrets := [{"name": name} for name in image_pull_secrets]:
                 pod["imagePullSecrets"] = secrets
     return made
+
+
+def _with(listed: Iterable[Manifest], environment: Mapping[str, Any]) -> list[Manifest]:
+    others = [variable for variable in listed if variable["name"] not in environment]
+    return others + [
+        {"name": name, "value": str(environment[name])} for name in sorted(environment)
+    ]
 
 
 def _in_namespace(manifest: Manifest, namespace: str) -> Manifest:
