@@ -23,6 +23,8 @@ from .volumes import awaited as awaited_volumes
 _LOOK_AGAIN = {names.CLUSTER: "15s", names.LOG_SET: "15s"}
 _LOOK_AGAIN_ELSE = "10s"
 """While a resource is not settled; changes of what it watches come sooner (core.md §12)."""
+_LOOK_AGAIN_ENDING = "5s"
+"""Nobody tells the set of a Deployment that a Pod is gone, and its version counts until then."""
 _LOOK_AGAIN_UNSERVED = "2s"
 """A transaction node gets its shard within seconds, and compute nodes wait for that."""
 _LOOK_AGAIN_REFUSED = "60s"
@@ -90,6 +92,8 @@ def report_on(
         requeue = metrics.look_again(resource, known, requeue)
     if resource["kind"] == names.CN_SET and not plan["paused"]:
         requeue = rounds.look_again(_told(observed, "round"), requeue)
+        if any(pod["metadata"].get("deletionTimestamp") for pod in observed.get("pods") or []):
+            requeue = _LOOK_AGAIN_ENDING
         events += rounds.occurrences(_told(observed, "round"))
     if resource["kind"] == names.DN_SET and _told(observed, "round").get("unserved"):
         requeue = _LOOK_AGAIN_UNSERVED

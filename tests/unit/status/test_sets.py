@@ -370,3 +370,16 @@ def test_a_transaction_node_serves_when_it_has_its_shard():
         assert states(said["status"])["Ready"][0] == ready
         assert said["requeue"] == requeue
         assert ("mo-dn-0 to take up its shard" in said["status"]["message"]) == bool(unserved)
+
+
+def test_a_compute_node_that_ends_is_looked_after_until_it_is_gone():
+    """The version is that of the oldest Pod, and nobody tells when that one is gone."""
+    subject = resource("CNSet", "mo-tp", replicas=1)
+    live = workload(
+        "Deployment", "mo-tp-cn", replicas=1, readyReplicas=1, updatedReplicas=1, wanted=1
+    )
+    plan = {**empty_plan(), "workload": "Deployment/mo-tp-cn", "objects": [{}]}
+    ending = pod("mo-tp-cn-old", metadata={"deletionTimestamp": NOW})
+    for pods, requeue in (([ending, pod("mo-tp-cn-new")], "5s"), ([pod("mo-tp-cn-new")], "")):
+        said = report_on(subject, plan, {"workload": live, "pods": pods}, {}, "", NOW)
+        assert said["requeue"] == requeue
