@@ -82,7 +82,7 @@ lint: venv ## every linter
 molecule: venv ## the Molecule scenarios that run here; SCENARIOS="default node"
 	@dev/molecule.sh $(SCENARIOS)
 
-scenarios: venv ## upgrades, scaling, node loss and the deployed operator, with the real database under traffic
+scenarios: venv ## upgrades, scaling, node loss and the deployed operator with the real database under traffic, and 200 clusters on fake nodes
 	@dev/test.sh scenarios
 
 test: venv ## every test that can run on this machine

@@ -32,7 +32,9 @@ stage_ansible() { dev/ansible_versions.sh; }
 stage_molecule() { dev/molecule.sh default && molecule syntax --scenario-name node && molecule syntax --scenario-name kind; }
 stage_node() { pytest -m 'node and not scenario' tests; }
 # Upgrades, scaling, node loss and the deployed operator under traffic: an hour of their own, by `make scenarios`.
-stage_scenarios() { python -m image archive && pytest -m 'node and scenario' tests; }
+stage_scenarios() { stage_wide && python -m image archive && pytest -m 'node and scenario' tests; }
+# The wide tables of tests/admission and tests/roles in their full width, on fake nodes.
+stage_wide() { MANY_CLUSTERS=200 WIDE_EXAMPLES=500 pytest tests/roles/test_many.py tests/admission/test_wide.py; }
 
 run() { # stage
   local begin=$SECONDS

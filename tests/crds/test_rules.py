@@ -87,6 +87,27 @@ REFUSED_ON_CREATE: list[tuple[str, dict[str, Any], str]] = [
     ("LogSet", {STORAGE: {}}, "one of s3 or fileSystem must be set, and only one"),
     ("LogSet", {STORAGE: {"s3": S3, **FILES}}, "one of s3 or fileSystem must be set, and only one"),
     ("LogSet", {f"{STORAGE}.s3.path": ""}, "spec.sharedStorage.s3.path"),
+    ("LogSet", {f"{STORAGE}.s3.path": "//"}, "spec.sharedStorage.s3.path"),
+    ("LogSet", {f"{STORAGE}.s3.path": None}, "spec.sharedStorage.s3.path: Required value"),
+    ("LogSet", {"spec.pvcRetentionPolicy": "Keep"}, "spec.pvcRetentionPolicy: Unsupported value"),
+    (MO, {"spec.logService.sharedStorage.s3.path": "/"}, "spec.logService.sharedStorage.s3.path"),
+    (
+        MO,
+        {"spec.logService.sharedStorage.s3.s3RetentionPolicy": "Keep"},
+        "spec.logService.sharedStorage.s3.s3RetentionPolicy: Unsupported value",
+    ),
+    (
+        "DNSet",
+        {
+            "deps": {
+                "externalLogSet": {
+                    "haKeeperEndpoint": "log:32001",
+                    "sharedStorage": {"s3": {**S3, "path": "/"}},
+                }
+            }
+        },
+        "deps.externalLogSet.sharedStorage.s3.path",
+    ),
     ("LogSet", {f"{STORAGE}.s3.type": "gcs"}, "spec.sharedStorage.s3.type: Unsupported value"),
     ("LogSet", {f"{STORAGE}.s3.secretRef": {}}, "secretRef.name: Required value"),
     ("LogSet", {f"{STORAGE}.s3.secretRef": {"name": "A_b"}}, "sharedStorage.s3.secretRef.name"),
@@ -238,6 +259,7 @@ ACCEPTED_ON_CREATE: list[tuple[str, dict[str, Any]]] = [
     ("LogSet", {"spec.volume.storageClassName": "fast.example-1"}),
     ("LogSet", {f"{STORAGE}.s3.secretRef": {"name": "team.s3-key"}}),
     ("LogSet", {"spec.memoryFsSize": "512Mi"}),
+    ("LogSet", {f"{STORAGE}.s3.path": "/bucket/a/"}),
     (MO, {"spec.topologySpread": ["zone", "zone"]}),
     ("LogSet", {"spec.volume.size": "1.5e9"}),
     ("LogSet", {STORAGE: FILES}),
@@ -301,6 +323,17 @@ UPDATES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     ("LogSet", {}, {f"{STORAGE}.s3.secretRef": {"name": "new"}}, ""),
     ("LogSet", {}, {f"{STORAGE}.s3.endpoint": "https://minio:9000"}, ""),
     ("LogSet", {}, {f"{STORAGE}.s3.s3RetentionPolicy": "Retain"}, ""),
+    ("LogSet", {f"{STORAGE}.s3.s3RetentionPolicy": "Retain"}, {STORAGE: {"s3": S3}}, ""),
+    ("LogSet", {}, {f"{STORAGE}.s3.region": "eu-west-1"}, ""),
+    ("LogSet", {}, {f"{STORAGE}.s3.certificateRef": {"name": "ca", "files": ["ca.crt"]}}, ""),
+    ("LogSet", {STORAGE: FILES}, {STORAGE: {"s3": S3}}, "the kind of shared storage cannot be"),
+    ("LogSet", {}, {"spec.pvcRetentionPolicy": "Retain"}, ""),
+    ("LogSet", {"spec.pvcRetentionPolicy": "Retain"}, {"spec.pvcRetentionPolicy": "Delete"}, ""),
+    ("LogSet", {"spec.pvcRetentionPolicy": "Retain"}, {"spec.pvcRetentionPolicy": None}, ""),
+    (MO, {}, {"spec.logService.sharedStorage.s3.path": "bucket/other"}, "path cannot be changed"),
+    (MO, {}, {"spec.logService.sharedStorage.s3.type": "aws"}, "type cannot be changed"),
+    (MO, {}, {"spec.logService.sharedStorage": FILES}, "the kind of shared storage cannot be"),
+    (MO, {}, {"spec.logService.pvcRetentionPolicy": "Retain"}, ""),
     ("LogSet", {STORAGE: FILES}, {f"{STORAGE}.fileSystem.path": "/x"}, "path cannot be changed"),
     ("LogSet", {STORAGE: FILES}, {f"{STORAGE}.fileSystem.volume": NFS}, ""),
     ("LogSet", {STORAGE: FILES}, {STORAGE: CLAIM}, "claim can be neither added nor removed"),
