@@ -157,7 +157,7 @@ class Cluster:
                     break
                 offset += len(line)
                 entry = json.loads(line)
-                if entry["user"]["username"] == user and entry["stage"] == "ResponseComplete":
+                if entry["user"].get("username") == user and entry["stage"] == "ResponseComplete":
                     counts[entry["verb"]] = counts.get(entry["verb"], 0) + 1
         return counts, offset
 
