@@ -39,7 +39,7 @@ _UNWATCHED = (
     "kubernetes.client.models",
     "kubernetes.client.api.",
 )
-_LARGEST_GROWTH = 64 * 1024
+_LARGEST_GROWTH = 16 * 1024
 """KiB that a process may have grown over its runs."""
 _PURELY_CACHED = ("ansible.playbook.", "ansible._internal.", "ansible.module_utils.")
 """Modules whose cached functions depend on nothing but their arguments."""
