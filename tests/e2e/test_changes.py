@@ -173,7 +173,7 @@ def test_another_image_rolls_though_the_operator_dies_meanwhile(cluster: Cluster
     traffic.require_nothing_lost(longest=LONGEST_GAP, errors=ERRORS)
     await_end_of(cluster, before)
     require_order(cluster)
-    eventually(lambda: cluster.get("mo", "mo")["status"]["version"] == "1.3.1", 90, "its version")
+    eventually(lambda: cluster.get("mo", "mo")["status"]["version"] == "1.3.1", 30, "its version")
 
 
 def test_a_bad_image_stops_at_the_first_pod_and_a_good_one_goes_on(cluster: Cluster) -> None:

@@ -133,6 +133,7 @@ async def test_three_hundred_runs_leave_nothing(
     finally:
         await engine.stop()
 
-    assert first[:3] == last[:3]
+    # Fewer there may be: what tests before this one had started may still have been ending.
+    assert all(now <= then for now, then in zip(last[:3], first[:3], strict=True)), (first, last)
     assert last[3] - first[3] < 1024, "the template grew by more than 1 MiB in 260 runs"
     assert template not in {process.pid for process in me.refresh()}

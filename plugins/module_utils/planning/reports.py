@@ -92,9 +92,9 @@ def report_on(
         requeue = metrics.look_again(resource, known, requeue)
     if resource["kind"] == names.CN_SET and not plan["paused"]:
         requeue = rounds.look_again(_told(observed, "round"), requeue)
-        if any(pod["metadata"].get("deletionTimestamp") for pod in observed.get("pods") or []):
-            requeue = _LOOK_AGAIN_ENDING
         events += rounds.occurrences(_told(observed, "round"))
+    if not plan["paused"] and _awaits_the_end_of_pods(resource, observed):
+        requeue = _LOOK_AGAIN_ENDING
     if resource["kind"] == names.DN_SET and _told(observed, "round").get("unserved"):
         requeue = _LOOK_AGAIN_UNSERVED
     if resource["kind"] == names.LOG_SET and not plan["paused"]:
@@ -109,6 +109,13 @@ def report_on(
         "message": status["message"],
         "requeue": requeue,
     }
+
+
+def _awaits_the_end_of_pods(resource: Resource, observed: Observed) -> bool:
+    """Tell whether Pods of a Deployment still end; a StatefulSet tells of its own."""
+    if WORKLOAD_KINDS.get(resource["kind"]) != "Deployment":
+        return False
+    return any(pod["metadata"].get("deletionTimestamp") for pod in observed.get("pods") or [])
 
 
 def _set_status(

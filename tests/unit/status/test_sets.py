@@ -372,14 +372,16 @@ def test_a_transaction_node_serves_when_it_has_its_shard():
         assert ("mo-dn-0 to take up its shard" in said["status"]["message"]) == bool(unserved)
 
 
-def test_a_compute_node_that_ends_is_looked_after_until_it_is_gone():
+@pytest.mark.parametrize(
+    ("kind", "workload_kind", "requeue"),
+    [("CNSet", "Deployment", "5s"), ("ProxySet", "Deployment", "5s"), ("DNSet", "StatefulSet", "")],
+)
+def test_a_pod_that_ends_is_looked_after_until_it_is_gone(kind, workload_kind, requeue):
     """The version is that of the oldest Pod, and nobody tells when that one is gone."""
-    subject = resource("CNSet", "mo-tp", replicas=1)
-    live = workload(
-        "Deployment", "mo-tp-cn", replicas=1, readyReplicas=1, updatedReplicas=1, wanted=1
-    )
-    plan = {**empty_plan(), "workload": "Deployment/mo-tp-cn", "objects": [{}]}
-    ending = pod("mo-tp-cn-old", metadata={"deletionTimestamp": NOW})
-    for pods, requeue in (([ending, pod("mo-tp-cn-new")], "5s"), ([pod("mo-tp-cn-new")], "")):
+    subject = resource(kind, "mo", replicas=1)
+    live = workload(workload_kind, "mo", replicas=1, readyReplicas=1, updatedReplicas=1, wanted=1)
+    plan = {**empty_plan(), "workload": f"{workload_kind}/mo", "objects": [{}]}
+    ending = pod("mo-old", metadata={"deletionTimestamp": NOW})
+    for pods, wanted in (([ending, pod("mo-new")], requeue), ([pod("mo-new")], "")):
         said = report_on(subject, plan, {"workload": live, "pods": pods}, {}, "", NOW)
-        assert said["requeue"] == requeue
+        assert said["requeue"] == wanted

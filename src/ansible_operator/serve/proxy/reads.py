@@ -61,8 +61,8 @@ class CacheReader:
 
     async def answer(
         self, info: RequestInfo, query: Mapping[str, str], accept: str, grant: Grant
-    ) -> tuple[web.Response, Object | None] | None:
-        """The answer and the object in it (None for lists); None to ask the API server."""
+    ) -> tuple[web.Response, list[Object]] | None:
+        """The answer and the objects in it; None to ask the API server."""
         informer = await self._informer(info, query, accept, grant)
         if informer is None:
             _log.debug("Skipping cache lookup", resource=info.record())
@@ -75,9 +75,9 @@ class CacheReader:
                 return None
             whole = _typed(informer.resource, obj)
             _log.debug("Read object from cache", resource=info.record())
-            return _hit(whole), whole
+            return _hit(whole), [whole]
         listed = self._list(informer, info, query)
-        return None if listed is None else (_hit(listed), None)
+        return None if listed is None else (_hit(listed), listed["items"])
 
     async def _informer(
         self, info: RequestInfo, query: Mapping[str, str], accept: str, grant: Grant

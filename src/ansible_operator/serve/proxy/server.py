@@ -179,9 +179,10 @@ class LoopbackProxy:
         accept = request.headers.get("Accept", "")
         found = await self._cache.answer(info, request.query, accept, grant)
         if found is not None:
-            response, obj = found
-            if obj is not None:
-                await self._recover(info, obj["metadata"], grant, response)
+            response, objects = found
+            single = response if info.verb == "get" else None
+            for obj in objects:
+                await self._recover(info, obj["metadata"], grant, single)
             return response
         hold = info.verb in {"get", "list"} and info.subresource in {"", "status"}
         upstream = await self._forwarder.send(request)
