@@ -95,6 +95,7 @@ LIVE = [
 
 @pytest.mark.parametrize("query", LIVE)
 async def test_what_a_cache_cannot_answer_goes_live(served, query):
+    await served.direct("POST", served.path(), config_map("second"))
     await served.watch()
     answer = await served.request(served.open(), "GET", served.path() + query)
     assert answer.status == 200
