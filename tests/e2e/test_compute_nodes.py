@@ -14,7 +14,10 @@ from tests.e2e.traffic import Traffic
 
 pytestmark = [pytest.mark.node, pytest.mark.xdist_group("real-node")]
 
-LONGEST_GAP = 10.0
+LONGEST_GAP = 45.0
+"""Most runs stay below 3 s; 29 s were seen, while a node that went was asked for its locks."""
+DRAIN_SECONDS = 330
+"""What a drain may take at most, by default, and a bit."""
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +86,7 @@ def test_a_deleted_pod_serves_until_its_clients_have_moved(cluster: Cluster) -> 
         time.sleep(3)
         begun = time.monotonic()
         cluster.kubectl("delete", "pod", victim, "--wait=false")
-        eventually(lambda: victim not in pods(cluster), 120, "the end of the Pod")
+        eventually(lambda: victim not in pods(cluster), DRAIN_SECONDS, "the end of the Pod")
         assert time.monotonic() - begun > 10
         time.sleep(3)
     traffic.require_nothing_lost(longest=LONGEST_GAP)
@@ -98,7 +101,7 @@ def test_a_set_shrinks_when_its_node_is_drained(cluster: Cluster) -> None:
         said = {one["type"]: one for one in cluster.get("cnset", "mo-tp")["status"]["conditions"]}
         assert said["Progressing"]["reason"] == "Draining"
         assert not any(pods(cluster).values())
-        eventually(lambda: len(pods(cluster)) == 1, 150, "the end of the node")
+        eventually(lambda: len(pods(cluster)) == 1, DRAIN_SECONDS, "the end of the node")
         time.sleep(3)
     traffic.require_nothing_lost(longest=LONGEST_GAP)
     assert list(stores(cluster).values()) == ["Working"]

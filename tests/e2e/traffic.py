@@ -173,6 +173,11 @@ class Traffic:
                 status = item.get("status", {})
                 name = f"{item['kind']}/{item['metadata']['name']}"
                 now = f"{status.get('phase')} {status.get('pods', '')} {status.get('message', '')}"
+                now += "".join(
+                    f" [{one['reason']}: {one['message']}]"
+                    for one in status.get("conditions", [])
+                    if one["type"] == "Progressing" and one["status"] == "True"
+                )
                 if said.get(name) != now:
                     said[name] = now
                     self.told.append((round(time.monotonic() - self._begun, 1), f"{name}: {now}"))
