@@ -92,7 +92,7 @@ options:
       - Objects that outlive what is deleted. Before anything is, StatefulSets among them are told
         to keep their claims, and all others lose their owner references.
     type: dict
-    suboptions:
+    suboptions: &selection
       kinds:
         description: Kinds to look at.
         type: list
@@ -172,28 +172,7 @@ options:
   wait_gone:
     description: Further objects that must be gone, by the same keys as in O(prune).
     type: dict
-    suboptions:
-      kinds:
-        description: Kinds to look at.
-        type: list
-        elements: dict
-        default: []
-        suboptions: *kind
-      namespace:
-        description: Namespace to look in; all if left out.
-        type: str
-      labels:
-        description: Labels that the objects have.
-        type: dict
-        default: {}
-      excluding:
-        description: Label values that the objects do not have, as a list per label.
-        type: dict
-        default: {}
-      owner_uid:
-        description: C(uid) of the objects' owner; any if empty.
-        type: str
-        default: ""
+    suboptions: *selection
   fail_on_timeout:
     description: >-
       Whether what is still there after O(wait_timeout) is a failure; otherwise it is a warning.
