@@ -4,7 +4,7 @@
 import errno
 import json
 import socket
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Self
 from urllib.parse import urlsplit
@@ -180,9 +180,7 @@ class LoopbackProxy:
         found = await self._cache.answer(info, request.query, accept, grant)
         if found is not None:
             response, objects = found
-            single = response if info.verb == "get" else None
-            for obj in objects:
-                await self._recover(info, obj["metadata"], grant, single)
+            await self._recover(info, [obj["metadata"] for obj in objects], grant, response)
             return response
         hold = info.verb in {"get", "list"} and info.subresource in {"", "status"}
         upstream = await self._forwarder.send(request)
@@ -197,30 +195,32 @@ class LoopbackProxy:
         """Look for dependents in a live answer; they show which watches a restart has lost."""
         if info.verb == "get":
             head = decode(body, Head)
-            if head is not None:
-                await self._recover(info, head.metadata.owners(), grant, answer)
-            return
-        listed = decode(body, Heads)
-        for head in listed.items if listed is not None and listed.kind.endswith("List") else ():
-            await self._recover(info, head.metadata.owners(), grant)
+            heads = [head] if head is not None else []
+        else:
+            listed = decode(body, Heads)
+            heads = listed.items if listed is not None and listed.kind.endswith("List") else []
+        await self._recover(info, [head.metadata.owners() for head in heads], grant, answer)
 
     async def _recover(
         self,
         info: RequestInfo,
-        metadata: dict[str, object],
+        seen: Sequence[dict[str, object]],
         grant: Grant,
-        answer: web.StreamResponse | None = None,
+        answer: web.StreamResponse,
     ) -> None:
-        """Have a dependent's kind watched; tell in the answer what an apply of it gets added."""
-        if not metadata.get("ownerReferences") and not metadata.get("annotations"):
+        """Have dependents' kind watched; tell in a single one's answer what an apply gets added."""
+        owned = [one for one in seen if one.get("ownerReferences") or one.get("annotations")]
+        if not owned or not grant.limits.inject_owner:
             return
         resource = await self._known(info)
-        if resource is None or not grant.limits.inject_owner:
+        if resource is None:
             return
-        await self._dependents.recover(grant, resource, metadata, info.namespace)
-        bond = bond_for(grant.owner, resource, info.namespace)
-        if answer is not None and has_bond({"metadata": metadata}, grant.owner, bond):
-            answer.headers[ADDED] = json.dumps(bond_metadata(grant.owner, bond))
+        for metadata in owned:
+            await self._dependents.recover(grant, resource, metadata, info.namespace)
+        if info.verb == "get":
+            bond = bond_for(grant.owner, resource, info.namespace)
+            if has_bond({"metadata": owned[0]}, grant.owner, bond):
+                answer.headers[ADDED] = json.dumps(bond_metadata(grant.owner, bond))
 
     async def _known(self, info: RequestInfo) -> ResourceType | None:
         try:
