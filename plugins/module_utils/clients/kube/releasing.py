@@ -29,24 +29,15 @@ def release(writer: Writer, selections: Iterable[Selection]) -> Iterator[Outcome
     Raises:
         ApiError: the server refuses.
     """
-    chosen = list(selections)
-    for found in _listed(writer, chosen, "StatefulSet"):
-        outcome = writer.patch(_keeping_claims(found))
-        yield outcome
-        _await_heard(writer, outcome)
-    for selection in chosen:
-        if selection.kind != "StatefulSet":
-            for found in selection.list(writer.session):
+    workloads_first = sorted(selections, key=lambda chosen: chosen.kind != "StatefulSet")
+    for selection in workloads_first:
+        for found in selection.list(writer.session):
+            if selection.kind != "StatefulSet":
                 yield writer.free(found)
-
-
-def _listed(writer: Writer, chosen: Iterable[Selection], kind: str) -> list[dict[str, Any]]:
-    return [
-        found
-        for selection in chosen
-        if selection.kind == kind
-        for found in selection.list(writer.session)
-    ]
+                continue
+            outcome = writer.patch(_keeping_claims(found))
+            yield outcome
+            _await_heard(writer, outcome)
 
 
 def _keeping_claims(workload: Mapping[str, Any]) -> dict[str, Any]:
