@@ -9,7 +9,6 @@ import yaml
 
 from testbed.api import ApiClient, ApiError
 from testbed.certificates import Authority
-from testbed.errors import StartError
 from testbed.places import Places
 from testbed.ports import is_free
 from testbed.processes import Launcher, find
@@ -18,6 +17,7 @@ from testbed.waiting import wait_until
 
 PORTS = ("etcd", "etcd-peer", "apiserver")
 _READY_SECONDS = 60.0
+_PORT_SECONDS = 5.0
 _AUDIT_POLICY = {
     "apiVersion": "audit.k8s.io/v1",
     "kind": "Policy",
@@ -41,12 +41,22 @@ def _require_free(state: State, launcher: Launcher, process: str, *purposes: str
     if existing and existing.alive():
         return
     for purpose in purposes:
-        address = state.address if purpose == "apiserver" else "127.0.0.1"
-        if not is_free(state.ports[purpose], address):
-            raise StartError(
-                f"port {state.ports[purpose]} is taken by another program (see `ss -ltnp`): "
-                f"end it, or take test bed {state.name!r} down and up again"
-            )
+        _await_port(state, purpose)
+
+
+def _await_port(state: State, purpose: str) -> None:
+    port = state.ports[purpose]
+    address = state.address if purpose == "apiserver" else "127.0.0.1"
+    # A server that was killed just now counts as ended before the last of its threads, and with
+    # it the port, has gone.
+    wait_until(
+        lambda: is_free(port, address),
+        lambda: (
+            f"port {port} is taken by another program (see `ss -ltnp`): "
+            f"end it, or take test bed {state.name!r} down and up again"
+        ),
+        _PORT_SECONDS,
+    )
 
 
 def _start_etcd(state: State, launcher: Launcher) -> None:

@@ -21,10 +21,13 @@ from ansible_operator.engine import (
     RunResult,
     make_engine,
 )
+from ansible_operator.engine.warm import workers
 
 COLLECTIONS = Path(__file__).parent / "collections"
 ROOT = Path(__file__).parents[2]
 ROLES = COLLECTIONS / "ansible_collections/acme/tools/roles"
+IDLE_SECONDS = 2.0
+"""How long the engines under test keep a process that plays nothing."""
 _idents = itertools.count(1000)
 
 
@@ -114,6 +117,7 @@ def environment() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ANSIBLE_COLLECTIONS_PATH", f"{COLLECTIONS}:{ROOT / '.collections'}")
         patch.setenv("ACME", "inherited")
+        patch.setattr(workers, "IDLE_SECONDS", IDLE_SECONDS)
         patch.delenv("VIRTUAL_ENV", raising=False)
         patch.delenv("ANSIBLE_ROLES_PATH", raising=False)
         yield

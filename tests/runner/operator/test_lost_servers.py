@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The API server goes away, comes back, or does not answer: the operator waits and goes on."""
 
-import contextlib
 import os
 import signal
 import time
@@ -12,6 +11,7 @@ import pytest
 
 import testbed
 from testbed.bed import TestBed
+from testbed.processes import Process, find, kill
 from tests.runner.operator.conftest import PROJECT, Cluster, Operator, define, eventually, launch
 
 pytestmark = pytest.mark.api
@@ -39,9 +39,10 @@ def operator(bed: TestBed, cluster: Cluster, tmp_path: Path) -> Iterator[Operato
     started.kill()
 
 
-def pid_of(name: str) -> int:
-    (process,) = [item for item in testbed.status("lost").running if item.name == name]
-    return process.pid
+def server_of(bed: TestBed, name: str) -> Process:
+    process = find(bed.places, name)
+    assert process
+    return process
 
 
 def settle(cluster: Cluster, name: str, text: str) -> None:
@@ -61,10 +62,7 @@ def test_a_restarted_api_server_is_found_again(
     settle(cluster, "before", "1")
     settle(cluster, "leaving", "1")
     runs = operator.runs_of("before")
-    server = pid_of("kube-apiserver")
-    os.kill(server, signal.SIGKILL)
-    with contextlib.suppress(ChildProcessError):
-        os.waitpid(server, 0)
+    kill(server_of(bed, "kube-apiserver"))
     eventually(lambda: operator.lines("Watch was interrupted"))
     testbed.up("lost", nodes="fake")
     # The caches of a new server begin now: what changes at once may be missed by old watches.
@@ -83,7 +81,7 @@ def test_a_server_that_does_not_answer_for_a_while_delays_and_nothing_else(
     bed: TestBed, cluster: Cluster, operator: Operator
 ) -> None:
     settle(cluster, "first", "1")
-    etcd = pid_of("etcd")
+    etcd = server_of(bed, "etcd").pid
     cluster.apply("Probe", "busy", {"behave": "sleep", "seconds": 1})
     eventually(lambda: operator.lines("[playbook task start]", name="busy"))
     os.kill(etcd, signal.SIGSTOP)
