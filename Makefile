@@ -2,13 +2,15 @@
 # The commands of this project; `make help` lists them.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: molecule scenarios
+.PHONY: molecule scenarios e2e
 .PHONY: help venv crds rbac render docs lint test demo demo-down demo-memcached bench cluster-up cluster-down
 .PHONY: install uninstall deploy undeploy op-build op-push op-requirements bundle run
 
 PYTHON := .venv/bin/python
 NODE ?= fake
 NAME ?= default
+OPERATOR ?= deployment
+TESTS ?= tests/e2e
 IMG ?= matrixorigin/matrixone-operator:0.1.0
 export ANSIBLE_COLLECTIONS_PATH := $(CURDIR)/.collections
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
@@ -82,7 +84,11 @@ lint: venv ## every linter
 molecule: venv ## the Molecule scenarios that run here; SCENARIOS="default node"
 	@dev/molecule.sh $(SCENARIOS)
 
-scenarios: venv ## upgrades, scaling, node loss and the deployed operator with the real database under traffic, and 200 clusters on fake nodes
+e2e: venv ## the end-to-end tests against the operator in the cluster; TESTS=<file> for some, OPERATOR=process for one on this machine
+	@$(PYTHON) -m image archive
+	@OPERATOR=$(OPERATOR) pytest -m node $(TESTS)
+
+scenarios: venv ## all of `make e2e`, upgrades of the operator under traffic, and 200 clusters on fake nodes
 	@dev/test.sh scenarios
 
 test: venv ## every test that can run on this machine

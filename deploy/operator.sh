@@ -17,13 +17,15 @@ namespace=${NAMESPACE:-matrixone-operator}
 kubectl=${KUBECTL:-kubectl}
 wait=${TIMEOUT:-180s}
 
-manifests() { # [image]
-  local folder=build/deploy
-  mkdir -p $folder
+manifests() ( # [image]
   [ -d "deploy/overlays/$overlay" ] || {
     echo "deploy: there is no overlay $overlay; there are:" deploy/overlays/* >&2
     exit 1
   }
+  # One of its own: another cluster may be served at the same time. kustomize wants a relative path.
+  mkdir -p build
+  folder=$(mktemp -d build/deploy.XXXXXX)
+  trap 'rm -rf "$folder"' EXIT
   {
     echo "namespace: $namespace"
     echo "resources: [../../deploy/overlays/$overlay]"
@@ -35,9 +37,9 @@ manifests() { # [image]
         printf '  - {name: matrixorigin/matrixone-operator, newName: "%s", newTag: "%s"}\n' "${1%:*}" "${1##*:}"
       fi
     fi
-  } >$folder/kustomization.yaml
-  "$kubectl" kustomize $folder
-}
+  } >"$folder/kustomization.yaml"
+  "$kubectl" kustomize "$folder"
+)
 
 # Resources whose finalizers nobody but the operator takes away. The kinds are asked for by name:
 # kubectl may remember from before that there is no such category.

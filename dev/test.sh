@@ -31,8 +31,8 @@ stage_ansible() { dev/ansible_versions.sh; }
 # Scenario node does to the real database what tests/e2e does; `make molecule` plays it. kind needs Docker.
 stage_molecule() { dev/molecule.sh default && molecule syntax --scenario-name node && molecule syntax --scenario-name kind; }
 stage_node() { pytest -m 'node and not scenario' tests; }
-# Upgrades, scaling, node loss and the deployed operator under traffic: an hour of their own, by `make scenarios`.
-stage_scenarios() { stage_wide && python -m image archive && pytest -m 'node and scenario' tests; }
+# The whole end-to-end suite against the operator as it is deployed, and its upgrades: an hour of their own, by `make scenarios`.
+stage_scenarios() { stage_wide && make e2e && pytest -m 'node and scenario' --ignore tests/e2e tests; }
 # The wide tables of tests/admission and tests/roles in their full width, on fake nodes.
 stage_wide() { MANY_CLUSTERS=200 WIDE_EXAMPLES=500 pytest tests/roles/test_many.py tests/admission/test_wide.py; }
 
@@ -58,7 +58,10 @@ wait "$no_cluster" "$fake_nodes"
 if has node; then run node; fi
 
 failed=0
-summary() { grep -hE '^(=+ .*(passed|failed|error).* =+|(lint|sanity|release|docs|molecule): .*|ansible-core.*)$' "$logs/$1.log" | tail -3; }
+summary() {
+  grep -h '^scenario ' "$logs/$1.log"
+  grep -hE '^(=+ .*(passed|failed|error).* =+|(lint|sanity|release|docs|molecule): .*|ansible-core.*)$' "$logs/$1.log" | tail -3
+}
 for name in "${wanted[@]}"; do
   read -r code seconds <"$logs/$name.result"
   if [ "$code" != 0 ]; then

@@ -77,6 +77,10 @@ class Operator:
             self._process.wait(60)
             self._process = None
 
+    def remove(self) -> None:
+        """End it; nothing else is left of it."""
+        self.end()
+
 
 class Cluster:
     """A MatrixOneCluster ``mo`` in a namespace of its own."""
@@ -189,4 +193,4 @@ def operated(bed: TestBed, folder: Path, resource: Json, prefix: str) -> Iterato
             made.kubectl("delete", "mo", "--all", "--timeout=240s")
             assert refusals(operator.log) == []
         finally:
-            operator.end()
+            operator.remove()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands as users type them."""
+"""Commands as users type them; what the scenarios measured, at the end of the run."""
 
 import os
 import subprocess
@@ -9,10 +9,21 @@ from pathlib import Path
 
 import pytest
 
+from tests.e2e.traffic import FIGURES
+
 ROOT = Path(__file__).resolve().parents[2]
 COMMAND_SECONDS = 900
 
 Command = Callable[..., str]
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Tell what clients saw, scenario by scenario."""
+    if FIGURES:
+        where = os.environ.get("OPERATOR", "process")
+        terminalreporter.section(f"what clients saw; operator: {where}")
+    for line in FIGURES:
+        terminalreporter.write_line(line)
 
 
 @pytest.fixture

@@ -5,18 +5,21 @@ import json
 import os
 import signal
 import subprocess
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from image.operator import IMAGE, operator_archive
 from testbed import lifecycle
-from testbed.bed import TestBed
+from testbed.bed import KubectlError, TestBed
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMESPACE = "matrixone-operator"
 LABELS = "app.kubernetes.io/name=matrixone-operator,app.kubernetes.io/component=operator"
 _SECONDS = 300
+
+Json = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -33,32 +36,66 @@ class Deployed:
 
     @property
     def log(self) -> Path:
-        """What its Pods have said until now, those that are gone left out."""
+        """What it has said until now, over all its starts."""
         path = self.folder / "operator.log"
-        path.write_text(self.kubectl("logs", "-l", LABELS, "--tail=-1", "--prefix"))
+        path.write_text(self._before.read_text() if self._before.exists() else "")
+        with path.open("a") as log:
+            for name, pod in self.pods().items():
+                log.write(self._said(name, pod))
         return path
+
+    @property
+    def _before(self) -> Path:
+        """Keeps what Pods have said that are gone."""
+        return self.folder / "operator-before.log"
+
+    def _said(self, name: str, pod: Json) -> str:
+        restarted = any(one["restartCount"] for one in pod["status"].get("containerStatuses", []))
+        said = [self.kubectl("logs", name, "--previous")] if restarted else []
+        try:
+            said.append(self.kubectl("logs", name))
+        except KubectlError:  # nobody can ask on a node that is lost
+            if "deletionTimestamp" not in pod["metadata"]:
+                raise
+        return "".join(said)
 
     def start(self) -> None:
         """Deploy it, or bring its Pods back."""
+        if self._before.exists():
+            self.kubectl("scale", "deployment", NAMESPACE, "--replicas=2")
+            self.kubectl("rollout", "status", f"deployment/{NAMESPACE}", "--timeout=120s")
+            return
         lifecycle.load_image(str(operator_archive()), self.bed.name)
         self.make("deploy", f"IMG={IMAGE}")
 
     def end(self, how: signal.Signals = signal.SIGTERM) -> None:
-        """Take its Pods away; SIGKILL plays a crash of both."""
-        self.kubectl("scale", "deployment", NAMESPACE, "--replicas=0")
+        """Take its Pods away; SIGKILL plays a crash of both: nobody gives the lease back."""
+        pods = self.pods()
         if how is signal.SIGKILL:
-            self.kubectl("delete", "pods", "-l", LABELS, "--grace-period=0", "--force")
+            for name in pods:
+                with suppress(KubectlError):  # it kills its own shell, too
+                    self.kubectl("exec", name, "--", "sh", "-c", "kill -9 -1")
+        self._before.write_text(self.log.read_text())
+        self.kubectl("scale", "deployment", NAMESPACE, "--replicas=0")
+        self._release(pods)
         self.kubectl("wait", "--for=delete", "pods", "-l", LABELS, "--timeout=90s")
+
+    def _release(self, pods: dict[str, Json]) -> None:
+        """Let go of Pods that were to go before: nobody ends them on a node that is lost."""
+        for name, pod in pods.items():
+            if "deletionTimestamp" in pod["metadata"]:
+                self.kubectl("delete", "pod", name, "--grace-period=0", "--force")
 
     def remove(self) -> None:
         """Take it out of the cluster, whatever else is there."""
+        self._release(self.pods())
         self.make("undeploy", "FORCE=1")
 
     def kubectl(self, *arguments: str) -> str:
         """Run kubectl in the operator's namespace."""
         return self.bed.kubectl("-n", NAMESPACE, *arguments)
 
-    def pods(self) -> dict[str, dict[str, Any]]:
+    def pods(self) -> dict[str, Json]:
         """Its Pods by name."""
         listed = json.loads(self.kubectl("get", "pods", "-l", LABELS, "-o", "json"))["items"]
         return {one["metadata"]["name"]: one for one in listed}

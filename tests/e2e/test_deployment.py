@@ -4,7 +4,6 @@
 import http.client
 import json
 import ssl
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -18,7 +17,7 @@ from testbed import lifecycle
 from testbed.bed import KubectlError, TestBed
 from tests.e2e.clusters import ROOT, Cluster, eventually, tiny_cluster
 from tests.e2e.deployed import NAMESPACE, Deployed
-from tests.e2e.traffic import Traffic
+from tests.e2e.traffic import Traffic, conclude
 from tests.operator_rights import refusals
 
 pytestmark = [
@@ -98,7 +97,7 @@ def test_another_pod_leads_when_the_leader_is_killed(cluster: Cluster, operator:
     eventually(lambda: len(cluster.pods("CNSet")) == 2, 60, "second compute node")
     cluster.await_ready()
 
-    sys.stderr.write(f"\nscenario operator-killed: another leads after {took:.1f} s\n")
+    conclude(f"operator-killed: another leads after {took:.1f} s")
     assert before.items() <= running(cluster).items()
 
 
@@ -115,7 +114,7 @@ def test_rolling_the_operator_restarts_no_database(cluster: Cluster, operator: D
         cluster.patch("mo", "mo", {"metadata": {"annotations": {"touch": "1"}}})
         time.sleep(5)
 
-    sys.stderr.write(f"scenario operator-rolled: all Pods are new after {took:.1f} s\n")
+    conclude(f"operator-rolled: all Pods are new after {took:.1f} s")
     traffic.require_nothing_lost(longest=LONGEST_GAP)
     assert running(cluster) == before
 

@@ -2,10 +2,12 @@
 """Clients that write numbered rows through the proxy and read them back while things change.
 
 What a client was told, how long it had to wait, and what the resources said meanwhile goes into
-``build/scenarios/<name>.json``; a closing line tells the figures.
+``build/scenarios/<name>.json``; a closing line tells the figures, and all of them come once more
+at the end of the test run.
 """
 
 import json
+import os
 import random
 import sys
 import threading
@@ -19,6 +21,8 @@ import pymysql
 from tests.e2e.clusters import ROOT, Cluster
 
 REPORTS = ROOT / "build" / "scenarios"
+FIGURES: list[str] = []
+"""The closing lines of all scenarios of this run."""
 _PREPARE = (
     "create database if not exists traffic",
     "create table if not exists traffic.rows_seen (n int primary key)",
@@ -29,6 +33,12 @@ _WRITERS = 3
 _ROWS_OF_A_WRITER = 1_000_000
 _BEHIND_SECONDS = 10.0
 _TOLD = "mo,logset,dnset,cnset,proxyset"
+
+
+def conclude(figures: str) -> None:
+    """Say what a scenario measured, now and at the end of the test run."""
+    FIGURES.append(f"scenario {figures}")
+    sys.stdout.write(f"\n{FIGURES[-1]}\n")
 
 
 @dataclass
@@ -207,6 +217,7 @@ class Traffic:
         REPORTS.mkdir(parents=True, exist_ok=True)
         result: dict[str, Any] = {
             "scenario": self.name,
+            "operator": os.environ.get("OPERATOR", "process"),
             "seconds": round(time.monotonic() - self._begun, 1),
             "acknowledged": len(self.acknowledged),
             "reads": self._reads,
@@ -218,9 +229,9 @@ class Traffic:
             "events": self._events(),
         }
         (REPORTS / f"{self.name}.json").write_text(json.dumps(result, indent=1))
-        sys.stdout.write(
-            f"\nscenario {self.name}: {result['seconds']} s, {result['acknowledged']} rows "
-            f"acknowledged, {len(self.errors)} errors, longest gap {result['longestGap']} s\n"
+        conclude(
+            f"{self.name}: {result['seconds']} s, {result['acknowledged']} rows "
+            f"acknowledged, {len(self.errors)} errors, longest gap {result['longestGap']} s"
         )
 
     def _events(self) -> list[str]:
