@@ -17,6 +17,7 @@ from ..module_utils.planning import cn_pods
 from ..module_utils.planning.plans import is_paused
 from ..module_utils.rendering import names
 from ..module_utils.rendering.errors import RenderingError
+from ..module_utils.status.rounds import draining
 from ..plugin_utils import log_members
 from ..plugin_utils.cn_round import Outcome, Round, Situation
 from ..plugin_utils.kube_action import KubeAction
@@ -64,7 +65,7 @@ class ActionModule(KubeAction):
         drained_by = situation.policy.timeout + situation.policy.delay + _DRAIN_SLACK
         started = time.monotonic()
         while True:
-            awaited = _draining(outcome) if arguments["await_drains"] else ""
+            awaited = draining(_shown(outcome)) if arguments["await_drains"] else ""
             limit = drained_by
             if not awaited and arguments["await_settled"] and outcome.reached:
                 awaited, limit = _settling(outcome), _SETTLED_BY
@@ -80,16 +81,6 @@ class ActionModule(KubeAction):
     def _round(self, session: Session, situation: Situation, arguments: Json) -> Outcome:
         deadline = Deadline.after(arguments["timeout"])
         return Round(situation, _PodWriter(Writer(session)), deadline).run()
-
-
-def _draining(outcome: Outcome) -> str:
-    """Say which Pods still drain; empty if none does."""
-    left = [
-        f"{pod} ({drain.message})"
-        for pod, drain in sorted(outcome.drains.items())
-        if not drain.finished
-    ]
-    return f"draining {', '.join(left)}" if left else ""
 
 
 def _settling(outcome: Outcome) -> str:
@@ -163,7 +154,12 @@ def _shown(outcome: Outcome) -> Json:
         "unsettled": outcome.unsettled,
         "replicas": outcome.replicas,
         "drains": {
-            pod: {"step": drain.step.value, "message": drain.message, "finished": drain.finished}
+            pod: {
+                "step": drain.step.value,
+                "message": drain.message,
+                "until": drain.until,
+                "finished": drain.finished,
+            }
             for pod, drain in sorted(outcome.drains.items())
         },
     }

@@ -95,7 +95,9 @@ stores:
       type: int
       returned: always
     drains:
-      description: How far the drain of each Pod that goes is, as C(step), C(message), C(finished).
+      description:
+        - How far the drain of each Pod that goes is, as C(step), C(message), C(finished), and
+          C(until), the Unix time at which it is given up.
       type: dict
       returned: always
 """

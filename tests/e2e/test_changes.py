@@ -86,8 +86,9 @@ def replacements(cluster: Cluster) -> list[str]:
 
 
 def await_end_of(cluster: Cluster, before: set[str]) -> None:
-    """Wait until no Pod of before is left; a compute node that drains outlives the roll."""
-    eventually(lambda: not before & uids(cluster, *EVERYTHING), 120, "end of the old Pods")
+    """Wait until no Pod of before is left: while a compute node drains, the cluster says so."""
+    cluster.kubectl("wait", "--for=condition=Progressing=False", "mo/mo", "--timeout=120s")
+    eventually(lambda: not before & uids(cluster, *EVERYTHING), 60, "end of the old Pods")
 
 
 def require_order(cluster: Cluster) -> None:

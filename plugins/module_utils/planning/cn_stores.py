@@ -258,10 +258,17 @@ FINISHED: Final = frozenset({Step.DONE, Step.GIVEN_UP})
 
 @dataclass(frozen=True, slots=True)
 class Drain:
-    """How far the drain of one store is, and what it waits for."""
+    """How far the drain of one store is.
+
+    Attributes:
+        step: what comes next.
+        message: what it waits for.
+        until: when it is given up at the latest, Unix time.
+    """
 
     step: Step
     message: str
+    until: float = 0.0
 
     @property
     def finished(self) -> bool:
@@ -279,27 +286,31 @@ def next_step(store: CNStore, load: Load, locks: Locks, policy: Policy, now: flo
         policy: how the set drains.
         now: the present, Unix time.
     """
+    begun = now if store.draining_since is None else store.draining_since
+    until = begun + max(policy.timeout, policy.delay)
     if not policy.drains:
-        return Drain(Step.DONE, "this set does not drain")
-    age = 0.0 if store.draining_since is None else now - store.draining_since
-    if age >= max(policy.timeout, policy.delay):
-        return Drain(Step.GIVEN_UP, f"gave up after {age:.0f} s with {load.text() or 'locks'} left")
-    if not store.process or (store.asked and store.registration is None):
-        return Drain(Step.DONE, "no process that HAKeeper knows")
-    if age < policy.delay:
-        return Drain(Step.SPREADING, f"{policy.delay - age:.0f} s until everybody knows")
-    if not load.idle:
-        return Drain(Step.BUSY, load.text())
-    return _step_of_locks(store, locks)
+        step, message = Step.DONE, "this set does not drain"
+    elif now >= until:
+        left = load.text() or "locks"
+        step, message = Step.GIVEN_UP, f"gave up after {now - begun:.0f} s with {left} left"
+    elif not store.process or (store.asked and store.registration is None):
+        step, message = Step.DONE, "no process that HAKeeper knows"
+    elif now < begun + policy.delay:
+        step, message = Step.SPREADING, f"{begun + policy.delay - now:.0f} s until everybody knows"
+    elif not load.idle:
+        step, message = Step.BUSY, load.text()
+    else:
+        step, message = _step_of_locks(store, locks)
+    return Drain(step, message, until)
 
 
-def _step_of_locks(store: CNStore, locks: Locks) -> Drain:
+def _step_of_locks(store: CNStore, locks: Locks) -> tuple[Step, str]:
     if locks in {Locks.HANDED_OVER, Locks.UNSUPPORTED}:
-        return Drain(Step.DONE, "drained")
+        return Step.DONE, "drained"
     if locks is Locks.HELD and not store.locks_asked:
-        return Drain(Step.ASK_FOR_LOCKS, "its locks are to be handed over")
+        return Step.ASK_FOR_LOCKS, "its locks are to be handed over"
     waiting = "unknown locks" if locks is Locks.UNKNOWN else "locks of open transactions"
-    return Drain(Step.WAIT_FOR_LOCKS, waiting)
+    return Step.WAIT_FOR_LOCKS, waiting
 
 
 def replicas_to_keep(present: int, wanted: int, drains: Iterable[Drain]) -> int:

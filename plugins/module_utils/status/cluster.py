@@ -203,7 +203,7 @@ def _progressing(facts: ClusterFacts) -> Condition:
         )
     for kind, _reason in _READY_RULES:
         for name, child in facts.children(kind):
-            if (_serves_now(child) and _is_synced(child)) or _is_at_rest(child):
+            if _is_done(child) or _is_at_rest(child):
                 continue
             said = (
                 find(child, ConditionType.PROGRESSING).get("message") or "a change is being applied"
@@ -212,6 +212,14 @@ def _progressing(facts: ClusterFacts) -> Condition:
             message = f"{kind} {name}: {said}"
             return condition(ConditionType.PROGRESSING, True, reason, message, facts.generation)
     return condition(ConditionType.PROGRESSING, False, Reason.SETTLED, "", facts.generation)
+
+
+def _is_done(child: Child | None) -> bool:
+    """Tell whether a child serves as asked, and nothing of before is left: compute nodes that are
+    to go serve the clients that they have until these have moved.
+    """
+    at_work = holds(child, ConditionType.PROGRESSING)
+    return _serves_now(child) and _is_synced(child) and not at_work
 
 
 def _is_at_rest(child: Child | None) -> bool:

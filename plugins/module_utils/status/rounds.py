@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime, timezone
 from typing import Any
 
 from .events import Occurrence, occurrence
@@ -20,11 +21,16 @@ _GIVEN_UP = "GivenUp"
 def draining(round_: Round) -> str:
     """Return what the drains of a set wait for; empty when none is under way."""
     under_way = [
-        f"{pod} ({drain['message']})"
+        f"{pod} until {_time(drain['until'])} at most ({drain['message']})"
         for pod, drain in (round_.get("drains") or {}).items()
         if not drain["finished"]
     ]
     return f"draining {', '.join(under_way)}" if under_way else ""
+
+
+def _time(seconds: float) -> str:
+    """Return a Unix time as Kubernetes writes it."""
+    return datetime.fromtimestamp(seconds, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def unheard(round_: Round) -> str:

@@ -208,6 +208,7 @@ def test_steps_of_a_drain(one: CNStore, load: Load, locks: Locks, age: float, st
     drain = cn_stores.next_step(one, load, locks, POLICY, 1000 + age)
     assert drain.step is step
     assert drain.message
+    assert drain.until == 1300
     assert drain.finished is (step in {Step.DONE, Step.GIVEN_UP})
 
 
@@ -218,7 +219,8 @@ def test_a_set_that_does_not_drain_waits_for_nothing() -> None:
 
 def test_a_delay_longer_than_the_timeout_is_kept() -> None:
     policy = Policy(drains=True, delay=60, timeout=10)
-    assert cn_stores.next_step(DRAINING, IDLE, Locks.HELD, policy, 1030).step is Step.SPREADING
+    spreading = cn_stores.next_step(DRAINING, IDLE, Locks.HELD, policy, 1030)
+    assert (spreading.step, spreading.until) == (Step.SPREADING, 1060)
     assert cn_stores.next_step(DRAINING, IDLE, Locks.HELD, policy, 1060).step is Step.GIVEN_UP
 
 

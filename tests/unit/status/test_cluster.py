@@ -198,6 +198,29 @@ def test_serving_while_rolling():
     assert status["message"] == "waiting for DNSet mo: Synced is False"
 
 
+def test_serving_while_a_node_of_before_drains():
+    """All runs what the spec asks for; what is to go still serves its clients, and that is told."""
+    child = lacking(
+        "CNSet",
+        "mo-tp",
+        ("Ready", "True", "EnoughReadyStores"),
+        ("Synced", "True", "Applied"),
+        ("Progressing", "True", "Draining"),
+        pods="2/2",
+    )
+    before = conditions(("Ready", "True", "AllSetsReady"), ("Progressing", "False", "Settled"))
+
+    told = report(observed(cnSets=[child]), cluster(before))
+
+    status = told["status"]
+    assert states(status)["Ready"] == ("True", "AllSetsReady")
+    assert states(status)["Synced"] == ("True", "AllSetsSynced")
+    assert states(status)["Progressing"] == ("True", "Draining")
+    assert status["message"] == "CNSet mo-tp: Progressing is True"
+    assert status["phase"] == "Progressing"
+    assert told["ready"]
+
+
 def test_broken_component_degrades():
     """What is broken in a child is told at the cluster, with its name."""
     child = lacking("LogSet", "mo", *NOT_READY, ("Degraded", "True", "StoresFailed"), pods="2/3")

@@ -13,7 +13,8 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.planning.re
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.planning.sets import plan_set
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.status import rounds
 
-BUSY = {"step": "Busy", "message": "2 sessions", "finished": False}
+BUSY = {"step": "Busy", "message": "2 sessions", "finished": False, "until": 1767225900.0}
+TOLD = "until 2026-01-01T00:05:00Z at most (2 sessions)"
 DONE = {"step": "Done", "message": "drained", "finished": True}
 GIVEN_UP = {"step": "GivenUp", "message": "gave up after 300 s with locks left", "finished": True}
 GOOD = {"managed": True, "reached": True, "problem": "", "unsettled": [], "drains": {}}
@@ -42,7 +43,7 @@ def test_when_to_look_again(round_: dict[str, Any], otherwise: str, time: str) -
     [
         ({}, ""),
         ({**GOOD, "drains": {"a": DONE}}, ""),
-        ({**GOOD, "drains": {"a": BUSY, "b": DONE}}, "draining a (2 sessions)"),
+        ({**GOOD, "drains": {"a": BUSY, "b": DONE}}, f"draining a {TOLD}"),
     ],
 )
 def test_what_drains(round_: dict[str, Any], text: str) -> None:
@@ -135,7 +136,7 @@ def test_status_tells_what_a_drain_waits_for() -> None:
     states = {"tp-cn-x": "Draining"}
     report, conditions = status_of({**GOOD, "drains": {"tp-cn-x": BUSY}, "states": states})
     assert conditions["Progressing"]["reason"] == "Draining"
-    assert conditions["Progressing"]["message"] == "draining tp-cn-x (2 sessions)"
+    assert conditions["Progressing"]["message"] == f"draining tp-cn-x {TOLD}"
     assert conditions["Ready"]["status"] == "True"
     assert report["status"]["stores"][0]["state"] == "Draining"
     assert report["requeue"] == "5s"
