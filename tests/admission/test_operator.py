@@ -5,7 +5,6 @@ import json
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -21,16 +20,11 @@ from testbed.bed import TestBed
 from tests.admission.cases import REFUSED, UPDATES, WARNINGS, Json
 from tests.crds.conftest import ROOT, Server
 from tests.crds.manifests import API_VERSION, PLURALS, changed, minimal
+from tests.ports import free_port
 
 pytestmark = pytest.mark.api
 
 PAUSED = {"matrixorigin.io/paused": "true"}
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @dataclass

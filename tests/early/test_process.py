@@ -14,7 +14,8 @@ from testbed.bed import TestBed
 from tests.early.conftest import Space, eventually
 from tests.early.resources import KIND, ROOT, early
 from tests.operator_rights import account, refusals
-from tests.roles.operating import free_port, running_operator
+from tests.ports import free_port
+from tests.roles.operating import running_operator
 
 pytestmark = pytest.mark.api
 

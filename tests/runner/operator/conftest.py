@@ -5,7 +5,6 @@ import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -86,12 +85,6 @@ def eventually(look: Callable[[], T | None], seconds: float = 60.0) -> T:
             return found
         assert time.monotonic() < deadline, f"not within {seconds:g} s (last: {found!r})"
         time.sleep(0.1)
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def fetch(port: int, path: str, body: bytes | None = None) -> tuple[int, str]:

@@ -25,8 +25,9 @@ from ansible_operator.serve.webhook.authority import make_credentials
 from ansible_operator.serve.webhook.shared_secret import _with
 from testbed.api import ApiClient, ApiError
 from testbed.bed import TestBed
+from tests.ports import free_port
 from tests.runner.operator.conftest import Operator, Start, definition, eventually
-from tests.runner.operator.test_replicas import fetch, free_port
+from tests.runner.operator.test_replicas import fetch
 
 pytestmark = pytest.mark.api
 

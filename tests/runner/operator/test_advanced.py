@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.ports import free_port
 from tests.runner.operator.conftest import (
     ROOT,
     Cluster,
@@ -15,7 +16,6 @@ from tests.runner.operator.conftest import (
     Start,
     eventually,
     fetch,
-    free_port,
 )
 
 pytestmark = pytest.mark.api

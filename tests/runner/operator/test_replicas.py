@@ -6,7 +6,8 @@ import time
 
 import pytest
 
-from tests.runner.operator.conftest import Cluster, Operator, Start, eventually, fetch, free_port
+from tests.ports import free_port
+from tests.runner.operator.conftest import Cluster, Operator, Start, eventually, fetch
 
 pytestmark = pytest.mark.api
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from ansible_operator.engine import KINDS
+from tests.ports import free_port
 from tests.runner.operator.conftest import (
     Cluster,
     Operator,
@@ -16,7 +17,6 @@ from tests.runner.operator.conftest import (
     definition,
     eventually,
     fetch,
-    free_port,
 )
 
 pytestmark = pytest.mark.api
