@@ -75,7 +75,7 @@ def test_everything_has_an_owner(space, cluster):
 
 def test_idle_costs_nothing(space, cluster, operator):
     """A healthy cluster causes no writes and no passes."""
-    eventually(lambda: _quiet(operator, 3))
+    eventually(lambda: _quiet(operator, 6))
     versions, output = space.versions(), operator.read_text().count("exited successfully")
 
     time.sleep(8)
