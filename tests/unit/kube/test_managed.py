@@ -130,3 +130,34 @@ def test_not_in_place(live: dict[str, Any], change: str) -> None:
     live = copied(live)
     CHANGES[change](live)
     assert not is_applied(live, WANTED, "ours")
+
+
+@pytest.mark.parametrize(
+    ("api_version", "wanted", "found", "in_place"),
+    [
+        ("v1", "0.5Gi", "512Mi", True),
+        ("apps/v1", "1000m", "1", True),
+        ("apps/v1", 1.5, "1500m", True),
+        ("apps/v1", "1e9", "1G", True),
+        ("v1", "1001m", "1", False),
+        ("v1", "1Gi", "1G", False),
+        ("v1", "much", "1G", False),
+        # Whoever reads a resource of a CRD finds what was written.
+        ("core.matrixorigin.io/v1alpha1", "0.5Gi", "512Mi", False),
+    ],
+)
+def test_quantities_count_by_value(
+    api_version: str, wanted: Any, found: str, *, in_place: bool
+) -> None:
+    """The API server writes those of its own kinds anew."""
+
+    def object_with(size: Any) -> dict[str, Any]:
+        spec = {"resources": {"limits": {"memory": size}}}
+        return {"apiVersion": api_version, "kind": "A", "metadata": {"name": "a"}, "spec": spec}
+
+    live = object_with(found)
+    fields = {"f:spec": {"f:resources": {"f:limits": {"f:memory": {}}}}}
+    live["metadata"]["managedFields"] = [
+        {"manager": "ours", "operation": "Apply", "apiVersion": api_version, "fieldsV1": fields}
+    ]
+    assert is_applied(live, object_with(wanted), "ours") is in_place

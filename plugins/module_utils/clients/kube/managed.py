@@ -13,6 +13,9 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ...rendering import quantity
+from ...rendering.errors import QuantityError
+
 _IDENTITY = ("apiVersion", "kind")
 _PLACE = ("name", "namespace")
 _DEFAULTS: Mapping[str, Mapping[str, Any]] = {
@@ -27,6 +30,9 @@ _DEFAULTS: Mapping[str, Mapping[str, Any]] = {
 }
 """What the server adds inside of values that have one owner as a whole (in a list to each
 element), by the field's name."""
+
+_QUANTITIES = frozenset({"limits", "requests", "sizeLimit"})
+"""Fields of Pods and claims with a quantity, or with one under each key."""
 
 
 def is_applied(live: Mapping[str, Any], wanted: Mapping[str, Any], manager: str) -> bool:
@@ -48,7 +54,37 @@ def is_applied(live: Mapping[str, Any], wanted: Mapping[str, Any], manager: str)
     }
     if not body["metadata"]:
         del body["metadata"]
-    return _in_place(owned[0].get("fieldsV1") or {}, body, live)
+    fields = owned[0].get("fieldsV1") or {}
+    return _in_place(fields, body, live) or (
+        _is_built_in(wanted["apiVersion"]) and _in_place(fields, _by_value(body), _by_value(live))
+    )
+
+
+def _is_built_in(api_version: str) -> bool:
+    """Tell whether quantities have one spelling: resources of a CRD keep what was written."""
+    group, slash, _version = api_version.rpartition("/")
+    return not slash or "." not in group or group.endswith(".k8s.io")
+
+
+def _by_value(part: Any) -> Any:
+    """Return a part of an object with its quantities as numbers, which the server rewrites."""
+    if isinstance(part, list):
+        return [_by_value(element) for element in part]
+    if not isinstance(part, Mapping):
+        return part
+    return {
+        name: _numbers(value) if name in _QUANTITIES else _by_value(value)
+        for name, value in part.items()
+    }
+
+
+def _numbers(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _numbers(inner) for name, inner in value.items()}
+    try:
+        return str(quantity.parse(value))
+    except QuantityError:
+        return value
 
 
 def _is(entry: Mapping[str, Any], manager: str) -> bool:
@@ -65,11 +101,13 @@ def _in_place(fields: Mapping[str, Any], wanted: Any, live: Any, name: str = "")
     if not listed:
         return _same(_completed(wanted, _DEFAULTS.get(name) or {}), live)
     if isinstance(wanted, Mapping) and isinstance(live, Mapping):
-        if {f"f:{key}" for key in wanted} != set(listed):
+        # An empty list whose elements have owners of their own says nothing.
+        named = {key: one for key, one in wanted.items() if f"f:{key}" in listed or one != []}
+        if {f"f:{key}" for key in named} != set(listed):
             return False
         return all(
             _in_place(listed[f"f:{key}"], value, live[key], key) if key in live else not value
-            for key, value in wanted.items()
+            for key, value in named.items()
         )
     if isinstance(wanted, list) and isinstance(live, list):
         return len(wanted) == len(listed) and all(
