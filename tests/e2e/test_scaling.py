@@ -28,6 +28,10 @@ pytestmark = [
 ]
 
 
+DRAIN_SECONDS = 330
+"""What a drain may take at most, by default, and a bit."""
+
+
 @pytest.fixture(scope="module")
 def cluster(real_testbed: TestBed, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """A cluster whose compute nodes drain before they go."""
@@ -81,6 +85,18 @@ def test_log_stores_are_added_and_leave_one_by_one(cluster: Cluster) -> None:
     # The addresses of log stores are part of the configuration: other components restart.
     traffic.require_nothing_lost(longest=90, errors=500)
     eventually(lambda: settled(cluster, "cnset", "mo-tp"), 180, "settled compute nodes")
+    await_drained(cluster)
+
+
+def await_drained(cluster: Cluster) -> None:
+    """Wait until no compute node of before is left; until then the cluster says that it drains."""
+
+    def said() -> str:
+        told = cluster.condition("mo", "mo", "Progressing")
+        return "" if told["status"] == "False" else str(told["message"])
+
+    eventually(lambda: not said(), DRAIN_SECONDS, "end of the drains", otherwise=said)
+    eventually(lambda: nodes(cluster) == 1, 60, "end of the compute nodes of before")
 
 
 def move_replicas_from(cluster: Cluster, *pods: str) -> None:

@@ -137,6 +137,7 @@ def _set_status(
         volumes=awaited_volumes(observed.get("claims") or []),
         round=_told(observed, "round"),
         roll=_told(observed, "roll"),
+        ending=rounds.ending(resource, observed.get("pods") or [], now),
     )
     status = set_states.set_status(facts, now)
     if resource["kind"] == names.LOG_SET:

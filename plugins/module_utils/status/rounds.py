@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timezone
 from typing import Any
 
@@ -18,14 +18,41 @@ _NOW_AND_THEN = "60s"
 _GIVEN_UP = "GivenUp"
 
 
-def draining(round_: Round) -> str:
-    """Return what the drains of a set wait for; empty when none is under way."""
-    under_way = [
-        f"{pod} until {_time(drain['until'])} at most ({drain['message']})"
-        for pod, drain in (round_.get("drains") or {}).items()
+def draining(round_: Round, ending: Mapping[str, str] | None = None) -> str:
+    """Return what the drains of a set wait for; empty when none is under way.
+
+    Args:
+        round_: how the round ended.
+        ending: Pods that still serve after their deletion, see `ending`; the round knows of those
+            that HAKeeper knows.
+    """
+    drains = round_.get("drains") or {}
+    under_way = {
+        pod: f"{pod} until {_time(drain['until'])} at most ({drain['message']})"
+        for pod, drain in drains.items()
         if not drain["finished"]
-    ]
-    return f"draining {', '.join(under_way)}" if under_way else ""
+    }
+    for pod, end in (ending or {}).items():
+        under_way.setdefault(pod, f"{pod} until {end} at most (its clients have not all gone)")
+    return f"draining {', '.join(under_way[pod] for pod in sorted(under_way))}" if under_way else ""
+
+
+def ending(
+    resource: Mapping[str, Any], pods: Iterable[Mapping[str, Any]], now: str
+) -> dict[str, str]:
+    """Return the Pods of a set that drains which are deleted and have time left, and until when.
+
+    Args:
+        resource: a CNSet.
+        pods: its Pods.
+        now: the present, RFC 3339.
+    """
+    spec = resource.get("spec") or {}
+    if not (spec.get("scalingConfig") or {}).get("storeDrainEnabled"):
+        return {}
+    ends = {pod["metadata"]["name"]: pod["metadata"].get("deletionTimestamp") for pod in pods}
+    # A Pod on a node that is lost stays after its time.
+    return {name: end for name, end in ends.items() if end and end > now}
 
 
 def _time(seconds: float) -> str:

@@ -98,6 +98,7 @@ class SetFacts:
         volumes: which volumes are growing; empty if none is.
         round: how the round over the compute nodes of a CNSet ended.
         roll: how the step of the roll of a StatefulSet ended.
+        ending: Pods of a CNSet that serve the clients that they have, and until when.
     """
 
     resource: Resource
@@ -112,6 +113,7 @@ class SetFacts:
     volumes: str = ""
     round: Mapping[str, Any] = field(default_factory=dict)
     roll: Mapping[str, Any] = field(default_factory=dict)
+    ending: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def generation(self) -> int:
@@ -234,8 +236,9 @@ def _progressing(facts: SetFacts) -> Condition:
         under_way, reason, message = False, Reason.PAUSED, facts.waiting
     elif facts.waiting:
         under_way, reason, message = True, Reason.WAITING_FOR_DEPENDENCY, facts.waiting
-    elif rounds.draining(facts.round):
-        under_way, reason, message = True, Reason.DRAINING, rounds.draining(facts.round)
+    elif rounds.draining(facts.round, facts.ending):
+        under_way, reason = True, Reason.DRAINING
+        message = rounds.draining(facts.round, facts.ending)
     elif log_states.under_way(facts.round):
         under_way, reason = True, Reason.FAILING_OVER
         message = log_states.under_way(facts.round)

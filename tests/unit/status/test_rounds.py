@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a round over compute nodes leads to: conditions, events, and when to look again."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -112,22 +113,26 @@ def test_the_workload_keeps_its_size_while_nodes_drain(kept: int | None, replica
     assert workload["spec"]["replicas"] == replicas
 
 
-def status_of(round_: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+def status_of(
+    round_: dict[str, Any], others: Sequence[dict[str, Any]] = (), *, drains: bool = True
+) -> tuple[dict[str, Any], dict[str, Any]]:
     live = {
         "kind": "Deployment",
         "metadata": {"name": "tp-cn", "generation": 1},
-        "spec": {"replicas": 3},
+        "spec": {"replicas": 2},
         "status": {
             "observedGeneration": 1,
-            "replicas": 3,
-            "readyReplicas": 3,
-            "updatedReplicas": 3,
+            "replicas": 2,
+            "readyReplicas": 2,
+            "updatedReplicas": 2,
         },
     }
     pods = [{"metadata": {"name": "tp-cn-x", "namespace": "test"}, "spec": {}, "status": {}}]
-    observed = {"workload": live, "pods": pods, "round": round_}
+    observed = {"workload": live, "pods": [*pods, *others], "round": round_}
+    resource = cn_set(2)
+    resource["spec"]["scalingConfig"]["storeDrainEnabled"] = drains
     plan = {**empty_plan(), "workload": "Deployment/tp-cn"}
-    report = report_on(cn_set(2), plan, observed, {}, "", NOW)
+    report = report_on(resource, plan, observed, {}, "", NOW)
     conditions = {one["type"]: one for one in report["status"]["conditions"]}
     return dict(report), conditions
 
@@ -140,6 +145,25 @@ def test_status_tells_what_a_drain_waits_for() -> None:
     assert conditions["Ready"]["status"] == "True"
     assert report["status"]["stores"][0]["state"] == "Draining"
     assert report["requeue"] == "5s"
+
+
+@pytest.mark.parametrize(
+    ("drains", "end", "text"),
+    [
+        (True, "2026-01-01T00:05:00Z", "draining old until 2026-01-01T00:05:00Z at most"),
+        # Its node is lost: nobody takes it away.
+        (True, "2025-12-31T23:59:59Z", ""),
+        (False, "2026-01-01T00:05:00Z", ""),
+    ],
+)
+def test_status_tells_of_a_node_that_hakeeper_has_forgotten(
+    end: str, text: str, *, drains: bool
+) -> None:
+    """Its Pod serves on until its clients are gone."""
+    old = {"metadata": {"name": "old", "namespace": "test", "deletionTimestamp": end}, "spec": {}}
+    _report, conditions = status_of(GOOD, [old], drains=drains)
+    assert conditions["Progressing"]["message"].startswith(text)
+    assert conditions["Progressing"]["reason"] == ("Draining" if text else "Settled")
 
 
 def test_status_tells_that_hakeeper_is_not_heard() -> None:
