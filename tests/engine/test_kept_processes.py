@@ -193,6 +193,31 @@ async def test_facts_go_with_their_run(kept: Stage) -> None:
     assert [len(files) for files in caches] == [1, 1, 1]
 
 
+OWN_NUMBERS = """
+class FilterModule:
+    def filters(self):
+        return {"int": lambda value: f"{value} of its own"}
+"""
+
+
+async def test_a_filter_of_jinja_is_the_projects_own_where_it_has_one(kept: Stage) -> None:
+    tasks = """
+        - name: Number
+          ansible.builtin.debug: {msg: "{{ '7' | int }}"}
+        """
+    before = await kept.play(kept.tasks(tasks))
+    again = await kept.play(kept.tasks(tasks))
+    kept.write(OWN_NUMBERS, "beside/filter_plugins/numbers.py")
+    path = kept.tasks(tasks)
+    beside = await kept.play(path.rename(kept.folder / "beside" / path.name))
+    after = await kept.play(kept.tasks(tasks))
+
+    runs = (before, again, beside, after)
+    assert pid_of(before) == pid_of(beside)
+    said = [played.results()["Number"]["msg"] for played in runs]
+    assert said == [7, 7, "7 of its own", 7]
+
+
 OWN_FILTER = """
 class FilterModule:
     def filters(self):

@@ -13,6 +13,7 @@ import functools
 import gc
 import logging
 import multiprocessing
+import operator
 import os
 import re
 import resource
@@ -20,9 +21,9 @@ import signal
 import sys
 import threading
 import types
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 from ansible.plugins import loader as plugin_loader
 from ansible.utils.display import Display
@@ -66,24 +67,31 @@ def _equal(one: object, other: object) -> bool:
         return False
 
 
+def _are_equal(before: list[Any], now: Iterable[Any]) -> list[bool]:
+    """Which values are as they were; in one go, because nearly all of them are."""
+    now = list(now)
+    try:
+        return list(map(operator.eq, before, now))
+    except Exception:  # noqa: BLE001 (as above)
+        return list(map(_equal, before, now))
+
+
 class _Container:
     """A dict, list or set, and what was in it."""
 
-    __slots__ = ("_before", "_value")
+    __slots__ = ("before", "value")
 
     def __init__(self, value: Any) -> None:
-        self._value = value
-        self._before = _copied(value)
+        self.value = value
+        self.before = _copied(value)
 
     def restore(self) -> None:
         """Put back what was in it."""
-        if _equal(self._value, self._before):
-            return
-        self._value.clear()
-        if isinstance(self._value, list):
-            self._value.extend(_copied(self._before))
+        self.value.clear()
+        if isinstance(self.value, list):
+            self.value.extend(_copied(self.before))
         else:
-            self._value.update(_copied(self._before))
+            self.value.update(_copied(self.before))
 
 
 class _Names:
@@ -123,9 +131,6 @@ class _Cache:
             self._before = 0
 
 
-_State: TypeAlias = _Container | _Cache
-
-
 class Slate:
     """What a process was like when this was made: in the template, once all is loaded."""
 
@@ -133,9 +138,11 @@ class Slate:
         self._modules = frozenset(sys.modules)
         owners = list(_owners())
         self._names = [_Names(owner) for owner in owners]
-        self._spaces = [vars(owner) for owner in owners]
-        self._bound = [list(space.values()) for space in self._spaces]
-        self._state, self._empty = _state(owners)
+        self._spaces = [vars(owner).values() for owner in owners]
+        self._bound = list(map(list, self._spaces))
+        self._containers, self._caches, self._empty = _state(owners)
+        self._values = [container.value for container in self._containers]
+        self._befores = [container.before for container in self._containers]
         self._folders = _plugin_folders()
         self._imports = _import_settings()
         self._environment: dict[str, str] = {}
@@ -171,12 +178,16 @@ class Slate:
 
     def _restore(self) -> None:
         # Few owners have changed: comparing lists of values costs least to find them.
-        bound = [list(space.values()) for space in self._spaces]
-        for names, before, now in zip(self._names, self._bound, bound, strict=True):
-            if not _equal(before, now):
+        are_equal = _are_equal(self._bound, map(list, self._spaces))
+        for names, is_equal in zip(self._names, are_equal, strict=True):
+            if not is_equal:
                 names.restore()
-        for state in self._state:
-            state.restore()
+        are_equal = _are_equal(self._befores, self._values)
+        for container, is_equal in zip(self._containers, are_equal, strict=True):
+            if not is_equal:
+                container.restore()
+        for cache in self._caches:
+            cache.restore()
         if any(self._empty):
             for attributes in self._empty:
                 attributes.clear()
@@ -201,16 +212,18 @@ class Slate:
         return len(_open_files()) > self._files
 
 
-def _state(owners: list[object]) -> tuple[list[_State], list[dict[str, Any]]]:
+def _state(owners: list[object]) -> tuple[list[_Container], list[_Cache], list[dict[str, Any]]]:
     """All that a run may change in modules, and the attributes of functions that have none."""
-    state: list[_State] = []
+    containers: list[_Container] = []
+    caches: list[_Cache] = []
     empty: list[dict[str, Any]] = []
     for owner in owners:
-        state += _state_of(owner)
+        containers += _containers_of(owner)
+        caches += _caches_of(owner)
         attributes = [value.__dict__ for value in _functions(owner)]
         empty += [one for one in attributes if not one]
-        state += [_Container(one) for one in attributes if one]
-    return state, empty
+        containers += [_Container(one) for one in attributes if one]
+    return containers, caches, empty
 
 
 def _owners() -> Iterator[object]:
@@ -224,16 +237,20 @@ def _owners() -> Iterator[object]:
     yield Display()
 
 
-def _state_of(owner: object) -> Iterator[_State]:
-    home = _home(owner)
+def _containers_of(owner: object) -> Iterator[_Container]:
     for name, value in list(vars(owner).items()):
         if type(value) in _CONTAINERS and not name.startswith("__"):
             yield _Container(value)
-        elif type(_bare(value)) is _CACHED and not home.startswith(_PURELY_CACHED):
-            yield _Cache(_bare(value))
     for function in _functions(owner):
         defaults = (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values())
         yield from (_Container(one) for one in defaults if type(one) in _CONTAINERS)
+
+
+def _caches_of(owner: object) -> Iterator[_Cache]:
+    if not _home(owner).startswith(_PURELY_CACHED):
+        for value in list(vars(owner).values()):
+            if type(_bare(value)) is _CACHED:
+                yield _Cache(_bare(value))
 
 
 def _functions(owner: object) -> Iterator[types.FunctionType]:

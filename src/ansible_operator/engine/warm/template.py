@@ -192,6 +192,7 @@ def _load(folder: Path, roles: list[Path], run_sockets: list[int]) -> str:
         events,
         modules,
         play,
+        plugin_searches,
         preload,
         read_ahead,
         strategy,
@@ -205,6 +206,7 @@ def _load(folder: Path, roles: list[Path], run_sockets: list[int]) -> str:
     modules.install(run_sockets)
     strategy.install()
     read_ahead.install()
+    plugin_searches.install()
     try:
         preload.read_documentation_once()
         preload.preload(roles)
