@@ -184,15 +184,15 @@ def _drain_window(spec: Fields) -> tuple[int, int]:
 def _pre_stop(context: SetContext, log_service: LogService) -> list[str]:
     """Return the hook that keeps a CN up until its clients have moved, however it is deleted.
 
-    It is told who the other members are, because they have sessions of their own on a CN.
+    It is told who the other members are, because they have sessions of their own on a CN, those
+    that come while it serves, too: log stores by the name that all of them share.
     """
     if not _drains(context.spec):
         return []
     script = f"{names.CONFIG_MOUNT}/{names.START_SCRIPT}"
     domain = names.service_domain(context.namespace, context.spec.text("clusterDomain"))
-    stores = [address.rpartition(":")[0] for address in log_service.addresses]
-    window = map(str, _drain_window(context.spec))
-    return ["/bin/sh", script, "drain", *window, f"{context.headless}.{domain}", *stores]
+    peers = [f"{context.headless}.{domain}", *log_service.hosts]
+    return ["/bin/sh", script, "drain", *map(str, _drain_window(context.spec)), *peers]
 
 
 def _udf_port(sidecar: Fields) -> int:

@@ -22,11 +22,13 @@ class LogService:
     Attributes:
         discovery: ``host:port`` that reaches any log store.
         addresses: ``host:port`` of each log store.
+        hosts: DNS names under which all log stores are found, however many there will be.
         shared: the storage it shares; None when the set's own configuration describes it.
     """
 
     discovery: str
     addresses: Sequence[str]
+    hosts: Sequence[str]
     shared: SharedStorage | None
 
     @classmethod
@@ -91,6 +93,7 @@ def _from_log_set(context: SetContext, log_set: Resource) -> LogService:
     return LogService(
         discovery=discovery_address(base, domain),
         addresses=log_addresses(base, domain, required_replicas(spec)),
+        hosts=[f"{names.headless_name(base)}.{domain}"],
         shared=shared,
     )
 
@@ -102,7 +105,8 @@ def _external(context: SetContext) -> LogService:
     shared = None
     if external.raw("sharedStorage") is not None:
         shared = SharedStorage.of(external.table("sharedStorage"), None)
-    return LogService(discovery=addresses[0], addresses=addresses, shared=shared)
+    hosts = [address.rpartition(":")[0] for address in addresses]
+    return LogService(discovery=addresses[0], addresses=addresses, hosts=hosts, shared=shared)
 
 
 def fileservices(
