@@ -27,7 +27,13 @@ from ansible_operator.kube.recorder import EventRecorder
 from ansible_operator.logs import get_logger
 from ansible_operator.loop.control import ControlLoop, Plan, Surroundings
 from ansible_operator.options import Options, split_address, watched_namespaces
-from ansible_operator.planning import make_plans, make_settings, roles_to_load, total_runs
+from ansible_operator.planning import (
+    checks_to_load,
+    make_plans,
+    make_settings,
+    roles_to_load,
+    total_runs,
+)
 from ansible_operator.serve.proxy import LoopbackProxy
 from ansible_operator.serve.small_servers import ServerSettings, small_servers
 from ansible_operator.version import COMMIT, VERSION
@@ -152,6 +158,7 @@ class Manager:
             engine=make_engine(
                 options.engine,
                 preload=roles_to_load(plans),
+                checks=checks_to_load(plans),
                 max_runs=total,
                 runs_per_process=options.runs_per_process,
             ),

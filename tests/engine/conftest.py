@@ -126,7 +126,7 @@ def environment() -> Iterator[None]:
 @pytest_asyncio.fixture(scope="session", loop_scope="session", params=KINDS)
 async def engine(request: pytest.FixtureRequest, environment: None) -> AsyncIterator[Any]:
     """A started engine of each kind."""
-    engine = make_engine(request.param, preload=[ROLES / "greeter"])
+    engine = make_engine(request.param, preload=[ROLES / "greeter"], checks=["acme.tools.calm"])
     await engine.start()
     yield request.param, engine
     await engine.stop()
@@ -142,7 +142,7 @@ def stage(engine: tuple[str, Engine], tmp_path: Path) -> Stage:
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def warm_engine(environment: None) -> AsyncIterator[Engine]:
     """A started warm engine."""
-    engine = make_engine("warm", preload=[ROLES / "greeter"])
+    engine = make_engine("warm", preload=[ROLES / "greeter"], checks=["acme.tools.calm"])
     await engine.start()
     yield engine
     await engine.stop()

@@ -4,6 +4,7 @@
 from ansible_operator.engine.factory import KINDS, make_engine
 from ansible_operator.engine.interface import (
     RUNS_PER_PROCESS,
+    CheckRequest,
     Engine,
     EventHandler,
     JobEvent,
@@ -17,6 +18,7 @@ from ansible_operator.engine.interface import (
 __all__ = [
     "KINDS",
     "RUNS_PER_PROCESS",
+    "CheckRequest",
     "Engine",
     "EventHandler",
     "JobEvent",

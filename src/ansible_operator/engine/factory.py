@@ -17,6 +17,7 @@ def make_engine(
     kind: str,
     *,
     preload: Sequence[Path] = (),
+    checks: Sequence[str] = (),
     max_runs: int | None = None,
     runs_per_process: int = RUNS_PER_PROCESS,
 ) -> Engine:
@@ -25,6 +26,8 @@ def make_engine(
     Args:
         kind: ``warm`` (forks of a warm process) or ``ansible-runner`` (the package itself).
         preload: directories of roles whose collections the warm process loads ahead.
+        checks: full names of the test plugins that may be asked whether a run is needed; those
+            who play through ansible-runner ask none.
         max_runs: runs at a time; None for no limit.
         runs_per_process: how many runs a fork of the warm process serves, one after the other.
 
@@ -34,5 +37,7 @@ def make_engine(
     if kind == "ansible-runner":
         return RunnerPackageEngine(max_runs=max_runs)
     if kind == "warm":
-        return WarmEngine(preload=preload, max_runs=max_runs, runs_per_process=runs_per_process)
+        return WarmEngine(
+            preload=preload, checks=checks, max_runs=max_runs, runs_per_process=runs_per_process
+        )
     raise ConfigError(f"unknown engine {kind!r}: one of {', '.join(KINDS)}")

@@ -97,6 +97,23 @@ class RunResult:
     error: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class CheckRequest:
+    """The question whether a run of an object would change anything.
+
+    Attributes:
+        function: full name of the test plugin that is asked.
+        object: the object; its only argument.
+        kubeconfig: file that the environment names while it is asked.
+        timeout: seconds in which there must be an answer.
+    """
+
+    function: str
+    object: Mapping[str, Any]
+    kubeconfig: Path
+    timeout: float
+
+
 class Engine(Protocol):
     """Plays roles and playbooks."""
 
@@ -115,6 +132,14 @@ class Engine(Protocol):
 
         Raises:
             EngineError: the run could not be started at all.
+        """
+        ...
+
+    async def is_settled(self, check: CheckRequest) -> bool:
+        """Tell whether a check says that a run would change nothing; false if none can be made.
+
+        Raises:
+            EngineError: there is no usable answer.
         """
         ...
 

@@ -169,6 +169,11 @@ def untouched(folder: Path, levels: int, since: float) -> list[Path]:
     ]
 
 
+def kubeconfig_variables(kubeconfig: Path) -> dict[str, str]:
+    """The variables by which plugins find a kubeconfig."""
+    return dict.fromkeys(_KUBECONFIG_VARIABLES, str(kubeconfig))
+
+
 def run_environment(request: RunRequest, temporary: Path) -> dict[str, str]:
     """The variables of a run on top of the process environment: kubeconfig, roles path, TMPDIR.
 
@@ -177,7 +182,7 @@ def run_environment(request: RunRequest, temporary: Path) -> dict[str, str]:
     """
     environment = {"TMPDIR": str(temporary)}
     if request.kubeconfig is not None:
-        environment |= dict.fromkeys(_KUBECONFIG_VARIABLES, str(request.kubeconfig))
+        environment |= kubeconfig_variables(request.kubeconfig)
     environment |= request.environment
     if isinstance(request.target, RoleTarget):
         paths = [str(request.target.path.parent)]

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from ansible_operator.engine import outcome, rundir
 from ansible_operator.engine.interface import (
+    CheckRequest,
     EventHandler,
     JobEvent,
     RoleTarget,
@@ -60,6 +61,10 @@ class RunnerPackageEngine:
         self._runs.add(task)
         task.add_done_callback(self._runs.discard)
         return await task
+
+    async def is_settled(self, check: CheckRequest) -> bool:  # noqa: ARG002 (see ``Engine``)
+        """Find nothing settled: there is no process that a check could be made in."""
+        return False
 
     async def stop(self) -> None:
         """End all runs and their children."""

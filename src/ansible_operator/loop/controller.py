@@ -72,6 +72,8 @@ class Controller:
         admitted = await self._through_finalizer(obj)
         if admitted is None:
             return Result()
+        if await self._is_settled(admitted, why):
+            return Result(requeue_after=period)
         quiet = not why.fresh and not is_deleting(admitted) and is_settled(admitted)
         return await self._run(admitted, why, period, self._report(quiet=quiet))
 
@@ -111,6 +113,23 @@ class Controller:
         if finalizer is None or self._owns(obj):
             return obj
         return await self.objects.add_finalizer(obj, finalizer.name)
+
+    async def _is_settled(self, obj: Object, why: Why) -> bool:
+        """Whether a check says that a run would change nothing, which then counts as a success.
+
+        Who has changed the object has asked for a run and gets it; so does one that has failed,
+        and one whose conditions have to be written.
+        """
+        watch = self.controlled.watch
+        must_run = why.asked or why.failed or is_deleting(obj) or has_failed(obj)
+        if not watch.precheck or must_run or (watch.manage_status and not is_settled(obj)):
+            return False
+        started = time.monotonic()
+        if not await self.runs.is_settled(obj, why):
+            return False
+        self._count(failed=False)
+        metrics.RECONCILES.labels(str(self.controlled.gvk)).observe(time.monotonic() - started)
+        return True
 
     async def _run(self, obj: Object, why: Why, period: float, report: StatusReport) -> Result:
         finalizing = is_deleting(obj)

@@ -71,4 +71,4 @@ class ForeignChanges:
             return
         for changed, reason, fresh in self._waiting.pop(key):
             if not self._own.include(key, changed):
-                self._queue.add(key, reason=reason, fresh=fresh)
+                self._queue.add(key, reason=reason, fresh=fresh, asked=fresh)

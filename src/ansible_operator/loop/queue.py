@@ -49,16 +49,21 @@ class Why:
     Attributes:
         reason: for people.
         fresh: whether the object itself has changed, not only time or other objects.
+        asked: whether somebody has changed it since it was seen first, and so has asked for a run.
+        failed: whether its last run has failed.
     """
 
     reason: str
     fresh: bool
+    asked: bool = False
+    failed: bool = False
 
 
 @dataclass(slots=True)
 class _Whys:
     reasons: dict[str, None] = field(default_factory=dict)
     fresh: bool = False
+    asked: bool = False
 
 
 @dataclass(slots=True)
@@ -120,7 +125,13 @@ class WorkQueue:
         self._closed = False
 
     def add(
-        self, key: Key, lane: Lane = Lane.CHANGED, reason: str = "", *, fresh: bool = False
+        self,
+        key: Key,
+        lane: Lane = Lane.CHANGED,
+        reason: str = "",
+        *,
+        fresh: bool = False,
+        asked: bool = False,
     ) -> None:
         """Run an object as soon as possible; while it runs, once more afterwards.
 
@@ -129,11 +140,13 @@ class WorkQueue:
             lane: what it may overtake.
             reason: why, for people; reasons of several adds are joined.
             fresh: whether the object itself has changed.
+            asked: whether somebody has asked for a run by that.
         """
         if self._closed:
             return
         why = self._whys.setdefault(key, _Whys())
         why.fresh |= fresh
+        why.asked |= asked
         if reason and len(why.reasons) < MOST_REASONS:
             why.reasons[reason] = None
         if key in self._active[key.controller]:
@@ -241,8 +254,9 @@ class WorkQueue:
     def why(self, key: Key) -> Why:
         """Why an object just taken is to be run; asked once per run."""
         whys = self._whys.pop(key, None) or _Whys()
-        usual = "retry" if key in self._failures else "period"
-        return Why(", ".join(whys.reasons) or usual, fresh=whys.fresh)
+        failed = key in self._failures
+        reason = ", ".join(whys.reasons) or ("retry" if failed else "period")
+        return Why(reason, fresh=whys.fresh, asked=whys.asked, failed=failed)
 
     def close(self) -> None:
         """Take nothing more in and forget what waits."""

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible_operator.engine.interface import (
+    CheckRequest,
     Engine,
     JobEvent,
     PlaybookTarget,
@@ -17,6 +18,7 @@ from ansible_operator.engine.interface import (
     RunResult,
 )
 from ansible_operator.engine.rundir import remove
+from ansible_operator.errors import EngineError
 from ansible_operator.kube.interface import Object
 from ansible_operator.logs import get_logger
 from ansible_operator.loop.event_log import EventLog
@@ -30,8 +32,11 @@ from ansible_operator.loop.settings import (
     RunSettings,
     integer_annotation,
 )
-from ansible_operator.loop.variables import extra_vars
+from ansible_operator.loop.variables import extra_vars, whole_object
 from ansible_operator.watches import PlayPath
+
+CHECK_SECONDS = 10.0
+"""Longest time that a check may take; it is to take milliseconds."""
 
 _LOG = get_logger("runner")
 
@@ -83,6 +88,23 @@ class Runs:
         outcome.finish(result)
         self._report(log, outcome, result, why)
         return outcome
+
+    async def is_settled(self, obj: Object, why: Why) -> bool:
+        """Ask the watch's check whether a run would change nothing; false when in doubt."""
+        watch, metadata = self.controlled.watch, obj["metadata"]
+        names = {"name": metadata["name"], "namespace": metadata.get("namespace", "")}
+        seconds = min(CHECK_SECONDS, watch.run_timeout or CHECK_SECONDS)
+        try:
+            with self.proxy.session(self.controlled, obj) as kubeconfig:
+                whole = whole_object(watch, obj)
+                check = CheckRequest(watch.precheck, whole, kubeconfig, seconds)
+                settled = await self.engine.is_settled(check)
+        except (EngineError, OSError) as error:
+            _LOG.error("Check failed, so the object is run", error=str(error), **names)
+            return False
+        if settled:
+            _LOG.info("Nothing to do", reason=why.reason, **names)
+        return settled
 
     def _report(self, log: EventLog, outcome: Outcome, result: RunResult, why: Why) -> None:
         keys = {"job": log.job, "name": log.name, "namespace": log.namespace, "reason": why.reason}

@@ -102,7 +102,7 @@ class PrimaryTrigger:
         if reason == "annotations changed":
             self._foreign.consider(key, now, reason, fresh=True)
         elif reason:
-            self._queue.add(key, reason=reason, fresh=True)
+            self._queue.add(key, reason=reason, fresh=True, asked=reason != "created")
         if event is EventType.DELETED:
             self._on_deleted(self._controlled)
 

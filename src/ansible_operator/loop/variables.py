@@ -32,7 +32,10 @@ def object_variable(group: str, kind: str) -> str:
     return f"_{group.replace('.', '_').replace('-', '_')}_{kind.lower()}"
 
 
-def _without_managed_fields(obj: Object) -> Object:
+def whole_object(watch: Watch, obj: Object) -> Object:
+    """The object as its plays see it."""
+    if watch.keep_managed_fields:
+        return obj
     metadata = {key: value for key, value in obj["metadata"].items() if key != "managedFields"}
     return {**obj, "metadata": metadata}
 
@@ -49,7 +52,7 @@ def extra_vars(watch: Watch, obj: Object, why: Why, *, finalizing: bool) -> dict
     spec = obj.get("spec")
     spec = spec if isinstance(spec, dict) else {}
     parameters = snake_case_keys(spec) if watch.snake_case_parameters else dict(spec)
-    whole: Any = obj if watch.keep_managed_fields else _without_managed_fields(obj)
+    whole: Any = whole_object(watch, obj)
     if watch.mark_unsafe:
         parameters, whole, spec = mark_unsafe(parameters), mark_unsafe(whole), mark_unsafe(spec)
     metadata = obj["metadata"]

@@ -2,6 +2,7 @@
 """Loads and validates a watches file (runner.md §1.4)."""
 
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -27,6 +28,7 @@ from ansible_operator.watches.selector import Requirement, Selector
 
 OPERATIONS = ("CREATE", "UPDATE", "DELETE")
 FAILURE_POLICIES = ("Ignore", "Fail")
+_PLUGIN = re.compile(r"\w+\.\w+\.\w+")
 _LOG = get_logger("watches")
 
 
@@ -106,6 +108,7 @@ def _watch(fields: Fields, cwd: Path, env: Mapping[str, str]) -> Watch:
         run_timeout=fields.seconds("runTimeout"),
         retry=_retry(retry) if retry else Retry(),
         admission=_admission(fields.texts_or_fields("admission", "Admission")),
+        precheck=_precheck(fields.text("precheck")),
         unknown_keys=fields.leftover(),
     )
 
@@ -215,6 +218,14 @@ def _admission(given: tuple[str, ...] | Fields) -> Admission:
             f"not {admission.failure_policy}"
         )
     return admission
+
+
+def _precheck(name: str) -> str:
+    if name and not _PLUGIN.fullmatch(name):
+        raise ConfigError(
+            f"precheck: {name} is not the full name of a plugin, such as my.collection.settled"
+        )
+    return name
 
 
 def _validate(watch: Watch, seen: set[KindName], *, strict: bool) -> None:

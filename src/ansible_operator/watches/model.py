@@ -145,6 +145,8 @@ class Watch:
             are more than half of many objects, and every task pays for them.
         run_timeout: seconds after which a run is ended; 0 means no limit.
         admission: filter plugins that default and validate objects; false when there are none.
+        precheck: full name of the test plugin that says whether a run would change nothing; ``""``
+            when every reconcile is a run.
         unknown_keys: keys of the entry that mean nothing here.
     """
 
@@ -173,6 +175,7 @@ class Watch:
     run_timeout: float = 0.0
     retry: Retry = field(default_factory=Retry)
     admission: Admission = field(default_factory=Admission)
+    precheck: str = ""
     unknown_keys: tuple[str, ...] = ()
 
     def selects(self, metadata: Mapping[str, Any]) -> bool:

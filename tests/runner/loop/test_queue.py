@@ -134,7 +134,22 @@ async def test_reasons_are_joined_and_a_change_of_the_object_itself_is_kept() ->
     assert queue.why(key("x")) == Why("spec changed, Pod p modified", fresh=True)
     assert queue.why(key("x")) == Why("period", fresh=False)
     queue.retry(key("x"))
-    assert queue.why(key("x")) == Why("retry", fresh=False)
+    assert queue.why(key("x")) == Why("retry", fresh=False, failed=True)
+
+
+async def test_who_asks_for_a_run_gets_one_and_a_failure_is_known_until_a_success() -> None:
+    queue = WorkQueue(2, {"a": 2})
+    queue.add(key("x"), reason="created", fresh=True)
+    assert queue.why(key("x")) == Why("created", fresh=True)
+    queue.add(key("x"), reason="Pod p modified")
+    queue.add(key("x"), reason="spec changed", fresh=True, asked=True)
+    assert queue.why(key("x")).asked
+    assert not queue.why(key("x")).asked
+    queue.retry(key("x"))
+    queue.add(key("x"), reason="Pod p modified")
+    assert queue.why(key("x")) == Why("Pod p modified", fresh=False, failed=True)
+    queue.forget(key("x"))
+    assert not queue.why(key("x")).failed
 
 
 ACTIONS = st.lists(

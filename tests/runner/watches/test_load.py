@@ -328,6 +328,21 @@ def test_unusable_admission(project: Path, text: str, message: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "expected"),
+    [("my.tools.settled", "my.tools.settled"), ("null", ""), ('""', "")],
+)
+def test_precheck(project: Path, text: str, expected: str) -> None:
+    (watch,) = load_text(project, entry(f"role: database, precheck: {text}"))
+    assert watch.precheck == expected
+
+
+@pytest.mark.parametrize("text", ["settled", "tools.settled", '"my.tools.settled or true"'])
+def test_unusable_precheck(project: Path, text: str) -> None:
+    with pytest.raises(ConfigError, match="is not the full name of a plugin"):
+        load_text(project, entry(f"role: database, precheck: {text}"))
+
+
+@pytest.mark.parametrize(
     ("environ", "period", "ignored"),
     [
         ({}, 60.0, set()),

@@ -3,6 +3,7 @@
 
 import asyncio
 import contextlib
+import json
 import uuid
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -15,6 +16,7 @@ import structlog
 from ansible_operator.engine import outcome, rundir
 from ansible_operator.engine.interface import (
     RUNS_PER_PROCESS,
+    CheckRequest,
     EventHandler,
     RunRequest,
     RunResult,
@@ -25,6 +27,7 @@ from ansible_operator.engine.rundir import RunDirectory
 from ansible_operator.engine.runner_package import RunnerPackageEngine
 from ansible_operator.engine.warm import wire
 from ansible_operator.engine.warm.artifacts import ArtifactWriter, RunArtifacts
+from ansible_operator.engine.warm.checks import Checks
 from ansible_operator.engine.warm.job import Job, why_not_served
 from ansible_operator.engine.warm.supervisor import Program, Supervisor, say_how
 from ansible_operator.engine.warm.workers import Worker, Workers
@@ -48,15 +51,17 @@ class WarmEngine:
         self,
         *,
         preload: Sequence[Path] = (),
+        checks: Sequence[str] = (),
         max_runs: int | None = None,
         runs_per_process: int = RUNS_PER_PROCESS,
     ) -> None:
         """Load the collections that these roles use; see ``make_engine``."""
         self._slots = asyncio.Semaphore(max_runs) if max_runs else contextlib.nullcontext()
-        roles = [str(role) for role in preload]
-        program = Program("ansible_operator.engine.warm.template", roles, _TEMPLATE)
+        loaded = json.dumps({"roles": [str(role) for role in preload], "checks": list(checks)})
+        program = Program("ansible_operator.engine.warm.template", [loaded], _TEMPLATE)
         self._supervisor = Supervisor(program)
         self._workers = Workers(self._supervisor, runs_per_process)
+        self._checks = Checks(Workers(self._supervisor, runs_per_process))
         self._reference = RunnerPackageEngine()
         self._writer = ArtifactWriter()
         self._runs: set[asyncio.Task[RunResult]] = set()
@@ -73,6 +78,11 @@ class WarmEngine:
         task.add_done_callback(self._runs.discard)
         return await task
 
+    async def is_settled(self, check: CheckRequest) -> bool:
+        """Ask a check; see ``Engine.is_settled``."""
+        async with self._slots:
+            return await self._checks.ask(check)
+
     async def stop(self) -> None:
         """End all runs, the template and their children."""
         runs = list(self._runs)
@@ -81,6 +91,7 @@ class WarmEngine:
         if runs:
             await asyncio.wait(runs, timeout=4 * _GRACE)
         await self._workers.close()
+        await self._checks.close()
         await self._supervisor.stop()
         await asyncio.to_thread(self._writer.close)
 

@@ -68,6 +68,10 @@ class Job:
     keeps: bool
 
 
+class CheckMissingError(Exception):
+    """A watch names a check that cannot be used."""
+
+
 def why_not_served(request: RunRequest) -> str:
     """Why a fork cannot play this request; ``""`` when it can."""
     for name, value in request.environment.items():

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The template process: Ansible loaded and played once; every run is a fork of it.
 
-Started by the runner as ``python -m ansible_operator.engine.warm.template CONTROL FOLDER ROLE...``
-where CONTROL is the number of an inherited socket. It has no threads, so a fork is safe. When
+Started by the runner as ``python -m ansible_operator.engine.warm.template CONTROL FOLDER LOADED``
+where CONTROL is the number of an inherited socket and LOADED is JSON: ``roles``, directories, and
+``checks``, names of test plugins. It has no threads, so a fork is safe. When
 the runner goes, the socket ends; then the template ends its forks and itself.
 """
 
@@ -23,7 +24,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from ansible_operator.engine.processes import ProcessTree, become_subreaper, end_trees_now
 from ansible_operator.engine.warm import wire
-from ansible_operator.engine.warm.job import Job
+from ansible_operator.engine.warm.job import CheckMissingError, Job
 
 if TYPE_CHECKING:
     from ansible_operator.engine.warm.events import EventRecorder
@@ -130,14 +131,23 @@ class Template:
             os._exit(code)
 
 
-def _run(connection: socket.socket, serve: Callable[[socket.socket, Job], bool]) -> int:
-    """Serve one run after the other, until the runner wants no more or one leaves traces."""
+def _run(
+    connection: socket.socket,
+    serve: Callable[[socket.socket, Job], bool],
+    check: Callable[[socket.socket, bytes], None],
+) -> int:
+    """Serve one run or check after the other, until the runner wants no more or one leaves traces.
+
+    A process serves either runs or checks.
+    """
     while True:
         try:
-            _, body = wire.read_frame(connection)
+            kind, body = wire.read_frame(connection)
         except EOFError:
             return 0
-        if not serve(connection, Job(**json.loads(body))):
+        if kind is wire.Kind.CHECK:
+            check(connection, body)
+        elif not serve(connection, Job(**json.loads(body))):
             return 0
 
 
@@ -169,6 +179,26 @@ def _server(run_sockets: list[int]) -> Callable[[socket.socket, Job], bool]:
         return not leftovers
 
     return serve
+
+
+def _checker(names: list[str]) -> Callable[[socket.socket, bytes], None]:
+    """What answers the question to a check.
+
+    Raises:
+        CheckMissingError: a name means nothing.
+    """
+    from ansible_operator.engine.warm import checking
+
+    checks = checking.find(names)
+    silenced: list[bool] = []
+
+    def check(connection: socket.socket, body: bytes) -> None:
+        if not silenced:
+            checking.be_silent()
+            silenced.append(True)
+        checking.serve(connection, checks, body)
+
+    return check
 
 
 def _is_over(code: int, recorder: "EventRecorder") -> bool:
@@ -221,18 +251,22 @@ def _load(folder: Path, roles: list[Path], run_sockets: list[int]) -> str:
 def main() -> None:
     """Load, tell the runner, serve."""
     control = socket.socket(fileno=int(sys.argv[1]))
-    folder, *roles = map(Path, sys.argv[2:])
+    folder, loaded = Path(sys.argv[2]), json.loads(sys.argv[3])
     # Plugins that look find the program that they expect.
     sys.argv = [str(Path(sys.executable).with_name("ansible-playbook"))]
     become_subreaper()
     run_sockets: list[int] = []
     try:
-        warning = _load(folder, roles, run_sockets)
+        warning = _load(folder, [Path(role) for role in loaded["roles"]], run_sockets)
+        check = _checker(loaded["checks"])
+    except CheckMissingError as error:
+        control.send(wire.packet({"failed": str(error)}))
+        os._exit(1)
     except Exception as error:  # noqa: BLE001 (the boundary: the runner tells the user)
         traceback.print_exc()
         control.send(wire.packet({"failed": f"{type(error).__name__}: {error}"[:4000]}))
         os._exit(1)
-    run = functools.partial(_run, serve=_server(run_sockets))
+    run = functools.partial(_run, serve=_server(run_sockets), check=check)
     Template(control, run).serve(warning)
     # The runner removes the folder, too, unless it was killed.
     shutil.rmtree(folder, ignore_errors=True)

@@ -24,10 +24,12 @@ class Kind(enum.Enum):
 
     JOB = b"J"
     """Runner to fork: what to play (``Job``)."""
+    CHECK = b"C"
+    """Runner to fork: what to ask a check (``checking``)."""
     EVENT = b"E"
     """Fork to runner: one job event, JSON."""
     RESULT = b"R"
-    """Fork to runner: the exit code, the last frame."""
+    """Fork to runner: the exit code, or the answer of a check; the last frame."""
 
 
 def frame(kind: Kind, body: bytes) -> bytes:

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checks in a fork of the template: test plugins that are asked about objects.
+
+A question is JSON: ``function``, ``object``, ``environment``. So is its answer: ``settled``, or
+``failed`` with a message.
+"""
+
+import json
+import os
+import socket
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from ansible.plugins.loader import test_loader
+
+from ansible_operator.engine.warm import wire
+from ansible_operator.engine.warm.job import CheckMissingError
+
+Check: TypeAlias = Callable[[dict[str, Any]], object]
+
+
+def find(names: Sequence[str]) -> dict[str, Check]:
+    """Load test plugins of collections.
+
+    Raises:
+        CheckMissingError: a name means nothing.
+    """
+    return {name: _find(name) for name in names}
+
+
+def _find(name: str) -> Check:
+    try:
+        found = test_loader.get(name)
+    except KeyError:
+        found = None
+    if found is None:
+        raise CheckMissingError(
+            f"there is no test plugin {name}: it is looked for in the collections of "
+            "ANSIBLE_COLLECTIONS_PATH"
+        )
+    check: Check = found.j2_function
+    return check
+
+
+def be_silent() -> None:
+    """Lose what checks print: nobody reads it, and a file would grow for ever."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    os.dup2(nowhere, 2)
+    os.close(nowhere)
+
+
+def serve(connection: socket.socket, checks: Mapping[str, Check], body: bytes) -> None:
+    """Answer one question."""
+    question = json.loads(body)
+    os.environ.update(question["environment"])
+    said = _answer(question["function"], checks, question["object"])
+    connection.sendall(wire.frame(wire.Kind.RESULT, json.dumps(said).encode()))
+
+
+def _answer(name: str, checks: Mapping[str, Check], obj: dict[str, Any]) -> dict[str, Any]:
+    try:
+        settled = checks[name](obj)
+    except (Exception, SystemExit) as error:  # noqa: BLE001 (the boundary of foreign code)
+        return {"failed": f"the check {name} raised {_explain(error)}"}
+    if not isinstance(settled, bool):
+        kind = type(settled).__name__
+        return {"failed": f"the check {name} returned {kind}, not true or false"}
+    return {"settled": settled}
+
+
+def _explain(error: BaseException) -> str:
+    """What was raised, and where."""
+    name, frames = type(error).__name__, traceback.extract_tb(error.__traceback__)
+    text = f"{name}: {error}" if str(error) else name
+    return f"{text} ({frames[-1].filename}:{frames[-1].lineno})"
