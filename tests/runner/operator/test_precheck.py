@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from testbed.bed import TestBed
+from tests.ports import free_port
 from tests.runner.operator.conftest import (
     ROOT,
     Cluster,
@@ -17,7 +18,6 @@ from tests.runner.operator.conftest import (
     definition,
     eventually,
     fetch,
-    free_port,
 )
 
 pytestmark = pytest.mark.api

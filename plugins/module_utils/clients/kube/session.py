@@ -6,7 +6,8 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Protocol
 from urllib.parse import urlencode
 
@@ -31,6 +32,9 @@ class Pool(Protocol):
 
     def request(self, method: str, url: str, **how: Any) -> Any:
         """Send a request and return the answer."""
+
+    def clear(self) -> None:
+        """Close all connections."""
 
 
 class Session:
@@ -130,6 +134,24 @@ def _decode(attempt: str, status: int, data: bytes) -> Any:
     if body is None:
         raise ApiError(f"{attempt}: the answer is not JSON", status, "", [])
     return body
+
+
+@contextmanager
+def brief_session(options: Mapping[str, Any]) -> Iterator[Session]:
+    """Yield a session of its own, whose connections are closed at the end.
+
+    Args:
+        options: as ``connection.resolve_options`` returns them.
+
+    Raises:
+        MissingLibrary: the ``kubernetes`` package is not installed.
+        BadConnection: the options lead nowhere.
+    """
+    configuration, pool = connect(options)
+    try:
+        yield Session(pool, configuration, options)
+    finally:
+        pool.clear()
 
 
 _sessions: dict[tuple[int, str], Session] = {}

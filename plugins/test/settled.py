@@ -1,0 +1,45 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The test behind C(matrixorigin.matrixone.settled): the look of the roles, without a play."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from ansible.errors import AnsibleError
+
+from ..module_utils.clients.kube.connection import resolve_options
+from ..module_utils.clients.kube.errors import KubeError
+from ..module_utils.clients.kube.session import brief_session
+from ..module_utils.plain import plain
+from ..plugin_utils.glancing import Glance
+
+_ROLES = Path(__file__).parents[2] / "roles"
+
+
+def settled(resource: Any) -> bool:
+    """Tell whether a pass over a resource would change nothing; see glancing."""
+    known: Mapping[str, Any] = plain(resource)
+    try:
+        # A warm process is asked about many resources, each time with other credentials.
+        with brief_session(resolve_options({}, os.environ)) as session:
+            return Glance(session, known, _start_script(known["kind"])).is_settled()
+    except KubeError as error:
+        raise AnsibleError(f"settled: {error}") from error
+
+
+def _start_script(kind: str) -> str:
+    """Return the text that the role of a kind starts its containers with."""
+    script = _ROLES / kind.lower() / "files" / "start.sh"
+    return script.read_text() if script.exists() else ""
+
+
+class TestModule:
+    """Registers the test."""
+
+    def tests(self) -> dict[str, Callable[..., bool]]:
+        """Return the test by name."""
+        return {"settled": settled}
