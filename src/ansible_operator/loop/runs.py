@@ -92,7 +92,11 @@ class Runs:
     async def is_settled(self, obj: Object, why: Why) -> bool:
         """Ask the watch's check whether a run would change nothing; false when in doubt."""
         watch, metadata = self.controlled.watch, obj["metadata"]
-        names = {"name": metadata["name"], "namespace": metadata.get("namespace", "")}
+        names = {
+            "gvk": str(self.controlled.gvk),
+            "name": metadata["name"],
+            "namespace": metadata.get("namespace", ""),
+        }
         seconds = min(CHECK_SECONDS, watch.run_timeout or CHECK_SECONDS)
         try:
             with self.proxy.session(self.controlled, obj) as kubeconfig:
