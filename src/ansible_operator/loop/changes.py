@@ -5,23 +5,33 @@ from collections.abc import Collection
 from typing import Any
 
 from ansible_operator.kube.interface import Object
+from ansible_operator.watches import DependentAnnotations
+
+_BOOKS = ("deployment.kubernetes.io/",)
+"""Beginnings of the annotations that controllers of Kubernetes write and nobody sets: the one of
+Deployments notes the revision on each that it has seen, and it is no part of what was asked for."""
 
 
 def differs(
-    before: Object, now: Object, *, with_status: bool, with_annotations: bool = True
+    before: Object,
+    now: Object,
+    *,
+    with_status: bool,
+    annotations: DependentAnnotations = DependentAnnotations.OTHERS,
 ) -> bool:
     """Whether a dependent has changed.
 
-    Without status, that is the rule which roles of the Go runner live with: everything but
-    ``status``, the version and the times in ``managedFields`` counts. With status, all that is
-    left out are the version and ``managedFields``, which change with every write. Without
-    annotations, these and ``managedFields`` are left out: controllers keep their books there.
+    With all annotations and without status, that is the rule which roles of the Go runner live
+    with: everything but ``status``, the version and the times in ``managedFields`` counts. Of
+    these, the annotations of controllers in Kubernetes and what ``managedFields`` say about
+    subresources are left out by default: controllers keep their books there. Without annotations,
+    all of them and ``managedFields`` are left out. With status, ``managedFields`` never count,
+    which change with every write.
     """
     if before["metadata"].get("resourceVersion") == now["metadata"].get("resourceVersion"):
         return False
     essences = [
-        _essence(obj, with_status=with_status, with_annotations=with_annotations)
-        for obj in (before, now)
+        _essence(obj, with_status=with_status, annotations=annotations) for obj in (before, now)
     ]
     return essences[0] != essences[1]
 
@@ -41,15 +51,22 @@ def _standing(obj: Object, types: Collection[str]) -> tuple[Any, ...]:
     return metadata.get("generation"), "deletionTimestamp" in metadata, conditions
 
 
-def _essence(obj: Object, *, with_status: bool, with_annotations: bool) -> dict[str, Any]:
+def _essence(
+    obj: Object, *, with_status: bool, annotations: DependentAnnotations
+) -> dict[str, Any]:
+    """What counts of an object."""
     metadata = {key: value for key, value in obj["metadata"].items() if key != "resourceVersion"}
     fields = metadata.pop("managedFields", None) or []
-    if not with_annotations:
-        metadata.pop("annotations", None)
+    noted = metadata.pop("annotations", None) or {}
+    if annotations is DependentAnnotations.OTHERS:
+        noted = {key: value for key, value in noted.items() if not key.startswith(_BOOKS)}
+        fields = [item for item in fields if not item.get("subresource")]
+    if annotations is not DependentAnnotations.NONE:
+        metadata["annotations"] = noted
     if with_status:
         return {**obj, "metadata": metadata}
     rest = {key: value for key, value in obj.items() if key != "status"}
-    if not with_annotations:
+    if annotations is DependentAnnotations.NONE:
         return {**rest, "metadata": metadata}
     timeless = [{key: item[key] for key in item if key != "time"} for item in fields]
     return {**rest, "metadata": metadata, "managed": timeless}

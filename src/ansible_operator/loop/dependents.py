@@ -65,7 +65,7 @@ def _matters(controlled: Controlled, before: Object, now: Object) -> bool:
         before,
         now,
         with_status=controlled.watch.watch_dependent_status,
-        with_annotations=controlled.watch.watch_dependent_annotations,
+        annotations=controlled.watch.watch_dependent_annotations,
     )
 
 

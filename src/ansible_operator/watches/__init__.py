@@ -6,6 +6,7 @@ from ansible_operator.watches.environment import ansible_verbosity, max_concurre
 from ansible_operator.watches.loader import load
 from ansible_operator.watches.model import (
     Admission,
+    DependentAnnotations,
     Finalizer,
     KindName,
     Members,
@@ -18,6 +19,7 @@ from ansible_operator.watches.selector import Requirement, Selector
 
 __all__ = [
     "Admission",
+    "DependentAnnotations",
     "Finalizer",
     "InvalidDuration",
     "KindName",

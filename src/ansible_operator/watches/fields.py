@@ -55,6 +55,12 @@ class Fields:
             raise self._mismatch(name, value, "bool")
         return value
 
+    def flag_or(self, name: str, word: str, *, default: bool) -> bool | str:
+        """A boolean, or this word."""
+        if self._values.get(name.lower()) == word:
+            return self.text(name)
+        return self.flag(name, default=default)
+
     def integer(self, name: str, default: int) -> int:
         """A whole number."""
         value = self._take(name)

@@ -15,6 +15,7 @@ from ansible_operator.watches.fields import Fields
 from ansible_operator.watches.model import (
     DEFAULT_ARTIFACTS,
     Admission,
+    DependentAnnotations,
     Finalizer,
     KindName,
     Members,
@@ -98,7 +99,7 @@ def _watch(fields: Fields, cwd: Path, env: Mapping[str, str]) -> Watch:
         blacklist=frozenset(_kind(item) for item in fields.nested("blacklist", "GroupVersionKind")),
         selector=_selector(selector) if selector else None,
         ignored_namespaces=_names(env.get(fields.text("ignoreNamespacesVariable"), "")),
-        watch_dependent_annotations=fields.flag("watchDependentAnnotations", default=True),
+        watch_dependent_annotations=_annotations(fields),
         watch_dependent_status=fields.flag("watchDependentStatus", default=False),
         trigger_variable=fields.flag("triggerVariable", default=False),
         keep_managed_fields=fields.flag("keepManagedFields", default=True),
@@ -111,6 +112,11 @@ def _watch(fields: Fields, cwd: Path, env: Mapping[str, str]) -> Watch:
         precheck=_precheck(fields.text("precheck")),
         unknown_keys=fields.leftover(),
     )
+
+
+def _annotations(fields: Fields) -> DependentAnnotations:
+    value = fields.flag_or("watchDependentAnnotations", DependentAnnotations.ALL, default=True)
+    return DependentAnnotations(str(value).lower())
 
 
 def _period(fields: Fields, env: Mapping[str, str]) -> float:

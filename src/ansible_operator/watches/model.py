@@ -3,12 +3,22 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ansible_operator.watches.selector import Selector
 
 DEFAULT_ARTIFACTS = 20
+
+
+class DependentAnnotations(StrEnum):
+    """Which changes of a dependent's annotations trigger a run, as the watches file says it."""
+
+    NONE = "false"
+    OTHERS = "true"
+    """All but those in which Kubernetes' own controllers keep their books."""
+    ALL = "all"
 
 
 class KindName(NamedTuple):
@@ -137,7 +147,7 @@ class Watch:
         reconcile_period: seconds between periodic runs; 0 means the flag's value.
         selector: None or empty selects every object.
         ignored_namespaces: namespaces whose objects are left alone.
-        watch_dependent_annotations: whether annotation-only changes of dependents trigger a run.
+        watch_dependent_annotations: which annotation-only changes of dependents trigger a run.
         watch_dependent_status: whether status-only changes of dependents trigger a run.
         max_concurrent_reconciles: runs at the same time; 0 means the flag's value.
         trigger_variable: whether plays have the variable ``ansible_operator_trigger``.
@@ -165,7 +175,7 @@ class Watch:
     blacklist: frozenset[KindName] = frozenset()
     selector: Selector | None = None
     ignored_namespaces: frozenset[str] = frozenset()
-    watch_dependent_annotations: bool = True
+    watch_dependent_annotations: DependentAnnotations = DependentAnnotations.OTHERS
     watch_dependent_status: bool = False
     trigger_variable: bool = False
     keep_managed_fields: bool = True

@@ -12,7 +12,7 @@ from ansible_operator.loop.own_writes import OwnWrites
 from ansible_operator.loop.queue import Key
 from ansible_operator.loop.references import field_text, refers_to
 from ansible_operator.loop.settings import Controlled
-from ansible_operator.watches import KindName, PlayPath, Reference, Watch
+from ansible_operator.watches import DependentAnnotations, KindName, PlayPath, Reference, Watch
 
 OWNER = "operator-sdk/primary-resource"
 TYPE = "operator-sdk/primary-resource-type"
@@ -119,16 +119,44 @@ def test_what_counts_as_a_change(before: Any, now: Any, plain: bool, with_status
     assert differs(before, now, with_status=True) is with_status
 
 
-def test_annotations_and_their_owners_may_be_left_out() -> None:
-    before = state("1", metadata={"annotations": {"a": "1"}})
-    booked = state(
-        "2", metadata={"annotations": {"a": "2"}, "managedFields": [{"manager": "other"}]}
-    )
-    labelled = state("3", metadata={"annotations": {"a": "1"}, "labels": {"c": "3"}})
-    for with_status in (False, True):
-        assert not differs(before, booked, with_status=with_status, with_annotations=False)
-        assert differs(before, labelled, with_status=with_status, with_annotations=False)
-        assert differs(before, booked, with_status=with_status)
+NONE, OTHERS, ALL = DependentAnnotations
+REVISION = {"deployment.kubernetes.io/revision": "1"}
+OF_STATUS = {"manager": "kube-controller-manager", "subresource": "status"}
+OF_ANNOTATIONS = {"manager": "kubectl-annotate", "operation": "Update"}
+
+
+@pytest.mark.parametrize("with_status", [False, True])
+@pytest.mark.parametrize(
+    ("before", "now", "counting"),
+    [
+        ({"annotations": {"a": "1"}}, {"annotations": {"a": "2"}}, {OTHERS, ALL}),
+        ({"annotations": {"a": "1"}}, {}, {OTHERS, ALL}),
+        ({}, {"annotations": REVISION}, {ALL}),
+        ({"annotations": {"a": "1"}}, {"annotations": {"a": "1", **REVISION}}, {ALL}),
+        ({}, {"annotations": REVISION, "managedFields": [OF_STATUS]}, {ALL}),
+        ({}, {"annotations": REVISION, "labels": {"c": "3"}}, {NONE, OTHERS, ALL}),
+        ({}, {"annotations": {"deployment.example.com/revision": "1"}}, {OTHERS, ALL}),
+    ],
+)
+def test_which_annotations_count(
+    before: Any, now: Any, counting: set[DependentAnnotations], with_status: bool
+) -> None:
+    states = state("1", metadata=before), state("2", metadata=now)
+    found = {
+        one
+        for one in DependentAnnotations
+        if differs(*states, with_status=with_status, annotations=one)
+    }
+    assert found == counting
+
+
+def test_which_owners_of_fields_count() -> None:
+    def counting(field: dict[str, str]) -> list[bool]:
+        states = state("1"), state("2", metadata={"managedFields": [field]})
+        return [differs(*states, with_status=False, annotations=one) for one in (NONE, OTHERS, ALL)]
+
+    assert counting(OF_ANNOTATIONS) == [False, True, True]
+    assert counting(OF_STATUS) == [False, False, True]
 
 
 def test_own_writes_count_only_in_exactly_their_version() -> None:

@@ -9,6 +9,7 @@ import structlog.testing
 from ansible_operator.errors import ConfigError
 from ansible_operator.watches import (
     Admission,
+    DependentAnnotations,
     KindName,
     Members,
     Reference,
@@ -52,8 +53,19 @@ def test_defaults(project: Path) -> None:
     assert not watch.watch_cluster_scoped_resources
     assert not watch.watch_annotations_changes
     assert not watch.watch_dependent_status
-    assert watch.watch_dependent_annotations
+    assert watch.watch_dependent_annotations is DependentAnnotations.OTHERS
     assert watch.controller_name == "database-v1alpha1-controller"
+
+
+@pytest.mark.parametrize(
+    ("value", "counting"),
+    [("true", "OTHERS"), ("no", "NONE"), ("all", "ALL")],
+)
+def test_which_annotations_of_dependents_count(project: Path, value: str, counting: str) -> None:
+    (watch,) = load_text(project, entry(f"role: database, watchDependentAnnotations: {value}"))
+    assert watch.watch_dependent_annotations is DependentAnnotations[counting]
+    with pytest.raises(ConfigError, match=r"WatchDependentAnnotations of type bool"):
+        load_text(project, entry("role: database, watchDependentAnnotations: some"))
 
 
 def test_all_fields(project: Path) -> None:
@@ -102,7 +114,7 @@ def test_all_fields(project: Path) -> None:
     assert watch.finalizer.name == "cache.example.com/finalizer"
     assert watch.finalizer.vars == {"state": "absent"}
     assert watch.watch_dependent_status
-    assert not watch.watch_dependent_annotations
+    assert watch.watch_dependent_annotations is DependentAnnotations.NONE
     assert not watch.keep_managed_fields
     assert watch.references == (Reference(KindName("g", "v1", "K"), "spec.other.name"),)
     assert watch.members == (Members(KindName("", "v1", "Pod"), "a=b,b=c", "owner", ("x",)),)
