@@ -75,9 +75,8 @@ def test_t19_t22_t23_t24_a_roll_out_with_its_gate(space: Space, made: Make, oper
     space.touch("gate")
     eventually(lambda: not space.get("service", "owned"))
     assert space.get("service", "foreign"), "T19: what it does not own stays"
-    assert f"deleted Service owned in namespace {space.name}" in [
-        note for _, reason, note in space.events("gate") if reason == "MatrixoneDeleteSuccess"
-    ]
+    told = ("MatrixoneDeleteSuccess", f"deleted Service owned in namespace {space.name}")
+    eventually(lambda: told in [(reason, note) for _, reason, note in space.events("gate")])
 
     # T24: a Pod of which nothing is known yet must not harm anybody.
     remove = '[{"op":"remove","path":"/status/containerStatuses"}]'

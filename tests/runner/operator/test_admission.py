@@ -244,7 +244,7 @@ def test_deletions_are_judged_where_a_watch_says_so(admission: Admission) -> Non
         ("raise", "admission function moody: raised ValueError: a bad mood"),
         ("die", "the process of admission functions moody exited with 7"),
         ("number", "returned int, not a mapping"),
-        ("spin", "admission functions moody did not answer in 4.5"),
+        ("spin", "admission functions moody did not answer in 4."),
     ],
 )
 def test_without_an_answer_the_policy_of_the_watch_decides(
@@ -255,7 +255,7 @@ def test_without_an_answer_the_policy_of_the_watch_decides(
     assert admission.create("Moody", mood="calm")["spec"] == {"mood": "calm"}
     if mood != "spin":
         assert admission.create("Lenient", mood=mood)["spec"] == {"mood": mood}
-    assert time.monotonic() - begin < 12
+    assert time.monotonic() - begin < 25
     lines = [
         line
         for replica in admission.replicas
