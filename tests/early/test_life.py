@@ -179,7 +179,8 @@ def test_t41_a_second_database_is_refused(mo: Space) -> None:
     assert mo.get("statefulset", "mo")["spec"]["replicas"] == 1
     assert uid_of(mo.get("pod", "mo-0")) == uid
     assert mo.condition("mo", "Ready")["status"] == "True"
-    assert ("Warning", "UnsupportedReplicas") in [one[:2] for one in mo.events("mo")]
+    told = ("Warning", "UnsupportedReplicas")
+    eventually(lambda: told in [one[:2] for one in mo.events("mo")])
 
 
 def test_t10_replicas_that_are_taken_away_are_one(mo: Space) -> None:
