@@ -126,15 +126,24 @@ def test_compute_nodes_belong_to_who_scales_them(cluster: Cluster) -> None:
         time.sleep(3)
         for count in (2, 1):
             cluster.kubectl("scale", "cnset", "mo-tp", f"--replicas={count}")
-            eventually(lambda n=count: nodes(cluster) == n, 150, f"{count} compute nodes")
+            await_nodes(cluster, count)
         time.sleep(3)
     traffic.require_nothing_lost(longest=15)
     cluster.kubectl("scale", "cnset", "mo-tp", "--replicas=0")
-    eventually(lambda: nodes(cluster) == 0, 150, "end of the last compute node")
+    await_nodes(cluster, 0)
     cluster.kubectl("scale", "cnset", "mo-tp", "--replicas=1")
-    eventually(lambda: nodes(cluster) == 1, 90, "first compute node")
+    await_nodes(cluster, 1)
     cluster.await_ready()
     assert traffic.acknowledged <= traffic.stored()
+
+
+def await_nodes(cluster: Cluster, count: int) -> None:
+    """Wait until there are so many compute nodes, and no others that drain."""
+
+    def said() -> str:
+        return str(cluster.get("cnset", "mo-tp")["status"])
+
+    eventually(lambda: nodes(cluster) == count, 150, f"{count} compute nodes", otherwise=said)
 
 
 def nodes(cluster: Cluster) -> int:

@@ -191,8 +191,19 @@ def _pre_stop(context: SetContext, log_service: LogService) -> list[str]:
         return []
     script = f"{names.CONFIG_MOUNT}/{names.START_SCRIPT}"
     domain = names.service_domain(context.namespace, context.spec.text("clusterDomain"))
-    peers = [f"{context.headless}.{domain}", *log_service.hosts]
+    peers = [f"{context.headless}.{domain}", *log_service.hosts, *_transaction_nodes(context)]
     return ["/bin/sh", script, "drain", *map(str, _drain_window(context.spec)), *peers]
+
+
+def _transaction_nodes(context: SetContext) -> list[str]:
+    """Return the DNS name of the transaction nodes, if the CNSet says which these are."""
+    metadata = context.deps.table("dnSet").table("metadata")
+    name = metadata.text("name")
+    if not name:
+        return []
+    namespace = metadata.text("namespace") or context.namespace
+    domain = names.service_domain(namespace, context.spec.text("clusterDomain"))
+    return [f"{names.headless_name(names.base_name(names.DN_SET, name))}.{domain}"]
 
 
 def _udf_port(sidecar: Fields) -> int:

@@ -275,8 +275,8 @@ def test_a_node_that_drains_is_stopped_when_its_clients_have_moved(
     pod = r.find(r.render(r.cnset(scalingConfig=scaling)), "Deployment")["spec"]["template"]["spec"]
     lifecycle = pod["containers"][0].get("lifecycle")
     command = ["/bin/sh", "/etc/matrixone/config/start.sh", "drain"]
-    # Log stores that are added later have sessions on the node, too.
-    peers = ["mo-tp-cn-headless.prod.svc", "mo-log-headless.prod.svc"]
+    # They have sessions on the node, those that come while it serves, too.
+    peers = [f"{base}-headless.prod.svc" for base in ("mo-tp-cn", "mo-log", "mo-dn")]
     wanted = hook and {"preStop": {"exec": {"command": [*command, *hook, *peers]}}}
     assert lifecycle == wanted
     assert pod.get("terminationGracePeriodSeconds") == grace
