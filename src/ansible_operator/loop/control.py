@@ -217,7 +217,7 @@ class ControlLoop:
         around = self._around
         return Controller(
             controlled=controlled,
-            objects=ObjectStore(around.client, controlled.resource),
+            objects=ObjectStore(around.client, controlled.resource, around.pool),
             runs=Runs(controlled, around.settings, around.engine, around.proxy),
             recorder=around.recorder,
             transitions=Transitions(),

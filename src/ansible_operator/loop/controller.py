@@ -62,7 +62,7 @@ class Controller:
         Raises:
             OperatorError: it has to be tried again after a delay.
         """
-        obj = await self.objects.read(key.namespace, key.name)
+        obj = self._new(key) or await self.objects.read(key.namespace, key.name)
         if obj is None:
             await self.runs.forget(key.namespace, key.name)
             return Result(gone=True)
@@ -76,6 +76,17 @@ class Controller:
             return Result(requeue_after=period)
         quiet = not why.fresh and not is_deleting(admitted) and is_settled(admitted)
         return await self._run(admitted, why, period, self._report(quiet=quiet))
+
+    def _new(self, key: Key) -> Object | None:
+        """An object that was never run, as its watch has told of it.
+
+        It need not be read: the conditions that its first run begins with are written to just
+        that version of it, and if it has changed they are not, and it is read then.
+        """
+        told = self.objects.told(key.namespace, key.name)
+        if told is None or not self.controlled.watch.manage_status:
+            return None
+        return None if current(told.get("status")) else told
 
     def _report(self, *, quiet: bool = False) -> StatusReport:
         managed = self.controlled.watch.manage_status

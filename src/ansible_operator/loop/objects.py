@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ansible_operator.errors import KubeError
-from ansible_operator.kube.interface import Client, Object, ResourceType
+from ansible_operator.kube.interface import Client, InformerPool, Object, ResourceType
 from ansible_operator.logs import get_logger
 from ansible_operator.loop import conditions
 from ansible_operator.loop.conditions import Condition
@@ -19,9 +19,15 @@ _LOG = get_logger("ansible-controller")
 class ObjectStore:
     """The objects of one kind on the API server."""
 
-    def __init__(self, client: Client, resource: ResourceType) -> None:
+    def __init__(self, client: Client, resource: ResourceType, pool: InformerPool) -> None:
         self.resource = resource
         self._client = client
+        self._pool = pool
+
+    def told(self, namespace: str, name: str) -> Object | None:
+        """The object as it was when its kind's watch last told of it; None if it has not."""
+        informer = self._pool.peek(self.resource)
+        return None if informer is None else informer.get(namespace, name)
 
     async def read(self, namespace: str, name: str) -> Object | None:
         """The object as it is now; None when it is gone.

@@ -143,7 +143,10 @@ def _certificate_files() -> Iterator[str]:
     try:
         yield folder
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        try:
+            os.rmdir(folder)  # noqa: PTH106 - it is empty for the kubeconfig of an operator's run
+        except OSError:
+            shutil.rmtree(folder, ignore_errors=True)
         remembered = vars(kube_config).get("_temp_files", {}) if HAS_KUBERNETES else {}
         for content in [key for key, path in remembered.items() if path.startswith(folder)]:
             del remembered[content]

@@ -25,8 +25,8 @@ _LARGEST_RESULT = 700_000
 class EventRecorder:
     """Numbers the events of one run, cuts the output among them and sends them."""
 
-    def __init__(self, ident: str, send: Callable[[bytes], None]) -> None:
-        """``send`` gets each event as JSON, in order."""
+    def __init__(self, ident: str, send: Callable[[str, bytes], None]) -> None:
+        """``send`` gets the name of each event and the event as JSON, in order."""
         self._ident = ident
         self._send = send
         self._facts = Facts()
@@ -114,7 +114,7 @@ class EventRecorder:
                 event["parent_uuid"] = data[key]
                 break
         event["event_data"] = data
-        self._send(json.dumps(event, default=_plain).encode("utf-8", "replace"))
+        self._send(name, json.dumps(event, default=_plain).encode("utf-8", "replace"))
 
 
 class RecordedStream(io.TextIOBase):

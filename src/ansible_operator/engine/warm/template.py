@@ -164,9 +164,8 @@ def _server(run_sockets: list[int]) -> Callable[[socket.socket, Job], bool]:
         if not run_sockets:
             run_sockets.append(connection.fileno())
             slate.begin()
-        recorder = EventRecorder(
-            job.ident, lambda event: connection.sendall(wire.frame(wire.Kind.EVENT, event))
-        )
+        outbox = wire.Outbox(connection)
+        recorder = EventRecorder(job.ident, outbox.event)
         code = play.play(job, settings, recorder)
         leftovers = slate.wipe() if job.keeps and _is_over(code, recorder) else "not looked for"
         result = {
@@ -175,7 +174,7 @@ def _server(run_sockets: list[int]) -> Callable[[socket.socket, Job], bool]:
             "leaves_behind": recorder.leaves_behind,
             "leftovers": leftovers,
         }
-        connection.sendall(wire.frame(wire.Kind.RESULT, json.dumps(result).encode()))
+        outbox.result(json.dumps(result).encode())
         return not leftovers
 
     return serve

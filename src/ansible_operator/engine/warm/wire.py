@@ -37,6 +37,41 @@ def frame(kind: Kind, body: bytes) -> bytes:
     return HEADER.pack(kind.value, len(body)) + body
 
 
+class Outbox:
+    """What a fork tells of a run; what the next event follows at once goes with that.
+
+    Each frame that is sent alone wakes the runner. Nothing is held while a task is at work.
+    """
+
+    _HELD = frozenset({"playbook_on_start", "playbook_on_play_start", "playbook_on_task_start"})
+    """Events of a beginning: the next comes before any task has been started."""
+    _LAST = "playbook_on_stats"
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self._waiting = bytearray()
+        self._has_begun = False
+
+    def event(self, name: str, body: bytes) -> None:
+        """Tell of an event, now or with the next one."""
+        self._waiting += frame(Kind.EVENT, body)
+        if name in self._HELD or name == self._LAST:
+            return
+        if name == "verbose" and not self._has_begun:
+            return
+        self._has_begun = True
+        self._send()
+
+    def result(self, body: bytes) -> None:
+        """Tell how it ended."""
+        self._waiting += frame(Kind.RESULT, body)
+        self._send()
+
+    def _send(self) -> None:
+        self._connection.sendall(self._waiting)
+        self._waiting.clear()
+
+
 def packet(message: dict[str, Any]) -> bytes:
     """The bytes of a control message."""
     return json.dumps(message).encode()
