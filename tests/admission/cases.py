@@ -294,6 +294,27 @@ REFUSED: list[tuple[str, Json, str]] = [
         {"spec.proxy": {"replicas": 1, "config": "["}},
         "spec.proxy.config: is not valid TOML",
     ),
+    ("WebUI", {"spec.config": "[broken"}, "spec.config: is not valid TOML"),
+    (
+        "ProxySet",
+        {"spec.resources": {"claims": [{"name": "gpu"}]}},
+        "spec.resources.claims[0].name: there is no resource claim 'gpu'",
+    ),
+    (
+        "CNSet",
+        {"spec.pythonUdfSidecar": {"enabled": True, "resources": {"claims": [{"name": "gpu"}]}}},
+        "spec.pythonUdfSidecar.resources.claims[0].name: there is no resource claim 'gpu'",
+    ),
+    (
+        "MatrixOneCluster",
+        {"spec.cnGroups.0.resources": {"claims": [{"name": "gpu"}]}},
+        "spec.cnGroups[0].resources.claims[0].name: there is no resource claim 'gpu'",
+    ),
+    (
+        "LogSet",
+        {"spec.overlay": _side(resources={"claims": [{"name": "gpu"}]})},
+        "spec.overlay.sidecarContainers[0].resources.claims[0].name: there is no resource claim",
+    ),
 ]
 
 #: kind, changes before, changes after, what is said (empty: nothing)

@@ -9,6 +9,7 @@ from typing import Any, Final
 from ..rendering import names, toml, webui
 from ..rendering.errors import InvalidSpec, TomlError
 from ..rendering.fields import Fields
+from .containers import unknown_claims
 from .pods import ANNOTATIONS, CONTAINER_OVERLAY, OVERLAY
 from .shapes import Mistake, Shape
 
@@ -39,6 +40,7 @@ def component_mistakes(kind: str, path: str, spec: Mapping[str, Any]) -> Iterato
         spec: as the API server stores it.
     """
     yield from _config(kind, f"{path}.config", spec.get("config"))
+    yield from unknown_claims(f"{path}.resources", spec.get("resources") or {})
     yield from _overlay(OVERLAY, f"{path}.overlay", spec.get("overlay"))
     annotations = spec.get("serviceAnnotations")
     if isinstance(annotations, Mapping):
@@ -47,8 +49,9 @@ def component_mistakes(kind: str, path: str, spec: Mapping[str, Any]) -> Iterato
         yield from _web_images(path, spec)
     sidecar = spec.get("pythonUdfSidecar")
     if kind == names.CN_SET and isinstance(sidecar, Mapping):
-        place = f"{path}.pythonUdfSidecar.overlay"
-        yield from _overlay(CONTAINER_OVERLAY, place, sidecar.get("overlay"))
+        place = f"{path}.pythonUdfSidecar"
+        yield from unknown_claims(f"{place}.resources", sidecar.get("resources") or {})
+        yield from _overlay(CONTAINER_OVERLAY, f"{place}.overlay", sidecar.get("overlay"))
 
 
 def _overlay(shape: Shape, path: str, overlay: Any) -> Iterator[Mistake]:
@@ -88,7 +91,7 @@ def _metadata(claims: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def _config(kind: str, path: str, config: Any) -> Iterator[Mistake]:
-    if config is None or kind == names.WEB_UI:
+    if config is None:
         return
     try:
         table = toml.parse(config, path)

@@ -193,8 +193,17 @@ def _whole(path: str, amounts: Mapping[str, Any]) -> Iterator[Mistake]:
             yield Mistake(f"{path}.{name}", "must be a whole number", value=amount)
 
 
+def unknown_claims(path: str, resources: Mapping[str, Any]) -> Iterator[Mistake]:
+    """Yield the resource claims that are named; Pods of ours have none, and no overlay adds one."""
+    for index, claim in enumerate(resources.get("claims") or []):
+        name = claim.get("name")
+        yield Mistake(f"{path}.claims[{index}].name", f"there is no resource claim {name!r}")
+
+
 _AMOUNTS: Final = Keyed(_resource_name, Amount())
-RESOURCES: Final = Table({"requests": _AMOUNTS, "limits": _AMOUNTS}, checks=(_amounts_fit,))
+RESOURCES: Final = Table(
+    {"requests": _AMOUNTS, "limits": _AMOUNTS}, checks=(_amounts_fit, unknown_claims)
+)
 
 _PORTS: Final = Items(
     Table(
