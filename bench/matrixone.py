@@ -18,6 +18,8 @@ _PERIOD = "2s"
 _NEWS_SECONDS = 125.0
 """For two minutes after a LogSet became ready each pass over it asks HAKeeper what is new."""
 _PASSES = 20
+_LOOK_SECONDS = 10.0
+"""Seldom: a look costs the operator as much CPU as a pass over one object."""
 
 
 def create(peer: Peer, cluster: Cluster, load: Load) -> Measures:
@@ -62,7 +64,8 @@ def idle(peer: Peer, cluster: Cluster, load: Load) -> Measures:
         before = operator.runs()
         await_runs(operator, before + 2 * objects, load.seconds)
         bill = Bill(operator, cluster)
-        if not await_runs(operator, operator.runs() + objects * _PASSES, load.seconds):
+        wanted = operator.runs() + objects * _PASSES
+        if not await_runs(operator, wanted, load.seconds, pause=_LOOK_SECONDS):
             return {"finished": float(bill.runs())}
         return bill.total(max(1, bill.runs()) / objects)
 
