@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -35,14 +36,19 @@ def names_in(folder: Path) -> list[str]:
     return [path.name for path in folder.iterdir()]
 
 
-async def gone(mark: str) -> bool:
-    """Whether no such process is left (a killed one needs a moment)."""
-    deadline = time.monotonic() + 3
-    while sleepers(mark):
+async def until(holds: Callable[[], object], seconds: float) -> bool:
+    """Whether something holds in time."""
+    deadline = time.monotonic() + seconds
+    while not holds():
         if time.monotonic() > deadline:
             return False
         await asyncio.sleep(0.05)
     return True
+
+
+async def gone(mark: str) -> bool:
+    """Whether no such process is left (a killed one needs a moment)."""
+    return await until(lambda: not sleepers(mark), 3)
 
 
 async def test_missing_role_is_told(stage: Stage) -> None:
@@ -102,16 +108,9 @@ async def test_timeout_ends_all_children(stage: Stage) -> None:
 
 async def test_cancelling_ends_all_children(stage: Stage) -> None:
     mark = f"7{time.monotonic_ns() % 100_000_000}.25"
-    hanging = asyncio.Event()
-
-    def watch(event: dict) -> None:
-        if event["event"] == "runner_on_start":
-            asyncio.get_running_loop().call_later(1.0, hanging.set)
-
     path = stage.tasks(f"- ansible.builtin.command: {{cmd: sleep {mark}}}")
-    task = asyncio.create_task(stage.play(path, on_event=watch, ident="canceled"))
-    await asyncio.wait_for(hanging.wait(), 20)
-    assert sleepers(mark)
+    task = asyncio.create_task(stage.play(path, ident="canceled"))
+    assert await until(lambda: sleepers(mark), 30)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
