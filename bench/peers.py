@@ -12,7 +12,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
@@ -49,7 +49,6 @@ class Peer:
         program: what is started; empty for our own runner.
         watches: watches file of its own, whose roles come from collections; None for the
             benchmark's project.
-        keys: what its entry in the benchmark's watches file has besides.
         is_slow: whether sizes above a few dozen would take too long.
     """
 
@@ -60,7 +59,6 @@ class Peer:
     program: str = ""
     is_slow: bool = False
     watches: Path | None = None
-    keys: Mapping[str, object] = field(default_factory=dict)
 
     @property
     def is_kopf(self) -> bool:
@@ -83,12 +81,6 @@ def peers(environment: Mapping[str, str] = os.environ) -> list[Peer]:
     return [
         Peer("ours", "this runner, role with one kubernetes.core.k8s task"),
         Peer("ours-apply", "this runner, role with one matrixorigin.matrixone.apply", "one_apply"),
-        Peer(
-            "ours-once",
-            "the same; what other controllers note on a Deployment leads to no run",
-            "one_apply",
-            keys={"watchDependentAnnotations": False},
-        ),
         Peer("kopf", "a kopf operator that does the same in Python", role=""),
         Peer(
             "ours-runner",
@@ -194,7 +186,7 @@ def _project(peer: Peer, folder: Path) -> Path:
         return project
     (project / "roles").symlink_to(HERE / "project" / "roles")
     watches = yaml.safe_load((HERE / "project" / "watches.yaml").read_text())
-    watches[0] |= {"role": peer.role, **peer.keys}
+    watches[0]["role"] = peer.role
     (project / "watches.yaml").write_text(yaml.safe_dump(watches))
     return project
 
