@@ -18,6 +18,7 @@ from testbed.waiting import wait_until
 PORTS = ("etcd", "etcd-peer", "apiserver")
 _READY_SECONDS = 60.0
 _PORT_SECONDS = 5.0
+_AUDIT_MEGABYTES = 4096
 _AUDIT_POLICY = {
     "apiVersion": "audit.k8s.io/v1",
     "kind": "Policy",
@@ -79,7 +80,12 @@ def _start_etcd(state: State, launcher: Launcher) -> None:
 def _audit_options(places: Places) -> dict[str, str | Path | int]:
     policy = places.root / "audit-policy.json"
     policy.write_text(json.dumps(_AUDIT_POLICY))
-    return {"audit-policy-file": policy, "audit-log-path": places.logs / "audit.log"}
+    # Readers know of one file: it is not rotated at the 100 MB that are the default.
+    return {
+        "audit-policy-file": policy,
+        "audit-log-path": places.logs / "audit.log",
+        "audit-log-maxsize": _AUDIT_MEGABYTES,
+    }
 
 
 def _serving_names(state: State) -> list[str]:

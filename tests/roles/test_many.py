@@ -95,7 +95,8 @@ def writes(bed: TestBed, user: str, offset: int = 0) -> list[dict[str, Any]]:
     """Return what a user has changed since an offset of the audit log, its lease left out."""
     with bed.audit_log.open("rb") as file:
         file.seek(offset)
-        entries = [json.loads(line) for line in file if line.endswith(b"\n")]
+        his = (line for line in file if line.endswith(b"\n") and user.encode() in line)
+        entries = [json.loads(line) for line in his]
     return [
         entry
         for entry in entries
