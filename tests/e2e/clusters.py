@@ -24,6 +24,8 @@ from tests.operator_rights import account, refusals
 
 ROOT = Path(__file__).resolve().parents[2]
 _READY_SECONDS = 240
+DRAIN_SECONDS = 330
+"""What a drain may take at most, by default, and a bit."""
 
 Json = dict[str, Any]
 

@@ -9,15 +9,13 @@ import pymysql
 import pytest
 
 from testbed.bed import TestBed
-from tests.e2e.clusters import Cluster, eventually, operated, tiny_cluster
+from tests.e2e.clusters import DRAIN_SECONDS, Cluster, eventually, operated, tiny_cluster
 from tests.e2e.traffic import Traffic
 
 pytestmark = [pytest.mark.node, pytest.mark.xdist_group("real-node")]
 
 LONGEST_GAP = 45.0
 """Most runs stay below 3 s; 29 s were seen, while a node that went was asked for its locks."""
-DRAIN_SECONDS = 330
-"""What a drain may take at most, by default, and a bit."""
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from testbed.bed import TestBed
-from tests.e2e.clusters import Cluster, eventually, operated, tiny_cluster
+from tests.e2e.clusters import DRAIN_SECONDS, Cluster, eventually, operated, tiny_cluster
 from tests.e2e.log_stores import (
     HAKEEPER_TIMEOUT,
     INCARNATIONS,
@@ -26,10 +26,6 @@ pytestmark = [
     pytest.mark.scenario,
     pytest.mark.xdist_group("real-node"),
 ]
-
-
-DRAIN_SECONDS = 330
-"""What a drain may take at most, by default, and a bit."""
 
 
 @pytest.fixture(scope="module")

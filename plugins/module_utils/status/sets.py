@@ -236,9 +236,8 @@ def _progressing(facts: SetFacts) -> Condition:
         under_way, reason, message = False, Reason.PAUSED, facts.waiting
     elif facts.waiting:
         under_way, reason, message = True, Reason.WAITING_FOR_DEPENDENCY, facts.waiting
-    elif rounds.draining(facts.round, facts.ending):
-        under_way, reason = True, Reason.DRAINING
-        message = rounds.draining(facts.round, facts.ending)
+    elif drains := rounds.draining(facts.round, facts.ending):
+        under_way, reason, message = True, Reason.DRAINING, drains
     elif log_states.under_way(facts.round):
         under_way, reason = True, Reason.FAILING_OVER
         message = log_states.under_way(facts.round)

@@ -164,6 +164,14 @@ def bury(pid: int) -> None:
         os.waitpid(pid, os.WNOHANG)
 
 
+def be_silent() -> None:
+    """Lose what this process prints: nobody reads it, and a file would grow for ever."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    os.dup2(nowhere, 2)
+    os.close(nowhere)
+
+
 def die_with(parent: int) -> None:
     """End this process when its parent ends."""
     _control(_PR_SET_PDEATHSIG, signal.SIGKILL)

@@ -10,7 +10,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -178,9 +178,8 @@ class Cluster:
         return eventually(look)
 
 
-def define(bed: TestBed) -> None:
-    """Make all kinds of these tests known."""
-    kinds = {**KINDS, **ADVANCED}
+def define(bed: TestBed, kinds: Mapping[str, str] = KINDS | ADVANCED) -> None:
+    """Make kinds known, those that most of these tests use unless others are named."""
     items = [definition(name, kind) for name, kind in kinds.items()]
     listed = {"apiVersion": "v1", "kind": "List", "items": items}
     # Workers of xdist do this side by side.

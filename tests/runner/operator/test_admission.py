@@ -26,7 +26,7 @@ from ansible_operator.serve.webhook.shared_secret import _with
 from testbed.api import ApiClient, ApiError
 from testbed.bed import TestBed
 from tests.ports import free_port
-from tests.runner.operator.conftest import Operator, Start, definition, eventually
+from tests.runner.operator.conftest import Operator, Start, define, eventually
 from tests.runner.operator.test_replicas import fetch
 
 pytestmark = pytest.mark.api
@@ -148,11 +148,7 @@ class Admission:
 
 @pytest.fixture(scope="module")
 def kinds(fake_testbed: TestBed) -> TestBed:
-    items = [definition(name, kind) for name, kind in KINDS.items()]
-    listed = {"apiVersion": "v1", "kind": "List", "items": items}
-    fake_testbed.kubectl("apply", "-f", "-", input=json.dumps(listed))
-    names = [f"crd/{name}" for name in KINDS]
-    fake_testbed.kubectl("wait", "--for=condition=Established", "--timeout=30s", *names)
+    define(fake_testbed, KINDS)
     return fake_testbed
 
 

@@ -15,7 +15,7 @@ from tests.runner.operator.conftest import (
     Cluster,
     Operator,
     Start,
-    definition,
+    define,
     eventually,
     fetch,
 )
@@ -78,13 +78,7 @@ def settle(checked: Checked, operator: Operator, more: int = 2) -> None:
 
 @pytest.fixture(scope="module")
 def kinds(definitions: TestBed) -> TestBed:
-    items = [definition(name, kind) for name, kind in KINDS.items()]
-    listed = {"apiVersion": "v1", "kind": "List", "items": items}
-    definitions.kubectl(
-        "apply", "--server-side", "--force-conflicts", "-f", "-", input=json.dumps(listed)
-    )
-    names = [f"crd/{name}" for name in KINDS]
-    definitions.kubectl("wait", "--for=condition=Established", "--timeout=30s", *names)
+    define(definitions, KINDS)
     return definitions
 
 

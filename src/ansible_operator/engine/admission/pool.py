@@ -2,7 +2,6 @@
 """The workers seen from the runner: a few, reused, replaced when they die or take too long."""
 
 import asyncio
-import contextlib
 import json
 import socket
 from collections.abc import Iterable
@@ -15,7 +14,7 @@ import structlog
 from ansible_operator.engine.admission.interface import AdmissionError, Answer, Call, Function
 from ansible_operator.engine.processes import bury, end_tree
 from ansible_operator.engine.warm import wire
-from ansible_operator.engine.warm.supervisor import Fork, Program, Supervisor, say_how
+from ansible_operator.engine.warm.supervisor import Fork, Program, Supervisor
 from ansible_operator.errors import EngineError
 
 _ATTEMPTS = 2
@@ -138,7 +137,7 @@ class FunctionPool:
             try:
                 said = await worker.ask(question)
             except _WorkerDiedError:
-                how = await _how_it_ended(worker)
+                how = await worker.fork.how_it_ended(_EXIT_DEADLINE)
                 self._drop(worker)
             except BaseException:
                 # It is busy with a question whose answer nobody waits for.
@@ -183,14 +182,6 @@ async def _end(fork: Fork) -> None:
         _log.error("A process of admission functions cannot be ended", pid=fork.pid)
     if fork.ended.done() and fork.ended.result() is None:
         bury(fork.pid)
-
-
-async def _how_it_ended(worker: _Worker) -> str:
-    code = None
-    with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(_EXIT_DEADLINE):
-            code = await asyncio.shield(worker.fork.ended)
-    return say_how(code)
 
 
 def _argument(function: Function) -> str:

@@ -21,7 +21,7 @@ from ansible.plugins.loader import filter_loader, init_plugin_loader
 from ansible.utils.collection_loader import AnsibleCollectionConfig
 
 from ansible_operator.engine.admission.contract import Plugin, answer
-from ansible_operator.engine.processes import become_subreaper, die_with
+from ansible_operator.engine.processes import be_silent, become_subreaper, die_with
 from ansible_operator.engine.warm import wire
 from ansible_operator.engine.warm.template import Template
 
@@ -65,7 +65,7 @@ def _find(names: list[str]) -> Plugin:
 def _work(connection: socket.socket, plugins: Mapping[str, Plugin], parent: int) -> int:
     """Be a worker until nobody asks any more."""
     die_with(parent)
-    _be_silent()
+    be_silent()
     while True:
         try:
             _, body = wire.read_frame(connection)
@@ -77,14 +77,6 @@ def _work(connection: socket.socket, plugins: Mapping[str, Plugin], parent: int)
         except (TypeError, ValueError, RecursionError) as error:
             text = json.dumps({"failed": f"an admission function's answer is not JSON: {error}"})
         connection.sendall(wire.frame(wire.Kind.RESULT, text.encode()))
-
-
-def _be_silent() -> None:
-    """Lose what functions print: nobody reads it, and a file would grow for ever."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 1)
-    os.dup2(nowhere, 2)
-    os.close(nowhere)
 
 
 def main() -> None:

@@ -2,7 +2,6 @@
 """Asks checks whether runs are needed, in processes that do nothing else."""
 
 import asyncio
-import contextlib
 from typing import Any
 
 import msgspec
@@ -11,7 +10,6 @@ from ansible_operator.engine import rundir
 from ansible_operator.engine.interface import CheckRequest
 from ansible_operator.engine.processes import end_tree
 from ansible_operator.engine.warm import wire
-from ansible_operator.engine.warm.supervisor import say_how
 from ansible_operator.engine.warm.workers import Worker, Workers
 from ansible_operator.errors import EngineError
 
@@ -50,7 +48,7 @@ class Checks:
             worker.close()
             if worker.runs:  # it may have ended while it waited
                 return await self.ask(check)
-            how = await _how_it_ended(worker)
+            how = await worker.fork.how_it_ended(_EXIT_DEADLINE)
             raise EngineError(f"the process of the check {check.function} {how}")
         self._keep(worker)
         if "failed" in said:
@@ -88,11 +86,3 @@ async def _answer(worker: Worker, check: CheckRequest) -> dict[str, Any] | None:
 async def _end(worker: Worker) -> None:
     await end_tree(worker.fork.tree, grace=0)
     worker.close()
-
-
-async def _how_it_ended(worker: Worker) -> str:
-    code = None
-    with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(_EXIT_DEADLINE):
-            code = await asyncio.shield(worker.fork.ended)
-    return say_how(code)

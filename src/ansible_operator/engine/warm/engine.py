@@ -29,7 +29,7 @@ from ansible_operator.engine.warm import wire
 from ansible_operator.engine.warm.artifacts import ArtifactWriter, RunArtifacts
 from ansible_operator.engine.warm.checks import Checks
 from ansible_operator.engine.warm.job import Job, why_not_served
-from ansible_operator.engine.warm.supervisor import Program, Supervisor, say_how
+from ansible_operator.engine.warm.supervisor import Program, Supervisor
 from ansible_operator.engine.warm.workers import Worker, Workers
 from ansible_operator.errors import EngineError
 
@@ -219,13 +219,10 @@ class _Run:
         if self._result is not None:
             rc, has_stats = self._result["rc"], self._result["has_stats"]
             return await write(outcome.ended, self._directory, rc, stdout, has_stats=has_stats)
-        code = None
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_EXIT_DEADLINE):
-                code = await asyncio.shield(worker.fork.ended)
+        how = await worker.fork.how_it_ended(_EXIT_DEADLINE)
         worker.fork.tree.adopt(_MARKER, self._mark)
         await self._end(worker)
-        message = f"the process of the run {say_how(code)}"
+        message = f"the process of the run {how}"
         return await write(outcome.crashed, self._directory, stdout, message)
 
     async def _end(self, worker: Worker) -> None:

@@ -49,6 +49,18 @@ class Fork:
     tree: ProcessTree
     ended: asyncio.Future[int | None]
 
+    async def how_it_ended(self, seconds: float) -> str:
+        """How the process ended, in words, if that is known within so many seconds."""
+        code = None
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                code = await asyncio.shield(self.ended)
+        if code is None:
+            return "ended without a trace"
+        if code < 0:
+            return f"was ended by {signal.Signals(-code).name}"
+        return f"exited with {code}"
+
 
 @dataclass(frozen=True, slots=True)
 class Program:
@@ -313,12 +325,3 @@ class Supervisor:
                 except EngineError as error:
                     self._error = str(error)
                     _log.error(f"{name} cannot be started", error=self._error)
-
-
-def say_how(code: int | None) -> str:
-    """How a process ended, in words."""
-    if code is None:
-        return "ended without a trace"
-    if code < 0:
-        return f"was ended by {signal.Signals(-code).name}"
-    return f"exited with {code}"

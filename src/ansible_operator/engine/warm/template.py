@@ -22,7 +22,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from ansible_operator.engine.processes import ProcessTree, become_subreaper, end_trees_now
+from ansible_operator.engine.processes import (
+    ProcessTree,
+    be_silent,
+    become_subreaper,
+    end_trees_now,
+)
 from ansible_operator.engine.warm import wire
 from ansible_operator.engine.warm.job import CheckMissingError, Job
 
@@ -189,12 +194,10 @@ def _checker(names: list[str]) -> Callable[[socket.socket, bytes], None]:
     from ansible_operator.engine.warm import checking
 
     checks = checking.find(names)
-    silenced: list[bool] = []
+    silence_once = functools.cache(be_silent)
 
     def check(connection: socket.socket, body: bytes) -> None:
-        if not silenced:
-            checking.be_silent()
-            silenced.append(True)
+        silence_once()
         checking.serve(connection, checks, body)
 
     return check
