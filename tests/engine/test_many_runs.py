@@ -71,21 +71,30 @@ async def test_twenty_runs_in_four_slots(stage: Stage) -> None:
                 event["event"] == "playbook_on_stats"
             )
             peak = max(peak, running)
-            if event["event"] == "runner_on_ok":
+            if event["event"] == "runner_on_ok" and event["event_data"]["task"] == "Speak":
                 said.append(event["event_data"]["res"]["msg"])
 
         request = RunRequest(
             ident="1",
             directory=stage.folder / str(number),
             target=PlaybookTarget(path),
-            extra_vars={"number": number},
+            extra_vars={"number": number, "met": str(stage.folder)},
         )
         result = await engine.run(request, watch)
         assert names[0] == "playbook_on_start"
         assert names[-1] == "playbook_on_stats"
         return result.rc, said
 
-    path = stage.tasks("- ansible.builtin.debug: {msg: 'I am {{ number }}'}")
+    # The first two end only when both have begun: side by side, however busy the machine is.
+    path = stage.tasks("""
+        - name: Speak
+          ansible.builtin.debug: {msg: "I am {{ number }}"}
+        - name: Begin
+          ansible.builtin.file: {path: "{{ met }}/begun-{{ number }}", state: touch}
+        - name: Meet the other
+          ansible.builtin.wait_for: {path: "{{ met }}/begun-{{ 1 - number }}", timeout: 120}
+          when: number < 2
+    """)
     engine = make_engine(stage.kind, max_runs=4)
     await engine.start()
     try:
