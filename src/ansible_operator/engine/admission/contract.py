@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Calls functions as ``docs/reference/admission.md`` promises and checks what they return.
 
-Runs in the processes of the functions; imports the standard library only.
+Runs in the processes of the functions, and needs no Ansible itself.
 """
 
 import copy
-import traceback
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
+
+from ansible_operator.engine.explaining import explain
 
 Plugin: TypeAlias = Callable[[dict[str, Any], dict[str, Any]], Any]
 
@@ -37,7 +38,7 @@ def answer(plugins: Mapping[str, Plugin], call: Mapping[str, Any]) -> dict[str, 
             request = {**copy.deepcopy(call["request"]), "phase": call["phase"]}
             said = _checked(plugins[key](copy.deepcopy(obj), request), obj)
         except (Exception, SystemExit) as error:  # noqa: BLE001 (the boundary of foreign code)
-            return {"failed": f"admission function {key}: {_explain(error)}"}
+            return {"failed": f"admission function {key}: {_told(error)}"}
         warnings += said["warnings"]
         if is_default:
             obj = said["object"] or obj
@@ -97,11 +98,5 @@ def _name(value: Any) -> str:
     return type(value).__name__
 
 
-def _explain(error: BaseException) -> str:
-    """What was raised, and where; never the arguments, which are somebody's data."""
-    if isinstance(error, BrokenContractError):
-        return str(error)
-    text = f"{_name(error)}: {error}" if str(error) else _name(error)
-    frames = traceback.extract_tb(error.__traceback__)
-    place = f" ({frames[-1].filename}:{frames[-1].lineno})" if len(frames) > 1 else ""
-    return f"raised {text}{place}"
+def _told(error: BaseException) -> str:
+    return str(error) if isinstance(error, BrokenContractError) else f"raised {explain(error)}"

@@ -8,12 +8,12 @@ A question is JSON: ``function``, ``object``, ``environment``. So is its answer:
 import json
 import os
 import socket
-import traceback
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from ansible.plugins.loader import test_loader
 
+from ansible_operator.engine.explaining import explain
 from ansible_operator.engine.warm import wire
 from ansible_operator.engine.warm.job import CheckMissingError
 
@@ -55,15 +55,8 @@ def _answer(name: str, checks: Mapping[str, Check], obj: dict[str, Any]) -> dict
     try:
         settled = checks[name](obj)
     except (Exception, SystemExit) as error:  # noqa: BLE001 (the boundary of foreign code)
-        return {"failed": f"the check {name} raised {_explain(error)}"}
+        return {"failed": f"the check {name} raised {explain(error)}"}
     if not isinstance(settled, bool):
         kind = type(settled).__name__
         return {"failed": f"the check {name} returned {kind}, not true or false"}
     return {"settled": settled}
-
-
-def _explain(error: BaseException) -> str:
-    """What was raised, and where."""
-    name, frames = type(error).__name__, traceback.extract_tb(error.__traceback__)
-    text = f"{name}: {error}" if str(error) else name
-    return f"{text} ({frames[-1].filename}:{frames[-1].lineno})"
