@@ -25,6 +25,10 @@ SPELLINGS: dict[str, Json] = {
     "exponent": {"requests": {"memory": "1e9"}},
     "bytes": {"requests": {"memory": "1073741824"}},
     "no claims": {"requests": {"cpu": "1"}, "claims": []},
+    "only no claims": {"claims": []},
+    "part of a thousandth": {"requests": {"cpu": "500u"}, "limits": {"cpu": "0.0005"}},
+    "more than thousandths": {"requests": {"cpu": "1.0001"}, "limits": {"cpu": 1.5000001}},
+    "part of a byte": {"requests": {"memory": "1.5"}, "limits": {"memory": "2000000001n"}},
     "nothing": {},
     "empty": {"requests": {}, "limits": {}, "claims": []},
 }
@@ -53,7 +57,7 @@ def test_spelling_of_resources(writer: Writer, fake_namespace: str, spelling: st
     assert writer.is_in_place(wanted, live), live["metadata"]["managedFields"]
 
 
-@pytest.mark.parametrize("size", ["1024Mi", "0.5Gi", "1e9", "1000M"])
+@pytest.mark.parametrize("size", ["1024Mi", "0.5Gi", "1e9", "1000M", "1000.0001"])
 def test_spelling_of_sizes(writer: Writer, fake_namespace: str, size: str) -> None:
     """Of claims in templates, which belong to one manager as a whole, and of scratch space."""
     wanted = manifest(fake_namespace, {}, size)
@@ -62,10 +66,41 @@ def test_spelling_of_sizes(writer: Writer, fake_namespace: str, size: str) -> No
     assert writer.is_in_place(wanted, live), live["metadata"]["managedFields"]
 
 
+SELECTORS: dict[str, Json] = {
+    "no expressions": {"matchLabels": {"app": "x"}, "matchExpressions": []},
+    "only no expressions": {"matchExpressions": []},
+    "nothing": {},
+}
+
+
+@pytest.mark.parametrize("spelling", SELECTORS)
+def test_spelling_of_selectors(writer: Writer, fake_namespace: str, spelling: str) -> None:
+    """They belong to one manager as a whole, and the server leaves empty lists out."""
+    wanted = manifest(fake_namespace, {})
+    spread = {
+        "maxSkew": 1,
+        "topologyKey": "zone",
+        "whenUnsatisfiable": "ScheduleAnyway",
+        "labelSelector": SELECTORS[spelling],
+    }
+    wanted["spec"]["template"]["spec"]["topologySpreadConstraints"] = [spread]
+    live = writer.apply(wanted).after
+    assert live is not None
+    assert writer.is_in_place(wanted, live), live["metadata"]["managedFields"]
+    spread["labelSelector"] = {"matchLabels": {"app": "y"}}
+    assert not writer.is_in_place(wanted, live)
+
+
 def test_another_value_is_not_in_place(writer: Writer, fake_namespace: str) -> None:
     live = writer.apply(manifest(fake_namespace, {"requests": {"cpu": "1000m"}})).after
     assert live is not None
-    for resources in ({"requests": {"cpu": "1001m"}}, {"limits": {"cpu": "1"}}, {}):
+    for resources in (
+        {"requests": {"cpu": "1001m"}},
+        {"requests": {"cpu": "1.0001"}},
+        {"limits": {"cpu": "1"}},
+        {"claims": []},
+        {},
+    ):
         assert not writer.is_in_place(manifest(fake_namespace, resources), live)
     changed = manifest(fake_namespace, {"requests": {"cpu": "1"}}, "2Gi")
     assert not writer.is_in_place(changed, live)

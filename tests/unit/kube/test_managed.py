@@ -139,7 +139,9 @@ def test_not_in_place(live: dict[str, Any], change: str) -> None:
         ("apps/v1", "1000m", "1", True),
         ("apps/v1", 1.5, "1500m", True),
         ("apps/v1", "1e9", "1G", True),
+        ("v1", "500u", "1m", True),
         ("v1", "1001m", "1", False),
+        ("v1", "1000001u", "1", False),
         ("v1", "1Gi", "1G", False),
         ("v1", "much", "1G", False),
         # Whoever reads a resource of a CRD finds what was written.
@@ -161,3 +163,25 @@ def test_quantities_count_by_value(
         {"manager": "ours", "operation": "Apply", "apiVersion": api_version, "fieldsV1": fields}
     ]
     assert is_applied(live, object_with(wanted), "ours") is in_place
+
+
+@pytest.mark.parametrize(
+    ("api_version", "in_place"), [("apps/v1", True), ("core.matrixorigin.io/v1alpha1", False)]
+)
+def test_empty_lists_inside_of_a_value(api_version: str, *, in_place: bool) -> None:
+    """The API server stores none in its own kinds; a resource of a CRD keeps them."""
+    wanted = {"selector": {"matchLabels": {"app": "x"}, "matchExpressions": []}}
+    live: dict[str, Any] = {
+        "apiVersion": api_version,
+        "kind": "A",
+        "metadata": {"name": "a"},
+        "spec": {"selector": {"matchLabels": {"app": "x"}}},
+    }
+    made = copied({**live, "spec": wanted})
+    fields = {"f:spec": {"f:selector": {}}}
+    live["metadata"]["managedFields"] = [
+        {"manager": "ours", "operation": "Apply", "apiVersion": api_version, "fieldsV1": fields}
+    ]
+    assert is_applied(live, made, "ours") is in_place
+    live["spec"]["selector"]["matchExpressions"] = [{"key": "zone", "operator": "Exists"}]
+    assert not is_applied(live, made, "ours")

@@ -10,7 +10,9 @@ answer is no: applying is always right, only slower. Pure functions on JSON valu
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
 from typing import Any
 
 from ...rendering import quantity
@@ -31,8 +33,12 @@ _DEFAULTS: Mapping[str, Mapping[str, Any]] = {
 """What the server adds inside of values that have one owner as a whole (in a list to each
 element), by the field's name."""
 
-_QUANTITIES = frozenset({"limits", "requests", "sizeLimit"})
-"""Fields of Pods and claims with a quantity, or with one under each key."""
+_QUANTITIES = frozenset({"sizeLimit"})
+"""Fields of Pods with a quantity."""
+_RESOURCES = frozenset({"limits", "requests"})
+"""Fields of Pods and claims with a quantity under each key; the server rounds them up to
+thousandths."""
+_Comparison = Callable[[Any, Any], bool]
 
 
 def is_applied(live: Mapping[str, Any], wanted: Mapping[str, Any], manager: str) -> bool:
@@ -55,13 +61,15 @@ def is_applied(live: Mapping[str, Any], wanted: Mapping[str, Any], manager: str)
     if not body["metadata"]:
         del body["metadata"]
     fields = owned[0].get("fieldsV1") or {}
-    return _in_place(fields, body, live) or (
-        _is_built_in(wanted["apiVersion"]) and _in_place(fields, _by_value(body), _by_value(live))
-    )
+    if _in_place(fields, body, live, _same):
+        return True
+    if not _is_built_in(wanted["apiVersion"]):
+        return False
+    return _in_place(fields, _by_value(body), _by_value(live), _same_without_empty_lists)
 
 
 def _is_built_in(api_version: str) -> bool:
-    """Tell whether quantities have one spelling: resources of a CRD keep what was written."""
+    """Tell whether values have one spelling: resources of a CRD keep what was written."""
     group, slash, _version = api_version.rpartition("/")
     return not slash or "." not in group or group.endswith(".k8s.io")
 
@@ -72,19 +80,23 @@ def _by_value(part: Any) -> Any:
         return [_by_value(element) for element in part]
     if not isinstance(part, Mapping):
         return part
-    return {
-        name: _numbers(value) if name in _QUANTITIES else _by_value(value)
-        for name, value in part.items()
-    }
+    found = {}
+    for name, value in part.items():
+        if name in _QUANTITIES:
+            found[name] = _number(value, 1)
+        elif name in _RESOURCES and isinstance(value, Mapping):
+            found[name] = {resource: _number(size, 1000) for resource, size in value.items()}
+        else:
+            found[name] = _by_value(value)
+    return found
 
 
-def _numbers(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {name: _numbers(inner) for name, inner in value.items()}
+def _number(value: Any, parts: int) -> Any:
     try:
-        return str(quantity.parse(value))
+        exact = quantity.parse(value)
     except QuantityError:
         return value
+    return str(Fraction(math.ceil(exact * parts), parts) if parts > 1 else exact)
 
 
 def _is(entry: Mapping[str, Any], manager: str) -> bool:
@@ -92,28 +104,43 @@ def _is(entry: Mapping[str, Any], manager: str) -> bool:
     return applied and entry.get("manager") == manager
 
 
-def _in_place(fields: Mapping[str, Any], wanted: Any, live: Any, name: str = "") -> bool:
+def _in_place(
+    fields: Mapping[str, Any], wanted: Any, live: Any, same: _Comparison, name: str = ""
+) -> bool:
     """Compare one level: the listed fields, what is wanted, what there is.
 
     A field that is listed and not there has the value that its type has without one.
     """
     listed = {key: inner for key, inner in fields.items() if key != "."}
     if not listed:
-        return _same(_completed(wanted, _DEFAULTS.get(name) or {}), live)
+        return same(_completed(wanted, _DEFAULTS.get(name) or {}), live)
     if isinstance(wanted, Mapping) and isinstance(live, Mapping):
-        # An empty list whose elements have owners of their own says nothing.
-        named = {key: one for key, one in wanted.items() if f"f:{key}" in listed or one != []}
+        named = {
+            key: one
+            for key, one in wanted.items()
+            if f"f:{key}" in listed or not _says_nothing(one, live.get(key))
+        }
         if {f"f:{key}" for key in named} != set(listed):
             return False
         return all(
-            _in_place(listed[f"f:{key}"], value, live[key], key) if key in live else not value
+            _in_place(listed[f"f:{key}"], value, live[key], same, key) if key in live else not value
             for key, value in named.items()
         )
     if isinstance(wanted, list) and isinstance(live, list):
         return len(wanted) == len(listed) and all(
-            _element_in_place(key, inner, wanted, live) for key, inner in listed.items()
+            _element_in_place(key, inner, wanted, live, same) for key, inner in listed.items()
         )
     return False
+
+
+def _says_nothing(wanted: Any, live: Any) -> bool:
+    """Tell whether a value that is not listed could not be: a list without elements to own.
+
+    The same goes for what is there and is asked to have such lists only.
+    """
+    if isinstance(wanted, Mapping) and isinstance(live, Mapping):
+        return bool(wanted) and all(_says_nothing(wanted[key], live.get(key)) for key in wanted)
+    return bool(wanted == [])
 
 
 def _completed(wanted: Any, added: Mapping[str, Any]) -> Any:
@@ -127,7 +154,11 @@ def _completed(wanted: Any, added: Mapping[str, Any]) -> Any:
 
 
 def _element_in_place(
-    key: str, fields: Mapping[str, Any], wanted: Sequence[Any], live: Sequence[Any]
+    key: str,
+    fields: Mapping[str, Any],
+    wanted: Sequence[Any],
+    live: Sequence[Any],
+    same: _Comparison,
 ) -> bool:
     """Compare an element of a list whose elements have owners of their own."""
     kind, _separator, text = key.partition(":")
@@ -144,7 +175,7 @@ def _element_in_place(
     theirs = [one for one in live if _fits(one, value, complete=True)]
     if len(ours) != 1 or len(theirs) != 1:
         return False
-    return _in_place(fields, ours[0], theirs[0])
+    return _in_place(fields, ours[0], theirs[0], same)
 
 
 def _fits(element: Any, key: Mapping[str, Any], *, complete: bool) -> bool:
@@ -161,3 +192,16 @@ def _same(one: Any, other: Any) -> bool:
     if isinstance(one, list) and isinstance(other, list):
         return len(one) == len(other) and all(map(_same, one, other))
     return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)
+
+
+def _same_without_empty_lists(one: Any, other: Any) -> bool:
+    """Tell whether two values are equal to the server, which stores no empty list of a field."""
+    return _same(_filled(one), _filled(other))
+
+
+def _filled(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_filled(element) for element in value]
+    if not isinstance(value, Mapping):
+        return value
+    return {name: _filled(inner) for name, inner in value.items() if inner != []}
