@@ -10,10 +10,11 @@ from ..rendering import names, render_matrixonecluster
 from ..rendering.errors import RenderingError
 from ..rendering.types import Manifest, Resource
 from ..status import log_states, metrics, rolls, rounds
+from ..status import pods as pod_status
 from ..status import sets as set_states
 from ..status.cluster import ClusterFacts, cluster_status
 from ..status.compute_nodes import node_entries
-from ..status.conditions import condition
+from ..status.conditions import condition, holds
 from ..status.events import Occurrence, from_changes, occurrence
 from ..status.reasons import ConditionType, Reason
 from .plans import Observed, Plan, named
@@ -27,6 +28,10 @@ _LOOK_AGAIN_ENDING = "5s"
 """Nobody tells the set of a Deployment that a Pod is gone, and its version counts until then."""
 _LOOK_AGAIN_UNSERVED = "2s"
 """A transaction node gets its shard within seconds, and compute nodes wait for that."""
+_LOOK_AGAIN_MOVING = "5s"
+"""While Pods have changed a moment ago, or what is seen of them and of their workload differs."""
+_LOOK_AGAIN_ALONE = "60s"
+"""While Pods of a set that is left alone (paused, a spec that is refused) do not serve."""
 _LOOK_AGAIN_REFUSED = "60s"
 """Somebody may let a StorageClass grow its volumes, and nobody tells."""
 
@@ -90,17 +95,12 @@ def report_on(
     if resource["kind"] == names.CLUSTER and not plan["paused"]:
         known = status.get("clusterMetrics") or {}
         requeue = metrics.look_again(resource, known, requeue)
+    if resource["kind"] != names.CLUSTER:
+        rollout = _rollout(resource, plan, observed, applied)
+        requeue = _look_at_pods(resource, rollout, observed.get("pods") or [], requeue, now)
+        requeue = _look_at_set(resource, plan, observed, requeue, now)
     if resource["kind"] == names.CN_SET and not plan["paused"]:
-        requeue = rounds.look_again(_told(observed, "round"), requeue)
         events += rounds.occurrences(_told(observed, "round"))
-    if not plan["paused"] and _awaits_the_end_of_pods(resource, observed):
-        requeue = _LOOK_AGAIN_ENDING
-    if resource["kind"] == names.DN_SET and _told(observed, "round").get("unserved"):
-        requeue = _LOOK_AGAIN_UNSERVED
-    if resource["kind"] == names.LOG_SET and not plan["paused"]:
-        requeue = log_states.look_again(
-            resource, observed.get("pods") or [], _told(observed, "round"), requeue, now
-        )
     events += _told(observed, "round").get("events") or []
     return {
         "status": status,
@@ -111,6 +111,45 @@ def report_on(
     }
 
 
+def _look_at_pods(
+    resource: Resource,
+    rollout: set_states.Rollout,
+    pods: list[dict[str, Any]],
+    otherwise: str,
+    now: str,
+) -> str:
+    """Return when to look at Pods again, which lead to no run themselves.
+
+    The controller of the workload tells of their readiness, but not of what keeps them from it,
+    nor of readiness that comes and goes; and its word may come before the Pods themselves do.
+    """
+    agreed = sum(map(pod_status.is_ready, pods)) == rollout.ready
+    serves = rollout.ready >= rollout.wanted
+    if not rollout.exists or (agreed and serves):
+        return otherwise
+    early = serves and not holds(resource, ConditionType.READY)
+    if early or pod_status.became_unready_lately(pods, now):
+        return _LOOK_AGAIN_MOVING
+    return otherwise or ("" if serves else _LOOK_AGAIN_ALONE)
+
+
+def _look_at_set(
+    resource: Resource, plan: Plan, observed: Observed, otherwise: str, now: str
+) -> str:
+    """Return when to look again because of what HAKeeper and the kind of the set have to tell."""
+    kind, round_, requeue = resource["kind"], _told(observed, "round"), otherwise
+    if kind == names.CN_SET and not plan["paused"]:
+        requeue = rounds.look_again(round_, requeue)
+    if not plan["paused"] and _awaits_the_end_of_pods(resource, observed):
+        requeue = _LOOK_AGAIN_ENDING
+    if kind == names.DN_SET and round_.get("unserved"):
+        requeue = _LOOK_AGAIN_UNSERVED
+    if kind == names.LOG_SET and not plan["paused"]:
+        pods = observed.get("pods") or []
+        requeue = log_states.look_again(resource, pods, round_, requeue, now)
+    return requeue
+
+
 def _awaits_the_end_of_pods(resource: Resource, observed: Observed) -> bool:
     """Tell whether Pods of a Deployment still end; a StatefulSet tells of its own."""
     if WORKLOAD_KINDS.get(resource["kind"]) != "Deployment":
@@ -118,12 +157,18 @@ def _awaits_the_end_of_pods(resource: Resource, observed: Observed) -> bool:
     return any(pod["metadata"].get("deletionTimestamp") for pod in observed.get("pods") or [])
 
 
+def _rollout(
+    resource: Resource, plan: Plan, observed: Observed, applied: Applied
+) -> set_states.Rollout:
+    workload = (applied.get("objects") or {}).get(plan["workload"]) or observed.get("workload")
+    replicas = (resource.get("spec") or {}).get("replicas")
+    return set_states.Rollout.of(workload, None if plan["paused"] else replicas)
+
+
 def _set_status(
     resource: Resource, plan: Plan, observed: Observed, applied: Applied, failure: str, now: str
 ) -> dict[str, Any]:
-    workload = (applied.get("objects") or {}).get(plan["workload"]) or observed.get("workload")
-    replicas = (resource.get("spec") or {}).get("replicas")
-    rollout = set_states.Rollout.of(workload, None if plan["paused"] else replicas)
+    rollout = _rollout(resource, plan, observed, applied)
     facts = set_states.SetFacts(
         resource=resource,
         rollout=rollout,

@@ -169,6 +169,31 @@ def _last_end(container: Mapping[str, Any]) -> str:
     return f", {container.get('name')} ended with exit code {end.get('exitCode')} ({reason})"
 
 
+_LATELY_SECONDS = 20.0
+
+
+def became_unready_lately(pods: Iterable[Pod], now: str) -> bool:
+    """Tell whether a Pod that is not ready was made, or ceased to be ready, a moment ago.
+
+    Args:
+        pods: the Pods.
+        now: the present, RFC 3339.
+    """
+    moment = datetime.fromisoformat(now)
+    times = [
+        str(time)
+        for pod in pods
+        if not is_ready(pod)
+        for time in (
+            pod["metadata"].get("creationTimestamp"),
+            _condition(pod, "Ready").get("lastTransitionTime"),
+        )
+        if time
+    ]
+    ages = ((moment - datetime.fromisoformat(time)).total_seconds() for time in times)
+    return any(age < _LATELY_SECONDS for age in ages)
+
+
 _BEGINNING_SECONDS = 300.0
 
 

@@ -385,3 +385,49 @@ def test_a_pod_that_ends_is_looked_after_until_it_is_gone(kind, workload_kind, r
     for pods, wanted in (([ending, pod("mo-new")], requeue), ([pod("mo-new")], "")):
         said = report_on(subject, plan, {"workload": live, "pods": pods}, {}, "", NOW)
         assert said["requeue"] == wanted
+
+
+LATELY, LONG_AGO = "2026-01-02T03:03:55Z", "2026-01-02T03:03:05Z"
+ONE_DOWN = {"readyReplicas": 2}
+
+
+@pytest.mark.parametrize(
+    ("numbers", "third", "before", "requeue"),
+    [
+        # It changed a moment ago, and is about to change again: to be pulled, to run, to serve.
+        (ONE_DOWN, pod("mo-log-2", ready=False, since=LATELY), WAS_SERVING, "5s"),
+        (ONE_DOWN, pod("mo-log-2", ready=False, since=LONG_AGO), WAS_SERVING, "15s"),
+        (
+            ONE_DOWN,
+            pod("mo-log-2", waiting="A", ready=False, metadata={"creationTimestamp": LATELY}),
+            WAS_SERVING,
+            "5s",
+        ),
+        # Readiness that comes and goes before the StatefulSet's controller looks is told by nobody.
+        ({}, pod("mo-log-2", ready=False, since=LATELY), WAS_SERVING, "5s"),
+        ({}, pod("mo-log-2", ready=False, since=LONG_AGO), WAS_SERVING, ""),
+        # What is seen of the Pods is older than what is seen of the StatefulSet.
+        ({}, pod("mo-log-2", ready=False, since=LONG_AGO), (), "5s"),
+        ({}, pod("mo-log-2"), (), ""),
+    ],
+)
+def test_pods_that_change_are_looked_at_again(numbers, third, before, requeue):
+    """What the status says of Pods keeps up with them, for as long as they are about to change."""
+    others = [pod(f"mo-log-{number}", since=LONG_AGO) for number in range(2)]
+    live = workload(**numbers)
+    subject = resource(metadata={**resource()["metadata"], "annotations": {}})
+    told = report(subject, live=live, pods=[*others, third], before=list(before))
+
+    assert told["requeue"] == requeue
+
+
+@pytest.mark.parametrize("planned", [{"paused": True}, {"invalid": "spec.image: must be set"}])
+def test_pods_of_a_set_that_is_left_alone_are_looked_at_now_and_then(planned):
+    """Its conditions name the Pods that do not serve, and nobody tells when these change."""
+    down = pod("mo-log-2", ready=False, since=LONG_AGO)
+    for live, third, requeue in (
+        (workload(**ONE_DOWN), down, "60s"),
+        (workload(), pod("mo-log-2", since=LONG_AGO), ""),
+    ):
+        told = report(live=live, pods=[*PODS[:2], third], before=WAS_SERVING, **planned)
+        assert told["requeue"] == requeue
