@@ -50,6 +50,11 @@ class Operator:
         """What it said, over all its starts."""
         return self._folder / "operator.log"
 
+    def artifacts(self) -> str:
+        """What its runs have left behind until now."""
+        files = (path for path in (self._folder / "runs").rglob("*") if path.is_file())
+        return "\n".join(path.read_text(errors="replace") for path in files)
+
     def start(self) -> None:
         """Start it."""
         with self.log.open("ab") as log:
@@ -60,6 +65,7 @@ class Operator:
                     *("--proxy-port", str(self._ports["proxy"])),
                     *("--metrics-api-port", str(self._ports["api"])),
                     *("--metrics-bind-address", "0", "--health-probe-bind-address", "0"),
+                    *("--run-directory", str(self._folder / "runs")),
                 ],
                 env={
                     **os.environ,

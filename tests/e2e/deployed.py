@@ -59,6 +59,11 @@ class Deployed:
                 raise
         return "".join(said)
 
+    def artifacts(self) -> str:
+        """What its runs have left behind until now."""
+        said = "find /tmp/ansible-operator/runner -type f -exec cat {} +"
+        return "\n".join(self.kubectl("exec", name, "--", "sh", "-c", said) for name in self.pods())
+
     def start(self) -> None:
         """Deploy it, or bring its Pods back."""
         if self._before.exists():

@@ -3,6 +3,7 @@
 
 import base64
 import json
+import secrets
 import signal
 import time
 from collections.abc import Iterator
@@ -113,23 +114,63 @@ def rows_of_metrics(cluster: Cluster, password: str) -> int:
 def test_the_metric_user_has_the_password_of_its_secret(cluster: Cluster) -> None:
     """It appears when SQL answers; another password in the Secret becomes its password."""
     eventually(lambda: _metrics(cluster).get("initialized") is True, 60, "metric user")
-    secret = cluster.get("secret", _metrics(cluster)["secretRef"]["name"])["data"]
-    given = base64.b64decode(secret["password"]).decode()
-    assert base64.b64decode(secret["username"]) == b"mo_operator"
+    username, given = login(cluster, "mo-metric")
+    assert username == "mo_operator"
     assert rows_of_metrics(cluster, given) >= 0
 
-    other = 'it\'s "another" one'
+    other = f'it\'s "{secrets.token_hex(8)}"'
     change = {"data": {"password": base64.b64encode(other.encode()).decode()}}
-    cluster.patch("secret", _metrics(cluster)["secretRef"]["name"], change)
-    before = _metrics(cluster)["secretVersion"]
-    cluster.kubectl("annotate", "mo", "mo", "look=1")
-    eventually(lambda: _metrics(cluster)["secretVersion"] != before, 60, "new password")
+    cluster.patch("secret", "mo-metric", change)
+    await_password(cluster, "changed")
     assert rows_of_metrics(cluster, other) >= 0
     with pytest.raises(pymysql.MySQLError):
         rows_of_metrics(cluster, given)
-    log = cluster.operator.log.read_text()
-    assert given not in log
-    assert other not in log
+
+
+def test_a_lost_secret_of_the_metric_user_is_made_anew(cluster: Cluster) -> None:
+    """Its password is another one then, and the only one."""
+    _, lost = login(cluster, "mo-metric")
+    cluster.kubectl("delete", "secret", "mo-metric")
+    await_password(cluster, "lost")
+    _, given = login(cluster, "mo-metric")
+    assert given != lost
+    assert rows_of_metrics(cluster, given) >= 0
+    with pytest.raises(pymysql.MySQLError):
+        rows_of_metrics(cluster, lost)
+
+
+def test_passwords_are_told_nowhere(cluster: Cluster) -> None:
+    """Neither by the operator and its runs, nor in the cluster, nor by the database."""
+    artifacts = cluster.operator.artifacts()
+    assert "Make the SQL user that may read the metrics tables" in artifacts
+    places = {
+        "artifacts of runs": artifacts,
+        "log of the operator": cluster.operator.log.read_text(),
+        "resources": cluster.kubectl("get", "mo,logset,dnset,cnset,proxyset,all,cm", "-o", "json"),
+        "events": cluster.kubectl("get", "events.events.k8s.io", "-o", "json"),
+    }
+    for pod in (name for kind in EVERYTHING for name in cluster.pods(kind)):
+        places[f"log of {pod}"] = cluster.kubectl("logs", pod, "--all-containers")
+    for secret in ("mo-credential", "mo-metric"):
+        _, password = login(cluster, secret)
+        assert [place for place, text in places.items() if password in text] == [], secret
+
+
+def login(cluster: Cluster, secret: str) -> tuple[str, str]:
+    """Return the user and the password in a Secret."""
+    data = cluster.get("secret", secret)["data"]
+    username, password = (base64.b64decode(data[key]).decode() for key in ("username", "password"))
+    return username, password
+
+
+def await_password(cluster: Cluster, why: str) -> None:
+    """Have the operator look, which no change of a Secret does, until it has told the database."""
+    before = _metrics(cluster)["secretVersion"]
+    cluster.kubectl("annotate", "mo", "mo", "--overwrite", f"look={why}")
+    eventually(
+        lambda: _metrics(cluster)["secretVersion"] != before and _metrics(cluster)["initialized"],
+        *(60, "new password"),
+    )
 
 
 def _metrics(cluster: Cluster) -> dict[str, Any]:
