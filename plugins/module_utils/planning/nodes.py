@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any, Final
@@ -15,6 +16,9 @@ Nodes = Mapping[str, Any]
 _HOST_LABEL: Final = "kubernetes.io/hostname"
 _GRACE_SECONDS: Final = 5.0
 """What a Pod on a lost node gets beyond the end that was set for it."""
+_SOON_SECONDS: Final = 2
+_OVERDUE_SECONDS: Final = 5
+"""Its node may be slow, or not yet be known to be lost."""
 
 
 def node_name(pod: Pod) -> str:
@@ -78,8 +82,30 @@ def stuck_on_lost_nodes(pods: Iterable[Pod], nodes: Nodes, now: float) -> list[P
 
 
 def _is_overdue(pod: Pod, now: float) -> bool:
+    due = _due(pod)
+    return due is not None and due <= now
+
+
+def _due(pod: Pod) -> float | None:
+    """Return when a Pod has to be gone, Unix time; None for one that is not to go."""
     end = pod["metadata"].get("deletionTimestamp")
-    return bool(end) and datetime.fromisoformat(end).timestamp() + _GRACE_SECONDS <= now
+    return datetime.fromisoformat(end).timestamp() + _GRACE_SECONDS if end else None
+
+
+def look_again(pods: Iterable[Pod], now: float, otherwise: str) -> str:
+    """Return when to look again at Pods that may be stuck on a lost node: when they are overdue.
+
+    Args:
+        pods: Pods of a set.
+        now: the present, Unix time.
+        otherwise: when to look again without it, in seconds such as ``10s``.
+    """
+    dues = [due for due in map(_due, pods) if due is not None]
+    if not dues:
+        return otherwise
+    left = math.ceil(min(dues) - now)
+    soon = max(left, _SOON_SECONDS) if left > 0 else _OVERDUE_SECONDS
+    return f"{min(soon, int(otherwise.removesuffix('s')))}s"
 
 
 def farewell(pod: Pod) -> str:

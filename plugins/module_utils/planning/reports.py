@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any, TypedDict
 
 from ..rendering import names, render_matrixonecluster
@@ -17,6 +18,7 @@ from ..status.compute_nodes import node_entries
 from ..status.conditions import condition, holds
 from ..status.events import Occurrence, from_changes, occurrence
 from ..status.reasons import ConditionType, Reason
+from . import nodes
 from .plans import Observed, Plan, named
 from .references import WORKLOAD_KINDS
 from .volumes import awaited as awaited_volumes
@@ -142,6 +144,9 @@ def _look_at_set(
         requeue = rounds.look_again(round_, requeue)
     if not plan["paused"] and _awaits_the_end_of_pods(resource, observed):
         requeue = _LOOK_AGAIN_ENDING
+    if kind == names.DN_SET and requeue:
+        moment = datetime.fromisoformat(now).timestamp()
+        requeue = nodes.look_again(observed.get("pods") or [], moment, requeue)
     if kind == names.DN_SET and round_.get("unserved"):
         requeue = _LOOK_AGAIN_UNSERVED
     if kind == names.LOG_SET and not plan["paused"]:

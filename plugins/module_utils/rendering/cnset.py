@@ -39,6 +39,9 @@ _PORTS: Final = policies.Ports(
 )
 DEFAULT_DELAY_SECONDS: Final = 15
 """Proxies look every 5 s and compute nodes every 10 s for who drains."""
+_QUIET_SECONDS: Final = 15
+"""The operator looks every 5 s at what drains, and a hand-over of locks takes seconds. Locks that
+stay with a node that ends are not free for a minute and more, and writes wait for them."""
 _MIN_READY_SECONDS: Final = 5
 _DEFAULT_DRAIN_SECONDS: Final = 300
 _SECONDS_TO_STOP: Final = 30
@@ -182,7 +185,7 @@ def _drain_window(spec: Fields) -> tuple[int, int]:
 
 
 def _pre_stop(context: SetContext, log_service: LogService) -> list[str]:
-    """Return the hook that keeps a CN up until its clients have moved, however it is deleted.
+    """Return the hook that keeps a CN up until clients and locks have moved, however it is deleted.
 
     It is told who the other members are, because they have sessions of their own on a CN, those
     that come while it serves, too: log stores by the name that all of them share.
@@ -192,7 +195,8 @@ def _pre_stop(context: SetContext, log_service: LogService) -> list[str]:
     script = f"{names.CONFIG_MOUNT}/{names.START_SCRIPT}"
     domain = names.service_domain(context.namespace, context.spec.text("clusterDomain"))
     peers = [f"{context.headless}.{domain}", *log_service.hosts, *_transaction_nodes(context)]
-    return ["/bin/sh", script, "drain", *map(str, _drain_window(context.spec)), *peers]
+    window = (*_drain_window(context.spec), _QUIET_SECONDS)
+    return ["/bin/sh", script, "drain", *map(str, window), *peers]
 
 
 def _transaction_nodes(context: SetContext) -> list[str]:

@@ -3,9 +3,10 @@
 # Starts one compute node: completes the mounted configuration with what only this Pod knows and
 # becomes mo-service. START_ROOT stands before every fixed path (tests).
 #
-# As "start.sh drain <least> <most> <peer>..." it is the preStop hook: it keeps the node serving until
-# its SQL clients have been moved elsewhere, between that many seconds. Log stores and compute nodes
-# are clients, too, for as long as they live: what the names of such peers resolve to does not count.
+# As "start.sh drain <least> <most> <quiet> <peer>..." it is the preStop hook: it keeps the node
+# serving until its SQL clients have been moved elsewhere, between that many seconds, and some quiet
+# seconds more, in which its locks are handed over. Log stores and compute nodes are clients, too, for
+# as long as they live: what the names of such peers resolve to does not count.
 set -eu
 
 root=${START_ROOT:-}
@@ -50,19 +51,26 @@ clients() { # addresses that do not count
     '
 }
 
-drain() { # least, most, peer...
+drain() { # least, most, quiet, peer...
   least=$1
   most=$2
-  shift 2
+  quiet=$3
+  shift 3
   begun=$(date +%s)
   known=$(addresses_of "$@")
+  left=
   while :; do
     age=$(($(date +%s) - begun))
     if [ "$age" -ge "$most" ]; then return; fi
     if [ "$age" -ge "$least" ]; then
-      if [ "$(clients "$known")" = 0 ]; then return; fi
-      # Pods come and go meanwhile; in a cluster that is taken away names go before their sessions.
-      known="$known $(addresses_of "$@")"
+      if [ "$(clients "$known")" = 0 ]; then
+        # The first time counts: now and then a probe looks like a client.
+        left=${left:-$age}
+        if [ $((age - left)) -ge "$quiet" ]; then return; fi
+      else
+        # Pods come and go meanwhile; in a cluster that is taken away names go before their sessions.
+        known="$known $(addresses_of "$@")"
+      fi
     fi
     sleep 1
   done

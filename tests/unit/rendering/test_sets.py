@@ -263,10 +263,10 @@ def test_syntax_error_in_the_configuration_names_the_line(make: Any) -> None:
     [
         ({}, None, None),
         ({"storeDrainEnabled": False, "storeDrainTimeout": "5m"}, None, None),
-        ({"storeDrainEnabled": True}, ["15", "300"], 330),
-        ({"storeDrainEnabled": True, "storeDrainTimeout": "90s"}, ["15", "90"], 120),
-        ({"storeDrainEnabled": True, "storeDrainTimeout": "5s"}, ["15", "15"], 45),
-        ({"storeDrainEnabled": True, "minDelaySeconds": 0}, ["0", "300"], 330),
+        ({"storeDrainEnabled": True}, ["15", "300", "15"], 330),
+        ({"storeDrainEnabled": True, "storeDrainTimeout": "90s"}, ["15", "90", "15"], 120),
+        ({"storeDrainEnabled": True, "storeDrainTimeout": "5s"}, ["15", "15", "15"], 45),
+        ({"storeDrainEnabled": True, "minDelaySeconds": 0}, ["0", "300", "15"], 330),
     ],
 )
 def test_a_node_that_drains_is_stopped_when_its_clients_have_moved(

@@ -397,12 +397,12 @@ OTHERS = (
 )
 
 
-def drained(cn: Container, tcp: str, tcp6: str, least: int, most: int) -> float:
+def drained(cn: Container, tcp: str, tcp6: str, least: int, most: int, quiet: int = 0) -> float:
     """Return how many seconds the hook took."""
     cn.write("proc/net/tcp", HEADER + LISTENING + tcp)
     cn.write("proc/net/tcp6", HEADER + tcp6)
     begun = time.monotonic()
-    done = cn.run("drain", str(least), str(most))
+    done = cn.run("drain", str(least), str(most), str(quiet))
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     return time.monotonic() - begun
 
@@ -413,6 +413,21 @@ def test_a_drain_ends_when_no_client_is_left(cn: Container) -> None:
 
 def test_a_drain_takes_its_least_time(cn: Container) -> None:
     assert 1 < drained(cn, "", "", 2, 30) < 8
+
+
+def test_a_drain_leaves_time_to_hand_locks_over(cn: Container) -> None:
+    """It begins when the clients are gone, and ends with the drain."""
+    assert 3 < drained(cn, OTHERS, "", 1, 30, quiet=3) < 9
+    assert 1 < drained(cn, OTHERS, "", 0, 2, quiet=20) < 8
+
+
+def test_a_probe_while_locks_are_handed_over_is_no_client(cn: Container) -> None:
+    """It comes every few seconds, and is gone at once: here it is seen every other time."""
+    cn.write("proc/net/probed", HEADER + CLIENT)
+    tables = cn.root / "proc/net"
+    swap = f"cd {tables} && mv tcp other && mv probed tcp && mv other probed"
+    cn.program("sleep", f"#!/bin/sh\n{swap}\nexec /bin/sleep 1\n", cn.path)
+    assert 2 < drained(cn, OTHERS, "", 0, 30, quiet=3) < 12
 
 
 @pytest.mark.parametrize(("tcp", "tcp6"), [(CLIENT, ""), ("", CLIENT_OF_BOTH)])
@@ -436,22 +451,22 @@ def test_sessions_of_other_members_do_not_count(cn: Container) -> None:
     cn.write("proc/net/tcp", HEADER + LISTENING + CLIENT + itself)
     cn.write("proc/net/tcp6", HEADER + CLIENT_OF_BOTH)
     begun = time.monotonic()
-    assert cn.run("drain", "0", "30", "unknown-name", "log").returncode == 0
+    assert cn.run("drain", "0", "30", "0", "unknown-name", "log").returncode == 0
     cn.program("nslookup", f"#!/bin/sh\n[ $1 = log.svc.example ] && cat <<E\n{PEERS}E\n", cn.path)
-    assert cn.run("drain", "0", "30", "log").returncode == 0
+    assert cn.run("drain", "0", "30", "0", "log").returncode == 0
     assert time.monotonic() - begun < 8
-    assert cn.run("drain", "0", "3", "unknown-name").returncode == 0
+    assert cn.run("drain", "0", "3", "0", "unknown-name").returncode == 0
     assert time.monotonic() - begun > 2
 
 
 def test_a_drain_that_cannot_count_clients_takes_all_its_time(cn: Container) -> None:
     begun = time.monotonic()
-    assert cn.run("drain", "0", "3").returncode == 0
+    assert cn.run("drain", "0", "3", "0").returncode == 0
     assert 2 < time.monotonic() - begun < 9
 
 
 def test_a_drain_without_ipv6_counts_what_there_is(cn: Container) -> None:
     cn.write("proc/net/tcp", HEADER + LISTENING)
     begun = time.monotonic()
-    assert cn.run("drain", "0", "30").returncode == 0
+    assert cn.run("drain", "0", "30", "0").returncode == 0
     assert time.monotonic() - begun < 5

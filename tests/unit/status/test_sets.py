@@ -431,3 +431,24 @@ def test_pods_of_a_set_that_is_left_alone_are_looked_at_now_and_then(planned):
     ):
         told = report(live=live, pods=[*PODS[:2], third], before=WAS_SERVING, **planned)
         assert told["requeue"] == requeue
+
+
+@pytest.mark.parametrize(
+    ("end", "requeue"),
+    [
+        ("2026-01-02T03:04:08Z", "8s"),
+        ("2026-01-02T03:04:35Z", "10s"),
+        ("2026-01-02T03:04:01Z", "2s"),
+        ("2026-01-02T03:03:00Z", "5s"),
+        (None, "10s"),
+    ],
+)
+def test_a_transaction_node_on_a_lost_node_is_let_go_of_as_soon_as_it_may(end, requeue):
+    """Nobody can write until then."""
+    subject = resource("DNSet", replicas=1)
+    live = workload(name="mo-dn", replicas=1, readyReplicas=0, updatedReplicas=1, wanted=1)
+    plan = {**empty_plan(), "workload": "StatefulSet/mo-dn", "objects": [{}]}
+    metadata = {"deletionTimestamp": end} if end else {}
+    ending = pod("mo-dn-0", ready=False, since=LONG_AGO, metadata=metadata)
+    said = report_on(subject, plan, {"workload": live, "pods": [ending]}, {}, "", NOW)
+    assert said["requeue"] == requeue
