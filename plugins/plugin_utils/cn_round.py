@@ -139,6 +139,8 @@ class Round:
         self._pods = {pod["metadata"]["name"]: pod for pod in situation.pods}
         self._victims: frozenset[str] = frozenset()
         self._spoilt: frozenset[str] = frozenset()
+        # Whether somebody may need the locks of those that leave.
+        self._needed = True
 
     def is_needed(self) -> bool:
         """Tell whether HAKeeper has to be told anything about this set at all."""
@@ -277,7 +279,12 @@ class Round:
             store if store.draining_since is not None else replace(store, draining_since=now)
             for store in leaving
         ]
-        for store, load in zip(begun, self._loads(begun, details), strict=True):
+        loads = self._loads(begun, details)
+        idle = {store.uuid for store, load in zip(begun, loads, strict=True) if load.idle}
+        self._needed = details is None or any(
+            one.uuid not in idle and not one.expired for one in details.cn_stores
+        )
+        for store, load in zip(begun, loads, strict=True):
             drain = self._step(store, load, details)
             # A Pod that is being deleted goes as soon as its hook ends: nobody waits for it here.
             if not (store.going and drain.finished):
@@ -320,7 +327,9 @@ class Round:
         situation = self._situation
         with LockService(address) as service:
             locks = _locks(service, store.uuid, self._deadline)
-            drain = cn_stores.next_step(store, load, locks, situation.policy, situation.now)
+            drain = cn_stores.next_step(
+                store, load, locks, situation.policy, situation.now, needed=self._needed
+            )
             if drain.step is Step.ASK_FOR_LOCKS:
                 service.set_restart(store.uuid, self._deadline)
                 self._record(store.pod, {cn_pods.ANNOTATION_LOCKS: store.process})

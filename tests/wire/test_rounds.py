@@ -232,6 +232,24 @@ def test_shrinking_waits_for_delay_sessions_and_locks(made: Callable[..., Set]) 
     assert nodes.stored("cn-a")[0] == nodes.stored("cn-b")[0] == 1
 
 
+def test_the_last_nodes_do_not_wait_for_locks_that_nobody_needs(made: Callable[..., Set]) -> None:
+    """As long as one of them has sessions, it may need the locks of the others."""
+    nodes = made()
+    nodes.sim.do("cn", uuid=nodes.uuid("cn-a"), proxy_sessions=1)
+    nodes.sim.do("cn", uuid=nodes.uuid("cn-c"), lock_txns=1)
+    steps = {}
+    for age in (0, 20, 50, 55):
+        nodes.now = BEGIN + age
+        drains = nodes.round(wanted=0).drains
+        steps[age] = [drains[name].step.value for name in ("cn-a", "cn-b", "cn-c")]
+        nodes.sim.do("heartbeat")
+        if age == 50:
+            nodes.sim.do("cn", uuid=nodes.uuid("cn-a"), proxy_sessions=0)
+    assert steps[20] == ["Busy", "AskForLocks", "AskForLocks"]
+    assert steps[50] == ["Busy", "Done", "WaitForLocks"]
+    assert steps[55] == ["AskForLocks", "Done", "Done"]
+
+
 def test_a_drain_that_is_called_off(made: Callable[..., Set]) -> None:
     nodes = made()
     nodes.round(wanted=2)

@@ -19,6 +19,8 @@ Labels = Mapping[str, tuple[str, ...]]
 
 ANNOTATION_CORDON: Final = "matrixorigin.io/store-cordon"
 """Its presence, whatever its value, keeps new sessions away from a Pod."""
+_SECONDS_FOR_NOBODY: Final = 30
+"""Locks are handed over within seconds, unless the compute node has lost track of a transaction."""
 COST_OF_VICTIMS: Final = -1000
 """``pod-deletion-cost`` of Pods that go first when the set shrinks."""
 
@@ -276,7 +278,15 @@ class Drain:
         return self.step in FINISHED
 
 
-def next_step(store: CNStore, load: Load, locks: Locks, policy: Policy, now: float) -> Drain:
+def next_step(
+    store: CNStore,
+    load: Load,
+    locks: Locks,
+    policy: Policy,
+    now: float,
+    *,
+    needed: bool = True,
+) -> Drain:
     """Say how far a drain is.
 
     Args:
@@ -285,6 +295,8 @@ def next_step(store: CNStore, load: Load, locks: Locks, policy: Policy, now: flo
         locks: what the transaction node says; asked for only when it is quiet.
         policy: how the set drains.
         now: the present, Unix time.
+        needed: whether a compute node is left that may have transactions: not when all leave, and
+            all are idle.
     """
     begun = now if store.draining_since is None else store.draining_since
     until = begun + max(policy.timeout, policy.delay)
@@ -301,6 +313,9 @@ def next_step(store: CNStore, load: Load, locks: Locks, policy: Policy, now: flo
         step, message = Step.BUSY, load.text()
     else:
         step, message = _step_of_locks(store, locks)
+        patience = begun + policy.delay + _SECONDS_FOR_NOBODY
+        if step is Step.WAIT_FOR_LOCKS and locks is Locks.HELD and not needed and now >= patience:
+            step, message = Step.DONE, "drained but for locks that nobody needs"
     return Drain(step, message, until)
 
 

@@ -212,6 +212,27 @@ def test_steps_of_a_drain(one: CNStore, load: Load, locks: Locks, age: float, st
     assert drain.finished is (step in {Step.DONE, Step.GIVEN_UP})
 
 
+@pytest.mark.parametrize(
+    ("asked", "locks", "age", "needed", "step"),
+    [
+        (PROCESS, Locks.HELD, 45, False, Step.DONE),
+        (PROCESS, Locks.HELD, 44, False, Step.WAIT_FOR_LOCKS),
+        (PROCESS, Locks.HELD, 299, True, Step.WAIT_FOR_LOCKS),
+        (PROCESS, Locks.UNKNOWN, 299, False, Step.WAIT_FOR_LOCKS),
+        ("", Locks.HELD, 299, False, Step.ASK_FOR_LOCKS),
+    ],
+)
+def test_locks_that_nobody_needs_are_not_waited_for(
+    asked: str, locks: Locks, age: float, needed: bool, step: Step
+) -> None:
+    """No compute node is left; MatrixOne does not always find the end of a transaction."""
+    one = replace(DRAINING, asked_process=asked)
+    drain = cn_stores.next_step(one, IDLE, locks, POLICY, 1000 + age, needed=needed)
+    assert drain.step is step
+    busy = cn_stores.next_step(one, Load(1, 0, 0), locks, POLICY, 1000 + age, needed=needed)
+    assert busy.step is Step.BUSY
+
+
 def test_a_set_that_does_not_drain_waits_for_nothing() -> None:
     policy = Policy(drains=False, delay=15, timeout=300)
     assert cn_stores.next_step(DRAINING, Load(), Locks.UNKNOWN, policy, 1000).finished
