@@ -16,7 +16,7 @@ from testbed.bed import TestBed
 T = TypeVar("T")
 
 
-def eventually(look: Callable[[], T | None], seconds: float = 15.0) -> T:
+def eventually(look: Callable[[], T | None], seconds: float = 60.0) -> T:
     """What ``look`` finds, asked again until it is true; fails after some seconds."""
     deadline = time.monotonic() + seconds
     while True:

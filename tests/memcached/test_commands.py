@@ -73,7 +73,7 @@ def test_what_make_brings_make_takes_away(own_state: Path) -> None:
     assert container["image"] == "registry.example.com/caches:v1"
     make("undeploy")
     eventually(lambda: definitions(bed) == [] and deployment(bed) is None)
-    eventually(lambda: memcached.SYSTEM not in bed.kubectl("get", "namespaces"), seconds=60)
+    eventually(lambda: memcached.SYSTEM not in bed.kubectl("get", "namespaces"), seconds=120)
 
 
 def definitions(bed: TestBed) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Any
 from testbed import TestBed
 
 
-def eventually(check: Callable[[], bool], seconds: float = 20.0) -> bool:
+def eventually(check: Callable[[], bool], seconds: float = 60.0) -> bool:
     """Return whether the check comes true in time."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
