@@ -40,6 +40,7 @@ class RunDirectory:
         generated: whether the playbook is removed after the run.
         temporary: folder for temporary files (``TMPDIR``), removed after the run. It does not lie
             below the root, because sockets are made in it, whose paths must be short.
+        artifacts: the folder of this run's output.
     """
 
     root: Path
@@ -47,11 +48,7 @@ class RunDirectory:
     playbook: Path
     generated: bool
     temporary: Path
-
-    @property
-    def artifacts(self) -> Path:
-        """The folder of this run's output."""
-        return self.root / "artifacts" / self.ident
+    artifacts: Path
 
     @property
     def project(self) -> Path:
@@ -225,41 +222,52 @@ def interpreter() -> str:
     return str(Path(virtual_env) / "bin" / "python3") if virtual_env else sys.executable
 
 
-def write_private(path: Path, content: str | bytes) -> None:
+def write_private(path: Path | str, content: str | bytes) -> None:
     """Write a file of mode 0600 in one step: readers see the old or the new content."""
     data = content.encode() if isinstance(content, str) else content
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    folder, name = os.path.split(path)
+    temporary = f"{folder}/.{name}.{uuid.uuid4().hex}"
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-        temporary.replace(path)
+        with os.fdopen(descriptor, "wb", buffering=0) as file:
+            while data:
+                data = data[file.write(data) :]
+        os.rename(temporary, path)
     except BaseException:
-        temporary.unlink(missing_ok=True)
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temporary)
         raise
 
 
-def _keep_private(path: Path, content: str) -> None:
+def _keep_private(path: str, content: str) -> None:
     """Have a file of mode 0600 with this content; most runs of an object find it there already."""
     with contextlib.suppress(FileNotFoundError):
-        is_private = path.lstat().st_mode == stat.S_IFREG | 0o600
-        if is_private and path.read_bytes() == content.encode():
+        is_private = os.lstat(path).st_mode == stat.S_IFREG | 0o600
+        if is_private and Path(path).read_bytes() == content.encode():
             return
     write_private(path, content)
 
 
-def make_private(path: Path) -> None:
-    """Make a directory and its missing parents with mode 0700.
+def _make_private(path: str) -> bool:
+    """Make a directory and its missing parents with mode 0700; whether it was not there.
 
     Raises:
         OSError: it cannot be made.
         EngineError: it exists and belongs to another user.
     """
-    make_folders(path)
-    if path.stat().st_uid != os.geteuid():
+    try:
+        os.mkdir(path, 0o700)
+    except FileExistsError:
+        pass
+    except FileNotFoundError:
+        make_folders(Path(path))
+    else:
+        return True
+    if os.stat(path).st_uid != os.geteuid():
         raise EngineError(
             f"run directory {path} belongs to another user; remove it or choose another"
         )
+    return False
 
 
 def make_folders(path: Path) -> None:
@@ -280,46 +288,51 @@ def make_folders(path: Path) -> None:
 
 def _fill(request: RunRequest, place: Path | None) -> RunDirectory:
     root = request.directory.absolute()
-    make_private(root)
-    for name in ("env", "project", "artifacts", f"artifacts/{request.ident}"):
-        make_private(root / name)
-    temporary = _make_temporary(root, place)
-    _write_environment(root / "env", request, run_environment(request, temporary))
+    artifacts = f"{root}/artifacts/{request.ident}"
+    for folder in (root, f"{root}/env", f"{root}/project", f"{root}/artifacts", artifacts):
+        _make_private(str(folder))
+    temporary = _make_temporary(str(root), place)
+    _write_environment(f"{root}/env", request, run_environment(request, temporary))
     _write_inventory(root / "inventory", request.inventory)
-    _point_latest(root / "artifacts", request.ident)
-    if isinstance(request.target, PlaybookTarget):
-        write_private(root / "project" / "playbook.yaml", request.target.path.read_bytes())
-        return RunDirectory(root, request.ident, request.target.path, False, temporary)
-    playbook = root / "project" / uuid.uuid4().hex
-    write_private(playbook, json.dumps(play_of_role(request.target)))
-    return RunDirectory(root, request.ident, playbook, True, temporary)
+    _point_latest(f"{root}/artifacts", request.ident)
+    playbook, generated = _playbook(root, request.target)
+    return RunDirectory(root, request.ident, playbook, generated, temporary, Path(artifacts))
 
 
-def _make_temporary(root: Path, place: Path | None) -> Path:
+def _playbook(root: Path, target: PlaybookTarget | RoleTarget) -> tuple[Path, bool]:
+    """The file to be played, and whether it is there for one run only."""
+    if isinstance(target, PlaybookTarget):
+        write_private(f"{root}/project/playbook.yaml", target.path.read_bytes())
+        return target.path, False
+    playbook = f"{root}/project/{uuid.uuid4().hex}"
+    write_private(playbook, json.dumps(play_of_role(target)))
+    return Path(playbook), True
+
+
+def _make_temporary(root: str, place: Path | None) -> Path:
     """Make the folder for temporary files; what a killed operator has left of the last goes."""
     _remove_temporary(root)
-    folder = Path(tempfile.mkdtemp(prefix="run-", dir=place))
-    (root / _TEMPORARY).symlink_to(folder, target_is_directory=True)
-    return folder
+    folder = tempfile.mkdtemp(prefix="run-", dir=place)
+    os.symlink(folder, f"{root}/{_TEMPORARY}", target_is_directory=True)
+    return Path(folder)
 
 
-def _remove_temporary(root: Path) -> None:
-    link = root / _TEMPORARY
+def _remove_temporary(root: Path | str) -> None:
+    link = f"{root}/{_TEMPORARY}"
     with contextlib.suppress(OSError):
-        shutil.rmtree(link.readlink(), ignore_errors=True)
-        link.unlink()
+        shutil.rmtree(os.readlink(link), ignore_errors=True)
+        os.unlink(link)
 
 
-def _write_environment(
-    directory: Path, request: RunRequest, environment: Mapping[str, str]
-) -> None:
-    write_private(directory / "envvars", json.dumps(environment))
-    _keep_private(directory / "extravars", _as_json(request.extra_vars))
-    _keep_private(directory / "settings", "{}")
+def _write_environment(directory: str, request: RunRequest, environment: Mapping[str, str]) -> None:
+    write_private(f"{directory}/envvars", json.dumps(environment))
+    _keep_private(f"{directory}/extravars", _as_json(request.extra_vars))
+    _keep_private(f"{directory}/settings", "{}")
     if request.command_line:
-        write_private(directory / "cmdline", request.command_line)
+        write_private(f"{directory}/cmdline", request.command_line)
     else:
-        (directory / "cmdline").unlink(missing_ok=True)
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(f"{directory}/cmdline")
 
 
 def _as_json(variables: Mapping[str, Any]) -> str:
@@ -335,22 +348,26 @@ def _write_inventory(directory: Path, override: Path | None) -> None:
         shutil.copytree(override, directory)
         directory.chmod(0o700)
         return
-    make_private(directory)
-    for entry in directory.iterdir():
-        if entry.is_dir() and not entry.is_symlink():
-            shutil.rmtree(entry)
-        elif entry.name != "hosts":
-            entry.unlink()
+    if not _make_private(str(directory)):
+        _empty_but_hosts(directory)
     if override is not None:
         (directory / "hosts").unlink(missing_ok=True)
         shutil.copy(override, directory / "hosts")
         return
     python = interpreter().replace('"', '\\"')
     line = f'localhost ansible_connection=local ansible_python_interpreter="{python}"\n'
-    _keep_private(directory / "hosts", line)
+    _keep_private(f"{directory}/hosts", line)
 
 
-def _point_latest(artifacts: Path, ident: str) -> None:
-    temporary = artifacts / f".{LATEST}.{uuid.uuid4().hex}"
-    temporary.symlink_to(ident, target_is_directory=True)
-    temporary.replace(artifacts / LATEST)
+def _empty_but_hosts(directory: Path) -> None:
+    for entry in directory.iterdir():
+        if entry.is_dir() and not entry.is_symlink():
+            shutil.rmtree(entry)
+        elif entry.name != "hosts":
+            entry.unlink()
+
+
+def _point_latest(artifacts: str, ident: str) -> None:
+    temporary = f"{artifacts}/.{LATEST}.{uuid.uuid4().hex}"
+    os.symlink(ident, temporary, target_is_directory=True)
+    os.rename(temporary, f"{artifacts}/{LATEST}")

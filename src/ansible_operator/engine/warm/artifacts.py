@@ -2,13 +2,13 @@
 """Writing the artifacts of runs in ansible-runner's layout, off the event loop."""
 
 import asyncio
+import contextlib
 import json
 import os
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from pathlib import Path
 from typing import Any, TypeVar
 
 import structlog
@@ -77,8 +77,9 @@ class RunArtifacts:
 
     def __init__(self, writer: ArtifactWriter, directory: RunDirectory) -> None:
         self._writer = writer
-        self._directory = directory
+        self._folder = str(directory.artifacts)
         self._stdout: list[str] = []
+        self._unwritten: deque[str] = deque()
 
     @property
     def stdout(self) -> str:
@@ -87,14 +88,16 @@ class RunArtifacts:
 
     def submit(self, function: Any, name: str, *arguments: Any) -> None:
         """Have ``function(path of the artifact, ...)`` called by the thread."""
-        self._writer.submit(partial(function, self._directory.artifacts / name, *arguments))
+        self._writer.submit(partial(function, f"{self._folder}/{name}", *arguments))
 
     def event(self, event: JobEvent, raw: bytes) -> None:
         """Write an event and its part of the output."""
         text = event["stdout"]
         if text:
             self._stdout.append(f"{text}\n")
-            self.submit(_append, "stdout", f"{text}\n".encode("utf-8", "replace"))
+            self._unwritten.append(f"{text}\n")
+            if len(self._unwritten) == 1:
+                self.submit(_append_all, "stdout", self._unwritten)
         self.submit(_write_event, f"job_events/{event['counter']}-{event['uuid']}.json", raw)
 
     async def then(
@@ -108,11 +111,23 @@ class RunArtifacts:
         return await self._writer.then(partial(function, *arguments, **options))
 
 
-def _make_folder(path: Path) -> None:
-    path.mkdir(mode=0o700, exist_ok=True)
+def _make_folder(path: str) -> None:
+    with contextlib.suppress(FileExistsError):
+        os.mkdir(path, 0o700)
 
 
-def _append(path: Path, data: bytes) -> None:
+def _append_all(path: str, texts: deque[str]) -> None:
+    """Append what has come until now, in one piece.
+
+    Text that comes meanwhile is taken along, or finds the queue empty and asks for another write.
+    """
+    taken = []
+    while texts:
+        taken.append(texts.popleft())
+    _append(path, "".join(taken).encode("utf-8", "replace"))
+
+
+def _append(path: str, data: bytes) -> None:
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     try:
         while data:
@@ -121,7 +136,7 @@ def _append(path: Path, data: bytes) -> None:
         os.close(descriptor)
 
 
-def _write_event(path: Path, raw: bytes) -> None:
-    temporary = path.with_suffix(".json.tmp")
+def _write_event(path: str, raw: bytes) -> None:
+    temporary = f"{path}.tmp"
     _append(temporary, raw)
-    temporary.replace(path)
+    os.rename(temporary, path)
