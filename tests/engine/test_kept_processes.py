@@ -11,7 +11,8 @@ import pytest
 import pytest_asyncio
 
 from ansible_operator.engine import Engine, RoleTarget, make_engine
-from tests.engine.conftest import COLLECTIONS, ROLES, Played, Stage
+from ansible_operator.engine.processes import ProcessTree
+from tests.engine.conftest import COLLECTIONS, IDLE_SECONDS, ROLES, Played, Stage
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 _WORD = "Xylophon"
@@ -264,3 +265,30 @@ async def test_a_process_that_dies_while_it_waits_costs_no_run(kept: Stage) -> N
 
     assert second.result.rc == 0
     assert pid_of(first) != pid_of(second)
+
+
+async def test_one_process_stays_however_long_nothing_is_run(
+    environment: None, tmp_path: Path
+) -> None:
+    engine = make_engine("warm", preload=[ROLES / "greeter"])
+    await engine.start()
+    started = set(ProcessTree(os.getpid()).refresh())
+    stage = Stage(engine, "warm", tmp_path)
+    path = stage.tasks("- ansible.builtin.command: {cmd: sleep 1}")
+    try:
+        # Its process is there before the first run.
+        alone = await stage.play(path)
+        assert pid_of(alone) in {process.pid for process in started}
+        both = await asyncio.gather(
+            *(stage.play(path, directory=tmp_path / name) for name in ("a", "b"))
+        )
+        pids = set(map(pid_of, both))
+        assert len(pids) == 2
+        await asyncio.sleep(IDLE_SECONDS + 1)
+        (left,) = filter(is_running, pids)
+        late = await stage.play(path)
+    finally:
+        await engine.stop()
+
+    assert pid_of(late) == left
+    assert not is_running(left)

@@ -46,7 +46,7 @@ class Checks:
             raise
         if said is None:
             worker.close()
-            if worker.runs:  # it may have ended while it waited
+            if worker.has_waited:
                 return await self.ask(check)
             how = await worker.fork.how_it_ended(_EXIT_DEADLINE)
             raise EngineError(f"the process of the check {check.function} {how}")

@@ -38,6 +38,8 @@ _GRACE = 2.0
 _MARKER = "ANSIBLE_OPERATOR_RUN"
 """Variable by which the programs of a run are found when the run's own process is gone."""
 _TEMPLATE = "the warm Ansible process"
+_STAYING = 1
+"""Processes that always wait for a run; each takes some 28 MiB."""
 _EXIT_DEADLINE = 2.0
 """Seconds in which the template tells how a vanished run ended."""
 
@@ -60,7 +62,8 @@ class WarmEngine:
         loaded = json.dumps({"roles": [str(role) for role in preload], "checks": list(checks)})
         program = Program("ansible_operator.engine.warm.template", [loaded], _TEMPLATE)
         self._supervisor = Supervisor(program)
-        self._workers = Workers(self._supervisor, runs_per_process)
+        staying = min(_STAYING, max_runs or _STAYING)
+        self._workers = Workers(self._supervisor, runs_per_process, staying)
         self._checks = Checks(Workers(self._supervisor, runs_per_process))
         self._reference = RunnerPackageEngine()
         self._writer = ArtifactWriter()
@@ -70,6 +73,7 @@ class WarmEngine:
     async def start(self) -> None:
         """Start the template; see ``Engine.start``."""
         await self._supervisor.start()
+        await self._workers.rehearse()
 
     async def run(self, request: RunRequest, on_event: EventHandler) -> RunResult:
         """Play to the end; see ``Engine.run``."""
@@ -175,7 +179,7 @@ class _Run:
         except BaseException:
             await self._end(worker)
             raise
-        if worker.runs and not began:
+        if worker.has_waited and not began:
             return None
         return await self._ended(worker)
 

@@ -50,6 +50,7 @@ _ALWAYS = (
     "ansible.modules.setup",
 )
 _PLAY = [{"name": "Warm up", "hosts": "localhost", "gather_facts": True, "roles": ["warm"]}]
+_REHEARSAL = [{"hosts": "localhost", "gather_facts": False, "roles": ["warm"]}]
 _ROLE = {
     "defaults/main.yml": "words: [a, b]",
     "meta/argument_specs.yml": "argument_specs: {main: {options: {words: {type: list}}}}",
@@ -150,16 +151,30 @@ def warm_up(folder: Path) -> None:
         file = folder / "roles" / "warm" / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
-    playbook = folder / "warm_up.json"
-    playbook.write_text(json.dumps(_PLAY))
+    (folder / "warm_up.json").write_text(json.dumps(_PLAY))
+    (folder / "rehearsal.json").write_text(json.dumps(_REHEARSAL))
     inventory = folder / "inventory"
     inventory.mkdir(exist_ok=True)
     hosts = f'localhost ansible_connection=local ansible_python_interpreter="{sys.executable}"\n'
     (inventory / "hosts").write_text(hosts)
+    _play_own(folder / "warm_up.json", folder)
+    _forget()
+
+
+def rehearse(folder: Path) -> None:
+    """Play the small role again, in a fork: what its runs touch is the fork's own afterwards.
+
+    Raises:
+        RuntimeError: it failed.
+    """
+    _play_own(folder / "rehearsal.json", folder)
+
+
+def _play_own(playbook: Path, folder: Path) -> None:
+    inventory = folder / "inventory"
     context.CLIARGS = CLIArgs(vars(play.parse(["-i", str(inventory), str(playbook)])))
     with play.fact_cache(folder / "facts"):
         code = _play(playbook, inventory)
-    _forget()
     if code != 0:
         raise RuntimeError(f"the warm-up play ended with {code}")
 

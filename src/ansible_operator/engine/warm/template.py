@@ -20,7 +20,7 @@ import sys
 import traceback
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NoReturn, Protocol
 
 from ansible_operator.engine.processes import (
     ProcessTree,
@@ -136,53 +136,75 @@ class Template:
             os._exit(code)
 
 
+class _Player(Protocol):
+    """What plays in a fork; each answers whether the process can serve another run."""
+
+    def serve(self, connection: socket.socket, job: Job) -> bool: ...
+
+    def rehearse(self, connection: socket.socket) -> bool: ...
+
+
 def _run(
-    connection: socket.socket,
-    serve: Callable[[socket.socket, Job], bool],
-    check: Callable[[socket.socket, bytes], None],
+    connection: socket.socket, player: _Player, check: Callable[[socket.socket, bytes], None]
 ) -> int:
     """Serve one run or check after the other, until the runner wants no more or one leaves traces.
 
     A process serves either runs or checks.
     """
-    while True:
+    goes_on = True
+    while goes_on:
         try:
             kind, body = wire.read_frame(connection)
         except EOFError:
             return 0
         if kind is wire.Kind.CHECK:
             check(connection, body)
-        elif not serve(connection, Job(**json.loads(body))):
-            return 0
+        elif kind is wire.Kind.REHEARSAL:
+            goes_on = player.rehearse(connection)
+        else:
+            goes_on = player.serve(connection, Job(**json.loads(body)))
+    return 0
 
 
-def _server(run_sockets: list[int]) -> Callable[[socket.socket, Job], bool]:
-    """What plays a job and answers whether the process can serve another."""
+def _player(run_sockets: list[int], folder: Path) -> _Player:
+    """What plays jobs; made in the template, once all is loaded."""
     # Imported late: these import Ansible, whose warm-up has happened by now.
-    from ansible_operator.engine.warm import play
+    from ansible_operator.engine.warm import play, preload
     from ansible_operator.engine.warm.events import EventRecorder
     from ansible_operator.engine.warm.slate import Slate
 
     settings, slate = play.Settings(), Slate()
 
-    def serve(connection: socket.socket, job: Job) -> bool:
-        if not run_sockets:
-            run_sockets.append(connection.fileno())
-            slate.begin()
-        outbox = wire.Outbox(connection)
-        recorder = EventRecorder(job.ident, outbox.event)
-        code = play.play(job, settings, recorder)
-        leftovers = slate.wipe() if job.keeps and _is_over(code, recorder) else "not looked for"
-        result = {
-            "rc": code,
-            "has_stats": recorder.has_stats,
-            "leaves_behind": recorder.leaves_behind,
-            "leftovers": leftovers,
-        }
-        outbox.result(json.dumps(result).encode())
-        return not leftovers
+    class Player:
+        def serve(self, connection: socket.socket, job: Job) -> bool:
+            self._begin(connection)
+            outbox = wire.Outbox(connection)
+            recorder = EventRecorder(job.ident, outbox.event)
+            code = play.play(job, settings, recorder)
+            is_over = job.keeps and _is_over(code, recorder)
+            leftovers = slate.wipe() if is_over else "not looked for"
+            result = {
+                "rc": code,
+                "has_stats": recorder.has_stats,
+                "leaves_behind": recorder.leaves_behind,
+                "leftovers": leftovers,
+            }
+            outbox.result(json.dumps(result).encode())
+            return not leftovers
 
-    return serve
+        def rehearse(self, connection: socket.socket) -> bool:
+            self._begin(connection)
+            preload.rehearse(folder)
+            leftovers = slate.wipe()
+            wire.Outbox(connection).result(leftovers.encode())
+            return not leftovers
+
+        def _begin(self, connection: socket.socket) -> None:
+            if not run_sockets:
+                run_sockets.append(connection.fileno())
+                slate.begin()
+
+    return Player()
 
 
 def _checker(names: list[str]) -> Callable[[socket.socket, bytes], None]:
@@ -268,7 +290,7 @@ def main() -> None:
         traceback.print_exc()
         control.send(wire.packet({"failed": f"{type(error).__name__}: {error}"[:4000]}))
         os._exit(1)
-    run = functools.partial(_run, serve=_server(run_sockets), check=check)
+    run = functools.partial(_run, player=_player(run_sockets, folder), check=check)
     Template(control, run).serve(warning)
     # The runner removes the folder, too, unless it was killed.
     shutil.rmtree(folder, ignore_errors=True)

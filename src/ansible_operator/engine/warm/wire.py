@@ -24,12 +24,14 @@ class Kind(enum.Enum):
 
     JOB = b"J"
     """Runner to fork: what to play (``Job``)."""
+    REHEARSAL = b"P"
+    """Runner to fork: play the warm-up, so that the first job finds everything at hand."""
     CHECK = b"C"
     """Runner to fork: what to ask a check (``checking``)."""
     EVENT = b"E"
     """Fork to runner: one job event, JSON."""
     RESULT = b"R"
-    """Fork to runner: the exit code, or the answer of a check; the last frame."""
+    """Fork to runner: the exit code, the answer of a check or the end of a rehearsal; the last."""
 
 
 def frame(kind: Kind, body: bytes) -> bytes:

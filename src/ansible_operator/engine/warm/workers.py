@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The processes that play: forks of the template, kept for a moment to serve one run more."""
+"""The processes that play: forks of the template, kept to serve one run more."""
 
 import asyncio
 import contextlib
@@ -7,10 +7,14 @@ import socket
 from dataclasses import dataclass
 
 from ansible_operator.engine.processes import bury
+from ansible_operator.engine.warm import wire
 from ansible_operator.engine.warm.supervisor import Fork, Supervisor
+from ansible_operator.errors import EngineError
 
 IDLE_SECONDS = 10.0
-"""How long a process waits for another run."""
+"""How long a process waits for another run, unless it is one of those that stay."""
+REHEARSAL_SECONDS = 20.0
+"""Longest time that a process may take until it is ready for a first run."""
 CLOSE_SECONDS = 1.0
 """How long processes get to end before the template ends them."""
 
@@ -21,12 +25,14 @@ class Worker:
 
     Attributes:
         runs: that it has served.
+        has_waited: whether it may have ended before it got its job.
     """
 
     fork: Fork
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
     runs: int = 0
+    has_waited: bool = False
 
     @property
     def is_alive(self) -> bool:
@@ -46,12 +52,40 @@ class Workers:
     Args:
         supervisor: of the template.
         runs_each: how many runs a process may serve; 1 for a process of its own for each.
+        staying: how many processes wait however long nothing is to be run: a first run in a
+            process costs three times as much as a later one.
     """
 
-    def __init__(self, supervisor: Supervisor, runs_each: int) -> None:
+    def __init__(self, supervisor: Supervisor, runs_each: int, staying: int = 0) -> None:
         self._supervisor = supervisor
         self._runs_each = runs_each
+        self._staying = staying if runs_each > 1 else 0
         self._waiting: dict[Worker, asyncio.TimerHandle] = {}
+
+    async def rehearse(self) -> None:
+        """Have the processes that stay wait for their first run, their own warm-up done.
+
+        What does not work is tried again by the first run itself, which tells of it.
+        """
+        with contextlib.suppress(EngineError):
+            await asyncio.gather(*(self._rehearsed() for _ in range(self._staying)))
+
+    async def _rehearsed(self) -> None:
+        worker = await self._fork()
+        try:
+            async with asyncio.timeout(REHEARSAL_SECONDS):
+                worker.writer.write(wire.frame(wire.Kind.REHEARSAL, b""))
+                _, length = wire.HEADER.unpack(await worker.reader.readexactly(wire.HEADER.size))
+                leftovers = await worker.reader.readexactly(length)
+        except (asyncio.IncompleteReadError, ConnectionError, TimeoutError):
+            leftovers = b"a broken end"
+        except BaseException:
+            worker.close()
+            raise
+        if leftovers:
+            worker.close()
+        else:
+            self.give_back(worker)
 
     async def take(self) -> Worker:
         """A process for one run.
@@ -72,9 +106,10 @@ class Workers:
         return worker.runs + 1 < self._runs_each
 
     def give_back(self, worker: Worker) -> None:
-        """Have a process wait for another run, for a moment."""
+        """Have a process wait for another run."""
+        worker.has_waited = True
         loop = asyncio.get_running_loop()
-        self._waiting[worker] = loop.call_later(IDLE_SECONDS, self._dismiss, worker)
+        self._waiting[worker] = loop.call_later(IDLE_SECONDS, self._retire, worker)
 
     async def close(self) -> None:
         """Dismiss all that wait, and let them end by themselves."""
@@ -83,6 +118,10 @@ class Workers:
             self._dismiss(worker)
         if waiting:
             await asyncio.wait([worker.fork.ended for worker in waiting], timeout=CLOSE_SECONDS)
+
+    def _retire(self, worker: Worker) -> None:
+        if len(self._waiting) > self._staying:
+            self._dismiss(worker)
 
     def _dismiss(self, worker: Worker) -> None:
         self._waiting.pop(worker).cancel()
