@@ -173,10 +173,10 @@ def test_volumes_that_cannot_grow_are_told_and_stop_nothing_else(space, cluster,
     told = eventually(lambda: _because(space.condition("logset", "mo", "Synced"), "VolumeRefused"))
     assert "mo-data-mo-log-" in told["message"]
     assert "storageclass" in told["message"]
-    assert space.condition("logset", "mo", "Progressing")["status"] == "False"
+    eventually(lambda: space.condition("logset", "mo", "Progressing")["status"] == "False")
     eventually(lambda: set(images(space, "CNSet").values()) == {"1.3.2"})
     assert {size for _, size, _ in claims(space, "mo-log").values()} == {"2Gi"}
-    assert space.condition("mo", "mo", "Ready")["status"] == "True"
+    eventually(lambda: space.condition("mo", "mo", "Ready")["status"] == "True")
 
     let_grow(space, storage_class, "true")
     space.kubectl("annotate", "logset", "mo", "look=1")
