@@ -22,6 +22,8 @@ from testbed.errors import TestBedError
 Json = dict[str, Any]
 
 _REQUEST_SECONDS = 10.0
+_CLOSED = (http.client.RemoteDisconnected, ConnectionError, ssl.SSLEOFError)
+"""How a connection that the server has closed shows: while sending, or by no answer."""
 _WATCH_SECONDS = 300
 
 
@@ -84,7 +86,7 @@ class ApiClient:
         if kept is not None:
             try:
                 return self._exchange(kept, method, path, payload, headers)
-            except (http.client.RemoteDisconnected, ConnectionError):
+            except _CLOSED:
                 pass  # the server closes connections that were idle: that says nothing
         try:
             return self._exchange(self._connect(_REQUEST_SECONDS), method, path, payload, headers)

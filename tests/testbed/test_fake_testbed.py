@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """The test bed with fake nodes does what a cluster does, except for running containers."""
 
+import http.client
 import json
+import ssl
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from testbed import KubectlError, TestBed
+from testbed.api import ApiClient
 from tests.testbed.waiting import eventually, get
 
 pytestmark = pytest.mark.api
@@ -196,3 +199,23 @@ def test_local_volume_waits_for_its_pod(fake_testbed: TestBed, fake_namespace: s
     bed.kubectl("rollout", "status", "-n", namespace, "statefulset/thing", "--timeout=30s")
     pods = get(bed, namespace, "pods")["items"]
     assert [pod["spec"]["nodeName"] for pod in pods] == node * 2
+
+
+class Closed(http.client.HTTPSConnection):
+    """A kept connection whose end shows while a request is sent."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__("localhost")
+        self._error = error
+
+    def request(self, *_: Any, **__: Any) -> None:
+        raise self._error
+
+
+@pytest.mark.parametrize(
+    "error", [ssl.SSLEOFError("EOF"), BrokenPipeError(), http.client.RemoteDisconnected()]
+)
+def test_a_closed_connection_costs_no_request(fake_testbed: TestBed, error: Exception) -> None:
+    client = ApiClient(fake_testbed.kubeconfig)
+    client._connection = Closed(error)
+    assert client.request("GET", "/version")["major"] == "1"
