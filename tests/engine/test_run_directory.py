@@ -3,6 +3,7 @@
 
 import asyncio
 import json
+import os
 import stat
 import tempfile
 from pathlib import Path
@@ -45,6 +46,20 @@ def test_nothing_is_readable_by_others(tmp_path: Path) -> None:
     }
     assert (directory.root / "env/cmdline").read_text() == "-v"
     assert (directory.root / "artifacts/latest").resolve() == directory.artifacts
+
+
+def test_the_working_directory_may_hold_the_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As with ``--run-directory=.``: a file without a folder in its path stays where it is."""
+    monkeypatch.chdir(tmp_path)
+    made: list[str] = []
+    rename = os.rename
+    monkeypatch.setattr(os, "rename", lambda *paths: (made.append(paths[0]), rename(*paths)))
+    assert rundir.claim(Path(), "https://here")
+
+    assert (tmp_path / ".cluster").read_text() == "https://here"
+    assert [Path(path).is_absolute() for path in made] == [False]
 
 
 def test_world_readable_leftovers_are_closed(tmp_path: Path) -> None:

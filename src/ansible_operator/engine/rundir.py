@@ -40,7 +40,6 @@ class RunDirectory:
         generated: whether the playbook is removed after the run.
         temporary: folder for temporary files (``TMPDIR``), removed after the run. It does not lie
             below the root, because sockets are made in it, whose paths must be short.
-        artifacts: the folder of this run's output.
     """
 
     root: Path
@@ -48,7 +47,11 @@ class RunDirectory:
     playbook: Path
     generated: bool
     temporary: Path
-    artifacts: Path
+
+    @property
+    def artifacts(self) -> Path:
+        """The folder of this run's output."""
+        return self.root / "artifacts" / self.ident
 
     @property
     def project(self) -> Path:
@@ -226,12 +229,11 @@ def write_private(path: Path | str, content: str | bytes) -> None:
     """Write a file of mode 0600 in one step: readers see the old or the new content."""
     data = content.encode() if isinstance(content, str) else content
     folder, name = os.path.split(path)
-    temporary = f"{folder}/.{name}.{uuid.uuid4().hex}"
+    temporary = os.path.join(folder, f".{name}.{uuid.uuid4().hex}")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
-        with os.fdopen(descriptor, "wb", buffering=0) as file:
-            while data:
-                data = data[file.write(data) :]
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
         os.rename(temporary, path)
     except BaseException:
         with contextlib.suppress(FileNotFoundError):
@@ -289,14 +291,14 @@ def make_folders(path: Path) -> None:
 def _fill(request: RunRequest, place: Path | None) -> RunDirectory:
     root = request.directory.absolute()
     artifacts = f"{root}/artifacts/{request.ident}"
-    for folder in (root, f"{root}/env", f"{root}/project", f"{root}/artifacts", artifacts):
-        _make_private(str(folder))
+    for folder in (str(root), f"{root}/env", f"{root}/project", f"{root}/artifacts", artifacts):
+        _make_private(folder)
     temporary = _make_temporary(str(root), place)
     _write_environment(f"{root}/env", request, run_environment(request, temporary))
     _write_inventory(root / "inventory", request.inventory)
     _point_latest(f"{root}/artifacts", request.ident)
     playbook, generated = _playbook(root, request.target)
-    return RunDirectory(root, request.ident, playbook, generated, temporary, Path(artifacts))
+    return RunDirectory(root, request.ident, playbook, generated, temporary)
 
 
 def _playbook(root: Path, target: PlaybookTarget | RoleTarget) -> tuple[Path, bool]:
