@@ -82,7 +82,8 @@ def report_on(
         events = _credential_events(plan, observed, failure)
         events += metrics.occurrences(_told(observed, "round"), resource)
     else:
-        status = _set_status(resource, plan, observed, applied, failure, now)
+        rollout = _rollout(resource, plan, observed, applied)
+        status = _set_status(resource, plan, observed, rollout, failure, now)
         events = from_changes(
             applied.get("before") or {}, applied.get("objects") or {}, [plan["workload"]]
         )
@@ -98,7 +99,6 @@ def report_on(
         known = status.get("clusterMetrics") or {}
         requeue = metrics.look_again(resource, known, requeue)
     if resource["kind"] != names.CLUSTER:
-        rollout = _rollout(resource, plan, observed, applied)
         requeue = _look_at_pods(resource, rollout, observed.get("pods") or [], requeue, now)
         requeue = _look_at_set(resource, plan, observed, requeue, now)
     if resource["kind"] == names.CN_SET and not plan["paused"]:
@@ -171,9 +171,13 @@ def _rollout(
 
 
 def _set_status(
-    resource: Resource, plan: Plan, observed: Observed, applied: Applied, failure: str, now: str
+    resource: Resource,
+    plan: Plan,
+    observed: Observed,
+    rollout: set_states.Rollout,
+    failure: str,
+    now: str,
 ) -> dict[str, Any]:
-    rollout = _rollout(resource, plan, observed, applied)
     facts = set_states.SetFacts(
         resource=resource,
         rollout=rollout,
