@@ -2,13 +2,11 @@
 """Asks checks whether runs are needed, in processes that do nothing else."""
 
 import asyncio
-from typing import Any
 
 import msgspec
 
 from ansible_operator.engine import rundir
 from ansible_operator.engine.interface import CheckRequest
-from ansible_operator.engine.processes import end_tree
 from ansible_operator.engine.warm import wire
 from ansible_operator.engine.warm.workers import Worker, Workers
 from ansible_operator.errors import EngineError
@@ -36,13 +34,14 @@ class Checks:
         worker = await self._workers.take()
         try:
             async with asyncio.timeout(check.timeout):
-                said = await _answer(worker, check)
+                said = await worker.ask(wire.Kind.CHECK, _question(check))
+            answer = {} if said is None else msgspec.json.decode(said)
         except TimeoutError:
-            await _end(worker)
+            await worker.end()
             text = f"the check {check.function} did not answer in {check.timeout:g} s"
             raise EngineError(text) from None
         except BaseException:
-            await asyncio.shield(_end(worker))
+            await asyncio.shield(worker.end())
             raise
         if said is None:
             worker.close()
@@ -51,9 +50,9 @@ class Checks:
             how = await worker.fork.how_it_ended(_EXIT_DEADLINE)
             raise EngineError(f"the process of the check {check.function} {how}")
         self._keep(worker)
-        if "failed" in said:
-            raise EngineError(said["failed"])
-        return bool(said["settled"])
+        if "failed" in answer:
+            raise EngineError(answer["failed"])
+        return bool(answer["settled"])
 
     def _keep(self, worker: Worker) -> None:
         if self._workers.keeps(worker):
@@ -67,22 +66,10 @@ class Checks:
         await self._workers.close()
 
 
-async def _answer(worker: Worker, check: CheckRequest) -> dict[str, Any] | None:
-    """What a process says; None when it has ended."""
+def _question(check: CheckRequest) -> bytes:
     question = {
         "function": check.function,
         "object": check.object,
         "environment": rundir.kubeconfig_variables(check.kubeconfig),
     }
-    try:
-        worker.writer.write(wire.frame(wire.Kind.CHECK, msgspec.json.encode(question)))
-        _, length = wire.HEADER.unpack(await worker.reader.readexactly(wire.HEADER.size))
-        said: dict[str, Any] = msgspec.json.decode(await worker.reader.readexactly(length))
-    except (asyncio.IncompleteReadError, ConnectionError):
-        return None
-    return said
-
-
-async def _end(worker: Worker) -> None:
-    await end_tree(worker.fork.tree, grace=0)
-    worker.close()
+    return msgspec.json.encode(question)

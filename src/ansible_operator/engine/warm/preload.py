@@ -158,7 +158,6 @@ def warm_up(folder: Path) -> None:
     hosts = f'localhost ansible_connection=local ansible_python_interpreter="{sys.executable}"\n'
     (inventory / "hosts").write_text(hosts)
     _play_own(folder / "warm_up.json", folder)
-    _forget()
 
 
 def rehearse(folder: Path) -> None:
@@ -175,6 +174,7 @@ def _play_own(playbook: Path, folder: Path) -> None:
     context.CLIARGS = CLIArgs(vars(play.parse(["-i", str(inventory), str(playbook)])))
     with play.fact_cache(folder / "facts"):
         code = _play(playbook, inventory)
+    _forget()
     if code != 0:
         raise RuntimeError(f"the warm-up play ended with {code}")
 

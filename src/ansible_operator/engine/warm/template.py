@@ -20,7 +20,7 @@ import sys
 import traceback
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn, Protocol
+from typing import TYPE_CHECKING, NoReturn
 
 from ansible_operator.engine.processes import (
     ProcessTree,
@@ -136,16 +136,11 @@ class Template:
             os._exit(code)
 
 
-class _Player(Protocol):
-    """What plays in a fork; each answers whether the process can serve another run."""
-
-    def serve(self, connection: socket.socket, job: Job) -> bool: ...
-
-    def rehearse(self, connection: socket.socket) -> bool: ...
-
-
 def _run(
-    connection: socket.socket, player: _Player, check: Callable[[socket.socket, bytes], None]
+    connection: socket.socket,
+    serve: Callable[[socket.socket, Job], bool],
+    rehearse: Callable[[socket.socket], bool],
+    check: Callable[[socket.socket, bytes], None],
 ) -> int:
     """Serve one run or check after the other, until the runner wants no more or one leaves traces.
 
@@ -160,14 +155,16 @@ def _run(
         if kind is wire.Kind.CHECK:
             check(connection, body)
         elif kind is wire.Kind.REHEARSAL:
-            goes_on = player.rehearse(connection)
+            goes_on = rehearse(connection)
         else:
-            goes_on = player.serve(connection, Job(**json.loads(body)))
+            goes_on = serve(connection, Job(**json.loads(body)))
     return 0
 
 
-def _player(run_sockets: list[int], folder: Path) -> _Player:
-    """What plays jobs; made in the template, once all is loaded."""
+def _server(
+    run_sockets: list[int], folder: Path
+) -> tuple[Callable[[socket.socket, Job], bool], Callable[[socket.socket], bool]]:
+    """What plays a job, and what plays the warm-up; each tells if the process can serve another."""
     # Imported late: these import Ansible, whose warm-up has happened by now.
     from ansible_operator.engine.warm import play, preload
     from ansible_operator.engine.warm.events import EventRecorder
@@ -175,36 +172,34 @@ def _player(run_sockets: list[int], folder: Path) -> _Player:
 
     settings, slate = play.Settings(), Slate()
 
-    class Player:
-        def serve(self, connection: socket.socket, job: Job) -> bool:
-            self._begin(connection)
-            outbox = wire.Outbox(connection)
-            recorder = EventRecorder(job.ident, outbox.event)
-            code = play.play(job, settings, recorder)
-            is_over = job.keeps and _is_over(code, recorder)
-            leftovers = slate.wipe() if is_over else "not looked for"
-            result = {
-                "rc": code,
-                "has_stats": recorder.has_stats,
-                "leaves_behind": recorder.leaves_behind,
-                "leftovers": leftovers,
-            }
-            outbox.result(json.dumps(result).encode())
-            return not leftovers
+    def begin(connection: socket.socket) -> None:
+        if not run_sockets:
+            run_sockets.append(connection.fileno())
+            slate.begin()
 
-        def rehearse(self, connection: socket.socket) -> bool:
-            self._begin(connection)
-            preload.rehearse(folder)
-            leftovers = slate.wipe()
-            wire.Outbox(connection).result(leftovers.encode())
-            return not leftovers
+    def serve(connection: socket.socket, job: Job) -> bool:
+        begin(connection)
+        outbox = wire.Outbox(connection)
+        recorder = EventRecorder(job.ident, outbox.event)
+        code = play.play(job, settings, recorder)
+        leftovers = slate.wipe() if job.keeps and _is_over(code, recorder) else "not looked for"
+        result = {
+            "rc": code,
+            "has_stats": recorder.has_stats,
+            "leaves_behind": recorder.leaves_behind,
+            "leftovers": leftovers,
+        }
+        outbox.result(json.dumps(result).encode())
+        return not leftovers
 
-        def _begin(self, connection: socket.socket) -> None:
-            if not run_sockets:
-                run_sockets.append(connection.fileno())
-                slate.begin()
+    def rehearse(connection: socket.socket) -> bool:
+        begin(connection)
+        preload.rehearse(folder)
+        leftovers = slate.wipe()
+        wire.Outbox(connection).result(leftovers.encode())
+        return not leftovers
 
-    return Player()
+    return serve, rehearse
 
 
 def _checker(names: list[str]) -> Callable[[socket.socket, bytes], None]:
@@ -290,7 +285,8 @@ def main() -> None:
         traceback.print_exc()
         control.send(wire.packet({"failed": f"{type(error).__name__}: {error}"[:4000]}))
         os._exit(1)
-    run = functools.partial(_run, player=_player(run_sockets, folder), check=check)
+    serve, rehearse = _server(run_sockets, folder)
+    run = functools.partial(_run, serve=serve, rehearse=rehearse, check=check)
     Template(control, run).serve(warning)
     # The runner removes the folder, too, unless it was killed.
     shutil.rmtree(folder, ignore_errors=True)

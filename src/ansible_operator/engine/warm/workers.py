@@ -6,7 +6,9 @@ import contextlib
 import socket
 from dataclasses import dataclass
 
-from ansible_operator.engine.processes import bury
+import structlog
+
+from ansible_operator.engine.processes import bury, end_tree
 from ansible_operator.engine.warm import wire
 from ansible_operator.engine.warm.supervisor import Fork, Supervisor
 from ansible_operator.errors import EngineError
@@ -17,6 +19,8 @@ REHEARSAL_SECONDS = 20.0
 """Longest time that a process may take until it is ready for a first run."""
 CLOSE_SECONDS = 1.0
 """How long processes get to end before the template ends them."""
+
+_log = structlog.get_logger("engine")
 
 
 @dataclass(eq=False, slots=True)
@@ -38,6 +42,20 @@ class Worker:
     def is_alive(self) -> bool:
         """Whether it may still answer, as far as is known."""
         return not self.fork.ended.done() and not self.reader.at_eof()
+
+    async def ask(self, kind: wire.Kind, body: bytes) -> bytes | None:
+        """Send one frame and return what it is answered with; None when the process has ended."""
+        try:
+            self.writer.write(wire.frame(kind, body))
+            _, length = wire.HEADER.unpack(await self.reader.readexactly(wire.HEADER.size))
+            return await self.reader.readexactly(length)
+        except (asyncio.IncompleteReadError, ConnectionError):
+            return None
+
+    async def end(self) -> None:
+        """End the process, whatever it does."""
+        await end_tree(self.fork.tree, grace=0)
+        self.close()
 
     def close(self) -> None:
         """Send no more jobs; a process that waits for one ends."""
@@ -67,25 +85,27 @@ class Workers:
 
         What does not work is tried again by the first run itself, which tells of it.
         """
-        with contextlib.suppress(EngineError):
-            await asyncio.gather(*(self._rehearsed() for _ in range(self._staying)))
+        for _ in range(self._staying):
+            try:
+                await self._rehearse_one()
+            except EngineError as error:
+                _log.info("No process is kept ready for a first run", reason=str(error))
 
-    async def _rehearsed(self) -> None:
+    async def _rehearse_one(self) -> None:
         worker = await self._fork()
         try:
             async with asyncio.timeout(REHEARSAL_SECONDS):
-                worker.writer.write(wire.frame(wire.Kind.REHEARSAL, b""))
-                _, length = wire.HEADER.unpack(await worker.reader.readexactly(wire.HEADER.size))
-                leftovers = await worker.reader.readexactly(length)
-        except (asyncio.IncompleteReadError, ConnectionError, TimeoutError):
-            leftovers = b"a broken end"
+                leftovers = await worker.ask(wire.Kind.REHEARSAL, b"")
+        except TimeoutError:
+            await worker.end()
+            raise EngineError(f"its warm-up took {REHEARSAL_SECONDS:g} s") from None
         except BaseException:
-            worker.close()
+            await asyncio.shield(worker.end())
             raise
-        if leftovers:
+        if leftovers is None or leftovers:
             worker.close()
-        else:
-            self.give_back(worker)
+            raise EngineError((leftovers or b"it ended in its warm-up").decode())
+        self.give_back(worker)
 
     async def take(self) -> Worker:
         """A process for one run.
