@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Every test that can run on this machine, long parts side by side. Each stage writes to a log of
 # its own under build/test/; the whole log of a failed stage is printed, the runners' closing lines
-# of all. `dev/test.sh unit api` runs only the named stages. At most three tests of a stage that fail while
-# others run beside them are run once more, alone, when all else has ended; that is said at the end.
+# of all. `dev/test.sh unit api` runs only the named stages. Tests of at most three files
+# of a stage that fail while others run beside them are run once more, alone; that is said at the end.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 export PATH="$PWD/.venv/bin:$PATH" ANSIBLE_COLLECTIONS_PATH="$PWD/.collections"
@@ -26,15 +26,15 @@ stage_binaries() {
 stage_lint() { dev/lint.sh; }
 # What ran beside others and may be looked at again: its tests by marker.
 declare -A markers=([unit]='not api and not node' [api]='api and not node' [node]='node and not scenario')
-suite() { pytest -o cache_dir="$PWD/$logs/cache-$1" -m "${markers[$1]}" "${@:2}" tests; }
-stage_unit() { suite unit -n 2; }
+suite() { pytest -o cache_dir="$PWD/$logs/cache-$1" -m "${markers[$1]}" "${@:2}"; }
+stage_unit() { suite unit -n 2 tests; }
 stage_sanity() { dev/sanity.sh; }
 stage_release() { dev/release.sh && dev/docs.sh; }
-stage_api() { suite api -n 2 --dist loadgroup; }
+stage_api() { suite api -n 2 --dist loadgroup tests; }
 stage_ansible() { dev/ansible_versions.sh; }
 # Scenario node does to the real database what tests/e2e does; `make molecule` plays it. kind needs Docker.
 stage_molecule() { dev/molecule.sh default && molecule syntax --scenario-name node && molecule syntax --scenario-name kind; }
-stage_node() { suite node; }
+stage_node() { suite node tests; }
 # The whole end-to-end suite against the operator as it is deployed, its upgrades, and the wide tables: by
 # `make scenarios`. What fails keeps none of the others from being seen.
 stage_scenarios() {
@@ -54,16 +54,17 @@ run() { # stage
   echo "test $1: $(cut -d' ' -f1 "$logs/$1.result" | sed 's/^0$/ok/; s/^[1-9].*/FAILED/') after $((SECONDS - begin)) s"
 }
 
-# A deadline broken by what else the machine did is told from a fault by a second look at the same test.
+# A deadline broken by what else the machine did is told from a fault by a second look. It takes the whole
+# file: its tests may share a cluster, which the first failure left in a state that fails the others.
 look_again() { # stage
-  local code seconds failed
+  local code seconds files
   read -r code seconds <"$logs/$1.result"
   [ "$code" = 1 ] || return 0
-  failed=$(grep -cE '^(FAILED|ERROR) ' "$logs/$1.log")
-  ((1 <= failed && failed <= 3)) || return 0
-  if suite "$1" --last-failed --last-failed-no-failures=none >"$logs/$1-again.log" 2>&1; then
+  mapfile -t files < <(sed -nE 's/^(FAILED|ERROR) ([^: ]+).*/\2/p' "$logs/$1.log" | sort -u)
+  ((1 <= ${#files[@]} && ${#files[@]} <= 3)) || return 0
+  if suite "$1" "${files[@]}" >"$logs/$1-again.log" 2>&1; then
     echo "0 $seconds" >"$logs/$1.result"
-    echo "test $1: $failed failed beside others and passed alone"
+    echo "test $1: passed when run again, alone: ${files[*]}"
   else
     tail -n 200 "$logs/$1-again.log"
   fi
@@ -71,6 +72,9 @@ look_again() { # stage
 
 wanted=("$@")
 [ $# -gt 0 ] || wanted=(binaries lint unit sanity release api ansible molecule node)
+for name in "${wanted[@]}"; do
+  declare -F "stage_$name" >/dev/null || { echo "no stage $name; there are: $(declare -F | sed -n 's/.* stage_//p' | xargs)" >&2; exit 2; }
+done
 has() { [[ " ${wanted[*]} " == *" $1 "* ]]; }
 
 # The binaries are built while the linters and unit tests run; what starts a test bed comes after.
@@ -81,7 +85,7 @@ if has binaries; then run binaries; fi
 fake_nodes=$!
 wait "$no_cluster" "$fake_nodes"
 # Real databases come last and alone: they are the ones whose deadlines a busy machine would break.
-if has node; then run node; fi
+for name in node wide scenarios; do has $name && run $name; done
 for name in unit api node; do has $name && look_again $name; done
 
 failed=0

@@ -78,7 +78,7 @@ def leader(release: Management) -> str:
 
 def test_c09_one_yaml_is_a_whole_cluster(release: Management, cluster: Cluster) -> None:
     assert answers(cluster, "select 1 + 1") == ((2,),)
-    assert cluster.condition("mo", "mo", "Synced")["status"] == "True"
+    cluster.kubectl("wait", "mo/mo", "--for=condition=Synced", "--timeout=60s")
 
 
 def test_the_release_passes_its_own_test(release: Management) -> None:

@@ -82,7 +82,7 @@ def test_each_part_can_be_paused_and_goes_on(space, cluster):
         )
         assert shows(space, kind, name)
     assert images(space) == before
-    assert space.condition("mo", "mo", "Synced")["status"] == "False"
+    eventually(lambda: space.condition("mo", "mo", "Synced")["status"] == "False")
 
     for kind, name, workload in PARTS:
         pause(space, kind, name, "-")
