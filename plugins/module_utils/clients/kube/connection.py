@@ -8,6 +8,7 @@ in-cluster accounts) and makes the connection pool; none of its models are used.
 from __future__ import annotations
 
 import os
+import secrets
 import shutil
 import ssl
 import tempfile
@@ -134,19 +135,17 @@ def connect(options: Mapping[str, Any]) -> tuple[Any, Any]:
 
 @contextmanager
 def _certificate_files() -> Iterator[str]:
-    """Make a folder for the certificates and keys that a kubeconfig holds itself.
+    """Name a folder for the certificates and keys that a kubeconfig holds itself.
 
     The ``kubernetes`` package writes them to files and removes these when the process ends in
-    order, which the processes that Ansible executes tasks in don't.
+    order, which the processes that Ansible executes tasks in don't. It makes the folder when it
+    has something to write, which the kubeconfig of an operator's run doesn't give it.
     """
-    folder = tempfile.mkdtemp(prefix="matrixone-")
+    folder = os.path.join(tempfile.gettempdir(), f"matrixone-{secrets.token_hex(16)}")  # noqa: PTH118
     try:
         yield folder
     finally:
-        try:
-            os.rmdir(folder)  # noqa: PTH106 - it is empty for the kubeconfig of an operator's run
-        except OSError:
-            shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
         remembered = vars(kube_config).get("_temp_files", {}) if HAS_KUBERNETES else {}
         for content in [key for key, path in remembered.items() if path.startswith(folder)]:
             del remembered[content]
