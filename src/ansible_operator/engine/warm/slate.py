@@ -13,7 +13,6 @@ import functools
 import gc
 import logging
 import multiprocessing
-import operator
 import os
 import re
 import resource
@@ -21,13 +20,14 @@ import signal
 import sys
 import threading
 import types
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from ansible.plugins import loader as plugin_loader
 from ansible.utils.display import Display
 
+from ansible_operator.engine.warm.dict_versions import DictVersions
 from ansible_operator.engine.warm.play import FACT_FOLDER
 
 _WATCHED = ("ansible.", "ansible_collections.", "kubernetes.")
@@ -67,15 +67,6 @@ def _equal(one: object, other: object) -> bool:
         return False
 
 
-def _are_equal(before: list[Any], now: Iterable[Any]) -> list[bool]:
-    """Which values are as they were; in one go, because nearly all of them are."""
-    now = list(now)
-    try:
-        return list(map(operator.eq, before, now))
-    except Exception:  # noqa: BLE001 (as above)
-        return list(map(_equal, before, now))
-
-
 class _Container:
     """A dict, list or set, and what was in it."""
 
@@ -85,8 +76,17 @@ class _Container:
         self.value = value
         self.before = _copied(value)
 
+    @property
+    def is_flat(self) -> bool:
+        """Whether it is a dict with nothing in it that could change by itself."""
+        return type(self.value) is dict and not any(
+            type(one) in _CONTAINERS for one in self.value.values()
+        )
+
     def restore(self) -> None:
         """Put back what was in it."""
+        if _equal(self.before, self.value):
+            return
         self.value.clear()
         if isinstance(self.value, list):
             self.value.extend(_copied(self.before))
@@ -102,6 +102,11 @@ class _Names:
     def __init__(self, owner: object) -> None:
         self._owner = owner
         self._before = dict(vars(owner))
+
+    @property
+    def space(self) -> Mapping[str, Any]:
+        """Where the variables are."""
+        return vars(self._owner)
 
     def restore(self) -> None:
         """Bind every name as it was bound."""
@@ -137,12 +142,14 @@ class Slate:
     def __init__(self) -> None:
         self._modules = frozenset(sys.modules)
         owners = list(_owners())
-        self._names = [_Names(owner) for owner in owners]
-        self._spaces = [vars(owner).values() for owner in owners]
-        self._bound = list(map(list, self._spaces))
-        self._containers, self._caches, self._empty = _state(owners)
-        self._values = [container.value for container in self._containers]
-        self._befores = [container.before for container in self._containers]
+        containers, self._caches, self._empty = _state([*owners, Display()])
+        flat = [one for one in containers if one.is_flat]
+        names = [_Names(owner) for owner in owners]
+        # What versions do not tell of: attributes of an object, lists, sets, and what nests them.
+        nested = [one for one in containers if not one.is_flat]
+        self._others: list[_Names | _Container] = [_Names(Display()), *nested]
+        self._dicts: list[_Names | _Container] = [*names, *flat]
+        self._versions = DictVersions([*(one.space for one in names), *(one.value for one in flat)])
         self._folders = _plugin_folders()
         self._imports = _import_settings()
         self._environment: dict[str, str] = {}
@@ -177,20 +184,15 @@ class Slate:
         return self._what_stays()
 
     def _restore(self) -> None:
-        # Few owners have changed: comparing lists of values costs least to find them.
-        are_equal = _are_equal(self._bound, map(list, self._spaces))
-        for names, is_equal in zip(self._names, are_equal, strict=True):
-            if not is_equal:
-                names.restore()
-        are_equal = _are_equal(self._befores, self._values)
-        for container, is_equal in zip(self._containers, are_equal, strict=True):
-            if not is_equal:
-                container.restore()
+        for position in self._versions.written():
+            self._dicts[position].restore()
+        for one in self._others:
+            one.restore()
         for cache in self._caches:
             cache.restore()
-        if any(self._empty):
-            for attributes in self._empty:
-                attributes.clear()
+        for attributes in filter(None, self._empty):
+            attributes.clear()
+        self._versions.look()
 
     def _what_stays(self) -> str:
         new = [name for name in sys.modules.keys() - self._modules if _PLUGIN.match(name)]
@@ -227,14 +229,13 @@ def _state(owners: list[object]) -> tuple[list[_Container], list[_Cache], list[d
 
 
 def _owners() -> Iterator[object]:
-    """Whose variables are watched: modules, the classes that they define, and the display."""
+    """Whose variables are watched: modules and the classes that they define."""
     for name, module in list(sys.modules.items()):
         if name.startswith(_WATCHED) and not name.startswith(_UNWATCHED):
             yield module
             for value in list(vars(module).values()):
                 if isinstance(value, type) and value.__module__ == name:
                     yield value
-    yield Display()
 
 
 def _containers_of(owner: object) -> Iterator[_Container]:
