@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Plays the warm engine's tests under every release of ansible-core that is supported and that the main
-# environment does not have: each in an environment of its own below .cache, made once. Where no
-# Python of this machine can run a release, the output says so, and its last line counts it.
+# Plays tests of the warm engine, of the playbook of a cluster and of the Memcached operator under every
+# release of ansible-core that is supported and that the main environment does not have: each in an
+# environment of its own below .cache, made once. Where no Python of this machine can run a release,
+# the output says so, and its last line counts it.
 # (ansible-runner does not depend on the release; one test compares both engines' events.)
 #   dev/ansible_versions.sh            all of them
 #   dev/ansible_versions.sh 2.20 -k x  one, with arguments of pytest
@@ -55,6 +56,7 @@ if [ $# -gt 0 ] && [[ -v pythons[$1] ]]; then
   shift
   main_release=
 fi
+tests=(tests/engine tests/roles/test_playbook.py tests/memcached/test_operator.py)
 passed=() missing=() failed=()
 for release in "${releases[@]}"; do
   [ "$release" != "$main_release" ] || continue
@@ -66,7 +68,7 @@ for release in "${releases[@]}"; do
   folder=$(environment "$release" "$python")
   version=$("$folder/bin/python" -c 'from ansible.release import __version__; print(__version__)')
   echo "ansible-core $version on $("$folder/bin/python" --version)"
-  if PATH="$PWD/$folder/bin:$PATH" "$folder/bin/pytest" -q -n 2 -p no:cacheprovider tests/engine -k "not ansible-runner" "$@"; then
+  if PATH="$PWD/$folder/bin:$PATH" "$folder/bin/pytest" -q -n 2 --dist loadfile -p no:cacheprovider "${tests[@]}" -k "not ansible-runner" "$@"; then
     passed+=("$version")
   else
     failed+=("$version")

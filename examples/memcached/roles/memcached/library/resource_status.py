@@ -81,8 +81,14 @@ def merged(before: dict[str, Any], wanted: dict[str, Any], conditions: list[dict
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     for condition in conditions:
         old = found.get(condition["type"], {})
-        since = old.get("lastTransitionTime") if old.get("status") == condition["status"] else now
-        found[condition["type"]] = {**condition, "lastTransitionTime": since or now}
+        # Templates of Ansible before 2.19 make booleans of the words.
+        status = str(condition["status"])
+        since = old.get("lastTransitionTime") if old.get("status") == status else now
+        found[condition["type"]] = {
+            **condition,
+            "status": status,
+            "lastTransitionTime": since or now,
+        }
     if found:
         after["conditions"] = list(found.values())
     return after
