@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -30,9 +30,11 @@ ACCOUNT = "memcached-operator-controller-manager"
 SAMPLE = "memcached-sample"
 
 _NAME = "demo-memcached"
+_PEER = os.environ.get("PEER_ANSIBLE_OPERATOR", "")
+"""The program of another runner of watches files that plays the project, e.g. operator-sdk's."""
 _START_SECONDS = 60.0
 _STOP_SECONDS = 40.0
-_STEP_SECONDS = 30.0
+_STEP_SECONDS = 150.0 if _PEER else 30.0
 # The garbage collector looks for new kinds twice a minute; before that it does not know the owner.
 _GARBAGE_SECONDS = 90.0
 
@@ -80,10 +82,7 @@ def running_operator(kubeconfig: Path, folder: Path, namespace: str = "") -> Ite
     """
     ports = choose_ports(("probes", "proxy"), taken=())
     log = folder / "operator.log"
-    command = [sys.executable, "-m", "ansible_operator", "run"]
-    command += [f"--health-probe-bind-address=127.0.0.1:{ports['probes']}"]
-    command += [f"--proxy-port={ports['proxy']}", "--metrics-bind-address=0"]
-    command += ["--metrics-api-port=0", f"--run-directory={folder / 'runs'}"]
+    command = _command(ports, folder)
     environment = {
         **os.environ,
         "KUBECONFIG": str(kubeconfig),
@@ -105,6 +104,17 @@ def running_operator(kubeconfig: Path, folder: Path, namespace: str = "") -> Ite
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+
+
+def _command(ports: Mapping[str, int], folder: Path) -> list[str]:
+    """The command line of this runner, or of the one that the environment names."""
+    command = [_PEER] if _PEER else [sys.executable, "-m", "ansible_operator"]
+    command += ["run", f"--health-probe-bind-address=127.0.0.1:{ports['probes']}"]
+    command += ["--metrics-bind-address=0"]
+    if _PEER:  # its kubeconfigs name its default port whatever the flag says
+        return command
+    own = [f"--proxy-port={ports['proxy']}", "--metrics-api-port=0"]
+    return [*command, *own, f"--run-directory={folder / 'runs'}"]
 
 
 def _wait_until_ready(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
