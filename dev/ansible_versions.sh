@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Plays tests of the warm engine, of the playbook of a cluster and of the Memcached operator under every
+# Plays tests of the warm engine, of roles in a playbook and under an operator under every
 # release of ansible-core that is supported and that the main environment does not have: each in an
 # environment of its own below .cache, made once. Where no Python of this machine can run a release,
 # the output says so, and its last line counts it.
@@ -56,7 +56,7 @@ if [ $# -gt 0 ] && [[ -v pythons[$1] ]]; then
   shift
   main_release=
 fi
-tests=(tests/engine tests/roles/test_playbook.py tests/memcached/test_operator.py)
+tests=(tests/engine tests/roles/test_playbook.py tests/roles/test_operator.py tests/memcached/test_operator.py)
 passed=() missing=() failed=()
 for release in "${releases[@]}"; do
   [ "$release" != "$main_release" ] || continue
