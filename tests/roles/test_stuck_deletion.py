@@ -136,6 +136,18 @@ def test_what_a_resource_depends_on_may_be_gone_first(space: Namespace, start: S
     assert not [name for name in left if "/alone" in name or "/bare" in name]
 
 
+def test_nodes_that_drain_before_they_go_are_waited_for(space: Namespace, start: Start):
+    """Also where scaling in does not drain. Nobody answers here, so it takes all its time."""
+    with start():
+        group = {"name": "tp", "replicas": 1, "terminationPolicy": "Drain"}
+        make(space, "drains", cnGroups=[group | {"scalingConfig": {"storeDrainTimeout": "15s"}}])
+        begun = time.monotonic()
+        space.kubectl("delete", "mo", "drains", "--wait=false")
+        eventually(lambda: not [one for one in space.names("pods") if "drains-tp-cn" in one])
+        assert time.monotonic() - begun >= 15
+        require_order(teardown(space, "drains"))
+
+
 def test_a_namespace_goes_with_all_that_is_in_it(doomed: Namespace, start: Start):
     with start():
         kept = {"replicas": 1, "pvcRetentionPolicy": "Retain", "volume": {"size": "1Gi"}}

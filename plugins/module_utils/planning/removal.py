@@ -177,6 +177,8 @@ def _retention_of_parts(resource: Resource, service: Mapping[str, Any]) -> list[
 def emptied(resource: Resource) -> Resource:
     """Return a set that goes as if no Pods were wanted of it; a pause does not keep it from going.
 
+    ``terminationPolicy: Drain`` counts by itself: ``storeDrainEnabled`` is about scaling in.
+
     Args:
         resource: a CNSet.
     """
@@ -187,6 +189,8 @@ def emptied(resource: Resource) -> Resource:
         if key not in PAUSE_ANNOTATIONS
     }
     spec = {**(resource.get("spec") or {}), "replicas": 0}
+    if spec.get("terminationPolicy") == "Drain":
+        spec["scalingConfig"] = {**(spec.get("scalingConfig") or {}), "storeDrainEnabled": True}
     return {**resource, "metadata": {**metadata, "annotations": kept}, "spec": spec}
 
 

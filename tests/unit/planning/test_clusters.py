@@ -204,6 +204,18 @@ def test_a_pause_does_not_keep_compute_nodes_from_draining_when_their_set_goes()
     assert cn_set["metadata"]["annotations"]["matrixorigin.io/paused"] == "true"
 
 
+@pytest.mark.parametrize(("policy", "drains"), [("Drain", True), ("Delete", False)])
+def test_a_set_that_is_to_drain_at_its_end_does(policy: str, drains: bool):
+    """`storeDrainEnabled` is about scaling in; at the end `terminationPolicy` counts, too."""
+    cn_set = resource("CNSet", "mo-tp")
+    cn_set["spec"] |= {"terminationPolicy": policy, "scalingConfig": {"storeDrainTimeout": "1m"}}
+
+    scaling = emptied(cn_set)["spec"]["scalingConfig"]
+
+    assert scaling.get("storeDrainEnabled", False) == drains
+    assert scaling["storeDrainTimeout"] == "1m"
+
+
 def test_leftovers_exclude_what_is_wanted():
     """Groups that are wanted stay; a proxy that is not goes altogether."""
     children = plan_cluster(by_playbook(), {})["objects"]
