@@ -19,7 +19,7 @@ def admission(resource: Any, request: Any) -> Any:
         {"field": mistake.field, "message": mistake.message, "reason": mistake.reason}
         for mistake in refusals(wanted, old)
     ]
-    return {"errors": errors, "warnings": warnings_of(wanted)}
+    return {"errors": errors, "warnings": warnings_of(wanted, old)}
 
 
 class FilterModule:

@@ -351,4 +351,24 @@ WARNINGS: list[tuple[str, Json, str]] = [
         {"spec.sharedStorageCache": {"diskCacheSize": "1Gi"}},
         "spec.sharedStorageCache.diskCacheSize: without cacheVolume",
     ),
+    (
+        "MatrixOneCluster",
+        {"spec.version": "1.3.0", "spec.proxy": {"image": "mo:v1.2.1"}},
+        "spec.proxy.image: 1.2.1 beside 1.3.0",
+    ),
+    (
+        "MatrixOneCluster",
+        {"spec.version": "nightly", "spec.semanticVersion": "2.1.0", "spec.tn.image": "mo:3.0.0"},
+        "spec.tn.image: 3.0.0 beside 2.1.0",
+    ),
 ]
+
+STEPS: list[tuple[Json, Json, str]] = [
+    ({"spec.version": "1.3.0"}, {"spec.version": "1.2.3"}, "1.2.3 is older than 1.3.0"),
+    ({"spec.version": "2.0.0"}, {"spec.version": "v1.9.9-rc1"}, "1.9.9-rc1 is older than 2.0.0"),
+    ({"spec.version": "1.3.0"}, {"spec.version": "1.10.0"}, ""),
+    ({"spec.version": "1.3.0"}, {"spec.version": "1.3.0-hotfix"}, ""),
+    ({"spec.version": "1.3.0"}, {"spec.nodeSelector": {"a": "b"}}, ""),
+    ({"spec.version": "1.3.0"}, {"spec.version": "nightly", "spec.semanticVersion": "1.3.1"}, ""),
+]
+"""Updates of a cluster, and what is said of a step back."""

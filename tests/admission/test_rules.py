@@ -20,6 +20,7 @@ from tests.admission.cases import (
     ACCEPTED_OVERLAYS,
     REFUSED,
     REFUSED_OVERLAYS,
+    STEPS,
     UPDATES,
     WARNINGS,
     Json,
@@ -83,6 +84,15 @@ def test_warnings(kind: str, changes: Json, part: str) -> None:
     assert said(resource) == []
     (warning,) = admission.warnings_of(resource)
     assert part in warning
+
+
+@pytest.mark.parametrize(("before", "after", "part"), STEPS)
+def test_a_step_back_is_told_and_not_refused(before: Json, after: Json, part: str) -> None:
+    old = changed(minimal("MatrixOneCluster"), before)
+    new = changed(old, after)
+    assert admission.refusals(new, old) == []
+    warnings = admission.warnings_of(new, old)
+    assert [part in warning for warning in warnings] == ([True] if part else [])
 
 
 @pytest.mark.parametrize(

@@ -72,12 +72,50 @@ def _of_composition(resource: Resource) -> Iterator[Mistake]:
         yield Mistake(error.field_path, error.message)
 
 
-def warnings_of(resource: Resource) -> list[str]:
-    """Return what a user should know about a resource that is all right."""
-    spec = resource.get("spec")
+def warnings_of(resource: Resource, old: Resource | None = None) -> list[str]:
+    """Return what a user should know about a resource that is all right.
+
+    Args:
+        resource: as it shall be.
+        old: as it was, for an update.
+    """
+    kind, spec = resource["kind"], resource.get("spec")
     if not isinstance(spec, Mapping):
         return []
-    return [*_unknown_version(resource["kind"], spec), *_disk_cache(resource["kind"], spec)]
+    found = [*_unknown_version(kind, spec), *_disk_cache(kind, spec)]
+    if kind == names.CLUSTER:
+        found += [*_older_version(spec, (old or {}).get("spec") or {}), *_mixed_versions(spec)]
+    return found
+
+
+def _older_version(spec: Mapping[str, Any], before: Mapping[str, Any]) -> Iterator[str]:
+    """Tell of a step back; it is not refused, because a failed upgrade is left that way."""
+    now, then = _version(spec), _version(before)
+    if now and then and _numbers(now) < _numbers(then):
+        yield (
+            f"spec.version: {now} is older than {then}, which may have written data that it cannot "
+            "read; have a backup"
+        )
+
+
+def _mixed_versions(spec: Mapping[str, Any]) -> Iterator[str]:
+    wanted = _version(spec)
+    parts = {f"spec.{name}": spec.get(name) for name in ("logService", "tn", "dn", "tp", "ap")}
+    parts["spec.proxy"] = spec.get("proxy")
+    for index, group in enumerate(spec.get("cnGroups") or []):
+        parts[f"spec.cnGroups[{index}]"] = group
+    for path, part in parts.items():
+        own = versions.parse(versions.image_tag((part or {}).get("image") or ""))
+        if wanted and own and _numbers(own)[:2] != _numbers(wanted)[:2]:
+            yield f"{path}.image: {own} beside {wanted}; MatrixOne is not made to mix versions"
+
+
+def _version(spec: Mapping[str, Any]) -> versions.Version | None:
+    return versions.parse(str(spec.get("semanticVersion") or spec.get("version") or ""))
+
+
+def _numbers(version: versions.Version) -> tuple[int, int, int]:
+    return version.major, version.minor, version.patch
 
 
 def _unknown_version(kind: str, spec: Mapping[str, Any]) -> Iterator[str]:
