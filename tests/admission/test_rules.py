@@ -11,7 +11,7 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils import admi
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.planning.plans import Plan
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.planning.sets import plan_set
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.rendering import render_logset
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from crds.generate.sources import Sources
@@ -123,7 +123,7 @@ _OVERLAYS = st.recursive(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.dictionaries(_FIELDS, _OVERLAYS, max_size=5))
 def test_whatever_an_overlay_holds_there_is_an_answer(overlay: Json) -> None:
     """The overlay is open, so anything may be in it; a crash would be no refusal."""

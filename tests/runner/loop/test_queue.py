@@ -4,7 +4,7 @@
 import asyncio
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ansible_operator.loop.queue import Key, Lane, Why, WorkQueue
@@ -162,7 +162,7 @@ ACTIONS = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(ACTIONS, st.integers(min_value=1, max_value=4))
 def test_whatever_happens_nothing_is_lost_and_nothing_runs_twice(
     actions: list[tuple[str, int, str]], total: int
