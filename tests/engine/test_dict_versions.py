@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every way in which a run may write to variables of modules and classes is noticed."""
 
+import sys
 import types
 from collections.abc import Callable
 from typing import Any
@@ -9,6 +10,9 @@ import pytest
 
 from ansible_operator.engine.warm.dict_versions import DictVersions, are_counted
 
+only_where_counted = pytest.mark.skipif(
+    sys.version_info >= (3, 14), reason="CPython counts changes of dicts up to 3.13 (PEP 699)"
+)
 MODULE = types.ModuleType("module")
 exec(  # noqa: S102 (its functions have the module's variables as their own)
     """
@@ -58,6 +62,7 @@ def writes(module: types.ModuleType) -> dict[str, Callable[[], Any]]:
     }
 
 
+@only_where_counted
 @pytest.mark.parametrize("way", writes(MODULE))
 def test_what_is_written_is_noticed_and_nothing_else(way: str) -> None:
     untouched = {"number": 1}
@@ -72,6 +77,7 @@ def test_what_is_written_is_noticed_and_nothing_else(way: str) -> None:
     assert list(versions.written()) == []
 
 
+@only_where_counted
 def test_this_python_counts() -> None:
     assert are_counted()
 

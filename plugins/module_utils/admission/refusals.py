@@ -49,13 +49,19 @@ def refusals(resource: Resource, old: Resource | None) -> list[Mistake]:
     return [mistake for mistake in found if mistake not in known]
 
 
-def _of_components(spec: Mapping[str, Any]) -> Iterator[Mistake]:
+def _components(spec: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+    """Kind, path and fields of each component that a cluster has."""
     for name, kind in _COMPONENTS:
         component = spec.get(name)
         if isinstance(component, Mapping):
-            yield from component_mistakes(kind, f"spec.{name}", component)
+            yield kind, f"spec.{name}", component
     for index, group in enumerate(spec.get("cnGroups") or []):
-        yield from component_mistakes(names.CN_SET, f"spec.cnGroups[{index}]", group)
+        yield names.CN_SET, f"spec.cnGroups[{index}]", group
+
+
+def _of_components(spec: Mapping[str, Any]) -> Iterator[Mistake]:
+    for kind, path, component in _components(spec):
+        yield from component_mistakes(kind, path, component)
 
 
 def _of_composition(resource: Resource) -> Iterator[Mistake]:
@@ -100,13 +106,11 @@ def _older_version(spec: Mapping[str, Any], before: Mapping[str, Any]) -> Iterat
 
 def _mixed_versions(spec: Mapping[str, Any]) -> Iterator[str]:
     wanted = _version(spec)
-    parts = {f"spec.{name}": spec.get(name) for name in ("logService", "tn", "dn", "tp", "ap")}
-    parts["spec.proxy"] = spec.get("proxy")
-    for index, group in enumerate(spec.get("cnGroups") or []):
-        parts[f"spec.cnGroups[{index}]"] = group
-    for path, part in parts.items():
-        own = versions.parse(versions.image_tag((part or {}).get("image") or ""))
-        if wanted and own and _numbers(own)[:2] != _numbers(wanted)[:2]:
+    for kind, path, component in _components(spec):
+        own = versions.parse(versions.image_tag(component.get("image") or ""))
+        if kind == names.WEB_UI or not (wanted and own):
+            continue
+        if _numbers(own)[:2] != _numbers(wanted)[:2]:
             yield f"{path}.image: {own} beside {wanted}; MatrixOne is not made to mix versions"
 
 
@@ -131,12 +135,10 @@ def _unknown_version(kind: str, spec: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _disk_cache(kind: str, spec: Mapping[str, Any]) -> Iterator[str]:
-    places = {"spec": spec}
-    if kind == names.CLUSTER:
-        groups = enumerate(spec.get("cnGroups") or [])
-        places = {f"spec.cnGroups[{index}]": group for index, group in groups}
-        places |= {f"spec.{name}": spec.get(name) or {} for name in ("tn", "dn", "tp", "ap")}
-    for path, component in places.items():
+    places = _components(spec) if kind == names.CLUSTER else [(kind, "spec", spec)]
+    for of_kind, path, component in places:
+        if kind == names.CLUSTER and of_kind not in (names.DN_SET, names.CN_SET):
+            continue
         size = (component.get("sharedStorageCache") or {}).get("diskCacheSize")
         if size and not component.get("cacheVolume"):
             yield (

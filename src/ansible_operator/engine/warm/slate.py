@@ -20,7 +20,7 @@ import signal
 import sys
 import threading
 import types
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -103,11 +103,6 @@ class _Names:
         self._owner = owner
         self._before = dict(vars(owner))
 
-    @property
-    def space(self) -> Mapping[str, Any]:
-        """Where the variables are."""
-        return vars(self._owner)
-
     def restore(self) -> None:
         """Bind every name as it was bound."""
         now = dict(vars(self._owner))
@@ -144,12 +139,11 @@ class Slate:
         owners = list(_owners())
         containers, self._caches, self._empty = _state([*owners, Display()])
         flat = [one for one in containers if one.is_flat]
-        names = [_Names(owner) for owner in owners]
         # What versions do not tell of: attributes of an object, lists, sets, and what nests them.
         nested = [one for one in containers if not one.is_flat]
         self._others: list[_Names | _Container] = [_Names(Display()), *nested]
-        self._dicts: list[_Names | _Container] = [*names, *flat]
-        self._versions = DictVersions([*(one.space for one in names), *(one.value for one in flat)])
+        self._dicts: list[_Names | _Container] = [*map(_Names, owners), *flat]
+        self._versions = DictVersions([*map(vars, owners), *(one.value for one in flat)])
         self._folders = _plugin_folders()
         self._imports = _import_settings()
         self._environment: dict[str, str] = {}
