@@ -353,7 +353,7 @@ WARNINGS: list[tuple[str, Json, str]] = [
     ),
     (
         "MatrixOneCluster",
-        {"spec.version": "1.3.0", "spec.proxy": {"image": "mo:v1.2.1"}},
+        {"spec.version": "1.3.0", "spec.proxy": {"replicas": 1, "image": "mo:v1.2.1"}},
         "spec.proxy.image: 1.2.1 beside 1.3.0",
     ),
     (
