@@ -79,9 +79,6 @@ def look(
             for shard, replica in mine.items()
             if shard in log_shards
         ]
-    if wanted > 1 and shards:
-        # One serves, the others stand by.
-        found.unserved = []
     found.shards = lines(shards)
     return found
 

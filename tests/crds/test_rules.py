@@ -73,6 +73,7 @@ REFUSED_ON_CREATE: list[tuple[str, dict[str, Any], str]] = [
     ),
     (MO, {"spec.tn.memoryLimitPercent": 101}, "spec.tn.memoryLimitPercent"),
     (MO, {"spec.tn.config": "[tn]\n[dn]\n"}, "both a [tn] and a [dn] table"),
+    (MO, {"spec.tn.replicas": 3}, "MatrixOne is made for one transaction node"),
     (MO, {f"{GROUP}.nodePort": 30001}, "nodePort needs serviceType NodePort or LoadBalancer"),
     (MO, {f"{GROUP}.cacheVolume.size": "0"}, "size must be larger than zero"),
     (MO, {"spec.proxy": {"replicas": 1, "nodePort": 30001}}, "nodePort needs serviceType"),
@@ -215,6 +216,7 @@ REFUSED_ON_CREATE: list[tuple[str, dict[str, Any], str]] = [
     # transaction nodes
     ("DNSet", {"spec.config": "[tn]\nport-base = 1\n [ dn ]\n"}, "both a [tn] and a [dn] table"),
     ("DNSet", {"spec.cacheVolume": {"size": 0}}, "size must be larger than zero"),
+    ("DNSet", {"spec.replicas": 2}, "spec.replicas: Invalid value: MatrixOne is made for one"),
     ("DNSet", {"spec.image": None}, "image must be given"),
     # compute nodes
     ("CNSet", {"spec.image": None}, "image must be given"),

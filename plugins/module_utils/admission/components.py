@@ -28,6 +28,10 @@ _OWN_VOLUMES: Final = frozenset(
         names.VOLUME_SHARED,
     }
 )
+_TWO_NODES: Final = (
+    "MatrixOne is made for one transaction node; with a second one it does not come up, or loses "
+    "rows that it has acknowledged"
+)
 _TWO_NAMES: Final = "config must not have both a [tn] and a [dn] table"
 
 
@@ -39,6 +43,8 @@ def component_mistakes(kind: str, path: str, spec: Mapping[str, Any]) -> Iterato
         path: of the spec, e.g. ``spec`` or ``spec.tn``.
         spec: as the API server stores it.
     """
+    if kind == names.DN_SET and (spec.get("replicas") or 0) > 1:
+        yield Mistake(f"{path}.replicas", _TWO_NODES, value=spec["replicas"])
     yield from _config(kind, f"{path}.config", spec.get("config"))
     yield from unknown_claims(f"{path}.resources", spec.get("resources") or {})
     yield from _overlay(OVERLAY, f"{path}.overlay", spec.get("overlay"))

@@ -135,12 +135,7 @@ def _rendered(
 
 
 def _kept_shards(observed: Observed) -> str:
-    """Return what transaction nodes serve: as HAKeeper said just now, or else as it said before.
-
-    Of several, the one that comes back may not be the one that serves.
-    """
-    if int(((observed.get("workload") or {}).get("spec") or {}).get("replicas") or 1) > 1:
-        return ""
+    """Return what the transaction node serves: as HAKeeper said just now, or else before."""
     told = _round(observed).get("tnShards")
     if told:
         return str(told)

@@ -16,7 +16,7 @@ from .pod import (
     tcp_probes,
     value_env,
 )
-from .sets import SetContext, replicas_of
+from .sets import SetContext
 from .types import Manifest, References, Resource
 
 _INSTANCE_KEYS: Final = tuple(
@@ -72,7 +72,7 @@ def render_dnset(
     )
     return [
         config_map,
-        tn_shards.kept_map(context, shards, replicas_of(context.spec)),
+        tn_shards.kept_map(context, shards),
         services.headless_service(context),
         services.metric_service(context),
         workloads.stateful_set(context, pod_template(context, parts), claims, "Delete", 0),

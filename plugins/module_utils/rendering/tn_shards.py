@@ -58,18 +58,14 @@ def parse(text: str) -> list[TNShard]:
     return [TNShard(*map(int, row)) for row in whole]
 
 
-def kept_map(context: SetContext, text: str, replicas: int | None) -> Manifest:
+def kept_map(context: SetContext, text: str) -> Manifest:
     """Return the ConfigMap with what a transaction node needs to go on where it was.
-
-    With several transaction nodes a shard moves to another one while its own is away: there
-    nothing is put back.
 
     Args:
         context: the DNSet.
         text: its shards, as `lines` writes them.
-        replicas: transaction nodes that there should be; None if others decide on that.
     """
-    shards = parse(text) if replicas in {None, 1} else []
+    shards = parse(text)
     found = configmap.fixed_config_map(
         context,
         names.shards_name(context.base),
