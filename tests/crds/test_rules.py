@@ -20,6 +20,7 @@ FILES = {"fileSystem": {"path": "/shared"}}
 CLAIM = {"fileSystem": {"path": "/shared", "claim": {"size": "10Gi"}}}
 NFS = {"nfs": {"server": "files", "path": "/"}}
 GROUP = "spec.cnGroups.0"
+FIXED = "volume mo-data cannot be added or removed after creation"
 
 REFUSED_ON_CREATE: list[tuple[str, dict[str, Any], str]] = [
     # names
@@ -386,7 +387,11 @@ UPDATES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
         {"spec.cacheVolume.size": "10Gi"},
         "size cannot be lowered",
     ),
-    ("DNSet", {}, {"spec.cacheVolume": {"size": "10Gi"}}, ""),
+    ("DNSet", {}, {"spec.cacheVolume": {"size": "10Gi"}}, f"spec.cacheVolume: Forbidden: {FIXED}"),
+    ("DNSet", {"spec.cacheVolume": {"size": 1}}, {"spec.cacheVolume": None}, FIXED),
+    ("DNSet", {"spec.cacheVolume": {"size": 1}}, {"spec.cacheVolume.size": 2}, ""),
+    ("CNSet", {}, {"spec.cacheVolume": {"size": "10Gi"}}, ""),
+    ("CNSet", {"spec.cacheVolume": {"size": 1}}, {"spec.cacheVolume": None}, ""),
     (
         "DNSet",
         {"spec.cacheVolume": {"size": "20Gi", "storageClassName": "a"}},
@@ -413,7 +418,18 @@ UPDATES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     (MO, {}, {"spec.logService.initialConfig.dnShards": 2}, "initialConfig cannot be changed"),
     (MO, {}, {"spec.tn.cacheVolume.size": "1Gi"}, "size cannot be lowered"),
     (MO, {}, {f"{GROUP}.cacheVolume.size": "1Gi"}, "size cannot be lowered"),
-    (MO, {}, {"spec.tn": None, "spec.dn": {"replicas": 1}}, ""),
+    (MO, {}, {"spec.tn.cacheVolume": None}, f"spec.tn.cacheVolume: Forbidden: {FIXED}"),
+    (MO, {"spec.tn.cacheVolume": None}, {"spec.tn.cacheVolume": {"size": 1}}, FIXED),
+    (MO, {}, {"spec.tn": None, "spec.dn": {"replicas": 1, "cacheVolume": {"size": "10Gi"}}}, ""),
+    (MO, {}, {"spec.tn": None, "spec.dn": {"replicas": 1}}, FIXED),
+    (MO, {"spec.tn.cacheVolume": None}, {"spec.tn": None, "spec.dn": {"replicas": 1}}, ""),
+    (
+        MO,
+        {"spec.tn": None, "spec.dn": {"replicas": 1}},
+        {"spec.dn.cacheVolume": {"size": 1}},
+        FIXED,
+    ),
+    (MO, {}, {f"{GROUP}.cacheVolume": None}, ""),
     (MO, {}, {"spec.dn": {"replicas": 1}}, "tn and dn (its deprecated name) exclude each other"),
     (MO, {}, {"spec.restoreFrom": "backup"}, "restoreFrom cannot be changed"),
     (MO, {"spec.restoreFrom": "a"}, {"spec.restoreFrom": "b"}, "restoreFrom cannot be changed"),
@@ -490,6 +506,25 @@ def test_decided_log_shard_replicas_guard_scaling_in(server: Server) -> None:
     grown = server.update(changed(created, {"spec.replicas": 3}))
     known = server.update(changed(grown, {"status.logShardReplicas": 1}), "/status")
     assert server.update(changed(known, {"spec.replicas": 1}))["spec"]["replicas"] == 1
+
+
+@pytest.mark.parametrize(("kind", "part"), [("DNSet", ""), (MO, "tn.")])
+def test_a_volume_that_the_role_has_refused_can_be_taken_back(
+    server: Server, kind: str, part: str
+) -> None:
+    """It may have been stored before the door refused it; nothing has come of it."""
+    stored = {f"spec.{part}cacheVolume": {"size": "10Gi"}}
+    created = server.create(changed(minimal(kind, "refused"), stored))
+    without = {f"spec.{part}cacheVolume": None}
+    condition = {"type": "Synced", "status": "False", "reason": "RollingOut"}
+    for reason, is_accepted in (("RollingOut", False), ("InvalidSpec", True)):
+        said = [{**condition, "reason": reason}]
+        created = server.update(changed(created, {f"status.{part}conditions": said}), "/status")
+        if is_accepted:
+            assert server.update(changed(created, without))["metadata"]["generation"] == 2
+            continue
+        with pytest.raises(ApiError, match=FIXED):
+            server.update(changed(created, without))
 
 
 def test_a_status_can_be_written_whatever_the_spec_says(server: Server) -> None:
