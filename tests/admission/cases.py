@@ -261,6 +261,24 @@ REFUSED: list[tuple[str, Json, str]] = [
         {"spec.serviceAnnotations": {"no key!": "x"}},
         "spec.serviceAnnotations: must be a label key",
     ),
+    (
+        "WebUI",
+        {"spec.serviceAnnotations": {"no key!": "x"}},
+        "spec.serviceAnnotations: must be a label key",
+    ),
+    (
+        "CNSet",
+        {"spec.serviceType": "LoadBalancer", "spec.loadBalancerSourceRanges": ["::/0", "1:2/64"]},
+        "spec.loadBalancerSourceRanges[1]: must be a network such as 192.0.2.0/24, not '1:2/64'",
+    ),
+    (
+        "MatrixOneCluster",
+        {
+            "spec.cnGroups.0.serviceType": "LoadBalancer",
+            "spec.cnGroups.0.loadBalancerClass": f"{'a' * 254}/b",
+        },
+        "spec.cnGroups[0].loadBalancerClass: must be a label key",
+    ),
     ("WebUI", {"spec.image": "webui"}, "spec.image: must be <repository>:<tag>, from which both"),
     ("WebUI", {"spec.image": "host:5000/webui"}, "spec.image: must be <repository>:<tag>"),
     (

@@ -20,6 +20,8 @@ FILES = {"fileSystem": {"path": "/shared"}}
 CLAIM = {"fileSystem": {"path": "/shared", "claim": {"size": "10Gi"}}}
 NFS = {"nfs": {"server": "files", "path": "/"}}
 GROUP = "spec.cnGroups.0"
+BALANCED = {"spec.serviceType": "LoadBalancer", "spec.loadBalancerClass": "a"}
+ANOTHER_CLASS = "loadBalancerClass cannot be changed while serviceType is LoadBalancer"
 FIXED = "volume mo-data cannot be added or removed after creation"
 
 REFUSED_ON_CREATE: list[tuple[str, dict[str, Any], str]] = [
@@ -233,6 +235,38 @@ REFUSED_ON_CREATE: list[tuple[str, dict[str, Any], str]] = [
     ("CNSet", {"spec.updateStrategy": {"maxSurge": 0}}, "must not both be zero"),
     ("CNSet", {"spec.pythonUdfSidecar": {"port": 0}}, "spec.pythonUdfSidecar.port"),
     ("CNSet", {"spec.cacheVolume": {"size": "0Gi"}}, "size must be larger than zero"),
+    # Services
+    *(
+        (kind, {f"spec.{field}": value, "spec.serviceType": service_type}, message)
+        for kind in ("CNSet", "ProxySet", "WebUI")
+        for field, value, service_type, message in (
+            ("nodePort", 30001, "ClusterIP", "nodePort needs serviceType NodePort or LoadBalancer"),
+            (
+                "externalTrafficPolicy",
+                "Local",
+                "ClusterIP",
+                "externalTrafficPolicy needs serviceType NodePort or LoadBalancer",
+            ),
+            ("loadBalancerClass", "a", "NodePort", "loadBalancerClass needs serviceType"),
+            ("loadBalancerClass", "a_", "LoadBalancer", "spec.loadBalancerClass"),
+            ("loadBalancerClass", "a/" + 64 * "b", "LoadBalancer", "spec.loadBalancerClass"),
+            (
+                "loadBalancerSourceRanges",
+                ["192.0.2.0/24"],
+                "NodePort",
+                "loadBalancerSourceRanges needs serviceType LoadBalancer",
+            ),
+            *(
+                ("loadBalancerSourceRanges", [text], "LoadBalancer", "loadBalancerSourceRanges[0]")
+                for text in ("192.0.2.0", "192.0.2.0/33", "192.0.256.0/24", "::1", "::/129", "a/8")
+            ),
+        )
+    ),
+    (
+        MO,
+        {f"{GROUP}.loadBalancerClass": "a"},
+        "loadBalancerClass needs serviceType LoadBalancer",
+    ),
     # proxies and dashboard
     ("ProxySet", {"spec.nodePort": 30001}, "nodePort needs serviceType"),
     ("ProxySet", {"spec.waitPluginAddr": "plugin"}, "spec.waitPluginAddr"),
@@ -298,6 +332,22 @@ ACCEPTED_ON_CREATE: list[tuple[str, dict[str, Any]]] = [
     ("CNSet", {"spec.replicas": None}),
     ("CNSet", {"spec.nodePort": 30001, "spec.serviceType": "NodePort"}),
     ("CNSet", {"spec.nodePort": 30001, "spec.serviceType": "LoadBalancer"}),
+    ("CNSet", {"spec.externalTrafficPolicy": "Local", "spec.serviceType": "NodePort"}),
+    *(
+        (
+            kind,
+            {
+                "spec.serviceType": "LoadBalancer",
+                "spec.serviceAnnotations": {"a": "b"},
+                "spec.nodePort": 30001,
+                "spec.externalTrafficPolicy": "Cluster",
+                "spec.loadBalancerClass": "service.k8s.aws/nlb",
+                "spec.loadBalancerSourceRanges": ["0.0.0.0/0", "192.0.2.7/32", "2001:db8::/32"],
+            },
+        )
+        for kind in ("CNSet", "ProxySet", "WebUI")
+    ),
+    ("ProxySet", {"spec.loadBalancerSourceRanges": []}),
     ("CNSet", {"spec.podManagementPolicy": "Pooling"}),
     ("ProxySet", {"spec.image": None}),
     ("ProxySet", {"spec.waitPluginAddr": "plugin:9999"}),
@@ -397,6 +447,16 @@ UPDATES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
         {"spec.cacheVolume": {"size": "20Gi", "storageClassName": "a"}},
         {"spec.cacheVolume.storageClassName": "b"},
         "storageClassName cannot be changed",
+    ),
+    ("ProxySet", {}, {"spec.serviceType": "LoadBalancer", "spec.loadBalancerClass": "a"}, ""),
+    ("ProxySet", BALANCED, {"spec.loadBalancerClass": "b"}, ANOTHER_CLASS),
+    ("WebUI", BALANCED, {"spec.loadBalancerClass": None}, ANOTHER_CLASS),
+    ("CNSet", BALANCED, {"spec.serviceType": "NodePort", "spec.loadBalancerClass": None}, ""),
+    (
+        MO,
+        {f"{GROUP}.serviceType": "LoadBalancer"},
+        {f"{GROUP}.loadBalancerClass": "b"},
+        ANOTHER_CLASS,
     ),
     (
         EARLY,

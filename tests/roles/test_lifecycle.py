@@ -214,6 +214,52 @@ def _because(condition: dict[str, Any], reason: str) -> dict[str, Any]:
     return condition if condition.get("reason") == reason else {}
 
 
+@pytest.mark.parametrize(
+    ("name", "patch"),
+    [
+        ("mo-proxy", {"type": "NodePort", "selector": {"matrixorigin.io/instance": "other"}}),
+        ("mo-tp-cn", {"ports": [{"port": 6001, "targetPort": 22}]}),
+        ("mo-log-headless", {"publishNotReadyAddresses": False}),
+        ("mo-dn-headless", {"selector": {"matrixorigin.io/component": "CNSet"}}),
+        ("mo-log-discovery", {"ports": [{"port": 32001, "targetPort": 22}]}),
+        ("mo-log-discovery", {"type": "LoadBalancer"}),
+    ],
+)
+def test_service_that_somebody_changes_is_put_right(space, settled, name, patch):
+    """What the operator has set is its own, on Services for clients and between the components."""
+    before = space.get("service", name)
+    space.kubectl("patch", "service", name, "--type=strategic", "-p", json.dumps({"spec": patch}))
+
+    eventually(lambda: space.get("service", name)["spec"] == before["spec"])
+
+
+def test_load_balancer_of_the_proxy_comes_and_goes(space, settled):
+    """What is taken out of the spec is taken off the Service."""
+    fields = {
+        "externalTrafficPolicy": "Local",
+        "loadBalancerClass": "lb.example/fast",
+        "loadBalancerSourceRanges": ["192.0.2.0/24"],
+    }
+    asked = {**settled, "spec": {**settled["spec"], "proxy": {**settled["spec"]["proxy"]}}}
+    asked["spec"]["proxy"] |= {"serviceType": "LoadBalancer", **fields}
+    space.apply(asked)
+
+    def service() -> dict[str, Any]:
+        return space.get("service", "mo-proxy")["spec"]
+
+    eventually(lambda: service().get("type") == "LoadBalancer")
+    assert {name: service().get(name) for name in fields} == fields
+    for name in ("loadBalancerSourceRanges", "externalTrafficPolicy"):
+        del asked["spec"]["proxy"][name]
+    space.apply(asked)
+    eventually(lambda: service().get("externalTrafficPolicy") == "Cluster")
+    assert not {"loadBalancerSourceRanges", "healthCheckNodePort"} & service().keys()
+    assert service()["loadBalancerClass"] == "lb.example/fast"
+    space.apply(settled)
+    eventually(lambda: service().get("type") == "ClusterIP")
+    assert not fields.keys() & service().keys()
+
+
 def test_idle_passes_tell_nothing(space, settled):
     """Passes over everything, with nothing to do, change nothing and emit no event."""
 

@@ -9,9 +9,10 @@ from typing import Any, Final
 from ..rendering import names, toml, webui
 from ..rendering.errors import InvalidSpec, TomlError
 from ..rendering.fields import Fields
+from . import formats
 from .containers import unknown_claims
 from .pods import ANNOTATIONS, CONTAINER_OVERLAY, OVERLAY
-from .shapes import Mistake, Shape
+from .shapes import Items, Mistake, Shape, Table, Text
 
 _UNSET: Final[tuple[Any, ...]] = (None, {}, [], "")
 """What takes the operator's own setting away, when an overlay has it."""
@@ -32,6 +33,13 @@ _TWO_NODES: Final = (
     "MatrixOne is made for one transaction node; with a second one it does not come up, or loses "
     "rows that it has acknowledged"
 )
+_SERVICE: Final = Table(
+    {
+        "serviceAnnotations": ANNOTATIONS,
+        "loadBalancerClass": Text(formats.label_key),
+        "loadBalancerSourceRanges": Items(Text(formats.network)),
+    }
+)
 _TWO_NAMES: Final = "config must not have both a [tn] and a [dn] table"
 
 
@@ -48,9 +56,7 @@ def component_mistakes(kind: str, path: str, spec: Mapping[str, Any]) -> Iterato
     yield from _config(kind, f"{path}.config", spec.get("config"))
     yield from unknown_claims(f"{path}.resources", spec.get("resources") or {})
     yield from _overlay(OVERLAY, f"{path}.overlay", spec.get("overlay"))
-    annotations = spec.get("serviceAnnotations")
-    if isinstance(annotations, Mapping):
-        yield from ANNOTATIONS.mistakes(f"{path}.serviceAnnotations", annotations)
+    yield from _SERVICE.mistakes(path, spec)
     if kind == names.WEB_UI:
         yield from _web_images(path, spec)
     sidecar = spec.get("pythonUdfSidecar")

@@ -65,6 +65,19 @@ def address(text: str) -> str | None:
     return None
 
 
+def network(text: str) -> str | None:
+    """Check a network as ``<address>/<prefix length>``; bits behind the prefix do no harm."""
+    wanted = "must be a network such as 192.0.2.0/24"
+    host, _, length = text.partition("/")
+    if "%" in host or not length.isdecimal():
+        return wanted
+    try:
+        ipaddress.ip_interface(text)
+    except ValueError:
+        return wanted
+    return None
+
+
 def amount(value: Any) -> str | None:
     """Check a quantity (text or number)."""
     try:

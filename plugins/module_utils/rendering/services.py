@@ -11,6 +11,14 @@ from .sets import SetContext
 from .types import Manifest
 
 _TYPES: Final = ("ClusterIP", "NodePort", "LoadBalancer")
+_POLICIES: Final = ("", "Cluster", "Local")
+_ONLY_WITH: Final = {
+    "nodePort": ("NodePort", "LoadBalancer"),
+    "externalTrafficPolicy": ("NodePort", "LoadBalancer"),
+    "loadBalancerClass": ("LoadBalancer",),
+    "loadBalancerSourceRanges": ("LoadBalancer",),
+}
+"""Types of Services that have a field."""
 
 
 def headless_service(context: SetContext) -> Manifest:
@@ -50,17 +58,31 @@ def client_service(context: SetContext, port: int, port_name: str) -> Manifest:
     """Return the Service for clients, of the type and with the annotations of the spec.
 
     Raises:
-        InvalidSpec: The type is unknown, or a node port goes with a type that has none.
+        InvalidSpec: The type is unknown, or a field goes with a type that has no such thing.
     """
-    service_type = context.spec.choice("serviceType", _TYPES, "ClusterIP")
+    spec = context.spec
+    service_type = spec.choice("serviceType", _TYPES, "ClusterIP")
+    for name, types in _ONLY_WITH.items():
+        if spec.raw(name) and service_type not in types:
+            raise spec.refuse(name, f"needs serviceType {' or '.join(types)}")
     entry = {"name": port_name, "port": port, "targetPort": port, "protocol": "TCP"}
-    node_port = context.spec.number("nodePort")
+    node_port = spec.number("nodePort")
     if node_port:
-        if service_type == "ClusterIP":
-            raise context.spec.refuse("nodePort", "needs serviceType NodePort or LoadBalancer")
         entry["nodePort"] = node_port
-    annotations = context.spec.texts_by_key("serviceAnnotations")
+    chosen = {
+        "externalTrafficPolicy": spec.choice("externalTrafficPolicy", _POLICIES, ""),
+        "loadBalancerClass": spec.text("loadBalancerClass"),
+        "loadBalancerSourceRanges": spec.texts("loadBalancerSourceRanges"),
+    }
+    body = {
+        "spec": {
+            "type": service_type,
+            "ports": [entry],
+            "selector": context.selector,
+            **{name: value for name, value in chosen.items() if value},
+        }
+    }
+    annotations = spec.texts_by_key("serviceAnnotations")
     if context.prometheus_scheme == "Service":
         annotations = {**annotations, **scrape_annotations()}
-    body = {"spec": {"type": service_type, "ports": [entry], "selector": context.selector}}
     return context.manifest("v1", "Service", context.base, body, annotations)

@@ -199,8 +199,50 @@ def test_service_of_compute_nodes_follows_the_spec() -> None:
     assert "annotations" not in plain["metadata"]
 
 
+BALANCED = {
+    "externalTrafficPolicy": "Local",
+    "loadBalancerClass": "lb.example/fast",
+    "loadBalancerSourceRanges": ["192.0.2.0/24", "2001:db8::/32"],
+}
+
+
+@pytest.mark.parametrize("make", [r.cnset, r.proxyset, r.webui])
+def test_load_balancer_is_asked_for_as_the_spec_says(make: Any) -> None:
+    def service(**spec: Any) -> Any:
+        subject = make(**spec)
+        objects = r.render(subject)
+        return next(o for o in objects if o["kind"] == "Service" and "type" in o["spec"])
+
+    found = service(serviceType="LoadBalancer", nodePort=30011, **BALANCED)["spec"]
+    assert {name: found[name] for name in BALANCED} == BALANCED
+    assert found["ports"][0]["nodePort"] == 30011
+    local = service(serviceType="NodePort", externalTrafficPolicy="Local")["spec"]
+    assert local["externalTrafficPolicy"] == "Local"
+    for empty in ({}, {"loadBalancerSourceRanges": []}):
+        assert set(service(**empty)["spec"]) == {"type", "ports", "selector"}
+
+
+@pytest.mark.parametrize("make", [r.cnset, r.proxyset, r.webui])
+@pytest.mark.parametrize(
+    ("service_type", "name", "types"),
+    [
+        ("ClusterIP", "externalTrafficPolicy", "NodePort or LoadBalancer"),
+        ("ClusterIP", "loadBalancerClass", "LoadBalancer"),
+        ("NodePort", "loadBalancerClass", "LoadBalancer"),
+        ("NodePort", "loadBalancerSourceRanges", "LoadBalancer"),
+    ],
+)
+def test_field_of_another_type_of_service(
+    make: Any, service_type: str, name: str, types: str
+) -> None:
+    with pytest.raises(errors.InvalidSpec, match=rf"^spec\.{name}: needs serviceType {types}$"):
+        r.render(make(serviceType=service_type, **{name: BALANCED[name]}))
+
+
 @pytest.mark.parametrize("make", [r.cnset, r.proxyset, r.webui])
 def test_unusable_service_names_its_field(make: Any) -> None:
+    with pytest.raises(errors.InvalidSpec, match=r"^spec\.externalTrafficPolicy: must be one of"):
+        r.render(make(serviceType="NodePort", externalTrafficPolicy="Any"))
     with pytest.raises(errors.InvalidSpec, match=r"^spec\.serviceType: must be one of"):
         r.render(make(serviceType="ExternalName"))
     with pytest.raises(errors.InvalidSpec, match=r"^spec\.nodePort: needs serviceType"):

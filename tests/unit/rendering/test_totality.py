@@ -38,8 +38,11 @@ FULL = {
     "podDisruptionBudget": {"enabled": True, "maxUnavailable": 1},
     "networkPolicy": {"enabled": True},
     "dnsBasedIdentity": True,
-    "serviceType": "NodePort",
+    "serviceType": "LoadBalancer",
     "nodePort": 30000,
+    "externalTrafficPolicy": "Local",
+    "loadBalancerClass": "a/b",
+    "loadBalancerSourceRanges": ["192.0.2.0/24"],
     "serviceAnnotations": {"a": "b"},
     "updateStrategy": {"maxSurge": 1, "maxUnavailable": 1},
 }

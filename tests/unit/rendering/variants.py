@@ -174,6 +174,18 @@ VARIANTS: dict[str, list[r.Json]] = {
         r.cnset(),
         r.webui(image="dash:0.2.0", serviceType="NodePort", updateStrategy={"maxSurge": 1}),
     ],
+    "webui-load-balancer": [
+        r.logset(),
+        r.cnset(),
+        r.webui(
+            serviceType="LoadBalancer",
+            nodePort=30801,
+            serviceAnnotations={"lb.example/internal": "true"},
+            externalTrafficPolicy="Local",
+            loadBalancerClass="lb.example/fast",
+            loadBalancerSourceRanges=["192.0.2.0/24"],
+        ),
+    ],
     "early-launch": [r.early()],
     "early-image": [
         r.early(image="matrixorigin/matrixone:0.4.0", replicas=3, deleteOrphanPvc=True)
