@@ -63,6 +63,7 @@ REFUSED_ON_CREATE: list[tuple[str, dict[str, Any], str]] = [
     (MO, {"spec.imagePullPolicy": "Sometimes"}, "spec.imagePullPolicy: Unsupported value"),
     (MO, {"spec.credentialSecretRef": {}}, "spec.credentialSecretRef.name: Required value"),
     (MO, {"spec.credentialSecretRef": {"name": "No Name"}}, "spec.credentialSecretRef.name"),
+    (MO, {"spec.clusterDomain": "local"}, "clusterDomain must be a fully qualified domain name"),
     (MO, {"spec.memoryFsSize": "0"}, "spec.memoryFsSize: Invalid value"),
     (MO, {"spec.memoryFsSize": "-1Gi"}, "must be larger than zero; leave it out for none"),
     (MO, {"spec.tn.memoryFsSize": 0}, "spec.tn.memoryFsSize: Invalid value"),
@@ -348,6 +349,7 @@ ACCEPTED_ON_CREATE: list[tuple[str, dict[str, Any]]] = [
         for kind in ("CNSet", "ProxySet", "WebUI")
     ),
     ("ProxySet", {"spec.loadBalancerSourceRanges": []}),
+    (MO, {"spec.clusterDomain": "cluster.local"}),
     ("CNSet", {"spec.podManagementPolicy": "Pooling"}),
     ("ProxySet", {"spec.image": None}),
     ("ProxySet", {"spec.waitPluginAddr": "plugin:9999"}),

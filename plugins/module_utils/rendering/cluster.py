@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from . import configmap, names, overlay, toml
@@ -21,7 +21,9 @@ _INHERITED: Final = (
     "semanticVersion",
     "operatorVersion",
     "memoryFsSize",
+    "clusterDomain",
 )
+_INHERITED_BY_WEB_UI: Final = ("clusterDomain",)
 _LEGACY_GROUPS: Final = ("tp", "ap")
 _RESTORED_STATE: Final = "hk_data"
 _MAX_NAME: Final = 46
@@ -122,6 +124,7 @@ class _Cluster:
         spec = copy.deepcopy(dict(self.spec.table("webui").data))
         spec.setdefault("credentialSecretRef", {"name": self.credential})
         spec["overlay"] = self._overlay(self.spec.table("webui"))
+        self._inherit(spec, _INHERITED_BY_WEB_UI)
         first = self.first_cn_set()
         return self._child(names.WEB_UI, self.name, spec, **({"cnset": first} if first else {}))
 
@@ -151,13 +154,17 @@ class _Cluster:
         spec: Json = copy.deepcopy(dict(component.data))
         if not component.text("image"):
             spec["image"] = self.image
-        for name in _INHERITED:
-            if component.raw(name) is None and self.spec.raw(name) is not None:
-                spec[name] = copy.deepcopy(self.spec.raw(name))
+        self._inherit(spec, _INHERITED)
         if not spec.get("operatorVersion"):
             spec["operatorVersion"] = names.DEFAULT_OPERATOR_VERSION
         spec["overlay"] = self._overlay(component)
         return spec
+
+    def _inherit(self, spec: Json, fields: Iterable[str]) -> None:
+        """Take over what a component does not say itself, in place."""
+        for name in fields:
+            if spec.get(name) is None and self.spec.raw(name) is not None:
+                spec[name] = copy.deepcopy(self.spec.raw(name))
 
     def _overlay(self, component: Fields) -> Json:
         own = component.table("overlay")

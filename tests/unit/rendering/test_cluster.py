@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A cluster's children and everything below them (core.md §10.3.4)."""
 
+import json
 import tomllib
 from typing import Any
 
@@ -66,6 +67,7 @@ INHERITED: list[tuple[str, Any, Any]] = [
     ("semanticVersion", "1.2.3", "1.1.1"),
     ("operatorVersion", "1.2.0", "1.3.0"),
     ("memoryFsSize", "512Mi", "1Gi"),
+    ("clusterDomain", "cluster.example", "own.example"),
 ]
 
 
@@ -74,6 +76,27 @@ def test_components_inherit_what_they_do_not_say(field: str, value: Any, own: An
     spec = {field: value, "proxy": {}, "tn": {field: own}}
     found = {c["kind"]: c["spec"][field] for c in children(**spec)}
     assert found == {"LogSet": value, "DNSet": own, "CNSet": value, "ProxySet": value}
+
+
+def test_addresses_of_a_cluster_follow_its_domain() -> None:
+    """Not one address of a Service is left that ends in .svc."""
+    group = {"name": "tp", "scalingConfig": {"storeDrainEnabled": True}}
+    subject = r.cluster(clusterDomain="k8s.example", cnGroups=[group], proxy={}, webui={})
+    objects = rendering.render_everything(subject, start_scripts=SCRIPTS)
+
+    def config(base: str) -> r.Json:
+        return r.config([one for one in objects if one["metadata"]["name"].startswith(base)])
+
+    assert config("mo-webui")["db"]["host"] == "mo-tp-cn.prod.svc.k8s.example"
+    for base in ("mo-dn", "mo-tp-cn", "mo-proxy"):
+        discovery = config(base)["hakeeper-client"]["discovery-address"]
+        assert discovery == "mo-log-discovery.prod.svc.k8s.example:32001"
+    main = r.main([one for one in objects if one["metadata"]["name"] == "mo-tp-cn"])
+    assert main["lifecycle"]["preStop"]["exec"]["command"][-3:] == [
+        f"{base}-headless.prod.svc.k8s.example" for base in ("mo-tp-cn", "mo-log", "mo-dn")
+    ]
+    text = json.dumps(objects)
+    assert text.count(".prod.svc") == text.count(".prod.svc.k8s.example") > 0
 
 
 def test_operator_version_has_a_default() -> None:

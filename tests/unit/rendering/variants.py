@@ -125,6 +125,13 @@ VARIANTS: dict[str, list[r.Json]] = {
     "cluster-legacy-fields": [
         r.cluster(tn=r.DELETE, cnGroups=r.DELETE, dn={"replicas": 1}, tp={"replicas": 1}, ap={})
     ],
+    "cluster-domain": [
+        r.cluster(
+            clusterDomain="k8s.example",
+            proxy={"replicas": 1, "clusterDomain": "own.example"},
+            webui={"replicas": 1},
+        )
+    ],
     "cluster-restoring": [r.cluster(restoreFrom="backup")],
     "cluster-version-1": [r.cluster(version="1.3.0", proxy={"replicas": 1})],
     "cluster-version-3": [r.cluster(version="v3.0.16-bda2d138a-2026-06-24", proxy={"replicas": 1})],
