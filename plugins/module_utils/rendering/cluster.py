@@ -7,7 +7,7 @@ import copy
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from . import configmap, names, overlay, toml
+from . import configmap, names, overlay, toml, versions
 from .errors import InvalidSpec
 from .fields import Fields
 from .sets import namespace_of
@@ -24,6 +24,12 @@ _INHERITED: Final = (
     "clusterDomain",
 )
 _INHERITED_BY_WEB_UI: Final = ("clusterDomain",)
+_FOLLOWED_BY_WEB_UI: Final = (
+    "nodeSelector",
+    "topologySpread",
+    "imagePullPolicy",
+    "operatorVersion",
+)
 _LEGACY_GROUPS: Final = ("tp", "ap")
 _RESTORED_STATE: Final = "hk_data"
 _MAX_NAME: Final = 46
@@ -120,11 +126,19 @@ class _Cluster:
         return self._child(names.PROXY_SET, self.name, spec, logSet=self.name)
 
     def web_ui(self) -> Manifest:
-        """Return the WebUI, which shows the first CN group; its image is not the database's."""
-        spec = copy.deepcopy(dict(self.spec.table("webui").data))
+        """Return the WebUI, which shows the first CN group; its image is not the database's.
+
+        Up to 1.3 it took no more over from the cluster than the pull policy, of one container.
+        """
+        component = self.spec.table("webui")
+        spec: Json = copy.deepcopy(dict(component.data))
         spec.setdefault("credentialSecretRef", {"name": self.credential})
-        spec["overlay"] = self._overlay(self.spec.table("webui"))
+        asked = component.text("operatorVersion") or self.spec.text("operatorVersion")
+        follows = versions.operator_does(versions.operator_version(asked), "WebUIFollowsCluster")
+        spec["overlay"] = self._overlay(component, pulls=not follows)
         self._inherit(spec, _INHERITED_BY_WEB_UI)
+        if follows:
+            self._inherit(spec, _FOLLOWED_BY_WEB_UI)
         first = self.first_cn_set()
         return self._child(names.WEB_UI, self.name, spec, **({"cnset": first} if first else {}))
 
@@ -166,11 +180,12 @@ class _Cluster:
             if spec.get(name) is None and self.spec.raw(name) is not None:
                 spec[name] = copy.deepcopy(self.spec.raw(name))
 
-    def _overlay(self, component: Fields) -> Json:
+    def _overlay(self, component: Fields, *, pulls: bool = True) -> Json:
+        """Return a component's overlay with the cluster's label and, if so, its pull policy."""
         own = component.table("overlay")
         over: Json = copy.deepcopy(dict(own.data))
         pull_policy = self.spec.text("imagePullPolicy")
-        if pull_policy and not own.text("imagePullPolicy"):
+        if pulls and pull_policy and not own.text("imagePullPolicy"):
             over["imagePullPolicy"] = pull_policy
         over["podLabels"] = {**own.texts_by_key("podLabels"), names.LABEL_CLUSTER: self.name}
         return over

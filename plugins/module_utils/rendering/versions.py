@@ -29,6 +29,7 @@ _MO_FEATURES_ACROSS_MAJORS: Final[dict[str, tuple[str, ...]]] = {"DiscoveryFixed
 _OPERATOR_FEATURES: Final[dict[str, tuple[str, ...]]] = {
     "InplaceConfigmapUpdate": ("1.3.0",),
     "InplacePoolRollingUpdate": ("1.3.0",),
+    "WebUIFollowsCluster": ("1.4.0",),
 }
 
 

@@ -114,6 +114,54 @@ def test_pull_policy_and_cluster_label_go_into_the_overlay() -> None:
     assert found["DNSet"]["podLabels"] == {"a": "b", "matrixorigin.io/cluster": "mo"}
 
 
+PLACED = {
+    "nodeSelector": {"disk": "ssd"},
+    "topologySpread": ["zone"],
+    "imagePullPolicy": "Always",
+}
+
+
+def web_pod(web: r.Json, **spec: Any) -> tuple[Any, Any, set[str]]:
+    """Return node selector and spread of the dashboard's Pods, and how its images are pulled."""
+    subject = r.cluster(**{**PLACED, "webui": web, **spec})
+    objects = rendering.render_everything(subject, start_scripts=SCRIPTS)
+    pod = r.pod([one for one in objects if one["metadata"]["name"] == "mo-webui"])
+    spread = [one["topologyKey"] for one in pod.get("topologySpreadConstraints", [])]
+    pulled = {one["imagePullPolicy"] for one in [*pod["containers"], *pod["initContainers"]]}
+    return pod.get("nodeSelector"), spread, pulled
+
+
+@pytest.mark.parametrize(
+    ("web", "version", "expected"),
+    [
+        ({}, "1.4.0", ({"disk": "ssd"}, ["zone"], {"Always"})),
+        ({}, "1.4.1", ({"disk": "ssd"}, ["zone"], {"Always"})),
+        ({"operatorVersion": "1.4.0"}, "1.3.0", ({"disk": "ssd"}, ["zone"], {"Always"})),
+        (
+            {"nodeSelector": {}, "topologySpread": [], "imagePullPolicy": "Never"},
+            "1.4.0",
+            (None, [], {"Never"}),
+        ),
+        ({}, "1.3.0", (None, [], {"Always", "IfNotPresent"})),
+        ({}, r.DELETE, (None, [], {"Always", "IfNotPresent"})),
+        ({"operatorVersion": "1.3.0"}, "1.4.0", (None, [], {"Always", "IfNotPresent"})),
+    ],
+)
+def test_dashboard_is_placed_like_the_others_from_1_4_on(
+    web: r.Json, version: Any, expected: tuple[Any, Any, set[str]]
+) -> None:
+    assert web_pod(web, operatorVersion=version) == expected
+
+
+def test_dashboard_has_the_operator_version_of_its_cluster_from_1_4_on() -> None:
+    def version(of_cluster: str) -> Any:
+        return r.find(children(operatorVersion=of_cluster, webui={}), "WebUI")["spec"].get(
+            "operatorVersion"
+        )
+
+    assert (version("1.4.0"), version("1.3.0"), version("1.2.0")) == ("1.4.0", None, None)
+
+
 def test_compute_nodes_know_the_default_password() -> None:
     group = {"name": "tp", "overlay": {"env": [{"name": "A", "value": "1"}]}}
     env = r.find(children(cnGroups=[group]), "CNSet")["spec"]["overlay"]["env"]

@@ -136,6 +136,16 @@ VARIANTS: dict[str, list[r.Json]] = {
     "cluster-version-1": [r.cluster(version="1.3.0", proxy={"replicas": 1})],
     "cluster-version-3": [r.cluster(version="v3.0.16-bda2d138a-2026-06-24", proxy={"replicas": 1})],
     "cluster-version-unknown": [r.cluster(version="nightly", proxy={"replicas": 1})],
+    "cluster-operator-1.4": [
+        r.cluster(
+            operatorVersion="1.4.0",
+            nodeSelector={"disk": "ssd"},
+            topologySpread=["kubernetes.io/hostname"],
+            imagePullPolicy="Always",
+            proxy={"replicas": 1},
+            webui={"replicas": 1},
+        )
+    ],
     "cluster-operator-1.2": [r.cluster(operatorVersion="1.2.0")],
     "cluster-claim": [
         r.cluster(version="1.3.0", logService={"sharedStorage": CLAIM}, proxy={"replicas": 1})
