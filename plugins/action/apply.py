@@ -5,16 +5,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any, ClassVar
 
 from ..module_utils.clients.kube.applying import FIELD_MANAGER, Change, Outcome, Writer, identity
 from ..module_utils.clients.kube.differences import shown_difference, without_payload
 from ..module_utils.clients.kube.errors import KubeError
+from ..module_utils.clients.kube.kinds import describe
 from ..module_utils.clients.kube.releasing import release
 from ..module_utils.clients.kube.selecting import Selection, prune, shortened, wait_until_gone
 from ..module_utils.clients.kube.session import Session
+from ..module_utils.planning.reports import deleting
+from ..plugin_utils import telling
 from ..plugin_utils.kube_action import KubeAction, failed
 
+_PATIENCE = 5.0
+"""Seconds in which most of what is deleted is gone; only then its status says what is not."""
 _KINDS = {
     "type": "list",
     "elements": "dict",
@@ -58,6 +64,7 @@ class ActionModule(KubeAction):
         "wait_timeout": {"type": "int", "default": 300},
         "wait_gone": {"type": "dict", "options": _SELECTION},
         "fail_on_timeout": {"type": "bool", "default": True},
+        "tell": {"type": "dict"},
     }
 
     def act(self, session: Session, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -95,13 +102,31 @@ class ActionModule(KubeAction):
         """Wait until deleted objects are gone; say what is left when the time is over."""
         timeout = arguments["wait_timeout"]
         also = _selections(arguments["wait_gone"])
-        left = wait_until_gone(writer, going, also, timeout, self.say)
+        teller = telling.Teller(writer.session, arguments["tell"], begin=_PATIENCE)
+        said = ""
+
+        def report(awaited: list[dict[str, Any]]) -> None:
+            nonlocal said
+            message = f"waiting until gone: {shortened([describe(one) for one in awaited])}"
+            if message != said:
+                self.say(message)
+                said = message
+            known = [_with_its_message(one) for one in awaited]
+            teller.tell(partial(deleting, left=known, seconds=timeout))
+
+        left = [describe(one) for one in wait_until_gone(writer, going, also, timeout, report)]
         if not left:
             return {"left": []}
         message = f"still there after {timeout} s: {shortened(left)}"
         if arguments["fail_on_timeout"]:
             return {"left": left, "failed": True, "msg": message}
         return {"left": left, "warnings": [message]}
+
+
+def _with_its_message(found: Mapping[str, Any]) -> str:
+    """Name an object, with what its own status says that it waits for."""
+    said = (found.get("status") or {}).get("message")
+    return f"{describe(found)} ({said})" if said else describe(found)
 
 
 def _going(arguments: Mapping[str, Any], outcomes: list[Outcome]) -> list[Mapping[str, Any]]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, ClassVar
 
 from ..module_utils.clients.kube.applying import Writer
@@ -13,12 +14,12 @@ from ..module_utils.clients.kube.errors import NotFound
 from ..module_utils.clients.kube.kinds import describe
 from ..module_utils.clients.kube.session import Session
 from ..module_utils.clients.matrixone import Deadline
-from ..module_utils.planning import cn_pods
+from ..module_utils.planning import cn_pods, reports
 from ..module_utils.planning.plans import is_paused
 from ..module_utils.rendering import names
 from ..module_utils.rendering.errors import RenderingError
-from ..module_utils.status.rounds import draining
-from ..plugin_utils import log_members
+from ..module_utils.status import rounds
+from ..plugin_utils import log_members, telling
 from ..plugin_utils.cn_round import Outcome, Round, Situation
 from ..plugin_utils.kube_action import KubeAction
 
@@ -38,6 +39,7 @@ class ActionModule(KubeAction):
         "timeout": {"type": "float", "default": 10.0},
         "await_drains": {"type": "bool", "default": False},
         "await_settled": {"type": "bool", "default": False},
+        "tell": {"type": "bool", "default": False},
     }
 
     def act(self, session: Session, arguments: Json) -> Json:
@@ -61,21 +63,26 @@ class ActionModule(KubeAction):
         """Make a round, and more while something is awaited; tell whether one changed anything."""
         outcome = self._round(session, situation, arguments)
         changed, said = outcome.changed, ""
+        teller = telling.Teller(session, arguments["resource"] if arguments["tell"] else None)
         # A drain has an end of its own; the rest is for the rounds that find that out.
         drained_by = situation.policy.timeout + situation.policy.delay + _DRAIN_SLACK
         started = time.monotonic()
         while True:
-            awaited = draining(_shown(outcome)) if arguments["await_drains"] else ""
+            shown = _shown(outcome)
+            awaited = rounds.draining(shown) if arguments["await_drains"] else ""
             limit = drained_by
             if not awaited and arguments["await_settled"] and outcome.reached:
                 awaited, limit = _settling(outcome), _SETTLED_BY
             if not awaited or time.monotonic() - started > limit:
+                teller.emit(partial(rounds.occurrences, round_=shown, ending={}))
                 return outcome, changed
             if awaited != said:
                 self.say(f"{describe(arguments['resource'])}: {awaited}")
                 said = awaited
+            teller.tell(partial(reports.draining, pods=situation.pods, round_=shown))
             time.sleep(_PAUSE)
-            outcome = self._round(session, _situation(session, arguments), arguments)
+            situation = _situation(session, arguments)
+            outcome = self._round(session, situation, arguments)
             changed = changed or outcome.changed
 
     def _round(self, session: Session, situation: Situation, arguments: Json) -> Outcome:

@@ -101,9 +101,9 @@ def beginning_of(resource: Any) -> Any:
     return beginning(plain(resource))
 
 
-def deleting_of(resource: Any, left: Any = (), seconds: Any = 0) -> Any:
+def deleting_of(resource: Any) -> Any:
     """Return the status of a resource that is going away."""
-    return deleting(plain(resource), plain(list(left)), int(seconds))
+    return deleting(plain(resource), [])
 
 
 def claim_growth_of(resource: Any, observed: Any) -> Any:

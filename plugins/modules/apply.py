@@ -178,6 +178,11 @@ options:
       Whether what is still there after O(wait_timeout) is a failure; otherwise it is a warning.
     type: bool
     default: true
+  tell:
+    description:
+      - Custom resource that is being taken away. Its status says what O(wait) waits for, after the
+        first seconds and as long as it does.
+    type: dict
 """
 
 EXAMPLES = r"""

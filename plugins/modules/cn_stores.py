@@ -52,6 +52,12 @@ options:
         should be in HAKeeper. What is not then is a warning, also where HAKeeper cannot be reached.
     type: bool
     default: false
+  tell:
+    description:
+      - Whether to say in the status of the set, which is being taken away, and by Events what
+        O(await_drains) waits for, as long as it does.
+    type: bool
+    default: false
 """
 
 EXAMPLES = r"""

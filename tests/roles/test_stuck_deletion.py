@@ -100,6 +100,11 @@ def naming(space: Namespace, kind: str, name: str, what: str) -> str:
     return said if what in said and status["phase"] == "Deleting" else ""
 
 
+def events(space: Namespace, name: str) -> list[dict[str, Any]]:
+    listed = json.loads(space.kubectl("get", "events.events.k8s.io", "-o", "json"))["items"]
+    return [one for one in listed if one["regarding"]["name"] == name]
+
+
 def test_what_was_deleted_during_an_outage_goes_in_order(space: Namespace, start: Start):
     with start():
         make(space, "outage")
@@ -143,9 +148,20 @@ def test_nodes_that_drain_before_they_go_are_waited_for(space: Namespace, start:
         make(space, "drains", cnGroups=[group | {"scalingConfig": {"storeDrainTimeout": "15s"}}])
         begun = time.monotonic()
         space.kubectl("delete", "mo", "drains", "--wait=false")
+        said = eventually(lambda: naming(space, "cnset", "drains-tp", "draining drains-tp-cn-"))
+        assert re.search(r"draining \S+ until \S+Z at most \(.+\)", said)
+        conditions = space.get("cnset", "drains-tp")["status"]["conditions"]
+        reasons = {one["type"]: one["reason"] for one in conditions}
+        assert (reasons["Ready"], reasons["Progressing"]) == ("Deleting", "Draining")
+        eventually(lambda: naming(space, "mo", "drains", "CNSet"))
+        assert "(draining drains-tp-cn-" in space.get("mo", "drains")["status"]["message"]
         eventually(lambda: not [one for one in space.names("pods") if "drains-tp-cn" in one])
         assert time.monotonic() - begun >= 15
         require_order(teardown(space, "drains"))
+    reasons = [one["reason"] for one in events(space, "drains-tp")]
+    assert sorted(reason for reason in reasons if reason.startswith(("Drain", "Del"))) == [
+        "Deleting", "DrainEnded", "DrainTimedOut", "Draining",
+    ]  # fmt: skip
 
 
 def test_a_namespace_goes_with_all_that_is_in_it(doomed: Namespace, start: Start):

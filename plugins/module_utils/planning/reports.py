@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any, TypedDict
 
@@ -102,7 +102,8 @@ def report_on(
         requeue = _look_at_pods(resource, rollout, observed.get("pods") or [], requeue, now)
         requeue = _look_at_set(resource, plan, observed, requeue, now)
     if resource["kind"] == names.CN_SET and not plan["paused"]:
-        events += rounds.occurrences(_told(observed, "round"))
+        ending = rounds.ending(resource, observed.get("pods") or [], now)
+        events += rounds.occurrences(resource, _told(observed, "round"), ending)
     events += _told(observed, "round").get("events") or []
     return {
         "status": status,
@@ -301,18 +302,35 @@ def deleting(resource: Resource, left: list[str], seconds: int = 0) -> dict[str,
         left: what still exists.
         seconds: how long that is waited for; 0 to leave that open.
     """
-    generation = int(resource["metadata"].get("generation") or 0)
     more = f" and {len(left) - _NAMED} more" if len(left) > _NAMED else ""
     bound = f", at most {seconds} s" if seconds else ""
     message = f"waiting until gone{bound}: {', '.join(left[:_NAMED])}{more}"
-    message = message if left else "being taken away"
+    return _going(resource, message if left else "being taken away", Reason.DELETING)
+
+
+def draining(
+    resource: Resource, pods: Iterable[Mapping[str, Any]], round_: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the status of a CNSet that is being taken away while its compute nodes drain.
+
+    Args:
+        resource: with its status so far.
+        pods: its Pods.
+        round_: how the round over them ended.
+    """
+    status = _going(resource, rounds.awaited(round_), Reason.DRAINING)
+    return {**status, "stores": node_entries(pods, round_.get("states") or {})}
+
+
+def _going(resource: Resource, message: str, progress: Reason) -> dict[str, Any]:
+    generation = int(resource["metadata"].get("generation") or 0)
     states = (
-        (ConditionType.READY, False),
-        (ConditionType.SYNCED, False),
-        (ConditionType.PROGRESSING, True),
+        (ConditionType.READY, False, Reason.DELETING),
+        (ConditionType.SYNCED, False, Reason.DELETING),
+        (ConditionType.PROGRESSING, True, progress),
     )
     conditions = [
-        condition(kind, state, Reason.DELETING, message, generation) for kind, state in states
+        condition(kind, state, reason, message, generation) for kind, state, reason in states
     ]
     status = dict(resource.get("status") or {})
     return {

@@ -82,7 +82,10 @@ def transitions(before: Mapping[str, Any] | None, after: Mapping[str, Any]) -> l
         moved = (old.get("status"), old.get("reason")) != (entry["status"], entry["reason"])
         # Work on a new generation leaves the phase as it was, and readiness unknown for a moment.
         served_on = old.get("status") == "Unknown" and (before or {}).get("phase") == Phase.READY
-        if moved and not (served_on and _serves(entry)) and _worth_telling(entry, old):
+        goes_on = (before or {}).get("phase") == Phase.DELETING == entry["reason"]
+        if not moved or goes_on or (served_on and _serves(entry)):
+            continue
+        if _worth_telling(entry, old):
             found.append(_told(entry))
     return found
 

@@ -7,7 +7,9 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime, timezone
 from typing import Any
 
+from .conditions import find
 from .events import Occurrence, occurrence
+from .reasons import ConditionType, Reason
 
 Round = Mapping[str, Any]
 """The ``stores`` that the action returned; empty when no round was made."""
@@ -55,6 +57,12 @@ def ending(
     return {name: end for name, end in ends.items() if end and end > now}
 
 
+def awaited(round_: Round) -> str:
+    """Return what the end of a set waits for that drains first; empty when nothing drains."""
+    told = draining(round_)
+    return "; ".join(part for part in (told, unheard(round_)) if part) if told else ""
+
+
 def _time(seconds: float) -> str:
     """Return a Unix time as Kubernetes writes it."""
     return datetime.fromtimestamp(seconds, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -83,10 +91,22 @@ def look_again(round_: Round, otherwise: str) -> str:
     return _NOW_AND_THEN
 
 
-def occurrences(round_: Round) -> list[Occurrence]:
-    """Return an event for each drain that was given up."""
-    return [
+def occurrences(
+    resource: Mapping[str, Any], round_: Round, ending: Mapping[str, str]
+) -> list[Occurrence]:
+    """Return an event for each drain that was given up, and for the end of all that were told.
+
+    Args:
+        resource: a CNSet with its status so far.
+        round_: how the round ended.
+        ending: as for `draining`.
+    """
+    events = [
         occurrence("DrainTimedOut", f"{pod}: {drain['message']}", action="Drain", warning=True)
         for pod, drain in (round_.get("drains") or {}).items()
         if drain["step"] == _GIVEN_UP
     ]
+    told = find(resource, ConditionType.PROGRESSING).get("reason") == Reason.DRAINING
+    if told and round_ and not draining(round_, ending):
+        events.append(occurrence("DrainEnded", "no compute node drains any more", action="Drain"))
+    return events

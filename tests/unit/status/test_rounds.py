@@ -9,10 +9,15 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.planning.pl
     empty_plan,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.planning.reports import (
+    deleting,
+    draining,
     report_on,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.planning.sets import plan_set
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.status import rounds
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.status.events import (
+    transitions,
+)
 
 BUSY = {"step": "Busy", "message": "2 sessions", "finished": False, "until": 1767225900.0}
 TOLD = "until 2026-01-01T00:05:00Z at most (2 sessions)"
@@ -66,9 +71,74 @@ def test_a_hakeeper_that_is_not_heard(round_: dict[str, Any], said: bool) -> Non
 
 
 def test_a_drain_that_was_given_up_is_told() -> None:
-    told = rounds.occurrences({**GOOD, "drains": {"a": GIVEN_UP, "b": DONE}})
+    told = rounds.occurrences(cn_set(1), {**GOOD, "drains": {"a": GIVEN_UP, "b": DONE}}, {})
     assert [(one["reason"], one["type"]) for one in told] == [("DrainTimedOut", "Warning")]
     assert "300 s" in told[0]["note"]
+
+
+@pytest.mark.parametrize(
+    ("before", "round_", "ending", "ends"),
+    [
+        ("Draining", {**GOOD, "drains": {"a": DONE}}, {}, True),
+        ("Draining", GOOD, {}, True),
+        ("Draining", {**GOOD, "drains": {"a": DONE, "b": BUSY}}, {}, False),
+        ("Draining", GOOD, {"a": NOW}, False),
+        ("Draining", {}, {}, False),
+        ("Settled", {**GOOD, "drains": {"a": DONE}}, {}, False),
+    ],
+)
+def test_the_end_of_all_drains_is_told_once(
+    before: str, round_: dict[str, Any], ending: dict[str, str], *, ends: bool
+) -> None:
+    resource = cn_set(1)
+    resource["status"]["conditions"] = [
+        {"type": "Progressing", "status": str(before == "Draining"), "reason": before}
+    ]
+    told = rounds.occurrences(resource, round_, ending)
+    assert [one["reason"] for one in told] == (["DrainEnded"] if ends else [])
+
+
+UNHEARD = {**GOOD, "reached": False, "problem": "no answer in time", "drains": {"tp-cn-x": BUSY}}
+
+
+@pytest.mark.parametrize(
+    ("round_", "message"),
+    [
+        ({**GOOD, "drains": {"tp-cn-x": BUSY}}, f"draining tp-cn-x {TOLD}"),
+        (
+            UNHEARD,
+            f"draining tp-cn-x {TOLD}; work state and labels cannot be set: no answer in time",
+        ),
+    ],
+)
+def test_a_set_that_goes_tells_what_it_drains(round_: dict[str, Any], message: str) -> None:
+    resource = cn_set(1)
+    pods = [{"metadata": {"name": "tp-cn-x", "namespace": "test"}, "spec": {}}]
+
+    status = draining(resource, pods, {**round_, "states": {"tp-cn-x": "Draining"}})
+
+    told = {one["type"]: (one["status"], one["reason"]) for one in status["conditions"]}
+    assert told["Ready"] == told["Synced"] == ("False", "Deleting")
+    assert told["Progressing"] == ("True", "Draining")
+    assert {one["message"] for one in status["conditions"]} == {message} == {status["message"]}
+    assert status["phase"] == "Deleting"
+    assert [one["state"] for one in status["stores"]] == ["Draining"]
+
+
+def test_events_tell_of_a_drain_at_the_end_once() -> None:
+    """That the deletion goes on afterwards is no news, nor is another count of sessions."""
+    resource, round_ = cn_set(1), {**GOOD, "drains": {"tp-cn-x": BUSY}}
+    fewer = {**GOOD, "drains": {"tp-cn-x": {**BUSY, "message": "1 sessions"}}}
+    told = []
+    for status in (
+        deleting(resource, []),
+        draining(resource, [], round_),
+        draining(resource, [], fewer),
+        deleting(resource, ["Pod tp-cn-x"], 600),
+    ):
+        told += [one["reason"] for one in transitions(resource["status"], status)]
+        resource["status"] = status
+    assert told == ["Deleting", "Draining"]
 
 
 def cn_set(replicas: int) -> dict[str, Any]:

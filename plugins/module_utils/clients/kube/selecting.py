@@ -166,8 +166,8 @@ def wait_until_gone(
     manifests: Iterable[Mapping[str, Any]],
     selections: Iterable[Selection],
     timeout: float,
-    report: Callable[[str], None],
-) -> list[str]:
+    report: Callable[[list[dict[str, Any]]], None],
+) -> list[dict[str, Any]]:
     """Wait until objects no longer exist.
 
     Args:
@@ -175,22 +175,19 @@ def wait_until_gone(
         manifests: objects by identity.
         selections: further objects, by label and owner.
         timeout: seconds to wait at most.
-        report: told what is being waited for, whenever that changes.
+        report: told what is being waited for, again and again.
 
     Returns:
-        Names of what still exists when the time is over; empty if all is gone.
+        What still exists when the time is over; empty if all is gone.
     """
     deadline = time.monotonic() + timeout
-    waiting, watched, pause, said = list(manifests), list(selections), _FIRST_PAUSE, ""
+    named, watched, pause = list(manifests), list(selections), _FIRST_PAUSE
     while True:
-        waiting = [manifest for manifest in waiting if writer.get(manifest) is not None]
-        names = [describe(manifest) for manifest in waiting]
-        names += [describe(found) for chosen in watched for found in chosen.list(writer.session)]
-        if not names or time.monotonic() + pause > deadline:
-            return names
-        message = f"waiting until gone: {shortened(names)}"
-        if message != said:
-            report(message)
-            said = message
+        live = [found for one in named if (found := writer.get(one)) is not None]
+        live += [found for chosen in watched for found in chosen.list(writer.session)]
+        left = list({identity(found): found for found in live}.values())
+        if not left or time.monotonic() + pause > deadline:
+            return left
+        report(left)
         time.sleep(pause)
         pause = min(pause * 1.5, _LONGEST_PAUSE)

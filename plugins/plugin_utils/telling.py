@@ -1,0 +1,119 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Tell what becomes of a resource: its status when that says something new, and Events."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from typing import Any
+
+from ..module_utils.clients.kube.applying import FIELD_MANAGER, Writer
+from ..module_utils.clients.kube.emitting import emit
+from ..module_utils.clients.kube.errors import KubeError
+from ..module_utils.clients.kube.session import Session
+from ..module_utils.clients.kube.statuses import write_status
+from ..module_utils.status.conditions import with_times
+from ..module_utils.status.events import Occurrence, transitions
+
+Json = dict[str, Any]
+_EVERY = 5.0  # seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What was told of a resource.
+
+    Attributes:
+        before: its status before.
+        after: its status as it is now.
+        occurrences: events that the change deserves.
+    """
+
+    before: Json
+    after: Json
+    occurrences: list[Occurrence]
+
+
+def find(session: Session, resource: Mapping[str, Any]) -> Json | None:
+    """Return the live object that a resource is, not a namesake made later; None if it is gone."""
+    live = Writer(session).get(resource)
+    uid = resource["metadata"].get("uid")
+    return live if live is not None and (not uid or live["metadata"]["uid"] == uid) else None
+
+
+def write(
+    session: Session,
+    live: Mapping[str, Any],
+    status: Mapping[str, Any],
+    manager: str = FIELD_MANAGER,
+    *,
+    dry_run: bool = False,
+) -> Told:
+    """Write a status if it differs from the live one; a condition keeps its time with its status.
+
+    Raises:
+        ApiError: the server refuses, or the object is gone.
+    """
+    now = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+    before = live.get("status") or {}
+    wanted = with_times(status, before, now)
+    after = wanted
+    if before != wanted:
+        answer = write_status(session, live, wanted, manager, dry_run=dry_run)
+        after = answer.get("status") or {}
+    return Told(before, after, transitions(before, wanted))
+
+
+def report(session: Session, live: Mapping[str, Any], events: Iterable[Occurrence]) -> Json:
+    """Emit events; that they cannot be emitted is worth a warning, not a failure.
+
+    Returns:
+        For the result of a task: ``events``, their reasons, or ``warnings``.
+    """
+    emitted = []
+    try:
+        for event in events:
+            emit(session, live, event)
+            emitted.append(event["reason"])
+    except KubeError as error:
+        return {"warnings": [str(error)]}
+    return {"events": emitted}
+
+
+class Teller:
+    """Tells a resource's status again and again while something is awaited.
+
+    Args:
+        session: connection to the API server.
+        resource: what is told of; empty to tell nothing.
+        begin: seconds from now before which nothing is told.
+        clock: monotonic time in seconds.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        resource: Mapping[str, Any] | None,
+        begin: float = 0.0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._session, self._resource, self._clock = session, resource, clock
+        self._next = clock() + begin
+
+    def tell(self, status: Callable[[Json], Mapping[str, Any]]) -> None:
+        """Write the status that a function makes of the live resource, unless that was just now."""
+        if self._resource and self._clock() >= self._next:
+            self._next = self._clock() + _EVERY
+            live = find(self._session, self._resource)
+            if live is not None:
+                told = write(self._session, live, status(live))
+                report(self._session, live, told.occurrences)
+
+    def emit(self, events: Callable[[Json], Iterable[Occurrence]]) -> None:
+        """Emit the events that a function finds for the live resource."""
+        live = find(self._session, self._resource) if self._resource else None
+        if live is not None:
+            report(self._session, live, events(live))
