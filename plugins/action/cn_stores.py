@@ -24,7 +24,6 @@ from ..plugin_utils.cn_round import Outcome, Round, Situation
 from ..plugin_utils.kube_action import KubeAction
 
 Json = dict[str, Any]
-_DRAIN_SLACK = 60.0  # seconds
 _SETTLED_BY = 30.0  # seconds
 _PAUSE = 2.0  # seconds
 
@@ -64,8 +63,7 @@ class ActionModule(KubeAction):
         outcome = self._round(session, situation, arguments)
         changed, said = outcome.changed, ""
         teller = telling.Teller(session, arguments["resource"] if arguments["tell"] else None)
-        # A drain has an end of its own; the rest is for the rounds that find that out.
-        drained_by = situation.policy.timeout + situation.policy.delay + _DRAIN_SLACK
+        drained_by = float(situation.policy.patience)
         started = time.monotonic()
         while True:
             shown = _shown(outcome)

@@ -157,7 +157,10 @@ def test_nodes_that_drain_before_they_go_are_waited_for(space: Namespace, start:
         assert "(draining drains-tp-cn-" in space.get("mo", "drains")["status"]["message"]
         eventually(lambda: not [one for one in space.names("pods") if "drains-tp-cn" in one])
         assert time.monotonic() - begun >= 15
-        require_order(teardown(space, "drains"))
+        seen = teardown(space, "drains")
+        require_order(seen)
+        # Whose sessions are waited for comes through them.
+        assert all("proxyset" in kinds for kinds in seen if "cnset" in kinds), seen
     reasons = [one["reason"] for one in events(space, "drains-tp")]
     assert sorted(reason for reason in reasons if reason.startswith(("Drain", "Del"))) == [
         "Deleting", "DrainEnded", "DrainTimedOut", "Draining",

@@ -21,6 +21,7 @@ ANNOTATION_CORDON: Final = "matrixorigin.io/store-cordon"
 """Its presence, whatever its value, keeps new sessions away from a Pod."""
 _SECONDS_FOR_NOBODY: Final = 30
 """Locks are handed over within seconds, unless the compute node has lost track of a transaction."""
+_SLACK_SECONDS: Final = 60
 COST_OF_VICTIMS: Final = -1000
 """``pod-deletion-cost`` of Pods that go first when the set shrinks."""
 
@@ -141,6 +142,11 @@ class Policy:
     drains: bool
     delay: int
     timeout: int
+
+    @property
+    def patience(self) -> int:
+        """Seconds after which each drain is over, and whoever makes rounds has found that out."""
+        return self.timeout + self.delay + _SLACK_SECONDS
 
 
 def victims(

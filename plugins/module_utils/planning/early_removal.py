@@ -50,6 +50,7 @@ def removal_of_early(resource: Resource, observed: Observed) -> list[Removal]:
             "prune": chosen(_MADE, metadata.get("uid") or ""),
             "propagation": "Foreground",
             "gone": chosen(_PODS, ""),
+            "patience": 0,
         }
     ]
     if (resource.get("spec") or {}).get("disablePVCDeletionFinalizer"):
@@ -72,5 +73,6 @@ def removal_of_early(resource: Resource, observed: Observed) -> list[Removal]:
             "prune": None,
             "propagation": "Background",
             "gone": None,
+            "patience": 0,
         },
     ]

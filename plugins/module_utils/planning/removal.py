@@ -3,6 +3,10 @@
 
 A cluster goes in the order in which its parts need each other: what serves clients first, the
 log service last (core.md §13 no. 11). Each step ends when its Pods are gone, or at a deadline.
+
+Proxies go together with the compute nodes, unless these drain: then they go after them. Sessions
+that are waited for came through a proxy and end with it, while new ones find no compute node
+anyway that takes them.
 """
 
 from __future__ import annotations
@@ -10,9 +14,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, TypedDict
 
-from ..rendering import credential_secret, names
+from ..rendering import credential_secret, names, render_matrixonecluster
 from ..rendering.errors import RenderingError
 from ..rendering.types import Manifest, Resource
+from . import cn_pods
 from .bootstrap import decided
 from .log_claims import marks
 from .plans import PAUSE_ANNOTATIONS, Kind
@@ -25,10 +30,16 @@ _PARTS: list[Kind] = [
     {"api_version": "networking.k8s.io/v1", "kind": "NetworkPolicy"},
 ]
 _CLAIMS: list[Kind] = [{"api_version": "v1", "kind": "PersistentVolumeClaim"}]
-_STAGES = (
+_Stages = tuple[tuple[str, tuple[str, ...]], ...]
+_STAGES: _Stages = (
     ("what serves clients", (names.CN_SET, names.PROXY_SET, names.WEB_UI)),
     ("the transaction nodes", (names.DN_SET,)),
     ("the log service", (names.LOG_SET,)),
+)
+_DRAINING_STAGES: _Stages = (
+    ("the compute nodes, once they have drained", (names.CN_SET, names.WEB_UI)),
+    ("the proxies", (names.PROXY_SET,)),
+    *_STAGES[1:],
 )
 
 
@@ -61,6 +72,7 @@ class Removal(TypedDict):
         prune: objects to delete by label and owner, if any.
         propagation: how what depends on them goes.
         gone: objects that must be gone before the next step, if any.
+        patience: seconds that may pass before the time that this step is given begins to count.
     """
 
     title: str
@@ -70,6 +82,7 @@ class Removal(TypedDict):
     prune: Chosen | None
     propagation: str
     gone: Chosen | None
+    patience: int
 
 
 def removal_of_set(resource: Resource, claims: Iterable[Mapping[str, Any]] = ()) -> list[Removal]:
@@ -132,8 +145,11 @@ def removal_of_cluster(resource: Resource) -> list[Removal]:
         return []
     service = (resource.get("spec") or {}).get("logService") or {}
     if metadata.get("uid"):
-        steps = [_children_step(resource, title, kinds) for title, kinds in _STAGES]
+        patience = _longest_drain(resource)
+        stages = _STAGES if patience is None else _DRAINING_STAGES
+        steps = [_children_step(resource, title, kinds) for title, kinds in stages]
         steps[0]["patches"] = _retention_of_parts(resource, service)
+        steps[0]["patience"] = patience or 0
         return steps
     steps = [
         _step(
@@ -148,6 +164,21 @@ def removal_of_cluster(resource: Resource) -> list[Removal]:
     ]
     _follow_retention(steps[-1], metadata, service)
     return [*steps, *_credential(resource)]
+
+
+def _longest_drain(resource: Resource) -> int | None:
+    """Return how many seconds compute nodes may drain at their end; None if none does."""
+    try:
+        parts = render_matrixonecluster(resource)
+        policies = [cn_pods.policy_of(emptied(one)) for one in parts if _drains_at_its_end(one)]
+    except RenderingError:  # what cannot be rendered has never been made
+        return None
+    return max((policy.patience for policy in policies), default=None)
+
+
+def _drains_at_its_end(part: Resource) -> bool:
+    drains = part["spec"].get("terminationPolicy") == "Drain"
+    return bool(drains and part["kind"] == names.CN_SET)
 
 
 def _retention_of_parts(resource: Resource, service: Mapping[str, Any]) -> list[Manifest]:
@@ -231,6 +262,7 @@ def _children_step(resource: Resource, title: str, kinds: tuple[str, ...]) -> Re
         "prune": chosen,
         "propagation": "Background",
         "gone": chosen,
+        "patience": 0,
     }
 
 
@@ -255,6 +287,7 @@ def _step(
         "prune": _chosen([workload, *_PARTS, *claims], namespace, labels, excluding),
         "propagation": "Foreground",
         "gone": _chosen([pods, *claims], namespace, labels, excluding),
+        "patience": 0,
     }
 
 
@@ -295,6 +328,7 @@ def _credential(resource: Resource) -> list[Removal]:
             "prune": None,
             "propagation": "Background",
             "gone": None,
+            "patience": 0,
         }
     ]
 

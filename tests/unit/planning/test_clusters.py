@@ -113,6 +113,35 @@ def test_teardown_of_a_resource_is_in_stages():
     assert all(step["gone"] == step["prune"] for step in steps)
 
 
+DRAINS = {"name": "tp", "replicas": 1, "terminationPolicy": "Drain"}
+
+
+@pytest.mark.parametrize(
+    ("groups", "patience"),
+    [
+        ([DRAINS], 375),
+        ([{"name": "ap", "replicas": 1}, DRAINS], 375),
+        ([{**DRAINS, "scalingConfig": {"storeDrainTimeout": "1h", "minDelaySeconds": 5}}], 3665),
+    ],
+)
+def test_proxies_go_after_compute_nodes_that_drain(groups, patience):
+    """Sessions that are waited for came through them; the drain has its own time."""
+    steps = removal_of_cluster(cluster(cnGroups=groups))
+
+    kinds = [["CNSet", "WebUI"], ["ProxySet"], ["DNSet"], ["LogSet"]]
+    assert [kinds_of(step["prune"]) for step in steps] == kinds
+    assert [step["patience"] for step in steps] == [patience, 0, 0, 0]
+
+
+def test_draining_to_scale_in_keeps_no_cluster():
+    drains = {"name": "tp", "replicas": 1, "scalingConfig": {"storeDrainEnabled": True}}
+
+    steps = removal_of_cluster(cluster(cnGroups=[drains]))
+
+    assert kinds_of(steps[0]["prune"]) == ["CNSet", "ProxySet", "WebUI"]
+    assert not any(step["patience"] for step in steps)
+
+
 @pytest.mark.parametrize(
     ("service", "told"),
     [
