@@ -5,12 +5,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from functools import partial
 from typing import Any, ClassVar
 
 from ..module_utils.clients.kube.applying import Writer
-from ..module_utils.clients.kube.errors import NotFound
 from ..module_utils.clients.kube.kinds import describe
 from ..module_utils.clients.kube.session import Session
 from ..module_utils.clients.matrixone import Deadline
@@ -22,6 +20,7 @@ from ..module_utils.status import rounds
 from ..plugin_utils import log_members, telling
 from ..plugin_utils.cn_round import Outcome, Round, Situation
 from ..plugin_utils.kube_action import KubeAction
+from ..plugin_utils.pod_writing import PodWriter
 
 Json = dict[str, Any]
 _SETTLED_BY = 30.0  # seconds
@@ -85,7 +84,7 @@ class ActionModule(KubeAction):
 
     def _round(self, session: Session, situation: Situation, arguments: Json) -> Outcome:
         deadline = Deadline.after(arguments["timeout"])
-        return Round(situation, _PodWriter(Writer(session)), deadline).run()
+        return Round(situation, PodWriter(Writer(session)), deadline).run()
 
 
 def _settling(outcome: Outcome) -> str:
@@ -100,29 +99,6 @@ def _unsettled(resource: Json, outcome: Outcome) -> str:
         why = f"it cannot be reached from here ({outcome.problem or 'no address of it is known'})"
     listed = ", ".join(outcome.unsettled)
     return f"{describe(resource)}: HAKeeper was not told about {listed}: {why}"
-
-
-class _PodWriter:
-    """Changes Pods; one that is gone needs no change."""
-
-    def __init__(self, writer: Writer) -> None:
-        self._writer = writer
-
-    def annotate(self, pod: Mapping[str, Any], annotations: Mapping[str, str | None]) -> None:
-        """Set annotations; None removes one."""
-        try:
-            self._writer.patch(_identity(pod, annotations=dict(annotations)))
-        except NotFound:
-            return
-
-    def delete(self, pod: Mapping[str, Any]) -> None:
-        """Delete this very Pod, not a namesake made later."""
-        self._writer.delete(_identity(pod, uid=pod["metadata"]["uid"]))
-
-
-def _identity(pod: Mapping[str, Any], **more: Any) -> Json:
-    place = {key: pod["metadata"][key] for key in ("name", "namespace")}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": {**place, **more}}
 
 
 def _situation(session: Session, arguments: Json) -> Situation:
@@ -140,14 +116,8 @@ def _situation(session: Session, arguments: Json) -> Situation:
         addresses=cn_pods.log_addresses(others) if log_set else log_members.external(resource),
         now=time.time(),
         chosen=[str(name) for name in spec.get("podsToDelete") or ()],
-        told=_told(resource),
+        told=cn_pods.told_states(resource),
     )
-
-
-def _told(resource: Mapping[str, Any]) -> dict[str, str]:
-    """Return the work state by Pod, as the status of the set has it."""
-    listed = (resource.get("status") or {}).get("stores") or []
-    return {str(one["podName"]): str(one.get("state") or "Unknown") for one in listed}
 
 
 def _shown(outcome: Outcome) -> Json:

@@ -61,6 +61,9 @@ class Recorder(Protocol):
     def annotate(self, pod: Mapping[str, Any], annotations: Mapping[str, str | None]) -> None:
         """Set annotations of a Pod; None removes one."""
 
+    def open_gate(self, pod: Mapping[str, Any]) -> None:
+        """Say of a Pod that its store is known, which its readiness waits for."""
+
     def delete(self, pod: Mapping[str, Any]) -> None:
         """Delete this very Pod."""
 
@@ -163,10 +166,14 @@ class Round:
         return self._outcome
 
     def _glance(self) -> None:
-        """Ask how compute nodes are that came up lately; it is no matter when nobody answers."""
+        """Ask how compute nodes are that came up lately, or of which nobody has heard.
+
+        It is no matter when nobody answers.
+        """
         situation, outcome = self._situation, self._outcome
         outcome.states = dict(situation.told)
-        news = cn_pods.came_up_lately(situation.pods, situation.now)
+        news = set(cn_pods.came_up_lately(situation.pods, situation.now))
+        news.update(cn_pods.unheard_of(situation.pods, situation.told))
         if not news or not situation.addresses:
             return
         with HAKeeper(discovery=situation.addresses, addresses=situation.addresses) as hakeeper:
@@ -180,7 +187,7 @@ class Round:
             ).value
         if details is not None:
             outcome.unsettled = [
-                name for name in news if outcome.states[name] == State.UNKNOWN.value
+                name for name in sorted(news) if outcome.states[name] == State.UNKNOWN.value
             ]
 
     def _work(self, hakeeper: HAKeeper | None) -> None:
@@ -248,6 +255,9 @@ class Round:
         if known is not None and store.marked != shown:
             records[cn_pods.ANNOTATION_STATE] = shown.value
         self._record(store.pod, records)
+        if done and cn_stores.opens_gate(store):
+            self._recorder.open_gate(self._pods[store.pod])
+            self._outcome.changed = True
 
     def _told(self, store: CNStore, hakeeper: HAKeeper, change: Change, state: State) -> bool:
         work_state, labels, uuid = _WORK_STATES[state], store.wanted_labels, store.uuid

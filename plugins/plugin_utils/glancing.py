@@ -19,7 +19,13 @@ from ..module_utils.clients.kube.selecting import Selection, prune
 from ..module_utils.clients.kube.session import Session
 from ..module_utils.clients.matrixone import Deadline
 from ..module_utils.planning.cluster import plan_cluster
-from ..module_utils.planning.cn_pods import live_pods, policy_of
+from ..module_utils.planning.cn_pods import (
+    came_up_lately,
+    live_pods,
+    policy_of,
+    told_states,
+    unheard_of,
+)
 from ..module_utils.planning.plans import Plan, Prune, is_paused, named
 from ..module_utils.planning.references import references
 from ..module_utils.planning.reports import report_on
@@ -137,6 +143,8 @@ def _asks(resource: Json, workload: Json, pods: list[dict[str, Any]]) -> bool:
         return False
     wanted, present = resource["spec"].get("replicas"), workload["spec"].get("replicas")
     living = live_pods(pods)
+    if set(came_up_lately(living, now)) & set(unheard_of(living, told_states(resource))):
+        return True
     situation = Situation(policy_of(resource), wanted, present, living, (), (), now)
     return Round(situation, None, Deadline.after(0)).is_needed()
 

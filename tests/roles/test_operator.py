@@ -86,7 +86,8 @@ def test_idle_costs_nothing(space, cluster, operator):
 
 def test_a_pass_that_changes_nothing_ends_after_one_look(space, cluster, operator):
     """Two tasks, the check of the role's arguments included, for each that is touched."""
-    touched = {"mo": "mo", "dnset": "mo", "cnset": "mo-tp", "proxyset": "mo"}
+    # Here nobody answers for compute nodes that came up lately: they are asked about again.
+    touched = {"mo": "mo", "dnset": "mo", "proxyset": "mo"}
 
     def touch(word: str) -> None:
         for kind, name in touched.items():

@@ -27,6 +27,7 @@ from tests.wire.conftest import Peers, simulated
 
 pytestmark = pytest.mark.node
 
+GATE = "matrixorigin.io/cn-store"
 PLAIN, DRAINS = Policy(False, 15, 0), Policy(True, 15, 300)
 BEGIN = 1_800_000_000.0
 STARTED = "2027-01-01T00:00:00Z"
@@ -56,6 +57,7 @@ class Kubernetes:
 
     pods: dict[str, dict[str, Any]]
     deleted: list[str] = field(default_factory=list)
+    opened: list[str] = field(default_factory=list)
     writes: int = 0
 
     def annotate(self, one: Any, annotations: Any) -> None:
@@ -65,6 +67,10 @@ class Kubernetes:
             stored.pop(name, None)
             if value is not None:
                 stored[name] = value
+
+    def open_gate(self, one: Any) -> None:
+        self.opened.append(one["metadata"]["name"])
+        one["status"]["conditions"].append({"type": GATE, "status": "True"})
 
     def delete(self, one: Any) -> None:
         self.deleted.append(one["metadata"]["name"])
@@ -176,6 +182,25 @@ def test_a_set_without_labels_and_drain_is_left_alone(made: Callable[..., Set]) 
     assert not outcome.managed
     assert not outcome.changed
     assert nodes.cluster.writes == 0
+
+
+@pytest.mark.parametrize("policy", [PLAIN, DRAINS])
+def test_pooled_nodes_are_ready_once_hakeeper_knows_them(
+    made: Callable[..., Set], policy: Policy
+) -> None:
+    nodes = made("-init-work-state", "draining")
+    for name in ("cn-a", "cn-b"):
+        one = nodes.cluster.pods[name]
+        one["spec"]["readinessGates"] = [{"conditionType": GATE}]
+        one["status"]["conditions"] = [{"type": "Ready", "status": "False"}]
+    with HAKeeper(addresses=nodes.sim.stores) as hakeeper:
+        hakeeper.delete_store(nodes.uuid("cn-b"), Deadline.after(10))
+    assert nodes.round(policy).changed
+    assert nodes.cluster.opened == ["cn-a"]
+    nodes.sim.do("heartbeat")
+    nodes.round(policy)
+    nodes.round(policy)
+    assert nodes.cluster.opened == ["cn-a", "cn-b"]
 
 
 @pytest.mark.parametrize("policy", [PLAIN, DRAINS])

@@ -136,6 +136,12 @@
 - apiGroups:
     - ''
   resources:
+    - pods/status
+  verbs:
+    - patch
+- apiGroups:
+    - ''
+  resources:
     - persistentvolumeclaims
   verbs:
     - get

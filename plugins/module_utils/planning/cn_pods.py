@@ -13,7 +13,7 @@ from ..rendering.cnset import DEFAULT_DELAY_SECONDS, drain_timeout
 from ..rendering.fields import Fields
 from ..rendering.types import Resource
 from ..status.compute_nodes import store_uuid
-from ..status.pods import ready_at
+from ..status.pods import closed_gates, ready_at
 from .cn_stores import (
     ANNOTATION_CORDON,
     COST_OF_VICTIMS,
@@ -53,7 +53,8 @@ def policy_of(resource: Resource) -> Policy:
 def is_managed(policy: Policy, stores: Iterable[CNStore]) -> bool:
     """Tell whether HAKeeper has to be told anything about a set, now or when a node restarts."""
     return policy.drains or any(
-        store.wanted_labels or store.cordoned or store.marked == State.DRAINING for store in stores
+        store.wanted_labels or store.cordoned or store.gated or store.marked == State.DRAINING
+        for store in stores
     )
 
 
@@ -61,6 +62,23 @@ def came_up_lately(pods: Iterable[Pod], now: float) -> list[str]:
     """Return the Pods that became ready in the last minutes: MatrixOne may have just met them."""
     since = {pod["metadata"]["name"]: ready_at(pod) for pod in pods}
     return [name for name, at in since.items() if at is not None and at + _NEWS_SECONDS >= now]
+
+
+def unheard_of(pods: Iterable[Pod], told: Mapping[str, str]) -> list[str]:
+    """Return the Pods that serve, but whose work state was never heard.
+
+    Args:
+        pods: the Pods of a set.
+        told: work states by Pod, as its status has them.
+    """
+    serving = [pod["metadata"]["name"] for pod in pods if ready_at(pod) is not None]
+    return [name for name in serving if told.get(name, State.UNKNOWN) == State.UNKNOWN]
+
+
+def told_states(resource: Mapping[str, Any]) -> dict[str, str]:
+    """Return the work state by Pod, as the status of a CNSet has it."""
+    listed = (resource.get("status") or {}).get("stores") or []
+    return {str(one["podName"]): str(one.get("state") or State.UNKNOWN) for one in listed}
 
 
 def live_pods(pods: Iterable[Pod]) -> list[Pod]:
@@ -96,6 +114,7 @@ def cn_store(pod: Pod, registration: Registration | None, *, asked: bool) -> CNS
         cost=_whole(annotations.get(ANNOTATION_COST)),
         marked=annotations.get(ANNOTATION_STATE) or "",
         template=(metadata.get("labels") or {}).get(_LABEL_TEMPLATE) or "",
+        gated=names.CONDITION_CN_STORE in closed_gates(pod),
     )
 
 

@@ -105,6 +105,7 @@ class CNStore:
         cost: its present ``pod-deletion-cost``; None without one.
         marked: work state that this operator recorded on the Pod last; empty if it never did.
         template: hash of the template that the Pod was made from; empty if nobody knows.
+        gated: whether the Pod is not ready before this operator says that its store is known.
     """
 
     pod: str
@@ -122,6 +123,7 @@ class CNStore:
     cost: int | None = None
     marked: str = ""
     template: str = ""
+    gated: bool = False
 
     @property
     def locks_asked(self) -> bool:
@@ -212,6 +214,15 @@ def wanted_state(store: CNStore, *, leaves: bool) -> State:
     if leaves or store.going or store.cordoned:
         return State.DRAINING
     return State.WORKING
+
+
+def opens_gate(store: CNStore) -> bool:
+    """Tell whether a Pod whose store is up in HAKeeper still waits for that to be said.
+
+    It is said once: what happens to the node later, its own probes tell.
+    """
+    known = store.registration
+    return store.gated and not store.going and known is not None and not known.expired
 
 
 class Change(StrEnum):

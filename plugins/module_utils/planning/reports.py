@@ -19,6 +19,7 @@ from ..status.conditions import condition, holds
 from ..status.events import Occurrence, from_changes, occurrence
 from ..status.reasons import ConditionType, Reason
 from . import nodes
+from .cn_pods import told_states
 from .plans import Observed, Plan, named
 from .references import WORKLOAD_KINDS
 from .volumes import awaited as awaited_volumes
@@ -200,8 +201,15 @@ def _set_status(
         status["shards"] = _shards(resource, facts.round)
     if resource["kind"] == names.CN_SET:
         status["labelSelector"] = set_states.selector_text(resource)
-        status["stores"] = node_entries(facts.pods, facts.round.get("states") or {})
+        status["stores"] = node_entries(facts.pods, _work_states(resource, plan, facts.round))
     return {name: value for name, value in status.items() if value is not None}
+
+
+def _work_states(resource: Resource, plan: Plan, round_: Mapping[str, Any]) -> Mapping[str, str]:
+    """Return the work states of compute nodes; what was told where a look made no round."""
+    if "states" in round_ or plan["paused"]:
+        return round_.get("states") or {}
+    return told_states(resource)
 
 
 def _shards(resource: Resource, round_: Mapping[str, Any]) -> Any:

@@ -131,9 +131,18 @@ def why(pod: Pod) -> str:
     scheduled = _condition(pod, "PodScheduled")
     if scheduled.get("status") == "False":
         return f"{scheduled.get('reason')}: {scheduled.get('message')}"
+    gates = closed_gates(pod)
+    if gates and _condition(pod, "ContainersReady").get("status") == "True":
+        return f"readiness gate {', '.join(gates)} is not set"
     if status.get("phase") == "Running":
         return f"not ready yet{''.join(map(_last_end, _containers(pod)))}"
     return str(status.get("reason") or status.get("phase") or "Pending")
+
+
+def closed_gates(pod: Pod) -> list[str]:
+    """Return the conditions that a Pod waits for, besides its containers, and that do not hold."""
+    gates = [gate["conditionType"] for gate in (pod.get("spec") or {}).get("readinessGates") or []]
+    return [gate for gate in gates if _condition(pod, gate).get("status") != "True"]
 
 
 def _containers(pod: Pod) -> list[Mapping[str, Any]]:

@@ -174,6 +174,24 @@ def test_a_set_that_does_not_drain_undoes_only_what_it_did(
     assert cn_stores.change_needed(one, state, policy) is change
 
 
+UP = Registration(State.WORKING, {})
+
+
+@pytest.mark.parametrize(
+    ("one", "opens"),
+    [
+        (store(gated=True, ready=False, registration=UP), True),
+        (store(gated=True, ready=False, registration=Registration(State.DRAINING, {})), True),
+        (store(gated=False, registration=UP), False),
+        (store(gated=True, ready=False, registration=None), False),
+        (store(gated=True, registration=Registration(State.WORKING, {}, expired=True)), False),
+        (store(gated=True, going=True, registration=UP), False),
+    ],
+)
+def test_the_gate_opens_when_hakeeper_knows_the_store(one: CNStore, opens: bool) -> None:
+    assert cn_stores.opens_gate(one) is opens
+
+
 DRAINING = store(draining_since=1000.0, registration=Registration(State.DRAINING, {}))
 
 

@@ -26,9 +26,27 @@ def broken(**container: Any) -> dict[str, Any]:
     return made
 
 
+def gated(*gates: str, containers: str = "True", opened: str = "") -> dict[str, Any]:
+    made = pod("mo-tp-cn-0", ready=False)
+    made["spec"] = {"readinessGates": [{"conditionType": gate} for gate in gates]}
+    made["status"] |= {"phase": "Running", "containerStatuses": []}
+    made["status"]["conditions"] += [
+        {"type": "ContainersReady", "status": containers},
+        *([{"type": opened, "status": "True"}] if opened else []),
+    ]
+    return made
+
+
+GATE = "matrixorigin.io/cn-store"
+
+
 @pytest.mark.parametrize(
     ("subject", "said", "hopeless"),
     [
+        (gated(GATE), f"readiness gate {GATE} is not set", False),
+        (gated("a/b", GATE, opened=GATE), "readiness gate a/b is not set", False),
+        (gated(GATE, opened=GATE), "not ready yet", False),
+        (gated(GATE, containers="False"), "not ready yet", False),
         (
             broken(state={"waiting": {"reason": "ErrImagePull"}}),
             "ImagePullBackOff of mo:nonsense",

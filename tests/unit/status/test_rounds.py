@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a round over compute nodes leads to: conditions, events, and when to look again."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -184,7 +184,11 @@ def test_the_workload_keeps_its_size_while_nodes_drain(kept: int | None, replica
 
 
 def status_of(
-    round_: dict[str, Any], others: Sequence[dict[str, Any]] = (), *, drains: bool = True
+    round_: dict[str, Any],
+    others: Sequence[dict[str, Any]] = (),
+    *,
+    drains: bool = True,
+    told: Mapping[str, Any] | None = None,
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     live = {
         "kind": "Deployment",
@@ -201,6 +205,7 @@ def status_of(
     observed = {"workload": live, "pods": [*pods, *others], "round": round_}
     resource = cn_set(2)
     resource["spec"]["scalingConfig"]["storeDrainEnabled"] = drains
+    resource["status"] |= told or {}
     plan = {**empty_plan(), "workload": "Deployment/tp-cn"}
     report = report_on(resource, plan, observed, {}, "", NOW)
     conditions = {one["type"]: one for one in report["status"]["conditions"]}
@@ -234,6 +239,17 @@ def test_status_tells_of_a_node_that_hakeeper_has_forgotten(
     _report, conditions = status_of(GOOD, [old], drains=drains)
     assert conditions["Progressing"]["message"].startswith(text)
     assert conditions["Progressing"]["reason"] == ("Draining" if text else "Settled")
+
+
+@pytest.mark.parametrize(
+    ("round_", "state"),
+    [({}, "Working"), ({**GOOD, "states": {}}, "Unknown")],
+)
+def test_a_look_that_asks_nobody_keeps_what_was_heard(round_: dict[str, Any], state: str) -> None:
+    """Else no set of compute nodes would ever be found unchanged."""
+    heard = [{"podName": "tp-cn-x", "uuid": "u", "state": "Working"}]
+    report, _conditions = status_of(round_, told={"stores": heard})
+    assert [one["state"] for one in report["status"]["stores"]] == [state]
 
 
 def test_status_tells_that_hakeeper_is_not_heard() -> None:

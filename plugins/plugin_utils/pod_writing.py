@@ -1,0 +1,59 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What rounds over compute nodes change of Pods."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from datetime import datetime, timezone
+from typing import Any
+
+from ..module_utils.clients.kube.applying import FIELD_MANAGER, Writer
+from ..module_utils.clients.kube.errors import NotFound
+from ..module_utils.clients.kube.statuses import write_status
+from ..module_utils.rendering import names
+
+Json = dict[str, Any]
+
+
+class PodWriter:
+    """Changes Pods; one that is gone needs no change."""
+
+    def __init__(self, writer: Writer) -> None:
+        self._writer = writer
+
+    def annotate(self, pod: Mapping[str, Any], annotations: Mapping[str, str | None]) -> None:
+        """Set annotations; None removes one."""
+        try:
+            self._writer.patch(_identity(pod, annotations=dict(annotations)))
+        except NotFound:
+            return
+
+    def open_gate(self, pod: Mapping[str, Any]) -> None:
+        """Set the condition of the gate; no other condition of the Pod is touched."""
+        opened = {
+            "type": names.CONDITION_CN_STORE,
+            "status": "True",
+            "reason": "CNStoreReady",
+            "message": "HAKeeper knows the store",
+            "lastTransitionTime": datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        }
+        live = {"apiVersion": "v1", "kind": "Pod", **pod}
+        with suppress(NotFound):
+            write_status(
+                self._writer.session,
+                live,
+                {"conditions": [opened]},
+                FIELD_MANAGER,
+                dry_run=False,
+            )
+
+    def delete(self, pod: Mapping[str, Any]) -> None:
+        """Delete this very Pod, not a namesake made later."""
+        self._writer.delete(_identity(pod, uid=pod["metadata"]["uid"]))
+
+
+def _identity(pod: Mapping[str, Any], **more: Any) -> Json:
+    place = {key: pod["metadata"][key] for key in ("name", "namespace")}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {**place, **more}}
