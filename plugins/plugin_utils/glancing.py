@@ -39,7 +39,7 @@ from .cn_round import Round, Situation
 from .observing import fetch_raw, shown
 
 Json = Mapping[str, Any]
-_ACTING = ("paused", "invalid", "waitingFor", "held", "records", "scale")
+_ACTING = ("paused", "invalid", "waitingFor", "held", "records", "scale", "rotation")
 """What is in a plan only while there is something to do, or to wait for."""
 
 

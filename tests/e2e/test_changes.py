@@ -139,6 +139,100 @@ def test_a_lost_secret_of_the_metric_user_is_made_anew(cluster: Cluster) -> None
         rows_of_metrics(cluster, lost)
 
 
+def test_the_root_user_gets_the_password_of_its_secret(cluster: Cluster) -> None:
+    """The one of before is refused, whatever its user; sessions stay, and no Pod is replaced."""
+    eventually(lambda: "mo-credential-accepted" in secret_names(cluster), 60, "record")
+    username, old = login(cluster, "mo-credential")
+    before = uids(cluster, *EVERYTHING)
+    new = f'it\'s "{secrets.token_hex(8)}" \\ `%s` --'
+
+    with cluster.connect() as session, session.cursor() as cursor:
+        give_root(cluster, new)
+        cursor.execute("select 1")
+
+    for user in ("dump", "root"):
+        require_login(cluster, user, new)
+        with pytest.raises(pymysql.MySQLError):
+            require_login(cluster, user, old)
+    assert login(cluster, "mo-credential-accepted") == (username, new)
+    assert rows_of_metrics(cluster, login(cluster, "mo-metric")[1]) >= 0
+    assert uids(cluster, *EVERYTHING) == before
+    assert any(one["reason"] == "CredentialChanged" for one in events(cluster))
+
+    text = json.dumps([cluster.operator.artifacts(), cluster.operator.log.read_text()])
+    assert not any(password in text for password in (old, new, json.dumps(new)[1:-1]))
+    compute = next(iter(cluster.pods("CNSet")))
+    cluster.kubectl("delete", "pod", compute)
+    eventually(lambda: compute not in cluster.pods("CNSet"), 60, "end of the compute node")
+    cluster.await_ready()
+    cluster.forget_entrance()
+    cluster.connect().close()
+
+
+def test_a_root_password_that_is_changed_behind_the_secret_is_told(cluster: Cluster) -> None:
+    """Nothing is lost: the Secret takes the one that the database accepts."""
+    behind, wrong = secrets.token_hex(8), secrets.token_hex(8)
+    with cluster.connect() as session, session.cursor() as cursor:
+        cursor.execute("alter user 'dump' identified by %s", (behind,))
+
+    set_password(cluster, wrong)
+    eventually(lambda: _unsynced(cluster, "accepts neither"), 60, "word of it")
+    assert cluster.condition("mo", "mo", "Ready")["status"] == "True"
+
+    give_root(cluster, behind)
+    cluster.forget_entrance()
+    cluster.connect().close()
+    assert login(cluster, "mo-credential-accepted")[1] == behind
+
+
+def test_the_metric_user_follows_after_the_root_user(cluster: Cluster) -> None:
+    """Its own password is changed with the one that the root user has now."""
+    other = secrets.token_hex(8)
+    change = {"data": {"password": base64.b64encode(other.encode()).decode()}}
+    cluster.patch("secret", "mo-metric", change)
+    await_password(cluster, "after-root")
+    assert rows_of_metrics(cluster, other) >= 0
+
+
+def set_password(cluster: Cluster, password: str) -> str:
+    """Change the root password as a user does, have the operator look, return the version."""
+    change = {"data": {"password": base64.b64encode(password.encode()).decode()}}
+    cluster.patch("secret", "mo-credential", change)
+    version = str(cluster.get("secret", "mo-credential")["metadata"]["resourceVersion"])
+    cluster.kubectl("annotate", "mo", "mo", "--overwrite", f"look={version}")
+    return version
+
+
+def give_root(cluster: Cluster, password: str) -> None:
+    """Change the root password and wait until the database has it."""
+    version = set_password(cluster, password)
+
+    def recorded() -> bool:
+        metadata = cluster.get("secret", "mo-credential-accepted")["metadata"]
+        return bool(metadata["annotations"]["matrixorigin.io/credential-version"] == version)
+
+    eventually(recorded, 60, "new root password")
+    await_settled(cluster)
+
+
+def require_login(cluster: Cluster, user: str, password: str) -> None:
+    entrance = {**cluster.entrance, "user": user, "password": password}
+    pymysql.connect(**entrance, connect_timeout=15, read_timeout=15).close()
+
+
+def secret_names(cluster: Cluster) -> set[str]:
+    return {one["metadata"]["name"] for one in cluster.get("secrets")["items"]}
+
+
+def events(cluster: Cluster) -> list[dict[str, Any]]:
+    return list(cluster.get("events.events.k8s.io")["items"])
+
+
+def _unsynced(cluster: Cluster, text: str) -> bool:
+    said = cluster.condition("mo", "mo", "Synced")
+    return said["reason"] == "CredentialNotApplied" and text in said["message"]
+
+
 def test_passwords_are_told_nowhere(cluster: Cluster) -> None:
     """Neither by the operator and its runs, nor in the cluster, nor by the database."""
     artifacts = cluster.operator.artifacts()

@@ -41,6 +41,11 @@ def rows_through_the_service(bed: testbed.TestBed, namespace: str) -> str:
         return [sql.run(connection, statement) for statement in sql.STATEMENTS][-1]
 
 
+def change_the_password(bed: testbed.TestBed, namespace: str, password: str) -> None:
+    change = json.dumps({"stringData": {"password": password}})
+    bed.kubectl("-n", namespace, "patch", "secret", "mo-credential", "-p", change)
+
+
 def test_a_playbook_brings_the_cluster_up_keeps_it_and_takes_it_away(
     command: Command, real_testbed: testbed.TestBed, real_namespace: str
 ) -> None:
@@ -56,6 +61,11 @@ def test_a_playbook_brings_the_cluster_up_keeps_it_and_takes_it_away(
 
     assert changed(play()) == 0
     assert changed(play("--check")) == 0
+
+    change_the_password(real_testbed, real_namespace, "another one")
+    assert changed(play()) > 0
+    assert "from MatrixOne" in rows_through_the_service(real_testbed, real_namespace)
+    assert changed(play()) == 0
 
     assert changed(play("-e", "state=absent")) > 0
     left = real_testbed.kubectl(

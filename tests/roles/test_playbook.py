@@ -116,6 +116,7 @@ def test_claims_and_credential_are_retained(play_cluster, fake_namespace, object
         "persistentvolumeclaim/mo-data-mo-log-0",
         "persistentvolumeclaim/mo-shared",
         "secret/mo-credential",
+        "secret/mo-credential-accepted",
     }
 
 
@@ -134,6 +135,7 @@ def test_a_policy_changed_last_counts_when_all_goes(play_cluster, fake_namespace
         "persistentvolumeclaim/mo-data-mo-log-0",
         "persistentvolumeclaim/mo-shared",
         "secret/mo-credential",
+        "secret/mo-credential-accepted",
     }
 
 

@@ -7,10 +7,11 @@ from ..admission import mistakes_of
 from ..rendering import credential_secret, names, render_matrixonecluster
 from ..rendering.errors import RenderingError
 from ..rendering.types import Manifest, Resource
-from . import metric_user
 from .credentials import login_secret
+from .entrances import answers, entrance
 from .plans import Observed, Plan, empty_plan, is_paused
 from .removal import retention_deletes
+from .root_credential import has_changed
 
 ROOT_USER = "dump"
 _RUN_BY_OPERATOR = (
@@ -41,15 +42,8 @@ def plan_cluster(resource: Resource, observed: Observed) -> Plan:
     except RenderingError as error:
         plan["invalid"] = str(error)
         return plan
-    if makes_credential(resource):
-        plan["credential"] = credential_secret(resource)
-        plan["scale"] = _keeping(resource, observed.get("credential"))
-    elif observed.get("credential") is None:
-        secret = credential_secret(resource)
-        plan["waitingFor"] = f"waiting for Secret {secret}, which spec.credentialSecretRef names"
+    _plan_logins(plan, resource, observed)
     metadata = resource["metadata"]
-    if metric_user.is_due(resource, observed):
-        plan["metrics"] = metric_user.entrance(plan["objects"])
     if metadata.get("uid"):
         plan["prune"] = {
             "kinds": [
@@ -62,6 +56,25 @@ def plan_cluster(resource: Resource, observed: Observed) -> Plan:
             "unless_used_by": [],
         }
     return plan
+
+
+def _plan_logins(plan: Plan, resource: Resource, observed: Observed) -> None:
+    """Decide about the Secrets of a cluster, and about what the database has to be told of them."""
+    live, record = observed.get("credential"), observed.get("accepted")
+    plan["scale"] = _keeping(resource, record)
+    if makes_credential(resource):
+        plan["credential"] = credential_secret(resource)
+        plan["scale"] += _keeping(resource, live)
+    elif live is None:
+        secret = credential_secret(resource)
+        plan["waitingFor"] = f"waiting for Secret {secret}, which spec.credentialSecretRef names"
+    plan["rotation"] = not plan["waitingFor"] and has_changed(live, record)
+    for one in child(plan, names.WEB_UI):
+        plan["dashboard"] = names.base_name(names.WEB_UI, one["metadata"]["name"])
+    if answers(resource, observed):
+        plan["entrance"] = entrance(plan["objects"])
+    if (resource.get("spec") or {}).get("metricReaderEnabled"):
+        plan["metrics"] = plan["entrance"]
 
 
 def makes_credential(resource: Resource) -> bool:

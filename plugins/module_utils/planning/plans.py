@@ -58,6 +58,9 @@ class Plan(TypedDict):
             the owner of a cluster's credential; what claims of log stores tell about them.
         workload: ``Kind/name`` of the set's workload; empty for a cluster.
         credential: name of the Secret to make for a cluster; empty if one was given.
+        entrance: Service behind which SQL is answered; empty while none is.
+        dashboard: Deployment of a cluster's dashboard; empty without one.
+        rotation: the Secret with the root credential has changed since the database had it.
         metrics: Service through which the metric user of a cluster is made; empty for none.
         prune: what goes; None to leave everything.
     """
@@ -73,6 +76,9 @@ class Plan(TypedDict):
     scale: list[Manifest]
     workload: str
     credential: str
+    entrance: str
+    dashboard: str
+    rotation: bool
     metrics: str
     prune: Prune | None
 
@@ -91,6 +97,9 @@ def empty_plan() -> Plan:
         "scale": [],
         "workload": "",
         "credential": "",
+        "entrance": "",
+        "dashboard": "",
+        "rotation": False,
         "metrics": "",
         "prune": None,
     }

@@ -31,8 +31,8 @@ def references(resource: Resource) -> dict[str, Reference]:
 
     For a set: ``self``, ``workload``, ``pods``, ``claims`` (LogSet, DNSet), ``bootstrap`` (LogSet),
     ``shards`` (DNSet) and one label per entry of its ``deps``. For a MatrixOneCluster: ``self``,
-    its children by kind, ``credential``. For a MatrixoneCluster: ``self``, ``workload``, ``pods``,
-    ``claims``, ``services``, ``statefulSets``.
+    its children by kind, ``credential``, ``accepted``. For a MatrixoneCluster: ``self``,
+    ``workload``, ``pods``, ``claims``, ``services``, ``statefulSets``.
     """
     found = {"self": by_name(resource["apiVersion"], resource["kind"], resource["metadata"])}
     if resource["kind"] == names.CLUSTER:
@@ -120,4 +120,6 @@ def _of_cluster(resource: Resource) -> dict[str, Reference]:
     }
     secret = {**metadata, "name": credential_secret(resource)}
     found["credential"] = by_name("v1", "Secret", secret)
+    accepted = {**metadata, "name": names.accepted_name(cluster)}
+    found["accepted"] = by_name("v1", "Secret", accepted)
     return found

@@ -194,15 +194,25 @@ def _retention_of_parts(resource: Resource, service: Mapping[str, Any]) -> list[
         "metadata": place,
         "spec": {"pvcRetentionPolicy": "Delete" if goes else "Retain"},
     }
-    if goes or (resource.get("spec") or {}).get("credentialSecretRef"):
+    if goes:
         return [told]
-    kept = {
-        "name": credential_secret(resource),
-        "namespace": metadata["namespace"],
-        "annotations": {names.ANNOTATION_KEEP: "true"},
-        "ownerReferences": [],
-    }
-    return [told, {"apiVersion": "v1", "kind": "Secret", "metadata": kept}]
+    mark = {"annotations": {names.ANNOTATION_KEEP: "true"}, "ownerReferences": []}
+    return [told, *({**one, "metadata": {**one["metadata"], **mark}} for one in _secrets(resource))]
+
+
+def _secrets(resource: Resource) -> list[Manifest]:
+    """Name the Secrets with a root credential that were made for a cluster; not a user's own."""
+    metadata = resource["metadata"]
+    given = (resource.get("spec") or {}).get("credentialSecretRef")
+    made = [] if given else [credential_secret(resource)]
+    return [
+        {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": {"name": name, "namespace": metadata["namespace"]},
+        }
+        for name in (*made, names.accepted_name(metadata["name"]))
+    ]
 
 
 def emptied(resource: Resource) -> Resource:
@@ -308,23 +318,18 @@ def _chosen(
 
 
 def _credential(resource: Resource) -> list[Removal]:
-    """Return the step for the credential that was made for a cluster, if it goes with it.
+    """Return the step for the credentials that were made for a cluster, if they go with it.
 
     A Secret that the user gave stays; so does ours while the data that it opens is retained.
     """
-    spec = resource.get("spec") or {}
-    if spec.get("credentialSecretRef") or not retention_deletes(spec.get("logService") or {}):
+    if not retention_deletes((resource.get("spec") or {}).get("logService") or {}):
         return []
-    place = {
-        "name": credential_secret(resource),
-        "namespace": resource["metadata"]["namespace"],
-    }
     return [
         {
             "title": "the root credential",
             "patches": [],
             "release": None,
-            "objects": [{"apiVersion": "v1", "kind": "Secret", "metadata": place}],
+            "objects": _secrets(resource),
             "prune": None,
             "propagation": "Background",
             "gone": None,

@@ -10,7 +10,7 @@ from typing import Any, TypedDict
 from ..rendering import names, render_matrixonecluster
 from ..rendering.errors import RenderingError
 from ..rendering.types import Manifest, Resource
-from ..status import log_states, metrics, rolls, rounds
+from ..status import log_states, logins, metrics, rolls, rounds
 from ..status import pods as pod_status
 from ..status import sets as set_states
 from ..status.cluster import ClusterFacts, cluster_status
@@ -36,7 +36,7 @@ _LOOK_AGAIN_MOVING = "5s"
 _LOOK_AGAIN_ALONE = "60s"
 """While Pods of a set that is left alone (paused, a spec that is refused) do not serve."""
 _LOOK_AGAIN_REFUSED = "60s"
-"""Somebody may let a StorageClass grow its volumes, and nobody tells."""
+"""Somebody may let a StorageClass grow its volumes, or mend a credential, and nobody tells."""
 
 
 _NAMED = 4
@@ -81,6 +81,7 @@ def report_on(
     if resource["kind"] == names.CLUSTER:
         status = cluster_status(_cluster_facts(resource, plan, observed, applied, failure))
         events = _credential_events(plan, observed, failure)
+        events += logins.occurrences(_told(observed, "round"))
         events += metrics.occurrences(_told(observed, "round"), resource)
     else:
         rollout = _rollout(resource, plan, observed, applied)
@@ -94,7 +95,7 @@ def report_on(
     held = plan["waitingFor"] == set_states.UPDATE_PAUSED
     idle = ready or plan["paused"] or bool(plan["invalid"]) or held
     requeue = "" if idle else _LOOK_AGAIN.get(resource["kind"], _LOOK_AGAIN_ELSE)
-    if requeue and plan["refused"]:
+    if requeue and (plan["refused"] or logins.problem(_told(observed, "round"))):
         requeue = _LOOK_AGAIN_REFUSED
     if resource["kind"] == names.CLUSTER and not plan["paused"]:
         known = status.get("clusterMetrics") or {}
@@ -265,6 +266,7 @@ def _cluster_facts(
         waiting=plan["waitingFor"],
         failure=failure,
         metrics=metrics.status_of(resource, _told(observed, "round")),
+        login=logins.problem(_told(observed, "round")),
     )
 
 

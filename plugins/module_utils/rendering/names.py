@@ -56,6 +56,7 @@ ANNOTATION_POOL_IN_PLACE: Final = "pool.matrixorigin.io/in-place-rolling"
 ANNOTATION_SCRAPE: Final = "prometheus.io/scrape"
 ANNOTATION_SCRAPE_PORT: Final = "prometheus.io/port"
 ANNOTATION_KEEP: Final = "matrixorigin.io/keep"
+ANNOTATION_CREDENTIAL_VERSION: Final = "matrixorigin.io/credential-version"
 """Set to "true" on an object that must outlive its owner: it gets no owner reference."""
 
 CONDITION_CN_STORE: Final = "matrixorigin.io/cn-store"
@@ -143,6 +144,11 @@ def shards_name(base: str) -> str:
 def credential_name(cluster: str) -> str:
     """Return the name of the Secret with a cluster's root credential."""
     return f"{cluster}-credential"
+
+
+def accepted_name(cluster: str) -> str:
+    """Return the name of the Secret with the root credential that the database accepts."""
+    return f"{cluster}-credential-accepted"
 
 
 def shared_claim_name(owner: str) -> str:

@@ -30,6 +30,7 @@ class ClusterFacts:
         waiting: what the pass waits for; empty if nothing.
         failure: why the children could not be applied; empty if they could.
         metrics: what is known of the metric user; empty when none is asked for.
+        login: why the database does not have the root credential of its Secret; empty if it has.
     """
 
     resource: Resource
@@ -41,6 +42,7 @@ class ClusterFacts:
     waiting: str
     failure: str
     metrics: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    login: str = ""
 
     @property
     def generation(self) -> int:
@@ -178,6 +180,8 @@ def _synced(facts: ClusterFacts) -> Condition:
         holds_, reason, message = False, Reason.APPLY_FAILED, facts.failure
     elif lacking:
         holds_, (reason, message) = False, lacking
+    elif facts.login:
+        holds_, reason, message = False, Reason.CREDENTIAL_NOT_APPLIED, facts.login
     else:
         holds_, reason = True, Reason.ALL_SETS_SYNCED
         message = "all components run what the spec asks for"
@@ -211,7 +215,9 @@ def _progressing(facts: ClusterFacts) -> Condition:
             reason = _busy_reason(facts, child)
             message = f"{kind} {name}: {said}"
             return condition(ConditionType.PROGRESSING, True, reason, message, facts.generation)
-    return condition(ConditionType.PROGRESSING, False, Reason.SETTLED, "", facts.generation)
+    return condition(
+        ConditionType.PROGRESSING, False, Reason.SETTLED, facts.login, facts.generation
+    )
 
 
 def _is_done(child: Child | None) -> bool:

@@ -39,6 +39,7 @@ _WARNINGS = frozenset(
     {
         Reason.INVALID_SPEC.value,
         Reason.VOLUME_REFUSED.value,
+        Reason.CREDENTIAL_NOT_APPLIED.value,
         Reason.APPLY_FAILED.value,
         Reason.ROLLOUT_STUCK.value,
         Reason.STORES_FAILED.value,

@@ -43,6 +43,7 @@ class Reason(StrEnum):
     APPLY_FAILED = "ApplyFailed"
     DEPENDENCY_NOT_READY = "DependencyNotReady"
     VOLUME_REFUSED = "VolumeRefused"
+    CREDENTIAL_NOT_APPLIED = "CredentialNotApplied"
     # Synced and Progressing
     ROLLING_OUT = "RollingOut"
     GROWING_VOLUMES = "GrowingVolumes"

@@ -146,10 +146,10 @@ def test_draining_to_scale_in_keeps_no_cluster():
     ("service", "told"),
     [
         ({}, [("LogSet", "Delete")]),
-        ({"pvcRetentionPolicy": "Retain"}, [("LogSet", "Retain"), ("Secret", None)]),
+        ({"pvcRetentionPolicy": "Retain"}, [("LogSet", "Retain"), *2 * [("Secret", None)]]),
         (
             {"sharedStorage": {"s3": {"path": "a", "s3RetentionPolicy": "Retain"}}},
-            [("LogSet", "Retain"), ("Secret", None)],
+            [("LogSet", "Retain"), *2 * [("Secret", None)]],
         ),
     ],
 )
@@ -174,7 +174,10 @@ def test_a_given_credential_is_not_touched():
 
     first, *_others = removal_of_cluster(resource)
 
-    assert [one["kind"] for one in first["patches"]] == ["LogSet"]
+    assert [one["metadata"]["name"] for one in first["patches"]] == [
+        "mo",
+        "mo-credential-accepted",
+    ]
 
 
 def test_teardown_by_playbook():
@@ -188,7 +191,10 @@ def test_teardown_by_playbook():
     for step in steps[:-1]:
         assert step["prune"]["labels"]["matrixorigin.io/cluster"] == "mo"
         assert step["propagation"] == "Foreground"
-    assert steps[-1]["objects"][0]["metadata"]["name"] == "mo-credential"
+    assert [one["metadata"]["name"] for one in steps[-1]["objects"]] == [
+        "mo-credential",
+        "mo-credential-accepted",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,120 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The action behind M(matrixorigin.matrixone.root_credential)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, ClassVar
+
+from ..module_utils.clients.kube.applying import Writer
+from ..module_utils.clients.kube.errors import KubeError
+from ..module_utils.clients.kube.session import Session
+from ..module_utils.clients.sql import Entrance, SqlError, accepts, run
+from ..module_utils.planning import root_credential
+from ..module_utils.planning.cluster import outlives
+from ..module_utils.planning.root_credential import Login, login_of, version_of
+from ..module_utils.rendering import credential_secret, names
+from ..plugin_utils.kube_action import KubeAction
+from ..plugin_utils.logins import entrance, find_secret
+
+Json = dict[str, Any]
+_NEITHER = (
+    "the database accepts neither it nor the one of before; put the one that it accepts into the "
+    "Secret, or give the user the new one by ALTER USER"
+)
+
+
+class ActionModule(KubeAction):
+    """Give the root user of a database the password of its Secret."""
+
+    SPEC: ClassVar[dict[str, Any]] = {
+        "resource": {"type": "dict", "required": True},
+        "service": {"type": "str", "default": ""},
+        "dashboard": {"type": "str", "default": ""},
+        "timeout": {"type": "float", "default": 10.0},
+    }
+
+    def act(self, session: Session, arguments: Json) -> Json:
+        """Record what the database was given; when that is another password, change it there."""
+        resource = arguments["resource"]
+        writer = Writer(session, dry_run=self.dry_run, owner=resource)
+        name = credential_secret(resource)
+        told = {"secret": name, "problem": "", "rotated": False}
+        secret = find_secret(writer, resource, name)
+        if secret is None:
+            return {"changed": False, "credential": told}
+        try:
+            told["rotated"] = _bring(writer, arguments, secret)
+        except (KubeError, SqlError, ValueError) as error:
+            return {"changed": False, "credential": {**told, "problem": str(error)}}
+        return {"changed": True, "credential": told}
+
+
+def _bring(writer: Writer, arguments: Json, secret: Json) -> bool:
+    """Bring database and record to what the Secret says; return whether it was something else.
+
+    Raises:
+        KubeError: the API server refuses.
+        SqlError: the database does not answer, or refuses.
+        ValueError: the Secret is no good, or it is not yet time.
+    """
+    resource = arguments["resource"]
+    wanted, version = login_of(secret), version_of(secret)
+    record = find_secret(writer, resource, names.accepted_name(resource["metadata"]["name"]))
+    manifest = root_credential.accepted(resource, wanted, version, kept=outlives(resource))
+    if record is None and wanted.password:
+        writer.create_once(manifest)
+        return False
+    if problem := root_credential.mistake_in(wanted):
+        raise ValueError(problem)
+    if record is None or not root_credential.is_ours(record):
+        raise ValueError(f"Secret {manifest['metadata']['name']} is somebody else's")
+    known = login_of(record)
+    rotates = wanted != known
+    if rotates and not writer.dry_run:
+        _change(writer, arguments, known, wanted)
+        _restart(writer, arguments, version)
+    writer.patch(manifest)
+    return rotates
+
+
+def _change(writer: Writer, arguments: Json, known: Login, wanted: Login) -> None:
+    """Make the database accept a login; whatever was done before is found done.
+
+    Raises:
+        SqlError: it does not answer, or refuses.
+        ValueError: neither login is any good, or it is not yet time.
+    """
+    if not arguments["service"]:
+        raise ValueError("the database does not answer yet")
+    seconds = arguments["timeout"]
+    present = entrance(writer, arguments["resource"], arguments["service"], wanted)
+    if accepts(present, seconds):
+        return
+    before = _as(present, known)
+    if not accepts(before, seconds):
+        raise ValueError(_NEITHER)
+    others = root_credential.siblings(known, wanted)
+    following = [
+        Login(other.user, wanted.password)
+        for other in others
+        if accepts(_as(present, other), seconds)
+    ]
+    # The user that logs in comes last: until then the login of before is good for another try.
+    order = sorted((*following, wanted), key=lambda login: login.user == known.user)
+    run(before, [root_credential.alter(login) for login in order], seconds)
+    if not accepts(present, seconds):
+        raise ValueError(_NEITHER)
+
+
+def _as(entrance_: Entrance, login: Login) -> Entrance:
+    return replace(entrance_, user=login.user, password=login.password)
+
+
+def _restart(writer: Writer, arguments: Json, version: str) -> None:
+    """Make the dashboard read its credential again."""
+    namespace = arguments["resource"]["metadata"]["namespace"]
+    patch = root_credential.restarted(arguments["dashboard"], namespace, version)
+    if arguments["dashboard"] and writer.get(patch) is not None:
+        writer.patch(patch)

@@ -1,0 +1,81 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Documentation of the action of the same name."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: root_credential
+short_description: Give the root user of a database the password of its Secret
+version_added: 0.1.0
+author: MatrixOne maintainers (@matrixorigin)
+description:
+  - A database takes the root credential from a Secret when it starts for the first time. This gives
+    it the one that the Secret has now.
+  - What the database accepts is kept in the Secret C(CLUSTER-credential-accepted). Where there is
+    none, the present credential is taken for it, and the database is not asked. Otherwise it is
+    asked only when user or password differ.
+  - When the new login works already, it is only recorded. Otherwise the one of before is used to
+    change it, so that this can end anywhere and begin again. The other one of the built-in users
+    C(dump) and C(root) gets the new password too if it has the old one.
+  - Passwords are printable ASCII.
+  - A database that cannot be reached, or refuses, is a result and no failure.
+requirements:
+  - PyMySQL
+extends_documentation_fragment:
+  - matrixorigin.matrixone.connection
+attributes:
+  check_mode:
+    description: The database is not asked.
+    support: partial
+    details: SQL has no dry run.
+  diff_mode:
+    description: It has nothing to show.
+    support: none
+options:
+  resource:
+    description: The MatrixOneCluster.
+    type: dict
+    required: true
+  service:
+    description: Name of the Service behind which SQL is answered; empty while it is not.
+    type: str
+    default: ""
+  dashboard:
+    description: >-
+      Deployment whose Pods read the credential when they start, and are replaced when it changes.
+    type: str
+    default: ""
+  timeout:
+    description: Seconds for all attempts to reach the database, of each of its questions.
+    type: float
+    default: 10
+"""
+
+EXAMPLES = r"""
+- name: Give the database the root credential of its Secret
+  matrixorigin.matrixone.root_credential:
+    resource: "{{ cluster }}"
+    service: mo-proxy
+  register: root
+"""
+
+RETURN = r"""
+credential:
+  description: What became of it.
+  returned: success
+  type: dict
+  contains:
+    secret:
+      description: Name of the Secret.
+      type: str
+      returned: always
+    rotated:
+      description: Whether the database has another credential now than it had.
+      type: bool
+      returned: always
+    problem:
+      description: Why it does not have the one of the Secret; empty if it has.
+      type: str
+      returned: always
+"""
