@@ -93,7 +93,8 @@ def rolling_of(plan: Any, observed: Any, applied: Any = None) -> Any:
         return False
     seen = plain(observed)
     workload = (plain(applied or {}).get("objects") or {}).get(plan["workload"])
-    return is_rolling(workload or seen.get("workload"), seen.get("pods") or [])
+    live = workload or seen.get("workload")
+    return is_rolling(live, seen.get("pods") or [], plan["partition"])
 
 
 def beginning_of(resource: Any) -> Any:

@@ -35,6 +35,7 @@ from ..module_utils.planning.volumes import growth
 from ..module_utils.rendering import names
 from ..module_utils.status.conditions import ConditionType, holds_now, with_times
 from ..module_utils.status.log_states import Question, question
+from ..module_utils.status.sets import partition_of
 from .cn_round import Round, Situation
 from .observing import fetch_raw, shown
 
@@ -131,7 +132,9 @@ def _acts(resource: Json, observed: Json) -> bool:
     if _asks(resource, workload, pods):
         return True
     grown = growth(dict(resource), workload, observed.get("claims") or [])
-    return bool(grown["claims"] or grown["templates"]) or is_rolling(workload, pods)
+    return bool(grown["claims"] or grown["templates"]) or is_rolling(
+        workload, pods, partition_of(resource)
+    )
 
 
 def _asks(resource: Json, workload: Json, pods: list[dict[str, Any]]) -> bool:

@@ -28,6 +28,7 @@ from ..module_utils.planning import rolling
 from ..module_utils.planning.cn_pods import log_addresses
 from ..module_utils.planning.references import WORKLOAD_KINDS
 from ..module_utils.rendering import digest, names
+from ..module_utils.status.sets import partition_of
 
 Json = dict[str, Any]
 _ASK_SECONDS = 5.0
@@ -71,7 +72,8 @@ def take_step(session: Session, resource: Mapping[str, Any], *, dry_run: bool) -
         pod["metadata"]["name"]: pod
         for pod in Selection("v1", "Pod", metadata["namespace"], labels).list(session)
     }
-    turn = rolling.next_turn(workload, pods.values(), datetime.now(timezone.utc))
+    now, partition = datetime.now(timezone.utc), partition_of(resource)
+    turn = rolling.next_turn(workload, pods.values(), now, partition)
     going, waiting = list(turn.replace), turn.waiting
     if turn.candidates and kind == names.LOG_SET:
         chosen, waiting = _dispensable(resource, turn.candidates, list(pods.values()))

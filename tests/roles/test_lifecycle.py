@@ -129,6 +129,61 @@ def test_a_bad_image_stops_at_the_first_pod_and_a_good_one_goes_on(space, settle
     ]
 
 
+def uids(space: Namespace) -> dict[str, str]:
+    """Return what tells Pods from their namesakes, by name."""
+    listed = json.loads(space.kubectl("get", "pods", "-o", "json"))["items"]
+    return {one["metadata"]["name"]: one["metadata"]["uid"] for one in listed}
+
+
+def test_a_partition_holds_a_roll_and_the_spec_of_before_takes_it_back(space, settled):
+    """Only what was changed is replaced, on the way there and on the way back."""
+    before, version = uids(space), settled["spec"]["version"]
+    service = settled["spec"]["logService"]
+    staged = {**service, "updateStrategy": {"partition": 2}}
+    change(space, settled, version="1.3.7", logService=staged)
+
+    held = "held at partition 2: 1/3 log stores run what the spec asks for"
+    said = eventually(lambda: _naming(space.condition("logset", "mo", "Synced"), [held]))
+    assert (said["status"], said["reason"]) == ("False", "Paused")
+    assert space.condition("logset", "mo", "Progressing")["status"] == "False"
+    assert space.condition("logset", "mo", "Ready")["status"] == "True"
+    eventually(lambda: _naming(space.condition("dnset", "mo", "Progressing"), [held]))
+    eventually(lambda: _naming(space.condition("mo", "mo", "Synced"), [held]))
+    assert images(space, "LogSet") == {
+        "mo-log-0": version,
+        "mo-log-1": version,
+        "mo-log-2": "1.3.7",
+    }
+    after = uids(space)
+    assert {name for name in before if after.get(name) != before[name]} == {"mo-log-2"}
+
+    change(space, settled, version=version)
+    space.wait("condition=Synced")
+    assert set(images(space, "LogSet").values()) == {version}
+    back = uids(space)
+    assert {name for name in after if back.get(name) != after[name]} == {"mo-log-2"}
+
+    change(space, settled, logService=service)
+    space.wait("condition=Synced")
+    assert uids(space) == back
+
+
+def test_a_partition_that_is_lowered_lets_the_roll_go_on(space, settled):
+    """Step by step, and in the end everything behind it."""
+    service = settled["spec"]["logService"]
+    for partition, counted in ((2, "1/3"), (1, "2/3")):
+        staged = {**service, "updateStrategy": {"partition": partition}}
+        change(space, settled, version="1.3.8", logService=staged)
+        held = f"held at partition {partition}: {counted}"
+        eventually(lambda h=held: _naming(space.condition("logset", "mo", "Synced"), [h]))
+        assert "1.3.8" not in images(space, "DNSet").values()
+
+    change(space, settled, logService=service)
+    space.wait("condition=Synced")
+    for component in ("LogSet", "DNSet", "CNSet", "ProxySet"):
+        assert set(images(space, component).values()) == {"1.3.8"}, component
+
+
 def claims(space: Namespace, pod: str) -> dict[str, tuple[str, str, str]]:
     """Return uid, wanted and present size of the claims of a set, by name."""
     listed = json.loads(space.kubectl("get", "pvc", "-o", "json"))["items"]

@@ -56,6 +56,7 @@ class Plan(TypedDict):
         createOnly: ``Kind/name`` of those that are created but never changed.
         scale: objects of which only some fields are set: replicas, because the rest is held back;
             the owner of a cluster's credential; what claims of log stores tell about them.
+        partition: the lowest ordinal of the set's Pods that is changed.
         workload: ``Kind/name`` of the set's workload; empty for a cluster.
         credential: name of the Secret to make for a cluster; empty if one was given.
         entrance: Service behind which SQL is answered; empty while none is.
@@ -74,6 +75,7 @@ class Plan(TypedDict):
     objects: list[Manifest]
     createOnly: list[str]
     scale: list[Manifest]
+    partition: int
     workload: str
     credential: str
     entrance: str
@@ -95,6 +97,7 @@ def empty_plan() -> Plan:
         "objects": [],
         "createOnly": [],
         "scale": [],
+        "partition": 0,
         "workload": "",
         "credential": "",
         "entrance": "",

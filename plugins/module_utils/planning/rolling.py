@@ -38,17 +38,19 @@ class Turn:
     waiting: str = ""
 
 
-def next_turn(workload: Mapping[str, Any], pods: Iterable[Pod], now: datetime) -> Turn:
+def next_turn(
+    workload: Mapping[str, Any], pods: Iterable[Pod], now: datetime, partition: int = 0
+) -> Turn:
     """Decide about a StatefulSet.
 
     Args:
         workload: the live StatefulSet.
         pods: its live Pods.
         now: the present, with a time zone.
+        partition: the lowest ordinal that is changed.
     """
-    revision = _wanted_revision(workload)
     known = {pod["metadata"]["name"]: pod for pod in pods}
-    old = [pod for pod in known.values() if revision and _is_outdated(pod, revision)]
+    old = _outdated(workload, known.values(), partition)
     outdated = tuple(_names(old))
     if not old:
         return Turn()
@@ -71,12 +73,17 @@ def next_turn(workload: Mapping[str, Any], pods: Iterable[Pod], now: datetime) -
     return Turn(outdated, candidates=idle or outdated)
 
 
-def is_rolling(workload: Mapping[str, Any] | None, pods: Iterable[Pod]) -> bool:
-    """Tell whether a workload is a StatefulSet with Pods of an earlier template."""
+def is_rolling(workload: Mapping[str, Any] | None, pods: Iterable[Pod], partition: int = 0) -> bool:
+    """Tell whether a workload is a StatefulSet with Pods of an earlier template to change."""
     if workload is None or workload.get("kind") != "StatefulSet":
         return False
+    return bool(_outdated(workload, pods, partition))
+
+
+def _outdated(workload: Mapping[str, Any], pods: Iterable[Pod], partition: int) -> list[Pod]:
     revision = _wanted_revision(workload)
-    return bool(revision) and any(_is_outdated(pod, revision) for pod in pods)
+    old = [pod for pod in pods if revision and _is_outdated(pod, revision)]
+    return [pod for pod in old if int(pod["metadata"]["name"].rpartition("-")[2]) >= partition]
 
 
 def _wanted_revision(workload: Mapping[str, Any]) -> str:

@@ -17,6 +17,7 @@ from ..rendering import (
 )
 from ..rendering.errors import RenderingError
 from ..rendering.types import Manifest, References, Resource
+from ..status.sets import partition_of
 from . import bootstrap
 from .gates import blocker, held_back, held_on_purpose, only_scaled
 from .log_claims import marks
@@ -54,6 +55,7 @@ def plan_set(
     """
     plan = empty_plan()
     plan["workload"] = workload_name(resource)
+    plan["partition"] = partition_of(resource)
     if is_paused(resource):
         plan["paused"] = True
         return plan

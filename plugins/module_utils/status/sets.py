@@ -30,6 +30,8 @@ _ENTRANCES = {
 """Kinds with a client Service named like the workload, and its port."""
 UPDATE_PAUSED = "spec.pauseUpdate holds back changes of Pods"
 """What an update waits for that somebody holds back on purpose."""
+HELD = "held at partition"
+"""How a message begins about a roll that goes no further on purpose."""
 _JUST_APPLIED = "the change has only just been applied"
 _STORES = frozenset({names.LOG_SET, names.DN_SET, names.WEB_UI})
 
@@ -121,9 +123,28 @@ class SetFacts:
         return int(self.resource["metadata"].get("generation") or 0)
 
     @property
+    def held(self) -> str:
+        """Say what somebody holds back on purpose, or at which partition; empty if nothing."""
+        if self.waiting:
+            return self.waiting if self.waiting == UPDATE_PAUSED else ""
+        rollout, partition = self.rollout, partition_of(self.resource)
+        whole = rollout.current == rollout.wanted <= rollout.ready
+        done = rollout.updated >= rollout.wanted - partition and not self.roll.get("outdated")
+        if not partition or rollout.settled or not (rollout.seen and whole and done):
+            return ""
+        counted = f"{rollout.updated}/{rollout.wanted} {self.noun}"
+        return f"{HELD} {partition}: {counted} run what the spec asks for"
+
+    @property
     def noun(self) -> str:
         """What the Pods of this set are called."""
         return _NOUNS[self.resource["kind"]]
+
+
+def partition_of(resource: Mapping[str, Any]) -> int:
+    """Return the lowest ordinal of a StatefulSet's Pods that a change of the spec reaches."""
+    strategy = (resource.get("spec") or {}).get("updateStrategy") or {}
+    return int(strategy.get("partition") or 0)
 
 
 def set_status(facts: SetFacts, now: str) -> dict[str, Any]:
@@ -207,8 +228,8 @@ def _synced(facts: SetFacts) -> Condition:
         holds_, reason, message = False, Reason.INVALID_SPEC, facts.invalid
     elif facts.failure:
         holds_, reason, message = False, Reason.APPLY_FAILED, facts.failure
-    elif facts.waiting == UPDATE_PAUSED:
-        holds_, reason, message = False, Reason.PAUSED, facts.waiting
+    elif facts.held:
+        holds_, reason, message = False, Reason.PAUSED, facts.held
     elif facts.waiting:
         holds_, reason, message = False, Reason.DEPENDENCY_NOT_READY, facts.waiting
     elif not rollout.seen:
@@ -232,8 +253,8 @@ def _progressing(facts: SetFacts) -> Condition:
         under_way, reason, message = False, Reason.PAUSED, ""
     elif facts.invalid or facts.failure:
         under_way, reason, message = False, Reason.SETTLED, facts.invalid or facts.failure
-    elif facts.waiting == UPDATE_PAUSED:
-        under_way, reason, message = False, Reason.PAUSED, facts.waiting
+    elif facts.held:
+        under_way, reason, message = False, Reason.PAUSED, facts.held
     elif facts.waiting:
         under_way, reason, message = True, Reason.WAITING_FOR_DEPENDENCY, facts.waiting
     elif drains := rounds.draining(facts.round, facts.ending):
@@ -317,7 +338,8 @@ def _lost_stores(facts: SetFacts) -> bool:
     rollout = facts.rollout
     before = find(facts.resource, ConditionType.SYNCED)
     unchanged = before.get("observedGeneration") == facts.generation
-    all_served = before.get("status") == "True" and holds(facts.resource, ConditionType.READY)
+    done = before.get("status") == "True" or str(before.get("message")).startswith(HELD)
+    all_served = done and holds(facts.resource, ConditionType.READY)
     was_settled = all_served or holds(facts.resource, ConditionType.DEGRADED)
     served = log_states.has_served(facts.resource)
     return rollout.seen and rollout.ready < rollout.wanted and unchanged and was_settled and served

@@ -19,6 +19,9 @@ from tests.unit.builders import conditions, resource, serving
 BOOTSTRAP = "logset.matrixorigin.io/bootstrap"
 MEMBERS = [{"ordinal": ordinal, "replicaId": 131072 + ordinal} for ordinal in range(3)]
 
+HELD = conditions(("Ready", "True", "X"), ("Synced", "False", "Paused"))
+HELD[1]["message"] = "held at partition 2: 1/3 log stores run what the spec asks for"
+
 
 def log_set(**spec: Any) -> dict[str, Any]:
     made = resource("LogSet")
@@ -133,6 +136,10 @@ def test_unusable_specs_name_the_field(spec, said):
         (
             {**resource("LogSet"), "status": {"conditions": conditions(("Ready", "True", "X"))}},
             "waiting for LogSet mo: not synced",
+        ),
+        (
+            {**resource("LogSet"), "status": {"conditions": HELD}},
+            "waiting for LogSet mo: held at partition 2: 1/3 log stores run what the spec asks for",
         ),
     ],
 )

@@ -117,6 +117,49 @@ def test_only_stateful_sets_with_older_pods_roll():
     assert not is_rolling(None, [])
 
 
+@pytest.mark.parametrize(
+    ("pods", "partition", "candidates"),
+    [
+        ([store(0), store(1), store(2)], 1, ("mo-log-2", "mo-log-1")),
+        ([store(0), store(1), store(2)], 2, ("mo-log-2",)),
+        ([store(0), store(1), store(2)], 3, ()),
+        ([store(0), store(1), store(2, "new")], 2, ()),
+        ([store(0), store(1), store(2, "new")], 1, ("mo-log-1",)),
+        ([store(2), store(10)], 10, ()),
+    ],
+)
+def test_a_partition_leaves_the_lower_ordinals_alone(pods, partition, candidates):
+    found = next_turn(stateful_set(), pods, NOW, partition)
+
+    assert found.candidates == candidates
+    assert found.replace == ()
+    if len(pods) == 3:
+        assert is_rolling(stateful_set(), pods, partition) == bool(candidates)
+
+
+def test_a_broken_store_below_the_partition_is_left_alone():
+    broken = store(0, "bad", ready=False, waiting="ImagePullBackOff")
+
+    assert next_turn(stateful_set(), [broken, store(1), store(2)], NOW, 1).replace == ()
+
+
+@pytest.mark.parametrize("broken", [True, False])
+@pytest.mark.parametrize("changed", [1, 2])
+def test_a_spec_that_is_taken_back_brings_back_only_what_was_changed(changed, broken):
+    """Kubernetes finds the revision of before again when the template is the same again."""
+    how = {"ready": False, "waiting": "ImagePullBackOff"} if broken else {}
+    pods = [store(number, "old") for number in range(3 - changed)]
+    pods += [store(number, "new", **how) for number in range(3 - changed, 3)]
+    taken_back = stateful_set()
+    taken_back["status"]["updateRevision"] = "old"
+
+    found = next_turn(taken_back, pods, NOW)
+
+    names = tuple(f"mo-log-{number}" for number in range(2, 2 - changed, -1))
+    assert found.outdated == names
+    assert (found.replace if broken else found.candidates) == names
+
+
 @settings(deadline=None)
 @given(
     st.lists(

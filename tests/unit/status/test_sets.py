@@ -208,6 +208,45 @@ def test_phase_and_another_look(changes, phase, requeue):
     assert told["requeue"] == requeue
 
 
+def in_stages(partition):
+    made = resource()
+    made["spec"]["updateStrategy"] = {"partition": partition}
+    return made
+
+
+@pytest.mark.parametrize(
+    ("partition", "numbers", "roll", "synced", "progressing", "message"),
+    [
+        (2, {"updatedReplicas": 1}, {}, "Paused", "Paused", "held at partition 2: 1/3"),
+        (3, {"updatedReplicas": 0}, {}, "Paused", "Paused", "held at partition 3: 0/3"),
+        (9, {"updatedReplicas": 0}, {}, "Paused", "Paused", "held at partition 9: 0/3"),
+        (1, {"updatedReplicas": 1}, {}, "RollingOut", "RollingOut", "1/3"),
+        (0, {"updatedReplicas": 1}, {}, "RollingOut", "RollingOut", "1/3"),
+        (2, {"updatedReplicas": 1, "readyReplicas": 2}, {}, "RollingOut", "RollingOut", "1 of 3"),
+        (
+            *(2, {"updatedReplicas": 1}),
+            {"outdated": ["mo-log-2"], "replaced": ["mo-log-2"], "waiting": ""},
+            *("RollingOut", "RollingOut", "replacing mo-log-2"),
+        ),
+        (2, {}, {}, "Applied", "Settled", ""),
+    ],
+)
+def test_a_roll_is_held_when_all_above_the_partition_is_done(
+    partition, numbers, roll, synced, progressing, message
+):
+    subject = in_stages(partition)
+    subject["status"] = {"conditions": WAS_SERVING}
+    plan = {**empty_plan(), "workload": "StatefulSet/mo-log", "objects": [{}]}
+    observed = {"workload": workload(**numbers), "pods": PODS, "roll": roll}
+
+    told = report_on(subject, plan, observed, {}, "", NOW)
+
+    found = states(told["status"])
+    assert (found["Synced"][1], found["Progressing"][1]) == (synced, progressing)
+    assert message in told["status"]["message"]
+    assert bool(told["requeue"]) == (synced == "RollingOut")
+
+
 def test_result_of_apply_counts_more_than_what_was_seen_before():
     """A change applied a moment ago is not yet serving, whatever the old workload said."""
     applied = {"objects": {"StatefulSet/mo-log": workload(generation=2)}}
