@@ -176,29 +176,43 @@ def tiny_cluster() -> Json:
 
 
 @contextmanager
-def operated(bed: TestBed, folder: Path, resource: Json, prefix: str) -> Iterator[Cluster]:
-    """Run a cluster and its operator until the end of the block; it is ready when that begins.
-
-    The operator is a process on this machine; with OPERATOR=deployment, it runs in the cluster.
+def operating(
+    bed: TestBed, folder: Path, prefix: str, *, deployed: bool | None = None
+) -> Iterator[Cluster]:
+    """Run an operator until the end of the block, with a namespace for what it is to make.
 
     Args:
         bed: a test bed with a real node and the image of MatrixOne.
         folder: for the operator's log.
-        resource: the MatrixOneCluster, called ``mo``.
         prefix: of the namespace's name.
+        deployed: whether it runs in the cluster, or else as a process on this machine, which does
+            not know the cluster's names; None for what OPERATOR=deployment says.
     """
+    if deployed is None:
+        deployed = os.environ.get("OPERATOR") == "deployment"
     bed.kubectl("apply", "--server-side", "--force-conflicts", "-f", str(ROOT / "crds"))
     with bed.namespace(prefix) as namespace:
-        operator: Operator | Deployed = Operator(bed, namespace, folder)
-        if os.environ.get("OPERATOR") == "deployment":
-            operator = Deployed(bed, folder)
-        made = Cluster(bed, namespace, operator)
+        operator = Deployed(bed, folder) if deployed else Operator(bed, namespace, folder)
         operator.start()
         try:
-            made.kubectl("apply", "-f", "-", input=json.dumps(resource))
-            made.await_ready()
-            yield made
-            made.kubectl("delete", "mo", "--all", "--timeout=240s")
+            yield Cluster(bed, namespace, operator)
             assert refusals(operator.log) == []
         finally:
             operator.remove()
+
+
+@contextmanager
+def operated(bed: TestBed, folder: Path, resource: Json, prefix: str) -> Iterator[Cluster]:
+    """Run a cluster and its operator until the end of the block; it is ready when that begins.
+
+    Args:
+        bed: as for `operating`.
+        folder: as for `operating`.
+        resource: the MatrixOneCluster, called ``mo``.
+        prefix: of the namespace's name.
+    """
+    with operating(bed, folder, prefix) as made:
+        made.kubectl("apply", "-f", "-", input=json.dumps(resource))
+        made.await_ready()
+        yield made
+        made.kubectl("delete", "mo", "--all", "--timeout=240s")
