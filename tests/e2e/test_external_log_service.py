@@ -41,6 +41,7 @@ def _resources(namespace: str) -> list[Json]:
         }
     }
     group = {key: value for key, value in spec["cnGroups"][0].items() if key != "name"}
+    group["config"] = "[cn.frontend]\nproxy-enabled = true\n"
     group["scalingConfig"] = {"storeDrainEnabled": True, "minDelaySeconds": 0}
     return [
         _set("LogSet", "far", spec["logService"], {}),

@@ -68,7 +68,7 @@ def address(text: str) -> str | None:
 def network(text: str) -> str | None:
     """Check a network as ``<address>/<prefix length>``; bits behind the prefix do no harm."""
     wanted = "must be a network such as 192.0.2.0/24"
-    host, _, length = text.partition("/")
+    host, _slash, length = text.partition("/")
     if "%" in host or not length.isdecimal():
         return wanted
     try:
