@@ -3,6 +3,7 @@
 
 import base64
 import json
+import re
 import secrets
 import signal
 import time
@@ -367,13 +368,40 @@ def test_volumes_grow_and_nobody_notices(cluster: Cluster) -> None:
     assert {size for name, size in sizes.items() if name.startswith("mo-data-")} == {"2Gi"}
 
 
+def delete_beside_a_transaction(cluster: Cluster) -> set[int]:
+    """Delete the cluster while a client is at work; return the rows that it was told are stored.
+
+    Compute nodes drain at their end (terminationPolicy): the client finishes what it has begun.
+    """
+    rows = {-1, -2}
+    with cluster.connect() as session, session.cursor() as cursor:
+        cursor.execute("begin")
+        cursor.execute("insert into traffic.rows_seen values (-1)")
+        cluster.kubectl("delete", "mo", "mo", "--wait=false")
+        eventually(
+            lambda: bool(re.search(r"draining mo-tp-cn-\S+ until \S+ .*1 session", told(cluster))),
+            60,
+            "word of the session that is waited for",
+            otherwise=lambda: told(cluster),
+        )
+        time.sleep(5)
+        cursor.execute("insert into traffic.rows_seen values (-2)")
+        cursor.execute("commit")
+    cluster.kubectl("wait", "--for=delete", "mo/mo", "--timeout=240s")
+    return rows
+
+
+def told(cluster: Cluster) -> str:
+    """Return what the cluster's status says is under way."""
+    return str(cluster.get("mo", "mo")["status"]["message"])
+
+
 def test_data_outlive_the_cluster_when_its_volumes_are_kept(cluster: Cluster) -> None:
     """The same resource, made again, finds its rows and opens them with the same password."""
     with Traffic(cluster, "before-deletion") as traffic:
         time.sleep(5)
     resource = cluster.get("mo", "mo")
-    written = traffic.acknowledged
-    cluster.kubectl("delete", "mo", "mo", "--timeout=240s")
+    written = traffic.acknowledged | delete_beside_a_transaction(cluster)
     assert uids(cluster, "LogSet", "DNSet", "CNSet", "ProxySet") == set()
     kept = {one["metadata"]["name"] for one in cluster.get("pvc")["items"]}
     assert kept == {"mo-data-mo-log-0", "mo-data-mo-log-1", "mo-data-mo-log-2", "mo-shared"}
