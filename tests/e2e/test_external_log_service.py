@@ -11,7 +11,7 @@ import pytest
 from testbed.bed import TestBed
 from tests.e2e.clusters import Cluster, Json, eventually, operating, tiny_cluster
 
-pytestmark = [pytest.mark.node, pytest.mark.xdist_group("real-node")]
+pytestmark = [pytest.mark.node, pytest.mark.scenario, pytest.mark.xdist_group("real-node")]
 
 IMAGE = "matrixorigin/matrixone:1.3.0"
 READY_SECONDS = 240

@@ -148,7 +148,8 @@ def test_what_opens_and_holds_kept_data_is_kept(space):
     assert not space.get("pvc", "kept-shared")["metadata"].get("ownerReferences")
 
     space.kubectl("delete", "mo", "kept", "--timeout=120s")
-    eventually(lambda: left(space, "kept") == {"secret/kept-credential"})
+    credentials = {"secret/kept-credential", "secret/kept-credential-accepted"}
+    eventually(lambda: left(space, "kept") == credentials)
     time.sleep(2)
     assert {name for name in space.names("pvc") if "kept-" in name} == {
         "persistentvolumeclaim/kept-shared",
