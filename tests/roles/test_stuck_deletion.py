@@ -125,7 +125,8 @@ def test_what_a_resource_depends_on_may_be_gone_first(space: Namespace, start: S
         group["scalingConfig"] = {"storeDrainEnabled": True}
         make(space, "alone", cnGroups=[group])
         space.kubectl("delete", "mo", "alone", "--cascade=orphan", "--timeout=60s")
-        space.kubectl("delete", "secret", "alone-credential", "--ignore-not-found")
+        credentials = ("alone-credential", "alone-credential-accepted")
+        space.kubectl("delete", "secret", *credentials, "--ignore-not-found")
         space.kubectl("delete", "logset", "alone", "--timeout=60s")
         begun = time.monotonic()
         for kind, name in (("cnset", "alone-tp"), ("proxyset", "alone"), ("dnset", "alone")):
