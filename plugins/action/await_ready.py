@@ -14,8 +14,9 @@ from ..module_utils.clients.kube.session import Session
 from ..module_utils.planning.early_reports import report_on_early
 from ..module_utils.planning.plans import Plan
 from ..module_utils.planning.references import references
-from ..module_utils.planning.reports import Report, is_held, report_on
+from ..module_utils.planning.reports import Report, report_on
 from ..module_utils.rendering import names
+from ..module_utils.status.sets import is_held
 from ..plugin_utils.kube_action import KubeAction
 from ..plugin_utils.observing import fetch
 from ..plugin_utils.rolling import take_step
@@ -43,7 +44,7 @@ class ActionModule(KubeAction):
             report = _look(session, resource, plan)
             if report["ready"]:
                 break
-            if is_held(report["status"]):
+            if is_held({"status": report["status"]}):
                 raise WaitExpired(f"{title}: {report['message']}; lower it and play again")
             if plan["workload"].startswith("StatefulSet/") and not plan["paused"]:
                 take_step(session, resource, dry_run=False)

@@ -13,6 +13,7 @@ from ..module_utils.clients.kube.session import Session
 from ..module_utils.clients.sql import Entrance, SqlError, accepts, run
 from ..module_utils.planning import root_credential
 from ..module_utils.planning.cluster import outlives
+from ..module_utils.planning.credentials import is_ours
 from ..module_utils.planning.root_credential import Login, login_of, version_of
 from ..module_utils.rendering import credential_secret, names
 from ..plugin_utils.kube_action import KubeAction
@@ -68,7 +69,7 @@ def _bring(writer: Writer, arguments: Json, secret: Json) -> bool:
         return False
     if problem := root_credential.mistake_in(wanted):
         raise ValueError(problem)
-    if record is None or not root_credential.is_ours(record):
+    if record is None or not is_ours(record):
         raise ValueError(f"Secret {manifest['metadata']['name']} is somebody else's")
     known = login_of(record)
     rotates = wanted != known

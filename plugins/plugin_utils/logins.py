@@ -9,7 +9,8 @@ from typing import Any
 
 from ..module_utils.clients.kube.applying import Writer
 from ..module_utils.clients.sql import Entrance
-from ..module_utils.planning.root_credential import Login, is_ours, login_of
+from ..module_utils.planning.credentials import is_ours
+from ..module_utils.planning.root_credential import Login, login_of
 from ..module_utils.rendering import credential_secret, names
 
 Json = dict[str, Any]

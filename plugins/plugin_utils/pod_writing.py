@@ -25,10 +25,8 @@ class PodWriter:
 
     def annotate(self, pod: Mapping[str, Any], annotations: Mapping[str, str | None]) -> None:
         """Set annotations; None removes one."""
-        try:
+        with suppress(NotFound):
             self._writer.patch(_identity(pod, annotations=dict(annotations)))
-        except NotFound:
-            return
 
     def open_gate(self, pod: Mapping[str, Any]) -> None:
         """Set the condition of the gate; no other condition of the Pod is touched."""

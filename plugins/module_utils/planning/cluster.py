@@ -7,7 +7,7 @@ from ..admission import mistakes_of
 from ..rendering import credential_secret, names, render_matrixonecluster
 from ..rendering.errors import RenderingError
 from ..rendering.types import Manifest, Resource
-from .credentials import login_secret
+from .credentials import is_ours, login_secret
 from .entrances import answers, entrance
 from .plans import Observed, Plan, empty_plan, is_paused
 from .removal import retention_deletes
@@ -106,12 +106,11 @@ def _keeping(resource: Resource, live: Manifest | None) -> list[Manifest]:
 
     A Secret that somebody else made is left alone.
     """
-    metadata = (live or {}).get("metadata") or {}
-    ours = (metadata.get("labels") or {}).get("app.kubernetes.io/managed-by") == names.MANAGED_BY
-    owners = metadata.get("ownerReferences") or []
     uid = resource["metadata"].get("uid")
-    stays = outlives(resource)
-    if live is None or not ours or not uid or bool(owners) != stays:
+    if live is None or not is_ours(live) or not uid:
+        return []
+    metadata, stays = live["metadata"], outlives(resource)
+    if bool(metadata.get("ownerReferences")) != stays:
         return []
     owner = {
         "apiVersion": resource["apiVersion"],

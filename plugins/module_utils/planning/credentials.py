@@ -5,9 +5,12 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping
+from typing import Final
 
 from ..rendering import names
 from ..rendering.types import Manifest, Resource
+
+_MANAGED_BY: Final = "app.kubernetes.io/managed-by"
 
 
 def login_secret(
@@ -25,7 +28,7 @@ def login_secret(
     labels = {
         names.LABEL_CLUSTER: metadata["name"],
         "app.kubernetes.io/part-of": names.PART_OF,
-        "app.kubernetes.io/managed-by": names.MANAGED_BY,
+        _MANAGED_BY: names.MANAGED_BY,
     }
     return {
         "apiVersion": "v1",
@@ -39,3 +42,9 @@ def login_secret(
         "type": "Opaque",
         "data": {key: base64.b64encode(value.encode()).decode() for key, value in pairs.items()},
     }
+
+
+def is_ours(secret: Manifest) -> bool:
+    """Tell whether a Secret was made by `login_secret`, and not by somebody else."""
+    labels = secret["metadata"].get("labels") or {}
+    return bool(labels.get(_MANAGED_BY) == names.MANAGED_BY)

@@ -17,7 +17,7 @@ from ..status.conditions import find, holds, holds_now
 from ..status.log_states import has_quorum, has_served
 from ..status.pods import is_beginning
 from ..status.reasons import ConditionType, Reason
-from ..status.sets import HELD, UPDATE_PAUSED
+from ..status.sets import UPDATE_PAUSED, is_held
 from .plans import Observed
 from .references import DEPENDENCIES
 
@@ -72,10 +72,9 @@ def _state(dependency: Mapping[str, Any] | None, kind: str) -> str:
         return "not ready"
     if _does_all_it_can(dependency):
         return ""
-    said = find(dependency, ConditionType.SYNCED)
-    if said.get("status") != "True":
-        message = str(said.get("message") or "")
-        return message if message.startswith(HELD) else "not synced"
+    if not holds(dependency, ConditionType.SYNCED):
+        said = find(dependency, ConditionType.SYNCED)
+        return str(said["message"]) if is_held(dependency) else "not synced"
     if not holds_now(dependency, ConditionType.SYNCED):
         return "its latest change has not been applied yet"
     return ""

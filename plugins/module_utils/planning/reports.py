@@ -15,7 +15,7 @@ from ..status import pods as pod_status
 from ..status import sets as set_states
 from ..status.cluster import ClusterFacts, cluster_status
 from ..status.compute_nodes import node_entries
-from ..status.conditions import condition, find, holds
+from ..status.conditions import condition, holds
 from ..status.events import Occurrence, from_changes, occurrence
 from ..status.reasons import ConditionType, Reason
 from . import nodes
@@ -92,7 +92,7 @@ def report_on(
         events += rolls.occurrences(_told(observed, "roll"))
     told = {entry["type"]: entry["status"] for entry in status["conditions"]}
     ready = told[ConditionType.READY.value] == told[ConditionType.SYNCED.value] == "True"
-    held = plan["waitingFor"] == set_states.UPDATE_PAUSED or is_held(status)
+    held = plan["waitingFor"] == set_states.UPDATE_PAUSED or set_states.is_held({"status": status})
     idle = ready or plan["paused"] or bool(plan["invalid"]) or held
     requeue = "" if idle else _LOOK_AGAIN.get(resource["kind"], _LOOK_AGAIN_ELSE)
     if requeue and (plan["refused"] or logins.problem(_told(observed, "round"))):
@@ -114,12 +114,6 @@ def report_on(
         "message": status["message"],
         "requeue": requeue,
     }
-
-
-def is_held(status: Mapping[str, Any]) -> bool:
-    """Tell whether a roll goes no further on purpose."""
-    resource = {"status": status}
-    return str(find(resource, ConditionType.SYNCED).get("message")).startswith(set_states.HELD)
 
 
 def _look_at_pods(

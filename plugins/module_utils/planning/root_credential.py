@@ -102,12 +102,6 @@ def accepted(resource: Resource, login: Login, version: str, *, kept: bool) -> M
     return login_secret(resource, name, pairs, annotations)
 
 
-def is_ours(secret: Secret) -> bool:
-    """Tell whether a Secret was made by this operator."""
-    labels = secret["metadata"].get("labels") or {}
-    return bool(labels.get("app.kubernetes.io/managed-by") == names.MANAGED_BY)
-
-
 def alter(login: Login) -> tuple[str, tuple[str, ...]]:
     """Return the SQL that gives a user its password."""
     return ("alter user %s identified by %s", (login.user, login.password))

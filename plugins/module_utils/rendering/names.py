@@ -56,8 +56,9 @@ ANNOTATION_POOL_IN_PLACE: Final = "pool.matrixorigin.io/in-place-rolling"
 ANNOTATION_SCRAPE: Final = "prometheus.io/scrape"
 ANNOTATION_SCRAPE_PORT: Final = "prometheus.io/port"
 ANNOTATION_KEEP: Final = "matrixorigin.io/keep"
-ANNOTATION_CREDENTIAL_VERSION: Final = "matrixorigin.io/credential-version"
 """Set to "true" on an object that must outlive its owner: it gets no owner reference."""
+ANNOTATION_CREDENTIAL_VERSION: Final = "matrixorigin.io/credential-version"
+"""The resourceVersion of the Secret with the root credential that an object goes with."""
 
 CONDITION_CN_STORE: Final = "matrixorigin.io/cn-store"
 

@@ -30,7 +30,7 @@ _ENTRANCES = {
 """Kinds with a client Service named like the workload, and its port."""
 UPDATE_PAUSED = "spec.pauseUpdate holds back changes of Pods"
 """What an update waits for that somebody holds back on purpose."""
-HELD = "held at partition"
+_HELD = "held at partition"
 """How a message begins about a roll that goes no further on purpose."""
 _JUST_APPLIED = "the change has only just been applied"
 _STORES = frozenset({names.LOG_SET, names.DN_SET, names.WEB_UI})
@@ -133,7 +133,7 @@ class SetFacts:
         if not partition or rollout.settled or not (rollout.seen and whole and done):
             return ""
         counted = f"{rollout.updated}/{rollout.wanted} {self.noun}"
-        return f"{HELD} {partition}: {counted} run what the spec asks for"
+        return f"{_HELD} {partition}: {counted} run what the spec asks for"
 
     @property
     def noun(self) -> str:
@@ -145,6 +145,11 @@ def partition_of(resource: Mapping[str, Any]) -> int:
     """Return the lowest ordinal of a StatefulSet's Pods that a change of the spec reaches."""
     strategy = (resource.get("spec") or {}).get("updateStrategy") or {}
     return int(strategy.get("partition") or 0)
+
+
+def is_held(resource: Mapping[str, Any] | None) -> bool:
+    """Tell whether the status of a set says that its roll goes no further on purpose."""
+    return str(find(resource, ConditionType.SYNCED).get("message")).startswith(_HELD)
 
 
 def set_status(facts: SetFacts, now: str) -> dict[str, Any]:
@@ -338,7 +343,7 @@ def _lost_stores(facts: SetFacts) -> bool:
     rollout = facts.rollout
     before = find(facts.resource, ConditionType.SYNCED)
     unchanged = before.get("observedGeneration") == facts.generation
-    done = before.get("status") == "True" or str(before.get("message")).startswith(HELD)
+    done = before.get("status") == "True" or is_held(facts.resource)
     all_served = done and holds(facts.resource, ConditionType.READY)
     was_settled = all_served or holds(facts.resource, ConditionType.DEGRADED)
     served = log_states.has_served(facts.resource)

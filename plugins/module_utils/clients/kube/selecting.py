@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -181,11 +181,13 @@ def wait_until_gone(
         What still exists when the time is over; empty if all is gone.
     """
     deadline = time.monotonic() + timeout
-    named, watched, pause = list(manifests), list(selections), _FIRST_PAUSE
+    asked: Sequence[Mapping[str, Any]] = list(manifests)
+    watched, pause = list(selections), _FIRST_PAUSE
     while True:
-        live = [found for one in named if (found := writer.get(one)) is not None]
-        live += [found for chosen in watched for found in chosen.list(writer.session)]
-        left = list({identity(found): found for found in live}.values())
+        named = [found for one in asked if (found := writer.get(one)) is not None]
+        asked = named
+        listed = [found for chosen in watched for found in chosen.list(writer.session)]
+        left = list({identity(found): found for found in (*named, *listed)}.values())
         if not left or time.monotonic() + pause > deadline:
             return left
         report(left)
