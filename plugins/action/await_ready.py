@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import time
-from datetime import datetime, timezone
 from typing import Any, ClassVar
 
 from ..module_utils.clients.kube.errors import WaitExpired
@@ -17,6 +16,7 @@ from ..module_utils.planning.references import references
 from ..module_utils.planning.reports import Report, report_on
 from ..module_utils.rendering import names
 from ..module_utils.status.sets import is_held
+from ..module_utils.timestamps import timestamp_now
 from ..plugin_utils.kube_action import KubeAction
 from ..plugin_utils.observing import fetch
 from ..plugin_utils.rolling import take_step
@@ -64,8 +64,7 @@ def _look(session: Session, resource: dict[str, Any], plan: Plan) -> Report:
     }
     if resource["kind"] == names.EARLY:
         return report_on_early(resource, plan, observed, {}, "")
-    now = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
-    return report_on(resource, plan, observed, {}, "", now)
+    return report_on(resource, plan, observed, {}, "", timestamp_now())
 
 
 def _expired(resource: dict[str, Any], plan: Plan, timeout: int, said: str) -> str:

@@ -31,6 +31,7 @@ from ..module_utils.planning.sets import plan_set
 from ..module_utils.planning.volumes import growth
 from ..module_utils.rendering import find_references, names, render_everything
 from ..module_utils.rendering.errors import RenderingError
+from ..module_utils.timestamps import timestamp_now
 
 _PASSWORD_BYTES = 24
 
@@ -55,7 +56,7 @@ def plan_for(
     volumes: Any = None,
 ) -> Any:
     """Return what a pass does; see planning.sets and planning.cluster."""
-    done = {"round": plain(stores or {}), "volumes": plain(volumes or {}), "now": _now()}
+    done = {"round": plain(stores or {}), "volumes": plain(volumes or {}), "now": timestamp_now()}
     wanted, seen = plain(resource), {**plain(observed), **done}
     if wanted["kind"] == names.CLUSTER:
         return plan_cluster(wanted, seen)
@@ -80,11 +81,7 @@ def report_for(
     subject = plain(resource)
     if subject["kind"] == names.EARLY:
         return report_on_early(subject, decided, seen, plain(applied or {}), plain(failure))
-    return report_on(subject, decided, seen, plain(applied or {}), plain(failure), _now())
-
-
-def _now() -> str:
-    return datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return report_on(subject, decided, seen, plain(applied or {}), plain(failure), timestamp_now())
 
 
 def rolling_of(plan: Any, observed: Any, applied: Any = None) -> Any:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from datetime import datetime, timezone
 from typing import Any
 
 from ..module_utils.clients.kube.applying import Identity, Writer, identity
@@ -36,6 +35,7 @@ from ..module_utils.rendering import names
 from ..module_utils.status.conditions import ConditionType, holds_now, with_times
 from ..module_utils.status.log_states import Question, question
 from ..module_utils.status.sets import partition_of
+from ..module_utils.timestamps import timestamp_now
 from .cn_round import Round, Situation
 from .observing import fetch_raw, shown
 
@@ -99,7 +99,7 @@ class Glance:
 
     def _is_told(self, plan: Plan, observed: Json) -> bool:
         """Tell whether the status says already what a pass would say."""
-        now = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+        now = timestamp_now()
         live = {
             named(manifest): shown(self._live[identity(manifest)], {})
             for manifest in plan["objects"]

@@ -6,13 +6,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from datetime import datetime, timezone
 from typing import Any
 
 from ..module_utils.clients.kube.applying import FIELD_MANAGER, Writer
 from ..module_utils.clients.kube.errors import NotFound
 from ..module_utils.clients.kube.statuses import write_status
 from ..module_utils.rendering import names
+from ..module_utils.timestamps import timestamp_now
 
 Json = dict[str, Any]
 
@@ -35,7 +35,7 @@ class PodWriter:
             "status": "True",
             "reason": "CNStoreReady",
             "message": "HAKeeper knows the store",
-            "lastTransitionTime": datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "lastTransitionTime": timestamp_now(),
         }
         live = {"apiVersion": "v1", "kind": "Pod", **pod}
         with suppress(NotFound):

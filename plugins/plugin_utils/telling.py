@@ -7,7 +7,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timezone
 from typing import Any
 
 from ..module_utils.clients.kube.applying import FIELD_MANAGER, Writer
@@ -17,6 +16,7 @@ from ..module_utils.clients.kube.session import Session
 from ..module_utils.clients.kube.statuses import write_status
 from ..module_utils.status.conditions import with_times
 from ..module_utils.status.events import Occurrence, transitions
+from ..module_utils.timestamps import timestamp_now
 
 Json = dict[str, Any]
 _EVERY = 5.0  # seconds
@@ -57,7 +57,7 @@ def write(
     Raises:
         ApiError: the server refuses, or the object is gone.
     """
-    now = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+    now = timestamp_now()
     before = live.get("status") or {}
     wanted = with_times(status, before, now)
     after = wanted

@@ -544,9 +544,14 @@ def test_updates(
 
 
 def test_no_rule_is_untested() -> None:
-    """Every rule's message is awaited by a case above, so a rule cannot vanish unseen."""
-    expected = [str(case[-1]) for case in [*REFUSED_ON_CREATE, *UPDATES] if case[-1]]
-    assert [rule for rule in sorted(_messages(SCHEMAS)) if not _awaited(rule, expected)] == []
+    """Every rule's message is awaited by a case above, so a rule cannot vanish unseen.
+
+    A case may quote a part of the message, but one that fits a second rule awaits neither.
+    """
+    rules = _messages(SCHEMAS)
+    expected = {str(case[-1]) for case in [*REFUSED_ON_CREATE, *UPDATES] if case[-1]}
+    meant = [[rule for rule in rules if text in rule or rule in text] for text in expected]
+    assert sorted(rules - {fitting[0] for fitting in meant if len(fitting) == 1}) == []
 
 
 def _messages(node: Any) -> set[str]:
@@ -556,10 +561,6 @@ def _messages(node: Any) -> set[str]:
         return set()
     own = {rule["message"] for rule in node.get("x-kubernetes-validations", [])}
     return own | {message for value in node.values() for message in _messages(value)}
-
-
-def _awaited(rule: str, expected: list[str]) -> bool:
-    return any(rule.startswith(text) or text in rule or rule in text for text in expected)
 
 
 def test_decided_log_shard_replicas_guard_scaling_in(server: Server) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from datetime import datetime, timezone
+from datetime import datetime
 from typing import Any, Final
 
 from ..rendering import names
@@ -14,6 +14,7 @@ from ..rendering.fields import Fields
 from ..rendering.types import Resource
 from ..status.compute_nodes import store_uuid
 from ..status.pods import closed_gates, ready_at
+from ..timestamps import timestamp
 from .cn_stores import (
     ANNOTATION_CORDON,
     COST_OF_VICTIMS,
@@ -31,7 +32,6 @@ ANNOTATION_LOCKS: Final = "matrixorigin.io/lock-restart"
 _LABEL_TEMPLATE: Final = "pod-template-hash"
 _ENDED: Final = frozenset({"Succeeded", "Failed"})
 _NEWS_SECONDS: Final = 120.0
-_TIME: Final = "%Y-%m-%dT%H:%M:%SZ"
 
 Pod = Mapping[str, Any]
 
@@ -188,8 +188,7 @@ def records(store: CNStore, *, leaves: bool, now: float) -> dict[str, str | None
         return changes
     if leaves:
         if store.draining_since is None:
-            text = datetime.fromtimestamp(now, timezone.utc).strftime(_TIME)
-            changes[ANNOTATION_DRAINING] = text
+            changes[ANNOTATION_DRAINING] = timestamp(now)
         if store.cost != COST_OF_VICTIMS:
             changes[ANNOTATION_COST] = str(COST_OF_VICTIMS)
         return changes

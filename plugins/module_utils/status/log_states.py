@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping
-from datetime import datetime, timezone
+from datetime import datetime
 from enum import Enum
 from typing import Any
 
 from ..rendering import names
 from ..rendering.types import Resource
+from ..timestamps import timestamp
 from . import pods as pod_status
 from .conditions import find, holds
 from .reasons import ConditionType, Reason
@@ -28,7 +29,6 @@ _FIRST_SECONDS = 60.0
 REPAIR_ANNOTATION = "logset.matrixorigin.io/repair"
 _UNDER_WAY = frozenset({"Record", "Render", "TakeAway", "AwaitStore", "AwaitReplicas"})
 _AT_ONCE = frozenset({"Record", "Render", "TakeAway", "Finish", "CallOff"})
-_TIME = "%Y-%m-%dT%H:%M:%SZ"
 
 
 def expected_pods(resource: Resource, replicas: int) -> list[str]:
@@ -144,8 +144,7 @@ def down_since(
     It is what the status says; a store that the status does not know to be down is down from now.
     """
     wanted = list(expected)
-    text = datetime.fromtimestamp(now, timezone.utc).strftime(_TIME)
-    told = pod_status.stores(pods, wanted, resource.get("status"), text, empty)
+    told = pod_status.stores(pods, wanted, resource.get("status"), timestamp(now), empty)
     down = {one["podName"]: one["lastTransition"] for one in told["failedStores"]}
     return {pod: _unix_time(down[pod]) if pod in down else None for pod in wanted}
 

@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import datetime, timezone
 from typing import Any
 
+from ..timestamps import timestamp
 from .conditions import find
 from .events import Occurrence, occurrence
 from .reasons import ConditionType, Reason
@@ -30,7 +30,7 @@ def draining(round_: Round, ending: Mapping[str, str] | None = None) -> str:
     """
     drains = round_.get("drains") or {}
     under_way = {
-        pod: f"{pod} until {_time(drain['until'])} at most ({drain['message']})"
+        pod: f"{pod} until {timestamp(drain['until'])} at most ({drain['message']})"
         for pod, drain in drains.items()
         if not drain["finished"]
     }
@@ -61,11 +61,6 @@ def awaited(round_: Round) -> str:
     """Return what the end of a set waits for that drains first; empty when nothing drains."""
     told = draining(round_)
     return "; ".join(part for part in (told, unheard(round_)) if part) if told else ""
-
-
-def _time(seconds: float) -> str:
-    """Return a Unix time as Kubernetes writes it."""
-    return datetime.fromtimestamp(seconds, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def unheard(round_: Round) -> str:
