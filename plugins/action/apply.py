@@ -62,6 +62,7 @@ class ActionModule(KubeAction):
         },
         "wait": {"type": "bool", "default": False},
         "wait_timeout": {"type": "int", "default": 300},
+        "wait_deleted": {"type": "bool", "default": True},
         "wait_gone": {"type": "dict", "options": _SELECTION},
         "fail_on_timeout": {"type": "bool", "default": True},
         "tell": {"type": "dict"},
@@ -93,7 +94,8 @@ class ActionModule(KubeAction):
         if self._task.diff:
             result["diff"] = _differences([*released, *outcomes])
         if arguments["wait"] and not self.dry_run:
-            result.update(self._waited(writer, _going(arguments, outcomes), arguments))
+            going = _going(arguments, outcomes) if arguments["wait_deleted"] else []
+            result.update(self._waited(writer, going, arguments))
         return result
 
     def _waited(

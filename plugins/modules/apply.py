@@ -169,6 +169,10 @@ options:
     description: Seconds to wait at most.
     type: int
     default: 300
+  wait_deleted:
+    description: Whether O(wait) is for what was deleted itself, too, or for O(wait_gone) alone.
+    type: bool
+    default: true
   wait_gone:
     description: Further objects that must be gone, by the same keys as in O(prune).
     type: dict

@@ -50,6 +50,7 @@ def removal_of_early(resource: Resource, observed: Observed) -> list[Removal]:
             "prune": chosen(_MADE, metadata.get("uid") or ""),
             "propagation": "Foreground",
             "gone": chosen(_PODS, ""),
+            "awaits_deleted": True,
             "patience": 0,
         }
     ]
@@ -73,6 +74,7 @@ def removal_of_early(resource: Resource, observed: Observed) -> list[Removal]:
             "prune": None,
             "propagation": "Background",
             "gone": None,
+            "awaits_deleted": True,
             "patience": 0,
         },
     ]

@@ -4,9 +4,10 @@
 A cluster goes in the order in which its parts need each other: what serves clients first, the
 log service last (core.md §13 no. 11). Each step ends when its Pods are gone, or at a deadline.
 
-Proxies go together with the compute nodes, unless these drain: then they go after them. Sessions
-that are waited for came through a proxy and end with it, while new ones find no compute node
-anyway that takes them.
+Proxies go together with the compute nodes, unless these drain: then they stay until that is over.
+Sessions that are waited for came through a proxy and end with it, while new ones find no compute
+node anyway that takes them. They do not stay until the compute nodes are gone: for these the
+proxies' own connections, over which they write their logs, are clients that never leave.
 """
 
 from __future__ import annotations
@@ -30,16 +31,10 @@ _PARTS: list[Kind] = [
     {"api_version": "networking.k8s.io/v1", "kind": "NetworkPolicy"},
 ]
 _CLAIMS: list[Kind] = [{"api_version": "v1", "kind": "PersistentVolumeClaim"}]
-_Stages = tuple[tuple[str, tuple[str, ...]], ...]
-_STAGES: _Stages = (
+_STAGES = (
     ("what serves clients", (names.CN_SET, names.PROXY_SET, names.WEB_UI)),
     ("the transaction nodes", (names.DN_SET,)),
     ("the log service", (names.LOG_SET,)),
-)
-_DRAINING_STAGES: _Stages = (
-    ("the compute nodes, once they have drained", (names.CN_SET, names.WEB_UI)),
-    ("the proxies", (names.PROXY_SET,)),
-    *_STAGES[1:],
 )
 
 
@@ -72,6 +67,7 @@ class Removal(TypedDict):
         prune: objects to delete by label and owner, if any.
         propagation: how what depends on them goes.
         gone: objects that must be gone before the next step, if any.
+        awaits_deleted: whether what this step deletes must be gone, too.
         patience: seconds that may pass before the time that this step is given begins to count.
     """
 
@@ -82,6 +78,7 @@ class Removal(TypedDict):
     prune: Chosen | None
     propagation: str
     gone: Chosen | None
+    awaits_deleted: bool
     patience: int
 
 
@@ -145,11 +142,11 @@ def removal_of_cluster(resource: Resource) -> list[Removal]:
         return []
     service = (resource.get("spec") or {}).get("logService") or {}
     if metadata.get("uid"):
+        steps = [_children_step(resource, title, kinds) for title, kinds in _STAGES]
         patience = _longest_drain(resource)
-        stages = _STAGES if patience is None else _DRAINING_STAGES
-        steps = [_children_step(resource, title, kinds) for title, kinds in stages]
+        if patience is not None:
+            steps.insert(0, _draining_step(resource, patience))
         steps[0]["patches"] = _retention_of_parts(resource, service)
-        steps[0]["patience"] = patience or 0
         return steps
     steps = [
         _step(
@@ -272,8 +269,22 @@ def _children_step(resource: Resource, title: str, kinds: tuple[str, ...]) -> Re
         "prune": chosen,
         "propagation": "Background",
         "gone": chosen,
+        "awaits_deleted": True,
         "patience": 0,
     }
+
+
+def _draining_step(resource: Resource, patience: int) -> Removal:
+    """Delete the sets of compute nodes; wait until their drains are over, not until they go."""
+    step = _children_step(resource, "the drains of the compute nodes", (names.CN_SET,))
+    undrained = _chosen(
+        [{"api_version": names.API_VERSION, "kind": names.CN_SET}],
+        resource["metadata"]["namespace"],
+        {},
+        {names.LABEL_DRAINED: ["true"]},
+        uid=resource["metadata"]["uid"],
+    )
+    return {**step, "gone": undrained, "awaits_deleted": False, "patience": patience}
 
 
 def _step(
@@ -297,6 +308,7 @@ def _step(
         "prune": _chosen([workload, *_PARTS, *claims], namespace, labels, excluding),
         "propagation": "Foreground",
         "gone": _chosen([pods, *claims], namespace, labels, excluding),
+        "awaits_deleted": True,
         "patience": 0,
     }
 
@@ -333,6 +345,7 @@ def _credential(resource: Resource) -> list[Removal]:
             "prune": None,
             "propagation": "Background",
             "gone": None,
+            "awaits_deleted": True,
             "patience": 0,
         }
     ]

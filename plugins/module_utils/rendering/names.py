@@ -45,6 +45,8 @@ LABEL_NAMESPACE: Final = "matrixorigin.io/namespace"
 LABEL_INSTANCE: Final = "matrixorigin.io/instance"
 LABEL_COMPONENT: Final = "matrixorigin.io/component"
 LABEL_CLUSTER: Final = "matrixorigin.io/cluster"
+LABEL_DRAINED: Final = "matrixorigin.io/drained"
+"""``true`` on a CNSet that is deleted, once its drain is over: it needs no proxies any more."""
 
 ANNOTATION_BOOTSTRAP: Final = "logset.matrixorigin.io/bootstrap"
 ANNOTATION_INCARNATIONS: Final = "logset.matrixorigin.io/incarnations"

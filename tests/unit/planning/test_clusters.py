@@ -124,13 +124,16 @@ DRAINS = {"name": "tp", "replicas": 1, "terminationPolicy": "Drain"}
         ([{**DRAINS, "scalingConfig": {"storeDrainTimeout": "1h", "minDelaySeconds": 5}}], 3665),
     ],
 )
-def test_proxies_go_after_compute_nodes_that_drain(groups, patience):
+def test_proxies_stay_until_compute_nodes_have_drained(groups, patience):
     """Sessions that are waited for came through them; the drain has its own time."""
-    steps = removal_of_cluster(cluster(cnGroups=groups))
+    drain, *rest = removal_of_cluster(cluster(cnGroups=groups))
 
-    kinds = [["CNSet", "WebUI"], ["ProxySet"], ["DNSet"], ["LogSet"]]
-    assert [kinds_of(step["prune"]) for step in steps] == kinds
-    assert [step["patience"] for step in steps] == [patience, 0, 0, 0]
+    assert kinds_of(drain["prune"]) == kinds_of(drain["gone"]) == ["CNSet"]
+    assert drain["gone"]["excluding"] == {"matrixorigin.io/drained": ["true"]}
+    assert not drain["awaits_deleted"]
+    assert [step["patience"] for step in (drain, *rest)] == [patience, 0, 0, 0]
+    undrained = removal_of_cluster(cluster())
+    assert rest == [{**undrained[0], "patches": []}, *undrained[1:]]
 
 
 def test_draining_to_scale_in_keeps_no_cluster():
