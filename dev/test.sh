@@ -26,7 +26,7 @@ stage_binaries() {
 stage_lint() { dev/lint.sh; }
 # What ran beside others and may be looked at again: its tests by marker.
 declare -A markers=([unit]='not api and not node' [api]='api and not node' [node]='node and not scenario')
-suite() { pytest -o cache_dir="$PWD/$logs/cache-$1" -m "${markers[$1]}" "${@:2}"; }
+suite() { pytest --durations 15 --durations-min 20 -o cache_dir="$PWD/$logs/cache-$1" -m "${markers[$1]}" "${@:2}"; }
 stage_unit() { suite unit -n 2 tests; }
 stage_sanity() { dev/sanity.sh; }
 stage_release() { dev/release.sh && dev/docs.sh; }

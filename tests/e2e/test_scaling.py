@@ -151,6 +151,24 @@ def nodes(cluster: Cluster) -> int:
     return int(ready) if exists == ready == len(cluster.pods("CNSet")) else -1
 
 
+def test_a_transaction_node_is_stopped_and_goes_on_with_its_shard(cluster: Cluster) -> None:
+    with Traffic(cluster, "before-the-stop") as before:
+        time.sleep(5)
+    shards_before = cluster.get("configmap", "mo-dn-shards")["data"]
+    cluster.change("tn/replicas", 0)
+    eventually(lambda: not cluster.pods("DNSet"), 60, "end of the transaction node")
+    said = "stopped with replicas 0: DNSet mo"
+    eventually(lambda: said in cluster.condition("mo", "mo", "Ready")["message"], 30, said)
+    cluster.change("tn/replicas", 1)
+    eventually(lambda: settled(cluster, "dnset", "mo"), 120, "transaction node")
+    cluster.await_ready()
+    assert before.acknowledged <= before.stored()
+    assert cluster.get("configmap", "mo-dn-shards")["data"] == shards_before
+    with Traffic(cluster, "after-the-stop") as after:
+        time.sleep(5)
+    after.require_nothing_lost(longest=30, errors=20)
+
+
 def test_groups_and_proxies_are_added_and_removed(cluster: Cluster) -> None:
     group = {**cluster.get("mo", "mo")["spec"]["cnGroups"][0], "name": "ap", "replicas": 1}
     operations = [{"op": "add", "path": "/spec/cnGroups/-", "value": group}]

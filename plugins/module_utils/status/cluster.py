@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,6 +56,7 @@ class ClusterFacts:
 
 
 _PAUSED_BEFORE = "not created: paused by an annotation"
+_ALL_SERVE = "all components serve"
 
 _READY_RULES = (
     (names.LOG_SET, Reason.LOG_SERVICE_NOT_READY),
@@ -165,9 +166,17 @@ def _ready(facts: ClusterFacts) -> Condition:
     if changing:
         message = changing[1]
         return condition(ConditionType.READY, None, Reason.RECONCILING, message, facts.generation)
-    return condition(
-        ConditionType.READY, True, Reason.ALL_SETS_READY, "all components serve", facts.generation
-    )
+    stopped = ", ".join(_stopped(facts))
+    message = f"stopped with replicas 0: {stopped}; all others serve" if stopped else _ALL_SERVE
+    return condition(ConditionType.READY, True, Reason.ALL_SETS_READY, message, facts.generation)
+
+
+def _stopped(facts: ClusterFacts) -> Iterator[str]:
+    """Name the children of which the spec wants no Pod: they are as asked for, but do not serve."""
+    for kind, _reason in _READY_RULES:
+        for name, child in facts.children(kind):
+            if _count(child)[1] == 0:
+                yield f"{kind} {name}"
 
 
 def _synced(facts: ClusterFacts) -> Condition:

@@ -125,6 +125,31 @@ NOT_READY = (("Ready", "False", "NoEnoughReadyStores"), ("Synced", "False", "Rol
 
 
 @pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({}, "all components serve"),
+        ({"dnSet": serving("DNSet", "mo", "0/0")}, "stopped with replicas 0: DNSet mo"),
+        ({"proxySet": serving("ProxySet", "mo", "0/0")}, "stopped with replicas 0: ProxySet mo"),
+        (
+            {
+                "cnSets": [serving("CNSet", "mo-tp", "0/0")],
+                "dnSet": serving("DNSet", "mo", "0/0"),
+            },
+            "stopped with replicas 0: DNSet mo, CNSet mo-tp",
+        ),
+    ],
+)
+def test_a_component_that_is_stopped_is_not_said_to_serve(changes, message):
+    """It is what the spec asks for, and so the cluster is ready; but nobody should wonder."""
+    found = report(observed(**changes))["status"]
+
+    [ready] = [one for one in found["conditions"] if one["type"] == "Ready"]
+    assert (ready["status"], ready["reason"]) == ("True", "AllSetsReady")
+    assert message in ready["message"]
+    assert ("all components serve" in ready["message"]) == (not changes)
+
+
+@pytest.mark.parametrize(
     ("changes", "ready", "synced"),
     [
         (
