@@ -24,6 +24,19 @@ BALANCED = {"spec.serviceType": "LoadBalancer", "spec.loadBalancerClass": "a"}
 ANOTHER_CLASS = "loadBalancerClass cannot be changed while serviceType is LoadBalancer"
 FIXED = "volume mo-data cannot be added or removed after creation"
 
+READY_SECONDS = [
+    *((kind, "spec") for kind in ("LogSet", "DNSet", "CNSet", "ProxySet")),
+    *((MO, f"spec.{part}") for part in ("logService", "tn", "ap")),
+    (MO, GROUP),
+]
+"""Kinds and places with minReadySeconds."""
+
+
+def place(where: str) -> str:
+    """Return a path as an API server writes it."""
+    return where.replace(".0", "[0]")
+
+
 REFUSED_ON_CREATE: list[tuple[str, dict[str, Any], str]] = [
     # names
     (EARLY, {"metadata.name": "a" * 53}, "metadata.name must not have more than 52 characters"),
@@ -236,6 +249,17 @@ REFUSED_ON_CREATE: list[tuple[str, dict[str, Any], str]] = [
     ("CNSet", {"spec.updateStrategy": {"maxSurge": 0}}, "must not both be zero"),
     ("CNSet", {"spec.pythonUdfSidecar": {"port": 0}}, "spec.pythonUdfSidecar.port"),
     ("CNSet", {"spec.cacheVolume": {"size": "0Gi"}}, "size must be larger than zero"),
+    # how long a pod must be ready
+    *(
+        (kind, {f"{where}.minReadySeconds": value}, message)
+        for kind, where in READY_SECONDS
+        for value, message in (
+            (-1, f"{place(where)}.minReadySeconds: Invalid value: -1: "),
+            (86401, "should be less than or equal to 86400"),
+            ("5", "must be of type integer"),
+            (1.5, "must be of type integer"),
+        )
+    ),
     # Services
     *(
         (kind, {f"spec.{field}": value, "spec.serviceType": service_type}, message)
@@ -281,6 +305,11 @@ REFUSED_ON_CREATE: list[tuple[str, dict[str, Any], str]] = [
 ]
 
 ACCEPTED_ON_CREATE: list[tuple[str, dict[str, Any]]] = [
+    *(
+        (kind, {f"{where}.minReadySeconds": value})
+        for kind, where in READY_SECONDS
+        for value in (0, 86400)
+    ),
     (MO, {"metadata.name": "a" * 46, f"{GROUP}.name": "tpap"}),
     (MO, {"metadata.name": "m", f"{GROUP}.name": "g" * 49}),
     (MO, {"spec.tn": None, "spec.dn": {"replicas": 1}, "spec.cnGroups": None, "spec.tp": {}}),

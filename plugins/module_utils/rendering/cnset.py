@@ -71,11 +71,12 @@ def render_cnset(
     )
     template["spec"]["containers"] += _udf_sidecar(context.spec)
     rolling = workloads.rolling_update(context.spec, 1, 0)
+    ready = workloads.min_ready_seconds(context.spec, _MIN_READY_SECONDS)
     return [
         config_map,
         services.headless_service(context),
         services.client_service(context, names.PORT_SQL, "service"),
-        workloads.deployment(context, template, rolling, _MIN_READY_SECONDS),
+        workloads.deployment(context, template, rolling, ready),
         *policies.policies(context, _PORTS, 1, evict_unhealthy=True),
     ]
 

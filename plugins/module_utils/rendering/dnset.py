@@ -70,12 +70,13 @@ def render_dnset(
     claims = (
         workloads.stateful_claims(context.spec, context.spec.table("cacheVolume")) if cached else []
     )
+    ready = workloads.min_ready_seconds(context.spec, 0)
     return [
         config_map,
         tn_shards.kept_map(context, shards),
         services.headless_service(context),
         services.metric_service(context),
-        workloads.stateful_set(context, pod_template(context, parts), claims, "Delete", 0),
+        workloads.stateful_set(context, pod_template(context, parts), claims, "Delete", ready),
         *policies.policies(context, _PORTS, 1, evict_unhealthy=False),
     ]
 

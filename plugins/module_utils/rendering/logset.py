@@ -59,6 +59,7 @@ def render_logset(
     template = pod_template(context, _pod_parts(context, config_map["metadata"]["name"], shared))
     claims = workloads.stateful_claims(context.spec, context.spec.table("volume"))
     policy = storage.pvc_policy(context.spec)
+    ready = workloads.min_ready_seconds(context.spec, _MIN_READY_SECONDS)
     return [
         *_shared_claim(context, shared, policy),
         _bootstrap(context, members),
@@ -67,7 +68,7 @@ def render_logset(
         services.headless_service(context),
         services.internal_service(context, names.discovery_name(context.base), names.PORT_LOG),
         services.metric_service(context),
-        workloads.stateful_set(context, template, claims, policy, _MIN_READY_SECONDS),
+        workloads.stateful_set(context, template, claims, policy, ready),
         *policies.policies(
             context, _PORTS, _max_unavailable(context, len(members)), evict_unhealthy=False
         ),

@@ -39,7 +39,7 @@ def render_proxyset(
     config_map = configmap.set_config_map(context, start_script, text)
     parts = _pod_parts(context, config_map["metadata"]["name"], log_service)
     rolling = workloads.rolling_update(context.spec, 1, 0)
-    ready = context.spec.number("minReadySeconds") or 0
+    ready = workloads.min_ready_seconds(context.spec, 0)
     return [
         config_map,
         services.client_service(context, names.PORT_SQL, "proxy"),

@@ -14,6 +14,8 @@ Json = dict[str, Any]
 
 _REVISIONS: Final = 3
 """Old revisions keep their ConfigMaps in use, so few are kept."""
+_PROGRESS_SECONDS: Final = 600
+"""Kubernetes' default of progressDeadlineSeconds; it refuses one that minReadySeconds reaches."""
 
 
 def stateful_set(
@@ -63,6 +65,8 @@ def deployment(
         "strategy": {"type": "RollingUpdate", "rollingUpdate": rolling_update},
         "minReadySeconds": min_ready_seconds,
     }
+    if min_ready_seconds >= _PROGRESS_SECONDS:
+        spec["progressDeadlineSeconds"] = min_ready_seconds + _PROGRESS_SECONDS
     return context.manifest("apps/v1", "Deployment", context.base, {"spec": spec})
 
 
@@ -76,6 +80,16 @@ def _common(context: SetContext, template: Json) -> Json:
         "selector": {"matchLabels": context.selector},
         "template": template,
     }
+
+
+def min_ready_seconds(spec: Fields, default: int) -> int:
+    """Return how many seconds a Pod must be ready to count during an update (core.md §13, 36).
+
+    Raises:
+        InvalidSpec: It is no integer, or negative.
+    """
+    chosen = spec.number("minReadySeconds")
+    return default if chosen is None else chosen
 
 
 def rolling_update(spec: Fields, max_surge: Any, max_unavailable: Any) -> Json:

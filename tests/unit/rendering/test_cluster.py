@@ -195,6 +195,29 @@ def test_groups_and_legacy_groups() -> None:
     assert "dnsBasedIdentity" not in sets["mo-ap"]
 
 
+def test_each_part_has_its_own_seconds_to_be_ready() -> None:
+    found = children(
+        logService={"minReadySeconds": 1},
+        tn={"minReadySeconds": 2},
+        cnGroups=[{"name": "a", "minReadySeconds": 3}, {"name": "b"}],
+        tp={"minReadySeconds": 4},
+        ap={"minReadySeconds": 0},
+        proxy={"minReadySeconds": 6},
+    )
+    seconds = {
+        f"{c['kind']}/{c['metadata']['name']}": c["spec"].get("minReadySeconds") for c in found
+    }
+    assert seconds == {
+        "LogSet/mo": 1,
+        "DNSet/mo": 2,
+        "CNSet/mo-a": 3,
+        "CNSet/mo-b": None,
+        "CNSet/mo-tp": 4,
+        "CNSet/mo-ap": 0,
+        "ProxySet/mo": 6,
+    }
+
+
 def test_legacy_transaction_node() -> None:
     found = r.find(children(tn=r.DELETE, dn={"replicas": 1, "config": "a = 1\n"}), "DNSet")
     assert found["spec"]["config"] == "a = 1\n"

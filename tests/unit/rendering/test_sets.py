@@ -288,6 +288,27 @@ def test_proxy_waits_for_its_plugin() -> None:
             r.render(r.proxyset(waitPluginAddr=address))
 
 
+@pytest.mark.parametrize(
+    ("make", "usual"), [(r.logset, 5), (r.dnset, 0), (r.cnset, 5), (r.proxyset, 0)]
+)
+def test_seconds_for_which_a_pod_must_be_ready(make: Any, usual: int) -> None:
+    """A change of them is none of the Pod template: it restarts nothing."""
+    before = r.workload(r.render(make()))["spec"]
+    for given, wanted in ((None, usual), (0, 0), (7, 7), (599, 599)):
+        spec = r.workload(r.render(make(minReadySeconds=given)))["spec"]
+        assert spec == {**before, "minReadySeconds": wanted}
+    for given, message in ((-1, "must be at least 0, not -1"), ("7", "must be an integer")):
+        with pytest.raises(errors.InvalidSpec, match=rf"^spec\.minReadySeconds: {message}"):
+            r.render(make(minReadySeconds=given))
+
+
+@pytest.mark.parametrize("make", [r.cnset, r.proxyset])
+def test_a_deployment_may_take_longer_than_its_pods_must_be_ready(make: Any) -> None:
+    """Kubernetes refuses it otherwise, and has 600 seconds when nothing is said."""
+    spec = r.workload(r.render(make(minReadySeconds=600)))["spec"]
+    assert spec["progressDeadlineSeconds"] == 1200
+
+
 @pytest.mark.parametrize("make", [r.cnset, r.proxyset, r.webui])
 def test_a_broken_pod_without_data_may_always_be_evicted(make: Any) -> None:
     spec = r.find(r.render(make()), "PodDisruptionBudget")["spec"]

@@ -45,6 +45,7 @@ FULL = {
     "loadBalancerSourceRanges": ["192.0.2.0/24"],
     "serviceAnnotations": {"a": "b"},
     "updateStrategy": {"maxSurge": 1, "maxUnavailable": 1},
+    "minReadySeconds": 1,
 }
 CN = {
     "pythonUdfSidecar": {"enabled": True, "port": 1, "image": "i", "overlay": OVERLAY},
@@ -69,7 +70,7 @@ SUBJECTS = [
     r.dnset(**FULL),
     r.cnset(**FULL, **CN),
     r.cnset({"externalLogSet": {"haKeeperEndpoint": "a:1", "sharedStorage": {"s3": r.S3}}}),
-    r.proxyset(**FULL, waitPluginAddr="a:1", minReadySeconds=1),
+    r.proxyset(**FULL, waitPluginAddr="a:1"),
     r.webui(**FULL, image="a:b", credentialSecretRef={"name": "a"}),
     r.cluster(**EVERYTHING),
     r.early(**r.EARLY_FULL),
