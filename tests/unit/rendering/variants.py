@@ -186,6 +186,7 @@ VARIANTS: dict[str, list[r.Json]] = {
         )
     ],
     "proxyset-plugin": [r.logset(), r.proxyset(waitPluginAddr="plugin.prod.svc:5000")],
+    "proxyset-ready-seconds": [r.logset(), r.proxyset(minReadySeconds=900)],
     "webui-full": [
         r.logset(),
         r.cnset(),
