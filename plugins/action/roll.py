@@ -23,5 +23,6 @@ class ActionModule(KubeAction):
             "outdated": list(step.outdated),
             "replaced": list(step.replaced),
             "waiting": step.waiting,
+            "seconds": step.seconds,
         }
         return {"changed": bool(step.replaced), "roll": roll}

@@ -13,7 +13,8 @@ description:
   - Replaces Pods that do not have the latest template of their StatefulSet, whose update strategy
     is C(OnDelete). It does one step and returns at once.
   - Pods that cannot come up as they are, because of their image or their configuration, go first
-    and at once. Of those that serve one goes at a time, and only while all others serve.
+    and at once. Of those that serve one goes at a time, and only while all others serve,
+    and have been ready for C(minReadySeconds) of the set.
   - A log store goes only when HAKeeper says that every log shard has all its other replicas. Where
     the operator has no way into the network of the log service, readiness has to suffice.
 extends_documentation_fragment:
@@ -58,5 +59,11 @@ roll:
     waiting:
       description: What the next replacement waits for; empty when nothing is left.
       type: str
+      returned: always
+    seconds:
+      description:
+        - In how many seconds a Pod will have been ready for the C(minReadySeconds) of its set,
+          where that is all that the next replacement waits for; else 0.
+      type: int
       returned: always
 """

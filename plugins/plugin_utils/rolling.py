@@ -43,11 +43,13 @@ class Step:
         outdated: Pods of an earlier template, those included that were replaced now.
         replaced: Pods that were deleted, to come back with the new template.
         waiting: what the next replacement waits for.
+        seconds: when time alone will have brought that about; 0 where nobody knows.
     """
 
     outdated: Sequence[str]
     replaced: Sequence[str]
     waiting: str
+    seconds: int = 0
 
 
 def take_step(session: Session, resource: Mapping[str, Any], *, dry_run: bool) -> Step:
@@ -82,7 +84,7 @@ def take_step(session: Session, resource: Mapping[str, Any], *, dry_run: bool) -
         going = [turn.candidates[0]]
     for name in going:
         Writer(session, dry_run=dry_run).delete(_identity(pods[name]))
-    return Step(turn.outdated, going, waiting)
+    return Step(turn.outdated, going, waiting, turn.seconds)
 
 
 def _identity(pod: Mapping[str, Any]) -> Json:

@@ -4,6 +4,8 @@
 import json
 import time
 from collections.abc import Callable, Iterator
+from datetime import datetime
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -182,6 +184,42 @@ def test_a_partition_that_is_lowered_lets_the_roll_go_on(space, settled):
     space.wait("condition=Synced")
     for component in ("LogSet", "DNSet", "CNSet", "ProxySet"):
         assert set(images(space, component).values()) == {"1.3.8"}, component
+
+
+def _moment(text: str) -> float:
+    return datetime.fromisoformat(text).timestamp()
+
+
+def _made_and_ready(space: Namespace, pod: str) -> tuple[float, float]:
+    """Return when a Pod was made, and since when it is ready (Unix time)."""
+    found = space.get("pod", pod)
+    ready = next(one for one in found["status"]["conditions"] if one["type"] == "Ready")
+    made = found["metadata"]["creationTimestamp"]
+    return _moment(made), _moment(ready["lastTransitionTime"])
+
+
+def test_a_roll_gives_each_log_store_its_time(space, settled):
+    """The seconds alone restart nothing, and say when the next one may go."""
+    before, service = uids(space), settled["spec"]["logService"]
+    patient = {**service, "minReadySeconds": 8}
+    groups = [{**group, "minReadySeconds": 2} for group in settled["spec"]["cnGroups"]]
+    change(space, settled, logService=patient, cnGroups=groups)
+    eventually(lambda: space.get("statefulset", "mo-log")["spec"]["minReadySeconds"] == 8)
+    eventually(lambda: space.get("deployment", "mo-tp-cn")["spec"]["minReadySeconds"] == 2)
+    space.wait("condition=Synced")
+    assert uids(space) == before
+
+    change(space, settled, version="1.3.9")
+    awaited = ["waiting for mo-log-2 to be ready for 8 s"]
+    eventually(lambda: _naming(space.condition("logset", "mo", "Synced"), awaited))
+    eventually(lambda: images(space, "LogSet")["mo-log-0"] == "1.3.9")
+    space.wait("condition=Synced")
+    times = [_made_and_ready(space, f"mo-log-{number}") for number in (2, 1, 0)]
+    pauses = [made - ready for (_, ready), (made, _) in pairwise(times)]
+    assert all(7 <= pause <= 14 for pause in pauses), pauses  # times are whole seconds
+
+    change(space, settled, logService=service)
+    space.wait("condition=Synced")
 
 
 def claims(space: Namespace, pod: str) -> dict[str, tuple[str, str, str]]:

@@ -103,6 +103,7 @@ def report_on(
     if resource["kind"] != names.CLUSTER:
         requeue = _look_at_pods(resource, rollout, observed.get("pods") or [], requeue, now)
         requeue = _look_at_set(resource, plan, observed, requeue, now)
+        requeue = rolls.look_again(_told(observed, "roll"), requeue)
     if resource["kind"] == names.CN_SET and not plan["paused"]:
         ending = rounds.ending(resource, observed.get("pods") or [], now)
         events += rounds.occurrences(resource, _told(observed, "round"), ending)

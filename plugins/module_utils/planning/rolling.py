@@ -8,6 +8,7 @@ is down, and from 1.35 on it never replaces a Pod that a bad template has broken
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -30,12 +31,14 @@ class Turn:
         candidates: those of which one may go if the store behind it can be done without, the best
             one first.
         waiting: what the next replacement waits for; empty when nothing is left or something goes.
+        seconds: when time alone will have brought that about; 0 where nobody knows.
     """
 
     outdated: tuple[str, ...] = ()
     replace: tuple[str, ...] = ()
     candidates: tuple[str, ...] = ()
     waiting: str = ""
+    seconds: int = 0
 
 
 def next_turn(
@@ -59,15 +62,14 @@ def next_turn(
         return Turn(outdated, replace=hopeless)
     spec = workload["spec"]
     expected = [f"{workload['metadata']['name']}-{number}" for number in range(spec["replicas"])]
-    least = float(spec.get("minReadySeconds") or 0)
-    serving = [name for name in expected if name in known and _is_up(known[name], least, now)]
+    serving = [name for name in expected if name in known and pod_status.is_ready(known[name])]
     idle = tuple(name for name in outdated if not pod_status.is_ready(known[name]))
     if idle and 2 * len(serving) <= len(expected):
         return Turn(outdated, replace=idle)
-    down = [name for name in expected if name not in serving and name not in idle]
-    if down:
-        awaited = pod_status.awaited([known[name] for name in down if name in known], down)
-        return Turn(outdated, waiting=awaited or f"{', '.join(down)} (ready only just now)")
+    others = [name for name in expected if name not in idle]
+    waiting, seconds = _awaited(known, others, int(spec.get("minReadySeconds") or 0), now)
+    if waiting:
+        return Turn(outdated, waiting=waiting, seconds=seconds)
     if len(idle) > 1:
         return Turn(outdated, replace=idle[:1])
     return Turn(outdated, candidates=idle or outdated)
@@ -106,12 +108,31 @@ def _names(pods: Iterable[Pod]) -> list[str]:
     return sorted(found, key=pod_status.natural_order, reverse=True)
 
 
-def _is_up(pod: Pod, least: float, now: datetime) -> bool:
-    """Tell whether a Pod has been ready for a number of seconds."""
-    if not pod_status.is_ready(pod):
-        return False
+def _awaited(
+    known: Mapping[str, Pod], expected: Sequence[str], least: int, now: datetime
+) -> tuple[str, int]:
+    """Say which Pods are not ready, or else not for long enough yet, and for how many seconds.
+
+    Returns:
+        What is waited for, empty if nothing is; and the seconds, 0 where nobody knows.
+    """
+    present = [known[name] for name in expected if name in known]
+    down = pod_status.awaited(present, expected)
+    if down:
+        return down, 0
+    left = {str(pod["metadata"]["name"]): _seconds_left(pod, least, now) for pod in present}
+    young = [name for name in left if left[name]]
+    if not young:
+        return "", 0
+    return f"{', '.join(young)} to be ready for {least} s", max(left.values())
+
+
+def _seconds_left(pod: Pod, least: int, now: datetime) -> int:
+    """Return in how many seconds a Pod that is ready will have been so for ``least`` seconds."""
     since = pod_status.ready_since(pod)
-    return since is None or (now - since).total_seconds() >= least
+    if since is None:
+        return 0
+    return max(0, math.ceil(least - (now - since).total_seconds()))
 
 
 def dispensable(

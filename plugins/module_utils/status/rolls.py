@@ -22,6 +22,19 @@ def under_way(roll: Roll) -> str:
     return ""
 
 
+def look_again(roll: Roll, otherwise: str) -> str:
+    """Return when to look again: when a Pod has been ready for long enough, if not before.
+
+    Args:
+        roll: what the step came to.
+        otherwise: when to look again without it, in seconds such as ``10s``; empty for not at all.
+    """
+    seconds = int(roll.get("seconds") or 0)
+    if not seconds or not otherwise:
+        return otherwise
+    return f"{min(seconds, int(otherwise.removesuffix('s')))}s"
+
+
 def occurrences(roll: Roll) -> list[Occurrence]:
     """Return an event for each step that replaced Pods."""
     replaced, outdated = roll.get("replaced") or [], roll.get("outdated") or []

@@ -47,6 +47,8 @@ class Rollout:
         current: Pods it has.
         ready: Pods that are ready.
         updated: Pods of the latest template.
+        young: Pods that are ready, but not for the seconds that count during an update.
+        least: those seconds.
     """
 
     exists: bool
@@ -55,6 +57,8 @@ class Rollout:
     current: int
     ready: int
     updated: int
+    young: int = 0
+    least: int = 0
 
     @classmethod
     def of(cls, workload: Mapping[str, Any] | None, replicas: int | None) -> Rollout:
@@ -68,13 +72,16 @@ class Rollout:
         status = (workload or {}).get("status") or {}
         generation = ((workload or {}).get("metadata") or {}).get("generation") or 0
         wanted = replicas if replicas is not None else spec.get("replicas")
+        ready, least = int(status.get("readyReplicas") or 0), int(spec.get("minReadySeconds") or 0)
         return cls(
             exists=workload is not None,
             seen=workload is not None and (status.get("observedGeneration") or 0) >= generation,
             wanted=1 if wanted is None else int(wanted),
             current=int(status.get("replicas") or 0),
-            ready=int(status.get("readyReplicas") or 0),
+            ready=ready,
             updated=int(status.get("updatedReplicas") or 0),
+            young=max(0, ready - int(status.get("availableReplicas") or 0)) if least else 0,
+            least=least,
         )
 
     @property
@@ -281,7 +288,8 @@ def _progressing(facts: SetFacts) -> Condition:
 def _work(facts: SetFacts) -> tuple[Reason, str]:
     """Tell creating, scaling and rolling out from each other."""
     rollout = facts.rollout
-    awaited = pod_status.awaited(facts.pods, facts.expected)
+    ageing = f"{rollout.young} {facts.noun} to be ready for {rollout.least} s"
+    awaited = pod_status.awaited(facts.pods, facts.expected) or (ageing if rollout.young else "")
     message = f"waiting for {awaited}" if awaited else "waiting for the workload's controller"
     message = rolls.under_way(facts.roll) or message
     if not log_states.has_served(facts.resource):
@@ -290,6 +298,8 @@ def _work(facts: SetFacts) -> tuple[Reason, str]:
         return Reason.ROLLING_OUT, message
     if rollout.updated < rollout.current:
         surplus = rollout.current - rollout.wanted
+        if rollout.young:
+            return Reason.ROLLING_OUT, message
         return Reason.ROLLING_OUT, f"waiting for {surplus} {facts.noun} of before to go"
     if rollout.current != rollout.wanted:
         return Reason.SCALING, f"{rollout.current} of {rollout.wanted} {facts.noun} exist"

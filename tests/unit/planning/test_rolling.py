@@ -65,7 +65,7 @@ def test_one_of_those_that_serve_may_go_while_all_others_serve(pods, candidates)
     ("pods", "waiting"),
     [
         ([store(0), store(1), store(2, "new", ready=False)], "mo-log-2 (not ready yet)"),
-        ([store(0), store(1), store(2, "new", age=3)], "mo-log-2 (ready only just now)"),
+        ([store(0), store(1), store(2, "new", age=3)], "mo-log-2 to be ready for 5 s"),
         ([store(0), store(1)], "mo-log-2 (not created yet)"),
         ([store(0), store(1), store(2, **GOING)], "mo-log-2 (Terminating)"),
         ([store(0), store(1, "new", ready=False), store(2)], "mo-log-1 (not ready yet)"),
@@ -95,6 +95,40 @@ def test_without_a_majority_all_that_do_not_serve_are_replaced():
 
     assert turn(*down, store(2)).replace == ("mo-log-1", "mo-log-0")
     assert turn(store(0, ready=False), wanted=1).replace == ("mo-log-0",)
+
+
+def after(least: int, *pods: dict[str, Any]) -> Turn:
+    made = stateful_set()
+    made["spec"]["minReadySeconds"] = least
+    return next_turn(made, pods, NOW)
+
+
+@pytest.mark.parametrize(
+    ("least", "ages", "waiting", "seconds"),
+    [
+        (0, (600, 600, 0), "", 0),
+        (60, (600, 600, 60), "", 0),
+        (60, (600, 600, 59), "mo-log-2 to be ready for 60 s", 1),
+        (60, (600, 18, 20), "mo-log-1, mo-log-2 to be ready for 60 s", 42),
+        (3600, (600, 600, 20), "mo-log-0, mo-log-1, mo-log-2 to be ready for 3600 s", 3580),
+    ],
+)
+def test_the_next_one_waits_until_all_have_been_ready_for_long_enough(
+    least, ages, waiting, seconds
+):
+    found = after(least, *(store(n, "new" if n == 2 else "old", age=ages[n]) for n in range(3)))
+
+    assert (found.waiting, found.seconds) == (waiting, seconds)
+    assert found.candidates == (() if waiting else ("mo-log-1", "mo-log-0"))
+    assert not found.replace
+
+
+def test_stores_that_serve_make_a_majority_however_long_they_are_ready():
+    """Those that come up by themselves are left to it, while one of them may be lost."""
+    pods = store(0, ready=False), store(1, "new", age=9), store(2, "new", age=600)
+
+    assert after(3600, *pods).waiting == "mo-log-1, mo-log-2 to be ready for 3600 s"
+    assert after(3600, pods[0], store(1, ready=False), pods[2]).replace == ("mo-log-1", "mo-log-0")
 
 
 @pytest.mark.parametrize(

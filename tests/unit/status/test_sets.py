@@ -460,6 +460,50 @@ def test_pods_that_change_are_looked_at_again(numbers, third, before, requeue):
     assert told["requeue"] == requeue
 
 
+@pytest.mark.parametrize(("seconds", "requeue"), [(0, "15s"), (3, "3s"), (14, "14s"), (900, "15s")])
+def test_a_roll_goes_on_as_soon_as_the_last_pod_was_ready_for_long_enough(seconds, requeue):
+    subject = resource(status={"conditions": WAS_SERVING})
+    plan = {**empty_plan(), "workload": "StatefulSet/mo-log", "objects": [{}]}
+    awaited = "mo-log-2 to be ready for 60 s"
+    roll = {"outdated": ["mo-log-0"], "replaced": [], "waiting": awaited, "seconds": seconds}
+    observed = {"workload": workload(updatedReplicas=2), "pods": PODS, "roll": roll}
+
+    told = report_on(subject, plan, observed, {}, "", NOW)
+
+    assert told["requeue"] == requeue
+    assert told["status"]["message"] == (
+        f"2/3 log stores run what the spec asks for; waiting for {awaited}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("least", "numbers", "message"),
+    [
+        (30, {"availableReplicas": 2}, "waiting for 1 compute nodes to be ready for 30 s"),
+        (30, {"availableReplicas": 3}, "waiting for the workload's controller"),
+        (0, {}, "waiting for the workload's controller"),
+        (
+            *(30, {"availableReplicas": 3, "updatedReplicas": 3, "readyReplicas": 4}),
+            "waiting for 1 compute nodes to be ready for 30 s",
+        ),
+        (
+            *(30, {"availableReplicas": 4, "updatedReplicas": 3, "readyReplicas": 4}),
+            "waiting for 1 compute nodes of before to go",
+        ),
+    ],
+)
+def test_new_pods_of_a_deployment_are_given_their_time(least, numbers, message):
+    """Those of before go after it, and the roll is not over until then."""
+    live = workload("Deployment", "mo", **{"replicas": 4, "updatedReplicas": 1, **numbers})
+    live["spec"]["minReadySeconds"] = least
+    plan = {**empty_plan(), "workload": "Deployment/mo", "objects": [{}]}
+    subject = resource("CNSet", status={"conditions": WAS_SERVING})
+    told = report_on(subject, plan, {"workload": live, "pods": PODS}, {}, "", NOW)
+
+    assert states(told["status"])["Synced"] == ("False", "RollingOut")
+    assert told["status"]["message"].endswith(message)
+
+
 @pytest.mark.parametrize("planned", [{"paused": True}, {"invalid": "spec.image: must be set"}])
 def test_pods_of_a_set_that_is_left_alone_are_looked_at_now_and_then(planned):
     """Its conditions name the Pods that do not serve, and nobody tells when these change."""
