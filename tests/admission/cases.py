@@ -379,6 +379,16 @@ WARNINGS: list[tuple[str, Json, str]] = [
         {"spec.version": "nightly", "spec.semanticVersion": "2.1.0", "spec.tn.image": "mo:3.0.0"},
         "spec.tn.image: 3.0.0 beside 2.1.0",
     ),
+    (
+        "LogSet",
+        {"spec.config": "[logservice]\nlocality = 'zone:a'\n"},
+        "spec.config: with a locality in [logservice]",
+    ),
+    (
+        "MatrixOneCluster",
+        {"spec.logService.config": "[logservice]\nlocality = 'zone:a;region:b'\n"},
+        "spec.logService.config: with a locality in [logservice]",
+    ),
 ]
 
 STEPS: list[tuple[Json, Json, str]] = [

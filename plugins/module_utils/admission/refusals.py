@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from ..rendering import names, render_matrixonecluster, versions
+from ..rendering import names, render_matrixonecluster, toml, versions
 from ..rendering.errors import InvalidSpec
 from ..rendering.types import Resource
 from .components import component_mistakes
@@ -88,7 +88,7 @@ def warnings_of(resource: Resource, old: Resource | None = None) -> list[str]:
     kind, spec = resource["kind"], resource.get("spec")
     if not isinstance(spec, Mapping):
         return []
-    found = [*_unknown_version(kind, spec), *_disk_cache(kind, spec)]
+    found = [*_unknown_version(kind, spec), *_disk_cache(kind, spec), *_locality(kind, spec)]
     if kind == names.CLUSTER:
         found += [*_older_version(spec, (old or {}).get("spec") or {}), *_mixed_versions(spec)]
     return found
@@ -144,4 +144,26 @@ def _disk_cache(kind: str, spec: Mapping[str, Any]) -> Iterator[str]:
             yield (
                 f"{path}.sharedStorageCache.diskCacheSize: without cacheVolume the cache takes up "
                 "the container's own file system"
+            )
+
+
+def _locality(kind: str, spec: Mapping[str, Any]) -> Iterator[str]:
+    """Tell of log stores that all have a locality.
+
+    But for the first ones, HAKeeper gives replicas that vote only to stores without a locality
+    (selectStore in MatrixOne's pkg/hakeeper/checkers/logservice/filter.go). So nothing takes the
+    place of a store that is lost, and the operator gives log stores none by itself.
+    """
+    places = _components(spec) if kind == names.CLUSTER else [(kind, "spec", spec)]
+    for of_kind, path, component in places:
+        if of_kind != names.LOG_SET:
+            continue
+        try:
+            config = toml.parse(component.get("config"), f"{path}.config")
+        except InvalidSpec:
+            continue
+        if toml.get(config, ("logservice", "locality")):
+            yield (
+                f"{path}.config: with a locality in [logservice] the log stores get no replicas "
+                "that vote; one that is lost would not be replaced"
             )
