@@ -323,4 +323,5 @@ def view_of(details: ClusterDetails, state: ClusterState) -> View:
             )
         )
     silent = {store.uuid: store.silent for store in details.log_stores}
-    return View(state.running, silent, shards)
+    placed = frozenset(store.uuid for store in details.log_stores if store.locality)
+    return View(state.running, silent, shards, placed)

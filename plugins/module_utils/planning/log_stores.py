@@ -16,6 +16,9 @@ from typing import Final
 HEARD_SECONDS: Final = 10.0
 """Heartbeats come every second; a store that was heard within this time lives."""
 MAX_INCARNATION: Final = 0xFFFF
+_REFUSES_REPLICAS: Final = (
+    "log stores with a locality are given no replicas that vote; take it out of their config"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +57,13 @@ class View:
         running: whether it was bootstrapped.
         silent: seconds since the last heartbeat, by UUID of the log store.
         shards: the log shards.
+        placed: UUIDs of the log stores with a locality.
     """
 
     running: bool
     silent: Mapping[str, float]
     shards: Sequence[Shard]
+    placed: frozenset[str] = frozenset()
 
     def stores_of(self, ordinal: int) -> frozenset[str]:
         """Return the UUIDs that stores of an ordinal have or had, of any incarnation."""
@@ -91,6 +96,16 @@ class View:
             for shard in self.shards
             if any(ordinal_of(uuid) == ordinal for uuid in shard.members - shard.alive)
         ]
+
+    def refuses_replicas(self, ordinal: int) -> bool:
+        """Tell whether replicas of an ordinal would find no other store.
+
+        HAKeeper gives replicas that vote only to stores without a locality, but for the first ones
+        (selectStore in MatrixOne's pkg/hakeeper/checkers/logservice/filter.go). Log stores of a set
+        have their locality in common; one that is silent may still be known with one of before.
+        """
+        others = self.placed - self.stores_of(ordinal)
+        return any(self.silent.get(uuid, HEARD_SECONDS + 1) <= HEARD_SECONDS for uuid in others)
 
     def incomplete(self) -> list[int]:
         """Return the shards that have fewer running replicas than they should."""
@@ -290,7 +305,7 @@ def why_not(store: LogStore, down: Sequence[LogStore], view: View | None, policy
     lost = [shard.number for shard in view.shards if not shard.survives_without(own)]
     if lost:
         return f"log shard {_listed(lost)} would have no quorum without it"
-    return store.hindrance
+    return _REFUSES_REPLICAS if view.refuses_replicas(store.ordinal) else store.hindrance
 
 
 def _listed(numbers: Iterable[int]) -> str:
@@ -393,6 +408,8 @@ def scale_in(present: int, wanted: int, view: View | None) -> ScaleIn:
 def _why_it_stays(ordinal: int, view: View | None) -> str:
     if view is None:
         return "HAKeeper does not answer, so nobody knows which replicas it has"
+    if view.counts_on(ordinal) and view.refuses_replicas(ordinal):
+        return _REFUSES_REPLICAS
     own = view.stores_of(ordinal)
     # The one before may have gone so lately that HAKeeper has not missed it yet.
     unplaced = [

@@ -120,6 +120,29 @@ def test_where_a_new_store_would_not_come_up_either_the_old_one_stays() -> None:
     assert "its image is being pulled" in verdict.message
 
 
+@pytest.mark.parametrize(
+    ("placed", "wanted"),
+    [(uuids(0, 1, 2), Step.BLOCKED), (uuids(0), Step.BLOCKED), (uuids(2), Step.RECORD)],
+    ids=["all have a locality", "it is being taken out", "the lost one had one of before"],
+)
+def test_a_store_whose_replicas_nobody_would_get_is_not_replaced(
+    placed: frozenset[str], wanted: Step
+) -> None:
+    verdict = log_stores.next_repair(stores(2), replace(LOST, placed=placed), POLICY, None, NOW)
+    assert verdict.step is wanted
+    assert ("locality" in verdict.message) == (wanted is Step.BLOCKED)
+
+
+def test_a_store_whose_replicas_nobody_would_get_does_not_leave() -> None:
+    four = view(members=(0, 1, 3), alive=(0, 1, 3), heard=(0, 1, 2, 3))
+    assert log_stores.scale_in(4, 3, four).leaves == 3
+    kept = log_stores.scale_in(4, 3, replace(four, placed=uuids(0, 1, 2, 3)))
+    assert (kept.leaves, kept.replicas) == (None, 4)
+    assert "locality" in kept.message
+    spare = view(heard=(0, 1, 2, 3))
+    assert log_stores.scale_in(4, 3, replace(spare, placed=uuids(0, 1, 2, 3))).leaves == 3
+
+
 def test_one_that_can_be_replaced_does_not_wait_for_one_that_cannot() -> None:
     seen = View(
         True,
