@@ -8,19 +8,17 @@ import time
 from functools import partial
 from typing import Any, ClassVar
 
-from ..module_utils.clients.kube.applying import Writer
 from ..module_utils.clients.kube.kinds import describe
 from ..module_utils.clients.kube.session import Session
-from ..module_utils.clients.matrixone import Deadline
-from ..module_utils.planning import cn_pods, reports
+from ..module_utils.planning import reports
+from ..module_utils.planning.cn_stores import Step
 from ..module_utils.planning.plans import is_paused
-from ..module_utils.rendering import names
 from ..module_utils.rendering.errors import RenderingError
 from ..module_utils.status import rounds
-from ..plugin_utils import log_members, telling
-from ..plugin_utils.cn_round import Outcome, Round, Situation
+from ..plugin_utils import telling
+from ..plugin_utils.cn_looking import look, shown, situation_of
+from ..plugin_utils.cn_round import Outcome, Situation
 from ..plugin_utils.kube_action import KubeAction
-from ..plugin_utils.pod_writing import PodWriter
 
 Json = dict[str, Any]
 _SETTLED_BY = 30.0  # seconds
@@ -50,41 +48,51 @@ class ActionModule(KubeAction):
             # What is wrong with the spec is told by who renders it.
             return {"changed": False, "stores": {}}
         outcome, changed = self._rounds(session, situation, arguments)
-        result: Json = {"changed": changed, "stores": _shown(outcome)}
+        result: Json = {"changed": changed, "stores": shown(outcome)}
+        warnings = [] if arguments["tell"] else _given_up(arguments["resource"], outcome)
         if arguments["await_settled"] and outcome.unsettled:
-            result["warnings"] = [_unsettled(arguments["resource"], outcome)]
-        return result
+            warnings.append(_unsettled(arguments["resource"], outcome))
+        return {**result, "warnings": warnings} if warnings else result
 
     def _rounds(
         self, session: Session, situation: Situation, arguments: Json
     ) -> tuple[Outcome, bool]:
         """Make a round, and more while something is awaited; tell whether one changed anything."""
-        outcome = self._round(session, situation, arguments)
+        outcome = look(session, situation, arguments["timeout"])
         changed, said = outcome.changed, ""
         teller = telling.Teller(session, arguments["resource"] if arguments["tell"] else None)
         drained_by = float(situation.policy.patience)
         started = time.monotonic()
         while True:
-            shown = _shown(outcome)
-            awaited = rounds.draining(shown) if arguments["await_drains"] else ""
+            told = shown(outcome)
+            awaited = rounds.draining(told) if arguments["await_drains"] else ""
             limit = drained_by
             if not awaited and arguments["await_settled"] and outcome.reached:
                 awaited, limit = _settling(outcome), _SETTLED_BY
             if not awaited or time.monotonic() - started > limit:
-                teller.emit(partial(rounds.occurrences, round_=shown, ending={}))
+                teller.emit(partial(rounds.occurrences, round_=told, ending={}))
                 return outcome, changed
             if awaited != said:
                 self.say(f"{describe(arguments['resource'])}: {awaited}")
                 said = awaited
-            teller.tell(partial(reports.draining, pods=situation.pods, round_=shown))
+            teller.tell(partial(reports.draining, pods=situation.pods, round_=told))
             time.sleep(_PAUSE)
             situation = _situation(session, arguments)
-            outcome = self._round(session, situation, arguments)
+            outcome = look(session, situation, arguments["timeout"])
             changed = changed or outcome.changed
 
-    def _round(self, session: Session, situation: Situation, arguments: Json) -> Outcome:
-        deadline = Deadline.after(arguments["timeout"])
-        return Round(situation, PodWriter(Writer(session)), deadline).run()
+
+def _situation(session: Session, arguments: Json) -> Situation:
+    return situation_of(session, *(arguments[name] for name in ("resource", "log_set", "workload")))
+
+
+def _given_up(resource: Json, outcome: Outcome) -> list[str]:
+    """Warn of drains whose time was over: what was left is cut."""
+    return [
+        f"{describe(resource)}: {pod} {drain.message}"
+        for pod, drain in sorted(outcome.drains.items())
+        if drain.step is Step.GIVEN_UP
+    ]
 
 
 def _settling(outcome: Outcome) -> str:
@@ -99,42 +107,3 @@ def _unsettled(resource: Json, outcome: Outcome) -> str:
         why = f"it cannot be reached from here ({outcome.problem or 'no address of it is known'})"
     listed = ", ".join(outcome.unsettled)
     return f"{describe(resource)}: HAKeeper was not told about {listed}: {why}"
-
-
-def _situation(session: Session, arguments: Json) -> Situation:
-    resource, log_set = arguments["resource"], arguments["log_set"]
-    metadata = resource["metadata"]
-    labels = names.selector_labels(names.CN_SET, metadata["name"], metadata["namespace"])
-    others = log_members.members(session, log_set)
-    spec = resource.get("spec") or {}
-    return Situation(
-        policy=cn_pods.policy_of(resource),
-        wanted=spec.get("replicas"),
-        present=((arguments["workload"] or {}).get("spec") or {}).get("replicas"),
-        pods=cn_pods.live_pods(log_members.pods_of(session, metadata["namespace"], labels)),
-        others=others,
-        addresses=cn_pods.log_addresses(others) if log_set else log_members.external(resource),
-        now=time.time(),
-        chosen=[str(name) for name in spec.get("podsToDelete") or ()],
-        told=cn_pods.told_states(resource),
-    )
-
-
-def _shown(outcome: Outcome) -> Json:
-    return {
-        "managed": outcome.managed,
-        "reached": outcome.reached,
-        "problem": outcome.problem,
-        "states": outcome.states,
-        "unsettled": outcome.unsettled,
-        "replicas": outcome.replicas,
-        "drains": {
-            pod: {
-                "step": drain.step.value,
-                "message": drain.message,
-                "until": drain.until,
-                "finished": drain.finished,
-            }
-            for pod, drain in sorted(outcome.drains.items())
-        },
-    }

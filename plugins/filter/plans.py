@@ -20,6 +20,7 @@ from ..module_utils.planning.early_reports import farewell, report_on_early
 from ..module_utils.planning.plans import empty_plan
 from ..module_utils.planning.references import references
 from ..module_utils.planning.removal import (
+    drains_of_cluster,
     emptied,
     removal_of_cluster,
     removal_of_leftovers,
@@ -119,6 +120,11 @@ def emptied_of(resource: Any) -> Any:
     return emptied(plain(resource))
 
 
+def drains_of(resource: Any) -> Any:
+    """Return how the compute nodes of a cluster drain at its end; see planning.removal."""
+    return drains_of_cluster(plain(resource))
+
+
 def removal_for(resource: Any, observed: Any = None) -> Any:
     """Return the steps that take a resource away; see planning.removal."""
     wanted = plain(resource)
@@ -157,6 +163,7 @@ class FilterModule:
         """Return the filters."""
         return {
             "references": references_of,
+            "drains": drains_of,
             "emptied": emptied_of,
             "growth": growth_of,
             "plan": plan_for,

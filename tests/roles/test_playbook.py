@@ -3,7 +3,10 @@
 
 import base64
 import json
+import re
+import threading
 import time
+from contextlib import contextmanager
 
 import pytest
 
@@ -98,6 +101,68 @@ def test_a_set_that_drains_is_waited_for(play_cluster, fake_testbed, fake_namesp
     assert "draining mo-tp-cn-" in done.output
     deployment = ("-n", fake_namespace, "get", "deployment", "mo-tp-cn", "-o")
     assert fake_testbed.kubectl(*deployment, "jsonpath={.spec.replicas}") == "1"
+
+
+def test_compute_nodes_drain_before_all_goes(play_cluster, fake_testbed, fake_namespace, objects):
+    """Proxies stay meanwhile; groups drain side by side, for as long as they may: none answers."""
+    cluster = tiny_cluster(fake_namespace)
+    cluster["spec"]["logService"]["replicas"] = 1
+    group = cluster["spec"]["cnGroups"][0]
+    group["terminationPolicy"] = "Drain"
+    group["scalingConfig"] = {"storeDrainTimeout": "25s"}
+    cluster["spec"]["cnGroups"].append({**group, "name": "ap"})
+    up = play_cluster(cluster)
+    assert up.code == 0, up.output
+
+    begun = time.monotonic()
+    would_go = play_cluster(cluster, "--check", state="absent")
+    assert would_go.code == 0, would_go.output
+    assert would_go.counts["changed"] > 0
+    assert time.monotonic() - begun < 25
+    assert objects() >= WORKLOADS
+
+    with watching(fake_testbed, fake_namespace) as seen:
+        begun = time.monotonic()
+        gone = play_cluster(cluster, state="absent", wait_timeout=20)
+        taken = time.monotonic() - begun
+
+    assert gone.code == 0, gone.output
+    assert 25 <= taken < 50
+    assert "draining mo-tp-cn-" in gone.output
+    for group in ("tp", "ap"):
+        assert re.search(rf"/mo-{group}: mo-{group}-cn-\S+ gave up after", gone.output)
+    last = {kind: max((at for at, kinds in seen if kind in kinds), default=0) for kind in ORDER}
+    assert last["CNSet"] < last["ProxySet"] < last["DNSet"] < last["LogSet"]
+    assert objects() == set()
+
+    begun = time.monotonic()
+    again = play_cluster(cluster, state="absent")
+    assert again.code == 0, again.output
+    assert again.counts["changed"] == 0, again.output
+    assert time.monotonic() - begun < 25
+
+
+ORDER = ("CNSet", "ProxySet", "DNSet", "LogSet")
+
+
+@contextmanager
+def watching(bed, namespace):
+    """Note, a few times a second, of which components there are Pods."""
+    seen, over = [], threading.Event()
+    kinds = "jsonpath={.items[*].metadata.labels['matrixorigin\\.io/component']}"
+
+    def look():
+        while not over.wait(0.2):
+            found = bed.kubectl("-n", namespace, "get", "pods", "-o", kinds)
+            seen.append((time.monotonic(), set(found.split())))
+
+    thread = threading.Thread(target=look)
+    thread.start()
+    try:
+        yield seen
+    finally:
+        over.set()
+        thread.join()
 
 
 def test_claims_and_credential_are_retained(play_cluster, fake_namespace, objects):

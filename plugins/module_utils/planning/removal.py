@@ -56,6 +56,20 @@ class Chosen(TypedDict):
     owner_uid: str
 
 
+class Drain(TypedDict):
+    """One look at compute nodes that go with a cluster, before anything of it does.
+
+    Keys:
+        resource: the CNSet.
+        siblings: all sets of the cluster.
+        wait: whether to look again and again until it has drained.
+    """
+
+    resource: Resource
+    siblings: list[Manifest]
+    wait: bool
+
+
 class Removal(TypedDict):
     """One step of taking something away.
 
@@ -141,13 +155,16 @@ def removal_of_cluster(resource: Resource) -> list[Removal]:
     if _leaves_orphans(resource):
         return []
     service = (resource.get("spec") or {}).get("logService") or {}
+    patience = _longest_drain(resource)
     if metadata.get("uid"):
         steps = [_children_step(resource, title, kinds) for title, kinds in _STAGES]
-        patience = _longest_drain(resource)
         if patience is not None:
             steps.insert(0, _draining_step(resource, patience))
         steps[0]["patches"] = _retention_of_parts(resource, service)
         return steps
+    kinds = [kind for _title, listed in _STAGES for kind in listed]
+    if patience is not None:  # the drains are over when these steps begin
+        kinds.sort(key=lambda kind: kind != names.PROXY_SET)
     steps = [
         _step(
             f"{kind}s of {metadata['name']}",
@@ -156,26 +173,59 @@ def removal_of_cluster(resource: Resource) -> list[Removal]:
             {names.LABEL_CLUSTER: metadata["name"], names.LABEL_COMPONENT: kind},
             claims_go=kind != names.LOG_SET or retention_deletes(service),
         )
-        for _title, kinds in _STAGES
         for kind in kinds
     ]
+    # What was given up has the time of its hook once more, where Pods have one.
+    steps[kinds.index(names.CN_SET)]["patience"] = patience or 0
     _follow_retention(steps[-1], metadata, service)
     return [*steps, *_credential(resource)]
+
+
+def drains_of_cluster(resource: Resource) -> list[Drain]:
+    """Return how the compute nodes of a cluster drain that a playbook takes away.
+
+    All of them begin before one is waited for, so that no session moves to one that goes next, and
+    the longest time counts, not the sum. Child resources do that by themselves.
+    """
+    if resource["metadata"].get("uid") or _leaves_orphans(resource):
+        return []
+    parts = _parts(resource)
+    leaving = [one for one in parts if _drains_at_its_end(one) or _sheds_at_its_end(one)]
+    draining = [one for one in leaving if _drains_at_its_end(one)]
+    begun = [one for one in leaving if one not in draining or len(leaving) > 1]
+    return [
+        *(Drain(resource=one, siblings=parts, wait=False) for one in begun),
+        *(Drain(resource=one, siblings=parts, wait=True) for one in draining),
+    ]
 
 
 def _longest_drain(resource: Resource) -> int | None:
     """Return how many seconds compute nodes may drain at their end; None if none does."""
     try:
-        parts = render_matrixonecluster(resource)
-        policies = [cn_pods.policy_of(emptied(one)) for one in parts if _drains_at_its_end(one)]
-    except RenderingError:  # what cannot be rendered has never been made
+        parts = filter(_drains_at_its_end, _parts(resource))
+        policies = [cn_pods.policy_of(emptied(one)) for one in parts]
+    except RenderingError:
         return None
     return max((policy.patience for policy in policies), default=None)
+
+
+def _parts(resource: Resource) -> list[Manifest]:
+    """Return the sets of a cluster; what cannot be rendered has never been made."""
+    try:
+        return render_matrixonecluster(resource)
+    except RenderingError:
+        return []
 
 
 def _drains_at_its_end(part: Resource) -> bool:
     drains = part["spec"].get("terminationPolicy") == "Drain"
     return bool(drains and part["kind"] == names.CN_SET)
+
+
+def _sheds_at_its_end(part: Resource) -> bool:
+    """Tell whether Pods of a set stay until their clients are gone, who then must be moved."""
+    scaling = part["spec"].get("scalingConfig") or {}
+    return bool(scaling.get("storeDrainEnabled") and part["kind"] == names.CN_SET)
 
 
 def _retention_of_parts(resource: Resource, service: Mapping[str, Any]) -> list[Manifest]:

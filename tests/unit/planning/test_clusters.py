@@ -9,6 +9,7 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.planning.cl
     plan_cluster,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.planning.removal import (
+    drains_of_cluster,
     emptied,
     removal_of_cluster,
     removal_of_leftovers,
@@ -198,6 +199,50 @@ def test_teardown_by_playbook():
         "mo-credential",
         "mo-credential-accepted",
     ]
+
+
+SHEDS = {"name": "ap", "replicas": 1, "scalingConfig": {"storeDrainEnabled": True}}
+GOES = {"name": "xx", "replicas": 1}
+
+
+@pytest.mark.parametrize(
+    ("groups", "looks"),
+    [
+        ([GOES], []),
+        ([DRAINS, GOES], [("mo-tp", True)]),
+        ([SHEDS], [("mo-ap", False)]),
+        ([DRAINS, SHEDS], [("mo-tp", False), ("mo-ap", False), ("mo-tp", True)]),
+        (
+            [DRAINS, {**DRAINS, "name": "ap"}],
+            [("mo-tp", False), ("mo-ap", False), ("mo-tp", True), ("mo-ap", True)],
+        ),
+    ],
+)
+def test_compute_nodes_drain_side_by_side_before_a_playbook_takes_them_away(groups, looks):
+    """A session must not move to a node that drains next, nor times add up."""
+    found = drains_of_cluster(by_playbook(cnGroups=groups))
+
+    assert [(one["resource"]["metadata"]["name"], one["wait"]) for one in found] == looks
+    assert all(one["siblings"][0]["kind"] == "LogSet" for one in found)
+
+
+def test_what_drains_by_itself_or_stays_is_not_drained_by_a_playbook():
+    """A resource has children that drain; what is orphaned or cannot be rendered has none."""
+    orphaned = by_playbook(cnGroups=[DRAINS])
+    orphaned["metadata"]["finalizers"] = ["orphan"]
+
+    for subject in (cluster(cnGroups=[DRAINS]), orphaned, by_playbook(cnGroups=[DRAINS], tn=None)):
+        assert drains_of_cluster(subject) == []
+
+
+def test_a_playbook_keeps_proxies_until_compute_nodes_have_drained():
+    steps = removal_of_cluster(by_playbook(cnGroups=[DRAINS]))
+
+    components = [
+        step["prune"]["labels"]["matrixorigin.io/component"] for step in steps if step["prune"]
+    ]
+    assert components == ["CNSet", "WebUI", "ProxySet", "DNSet", "LogSet"]
+    assert [step["patience"] for step in steps] == [375, 0, 0, 0, 0, 0]
 
 
 @pytest.mark.parametrize(
