@@ -10,19 +10,25 @@ from typing import Any, ClassVar
 from ..module_utils.clients.kube.errors import WaitExpired
 from ..module_utils.clients.kube.kinds import describe
 from ..module_utils.clients.kube.session import Session
+from ..module_utils.planning import cn_pods
 from ..module_utils.planning.early_reports import report_on_early
 from ..module_utils.planning.plans import Plan
 from ..module_utils.planning.references import references
 from ..module_utils.planning.reports import Report, report_on
 from ..module_utils.rendering import names
-from ..module_utils.status.sets import is_held
+from ..module_utils.status import rounds
+from ..module_utils.status.conditions import find, holds
+from ..module_utils.status.reasons import ConditionType
+from ..module_utils.status.sets import is_held, is_on_purpose
 from ..module_utils.timestamps import timestamp_now
+from ..plugin_utils import cn_looking
 from ..plugin_utils.kube_action import KubeAction
 from ..plugin_utils.observing import fetch
 from ..plugin_utils.rolling import take_step
 
 _FIRST_PAUSE = 0.25  # seconds
 _LONGEST_PAUSE = 2.0  # seconds
+_ROUND_SECONDS = 10.0
 
 
 class ActionModule(KubeAction):
@@ -31,6 +37,7 @@ class ActionModule(KubeAction):
     SPEC: ClassVar[dict[str, Any]] = {
         "resource": {"type": "dict", "required": True},
         "plan": {"type": "dict", "required": True},
+        "log_set": {"type": "dict"},
         "timeout": {"type": "int", "default": 600},
     }
 
@@ -39,32 +46,64 @@ class ActionModule(KubeAction):
         resource, plan, timeout = (arguments[name] for name in ("resource", "plan", "timeout"))
         title = describe(resource)
         started = time.monotonic()
-        pause, said = _FIRST_PAUSE, ""
+        pause, said, held, changed = _FIRST_PAUSE, "", "", False
         while not self.dry_run:
-            report = _look(session, resource, plan)
-            if report["ready"]:
+            seen = _seen(session, resource)
+            report = _report(resource, plan, seen)
+            held = _held(plan, report, seen)
+            if report["ready"] or held:
                 break
-            if is_held({"status": report["status"]}):
-                raise WaitExpired(f"{title}: {report['message']}; lower it and play again")
-            if plan["workload"].startswith("StatefulSet/") and not plan["paused"]:
-                take_step(session, resource, dry_run=False)
-            if report["message"] != said:
-                said = report["message"]
+            helped, problem = _help(session, arguments, seen)
+            changed = changed or helped
+            message = "; ".join(filter(None, (report["message"], problem)))
+            if message != said:
+                said = message
                 self.say(f"{title}: {said}")
             if time.monotonic() - started + pause > timeout:
                 raise WaitExpired(_expired(resource, plan, timeout, said))
             time.sleep(pause)
             pause = min(pause * 1.5, _LONGEST_PAUSE)
-        return {"changed": False, "seconds": round(time.monotonic() - started, 1)}
+        if held:
+            self.say(f"{title}: {held}")
+        seconds = round(time.monotonic() - started, 1)
+        return {"changed": changed, "seconds": seconds, "held": held}
 
 
-def _look(session: Session, resource: dict[str, Any], plan: Plan) -> Report:
-    observed = {
+def _seen(session: Session, resource: dict[str, Any]) -> dict[str, Any]:
+    return {
         label: fetch(session, label, reference) for label, reference in references(resource).items()
     }
+
+
+def _report(resource: dict[str, Any], plan: Plan, seen: dict[str, Any]) -> Report:
     if resource["kind"] == names.EARLY:
-        return report_on_early(resource, plan, observed, {}, "")
-    return report_on(resource, plan, observed, {}, "", timestamp_now())
+        return report_on_early(resource, plan, seen, {}, "")
+    return report_on(resource, plan, seen, {}, "", timestamp_now())
+
+
+def _held(plan: Plan, report: Report, seen: dict[str, Any]) -> str:
+    """Say what goes no further on purpose, once all else is done; empty if nothing is held."""
+    subject = {"status": report["status"]}
+    if is_held(subject):
+        return str(find(subject, ConditionType.SYNCED)["message"])
+    done = holds(subject, ConditionType.READY) or seen["workload"] is None
+    return plan["waitingFor"] if done and is_on_purpose(plan["waitingFor"]) else ""
+
+
+def _help(session: Session, arguments: dict[str, Any], seen: dict[str, Any]) -> tuple[bool, str]:
+    """Do what an operator does meanwhile.
+
+    Returns:
+        Whether it changed anything, and what keeps it from more.
+    """
+    resource, plan = arguments["resource"], arguments["plan"]
+    if plan["workload"].startswith("StatefulSet/") and not plan["paused"]:
+        return bool(take_step(session, resource, dry_run=False).replaced), ""
+    if resource["kind"] != names.CN_SET or not any(map(cn_pods.is_gated, seen["pods"])):
+        return False, ""
+    situation = cn_looking.situation_of(session, resource, arguments["log_set"], None)
+    outcome = cn_looking.look(session, situation, _ROUND_SECONDS)
+    return outcome.changed, rounds.unheard(cn_looking.shown(outcome))
 
 
 def _expired(resource: dict[str, Any], plan: Plan, timeout: int, said: str) -> str:

@@ -37,9 +37,9 @@ from ..module_utils.timestamps import timestamp_now
 _PASSWORD_BYTES = 24
 
 
-def references_of(resource: Any) -> Any:
+def references_of(resource: Any, siblings: Any = None) -> Any:
     """Return what to observe for a resource; see planning.references."""
-    return references(plain(resource))
+    return references(plain(resource), plain(siblings or []))
 
 
 def growth_of(resource: Any, observed: Any) -> Any:

@@ -14,7 +14,10 @@ description:
     what the resource asks for, and shows what is awaited whenever that changes.
   - The resource need not be in the cluster; it may have been played by a playbook.
   - While it waits for a LogSet or DNSet, it replaces Pods of an earlier template, as
-    M(matrixorigin.matrixone.roll) does.
+    M(matrixorigin.matrixone.roll) does. While it waits for compute nodes of a pool, it opens the
+    readiness gates of those that HAKeeper knows, as M(matrixorigin.matrixone.cn_stores) does.
+  - What somebody holds back on purpose, by C(updateStrategy.partition) or C(pauseUpdate), and what
+    depends on that, is not waited for.
 extends_documentation_fragment:
   - matrixorigin.matrixone.connection
 attributes:
@@ -33,6 +36,10 @@ options:
     description: What was decided for it, from the filter P(matrixorigin.matrixone.plan#filter).
     type: dict
     required: true
+  log_set:
+    description:
+      - The LogSet that a CNSet depends on; left out where the log service is an external one.
+    type: dict
   timeout:
     description: Seconds to wait at most.
     type: int
@@ -52,4 +59,9 @@ seconds:
   description: How long it took.
   returned: success
   type: float
+held:
+  description: What is held back on purpose, and by what; empty if nothing is.
+  returned: success
+  type: str
+  sample: "held at partition 2: 1/3 log stores run what the spec asks for"
 """

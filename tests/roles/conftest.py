@@ -41,6 +41,22 @@ def play_cluster(tmp_path: Path, fake_testbed: TestBed) -> Callable[..., Played]
 
 
 @pytest.fixture
+def play_role(tmp_path: Path, fake_testbed: TestBed) -> Callable[..., Played]:
+    """Return a function that plays the role of a set for a resource that is not in the cluster."""
+
+    def run(role: str, resource: dict[str, Any], **variables: Any) -> Played:
+        given = {f"{role}_{name}": value for name, value in variables.items()}
+        included = {"ansible.builtin.include_role": {"name": f"matrixorigin.matrixone.{role}"}}
+        task = {**included, "vars": {f"{role}_resource": resource, **given}}
+        played = {"hosts": "localhost", "gather_facts": False, "tasks": [task]}
+        playbook = tmp_path / "role.yml"
+        playbook.write_text(json.dumps([played]))
+        return play(str(playbook), fake_testbed.kubeconfig, tmp_path / "ansible")
+
+    return run
+
+
+@pytest.fixture
 def objects(fake_testbed: TestBed, fake_namespace: str) -> Callable[[], set[str]]:
     """Return a function that names what is in the namespace, but what Kubernetes puts there."""
 

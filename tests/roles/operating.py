@@ -82,12 +82,13 @@ def play(playbook: str, kubeconfig: Path, home: Path, *options: str) -> Played:
     """Play a playbook of the collection.
 
     Args:
-        playbook: its name without the collection's.
+        playbook: its name without the collection's, or the path of another one.
         kubeconfig: of the cluster.
         home: Ansible's folder for temporary files.
         options: of ansible-playbook.
     """
-    command = [str(PROGRAMS / "ansible-playbook"), f"matrixorigin.matrixone.{playbook}", *options]
+    named = playbook if "/" in playbook else f"matrixorigin.matrixone.{playbook}"
+    command = [str(PROGRAMS / "ansible-playbook"), named, *options]
     environment = {
         **os.environ,
         "ANSIBLE_COLLECTIONS_PATH": str(ROOT / ".collections"),

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 import pytest
 
 from .conftest import tiny_cluster
+from .pooling import hakeeper, pooled_set
 
 pytestmark = pytest.mark.api
 
@@ -163,6 +164,106 @@ def watching(bed, namespace):
     finally:
         over.set()
         thread.join()
+
+
+def test_pooled_compute_nodes_come_up(play_role, fake_testbed, fake_namespace):
+    """Their Pods are ready only when somebody says that HAKeeper knows them: the play does."""
+    with hakeeper(fake_testbed, fake_namespace) as address:
+        cn_set = pooled_set(fake_namespace, address)
+        up = play_role("cnset", cn_set, wait_timeout=60)
+        assert up.code == 0, up.output
+        again = play_role("cnset", cn_set, wait_timeout=60)
+        assert again.code == 0, again.output
+        assert again.counts["changed"] == 0, again.output
+
+        cn_set["spec"]["image"] = "matrixorigin/matrixone:1.3.1"
+        rolled = play_role("cnset", cn_set, wait_timeout=60)
+        assert rolled.code == 0, rolled.output
+
+    ready = ("get", "deployment", "pool-cn", "-o", "jsonpath={.status.readyReplicas}")
+    assert fake_testbed.kubectl("-n", fake_namespace, *ready) == "2"
+
+
+def test_pooled_compute_nodes_that_hakeeper_never_hears_of(play_role, fake_namespace):
+    """The play ends with what is awaited, and with what keeps it from asking."""
+    cn_set = pooled_set(fake_namespace, "127.0.0.1:9")
+
+    failed = play_role("cnset", cn_set, wait_timeout=8)
+
+    assert failed.code != 0
+    assert "readiness gate matrixorigin.io/cn-store is not set" in failed.output
+    assert "work state and labels cannot be set" in failed.output
+
+
+def test_a_roll_that_is_held_is_no_failure(play_cluster, fake_testbed, fake_namespace):
+    """Only stores from the partition on are changed; what depends on them waits, and says so."""
+    cluster = tiny_cluster(fake_namespace)
+    assert play_cluster(cluster).code == 0
+
+    def images():
+        text = fake_testbed.kubectl("-n", fake_namespace, "get", "pods", "-o", "json")
+        found = {}
+        for pod in json.loads(text)["items"]:
+            kind = pod["metadata"]["labels"]["matrixorigin.io/component"]
+            image = pod["spec"]["containers"][0]["image"].rpartition(":")[2]
+            found.setdefault(kind, []).append((pod["metadata"]["name"], image))
+        return {kind: [image for _name, image in sorted(pods)] for kind, pods in found.items()}
+
+    old, new = "1.3.0", "1.3.1"
+    cluster["spec"]["version"] = new
+    cluster["spec"]["logService"]["updateStrategy"] = {"partition": 2}
+    held = play_cluster(cluster)
+    assert held.code == 0, held.output
+    said = "held at partition 2: 1/3 log stores run what the spec asks for"
+    assert f"LogSet {fake_namespace}/mo: {said}" in held.output
+    for kind, name in (("DNSet", "mo"), ("CNSet", "mo-tp"), ("ProxySet", "mo")):
+        assert f"{kind} {fake_namespace}/{name}: waiting for LogSet mo: {said}" in held.output
+    others = {"DNSet": [old], "CNSet": [old], "ProxySet": [old]}
+    assert images() == {"LogSet": [old, old, new], **others}
+
+    cluster["spec"]["cnGroups"][0]["replicas"] = 2
+    scaled = play_cluster(cluster)
+    assert scaled.code == 0, scaled.output
+    others["CNSet"] = [old, old]
+    assert images() == {"LogSet": [old, old, new], **others}
+    for options in ([], ["--check"]):
+        again = play_cluster(cluster, *options)
+        assert again.code == 0, again.output
+        assert again.counts["changed"] == 0, again.output
+
+    cluster["spec"]["logService"]["updateStrategy"] = {"partition": 0}
+    cluster["spec"]["tn"]["updateStrategy"] = {"partition": 1}
+    held = play_cluster(cluster)
+    assert held.code == 0, held.output
+    said = "held at partition 1: 0/1 transaction nodes run what the spec asks for"
+    assert f"CNSet {fake_namespace}/mo-tp: waiting for DNSet mo: {said}" in held.output
+    others["ProxySet"] = [new]
+    assert images() == {"LogSet": [new] * 3, **others}
+    assert play_cluster(cluster).counts["changed"] == 0
+
+    del cluster["spec"]["tn"]["updateStrategy"]
+    done = play_cluster(cluster)
+    assert done.code == 0, done.output
+    assert "held" not in done.output
+    wanted = {"LogSet": [new] * 3, "DNSet": [new], "CNSet": [new] * 2, "ProxySet": [new]}
+    assert images() == wanted
+
+
+def test_an_update_that_is_paused_is_no_failure(play_cluster, fake_namespace):
+    """Nobody but who has paused it can go on, so there is nothing to wait for."""
+    cluster = tiny_cluster(fake_namespace)
+    cluster["spec"]["logService"]["replicas"] = 1
+    del cluster["spec"]["proxy"]
+    assert play_cluster(cluster).code == 0
+
+    group = cluster["spec"]["cnGroups"][0]
+    group |= {"pauseUpdate": True, "image": "matrixorigin/matrixone:1.3.1", "replicas": 2}
+    paused = play_cluster(cluster)
+
+    assert paused.code == 0, paused.output
+    said = f"CNSet {fake_namespace}/mo-tp: spec.pauseUpdate holds back changes of Pods"
+    assert said in paused.output
+    assert play_cluster(cluster).counts["changed"] == 0
 
 
 def test_claims_and_credential_are_retained(play_cluster, fake_namespace, objects):

@@ -114,8 +114,13 @@ def cn_store(pod: Pod, registration: Registration | None, *, asked: bool) -> CNS
         cost=_whole(annotations.get(ANNOTATION_COST)),
         marked=annotations.get(ANNOTATION_STATE) or "",
         template=(metadata.get("labels") or {}).get(_LABEL_TEMPLATE) or "",
-        gated=names.CONDITION_CN_STORE in closed_gates(pod),
+        gated=is_gated(pod),
     )
+
+
+def is_gated(pod: Pod) -> bool:
+    """Tell whether a Pod is not ready before somebody says that its store is known."""
+    return names.CONDITION_CN_STORE in closed_gates(pod)
 
 
 def uuid_of(pod: Pod) -> str:

@@ -12,24 +12,29 @@ from typing import Any
 
 from ..comparing import differing_paths
 from ..rendering import names
-from ..rendering.types import Manifest, Resource
+from ..rendering.types import Manifest, References, Resource
 from ..status.conditions import find, holds, holds_now
 from ..status.log_states import has_quorum, has_served
 from ..status.pods import is_beginning
 from ..status.reasons import ConditionType, Reason
-from ..status.sets import UPDATE_PAUSED, is_held
+from ..status.sets import UPDATE_PAUSED, Rollout, held_at, is_held
 from .plans import Observed
-from .references import DEPENDENCIES
+from .references import DEPENDENCIES, staged
 
 
-def blocker(resource: Resource, observed: Observed) -> str:
+def blocker(resource: Resource, observed: Observed, references: References | None = None) -> str:
     """Say which dependency is not ready and synced at its generation; empty if all are.
 
     Dependencies of a resource that is not in the cluster (a playbook's) are brought up before it
-    by the playbook itself.
+    by the playbook itself, but for what is held back at a partition.
+
+    Args:
+        resource: the set.
+        observed: what ``references`` of this resource led to.
+        references: the dependencies of a playbook's resource, as it plays them.
     """
     if not resource["metadata"].get("uid"):
-        return ""
+        return _held_dependency(observed, references or {})
     deps = resource.get("deps") or {}
     for key, kind in DEPENDENCIES.items():
         target = (deps.get(key) or {}).get("metadata") or {}
@@ -38,6 +43,16 @@ def blocker(resource: Resource, observed: Observed) -> str:
         said = _state(observed.get(key), kind)
         if said:
             return f"waiting for {kind} {target['name']}: {said}"
+    return ""
+
+
+def _held_dependency(observed: Observed, references: References) -> str:
+    """Say which dependency goes no further on purpose, by its workload; empty if none does."""
+    for label, dependency in staged(references):
+        replicas = dependency["spec"].get("replicas")
+        held = held_at(dependency, Rollout.of(observed.get(label), replicas))
+        if held:
+            return f"waiting for {dependency['kind']} {dependency['metadata']['name']}: {held}"
     return ""
 
 

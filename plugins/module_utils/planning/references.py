@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
-from ..rendering import credential_secret, names
+from ..rendering import credential_secret, find_references, names
 from ..rendering.early import APP, LABEL_APP, LABEL_OWNER
-from ..rendering.types import Resource
+from ..rendering.types import Manifest, References, Resource
+from ..status.sets import partition_of
 
 Reference = dict[str, Any]
 """Argument of ``observe``: api_version, kind, namespace, and either name or labels."""
@@ -26,20 +28,44 @@ REFERENCE_KEYS = {"logSet": "logSet", "dnSet": "dnSet", "cnset": "cnSet"}
 """Keys of ``deps`` and how rendering calls them."""
 
 
-def references(resource: Resource) -> dict[str, Reference]:
+def references(resource: Resource, siblings: list[Manifest] | None = None) -> dict[str, Reference]:
     """Return what to observe for a resource, by label.
 
     For a set: ``self``, ``workload``, ``pods``, ``claims`` (LogSet, DNSet), ``bootstrap`` (LogSet),
     ``shards`` (DNSet) and one label per entry of its ``deps``. For a MatrixOneCluster: ``self``,
     its children by kind, ``credential``, ``accepted``. For a MatrixoneCluster: ``self``,
-    ``workload``, ``pods``, ``claims``, ``services``, ``statefulSets``.
+    ``workload``, ``pods``, ``claims``, ``services``, ``statefulSets``. Where a dependency is one of
+    the siblings and has a partition, also its workload, which tells whether it is held there.
+
+    Args:
+        resource: the resource.
+        siblings: resources that the same playbook plays, which are not in the cluster.
     """
     found = {"self": by_name(resource["apiVersion"], resource["kind"], resource["metadata"])}
     if resource["kind"] == names.CLUSTER:
         return {**found, **_of_cluster(resource)}
     if resource["kind"] == names.EARLY:
         return {**found, **_of_early(resource["metadata"])}
-    return {**found, **_of_set(resource)}
+    return {**found, **_of_set(resource), **_of_partitions(resource, siblings or [])}
+
+
+def _of_partitions(resource: Resource, siblings: list[Manifest]) -> dict[str, Reference]:
+    found = {}
+    for label, sibling in staged(find_references(resource, siblings)):
+        kind, metadata = sibling["kind"], sibling["metadata"]
+        name = names.base_name(kind, metadata["name"])
+        found[label] = by_name("apps/v1", WORKLOAD_KINDS[kind], {**metadata, "name": name})
+    return found
+
+
+def staged(dependencies: References) -> Iterator[tuple[str, Resource]]:
+    """Yield the dependencies that may be held at a partition, with the label of their workload."""
+    for label, found in (
+        ("logSetWorkload", dependencies.get("logSet")),
+        ("dnSetWorkload", dependencies.get("dnSet")),
+    ):
+        if found is not None and partition_of(found):
+            yield label, found
 
 
 def by_name(api_version: str, kind: str, metadata: Any) -> Reference:

@@ -62,7 +62,7 @@ def plan_set(
     if mistakes := mistakes_of(resource):
         plan["invalid"] = "; ".join(map(str, mistakes))
         return plan
-    waiting = blocker(resource, observed)
+    waiting = blocker(resource, observed, references)
     if waiting and references is None and _lacks_dependency(resource, observed):
         plan["waitingFor"], plan["held"] = waiting, ["spec.template"]
         return plan

@@ -134,13 +134,7 @@ class SetFacts:
         """Say what somebody holds back on purpose, or at which partition; empty if nothing."""
         if self.waiting:
             return self.waiting if self.waiting == UPDATE_PAUSED else ""
-        rollout, partition = self.rollout, partition_of(self.resource)
-        whole = rollout.current == rollout.wanted <= rollout.ready
-        done = rollout.updated >= rollout.wanted - partition and not self.roll.get("outdated")
-        if not partition or rollout.settled or not (rollout.seen and whole and done):
-            return ""
-        counted = f"{rollout.updated}/{rollout.wanted} {self.noun}"
-        return f"{_HELD} {partition}: {counted} run what the spec asks for"
+        return "" if self.roll.get("outdated") else held_at(self.resource, self.rollout)
 
     @property
     def noun(self) -> str:
@@ -152,6 +146,27 @@ def partition_of(resource: Mapping[str, Any]) -> int:
     """Return the lowest ordinal of a StatefulSet's Pods that a change of the spec reaches."""
     strategy = (resource.get("spec") or {}).get("updateStrategy") or {}
     return int(strategy.get("partition") or 0)
+
+
+def held_at(resource: Mapping[str, Any], rollout: Rollout) -> str:
+    """Say at which partition the roll of a set goes no further; empty if it does, or is over.
+
+    Args:
+        resource: the set.
+        rollout: how far its workload is.
+    """
+    partition = partition_of(resource)
+    whole = rollout.current == rollout.wanted <= rollout.ready
+    done = rollout.updated >= rollout.wanted - partition
+    if not partition or rollout.settled or not (rollout.seen and whole and done):
+        return ""
+    counted = f"{rollout.updated}/{rollout.wanted} {_NOUNS[resource['kind']]}"
+    return f"{_HELD} {partition}: {counted} run what the spec asks for"
+
+
+def is_on_purpose(waiting: str) -> bool:
+    """Tell whether what an update waits for comes only when somebody changes a spec."""
+    return waiting == UPDATE_PAUSED or f": {_HELD} " in waiting
 
 
 def is_held(resource: Mapping[str, Any] | None) -> bool:

@@ -13,8 +13,11 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.planning.re
     references,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.planning.sets import plan_set
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.status.sets import (
+    is_on_purpose,
+)
 
-from tests.unit.builders import conditions, resource, serving
+from tests.unit.builders import conditions, resource, serving, workload
 
 BOOTSTRAP = "logset.matrixorigin.io/bootstrap"
 MEMBERS = [{"ordinal": ordinal, "replicaId": 131072 + ordinal} for ordinal in range(3)]
@@ -155,6 +158,61 @@ def test_gate_holds_creation_back(dependency, said):
     assert "StatefulSet/mo-dn" not in names_of(plan["objects"])
     assert plan["scale"] == []
     assert plan["prune"] is None
+
+
+def played(made: dict[str, Any]) -> dict[str, Any]:
+    del made["metadata"]["uid"]
+    return made
+
+
+@pytest.mark.parametrize(
+    ("partition", "updated", "said"),
+    [
+        (2, 1, "waiting for LogSet mo: held at partition 2: 1/3 log stores run what the spec asks"),
+        (3, 0, "waiting for LogSet mo: held at partition 3: 0/3 log stores run what the spec asks"),
+        (2, 0, ""),
+        (2, 3, ""),
+        (0, 1, ""),
+    ],
+)
+def test_a_playbook_holds_back_what_depends_on_a_set_that_is_held(partition, updated, said):
+    """There is no status to read in a playbook: the workload of the dependency tells."""
+    sibling = played(log_set(updateStrategy={"partition": partition}))
+    node = played(dn_set())
+    looks = references(node, [sibling])
+    assert looks.get("logSetWorkload", {}).get("name") == ("mo-log" if partition else None)
+    seen = {"logSetWorkload": workload(updatedReplicas=updated)}
+
+    plan = plan_set(node, seen, "", {"logSet": sibling})
+
+    assert plan["waitingFor"].startswith(said) if said else plan["waitingFor"] == ""
+    assert ("StatefulSet/mo-dn" in names_of(plan["objects"])) == (not said)
+    assert is_on_purpose(plan["waitingFor"]) == bool(said)
+
+
+def test_a_playbook_holds_back_compute_nodes_while_the_transaction_nodes_are_held():
+    """And scales them all the same."""
+    node = played(dn_set(updateStrategy={"partition": 1}))
+    group = played(resource("CNSet", "mo-tp"))
+    siblings = [played(log_set()), node]
+    group["deps"] = {**node["deps"], "dnSet": {"metadata": {"name": "mo", "namespace": "prod"}}}
+    assert references(group, siblings)["dnSetWorkload"]["name"] == "mo-dn"
+    one = {"wanted": 1, "replicas": 1, "readyReplicas": 1, "updatedReplicas": 0}
+    live = workload("Deployment", "mo-tp-cn")
+    live["spec"]["template"] = {}
+    seen = {"dnSetWorkload": workload(name="mo-dn", **one), "workload": live}
+
+    plan = plan_set(group, seen, "", {"logSet": siblings[0], "dnSet": node})
+
+    assert plan["waitingFor"].startswith("waiting for DNSet mo: held at partition 1: 0/1")
+    assert [one["spec"] for one in plan["scale"]] == [{"replicas": 3}]
+
+
+def test_what_only_time_mends_is_not_on_purpose():
+    assert is_on_purpose("spec.pauseUpdate holds back changes of Pods")
+    assert not is_on_purpose("waiting for mo-tp-cn-a to finish the bootstrap of the database")
+    assert not is_on_purpose("waiting for LogSet mo: not ready")
+    assert not is_on_purpose("")
 
 
 def test_gate_waits_for_the_dependency_s_generation():
