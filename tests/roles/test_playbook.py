@@ -7,6 +7,7 @@ import re
 import threading
 import time
 from contextlib import contextmanager
+from datetime import datetime
 
 import pytest
 
@@ -115,32 +116,33 @@ def test_compute_nodes_drain_before_all_goes(play_cluster, fake_testbed, fake_na
     up = play_cluster(cluster)
     assert up.code == 0, up.output
 
-    begun = time.monotonic()
     would_go = play_cluster(cluster, "--check", state="absent")
     assert would_go.code == 0, would_go.output
     assert would_go.counts["changed"] > 0
-    assert time.monotonic() - begun < 25
+    assert "gave up" not in would_go.output
     assert objects() >= WORKLOADS
 
     with watching(fake_testbed, fake_namespace) as seen:
         begun = time.monotonic()
         gone = play_cluster(cluster, state="absent", wait_timeout=20)
-        taken = time.monotonic() - begun
+        assert time.monotonic() - begun >= 25
 
     assert gone.code == 0, gone.output
-    assert 25 <= taken < 50
     assert "draining mo-tp-cn-" in gone.output
     for group in ("tp", "ap"):
         assert re.search(rf"/mo-{group}: mo-{group}-cn-\S+ gave up after", gone.output)
-    last = {kind: max((at for at, kinds in seen if kind in kinds), default=0) for kind in ORDER}
+    begins = {at for pods in seen.values() for _kind, at in pods if at}
+    assert len(begins) > 0
+    assert (max(begins) - min(begins)).total_seconds() < 25
+    present = {at: {kind for kind, _begun in pods} for at, pods in seen.items()}
+    last = {kind: max((at for at, kinds in present.items() if kind in kinds)) for kind in ORDER}
     assert last["CNSet"] < last["ProxySet"] < last["DNSet"] < last["LogSet"]
     assert objects() == set()
 
-    begun = time.monotonic()
     again = play_cluster(cluster, state="absent")
     assert again.code == 0, again.output
     assert again.counts["changed"] == 0, again.output
-    assert time.monotonic() - begun < 25
+    assert "gave up" not in again.output
 
 
 ORDER = ("CNSet", "ProxySet", "DNSet", "LogSet")
@@ -148,14 +150,18 @@ ORDER = ("CNSet", "ProxySet", "DNSet", "LogSet")
 
 @contextmanager
 def watching(bed, namespace):
-    """Note, a few times a second, of which components there are Pods."""
-    seen, over = [], threading.Event()
-    kinds = "jsonpath={.items[*].metadata.labels['matrixorigin\\.io/component']}"
+    """Note again and again of which components there are Pods, and when the drain of each began."""
+    seen, over = {}, threading.Event()
 
     def look():
         while not over.wait(0.2):
-            found = bed.kubectl("-n", namespace, "get", "pods", "-o", kinds)
-            seen.append((time.monotonic(), set(found.split())))
+            found = json.loads(bed.kubectl("-n", namespace, "get", "pods", "-o", "json"))
+            seen[time.monotonic()] = [described(pod["metadata"]) for pod in found["items"]]
+
+    def described(metadata):
+        begun = (metadata.get("annotations") or {}).get("matrixorigin.io/store-draining-start")
+        kind = metadata["labels"]["matrixorigin.io/component"]
+        return kind, datetime.fromisoformat(begun) if begun else None
 
     thread = threading.Thread(target=look)
     thread.start()
