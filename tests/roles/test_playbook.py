@@ -11,8 +11,8 @@ from datetime import datetime
 
 import pytest
 
+from .compute_nodes import hakeeper, pooled_set
 from .conftest import tiny_cluster
-from .pooling import hakeeper, pooled_set
 
 pytestmark = pytest.mark.api
 
@@ -174,8 +174,8 @@ def watching(bed, namespace):
 
 def test_pooled_compute_nodes_come_up(play_role, fake_testbed, fake_namespace):
     """Their Pods are ready only when somebody says that HAKeeper knows them: the play does."""
-    with hakeeper(fake_testbed, fake_namespace) as address:
-        cn_set = pooled_set(fake_namespace, address)
+    with hakeeper(fake_testbed, fake_namespace) as told:
+        cn_set = pooled_set(fake_namespace, told.address)
         up = play_role("cnset", cn_set, wait_timeout=60)
         assert up.code == 0, up.output
         again = play_role("cnset", cn_set, wait_timeout=60)
@@ -188,6 +188,30 @@ def test_pooled_compute_nodes_come_up(play_role, fake_testbed, fake_namespace):
 
     ready = ("get", "deployment", "pool-cn", "-o", "jsonpath={.status.readyReplicas}")
     assert fake_testbed.kubectl("-n", fake_namespace, *ready) == "2"
+
+
+def test_compute_nodes_that_have_drained_are_not_waited_for(
+    play_role, fake_testbed, fake_namespace
+):
+    """HAKeeper is told of each, and has nothing left of them long before the time is over."""
+    with hakeeper(fake_testbed, fake_namespace) as told:
+        cn_set = pooled_set(fake_namespace, told.address)
+        cn_set["spec"] |= {
+            "terminationPolicy": "Drain",
+            "scalingConfig": {"storeDrainTimeout": "30m"},
+        }
+        assert play_role("cnset", cn_set, wait_timeout=60).code == 0
+        assert told.draining == set()
+
+        gone = play_role("cnset", cn_set, state="absent", wait_timeout=60)
+        assert gone.code == 0, gone.output
+        assert "gave up" not in gone.output
+        assert len(told.draining) == 2
+        again = play_role("cnset", cn_set, state="absent", wait_timeout=60)
+        assert again.counts["changed"] == 0, again.output
+
+    left = fake_testbed.kubectl("-n", fake_namespace, "get", "pods,deployments", "-o", "name")
+    assert left == ""
 
 
 def test_pooled_compute_nodes_that_hakeeper_never_hears_of(play_role, fake_namespace):

@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A CNSet of a pool on fake nodes, and a HAKeeper that knows its Pods as soon as they run."""
+"""A CNSet on fake nodes, and a HAKeeper that knows its Pods as soon as they run."""
 
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any
 
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.matrixone import (
+    WorkState,
+)
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.matrixone.tables import (  # noqa: E501
     logservice,
 )
@@ -15,7 +19,6 @@ from testbed.bed import TestBed
 from tests.wire import scripted
 
 Json = dict[str, Any]
-_WORKING = 1
 
 
 def pooled_set(namespace: str, hakeeper_address: str) -> Json:
@@ -36,20 +39,38 @@ def pooled_set(namespace: str, hakeeper_address: str) -> Json:
     }
 
 
+@dataclass
+class Registry:
+    """What compute nodes and operators have told a HAKeeper.
+
+    Attributes:
+        address: where it listens.
+        draining: ids of the stores that were told to drain; they are forgotten at once.
+    """
+
+    address: str = ""
+    draining: set[str] = field(default_factory=set)
+
+
 @contextmanager
-def hakeeper(bed: TestBed, namespace: str) -> Iterator[str]:
+def hakeeper(bed: TestBed, namespace: str) -> Iterator[Registry]:
     """Answer as a HAKeeper that every running compute node of a namespace has registered with."""
+    told = Registry()
 
     def stores() -> list[Json]:
         text = bed.kubectl("-n", namespace, "get", "pods", "-o", "json")
         running = [pod for pod in json.loads(text)["items"] if pod["status"].get("podIP")]
-        return [{"UUID": cn_pods.uuid_of(pod), "WorkState": _WORKING} for pod in running]
+        known = {cn_pods.uuid_of(pod) for pod in running} - told.draining
+        return [{"UUID": uuid, "WorkState": WorkState.WORKING.value} for uuid in sorted(known)]
 
     def answered(asked: Json) -> bytes:
-        known = {"IsHAKeeper": True}
+        known: Json = {"IsHAKeeper": True}
         if asked["Method"] == logservice.Method.GET_CLUSTER_DETAILS:
             known["ClusterDetails"] = {"CNStores": stores()}
+        if asked["Method"] == logservice.Method.PATCH_CN_STORE:
+            assert asked["CNStateLabel"]["State"] == WorkState.DRAINING
+            told.draining.add(asked["CNStateLabel"]["UUID"])
         return scripted.fitting(asked, **known)
 
-    with scripted.serving(scripted.replying(answered)) as address:
-        yield address
+    with scripted.serving(scripted.replying(answered)) as told.address:
+        yield told
