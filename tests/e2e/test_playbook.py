@@ -5,21 +5,22 @@ import base64
 import json
 import re
 import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
+import yaml
 
 import testbed
 from demo import sql
-from tests.e2e.conftest import Command
+from tests.e2e.conftest import ROOT, Command
 
 pytestmark = pytest.mark.node
 
-PLAYBOOK = (
-    "ansible-playbook",
-    "matrixorigin.matrixone.cluster",
-    "-e",
-    "@examples/tiny-cluster.yaml",
-)
+TINY = "examples/tiny-cluster.yaml"
+PLAYBOOK = ("ansible-playbook", "matrixorigin.matrixone.cluster")
+SERVED_SECONDS = 40
+"""Longer than everybody needs to hear that a compute node drains, and than a round takes."""
 
 
 def changed(output: str) -> int:
@@ -28,7 +29,7 @@ def changed(output: str) -> int:
     return int(found[1])
 
 
-def rows_through_the_service(bed: testbed.TestBed, namespace: str) -> str:
+def proxy(bed: testbed.TestBed, namespace: str) -> sql.Endpoint:
     secret = json.loads(
         bed.kubectl("-n", namespace, "get", "secret", "mo-credential", "-o", "json")
     )
@@ -36,8 +37,11 @@ def rows_through_the_service(bed: testbed.TestBed, namespace: str) -> str:
     user, password = (
         base64.b64decode(secret["data"][key]).decode() for key in ("username", "password")
     )
-    where = sql.Endpoint(service["spec"]["clusterIP"], 6001, user, password)
-    with sql.connect(where, time.monotonic() + 60) as connection:
+    return sql.Endpoint(service["spec"]["clusterIP"], 6001, user, password)
+
+
+def rows_through_the_service(bed: testbed.TestBed, namespace: str) -> str:
+    with sql.connect(proxy(bed, namespace), time.monotonic() + 60) as connection:
         return [sql.run(connection, statement) for statement in sql.STATEMENTS][-1]
 
 
@@ -50,7 +54,7 @@ def test_a_playbook_brings_the_cluster_up_keeps_it_and_takes_it_away(
     command: Command, real_testbed: testbed.TestBed, real_namespace: str
 ) -> None:
     def play(*options: str) -> str:
-        where = ("-e", f"namespace={real_namespace}")
+        where = ("-e", f"@{TINY}", "-e", f"namespace={real_namespace}")
         return command(*PLAYBOOK, *where, *options, KUBECONFIG=str(real_testbed.kubeconfig))
 
     assert changed(play("--check", "--diff")) > 0
@@ -71,5 +75,46 @@ def test_a_playbook_brings_the_cluster_up_keeps_it_and_takes_it_away(
     left = real_testbed.kubectl(
         "-n", real_namespace, "get", "statefulsets,deployments,pods,pvc,services", "-o", "name"
     )
+    assert left == ""
+    assert changed(play("-e", "state=absent")) == 0
+
+
+def test_sessions_are_served_until_they_end(
+    command: Command, real_testbed: testbed.TestBed, real_namespace: str, tmp_path: Path
+) -> None:
+    """A pool comes up without an operator, and drains before all goes."""
+    cluster = yaml.safe_load((ROOT / TINY).read_text())
+    cluster["spec"]["logService"]["replicas"] = 1
+    cluster["spec"]["cnGroups"][0] |= {
+        "podManagementPolicy": "Pooling",
+        "terminationPolicy": "Drain",
+        "scalingConfig": {"storeDrainTimeout": "4m"},
+    }
+    cluster["metadata"]["namespace"] = real_namespace
+    manifest = tmp_path / "cluster.json"
+    manifest.write_text(json.dumps(cluster))
+
+    def play(*options: str) -> str:
+        kubeconfig = str(real_testbed.kubeconfig)
+        return command(*PLAYBOOK, "-e", f"@{manifest}", *options, KUBECONFIG=kubeconfig)
+
+    assert changed(play()) > 0
+    assert changed(play()) == 0
+
+    where = proxy(real_testbed, real_namespace)
+    with ThreadPoolExecutor(1) as pool:
+        with sql.connect(where, time.monotonic() + 60) as session:
+            going = pool.submit(play, "-e", "state=absent")
+            until = time.monotonic() + SERVED_SECONDS
+            while time.monotonic() < until:
+                assert "1" in sql.run(session, "select 1")
+                assert not going.done(), going.result()
+                time.sleep(0.5)
+        output = going.result()
+
+    assert changed(output) > 0
+    assert "1 sessions" in output
+    assert "gave up" not in output
+    left = real_testbed.kubectl("-n", real_namespace, "get", "pods,pvc,services", "-o", "name")
     assert left == ""
     assert changed(play("-e", "state=absent")) == 0
