@@ -235,14 +235,15 @@ def test_what_drains_by_itself_or_stays_is_not_drained_by_a_playbook():
         assert drains_of_cluster(subject) == []
 
 
-def test_a_playbook_keeps_proxies_until_compute_nodes_have_drained():
+def test_a_playbook_takes_proxies_away_first_when_compute_nodes_have_drained():
+    """To the compute nodes they are clients that never leave."""
     steps = removal_of_cluster(by_playbook(cnGroups=[DRAINS]))
 
     components = [
         step["prune"]["labels"]["matrixorigin.io/component"] for step in steps if step["prune"]
     ]
-    assert components == ["CNSet", "WebUI", "ProxySet", "DNSet", "LogSet"]
-    assert [step["patience"] for step in steps] == [375, 0, 0, 0, 0, 0]
+    assert components == ["ProxySet", "CNSet", "WebUI", "DNSet", "LogSet"]
+    assert [step["patience"] for step in steps] == [0, 375, 0, 0, 0, 0]
 
 
 @pytest.mark.parametrize(
