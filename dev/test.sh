@@ -91,7 +91,7 @@ for name in unit api node; do has $name && look_again $name; done
 failed=0
 summary() {
   grep -h '^scenario ' "$logs/$1.log"
-  grep -hE '^(=+ .*(passed|failed|error).* =+|(lint|sanity|release|docs|molecule): .*|ansible-core.*)$' "$logs/$1.log" | tail -3
+  grep -hE '^(=+ .*(passed|failed|error).* =+|(lint|sanity|release|docs|molecule): .*|ansible-core.*)$' "$logs/$1.log" | tail -5
 }
 for name in "${wanted[@]}"; do
   read -r code seconds <"$logs/$name.result"
