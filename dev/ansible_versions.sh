@@ -10,6 +10,7 @@
 set -euo pipefail
 shopt -s inherit_errexit
 cd "$(dirname "$0")/.."
+. dev/failures.sh
 
 # Releases and the Pythons that can run their controller side, newest last.
 declare -A pythons=([2.18]="3.11 3.12 3.13" [2.19]="3.11 3.12 3.13" [2.20]="3.12 3.13 3.14")
@@ -55,9 +56,9 @@ play() { # folder, arguments of pytest
 
 # As in dev/test.sh: a deadline broken by what else the machine did is told from a fault by a second look.
 look_again() { # folder
-  local files
-  mapfile -t files < <(sed -nE 's/^(FAILED|ERROR) ([^: ]+).*/\2/p' "$1/log" | sort -u)
-  ((1 <= ${#files[@]} && ${#files[@]} <= 3)) || return 1
+  local found files
+  found=$(failed_files "$1/log") || return 1
+  mapfile -t files <<<"$found"
   echo "ansible-core: run again, alone, because they failed beside others: ${files[*]}"
   play "$1" "${files[@]}" -k "not ($elsewhere)"
 }

@@ -6,6 +6,7 @@
 # of a stage that fail while others run beside them are run once more, alone; that is said at the end.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
+. dev/failures.sh
 export PATH="$PWD/.venv/bin:$PATH" ANSIBLE_COLLECTIONS_PATH="$PWD/.collections"
 
 # Tests run the start scripts under each shell and awk that images bring, and talk SQL with the client that
@@ -54,14 +55,13 @@ run() { # stage
   echo "test $1: $(cut -d' ' -f1 "$logs/$1.result" | sed 's/^0$/ok/; s/^[1-9].*/FAILED/') after $((SECONDS - begin)) s"
 }
 
-# A deadline broken by what else the machine did is told from a fault by a second look. It takes the whole
-# file: its tests may share a cluster, which the first failure left in a state that fails the others.
+# A deadline broken by what else the machine did is told from a fault by a second look.
 look_again() { # stage
-  local code seconds files
+  local code seconds found files
   read -r code seconds <"$logs/$1.result"
   [ "$code" = 1 ] || return 0
-  mapfile -t files < <(sed -nE 's/^(FAILED|ERROR) ([^: ]+).*/\2/p' "$logs/$1.log" | sort -u)
-  ((1 <= ${#files[@]} && ${#files[@]} <= 3)) || return 0
+  found=$(failed_files "$logs/$1.log") || return 0
+  mapfile -t files <<<"$found"
   if suite "$1" "${files[@]}" >"$logs/$1-again.log" 2>&1; then
     echo "0 $seconds" >"$logs/$1.result"
     echo "test $1: passed when run again, alone: ${files[*]}"

@@ -11,6 +11,15 @@ def timestamp(unix_time: float) -> str:
     return datetime.fromtimestamp(unix_time, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+def unix_time(text: str | None) -> float:
+    """Return the Unix time of what Kubernetes has written; 0 where it has written nothing.
+
+    Raises:
+        ValueError: it is no time.
+    """
+    return datetime.fromisoformat(text).timestamp() if text else 0.0
+
+
 def timestamp_now() -> str:
     """Return the present as Kubernetes writes it."""
     return timestamp(datetime.now(timezone.utc).timestamp())

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from ..rendering import names, render_matrixonecluster, toml, versions
@@ -57,6 +57,11 @@ def _components(spec: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[str
             yield kind, f"spec.{name}", component
     for index, group in enumerate(spec.get("cnGroups") or []):
         yield names.CN_SET, f"spec.cnGroups[{index}]", group
+
+
+def _places(kind: str, spec: Mapping[str, Any]) -> Iterable[tuple[str, str, Mapping[str, Any]]]:
+    """Kind, path and fields of each component of a cluster, or of the set that it is."""
+    return _components(spec) if kind == names.CLUSTER else [(kind, "spec", spec)]
 
 
 def _of_components(spec: Mapping[str, Any]) -> Iterator[Mistake]:
@@ -135,8 +140,7 @@ def _unknown_version(kind: str, spec: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _disk_cache(kind: str, spec: Mapping[str, Any]) -> Iterator[str]:
-    places = _components(spec) if kind == names.CLUSTER else [(kind, "spec", spec)]
-    for of_kind, path, component in places:
+    for of_kind, path, component in _places(kind, spec):
         if kind == names.CLUSTER and of_kind not in (names.DN_SET, names.CN_SET):
             continue
         size = (component.get("sharedStorageCache") or {}).get("diskCacheSize")
@@ -154,8 +158,7 @@ def _locality(kind: str, spec: Mapping[str, Any]) -> Iterator[str]:
     (selectStore in MatrixOne's pkg/hakeeper/checkers/logservice/filter.go). So nothing takes the
     place of a store that is lost, and the operator gives log stores none by itself.
     """
-    places = _components(spec) if kind == names.CLUSTER else [(kind, "spec", spec)]
-    for of_kind, path, component in places:
+    for of_kind, path, component in _places(kind, spec):
         if of_kind != names.LOG_SET:
             continue
         try:

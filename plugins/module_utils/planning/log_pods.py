@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from datetime import datetime
 from typing import Any, Final
 
 from ..rendering import names, storage
@@ -15,6 +14,7 @@ from ..rendering.fields import Fields
 from ..rendering.types import Resource
 from ..status import log_states
 from ..status.pods import is_ready, why
+from ..timestamps import unix_time
 from . import nodes as node_states
 from .log_stores import LogStore, Policy, Repair
 
@@ -93,8 +93,7 @@ def _named(pod: Pod) -> str:
 
 def _made(pod: Pod) -> float:
     """Return when a Pod was made, Unix time; 0 when nobody knows."""
-    text = pod["metadata"].get("creationTimestamp")
-    return datetime.fromisoformat(text).timestamp() if text else 0.0
+    return unix_time(pod["metadata"].get("creationTimestamp"))
 
 
 def recorded(resource: Resource) -> Record | None:

@@ -70,15 +70,17 @@ class View:
         known = {*self.silent, *(uuid for shard in self.shards for uuid in shard.members)}
         return frozenset(uuid for uuid in known if ordinal_of(uuid) == ordinal)
 
+    def _lives(self, uuid: str) -> bool:
+        return self.silent.get(uuid, HEARD_SECONDS + 1) <= HEARD_SECONDS
+
     def heard(self, ordinal: int) -> bool:
         """Tell whether any store of an ordinal gave a sign of life lately."""
-        stores = self.stores_of(ordinal)
-        return any(self.silent.get(uuid, HEARD_SECONDS + 1) <= HEARD_SECONDS for uuid in stores)
+        return any(map(self._lives, self.stores_of(ordinal)))
 
     def without_data(self, ordinal: int) -> bool:
         """Tell whether a store lives that does not run the replicas that it is counted on for."""
         return any(
-            self.silent.get(uuid, HEARD_SECONDS + 1) <= HEARD_SECONDS
+            self._lives(uuid)
             for shard in self.shards
             for uuid in shard.members - shard.alive
             if ordinal_of(uuid) == ordinal
@@ -104,8 +106,7 @@ class View:
         (selectStore in MatrixOne's pkg/hakeeper/checkers/logservice/filter.go). Log stores of a set
         have their locality in common; one that is silent may still be known with one of before.
         """
-        others = self.placed - self.stores_of(ordinal)
-        return any(self.silent.get(uuid, HEARD_SECONDS + 1) <= HEARD_SECONDS for uuid in others)
+        return any(map(self._lives, self.placed - self.stores_of(ordinal)))
 
     def incomplete(self) -> list[int]:
         """Return the shards that have fewer running replicas than they should."""

@@ -189,7 +189,7 @@ def drains_of_cluster(resource: Resource) -> list[Drain]:
     """
     if resource["metadata"].get("uid") or _leaves_orphans(resource):
         return []
-    parts = _parts(resource)
+    parts = _sets_of(resource)
     leaving = [one for one in parts if _drains_at_its_end(one) or _sheds_at_its_end(one)]
     draining = [one for one in leaving if _drains_at_its_end(one)]
     begun = [one for one in leaving if one not in draining or len(leaving) > 1]
@@ -202,14 +202,14 @@ def drains_of_cluster(resource: Resource) -> list[Drain]:
 def _longest_drain(resource: Resource) -> int | None:
     """Return how many seconds compute nodes may drain at their end; None if none does."""
     try:
-        parts = filter(_drains_at_its_end, _parts(resource))
+        parts = filter(_drains_at_its_end, _sets_of(resource))
         policies = [cn_pods.policy_of(emptied(one)) for one in parts]
     except RenderingError:
         return None
     return max((policy.patience for policy in policies), default=None)
 
 
-def _parts(resource: Resource) -> list[Manifest]:
+def _sets_of(resource: Resource) -> list[Manifest]:
     """Return the sets of a cluster; what cannot be rendered has never been made."""
     try:
         return render_matrixonecluster(resource)

@@ -5,13 +5,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping
-from datetime import datetime
 from enum import Enum
 from typing import Any
 
 from ..rendering import names
 from ..rendering.types import Resource
-from ..timestamps import timestamp
+from ..timestamps import timestamp, unix_time
 from . import pods as pod_status
 from .conditions import find, holds
 from .reasons import ConditionType, Reason
@@ -85,7 +84,7 @@ def _repairs(resource: Resource) -> bool:
 def _served_since(resource: Resource, now: float) -> float:
     """Return for how many seconds a set has been ready; 0 when it is not."""
     ready = find(resource, ConditionType.READY)
-    moved = _unix_time(ready.get("lastTransitionTime"))
+    moved = unix_time(ready.get("lastTransitionTime"))
     return now - moved if ready.get("status") == "True" and moved else 0.0
 
 
@@ -94,8 +93,8 @@ def came_back_lately(resource: Resource, pod: Pod, now: float, seconds: float) -
     since = pod_status.ready_at(pod)
     if since is None or since + seconds < now:
         return False
-    made = _unix_time(resource["metadata"].get("creationTimestamp"))
-    born = _unix_time(pod["metadata"].get("creationTimestamp"))
+    made = unix_time(resource["metadata"].get("creationTimestamp"))
+    born = unix_time(pod["metadata"].get("creationTimestamp"))
     containers = (pod.get("status") or {}).get("containerStatuses") or []
     restarted = any(one.get("restartCount") for one in containers)
     return restarted or born > made + _FIRST_SECONDS
@@ -107,10 +106,6 @@ def has_served(resource: Resource) -> bool:
         return True
     before = find(resource, ConditionType.PROGRESSING).get("reason")
     return before not in {None, Reason.CREATING.value, Reason.WAITING_FOR_DEPENDENCY.value}
-
-
-def _unix_time(text: str | None) -> float:
-    return datetime.fromisoformat(text).timestamp() if text else 0.0
 
 
 def empty_stores(pods: Iterable[Pod], view: Any, now: float) -> set[str]:
@@ -146,7 +141,7 @@ def down_since(
     wanted = list(expected)
     told = pod_status.stores(pods, wanted, resource.get("status"), timestamp(now), empty)
     down = {one["podName"]: one["lastTransition"] for one in told["failedStores"]}
-    return {pod: _unix_time(down[pod]) if pod in down else None for pod in wanted}
+    return {pod: unix_time(down[pod]) if pod in down else None for pod in wanted}
 
 
 def under_way(round_: Round) -> str:
@@ -203,7 +198,7 @@ def look_again(
         otherwise: when to look again without it; empty for not at all.
         now: the present, RFC 3339.
     """
-    repair, moment = round_.get("repair") or {}, _unix_time(now)
+    repair, moment = round_.get("repair") or {}, unix_time(now)
     step, due = repair.get("step"), repair.get("due")
     if step in _AT_ONCE:
         return "2s"

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from ..rendering import names, versions
+from ..timestamps import unix_time
 
 Pod = Mapping[str, Any]
 
@@ -57,8 +58,7 @@ def ready_at(pod: Pod) -> float | None:
     """Return since when a Pod is ready (Unix time), 0 where nobody knows; None if it is not."""
     if not is_ready(pod):
         return None
-    moved = _condition(pod, "Ready").get("lastTransitionTime")
-    return datetime.fromisoformat(moved).timestamp() if moved else 0.0
+    return unix_time(_condition(pod, "Ready").get("lastTransitionTime"))
 
 
 def stores(
