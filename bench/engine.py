@@ -28,7 +28,7 @@ from ansible_operator.engine import (
     RunRequest,
     make_engine,
 )
-from ansible_operator.engine.processes import ProcessTree
+from ansible_operator.engine.forking.processes import ProcessTree
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 _HEAD = "- hosts: localhost\n  gather_facts: false\n  tasks:\n"

@@ -18,12 +18,14 @@ import yaml
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / ".collections"))
 
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.rendering import (  # noqa: E402
-    InvalidSpec,
-    credential_secret,
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api import names
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api.errors import InvalidSpec
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.cluster.everything import (
     find_references,
-    names,
     render_everything,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.cluster.rendering import (
+    credential_secret,
 )
 
 SCRIPTS = {

@@ -1,18 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
 """What every test may rely on."""
 
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
 import testbed
 
 pytest_plugins = ["testbed.pytest_plugin"]
+
+# One profile for all tests. How long an example takes depends on what else the machine does, so no deadline; the gate
+# (CI is set) draws the same examples every time.
+settings.register_profile(
+    "tests",
+    deadline=None,
+    derandomize=bool(os.environ.get("CI")),
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("tests")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -8,14 +8,20 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any, ClassVar
 
-from ..module_utils.clients.kube.applying import FIELD_MANAGER, Change, Outcome, Writer, identity
-from ..module_utils.clients.kube.differences import shown_difference, without_payload
-from ..module_utils.clients.kube.errors import KubeError
-from ..module_utils.clients.kube.kinds import describe
-from ..module_utils.clients.kube.releasing import release
-from ..module_utils.clients.kube.selecting import Selection, prune, shortened, wait_until_gone
-from ..module_utils.clients.kube.session import Session
-from ..module_utils.planning.reports import deleting
+from ..module_utils.clients.kubernetes.applying import (
+    FIELD_MANAGER,
+    Change,
+    Outcome,
+    Writer,
+    identity,
+)
+from ..module_utils.clients.kubernetes.differences import shown_difference, without_payload
+from ..module_utils.clients.kubernetes.errors import KubeError
+from ..module_utils.clients.kubernetes.kinds import describe
+from ..module_utils.clients.kubernetes.releasing import release
+from ..module_utils.clients.kubernetes.selecting import Selection, prune, shortened, wait_until_gone
+from ..module_utils.clients.kubernetes.session import Session
+from ..module_utils.workload.reports import deleting
 from ..plugin_utils import telling
 from ..plugin_utils.kube_action import KubeAction, failed
 

@@ -7,20 +7,20 @@ from __future__ import annotations
 import time
 from typing import Any, ClassVar
 
-from ..module_utils.clients.kube.errors import WaitExpired
-from ..module_utils.clients.kube.kinds import describe
-from ..module_utils.clients.kube.session import Session
-from ..module_utils.planning import cn_pods
-from ..module_utils.planning.early_reports import report_on_early
-from ..module_utils.planning.plans import Plan
-from ..module_utils.planning.references import references
-from ..module_utils.planning.reports import Report, report_on
-from ..module_utils.rendering import names
-from ..module_utils.status import rounds
-from ..module_utils.status.conditions import find, holds
-from ..module_utils.status.reasons import ConditionType
-from ..module_utils.status.sets import is_held, is_on_purpose
-from ..module_utils.timestamps import timestamp_now
+from ..module_utils.api import names
+from ..module_utils.api.timestamps import timestamp_now
+from ..module_utils.clients.kubernetes.errors import WaitExpired
+from ..module_utils.clients.kubernetes.kinds import describe
+from ..module_utils.clients.kubernetes.session import Session
+from ..module_utils.compute import pods as cn_pods
+from ..module_utils.compute import status as rounds
+from ..module_utils.early.reports import report_on_early
+from ..module_utils.reporting.conditions import find, holds
+from ..module_utils.reporting.reasons import ConditionType
+from ..module_utils.reporting.sets import is_held, is_on_purpose
+from ..module_utils.workload.plans import Plan
+from ..module_utils.workload.references import references
+from ..module_utils.workload.reports import Report, report_on
 from ..plugin_utils import cn_looking
 from ..plugin_utils.kube_action import KubeAction
 from ..plugin_utils.observing import fetch

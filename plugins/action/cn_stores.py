@@ -8,13 +8,13 @@ import time
 from functools import partial
 from typing import Any, ClassVar
 
-from ..module_utils.clients.kube.kinds import describe
-from ..module_utils.clients.kube.session import Session
-from ..module_utils.planning import reports
-from ..module_utils.planning.cn_stores import Step
-from ..module_utils.planning.plans import is_paused
-from ..module_utils.rendering.errors import RenderingError
-from ..module_utils.status import rounds
+from ..module_utils.api.errors import RenderingError
+from ..module_utils.clients.kubernetes.kinds import describe
+from ..module_utils.clients.kubernetes.session import Session
+from ..module_utils.compute import status as rounds
+from ..module_utils.compute.drain import Step
+from ..module_utils.workload import reports
+from ..module_utils.workload.plans import is_paused
 from ..plugin_utils import telling
 from ..plugin_utils.cn_looking import look, shown, situation_of
 from ..plugin_utils.cn_round import Outcome, Situation

@@ -8,11 +8,11 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
-from ..module_utils.clients.kube.applying import Change, Writer
-from ..module_utils.clients.kube.errors import Refused, WaitExpired
-from ..module_utils.clients.kube.kinds import describe
-from ..module_utils.clients.kube.selecting import Selection
-from ..module_utils.clients.kube.session import Session
+from ..module_utils.clients.kubernetes.applying import Change, Writer
+from ..module_utils.clients.kubernetes.errors import Refused, WaitExpired
+from ..module_utils.clients.kubernetes.kinds import describe
+from ..module_utils.clients.kubernetes.selecting import Selection
+from ..module_utils.clients.kubernetes.session import Session
 from ..plugin_utils.kube_action import KubeAction
 
 Json = dict[str, Any]

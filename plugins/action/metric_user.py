@@ -7,12 +7,12 @@ from __future__ import annotations
 import secrets
 from typing import Any, ClassVar
 
-from ..module_utils.clients.kube.applying import Writer
-from ..module_utils.clients.kube.errors import KubeError
-from ..module_utils.clients.kube.session import Session
+from ..module_utils.clients.kubernetes.applying import Writer
+from ..module_utils.clients.kubernetes.errors import KubeError
+from ..module_utils.clients.kubernetes.session import Session
 from ..module_utils.clients.sql import SqlError, run
-from ..module_utils.planning import metric_user
-from ..module_utils.planning.root_credential import login_of
+from ..module_utils.cluster import metric_user
+from ..module_utils.cluster.root_credential import login_of
 from ..plugin_utils.kube_action import KubeAction
 from ..plugin_utils.logins import entrance, find_secret, root_login
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from ..module_utils.clients.kube.session import Session
+from ..module_utils.clients.kubernetes.session import Session
 from ..plugin_utils.kube_action import KubeAction
 from ..plugin_utils.observing import fetch
 

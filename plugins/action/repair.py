@@ -8,17 +8,18 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
-from ..module_utils.clients.kube.applying import Writer
-from ..module_utils.clients.kube.errors import NotFound, Refused
-from ..module_utils.clients.kube.selecting import Selection
-from ..module_utils.clients.kube.session import Session
+from ..module_utils.api import names
+from ..module_utils.api.errors import RenderingError
+from ..module_utils.clients.kubernetes.applying import Writer
+from ..module_utils.clients.kubernetes.errors import NotFound, Refused
+from ..module_utils.clients.kubernetes.selecting import Selection
+from ..module_utils.clients.kubernetes.session import Session
 from ..module_utils.clients.matrixone import Deadline
-from ..module_utils.planning import cn_pods, nodes
-from ..module_utils.planning.log_stores import View
-from ..module_utils.planning.plans import is_paused
-from ..module_utils.rendering import names
-from ..module_utils.rendering.errors import RenderingError
-from ..module_utils.status.events import occurrence
+from ..module_utils.compute import pods as cn_pods
+from ..module_utils.logservice.failover import View
+from ..module_utils.reporting.events import occurrence
+from ..module_utils.workload import nodes
+from ..module_utils.workload.plans import is_paused
 from ..plugin_utils import log_members, tn_round
 from ..plugin_utils.kube_action import KubeAction
 from ..plugin_utils.log_round import Outcome, Round, Situation

@@ -7,15 +7,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from ..module_utils.clients.kube.applying import Writer
-from ..module_utils.clients.kube.errors import KubeError
-from ..module_utils.clients.kube.session import Session
+from ..module_utils.api import names
+from ..module_utils.clients.kubernetes.applying import Writer
+from ..module_utils.clients.kubernetes.errors import KubeError
+from ..module_utils.clients.kubernetes.session import Session
 from ..module_utils.clients.sql import Entrance, SqlError, accepts, run
-from ..module_utils.planning import root_credential
-from ..module_utils.planning.cluster import outlives
-from ..module_utils.planning.credentials import is_ours
-from ..module_utils.planning.root_credential import Login, login_of, version_of
-from ..module_utils.rendering import credential_secret, names
+from ..module_utils.cluster import root_credential
+from ..module_utils.cluster.credentials import is_ours
+from ..module_utils.cluster.planning import outlives
+from ..module_utils.cluster.rendering import credential_secret
+from ..module_utils.cluster.root_credential import Login, login_of, version_of
 from ..plugin_utils.kube_action import KubeAction
 from ..plugin_utils.logins import entrance, find_secret
 

@@ -7,12 +7,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from ..module_utils.clients.kube.applying import FIELD_MANAGER
-from ..module_utils.clients.kube.differences import shown_difference
-from ..module_utils.clients.kube.errors import ApiError
-from ..module_utils.clients.kube.kinds import describe
-from ..module_utils.clients.kube.session import Session
-from ..module_utils.status.events import occurrence
+from ..module_utils.clients.kubernetes.applying import FIELD_MANAGER
+from ..module_utils.clients.kubernetes.differences import shown_difference
+from ..module_utils.clients.kubernetes.errors import ApiError
+from ..module_utils.clients.kubernetes.kinds import describe
+from ..module_utils.clients.kubernetes.session import Session
+from ..module_utils.reporting.events import occurrence
 from ..plugin_utils import telling
 from ..plugin_utils.kube_action import KubeAction
 

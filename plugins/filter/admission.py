@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..module_utils.admission import refusals, warnings_of
-from ..module_utils.plain import plain
+from ..module_utils.api.plain import plain
 
 
 def admission(resource: Any, request: Any) -> Any:

@@ -7,9 +7,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..module_utils.plain import plain
-from ..module_utils.planning.uninstall import independent, keeping_volumes
-from ..module_utils.rendering.operator import operator_objects
+from ..module_utils.api.plain import plain
+from ..module_utils.operator.rendering import operator_objects
+from ..module_utils.operator.uninstall import independent, keeping_volumes
 
 
 def objects_of(manifests: Any, **chosen: Any) -> list[dict[str, Any]]:

@@ -11,28 +11,29 @@ from typing import Any
 
 from ansible.errors import AnsibleFilterError
 
-from ..module_utils.plain import plain
-from ..module_utils.planning.cluster import credential, makes_credential, plan_cluster
-from ..module_utils.planning.early import growth as claim_growth
-from ..module_utils.planning.early import plan_early
-from ..module_utils.planning.early_removal import removal_of_early
-from ..module_utils.planning.early_reports import farewell, report_on_early
-from ..module_utils.planning.plans import empty_plan
-from ..module_utils.planning.references import references
-from ..module_utils.planning.removal import (
+from ..module_utils.api import names
+from ..module_utils.api.errors import RenderingError
+from ..module_utils.api.plain import plain
+from ..module_utils.api.timestamps import timestamp_now
+from ..module_utils.cluster.everything import find_references, render_everything
+from ..module_utils.cluster.planning import credential, makes_credential, plan_cluster
+from ..module_utils.early.planning import growth as claim_growth
+from ..module_utils.early.planning import plan_early
+from ..module_utils.early.removal import removal_of_early
+from ..module_utils.early.reports import farewell, report_on_early
+from ..module_utils.workload.planning import plan_set
+from ..module_utils.workload.plans import empty_plan
+from ..module_utils.workload.references import references
+from ..module_utils.workload.removal import (
     drains_of_cluster,
     emptied,
     removal_of_cluster,
     removal_of_leftovers,
     removal_of_set,
 )
-from ..module_utils.planning.reports import beginning, deleting, report_on
-from ..module_utils.planning.rolling import is_rolling
-from ..module_utils.planning.sets import plan_set
-from ..module_utils.planning.volumes import growth
-from ..module_utils.rendering import find_references, names, render_everything
-from ..module_utils.rendering.errors import RenderingError
-from ..module_utils.timestamps import timestamp_now
+from ..module_utils.workload.reports import beginning, deleting, report_on
+from ..module_utils.workload.roll import is_rolling
+from ..module_utils.workload.volumes import growth
 
 _PASSWORD_BYTES = 24
 

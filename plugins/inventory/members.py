@@ -63,13 +63,13 @@ from ansible.errors import AnsibleParserError
 from ansible.plugins.inventory import BaseInventoryPlugin, Cacheable, Constructable
 from ansible.utils.unsafe_proxy import wrap_var
 
-from ..module_utils.clients.kube.connection import OPTIONS, resolve_options
-from ..module_utils.clients.kube.errors import KubeError
-from ..module_utils.clients.kube.selecting import Selection
-from ..module_utils.clients.kube.session import open_session
-from ..module_utils.plain import plain
-from ..module_utils.rendering import names
-from ..module_utils.status.members import Member, members
+from ..module_utils.api import names
+from ..module_utils.api.plain import plain
+from ..module_utils.clients.kubernetes.connection import OPTIONS, resolve_options
+from ..module_utils.clients.kubernetes.errors import KubeError
+from ..module_utils.clients.kubernetes.selecting import Selection
+from ..module_utils.clients.kubernetes.session import open_session
+from ..module_utils.cluster.members import Member, members
 
 _FILES = ("matrixone.yml", "matrixone.yaml")
 _KEPT = ("name", "namespace", "labels", "deletionTimestamp")

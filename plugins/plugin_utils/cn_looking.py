@@ -8,11 +8,11 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from ..module_utils.clients.kube.applying import Writer
-from ..module_utils.clients.kube.session import Session
+from ..module_utils.api import names
+from ..module_utils.clients.kubernetes.applying import Writer
+from ..module_utils.clients.kubernetes.session import Session
 from ..module_utils.clients.matrixone import Deadline
-from ..module_utils.planning import cn_pods
-from ..module_utils.rendering import names
+from ..module_utils.compute import pods as cn_pods
 from . import log_members
 from .cn_round import Outcome, Round, Situation
 from .pod_writing import PodWriter

@@ -24,8 +24,9 @@ from ..module_utils.clients.matrixone import (
     Unsupported,
     WorkState,
 )
-from ..module_utils.planning import cn_pods, cn_stores
-from ..module_utils.planning.cn_stores import (
+from ..module_utils.compute import drain as cn_stores
+from ..module_utils.compute import pods as cn_pods
+from ..module_utils.compute.drain import (
     Change,
     CNStore,
     Drain,

@@ -13,29 +13,29 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from ..module_utils.clients.kube.applying import Identity, Writer, identity
-from ..module_utils.clients.kube.selecting import Selection, prune
-from ..module_utils.clients.kube.session import Session
+from ..module_utils.api import names
+from ..module_utils.api.timestamps import timestamp_now
+from ..module_utils.clients.kubernetes.applying import Identity, Writer, identity
+from ..module_utils.clients.kubernetes.selecting import Selection, prune
+from ..module_utils.clients.kubernetes.session import Session
 from ..module_utils.clients.matrixone import Deadline
-from ..module_utils.planning.cluster import plan_cluster
-from ..module_utils.planning.cn_pods import (
+from ..module_utils.cluster.planning import plan_cluster
+from ..module_utils.compute.pods import (
     came_up_lately,
     live_pods,
     policy_of,
     told_states,
     unheard_of,
 )
-from ..module_utils.planning.plans import Plan, Prune, is_paused, named
-from ..module_utils.planning.references import references
-from ..module_utils.planning.reports import report_on
-from ..module_utils.planning.rolling import is_rolling
-from ..module_utils.planning.sets import plan_set
-from ..module_utils.planning.volumes import growth
-from ..module_utils.rendering import names
-from ..module_utils.status.conditions import ConditionType, holds_now, with_times
-from ..module_utils.status.log_states import Question, question
-from ..module_utils.status.sets import partition_of
-from ..module_utils.timestamps import timestamp_now
+from ..module_utils.logservice.status import Question, question
+from ..module_utils.reporting.conditions import ConditionType, holds_now, with_times
+from ..module_utils.reporting.sets import partition_of
+from ..module_utils.workload.planning import plan_set
+from ..module_utils.workload.plans import Plan, Prune, is_paused, named
+from ..module_utils.workload.references import references
+from ..module_utils.workload.reports import report_on
+from ..module_utils.workload.roll import is_rolling
+from ..module_utils.workload.volumes import growth
 from .cn_round import Round, Situation
 from .observing import fetch_raw, shown
 

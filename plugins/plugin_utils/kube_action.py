@@ -12,10 +12,10 @@ from typing import Any, ClassVar
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
-from ..module_utils.clients.kube.connection import OPTIONS, resolve_options
-from ..module_utils.clients.kube.errors import ApiError, KubeError
-from ..module_utils.clients.kube.session import Session, open_session
-from ..module_utils.plain import plain
+from ..module_utils.api.plain import plain
+from ..module_utils.clients.kubernetes.connection import OPTIONS, resolve_options
+from ..module_utils.clients.kubernetes.errors import ApiError, KubeError
+from ..module_utils.clients.kubernetes.session import Session, open_session
 
 
 def failed(error: KubeError) -> dict[str, Any]:

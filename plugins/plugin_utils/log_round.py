@@ -21,12 +21,15 @@ from ..module_utils.clients.matrixone import (
     MatrixOneError,
     shard_health,
 )
-from ..module_utils.planning import cn_pods, log_pods, log_stores, nodes
-from ..module_utils.planning.log_pods import Record, Surroundings
-from ..module_utils.planning.log_stores import ScaleIn, Shard, Step, Verdict, View
-from ..module_utils.status import log_states
-from ..module_utils.status.events import Occurrence, occurrence
-from ..module_utils.status.log_states import Question
+from ..module_utils.compute import pods as cn_pods
+from ..module_utils.logservice import failover as log_stores
+from ..module_utils.logservice import pods as log_pods
+from ..module_utils.logservice import status as log_states
+from ..module_utils.logservice.failover import ScaleIn, Shard, Step, Verdict, View
+from ..module_utils.logservice.pods import Record, Surroundings
+from ..module_utils.logservice.status import Question
+from ..module_utils.reporting.events import Occurrence, occurrence
+from ..module_utils.workload import nodes
 
 Json = Mapping[str, Any]
 

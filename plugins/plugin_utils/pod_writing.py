@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from ..module_utils.clients.kube.applying import FIELD_MANAGER, Writer
-from ..module_utils.clients.kube.errors import NotFound
-from ..module_utils.clients.kube.statuses import write_status
-from ..module_utils.rendering import names
-from ..module_utils.timestamps import timestamp_now
+from ..module_utils.api import names
+from ..module_utils.api.timestamps import timestamp_now
+from ..module_utils.clients.kubernetes.applying import FIELD_MANAGER, Writer
+from ..module_utils.clients.kubernetes.errors import NotFound
+from ..module_utils.clients.kubernetes.statuses import write_status
 
 Json = dict[str, Any]
 

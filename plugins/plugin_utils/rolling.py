@@ -12,9 +12,11 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any
 
-from ..module_utils.clients.kube.applying import Writer
-from ..module_utils.clients.kube.selecting import Selection
-from ..module_utils.clients.kube.session import Session
+from ..module_utils.api import digests as digest
+from ..module_utils.api import names
+from ..module_utils.clients.kubernetes.applying import Writer
+from ..module_utils.clients.kubernetes.selecting import Selection
+from ..module_utils.clients.kubernetes.session import Session
 from ..module_utils.clients.matrixone import (
     Deadline,
     HAKeeper,
@@ -24,11 +26,10 @@ from ..module_utils.clients.matrixone import (
     Unsupported,
 )
 from ..module_utils.clients.matrixone.quorum import shard_health
-from ..module_utils.planning import rolling
-from ..module_utils.planning.cn_pods import log_addresses
-from ..module_utils.planning.references import WORKLOAD_KINDS
-from ..module_utils.rendering import digest, names
-from ..module_utils.status.sets import partition_of
+from ..module_utils.compute.pods import log_addresses
+from ..module_utils.reporting.sets import partition_of
+from ..module_utils.workload import roll as rolling
+from ..module_utils.workload.references import WORKLOAD_KINDS
 
 Json = dict[str, Any]
 _ASK_SECONDS = 5.0

@@ -9,14 +9,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..module_utils.clients.kube.applying import FIELD_MANAGER, Writer
-from ..module_utils.clients.kube.emitting import emit
-from ..module_utils.clients.kube.errors import KubeError
-from ..module_utils.clients.kube.session import Session
-from ..module_utils.clients.kube.statuses import write_status
-from ..module_utils.status.conditions import with_times
-from ..module_utils.status.events import Occurrence, transitions
-from ..module_utils.timestamps import timestamp_now
+from ..module_utils.api.timestamps import timestamp_now
+from ..module_utils.clients.kubernetes.applying import FIELD_MANAGER, Writer
+from ..module_utils.clients.kubernetes.emitting import emit
+from ..module_utils.clients.kubernetes.errors import KubeError
+from ..module_utils.clients.kubernetes.session import Session
+from ..module_utils.clients.kubernetes.statuses import write_status
+from ..module_utils.reporting.conditions import with_times
+from ..module_utils.reporting.events import Occurrence, transitions
 
 Json = dict[str, Any]
 _EVERY = 5.0  # seconds

@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..module_utils.api import names
 from ..module_utils.clients.matrixone import ClusterDetails, Deadline, HAKeeper, MatrixOneError
-from ..module_utils.rendering import names
-from ..module_utils.rendering.sets import SetContext
-from ..module_utils.rendering.tn_shards import TNShard, lines, store_uuid
+from ..module_utils.transaction.shards import TNShard, lines, store_uuid
+from ..module_utils.workload.sets import SetContext
 
 _SECONDS = 1.0
 

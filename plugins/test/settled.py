@@ -11,10 +11,10 @@ from typing import Any
 
 from ansible.errors import AnsibleError
 
-from ..module_utils.clients.kube.connection import resolve_options
-from ..module_utils.clients.kube.errors import KubeError
-from ..module_utils.clients.kube.session import brief_session
-from ..module_utils.plain import plain
+from ..module_utils.api.plain import plain
+from ..module_utils.clients.kubernetes.connection import resolve_options
+from ..module_utils.clients.kubernetes.errors import KubeError
+from ..module_utils.clients.kubernetes.session import brief_session
 from ..plugin_utils.glancing import Glance
 
 _ROLES = Path(__file__).parents[2] / "roles"

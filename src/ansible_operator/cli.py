@@ -12,7 +12,7 @@ from click.shell_completion import get_completion_class
 
 from ansible_operator.engine import KINDS
 from ansible_operator.logs import LEVELS, TIME_FORMATS, LogSettings, configure, get_logger
-from ansible_operator.manager import serve
+from ansible_operator.manager.process import serve
 from ansible_operator.options import Options
 from ansible_operator.serve.webhook import CARES
 from ansible_operator.version import COMMIT, VERSION, runtime, version_line

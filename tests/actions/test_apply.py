@@ -6,18 +6,18 @@ import time
 from typing import Any
 
 import pytest
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.kube.applying import (
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.kubernetes.applying import (
     Writer,
 )
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.kube.selecting import (
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.kubernetes.selecting import (
     Selection,
     prune,
 )
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.kube.session import (
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.kubernetes.session import (
     open_session,
 )
 
-from tests.roles.operating import eventually
+from tests.support.operators import eventually
 
 pytestmark = pytest.mark.api
 

@@ -4,10 +4,10 @@
 from typing import Any
 
 import pytest
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.kube.applying import (
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.kubernetes.applying import (
     Writer,
 )
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.kube.session import (
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.kubernetes.session import (
     open_session,
 )
 

@@ -6,13 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.kube.applying import (
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.kubernetes.applying import (
     Writer,
 )
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.kube.connection import (  # noqa: E501
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.kubernetes.connection import (
     resolve_options,
 )
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.kube.session import (
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.kubernetes.session import (
     brief_session,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.pod_writing import PodWriter

@@ -7,7 +7,7 @@ from typing import Any
 import yaml
 from hypothesis import strategies as st
 
-from tests.unit.rendering.variants import OVERLAY
+from tests.golden.variants import OVERLAY
 
 ROOT = Path(__file__).resolve().parents[2]
 Json = dict[str, Any]

@@ -20,7 +20,7 @@ from testbed.bed import TestBed
 from tests.admission.cases import REFUSED, UPDATES, WARNINGS, Json
 from tests.crds.conftest import ROOT, Server
 from tests.crds.manifests import API_VERSION, PLURALS, changed, minimal
-from tests.ports import free_port
+from tests.support.ports import free_port
 
 pytestmark = pytest.mark.api
 

@@ -8,9 +8,13 @@ from typing import Any
 import pytest
 import yaml
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils import admission
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.planning.plans import Plan
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.planning.sets import plan_set
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.rendering import render_logset
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.logservice.rendering import (
+    render_logset,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.planning import (
+    plan_set,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.plans import Plan
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 

@@ -14,23 +14,23 @@ from typing import Any
 
 import pytest
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.admission import mistakes_of
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.kube import connection
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.kube.applying import (
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api.errors import InvalidSpec
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.kubernetes import (
+    connection,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.kubernetes.applying import (
     Change,
     Writer,
     identity,
 )
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.kube.errors import (
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.kubernetes.errors import (
     ApiError,
 )
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.kube.session import (
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.kubernetes.session import (
     open_session,
 )
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.rendering import (
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.cluster.everything import (
     render_everything,
-)
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.rendering.errors import (
-    InvalidSpec,
 )
 from hypothesis import HealthCheck, Phase, given, settings
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.status.reasons import (
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.reporting.reasons import (
     ConditionType,
     Phase,
     Reason,

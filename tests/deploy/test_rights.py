@@ -23,7 +23,7 @@ from deploy.generate.rights import RightsError, Scope, read
 from deploy.generate.roles import NAME
 from testbed.bed import TestBed
 from testbed.ports import choose_ports
-from tests.operator_rights import account, refusals
+from tests.support.operator_rights import account, refusals
 
 SECONDS = 120
 USER = f"system:serviceaccount:{NAME}:{NAME}"

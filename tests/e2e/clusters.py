@@ -20,7 +20,7 @@ import yaml
 from testbed.bed import TestBed
 from testbed.ports import choose_ports
 from tests.e2e.deployed import Deployed
-from tests.operator_rights import account, refusals
+from tests.support.operator_rights import account, refusals
 
 ROOT = Path(__file__).resolve().parents[2]
 _READY_SECONDS = 240

@@ -18,7 +18,7 @@ from testbed.bed import KubectlError, TestBed
 from tests.e2e.clusters import ROOT, Cluster, eventually, tiny_cluster
 from tests.e2e.deployed import NAMESPACE, Deployed
 from tests.e2e.traffic import Traffic, conclude
-from tests.operator_rights import refusals
+from tests.support.operator_rights import refusals
 
 pytestmark = [
     pytest.mark.node,

@@ -11,7 +11,7 @@ import pytest
 
 from testbed.bed import TestBed
 from tests.early.resources import KIND, ROOT, Json
-from tests.roles.operating import running_operator
+from tests.support.operators import running_operator
 
 T = TypeVar("T")
 MADE = "statefulset,service,configmap,pvc,pod,networkpolicy"

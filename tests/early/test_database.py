@@ -11,7 +11,7 @@ import pytest
 from testbed.bed import TestBed
 from tests.early.conftest import Space, eventually, install
 from tests.early.resources import KIND, Json, early
-from tests.roles.operating import running_operator
+from tests.support.operators import running_operator
 
 pytestmark = [pytest.mark.node, pytest.mark.xdist_group("real-node")]
 

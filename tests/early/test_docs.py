@@ -3,8 +3,8 @@
 
 import re
 
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.rendering import early
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.status.early_reasons import (
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.early import rendering as early
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.early.reasons import (
     EarlyEvent,
     EarlyReason,
 )

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 import yaml
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.rendering import (
-    InvalidSpec,
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api.errors import InvalidSpec
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.cluster.everything import (
     render_everything,
 )
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.rendering.early import (
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.early.rendering import (
     EarlyContext,
 )
 

@@ -6,17 +6,17 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.kube.adopting import (
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.kubernetes.adopting import (
     taken_over,
 )
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.planning.early import (
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.early.planning import (
     growth,
     plan_early,
 )
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.planning.early_removal import (
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.early.removal import (
     removal_of_early,
 )
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.planning.early_reports import (
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.early.reports import (
     report_on_early,
 )
 

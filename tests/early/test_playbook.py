@@ -8,7 +8,7 @@ import pytest
 from testbed.bed import TestBed
 from tests.early.conftest import Space, eventually
 from tests.early.resources import SAMPLE
-from tests.roles.operating import play
+from tests.support.operators import play
 
 pytestmark = pytest.mark.api
 

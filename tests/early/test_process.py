@@ -13,9 +13,9 @@ import pytest
 from testbed.bed import TestBed
 from tests.early.conftest import Space, eventually
 from tests.early.resources import KIND, ROOT, early
-from tests.operator_rights import account, refusals
-from tests.ports import free_port
-from tests.roles.operating import running_operator
+from tests.support.operator_rights import account, refusals
+from tests.support.operators import running_operator
+from tests.support.ports import free_port
 
 pytestmark = pytest.mark.api
 

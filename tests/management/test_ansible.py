@@ -14,7 +14,7 @@ import pytest
 
 from testbed.bed import TestBed
 from tests.management.conftest import LABEL
-from tests.roles.operating import ROOT, Played, eventually, play
+from tests.support.operators import ROOT, Played, eventually, play
 
 pytestmark = pytest.mark.api
 SPACE = "tools"

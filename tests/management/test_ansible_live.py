@@ -18,7 +18,7 @@ from tests.e2e.traffic import Traffic
 from tests.management.conftest import LABEL
 from tests.management.databases import answers, fill, identities, seen
 from tests.management.transcripts import Transcript
-from tests.roles.operating import Played, play
+from tests.support.operators import Played, play
 
 pytestmark = [pytest.mark.node, pytest.mark.scenario]
 SPACE = "matrixone-operator"

@@ -18,7 +18,7 @@ import yaml
 from testbed.bed import KubectlError
 from tests.charts.releases import OPERATOR, ROOT, HelmError, earlier
 from tests.management.conftest import LABEL, QUICK, RELEASE, Management
-from tests.roles.operating import eventually
+from tests.support.operators import eventually
 
 pytestmark = pytest.mark.api
 IMAGE = "matrixorigin/matrixone-operator"

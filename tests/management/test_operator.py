@@ -19,8 +19,8 @@ import yaml
 from testbed.bed import KubectlError, TestBed
 from testbed.ports import choose_ports
 from tests.charts.releases import ROOT, define
-from tests.operator_rights import account, refusals
-from tests.roles.operating import Namespace, eventually, running_operator
+from tests.support.operator_rights import account, refusals
+from tests.support.operators import Namespace, eventually, running_operator
 
 pytestmark = pytest.mark.api
 EXAMPLE = ROOT / "examples" / "tiny-cluster.yaml"

@@ -10,13 +10,13 @@ from typing import Any
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.matrixone import (
     WorkState,
 )
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.matrixone.tables import (  # noqa: E501
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.matrixone.tables import (
     logservice,
 )
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.planning import cn_pods
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute import pods as cn_pods
 
 from testbed.bed import TestBed
-from tests.wire import scripted
+from tests.clients.matrixone import scripted
 
 Json = dict[str, Any]
 

@@ -10,9 +10,8 @@ import pytest
 import yaml
 
 from testbed.bed import TestBed
-from tests.operator_rights import account, refusals
-
-from .operating import KINDS, ROOT, Namespace, Played, play, running_operator
+from tests.support.operator_rights import account, refusals
+from tests.support.operators import KINDS, ROOT, Namespace, Played, play, running_operator
 
 
 def tiny_cluster(namespace: str) -> dict[str, Any]:

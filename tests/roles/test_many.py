@@ -15,10 +15,10 @@ import pytest
 
 import testbed
 from testbed.bed import TestBed
-from tests.operator_rights import NAME, account, refusals
+from tests.support.operator_rights import NAME, account, refusals
+from tests.support.operators import ROOT, Namespace, eventually, running_operator
 
 from .conftest import tiny_cluster
-from .operating import ROOT, Namespace, eventually, running_operator
 
 pytestmark = pytest.mark.api
 

@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
+from tests.support.operators import CHILDREN, KINDS, Namespace, eventually
+
 from .conftest import tiny_cluster
-from .operating import CHILDREN, KINDS, Namespace, eventually
 
 pytestmark = pytest.mark.api
 

@@ -14,10 +14,10 @@ import pytest
 
 import testbed
 from testbed.bed import TestBed
-from tests.operator_rights import account
+from tests.support.operator_rights import account
+from tests.support.operators import Namespace, Played, eventually, play, running_operator
 
 from .conftest import tiny_cluster
-from .operating import Namespace, Played, eventually, play, running_operator
 
 pytestmark = pytest.mark.api
 DEPLOYMENT = ("deployment", "matrixone-operator")

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from tests.support.operators import CHILDREN, Namespace, eventually
+
 from .conftest import tiny_cluster
-from .operating import CHILDREN, Namespace, eventually
 
 pytestmark = [pytest.mark.api, pytest.mark.usefixtures("operator")]
 

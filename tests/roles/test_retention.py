@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from tests.support.operators import Namespace, eventually
+
 from .conftest import tiny_cluster
-from .operating import Namespace, eventually
 
 pytestmark = [pytest.mark.api, pytest.mark.usefixtures("operator")]
 

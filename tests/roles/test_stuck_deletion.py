@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from tests.operator_rights import account, refusals
+from tests.support.operator_rights import account, refusals
+from tests.support.operators import CHILDREN, ROOT, Namespace, eventually, running_operator
 
 from .conftest import tiny_cluster
-from .operating import CHILDREN, ROOT, Namespace, eventually, running_operator
 
 pytestmark = pytest.mark.api
 

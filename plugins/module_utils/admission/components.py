@@ -6,9 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from ..rendering import names, toml, webui
-from ..rendering.errors import InvalidSpec, TomlError
-from ..rendering.fields import Fields
+from ..api import names, toml
+from ..api.errors import InvalidSpec, TomlError
+from ..api.fields import Fields
+from ..webui import rendering as webui
 from . import formats
 from .containers import unknown_claims
 from .pods import ANNOTATIONS, CONTAINER_OVERLAY, OVERLAY

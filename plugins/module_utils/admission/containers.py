@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from ..rendering import quantity
+from ..api import quantities as quantity
 from . import formats
 from .shapes import (
     FORBIDDEN,

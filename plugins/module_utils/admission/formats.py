@@ -8,8 +8,8 @@ import re
 from collections.abc import Callable
 from typing import Any, Final, Optional
 
-from ..rendering import quantity
-from ..rendering.errors import QuantityError
+from ..api import quantities as quantity
+from ..api.errors import QuantityError
 
 Format = Callable[[str], Optional[str]]
 """What is wanted instead of a text, or None when the text is right."""

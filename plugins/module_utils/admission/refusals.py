@@ -6,9 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from ..rendering import names, render_matrixonecluster, toml, versions
-from ..rendering.errors import InvalidSpec
-from ..rendering.types import Resource
+from ..api import names, toml, versions
+from ..api.errors import InvalidSpec
+from ..api.types import Resource
+from ..cluster.rendering import render_matrixonecluster
 from .components import component_mistakes
 from .shapes import Mistake
 

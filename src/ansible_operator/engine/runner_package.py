@@ -16,6 +16,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ansible_operator.engine import outcome, rundir
+from ansible_operator.engine.forking.processes import (
+    ProcessTree,
+    end_tree,
+    is_anyone_with,
+    kill_tree,
+)
 from ansible_operator.engine.interface import (
     CheckRequest,
     EventHandler,
@@ -25,7 +31,6 @@ from ansible_operator.engine.interface import (
     RunResult,
     RunStatus,
 )
-from ansible_operator.engine.processes import ProcessTree, end_tree, is_anyone_with, kill_tree
 from ansible_operator.engine.rundir import RunDirectory
 from ansible_operator.errors import EngineError
 
@@ -34,7 +39,7 @@ _POLL = 0.05
 _GRACE = 2.0
 """Seconds between SIGTERM and SIGKILL of a run."""
 _GENERATED_PLAY = re.compile("[0-9a-f]{32}")
-_LEADER = Path(__file__).with_name("session_leader.py")
+_LEADER = Path(__file__).parent / "forking" / "session_leader.py"
 
 
 class RunnerPackageEngine:

@@ -18,24 +18,24 @@ from ansible_operator.kube.interface import (
     Object,
     ResourceType,
 )
-from ansible_operator.kube.pool import SharedInformers
 from ansible_operator.kube.recorder import EventRecorder
+from ansible_operator.kube.shared_informers import SharedInformers
 from ansible_operator.logs import get_logger
-from ansible_operator.loop.conditions import Transitions
-from ansible_operator.loop.controller import Controller
-from ansible_operator.loop.dependents import DependentWatches
-from ansible_operator.loop.leftovers import remove_leftovers
-from ansible_operator.loop.members import MembersWatch
-from ansible_operator.loop.objects import ObjectStore
-from ansible_operator.loop.own_writes import ForeignChanges, OwnWrites
-from ansible_operator.loop.queue import Key, WorkQueue
-from ansible_operator.loop.references import ReferenceWatch
-from ansible_operator.loop.runs import Runs
+from ansible_operator.loop.queueing.queue import Key, WorkQueue
+from ansible_operator.loop.queueing.workers import Workers
+from ansible_operator.loop.reconciling.conditions import Transitions
+from ansible_operator.loop.reconciling.controller import Controller
+from ansible_operator.loop.reconciling.leftovers import remove_leftovers
+from ansible_operator.loop.reconciling.objects import ObjectStore
+from ansible_operator.loop.reconciling.proxy_access import RunProxy
+from ansible_operator.loop.reconciling.runs import Runs
 from ansible_operator.loop.served import served_kind
-from ansible_operator.loop.sessions import RunProxy
 from ansible_operator.loop.settings import Controlled, RunSettings, gvk_of
-from ansible_operator.loop.triggers import PrimaryTrigger
-from ansible_operator.loop.workers import Workers
+from ansible_operator.loop.triggers.dependents import DependentWatches
+from ansible_operator.loop.triggers.events import PrimaryTrigger
+from ansible_operator.loop.triggers.members import MembersWatch
+from ansible_operator.loop.triggers.own_writes import ForeignChanges, OwnWrites
+from ansible_operator.loop.triggers.references import ReferenceWatch
 from ansible_operator.watches import Watch
 
 SYNC_SECONDS = 120.0
@@ -170,7 +170,7 @@ class ControlLoop:
             await remove_leftovers(controlled, informer, around.settings, scope, self._started)
 
     async def drain(self, timeout: float) -> bool:
-        """End all runs; see :meth:`ansible_operator.loop.workers.Workers.drain`."""
+        """End all runs; see :meth:`ansible_operator.loop.queueing.workers.Workers.drain`."""
         if self._workers is None:
             self._queue.close()
             return True

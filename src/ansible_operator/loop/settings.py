@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ansible_operator.kube.interface import GroupVersionKind, ResourceType
 from ansible_operator.logs import get_logger
-from ansible_operator.loop.event_log import EventLogLevel
+from ansible_operator.loop.reconciling.event_log import EventLogLevel
 from ansible_operator.watches import KindName, Watch
 
 PERIOD_ANNOTATION = "ansible.sdk.operatorframework.io/reconcile-period"

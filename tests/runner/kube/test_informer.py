@@ -14,7 +14,7 @@ from ansible_operator.kube.client import HttpClient
 from ansible_operator.kube.discovery import DiscoveryMapper
 from ansible_operator.kube.informer import KindInformer
 from ansible_operator.kube.interface import EventType, GroupVersionKind, Object, ResourceType
-from ansible_operator.kube.pool import SharedInformers
+from ansible_operator.kube.shared_informers import SharedInformers
 from testbed.bed import TestBed
 
 PODS = ResourceType(GroupVersionKind("", "v1", "Pod"), "pods", True)

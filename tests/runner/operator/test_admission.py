@@ -25,9 +25,9 @@ from ansible_operator.serve.webhook.authority import make_credentials
 from ansible_operator.serve.webhook.shared_secret import _with
 from testbed.api import ApiClient, ApiError
 from testbed.bed import TestBed
-from tests.ports import free_port
 from tests.runner.operator.conftest import Operator, Start, define, eventually
 from tests.runner.operator.test_replicas import fetch
+from tests.support.ports import free_port
 
 pytestmark = pytest.mark.api
 
@@ -292,7 +292,7 @@ def test_reviews_are_answered_while_plays_run(admission: Admission) -> None:
     parallel(admission, create, 400)
     texts = [fetch(replica.metrics, "/metrics")[1] for replica in admission.replicas]
     for text in texts:
-        assert 'controller_runtime_webhook_requests_total{code="500",webhook="/validate-admission-example-com-v1alpha1-sized"' not in text  # fmt: skip # noqa: E501
+        assert 'controller_runtime_webhook_requests_total{code="500",webhook="/validate-admission-example-com-v1alpha1-sized"' not in text  # fmt: skip
     assert "must be positive" in admission.refusal("Sized", size=0)
 
 

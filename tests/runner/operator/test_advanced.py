@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from tests.ports import free_port
 from tests.runner.operator.conftest import (
     ROOT,
     Cluster,
@@ -17,6 +16,7 @@ from tests.runner.operator.conftest import (
     eventually,
     fetch,
 )
+from tests.support.ports import free_port
 
 pytestmark = pytest.mark.api
 PROJECT = Path(__file__).with_name("advanced")

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from testbed.bed import TestBed
-from tests.ports import free_port
 from tests.runner.operator.conftest import (
     ROOT,
     Cluster,
@@ -19,6 +18,7 @@ from tests.runner.operator.conftest import (
     eventually,
     fetch,
 )
+from tests.support.ports import free_port
 
 pytestmark = pytest.mark.api
 

@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from tests.ports import free_port
 from tests.runner.operator.conftest import Cluster, Operator, Start, eventually, fetch
+from tests.support.ports import free_port
 
 pytestmark = pytest.mark.api
 

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from ansible_operator.engine import KINDS
-from tests.ports import free_port
 from tests.runner.operator.conftest import (
     Cluster,
     Operator,
@@ -18,6 +17,7 @@ from tests.runner.operator.conftest import (
     eventually,
     fetch,
 )
+from tests.support.ports import free_port
 
 pytestmark = pytest.mark.api
 

@@ -294,7 +294,7 @@ def test_unknown_keys_are_refused_strictly(project: Path) -> None:
 
 
 def test_words_and_numbers_without_quotes_are_text_where_text_is_meant(project: Path) -> None:
-    text = "- {group: app.example.com, version: 1, kind: Y, role: database, selector: {matchLabels: {a: yes, b: 2, C: x}}}"  # noqa: E501
+    text = "- {group: app.example.com, version: 1, kind: Y, role: database, selector: {matchLabels: {a: yes, b: 2, C: x}}}"
     (watch,) = load_text(project, text)
     assert watch.kind == KindName("app.example.com", "1", "true")
     assert watch.selector == Selector((("a", "true"), ("b", "2"), ("C", "x")), ())

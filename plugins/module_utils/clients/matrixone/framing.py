@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import IntFlag
 from typing import Final
 
-from ...rendering.digest import xxh64
+from ...api.digests import xxh64
 from .errors import BadRequest, MalformedAnswer
 from .lz4 import unpack
 

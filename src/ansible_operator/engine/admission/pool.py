@@ -12,9 +12,9 @@ import msgspec
 import structlog
 
 from ansible_operator.engine.admission.interface import AdmissionError, Answer, Call, Function
-from ansible_operator.engine.processes import bury, end_tree
-from ansible_operator.engine.warm import wire
-from ansible_operator.engine.warm.supervisor import Fork, Program, Supervisor
+from ansible_operator.engine.forking import frames as wire
+from ansible_operator.engine.forking.processes import bury, end_tree
+from ansible_operator.engine.forking.supervisor import Fork, Program, Supervisor
 from ansible_operator.errors import EngineError
 
 _ATTEMPTS = 2

@@ -21,8 +21,8 @@ from ansible.plugins.loader import filter_loader, init_plugin_loader
 from ansible.utils.collection_loader import AnsibleCollectionConfig
 
 from ansible_operator.engine.admission.contract import Plugin, answer
-from ansible_operator.engine.processes import be_silent, become_subreaper, die_with
-from ansible_operator.engine.warm import wire
+from ansible_operator.engine.forking import frames as wire
+from ansible_operator.engine.forking.processes import be_silent, become_subreaper, die_with
 from ansible_operator.engine.warm.template import Template
 
 

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 from ansible.plugins.loader import test_loader
 
 from ansible_operator.engine.explaining import explain
-from ansible_operator.engine.warm import wire
+from ansible_operator.engine.forking import frames as wire
 from ansible_operator.engine.warm.job import CheckMissingError
 
 Check: TypeAlias = Callable[[dict[str, Any]], object]

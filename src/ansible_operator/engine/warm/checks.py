@@ -6,9 +6,9 @@ import asyncio
 import msgspec
 
 from ansible_operator.engine import rundir
+from ansible_operator.engine.forking import frames as wire
+from ansible_operator.engine.forking.pool import Worker, Workers
 from ansible_operator.engine.interface import CheckRequest
-from ansible_operator.engine.warm import wire
-from ansible_operator.engine.warm.workers import Worker, Workers
 from ansible_operator.errors import EngineError
 
 _EXIT_DEADLINE = 0.5

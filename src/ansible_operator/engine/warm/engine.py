@@ -14,6 +14,10 @@ import msgspec
 import structlog
 
 from ansible_operator.engine import outcome, rundir
+from ansible_operator.engine.forking import frames as wire
+from ansible_operator.engine.forking.pool import Worker, Workers
+from ansible_operator.engine.forking.processes import end_tree
+from ansible_operator.engine.forking.supervisor import Program, Supervisor
 from ansible_operator.engine.interface import (
     RUNS_PER_PROCESS,
     CheckRequest,
@@ -22,15 +26,11 @@ from ansible_operator.engine.interface import (
     RunResult,
     RunStatus,
 )
-from ansible_operator.engine.processes import end_tree
 from ansible_operator.engine.rundir import RunDirectory
 from ansible_operator.engine.runner_package import RunnerPackageEngine
-from ansible_operator.engine.warm import wire
 from ansible_operator.engine.warm.artifacts import ArtifactWriter, RunArtifacts
 from ansible_operator.engine.warm.checks import Checks
 from ansible_operator.engine.warm.job import Job, why_not_served
-from ansible_operator.engine.warm.supervisor import Program, Supervisor
-from ansible_operator.engine.warm.workers import Worker, Workers
 from ansible_operator.errors import EngineError
 
 _GRACE = 2.0

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from ansible import constants
 
-from ansible_operator.engine.warm.ansible_versions import callback_result
+from ansible_operator.engine.patches.versions import callback_result
 
 CENSORED = (
     "the output has been hidden due to the fact that 'no_log: true' was specified for this result"

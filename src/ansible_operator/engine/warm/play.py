@@ -35,7 +35,7 @@ from ansible.utils.collection_loader._collection_finder import _get_collection_n
 from ansible.utils.display import Display
 from ansible.vars.manager import VariableManager
 
-from ansible_operator.engine.warm import ansible_versions
+from ansible_operator.engine.patches import versions as ansible_versions
 from ansible_operator.engine.warm.events import EventRecorder, RecordedStream
 from ansible_operator.engine.warm.job import Job
 

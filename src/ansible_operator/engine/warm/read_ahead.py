@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 from ansible.errors import AnsibleError
 from ansible.parsing.dataloader import DataLoader
 
-from ansible_operator.engine.warm import ansible_versions
-from ansible_operator.engine.warm.copies import isolated
+from ansible_operator.engine.patches import versions as ansible_versions
+from ansible_operator.engine.patches.copies import isolated
 
 _FOLDERS = ("tasks", "handlers", "defaults", "vars", "meta")
 _CONDITIONS = frozenset({"when", "until", "failed_when", "changed_when", "that"})

@@ -22,13 +22,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from ansible_operator.engine.processes import (
+from ansible_operator.engine.forking import frames as wire
+from ansible_operator.engine.forking.processes import (
     ProcessTree,
     be_silent,
     become_subreaper,
     end_trees_now,
 )
-from ansible_operator.engine.warm import wire
 from ansible_operator.engine.warm.job import CheckMissingError, Job
 
 if TYPE_CHECKING:
@@ -235,17 +235,16 @@ def _load(folder: Path, roles: list[Path], run_sockets: list[int]) -> str:
     from ansible.plugins.loader import init_plugin_loader
     from ansible.utils.display import Display
 
-    from ansible_operator.engine.warm import (
-        ansible_versions,
+    from ansible_operator.engine.patches import (
         discovery_cache,
-        events,
         modules,
-        play,
         plugin_searches,
-        preload,
-        read_ahead,
         strategy,
     )
+    from ansible_operator.engine.patches import (
+        versions as ansible_versions,
+    )
+    from ansible_operator.engine.warm import events, play, preload, read_ahead
 
     init_plugin_loader()
     ansible_versions.censor_failures()

@@ -22,12 +22,11 @@ from ansible_operator.serve.interface import (
     Session,
     WriteSeen,
 )
-from ansible_operator.serve.proxy.aftermath import Aftermath
 from ansible_operator.serve.proxy.answers import Head, Heads, decode, status_response
 from ansible_operator.serve.proxy.barrier import WriteBarrier
 from ansible_operator.serve.proxy.connect import Connections, is_own
-from ansible_operator.serve.proxy.dependents import Dependents
-from ansible_operator.serve.proxy.discovery import DiscoveryMemory
+from ansible_operator.serve.proxy.dependent_watches import Dependents
+from ansible_operator.serve.proxy.discovery_answers import DiscoveryMemory
 from ansible_operator.serve.proxy.forward import Forwarder, origin_form, response_headers
 from ansible_operator.serve.proxy.lookup import Lookup
 from ansible_operator.serve.proxy.ownership import bond_for, bond_metadata, has_bond
@@ -39,6 +38,7 @@ from ansible_operator.serve.proxy.request_info import (
 )
 from ansible_operator.serve.proxy.sessions import Grant, Sessions, UnauthorizedError
 from ansible_operator.serve.proxy.upgrade import tunnel, wants_upgrade
+from ansible_operator.serve.proxy.write_observer import Aftermath
 from ansible_operator.serve.proxy.writes import Writer
 
 DEFAULT_PORT = 8888

@@ -18,9 +18,8 @@ from ansible_operator.errors import KubeError, OperatorError
 from ansible_operator.kube.interface import Mapper, Object, ResourceType
 from ansible_operator.logs import get_logger
 from ansible_operator.serve.proxy import protobuf
-from ansible_operator.serve.proxy.aftermath import Aftermath
 from ansible_operator.serve.proxy.answers import decode, status_response
-from ansible_operator.serve.proxy.dependents import Dependents
+from ansible_operator.serve.proxy.dependent_watches import Dependents
 from ansible_operator.serve.proxy.forward import BodyTooLargeError, Forwarder, read_body
 from ansible_operator.serve.proxy.lookup import Lookup
 from ansible_operator.serve.proxy.ownership import (
@@ -33,6 +32,7 @@ from ansible_operator.serve.proxy.ownership import (
 )
 from ansible_operator.serve.proxy.request_info import RequestInfo
 from ansible_operator.serve.proxy.sessions import Grant
+from ansible_operator.serve.proxy.write_observer import Aftermath
 
 APPLY = "application/apply-patch+yaml"
 _UNREADABLE = "Could not deserialize request body"

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is said of the SQL user that may read the metrics tables: see the action ``metric_user``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..api.types import Resource
+from ..reporting.events import Occurrence, occurrence
+
+Result = Mapping[str, Any]
+"""Result of the action: ``metrics`` and ``made``; empty when it was not needed or not reached."""
+
+LOOK_AGAIN = "10m"
+"""Nobody tells when a Secret changes: none is watched."""
+
+
+def status_of(resource: Resource, result: Result) -> dict[str, Any]:
+    """Return ``status.clusterMetrics``; empty when no such user is asked for."""
+    if not (resource.get("spec") or {}).get("metricReaderEnabled"):
+        return {}
+    before = (resource.get("status") or {}).get("clusterMetrics") or {}
+    return dict(result.get("metrics") or before)
+
+
+def look_again(resource: Resource, metrics: Mapping[str, Any], otherwise: str) -> str:
+    """Return when to look again.
+
+    Args:
+        resource: the MatrixOneCluster.
+        metrics: what its status is to say.
+        otherwise: when to look again without it.
+    """
+    if otherwise or not (resource.get("spec") or {}).get("metricReaderEnabled"):
+        return otherwise
+    return LOOK_AGAIN if metrics.get("initialized") else "15s"
+
+
+def occurrences(result: Result, resource: Resource) -> list[Occurrence]:
+    """Return an event when the user was made, or when it is news that it cannot be."""
+    metrics = result.get("metrics") or {}
+    before = (resource.get("status") or {}).get("clusterMetrics") or {}
+    if result.get("made"):
+        note = f"the metric user has the password of Secret {metrics['secretRef']['name']}"
+        return [occurrence("MetricUserReady", note, action="Create")]
+    problem = metrics.get("message") or ""
+    if not problem or problem == before.get("message"):
+        return []
+    note = f"the metric user cannot be made: {problem}"
+    return [occurrence("MetricUserFailed", note, action="Create", warning=True)]

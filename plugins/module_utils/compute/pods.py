@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compute nodes as Kubernetes shows them, and what is recorded on their Pods (extended.md §3.1)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any, Final
+
+from ..api import names
+from ..api.fields import Fields
+from ..api.timestamps import timestamp
+from ..api.types import Resource
+from ..reporting.pods import closed_gates, ready_at
+from .drain import ANNOTATION_CORDON, COST_OF_VICTIMS, CNStore, Labels, Policy, Registration, State
+from .rendering import DEFAULT_DELAY_SECONDS, drain_timeout
+from .stores import store_uuid
+
+ANNOTATION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"
+ANNOTATION_STATE: Final = "matrixorigin.io/cn-state"
+ANNOTATION_DRAINING: Final = "matrixorigin.io/store-draining-start"
+ANNOTATION_LOCKS: Final = "matrixorigin.io/lock-restart"
+_LABEL_TEMPLATE: Final = "pod-template-hash"
+_ENDED: Final = frozenset({"Succeeded", "Failed"})
+_NEWS_SECONDS: Final = 120.0
+
+Pod = Mapping[str, Any]
+
+
+def policy_of(resource: Resource) -> Policy:
+    """Return how a CNSet drains.
+
+    Raises:
+        InvalidSpec: the drain timeout is no duration.
+    """
+    spec = Fields("spec", resource.get("spec") or {})
+    scaling = spec.table("scalingConfig")
+    delay = scaling.number("minDelaySeconds")
+    drains = scaling.flag("storeDrainEnabled")
+    delay = DEFAULT_DELAY_SECONDS if delay is None else delay
+    return Policy(drains, delay, drain_timeout(spec))
+
+
+def is_managed(policy: Policy, stores: Iterable[CNStore]) -> bool:
+    """Tell whether HAKeeper has to be told anything about a set, now or when a node restarts."""
+    return policy.drains or any(
+        store.wanted_labels or store.cordoned or store.gated or store.marked == State.DRAINING
+        for store in stores
+    )
+
+
+def came_up_lately(pods: Iterable[Pod], now: float) -> list[str]:
+    """Return the Pods that became ready in the last minutes: MatrixOne may have just met them."""
+    since = {pod["metadata"]["name"]: ready_at(pod) for pod in pods}
+    return [name for name, at in since.items() if at is not None and at + _NEWS_SECONDS >= now]
+
+
+def unheard_of(pods: Iterable[Pod], told: Mapping[str, str]) -> list[str]:
+    """Return the Pods that serve, but whose work state was never heard.
+
+    Args:
+        pods: the Pods of a set.
+        told: work states by Pod, as its status has them.
+    """
+    serving = [pod["metadata"]["name"] for pod in pods if ready_at(pod) is not None]
+    return [name for name in serving if told.get(name, State.UNKNOWN) == State.UNKNOWN]
+
+
+def told_states(resource: Mapping[str, Any]) -> dict[str, str]:
+    """Return the work state by Pod, as the status of a CNSet has it."""
+    listed = (resource.get("status") or {}).get("stores") or []
+    return {str(one["podName"]): str(one.get("state") or State.UNKNOWN) for one in listed}
+
+
+def live_pods(pods: Iterable[Pod]) -> list[Pod]:
+    """Return the Pods that have not ended, by name."""
+    running = [pod for pod in pods if (pod.get("status") or {}).get("phase") not in _ENDED]
+    return sorted(running, key=lambda pod: str(pod["metadata"]["name"]))
+
+
+def cn_store(pod: Pod, registration: Registration | None, *, asked: bool) -> CNStore:
+    """Return what is known about a Pod and its store.
+
+    Args:
+        pod: the Pod.
+        registration: what HAKeeper knows; None if it does not know it or was not asked.
+        asked: whether it could be asked.
+    """
+    metadata = pod["metadata"]
+    annotations = metadata.get("annotations") or {}
+    process = _started(pod)
+    return CNStore(
+        pod=metadata["name"],
+        uuid=uuid_of(pod),
+        ready=_is_ready(pod),
+        going=bool(metadata.get("deletionTimestamp")),
+        cordoned=ANNOTATION_CORDON in annotations,
+        created=metadata.get("creationTimestamp") or "",
+        process=process,
+        draining_since=_draining_since(metadata, annotations),
+        asked_process=_asked(annotations.get(ANNOTATION_LOCKS), process),
+        wanted_labels=_labels(annotations.get(names.ANNOTATION_CN_LABEL)),
+        registration=registration,
+        asked=asked,
+        cost=_whole(annotations.get(ANNOTATION_COST)),
+        marked=annotations.get(ANNOTATION_STATE) or "",
+        template=(metadata.get("labels") or {}).get(_LABEL_TEMPLATE) or "",
+        gated=is_gated(pod),
+    )
+
+
+def is_gated(pod: Pod) -> bool:
+    """Tell whether a Pod is not ready before somebody says that its store is known."""
+    return names.CONDITION_CN_STORE in closed_gates(pod)
+
+
+def uuid_of(pod: Pod) -> str:
+    """Return the id that the start script gives the store of a Pod."""
+    metadata = pod["metadata"]
+    subdomain = (pod.get("spec") or {}).get("subdomain") or ""
+    return store_uuid(f"{metadata['name']}.{subdomain}.{metadata['namespace']}.svc")
+
+
+def _is_ready(pod: Pod) -> bool:
+    conditions = (pod.get("status") or {}).get("conditions") or []
+    return any(one.get("type") == "Ready" and one.get("status") == "True" for one in conditions)
+
+
+def _started(pod: Pod) -> str:
+    for container in (pod.get("status") or {}).get("containerStatuses") or []:
+        if container.get("name") == names.CONTAINER_MAIN:
+            running = (container.get("state") or {}).get("running") or {}
+            return str(running.get("startedAt") or "")
+    return ""
+
+
+def _asked(text: str | None, process: str) -> str:
+    """Return the process that was asked; another operator only wrote that one was."""
+    return process if text == "true" else text or ""
+
+
+def _draining_since(metadata: Mapping[str, Any], annotations: Mapping[str, str]) -> float | None:
+    """Return when a drain began: when it was recorded, or when the Pod was deleted."""
+    recorded = _unix_time(annotations.get(ANNOTATION_DRAINING))
+    end = _unix_time(metadata.get("deletionTimestamp"))
+    if recorded is not None or end is None:
+        return recorded
+    return end - float(metadata.get("deletionGracePeriodSeconds") or 0)
+
+
+def _unix_time(text: str | None) -> float | None:
+    try:
+        return datetime.fromisoformat(text or "").timestamp()
+    except ValueError:
+        return None
+
+
+def _whole(text: str | None) -> int | None:
+    try:
+        return int(text or "")
+    except ValueError:
+        return None
+
+
+def _labels(text: str | None) -> Labels:
+    """Read the labels that rendering wrote on a Pod; text of somebody else's making is none."""
+    try:
+        entries = json.loads(text or "null") or []
+        return {str(one["key"]): tuple(map(str, one.get("values") or ())) for one in entries}
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return {}
+
+
+def records(store: CNStore, *, leaves: bool, now: float) -> dict[str, str | None]:
+    """Return the annotations of a Pod that are to change; None removes one.
+
+    Args:
+        store: the Pod and its store.
+        leaves: whether it is a victim or has to be replaced.
+        now: the present, Unix time.
+    """
+    changes: dict[str, str | None] = {}
+    if store.going:
+        return changes
+    if leaves:
+        if store.draining_since is None:
+            changes[ANNOTATION_DRAINING] = timestamp(now)
+        if store.cost != COST_OF_VICTIMS:
+            changes[ANNOTATION_COST] = str(COST_OF_VICTIMS)
+        return changes
+    if store.draining_since is not None:
+        changes[ANNOTATION_DRAINING] = None
+    if store.cost == COST_OF_VICTIMS:
+        changes[ANNOTATION_COST] = None
+    if store.asked_process and not store.locks_asked:
+        changes[ANNOTATION_LOCKS] = None
+    return changes
+
+
+def reachable(address: str, pods: Iterable[Pod]) -> str:
+    """Return an address that works from anywhere Pods are routed to.
+
+    MatrixOne advertises DNS names that only the cluster resolves: the name of a known Pod is
+    replaced by its present IP.
+
+    Args:
+        address: ``host:port`` as HAKeeper has it.
+        pods: Pods of log service and transaction node.
+    """
+    host, port = address.rpartition(":")[::2]
+    first = host.partition(".")[0]
+    for pod in pods:
+        ip = (pod.get("status") or {}).get("podIP")
+        if pod["metadata"]["name"] == first and ip:
+            return _at(ip, port)
+    return address
+
+
+def _at(host: str, port: object) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def log_addresses(pods: Iterable[Pod]) -> list[str]:
+    """Return the addresses of the log stores that run, ready ones first."""
+    stores = [
+        pod
+        for pod in pods
+        if (pod["metadata"].get("labels") or {}).get(names.LABEL_COMPONENT) == names.LOG_SET
+        and (pod.get("status") or {}).get("podIP")
+    ]
+    stores.sort(key=lambda pod: (not _is_ready(pod), str(pod["metadata"]["name"])))
+    return [_at(pod["status"]["podIP"], names.PORT_LOG) for pod in stores]

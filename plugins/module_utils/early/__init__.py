@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""MatrixoneCluster, the kind of the first operator. Pure functions."""

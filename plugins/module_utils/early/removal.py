@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How a MatrixoneCluster is taken away, with or without its data (seeds.md A8)."""
+
+from __future__ import annotations
+
+from ..api.types import Resource
+from ..workload.plans import Kind, Observed
+from ..workload.removal import Chosen, Removal
+from .planning import own_claims
+from .rendering import APP, LABEL_APP, LABEL_OWNER
+
+_MADE: list[Kind] = [
+    {"api_version": "apps/v1", "kind": "StatefulSet"},
+    {"api_version": "v1", "kind": "Service"},
+    {"api_version": "v1", "kind": "ConfigMap"},
+    {"api_version": "networking.k8s.io/v1", "kind": "NetworkPolicy"},
+]
+_PODS: list[Kind] = [{"api_version": "v1", "kind": "Pod"}]
+
+
+def removal_of_early(resource: Resource, observed: Observed) -> list[Removal]:
+    """Return the steps that take a MatrixoneCluster away.
+
+    Claims go last, when no Pod uses them any longer, and only those that its StatefulSet made.
+    What counts is the flag as it is now, not as it was when the finalizer came.
+
+    Args:
+        resource: the MatrixoneCluster.
+        observed: what ``references`` led to.
+    """
+    metadata = resource["metadata"]
+    name, namespace = metadata["name"], metadata["namespace"]
+    labels = {LABEL_APP: APP, LABEL_OWNER: name}
+
+    def chosen(kinds: list[Kind], owner_uid: str) -> Chosen:
+        return {
+            "kinds": kinds,
+            "namespace": namespace,
+            "labels": labels,
+            "excluding": {},
+            "owner_uid": owner_uid,
+        }
+
+    steps: list[Removal] = [
+        {
+            "title": f"the database {name}",
+            "patches": [],
+            "release": None,
+            "objects": [],
+            "prune": chosen(_MADE, metadata.get("uid") or ""),
+            "propagation": "Foreground",
+            "gone": chosen(_PODS, ""),
+            "awaits_deleted": True,
+            "patience": 0,
+        }
+    ]
+    if (resource.get("spec") or {}).get("disablePVCDeletionFinalizer"):
+        return steps
+    claims = [
+        {
+            "apiVersion": "v1",
+            "kind": "PersistentVolumeClaim",
+            "metadata": {key: claim["metadata"][key] for key in ("name", "namespace", "uid")},
+        }
+        for _template, claim in own_claims(name, observed.get("claims") or [])
+    ]
+    return [
+        *steps,
+        {
+            "title": f"the data of {name}",
+            "patches": [],
+            "release": None,
+            "objects": claims,
+            "prune": None,
+            "propagation": "Background",
+            "gone": None,
+            "awaits_deleted": True,
+            "patience": 0,
+        },
+    ]

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a pass over a MatrixoneCluster has to say at its end: status, Events, when to look again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from ..api.types import Resource
+from ..reporting.events import Occurrence, occurrence
+from ..reporting.reasons import ConditionType
+from ..reporting.sets import Rollout, SetFacts
+from ..workload.plans import Observed
+from ..workload.reports import Applied, Report, deleting
+from . import status as early
+from .planning import own_claims
+from .reasons import EarlyEvent, EarlyReason
+
+_LOOK_AGAIN: Final = "10s"
+_LISTS: Final = {"statefulSets": "StatefulSet", "service": "Service"}
+
+
+def report_on_early(
+    resource: Resource,
+    plan: Mapping[str, Any],
+    observed: Observed,
+    applied: Applied,
+    failure: str,
+) -> Report:
+    """Say what a pass came to.
+
+    Args:
+        resource: what the pass was about, with its status so far.
+        plan: what was decided; an empty one if it was not reached.
+        observed: what was seen before, and as ``growth`` the result of growing the claims.
+        applied: what apply returned; empty if it was not reached.
+        failure: why the pass failed; empty if it did not.
+    """
+    refused = plan.get("refusal") or {"reason": "", "message": ""}
+    facts = _facts(resource, plan, observed, applied, failure)
+    gate = str(plan.get("gate") or "")
+    status = early.early_status(facts, refused, gate, _lists(resource, observed, applied))
+    if plan.get("runtime"):
+        status["runtime"] = plan["runtime"]
+    announced = str((resource.get("status") or {}).get("rollOutAnnounced") or "")
+    revision = str(plan.get("gateRevision") or "") or announced
+    if revision and (gate or announced):
+        status["rollOutAnnounced"] = revision if gate else announced
+    states = {entry["type"]: entry for entry in status["conditions"]}
+    synced = states[ConditionType.SYNCED.value]["status"] == "True"
+    serves = states[ConditionType.READY.value]["status"] == "True" or early.is_stopped(facts)
+    settled = serves and (synced or bool(facts.refused)) and not gate
+    idle = settled or facts.paused or bool(facts.invalid)
+    told = early.occurrences([observed.get("growth") or {}, applied], _namespace(resource))
+    return {
+        "status": status,
+        "events": [*told, *_warnings(resource, plan, observed, failure), *_waits(announced, plan)],
+        "ready": serves and synced,
+        "message": str(status.get("message") or ""),
+        "requeue": "" if idle else _LOOK_AGAIN,
+    }
+
+
+def farewell(
+    resource: Resource, results: Iterable[Mapping[str, Any]], failure: str
+) -> dict[str, Any]:
+    """Return status and Events of a MatrixoneCluster that is being taken away.
+
+    Args:
+        resource: with its status so far.
+        results: of the deletions.
+        failure: why the pass failed; empty if it did not.
+    """
+    status = deleting(resource, [])
+    said = str((resource.get("status") or {}).get("message") or "")
+    events = early.occurrences(results, _namespace(resource))
+    if failure:
+        status["message"] = failure
+        if said != failure:
+            events.append(early.failure_event(failure, exists=True))
+    return {"status": status, "events": events}
+
+
+def _namespace(resource: Resource) -> str:
+    return str(resource["metadata"]["namespace"])
+
+
+def _facts(
+    resource: Resource,
+    plan: Mapping[str, Any],
+    observed: Observed,
+    applied: Applied,
+    failure: str,
+) -> SetFacts:
+    name = resource["metadata"]["name"]
+    refused = plan.get("refusal") or {"reason": "", "message": ""}
+    live = (applied.get("objects") or {}).get(f"StatefulSet/{name}") or observed.get("workload")
+    as_it_is = plan["paused"] or refused["reason"] == EarlyReason.UNSUPPORTED_REPLICAS.value
+    replicas = (resource.get("spec") or {}).get("replicas")
+    rollout = Rollout.of(live, None if as_it_is or not isinstance(replicas, int) else replicas)
+    return SetFacts(
+        resource=resource,
+        rollout=rollout,
+        pods=observed.get("pods") or [],
+        expected=[f"{name}-{ordinal}" for ordinal in range(rollout.wanted if live else 0)],
+        paused=bool(plan["paused"]),
+        invalid=str(plan["invalid"] or (refused["message"] if as_it_is else "")),
+        waiting="",
+        failure=failure,
+        refused=refused["message"],
+    )
+
+
+def _lists(resource: Resource, observed: Observed, applied: Applied) -> dict[str, list[str]]:
+    """Return the names of what belongs to the resource, as far as this pass knows."""
+    gone = {
+        f"{one['kind']}/{one['name']}"
+        for one in applied.get("done") or []
+        if one["change"] == "deleted"
+    }
+    found: dict[str, list[str]] = {}
+    for field, kind in _LISTS.items():
+        label = "services" if kind == "Service" else field
+        seen = {f"{kind}/{one['metadata']['name']}" for one in observed.get(label) or []}
+        made = {name for name in applied.get("objects") or {} if name.startswith(f"{kind}/")}
+        found[field] = sorted(name.partition("/")[2] for name in (seen | made) - gone)
+    pods = (one["metadata"]["name"] for one in observed.get("pods") or [])
+    claims = own_claims(resource["metadata"]["name"], observed.get("claims") or [])
+    found["pods"] = sorted(name for name in pods if f"Pod/{name}" not in gone)
+    found["persistentVolumeClaims"] = sorted(one["metadata"]["name"] for _template, one in claims)
+    return found
+
+
+def _warnings(
+    resource: Resource, plan: Mapping[str, Any], observed: Observed, failure: str
+) -> list[Occurrence]:
+    """Return Events for what the API server refused, unless the status says it already."""
+    found = []
+    refused = plan.get("refusal") or {}
+    message = str(refused.get("message") or "")
+    if refused.get("reason") == EarlyReason.VOLUME_NOT_EXPANDABLE.value and not (
+        early.reported_before(resource, message)
+    ):
+        found.append(early.failure_event(message, exists=True))
+    if failure and not early.reported_before(resource, failure):
+        found.append(early.failure_event(failure, _exists(failure, observed)))
+    return found
+
+
+def _exists(failure: str, observed: Observed) -> bool:
+    """Tell whether the object that a failure is about was there before."""
+    subject = " ".join(failure.partition(":")[0].split(" ")[1:3])
+    seen = [*(observed.get("services") or []), *(observed.get("statefulSets") or [])]
+    known = {
+        f"{one['kind']} {one['metadata']['namespace']}/{one['metadata']['name']}" for one in seen
+    }
+    return subject in known
+
+
+def _waits(announced: str, plan: Mapping[str, Any]) -> list[Occurrence]:
+    """Return the Event for a roll-out that is awaited, once for each revision."""
+    revision = str(plan.get("gateRevision") or "")
+    if not plan.get("gate") or not revision or revision == announced:
+        return []
+    note = f"tidying up waits for the StatefulSet: {plan['gate']}"
+    return [occurrence(EarlyEvent.ROLL_OUT_AWAITED.value, note, action="Wait")]

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Status and Events of a MatrixoneCluster of the first operator (seeds.md A1.2, A9, A13.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from ..api import names, versions
+from ..reporting import sets
+from ..reporting.conditions import Condition, phase
+from ..reporting.events import Occurrence, occurrence
+from ..reporting.reasons import ConditionType, Phase, Reason
+from .reasons import ACCEPTED, EarlyEvent, EarlyReason
+
+_MANY: Final = 10
+"""Events of one pass at most; what else was done is counted in the last of them."""
+_WEIGHT: Final = {
+    kind: place
+    for place, kind in enumerate(("PersistentVolumeClaim", "StatefulSet", "Pod", "Service"))
+}
+
+
+def early_status(
+    facts: sets.SetFacts, refused: Mapping[str, str], gate: str, lists: Mapping[str, list[str]]
+) -> dict[str, Any]:
+    """Return the status to write, complete but for the conditions' times.
+
+    Args:
+        facts: what is known.
+        refused: reason and message of what is not served; both empty if all is.
+        gate: which roll-out tidying up waits for; empty if it does not wait.
+        lists: names of the objects, by the field of the status.
+    """
+    status = sets.set_status(facts, "")
+    usual = [_worded(entry, facts, gate) for entry in status["conditions"]]
+    conditions = [_accepted(facts, refused), *usual]
+    overall = phase(conditions)
+    metadata = facts.resource["metadata"]
+    found: dict[str, Any] = {
+        "observedGeneration": facts.generation,
+        "conditions": conditions,
+        "phase": "Pending" if overall is Phase.NOT_READY else overall.value,
+        "message": _message(status["message"], conditions),
+        "version": _running_version(facts.pods),
+        **lists,
+    }
+    if facts.rollout.exists:
+        address = names.service_domain(metadata["namespace"], None)
+        found["endpoint"] = f"{metadata['name']}.{address}:{names.PORT_SQL}"
+    return {name: value for name, value in found.items() if value != ""}
+
+
+def is_stopped(facts: sets.SetFacts) -> bool:
+    """Tell whether the database is stopped on purpose."""
+    return facts.rollout.exists and facts.rollout.wanted == 0 and facts.rollout.ready == 0
+
+
+def _accepted(facts: sets.SetFacts, refused: Mapping[str, str]) -> Condition:
+    return {
+        "type": ACCEPTED,
+        "status": str(not refused["reason"]),
+        "observedGeneration": facts.generation,
+        "reason": refused["reason"] or EarlyReason.SPEC_ACCEPTED.value,
+        "message": refused["message"],
+    }
+
+
+def _worded(entry: Condition, facts: sets.SetFacts, gate: str) -> Condition:
+    """Say a condition that all kinds have in the words of this one."""
+    quiet = facts.paused or bool(facts.invalid or facts.failure)
+    if entry["type"] == ConditionType.READY.value and is_stopped(facts):
+        said = {"reason": EarlyReason.STOPPED.value, "message": "stopped: replicas is 0"}
+        return {**entry, "status": "False", **said}
+    if entry["type"] == ConditionType.PROGRESSING.value and gate and not quiet:
+        said = {"reason": EarlyReason.WAITING_FOR_ROLL_OUT.value, "message": gate}
+        return {**entry, "status": "True", **said}
+    return entry
+
+
+def _message(usual: str, conditions: Iterable[Condition]) -> str:
+    """Pick the sentence that a human wants first."""
+    by_type = {entry["type"]: entry for entry in conditions}
+    ready = by_type[ConditionType.READY.value]
+    if ready["reason"] == EarlyReason.STOPPED.value:
+        return str(ready["message"])
+    return usual or str(by_type[ACCEPTED]["message"])
+
+
+def _running_version(pods: Iterable[Mapping[str, Any]]) -> str:
+    """Return the tag of the image that runs; the lowest while there are several."""
+    images = [container["image"] for pod in pods for container in pod["spec"]["containers"][:1]]
+    tags = (versions.image_tag(image.partition("@")[0]) for image in images)
+    return min((tag for tag in tags if tag and "/" not in tag), default="")
+
+
+def occurrences(results: Iterable[Mapping[str, Any]], namespace: str) -> list[Occurrence]:
+    """Return the Events for what was created, changed and deleted.
+
+    Args:
+        results: of ``apply``, with ``done`` as ``Kind/name`` and what happened to it.
+        namespace: where all that is.
+    """
+    told = {
+        "created": (EarlyEvent.CREATED, "Create"),
+        "changed": (EarlyEvent.UPDATED, "Update"),
+        "deleted": (EarlyEvent.DELETED, "Delete"),
+    }
+    done = [entry for result in results for entry in result.get("done") or []]
+    if len(done) > _MANY:
+        # What people care about is told by name, their data first.
+        done.sort(key=lambda entry: _WEIGHT.get(entry["kind"], len(_WEIGHT)))
+    found = []
+    for entry in done[:_MANY]:
+        reason, action = told[entry["change"]]
+        note = f"{entry['change']} {entry['kind']} {entry['name']} in namespace {namespace}"
+        found.append(occurrence(reason.value, note, action=action))
+    if len(done) > _MANY:
+        last = found[-1]
+        found[-1] = {**last, "note": f"{last['note']}, and {len(done) - _MANY} more"}
+    return found
+
+
+def failure_event(failure: str, exists: bool) -> Occurrence:
+    """Return the Event for a request that the API server refused.
+
+    Args:
+        failure: begins with what was tried, e.g. ``apply StatefulSet prod/mo: …``.
+        exists: whether the object of the request was there already.
+    """
+    tried = failure.partition(" ")[0]
+    applied = EarlyEvent.UPDATE_FAILED if exists else EarlyEvent.CREATE_FAILED
+    reasons = {
+        "create": EarlyEvent.CREATE_FAILED,
+        "change": EarlyEvent.UPDATE_FAILED,
+        "delete": EarlyEvent.DELETE_FAILED,
+        "get": EarlyEvent.GET_FAILED,
+        "list": EarlyEvent.LIST_FAILED,
+        "write": EarlyEvent.STATUS_FAILED,
+    }
+    reason = reasons.get(tried, applied)
+    return occurrence(reason.value, failure, action=tried.capitalize() or "Apply", warning=True)
+
+
+def reported_before(resource: Mapping[str, Any], failure: str) -> bool:
+    """Tell whether the status says already what went wrong."""
+    conditions = (resource.get("status") or {}).get("conditions") or []
+    return any(
+        entry.get("message") == failure
+        and entry.get("reason")
+        in {Reason.APPLY_FAILED.value, EarlyReason.VOLUME_NOT_EXPANDABLE.value}
+        for entry in conditions
+    )

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the claims of log stores tell about the log service that they were made for.
+
+Volumes that are kept outlive their LogSet and what is recorded on it. So the record is on their
+claims, too: who founded the log service, and which stores were replaced. A LogSet that finds them
+carries on: it neither counts incarnations anew, nor lets a store that lost its volume meanwhile
+found a second HAKeeper beside the one that the other volumes hold.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ..api import names
+from ..api.types import BootstrapMember, LogSetObserved, Manifest, Resource
+from .pods import recorded
+
+Claim = Mapping[str, Any]
+
+
+def decided_earlier(resource: Resource, claims: Iterable[Claim]) -> LogSetObserved | None:
+    """Read back what was decided about the log service that claims were made for.
+
+    Args:
+        resource: the LogSet.
+        claims: the live claims with its labels.
+
+    Returns:
+        Members and incarnations; None if no claim tells. A founding store whose claim is gone
+        begins anew, as the successor of the one that it was.
+    """
+    told = {ordinal: mark for ordinal, claim in _data(resource, claims) if (mark := _mark(claim))}
+    if not told:
+        return None
+    members = next(iter(told.values()))[0]
+    present = {ordinal for ordinal, _claim in _data(resource, claims)}
+    latest: dict[str, int] = {}
+    for _members, numbers in told.values():
+        for key, number in numbers.items():
+            latest[key] = max(number, latest.get(key, 0))
+    founders = {int(member["ordinal"]) for member in members}
+    found = {}
+    for ordinal in founders | present | {int(key) for key in latest}:
+        if ordinal in told:
+            number = told[ordinal][1].get(str(ordinal), 0)
+        elif ordinal in present:
+            number = latest.get(str(ordinal), 0)
+        else:
+            number = latest.get(str(ordinal), 0) + 1
+        if number:
+            found[str(ordinal)] = number
+    return {"bootstrap": members, "incarnations": found}
+
+
+def marks(resource: Resource, claims: Iterable[Claim], decided: LogSetObserved) -> list[Manifest]:
+    """Return the patches that record on claims what was decided.
+
+    Args:
+        resource: the LogSet as it is in the cluster, with what is recorded on it.
+        claims: the live claims with its labels.
+        decided: members and incarnations as they were when the claims were seen. The claim of a
+            store that is being replaced still belongs to the one before.
+    """
+    repair = recorded(resource)
+    old = set(repair.claims.values()) if repair else set()
+    text = {
+        names.ANNOTATION_BOOTSTRAP: _text(decided.get("bootstrap") or []),
+        names.ANNOTATION_INCARNATIONS: _text(decided.get("incarnations") or {}),
+    }
+    return [
+        _patch(claim, text)
+        for _ordinal, claim in _data(resource, claims)
+        if claim["metadata"].get("uid") not in old and not _carries(claim, text)
+    ]
+
+
+def _data(resource: Resource, claims: Iterable[Claim]) -> list[tuple[int, Claim]]:
+    """Return the claims of data volumes that are not going, with the ordinals of their stores."""
+    base = names.base_name(names.LOG_SET, resource["metadata"]["name"])
+    pattern = re.compile(rf"{re.escape(names.VOLUME_DATA)}-{re.escape(base)}-(\d+)")
+    found = []
+    for claim in claims:
+        metadata = claim["metadata"]
+        match = pattern.fullmatch(metadata["name"])
+        if match and not metadata.get("deletionTimestamp"):
+            found.append((int(match[1]), claim))
+    return sorted(found, key=lambda pair: pair[0])
+
+
+def _mark(claim: Claim) -> tuple[list[BootstrapMember], dict[str, int]] | None:
+    """Read members and incarnations from a claim; None if it tells nothing that can be read."""
+    annotations = claim["metadata"].get("annotations") or {}
+    try:
+        members: list[BootstrapMember] = [
+            {"ordinal": int(one["ordinal"]), "replicaId": int(one["replicaId"])}
+            for one in json.loads(annotations.get(names.ANNOTATION_BOOTSTRAP) or "[]")
+        ]
+        numbers = json.loads(annotations.get(names.ANNOTATION_INCARNATIONS) or "{}")
+        incarnations = {str(int(key)): int(number) for key, number in numbers.items()}
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return None
+    return (members, incarnations) if members else None
+
+
+def _carries(claim: Claim, text: Mapping[str, str]) -> bool:
+    annotations = claim["metadata"].get("annotations") or {}
+    return all(annotations.get(key) == value for key, value in text.items())
+
+
+def _patch(claim: Claim, text: Mapping[str, str]) -> Manifest:
+    place = {key: claim["metadata"][key] for key in ("name", "namespace")}
+    metadata = {**place, "annotations": dict(text)}
+    return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata}
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"), sort_keys=True)

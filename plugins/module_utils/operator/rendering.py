@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The operator's own objects: an overlay's manifests with what a user chooses."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from ..api.types import Manifest
+
+NAME: Final = "matrixone-operator"
+_OF_THE_CLUSTER: Final = frozenset(
+    {"Namespace", "ClusterRole", "ClusterRoleBinding", "CustomResourceDefinition"}
+)
+
+
+def operator_objects(
+    manifests: Iterable[Manifest],
+    *,
+    namespace: str,
+    image: str = "",
+    replicas: int | None = None,
+    resources: Mapping[str, Any] | None = None,
+    image_pull_secrets: Iterable[str] = (),
+    environment: Mapping[str, Any] | None = None,
+) -> list[Manifest]:
+    """Return the manifests of an overlay for one installation.
+
+    Args:
+        manifests: of the overlay, made for the namespace ``matrixone-operator``.
+        namespace: where the operator lives.
+        image: of the operator; empty for the manifests' own.
+        replicas: how many Pods; None for the manifests' own.
+        resources: of the container; empty for the manifests' own.
+        image_pull_secrets: names of Secrets with which the image is pulled.
+        environment: further variables of the container; they win over the manifests'.
+    """
+    made = [_in_namespace(copy.deepcopy(manifest), namespace) for manifest in manifests]
+    for manifest in made:
+        if manifest["kind"] == "Deployment":
+            pod = manifest["spec"]["template"]["spec"]
+            container = pod["containers"][0]
+            if image:
+                container["image"] = image
+            if resources:
+                container["resources"] = dict(resources)
+            if environment:
+                container["env"] = _with(container.get("env") or [], environment)
+            if replicas is not None:
+                manifest["spec"]["replicas"] = replicas
+            if secrets := [{"name": name} for name in image_pull_secrets]:
+                pod["imagePullSecrets"] = secrets
+    return made
+
+
+def _with(listed: Iterable[Manifest], environment: Mapping[str, Any]) -> list[Manifest]:
+    others = [variable for variable in listed if variable["name"] not in environment]
+    return others + [
+        {"name": name, "value": str(environment[name])} for name in sorted(environment)
+    ]
+
+
+def _in_namespace(manifest: Manifest, namespace: str) -> Manifest:
+    if manifest["kind"] == "Namespace":
+        manifest["metadata"]["name"] = namespace
+    elif manifest["kind"] not in _OF_THE_CLUSTER:
+        manifest["metadata"]["namespace"] = namespace
+    for subject in manifest.get("subjects") or []:
+        if subject["kind"] == "ServiceAccount" and subject["name"] == NAME:
+            subject["namespace"] = namespace
+    return manifest

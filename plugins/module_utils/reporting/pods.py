@@ -1,0 +1,272 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the Pods of a set tell: which are up, what keeps the others, which version runs."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from ..api import names, versions
+from ..api.timestamps import unix_time
+
+Pod = Mapping[str, Any]
+
+_STUCK = frozenset(
+    {
+        "CrashLoopBackOff",
+        "CreateContainerConfigError",
+        "CreateContainerError",
+        "ErrImageNeverPull",
+        "ErrImagePull",
+        "ImagePullBackOff",
+        "InvalidImageName",
+        "RunContainerError",
+    }
+)
+"""Reasons of a waiting container that time alone does not mend."""
+_SAME = {"ErrImagePull": "ImagePullBackOff"}
+_OF_THE_IMAGE = frozenset({"ErrImageNeverPull", "ImagePullBackOff", "InvalidImageName"})
+_RESTARTS = 2
+"""A container that ended once may have been early; one that ended this often will end again."""
+
+
+def is_ready(pod: Pod) -> bool:
+    """Tell whether a Pod serves; one that is terminating does not."""
+    return (
+        not pod["metadata"].get("deletionTimestamp")
+        and _condition(pod, "Ready").get("status") == "True"
+    )
+
+
+def ready_since(pod: Pod) -> datetime | None:
+    """Return when a Pod became ready; None where that is not known."""
+    try:
+        return datetime.fromisoformat(str(_condition(pod, "Ready").get("lastTransitionTime")))
+    except ValueError:
+        return None
+
+
+def _condition(pod: Pod, kind: str) -> Mapping[str, Any]:
+    for entry in (pod.get("status") or {}).get("conditions") or []:
+        if entry.get("type") == kind:
+            return entry  # type: ignore[no-any-return]
+    return {}
+
+
+def ready_at(pod: Pod) -> float | None:
+    """Return since when a Pod is ready (Unix time), 0 where nobody knows; None if it is not."""
+    if not is_ready(pod):
+        return None
+    return unix_time(_condition(pod, "Ready").get("lastTransitionTime"))
+
+
+def stores(
+    pods: Iterable[Pod],
+    expected: Iterable[str],
+    previous: Mapping[str, Any] | None,
+    now: str,
+    empty: Collection[str] = (),
+) -> dict[str, list[dict[str, str]]]:
+    """Return ``availableStores`` and ``failedStores`` (core.md §10.2).
+
+    A store is Up while its Pod is Ready: the probes ask the store itself, so no extra delay is
+    needed. An expected Pod that does not exist is Down, unlike in the reference.
+
+    Args:
+        pods: Pods of the set.
+        expected: names of the Pods that should exist; empty where names are random.
+        previous: earlier status; a store that keeps its phase keeps its time.
+        now: the present, RFC 3339, for stores that changed without a Pod to tell when.
+        empty: Pods that are ready, but have lost what their store is there for.
+    """
+    known = {
+        entry["podName"]: entry
+        for field in ("availableStores", "failedStores")
+        for entry in (previous or {}).get(field) or []
+    }
+    live = {pod["metadata"]["name"]: pod for pod in pods}
+    result: dict[str, list[dict[str, str]]] = {"availableStores": [], "failedStores": []}
+    for name in sorted({*live, *expected}, key=natural_order):
+        pod = live.get(name)
+        serves = pod is not None and is_ready(pod) and name not in empty
+        phase = "Up" if serves else "Down"
+        old = known.get(name, {})
+        since = old.get("lastTransition") if old.get("phase") == phase else None
+        told = None
+        if pod is not None and name not in empty:
+            told = _condition(pod, "Ready").get("lastTransitionTime")
+        entry = {"podName": name, "phase": phase, "lastTransition": since or told or now}
+        result["availableStores" if phase == "Up" else "failedStores"].append(entry)
+    return result
+
+
+def natural_order(name: str) -> tuple[str, int, str]:
+    """Order names so that ordinal 10 comes after 9."""
+    stem, _dash, ordinal = name.rpartition("-")
+    return (stem, int(ordinal), "") if ordinal.isdigit() else (name, -1, "")
+
+
+def awaited(pods: Sequence[Pod], expected: Iterable[str]) -> str:
+    """Say which Pods are not ready and why: ``mo-log-1 (ContainerCreating)``; empty if all are."""
+    live = {pod["metadata"]["name"]: pod for pod in pods}
+    parts = [
+        f"{name} ({why(live[name]) if name in live else 'not created yet'})"
+        for name in sorted({*live, *expected}, key=natural_order)
+        if name not in live or not is_ready(live[name])
+    ]
+    return ", ".join(parts[:5]) + (f" and {len(parts) - 5} more" if len(parts) > 5 else "")
+
+
+def why(pod: Pod) -> str:
+    """Say in few words what keeps a Pod from being ready."""
+    if pod["metadata"].get("deletionTimestamp"):
+        return "Terminating"
+    status = pod.get("status") or {}
+    for container in _containers(pod):
+        reason = _held_up(container)
+        if reason:
+            image = container.get("image") if reason in _OF_THE_IMAGE else None
+            return f"{reason}{f' of {image}' if image else ''}{_last_end(container)}"
+    scheduled = _condition(pod, "PodScheduled")
+    if scheduled.get("status") == "False":
+        return f"{scheduled.get('reason')}: {scheduled.get('message')}"
+    gates = closed_gates(pod)
+    if gates and _condition(pod, "ContainersReady").get("status") == "True":
+        return f"readiness gate {', '.join(gates)} is not set"
+    if status.get("phase") == "Running":
+        return f"not ready yet{''.join(map(_last_end, _containers(pod)))}"
+    return str(status.get("reason") or status.get("phase") or "Pending")
+
+
+def closed_gates(pod: Pod) -> list[str]:
+    """Return the conditions that a Pod waits for, besides its containers, and that do not hold."""
+    gates = [gate["conditionType"] for gate in (pod.get("spec") or {}).get("readinessGates") or []]
+    return [gate for gate in gates if _condition(pod, gate).get("status") != "True"]
+
+
+def _containers(pod: Pod) -> list[Mapping[str, Any]]:
+    status = pod.get("status") or {}
+    return [
+        *(status.get("initContainerStatuses") or []),
+        *(status.get("containerStatuses") or []),
+    ]
+
+
+def _held_up(container: Mapping[str, Any]) -> str:
+    """Return the reason why a container does not run; empty if it does.
+
+    One that ends again and again runs in between, and is pulled again in between: those moments are
+    told like the others, so that what is said does not change with each of them.
+    """
+    waiting = (container.get("state") or {}).get("waiting") or {}
+    reason = str(waiting.get("reason") or "")
+    ended = (container.get("lastState") or {}).get("terminated")
+    again = ended and int(container.get("restartCount") or 0) >= _RESTARTS
+    if again and not container.get("started") and not reason:
+        return "CrashLoopBackOff"
+    return _SAME.get(reason, reason)
+
+
+def _last_end(container: Mapping[str, Any]) -> str:
+    """Say how a container that does not serve ended last; empty if it did not end."""
+    ends = ((container.get(name) or {}).get("terminated") for name in ("state", "lastState"))
+    end = next((one for one in ends if one), None)
+    if end is None or container.get("ready"):
+        return ""
+    reason = end.get("reason") or "Error"
+    return f", {container.get('name')} ended with exit code {end.get('exitCode')} ({reason})"
+
+
+_LATELY_SECONDS = 20.0
+
+
+def became_unready_lately(pods: Iterable[Pod], now: str) -> bool:
+    """Tell whether a Pod that is not ready was made, or ceased to be ready, a moment ago.
+
+    Args:
+        pods: the Pods.
+        now: the present, RFC 3339.
+    """
+    moment = datetime.fromisoformat(now)
+    times = [
+        str(time)
+        for pod in pods
+        if not is_ready(pod)
+        for time in (
+            pod["metadata"].get("creationTimestamp"),
+            _condition(pod, "Ready").get("lastTransitionTime"),
+        )
+        if time
+    ]
+    ages = ((moment - datetime.fromisoformat(time)).total_seconds() for time in times)
+    return any(age < _LATELY_SECONDS for age in ages)
+
+
+_BEGINNING_SECONDS = 300.0
+
+
+def is_beginning(pod: Pod, now: str | None) -> bool:
+    """Tell whether a Pod runs for the first time, is not ready, and has begun lately.
+
+    Args:
+        pod: the Pod.
+        now: the present, RFC 3339; nothing is known to have begun lately without it.
+    """
+    if pod["metadata"].get("deletionTimestamp") or is_ready(pod) or not now:
+        return False
+    for container in (pod.get("status") or {}).get("containerStatuses") or []:
+        running = (container.get("state") or {}).get("running") or {}
+        started, restarts = running.get("startedAt"), int(container.get("restartCount") or 0)
+        if container.get("name") == names.CONTAINER_MAIN and started and not restarts:
+            age = datetime.fromisoformat(now) - datetime.fromisoformat(started)
+            return age.total_seconds() < _BEGINNING_SECONDS
+    return False
+
+
+def is_hopeless(pod: Pod) -> bool:
+    """Tell whether a Pod will not come up by itself: its image, its start, or no place for it."""
+    if pod["metadata"].get("deletionTimestamp"):
+        return False
+    reasons = {_held_up(container) for container in _containers(pod)}
+    return bool(reasons & _STUCK) or _condition(pod, "PodScheduled").get("status") == "False"
+
+
+def stuck(pods: Iterable[Pod]) -> str:
+    """Name the Pods that will not come up by themselves, and why; empty if there are none."""
+    found = [
+        f"{pod['metadata']['name']} ({why(pod)})"
+        for pod in pods
+        if is_hopeless(pod) and {_held_up(one) for one in _containers(pod)} & _STUCK
+    ]
+    return ", ".join(found[:5]) + (f" and {len(found) - 5} more" if len(found) > 5 else "")
+
+
+def running_version(pods: Iterable[Pod]) -> str:
+    """Return the lowest version of MatrixOne among the Pods; an image tag where none is known.
+
+    Returns:
+        Text such as ``1.3.0``; empty if there are no Pods or their image has no tag.
+    """
+    found: list[tuple[versions.Version, str]] = []
+    tags: list[str] = []
+    for pod in pods:
+        annotations = pod["metadata"].get("annotations") or {}
+        text = str(annotations.get(names.ANNOTATION_SEMANTIC_VERSION) or "")
+        parsed = versions.parse(text)
+        if parsed is not None:
+            found.append((parsed, text))
+        else:
+            tags += [versions.image_tag(image) for image in _images(pod)]
+    if found:
+        return min(found, key=lambda pair: (pair[0].major, pair[0].minor, pair[0].patch))[1]
+    return min((tag for tag in tags if tag), default="")
+
+
+def _images(pod: Pod) -> list[str]:
+    containers = (pod.get("spec") or {}).get("containers") or []
+    return [
+        str(container["image"])
+        for container in containers
+        if container.get("name") == names.CONTAINER_MAIN and container.get("image")
+    ]

@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Volumes of a StatefulSet: what has to grow, what is refused, what is being waited for.
+
+The claim templates of a StatefulSet cannot be changed. So its claims are grown one by one, and the
+StatefulSet is made again under its Pods, which notice nothing (core.md §10.9).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypedDict
+
+from ..api import names
+from ..api import quantities as quantity
+from ..api.comparing import differing_paths
+from ..api.errors import QuantityError, RenderingError
+from ..api.fields import Fields
+from ..api.types import Manifest, Resource
+from . import workloads
+from .plans import is_paused
+
+Json = dict[str, Any]
+Claim = Mapping[str, Any]
+
+VOLUME_FIELDS = {names.LOG_SET: "volume", names.DN_SET: "cacheVolume"}
+"""Kinds whose Pods have claims of their own, and the field that describes their data volume."""
+
+
+class Growth(TypedDict):
+    """What is to be done about the volumes of a set.
+
+    Keys:
+        claims: patches of claims that are smaller than the spec asks for.
+        templates: claim templates that the StatefulSet should have; empty to leave it as it is.
+        refused: what cannot be done, and why; empty if nothing.
+        broken: what makes the Pods of the spec unusable; empty if nothing does.
+    """
+
+    claims: list[Manifest]
+    templates: list[Json]
+    refused: str
+    broken: str
+
+
+def growth(resource: Resource, workload: Manifest | None, claims: Iterable[Claim]) -> Growth:
+    """Compare the volumes that a set asks for with those that it has.
+
+    Args:
+        resource: a set of any kind.
+        workload: its live workload, if there is one.
+        claims: the live claims that carry its labels.
+    """
+    found = Growth(claims=[], templates=[], refused="", broken="")
+    field = VOLUME_FIELDS.get(resource["kind"])
+    if field is None or workload is None or is_paused(resource):
+        return found
+    try:
+        wanted = _wanted(resource, field)
+        has = {one["metadata"]["name"]: one for one in _live_templates(workload)}
+        found["broken"] = _only_at_creation(wanted, has, field)
+        found["refused"] = found["broken"] or _refused(wanted, has, field)
+        if found["refused"]:
+            return found
+        found["claims"] = [
+            _grown(claim, template)
+            for template in wanted
+            for claim in claims_of(workload, template, claims)
+            if _is_bound(claim) and _size(claim["spec"]) < _size(template["spec"])
+        ]
+        larger = (
+            _size(has[one["metadata"]["name"]]["spec"]) < _size(one["spec"]) for one in wanted
+        )
+        found["templates"] = wanted if any(larger) else []
+    except (RenderingError, QuantityError):
+        # What is wrong with the spec is told by who renders it.
+        return Growth(claims=[], templates=[], refused="", broken="")
+    return found
+
+
+def _wanted(resource: Resource, field: str) -> list[Json]:
+    spec = Fields("spec", resource.get("spec") or {})
+    volume = spec.table(field)
+    return workloads.stateful_claims(spec, volume) if volume.data else []
+
+
+def _live_templates(workload: Manifest) -> list[Json]:
+    return list((workload.get("spec") or {}).get("volumeClaimTemplates") or [])
+
+
+def _only_at_creation(wanted: Sequence[Json], has: Mapping[str, Json], field: str) -> str:
+    """Refuse to add or remove volumes: Pods of the one kind cannot become Pods of the other."""
+    names_wanted = {one["metadata"]["name"] for one in wanted}
+    changed = sorted(names_wanted ^ set(has))
+    if not changed:
+        return ""
+    path = f"spec.{field}" if names.VOLUME_DATA in changed else "spec.overlay.volumeClaims"
+    return f"{path}: volume {changed[0]} cannot be added or removed after creation"
+
+
+def _refused(wanted: Sequence[Json], has: Mapping[str, Json], field: str) -> str:
+    for template in wanted:
+        name = template["metadata"]["name"]
+        old, new = has[name]["spec"], template["spec"]
+        path = f"spec.{field}" if name == names.VOLUME_DATA else "spec.overlay.volumeClaims"
+        if _size(new) < _size(old):
+            sizes = f"{_text(old)} to {_text(new)}"
+            return f"{path}.size: volumes cannot shrink from {sizes}; they stay as they are"
+        others = [one for one in differing_paths(old, new) if not one.startswith("resources.")]
+        if others:
+            listed = ", ".join(others)
+            return f"{path}: {listed} cannot be changed after creation; volumes stay as they are"
+    return ""
+
+
+def claims_of(workload: Manifest, template: Json, claims: Iterable[Claim]) -> list[Claim]:
+    """Return the live claims that were made from a template, also those of Pods that went."""
+    stem = f"{template['metadata']['name']}-{workload['metadata']['name']}"
+    pattern = re.compile(rf"{re.escape(stem)}-\d+")
+    return [
+        claim
+        for claim in claims
+        if pattern.fullmatch(claim["metadata"]["name"])
+        and not claim["metadata"].get("deletionTimestamp")
+    ]
+
+
+def _grown(claim: Claim, template: Json) -> Manifest:
+    metadata = {key: claim["metadata"][key] for key in ("name", "namespace")}
+    requests = {"requests": {"storage": _text(template["spec"])}}
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": metadata,
+        "spec": {"resources": requests},
+    }
+
+
+def _is_bound(claim: Claim) -> bool:
+    return bool((claim.get("status") or {}).get("phase") == "Bound")
+
+
+def _text(spec: Mapping[str, Any]) -> str:
+    requests = (spec.get("resources") or {}).get("requests") or {}
+    return str(requests.get("storage") or "0")
+
+
+def _size(spec: Mapping[str, Any]) -> int:
+    return quantity.to_bytes(_text(spec))
+
+
+def keep_templates(workload: Manifest, live: Manifest) -> Manifest:
+    """Return a rendered StatefulSet with the claim templates that the live one has."""
+    templates = _live_templates(live)
+    spec = {name: value for name, value in workload["spec"].items() if name != _TEMPLATES}
+    return {**workload, "spec": {**spec, _TEMPLATES: templates} if templates else spec}
+
+
+_TEMPLATES = "volumeClaimTemplates"
+
+
+def keep_claim(claim: Manifest, live: Claim) -> Manifest:
+    """Return a rendered claim with what cannot be changed of one that was kept from earlier."""
+    wanted, has = claim["spec"], live["spec"]
+    spec = {name: has.get(name, value) for name, value in wanted.items()}
+    spec["resources"] = wanted["resources"]
+    if _size(has) > _size(wanted):
+        spec["resources"] = {"requests": {"storage": _text(has)}}
+    return {**claim, "spec": spec}
+
+
+def awaited(claims: Iterable[Claim]) -> str:
+    """Say which volumes are growing and what they wait for; empty if none is."""
+    parts = []
+    for claim in sorted(claims, key=lambda one: str(one["metadata"]["name"])):
+        capacity = ((claim.get("status") or {}).get("capacity") or {}).get("storage")
+        if not _is_bound(claim) or capacity is None:
+            continue
+        if quantity.to_bytes(capacity) < _size(claim["spec"]):
+            said = _said(claim)
+            size = _text(claim["spec"])
+            parts.append(f"{claim['metadata']['name']} to grow from {capacity} to {size}{said}")
+    more = f" and {len(parts) - 3} more" if len(parts) > 3 else ""
+    return f"waiting for volume {', '.join(parts[:3])}{more}" if parts else ""
+
+
+def _said(claim: Claim) -> str:
+    """Say how far Kubernetes is with a claim, in its own words."""
+    status = claim.get("status") or {}
+    waiting = [one["type"] for one in status.get("conditions") or [] if one.get("status") == "True"]
+    state = (status.get("allocatedResourceStatuses") or {}).get("storage")
+    told = ", ".join(dict.fromkeys([*waiting, *([state] if state else [])]))
+    hint = "; some storage needs its Pod restarted for that" if _PENDING in waiting else ""
+    return f" ({told}{hint})" if told else ""
+
+
+_PENDING = "FileSystemResizePending"

@@ -1,0 +1,327 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A template process seen from the runner: started, asked to fork, replaced when it dies."""
+
+import asyncio
+import contextlib
+import json
+import os
+import shutil
+import signal
+import socket
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import structlog
+
+from ansible_operator.engine.forking import frames as wire
+from ansible_operator.engine.forking.processes import ProcessTree, end_tree
+from ansible_operator.errors import EngineError
+
+_START_DEADLINE = 120.0
+"""Seconds in which a template must be ready."""
+_FORK_DEADLINE = 10.0
+_FORK_ATTEMPTS = 3
+_STOP_GRACE = 4.0
+_FIRST_PAUSE = 0.5
+_LONGEST_PAUSE = 30.0
+"""Seconds between two starts of templates that die."""
+_LIVED_LONG = 60.0
+
+_log = structlog.get_logger("engine")
+
+
+@dataclass(frozen=True, slots=True)
+class Fork:
+    """A run's process.
+
+    Attributes:
+        pid: its process id.
+        tree: it and its descendants.
+        ended: its exit code (negative: a signal), or None when nobody could tell.
+    """
+
+    pid: int
+    tree: ProcessTree
+    ended: asyncio.Future[int | None]
+
+    async def how_it_ended(self, seconds: float) -> str:
+        """How the process ended, in words, if that is known within so many seconds."""
+        code = None
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                code = await asyncio.shield(self.ended)
+        if code is None:
+            return "ended without a trace"
+        if code < 0:
+            return f"was ended by {signal.Signals(-code).name}"
+        return f"exited with {code}"
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """What a template process is.
+
+    Attributes:
+        module: started with ``python -m``, with the number of its control socket, its folder and
+            ``arguments``; it tells the runner over the socket when it can fork.
+        arguments: the rest of its command line.
+        name: for people, with its article.
+    """
+
+    module: str
+    arguments: Sequence[str]
+    name: str
+
+
+class Template:
+    """One template process."""
+
+    def __init__(self, folder: Path, program: Program) -> None:
+        self._folder = folder
+        self._program = program
+        self._next = 0
+        self._starting: dict[int, asyncio.Future[int]] = {}
+        self._forks: dict[int, Fork] = {}
+        loop = asyncio.get_running_loop()
+        self._ready: asyncio.Future[None] = loop.create_future()
+        self.gone: asyncio.Future[None] = loop.create_future()
+
+    async def start(self) -> None:
+        """Start the process and wait until it can fork.
+
+        Raises:
+            EngineError: Ansible cannot be loaded, or it took too long.
+        """
+        self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._control.setblocking(False)
+        try:
+            self._process = await self._spawn(theirs)
+        finally:
+            theirs.close()
+        self._tree = ProcessTree(self._process.pid)
+        asyncio.get_running_loop().add_reader(self._control, self._receive)
+        try:
+            async with asyncio.timeout(_START_DEADLINE):
+                await self._ready
+        except TimeoutError:
+            await self.stop()
+            message = f"{self._program.name} was not ready in {_START_DEADLINE:g} s"
+            raise EngineError(message) from None
+        except BaseException:
+            await self.stop()
+            raise
+
+    async def _spawn(self, theirs: socket.socket) -> asyncio.subprocess.Process:
+        environment = os.environ | {
+            "ANSIBLE_RETRY_FILES_ENABLED": "False",
+            "ANSIBLE_LOCAL_TEMP": str(self._folder),
+        }
+        environment.setdefault("ANSIBLE_HOST_KEY_CHECKING", "False")
+        with self._output.open("ab") as output:
+            return await asyncio.create_subprocess_exec(
+                *(sys.executable, "-P", "-m", self._program.module),
+                *(str(theirs.fileno()), str(self._folder), *self._program.arguments),
+                env=environment,
+                cwd=self._folder,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                pass_fds=(theirs.fileno(),),
+                start_new_session=True,
+            )
+
+    async def fork(self, connection: socket.socket) -> Fork:
+        """Fork a run that reads its job from the connection's other end.
+
+        Raises:
+            EngineError: the template is gone.
+        """
+        loop = asyncio.get_running_loop()
+        self._next += 1
+        number = self._next
+        started = self._starting[number] = loop.create_future()
+        try:
+            socket.send_fds(self._control, [wire.packet({"run": number})], [connection.fileno()])
+            async with asyncio.timeout(_FORK_DEADLINE):
+                await started
+        except (OSError, TimeoutError) as error:
+            raise EngineError(f"{self._program.name} does not fork: {error}") from error
+        finally:
+            self._starting.pop(number, None)
+        return self._forks[number]
+
+    async def stop(self) -> None:
+        """End the process and all its forks."""
+        asyncio.get_running_loop().remove_reader(self._control)
+        self._control.close()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_STOP_GRACE):
+                await self._process.wait()
+        await end_tree(self._tree, grace=0)
+        await self._process.wait()
+        self._lost()
+
+    @property
+    def _output(self) -> Path:
+        return self._folder / "template.log"
+
+    def _receive(self) -> None:
+        while True:
+            try:
+                data = self._control.recv(wire.LARGEST_PACKET)
+            except BlockingIOError:
+                return
+            except OSError:
+                data = b""
+            if not data:
+                asyncio.get_running_loop().remove_reader(self._control)
+                self._lost()
+                return
+            self._handle(json.loads(data))
+
+    def _handle(self, message: dict[str, Any]) -> None:
+        if "ready" in message:
+            if message["warning"]:
+                _log.warning("Ansible's warm-up failed, runs are slower", error=message["warning"])
+            self._ready.set_result(None)
+        elif "failed" in message:
+            text = f"{self._program.name} cannot start: {message['failed']}"
+            self._ready.set_exception(EngineError(text))
+        elif "started" in message:
+            number, pid = message["started"], message["pid"]
+            ended = asyncio.get_running_loop().create_future()
+            self._forks[number] = Fork(pid, ProcessTree(pid), ended)
+            started = self._starting.get(number)
+            if started is not None and not started.done():
+                started.set_result(pid)
+        elif "refused" in message:
+            started = self._starting.get(message["refused"])
+            if started is not None and not started.done():
+                reason = f"{self._program.name} cannot fork: {message['reason']}"
+                started.set_exception(EngineError(reason))
+        elif fork := self._forks.pop(message["ended"], None):
+            fork.ended.set_result(message["code"])
+
+    def _lost(self) -> None:
+        """Tell everybody who waits that the process is gone."""
+        if not self._ready.done():
+            said = self._output.read_text(errors="replace")[-2000:].strip()
+            text = f"{self._program.name} ended while it started: {said}"
+            self._ready.set_exception(EngineError(text))
+        for started in self._starting.values():
+            if not started.done():
+                started.set_exception(EngineError(f"{self._program.name} died"))
+        for fork in self._forks.values():
+            fork.ended.set_result(None)
+        self._forks.clear()
+        if not self.gone.done():
+            self.gone.set_result(None)
+
+
+class Supervisor:
+    """Keeps one template alive.
+
+    Attributes:
+        folder: private folder, removed with the last template even if the runner is killed.
+    """
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self.folder = Path()
+        self._keeper: asyncio.Task[None] | None = None
+        self._current: asyncio.Future[Template] | None = None
+        self._error = ""
+
+    async def start(self) -> None:
+        """Start the first template.
+
+        Raises:
+            EngineError: it cannot start.
+        """
+        self.folder = Path(tempfile.mkdtemp(prefix="ansible-operator-engine-"))
+        try:
+            template = await self._new()
+        except BaseException:
+            await asyncio.to_thread(shutil.rmtree, self.folder, ignore_errors=True)
+            raise
+        self._keeper = asyncio.create_task(self._keep(template), name="template keeper")
+
+    async def template(self) -> Template:
+        """The template, waiting for the next one when one has just died.
+
+        Raises:
+            EngineError: there is none within the deadline.
+        """
+        if self._keeper is None or self._current is None:
+            raise EngineError("the engine was not started")
+        try:
+            async with asyncio.timeout(_START_DEADLINE):
+                while True:
+                    template = await asyncio.shield(self._current)
+                    if not template.gone.done():
+                        return template
+                    await asyncio.sleep(0)
+        except TimeoutError:
+            raise EngineError(f"{self._program.name} is gone: {self._error}") from None
+
+    async def fork(self, connection: socket.socket) -> Fork:
+        """Fork a run; a template that dies meanwhile is waited for (it has not got the job yet).
+
+        Raises:
+            EngineError: no template forks.
+        """
+        for attempt in range(1, _FORK_ATTEMPTS + 1):
+            template = await self.template()
+            try:
+                return await template.fork(connection)
+            except EngineError:
+                # A broken pipe is seen before the end of the process is.
+                await asyncio.wait([template.gone], timeout=1)
+                if attempt == _FORK_ATTEMPTS or not template.gone.done():
+                    raise
+        raise EngineError(f"{self._program.name} does not fork")
+
+    async def stop(self) -> None:
+        """End the template, its forks and its folder."""
+        if self._keeper is not None:
+            self._keeper.cancel()
+            await asyncio.wait([self._keeper])
+            self._keeper = None
+        if self._current is not None and self._current.done():
+            await self._current.result().stop()
+        self._current = None
+        if self.folder != Path():
+            await asyncio.to_thread(shutil.rmtree, self.folder, ignore_errors=True)
+
+    async def _new(self) -> Template:
+        template = Template(self.folder, self._program)
+        await template.start()
+        if self._current is None or self._current.done():
+            self._current = asyncio.get_running_loop().create_future()
+        self._current.set_result(template)
+        return template
+
+    async def _keep(self, template: Template) -> None:
+        pause = _FIRST_PAUSE
+        while True:
+            since = time.monotonic()
+            await asyncio.shield(template.gone)
+            self._current = asyncio.get_running_loop().create_future()
+            if time.monotonic() - since > _LIVED_LONG:
+                pause = _FIRST_PAUSE
+            name = self._program.name[:1].upper() + self._program.name[1:]
+            _log.warning(f"{name} died, starting another", pause_seconds=pause)
+            while True:
+                await asyncio.sleep(pause)
+                pause = min(pause * 2, _LONGEST_PAUSE)
+                try:
+                    template = await self._new()
+                    break
+                except EngineError as error:
+                    self._error = str(error)
+                    _log.error(f"{name} cannot be started", error=self._error)

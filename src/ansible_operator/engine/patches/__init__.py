@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every touch of a private Ansible API, one file each."""

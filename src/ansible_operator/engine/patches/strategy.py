@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tasks without a process each: the ``linear`` strategy for plays on one local host.
+
+Stock Ansible forks a worker for every task, which sends the result through a pipe to a thread.
+Here the task is executed in the process of the play, by the worker's own code, and its result
+passes the same steps (serialized and back, so that nothing is shared with the variables). What
+may need a process of its own takes the stock path: several hosts, become, asynchronous tasks,
+other connections, delegation elsewhere, throttling, the debugger.
+"""
+
+import copy
+import io
+import os
+import sys
+import threading
+from multiprocessing.reduction import ForkingPickler
+from pathlib import Path
+from typing import Any
+
+from ansible import constants, context
+from ansible.errors import AnsibleError
+from ansible.executor.task_queue_manager import FinalQueue
+from ansible.plugins import loader as plugin_loader
+from ansible.plugins.strategy import StrategyBase, StrategySentinel
+from ansible.template import Templar
+
+from ansible_operator.engine.patches.copies import isolated
+from ansible_operator.engine.patches.versions import strategy_module, task_context, worker_of
+
+_LOCAL = ("local", "ansible.builtin.local", "ansible.legacy.local")
+_read_results = strategy_module().results_thread_main
+
+
+def install() -> None:
+    """Make ``linear`` execute tasks in the process of the play where that is safe."""
+    linear = plugin_loader.strategy_loader.get("ansible.builtin.linear", class_only=True)
+    stock = StrategyBase._queue_task
+
+    def queue_task(self: Any, host: Any, task: Any, task_vars: Any, play_context: Any) -> None:
+        if is_simple(self, task, task_vars):
+            _execute_here(self, host, task, task_vars, play_context)
+        else:
+            _start_reader(self)
+            stock(self, host, task, task_vars, play_context)
+
+    linear._queue_task = queue_task
+    vars(strategy_module())["results_thread_main"] = _dormant_reader
+
+
+def is_simple(strategy: Any, task: Any, task_vars: Any) -> bool:
+    """Whether a task can be executed in the process of the play."""
+    if len(strategy._hosts_cache_all) != 1 or strategy._step or strategy.debugger_active:
+        return False
+    if task.async_val or task.throttle or task.become or task.debugger:
+        return False
+    if task_vars.get("ansible_become") is not None or task.delegate_to:
+        return _delegates_here(task) and task_vars.get("ansible_become") is None
+    connection = task_vars.get("ansible_connection", task.connection)
+    if isinstance(connection, str) and "{{" in connection:
+        connection = Templar(loader=strategy._loader, variables=task_vars).template(connection)
+    return connection in _LOCAL
+
+
+def _delegates_here(task: Any) -> bool:
+    return task.delegate_to in constants.LOCALHOST
+
+
+class _InlineQueue(FinalQueue):
+    """Hands what a worker sends over at once, in the same process."""
+
+    def __init__(self, strategy: Any) -> None:
+        self._strategy = strategy
+
+    def put(self, obj: Any) -> None:
+        """Do with the message what the results thread does with it."""
+        message = ForkingPickler.loads(ForkingPickler.dumps(obj))
+        _read_results(_OneMessage(self._strategy, message))
+
+
+class _OneMessage:
+    """A strategy whose queue holds one message and the end."""
+
+    def __init__(self, strategy: Any, message: object) -> None:
+        self._strategy = strategy
+        self._messages = [StrategySentinel(), message]
+        self._final_q = self
+
+    def get(self) -> object:
+        return self._messages.pop()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._strategy, name)
+
+
+def _execute_here(strategy: Any, host: Any, task: Any, task_vars: Any, play_context: Any) -> None:
+    strategy._queued_task_cache[(host.name, task._uuid)] = {
+        "host": host,
+        "task": task,
+        "task_vars": task_vars,
+        "play_context": play_context,
+    }
+    own_task = task.copy(exclude_parent=True, exclude_tasks=True)
+    own_task._parent = task._parent
+    worker = worker_of(
+        {
+            "_final_q": _InlineQueue(strategy),
+            "_task_vars": isolated(task_vars),
+            "_host": copy.copy(host),
+            "_task": own_task,
+            "_play_context": play_context.copy(),
+            "_loader": strategy._loader,
+            "_variable_manager": strategy._variable_manager,
+            "_shared_loader_obj": _loaders(),
+            "_cliargs": context.CLIARGS,
+            "worker_id": 0,
+            "_new_stdin": sys.stdin,
+        }
+    )
+    strategy._tqm.send_callback("v2_runner_on_start", host, task)
+    # The worker sends its result before the strategy waits for it.
+    strategy._pending_results += 1
+    _run_as_worker(worker, own_task)
+
+
+def _run_as_worker(worker: Any, task: Any) -> None:
+    """Run the worker's code; what it changes in the process is taken back."""
+    streams = sys.stdout, sys.stderr
+    directory, environment = Path.cwd(), dict(os.environ)
+    sys.stdout, sys.stderr = io.StringIO(), io.StringIO()
+    try:
+        with task_context(task):
+            worker._run()
+    except SystemExit as error:
+        raise AnsibleError(f"The task {task.get_name()!r} ended its process.") from error
+    finally:
+        sys.stdout, sys.stderr = streams
+        os.chdir(directory)
+        if environment != os.environ:
+            os.environ.clear()
+            os.environ.update(environment)
+
+
+def _loaders() -> Any:
+    namespace = getattr(plugin_loader, "get_plugin_loader_namespace", None)
+    return namespace() if namespace else plugin_loader
+
+
+def _dormant_reader(strategy: Any) -> None:
+    """The results thread: ends at once for a strategy that needs none yet."""
+    if type(strategy)._queue_task is StrategyBase._queue_task:
+        _read_results(strategy)
+
+
+def _start_reader(strategy: Any) -> None:
+    if not strategy._results_thread.is_alive():
+        thread = threading.Thread(target=_read_results, args=(strategy,), daemon=True)
+        strategy._results_thread = thread
+        thread.start()

@@ -1,0 +1,294 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The work queue: which object is to be run next (runner.md §2.6).
+
+One entry per object however often it is added, never two runs of one object at once, a cap for
+all kinds together and one per kind, changed objects before periodic ones.
+"""
+
+import asyncio
+import itertools
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import NamedTuple
+
+from ansible_operator.loop.queueing.metrics import QueueTimes
+from ansible_operator.watches import Retry
+
+BUCKET_RATE = 10.0
+BUCKET_BURST = 100
+MOST_REASONS = 5
+"""Reasons that are kept of one object; a storm of events has hundreds."""
+
+
+class Key(NamedTuple):
+    """An object of one controller."""
+
+    controller: str
+    namespace: str
+    name: str
+
+
+class Lane(IntEnum):
+    """What goes first: objects that changed, then those whose time has come."""
+
+    CHANGED = 0
+    PERIODIC = 1
+
+
+_PRIORITIES = {Lane.CHANGED: "0", Lane.PERIODIC: "-100"}
+"""Values of the label ``priority``, as controller-runtime numbers them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Why:
+    """Why an object is run.
+
+    Attributes:
+        reason: for people.
+        fresh: whether the object itself has changed, not only time or other objects.
+        asked: whether somebody has changed it since it was seen first, and so has asked for a run.
+        failed: whether its last run has failed.
+    """
+
+    reason: str
+    fresh: bool
+    asked: bool = False
+    failed: bool = False
+
+
+@dataclass(slots=True)
+class _Whys:
+    reasons: dict[str, None] = field(default_factory=dict)
+    fresh: bool = False
+    asked: bool = False
+
+
+@dataclass(slots=True)
+class _Delayed:
+    due: float
+    lane: Lane
+    handle: asyncio.TimerHandle
+
+
+class _Bucket:
+    """A token bucket over all retries, so that a broken cluster is not hammered."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._next = clock() - BUCKET_BURST / BUCKET_RATE
+
+    def reserve(self) -> float:
+        """Seconds to wait for the next token."""
+        now = self._clock()
+        self._next = max(self._next, now - BUCKET_BURST / BUCKET_RATE) + 1 / BUCKET_RATE
+        return max(0.0, self._next - now)
+
+
+class WorkQueue:
+    """Objects waiting for a run. All methods belong to the event loop's thread.
+
+    Args:
+        total: runs at the same time over all controllers.
+        limits: runs at the same time per controller.
+        retries: back-off per controller.
+        clock: monotonic seconds.
+    """
+
+    def __init__(
+        self,
+        total: int,
+        limits: Mapping[str, int],
+        retries: Mapping[str, Retry] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._total = total
+        self._limits = dict(limits)
+        self._times = QueueTimes(limits, clock)
+        self._retries = dict(retries or {})
+        self._clock = clock
+        self._bucket = _Bucket(clock)
+        self._order = itertools.count()
+        self._ready: dict[tuple[str, Lane], deque[tuple[int, Key]]] = {
+            (name, lane): deque() for name in limits for lane in Lane
+        }
+        self._lanes: dict[Key, Lane] = {}
+        self._active: dict[str, set[Key]] = {name: set() for name in limits}
+        self._again: dict[Key, Lane] = {}
+        self._delayed: dict[Key, _Delayed] = {}
+        self._failures: dict[Key, int] = {}
+        self._whys: dict[Key, _Whys] = {}
+        self._ended: dict[Key, float] = {}
+        self._changed = asyncio.Event()
+        self._closed = False
+
+    def add(
+        self,
+        key: Key,
+        lane: Lane = Lane.CHANGED,
+        reason: str = "",
+        *,
+        fresh: bool = False,
+        asked: bool = False,
+    ) -> None:
+        """Run an object as soon as possible; while it runs, once more afterwards.
+
+        Args:
+            key: the object.
+            lane: what it may overtake.
+            reason: why, for people; reasons of several adds are joined.
+            fresh: whether the object itself has changed.
+            asked: whether somebody has asked for a run by that.
+        """
+        if self._closed:
+            return
+        why = self._whys.setdefault(key, _Whys())
+        why.fresh |= fresh
+        why.asked |= asked
+        if reason and len(why.reasons) < MOST_REASONS:
+            why.reasons[reason] = None
+        if key in self._active[key.controller]:
+            self._times.added(key.controller, key)
+            self._again[key] = min(lane, self._again.get(key, lane))
+            return
+        if (waiting := self._lanes.get(key)) is not None and waiting <= lane:
+            return
+        self._times.added(key.controller, key)
+        self._lanes[key] = lane
+        self._ready[key.controller, lane].append((next(self._order), key))
+        self._observe(key.controller)
+        self._changed.set()
+
+    def add_after(self, key: Key, delay: float, lane: Lane = Lane.PERIODIC) -> None:
+        """Add an object in a while (seconds); of several pending times the earliest counts."""
+        if delay <= 0:
+            self.add(key, lane)
+            return
+        due = self._clock() + delay
+        pending = self._delayed.get(key)
+        if self._closed or (pending is not None and pending.due <= due):
+            return
+        if pending is not None:
+            pending.handle.cancel()
+        handle = asyncio.get_running_loop().call_later(delay, self._mature, key)
+        self._delayed[key] = _Delayed(due, lane, handle)
+
+    def _mature(self, key: Key) -> None:
+        delayed = self._delayed.pop(key)
+        self.add(key, delayed.lane)
+
+    def retry(self, key: Key) -> float:
+        """Add an object after its back-off delay, which is returned in seconds."""
+        policy = self._retries.get(key.controller, Retry())
+        failures = self._failures.get(key, 0)
+        self._failures[key] = failures + 1
+        self._times.failed(key.controller)
+        own = min(policy.first * 2.0 ** min(failures, 64), policy.longest)
+        delay = max(own, self._bucket.reserve())
+        self.add_after(key, delay, Lane.CHANGED if failures < 3 else Lane.PERIODIC)
+        return delay
+
+    def forget(self, key: Key) -> None:
+        """Start the back-off of an object anew."""
+        self._failures.pop(key, None)
+
+    def drop(self, key: Key) -> None:
+        """Forget an object that has gone, pending times included."""
+        self.forget(key)
+        self._ended.pop(key, None)
+        if (pending := self._delayed.pop(key, None)) is not None:
+            pending.handle.cancel()
+
+    async def get(self) -> Key:
+        """The next object to run; :meth:`done` must follow."""
+        while True:
+            if (key := self._pop()) is not None:
+                return key
+            self._changed.clear()
+            await self._changed.wait()
+
+    def _pop(self) -> Key | None:
+        if sum(map(len, self._active.values())) >= self._total:
+            return None
+        for lane in Lane:
+            heads = [
+                (self._ready[name, lane][0], name)
+                for name, limit in self._limits.items()
+                if self._heads_live(name, lane) and len(self._active[name]) < limit
+            ]
+            if heads:
+                (_, key), name = min(heads)
+                self._ready[name, lane].popleft()
+                return self._start(key)
+        return None
+
+    def _heads_live(self, name: str, lane: Lane) -> bool:
+        """Drop entries at the head that have moved to another lane; whether one is left."""
+        ready = self._ready[name, lane]
+        while ready and self._lanes.get(ready[0][1]) is not lane:
+            ready.popleft()
+        return bool(ready)
+
+    def _start(self, key: Key) -> Key:
+        del self._lanes[key]
+        if (pending := self._delayed.pop(key, None)) is not None:
+            pending.handle.cancel()
+        self._active[key.controller].add(key)
+        self._times.started(key.controller, key)
+        self._observe(key.controller)
+        return key
+
+    def done(self, key: Key) -> None:
+        """An object's run has ended."""
+        self._active[key.controller].discard(key)
+        self._ended[key] = self._clock()
+        self._times.done(key.controller, key)
+        lane = self._again.pop(key, None)
+        if lane is not None:
+            self.add(key, lane)
+        self._observe(key.controller)
+        self._changed.set()
+
+    def why(self, key: Key) -> Why:
+        """Why an object just taken is to be run; asked once per run."""
+        whys = self._whys.pop(key, None) or _Whys()
+        failed = key in self._failures
+        reason = ", ".join(whys.reasons) or ("retry" if failed else "period")
+        return Why(reason, fresh=whys.fresh, asked=whys.asked, failed=failed)
+
+    def close(self) -> None:
+        """Take nothing more in and forget what waits."""
+        self._closed = True
+        for delayed in self._delayed.values():
+            delayed.handle.cancel()
+        self._delayed.clear()
+        self._lanes.clear()
+        self._times.closed()
+        self._again.clear()
+        self._whys.clear()
+        for ready in self._ready.values():
+            ready.clear()
+
+    def is_active(self, key: Key) -> bool:
+        """Whether an object is being run."""
+        return key in self._active[key.controller]
+
+    def rest(self, key: Key, seconds: float) -> float:
+        """For how long an object has to rest until so many seconds lie behind its last run.
+
+        While it runs, that is all of them.
+        """
+        if self.is_active(key):
+            return seconds
+        ended = self._ended.get(key)
+        return 0.0 if ended is None else max(0.0, ended + seconds - self._clock())
+
+    def waiting(self, controller: str) -> int:
+        """How many objects of a controller wait for a worker."""
+        return sum(1 for key in self._lanes if key.controller == controller)
+
+    def _observe(self, controller: str) -> None:
+        depths = {_PRIORITIES[lane]: len(self._ready[controller, lane]) for lane in Lane}
+        self._times.show(controller, len(self._active[controller]), depths)

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Takes objects from the queue and reconciles them, side by side (runner.md §2.6)."""
+
+import asyncio
+import random
+import time
+from collections.abc import Mapping
+
+from ansible_operator import metrics
+from ansible_operator.errors import OperatorError
+from ansible_operator.logs import get_logger
+from ansible_operator.loop.queueing.queue import Key, Lane, WorkQueue
+from ansible_operator.loop.reconciling.controller import Controller, Result
+
+CANCEL_SECONDS = 15.0
+"""Longest time that cancelled reconciles get to end their runs and to write their status."""
+
+SPREAD_FROM = 300.0
+"""Seconds; shorter periods are kept exactly."""
+
+_LOG = get_logger("ansible-controller")
+
+
+class Workers:
+    """Runs all controllers on one queue."""
+
+    def __init__(self, queue: WorkQueue, controllers: Mapping[str, Controller]) -> None:
+        self._queue = queue
+        self._controllers = controllers
+        self._running: set[asyncio.Task[None]] = set()
+
+    async def run(self) -> None:
+        """Work until cancelled; reconciles under way go on, see :meth:`drain`."""
+        while True:
+            key = await self._queue.get()
+            task = asyncio.create_task(self._reconcile(key), name=f"reconcile {'/'.join(key)}")
+            self._running.add(task)
+            task.add_done_callback(self._running.discard)
+
+    async def drain(self, timeout: float) -> bool:
+        """Take no more objects and wait for the runs under way; end those that take too long.
+
+        Args:
+            timeout: seconds to wait before runs are ended.
+
+        Returns:
+            Whether all runs could end by themselves.
+        """
+        self._queue.close()
+        late = set(self._running)
+        if late:
+            _LOG.info("Waiting for runs to end", runs=len(late), timeout=timeout)
+            _, late = await asyncio.wait(late, timeout=timeout)
+        for task in late:
+            task.cancel()
+        if late:
+            _LOG.info("Ended runs that took too long", runs=len(late))
+            await asyncio.wait(late, timeout=CANCEL_SECONDS)
+        return not late
+
+    async def _reconcile(self, key: Key) -> None:
+        started, result = time.monotonic(), "error"
+        why = self._queue.why(key)
+        _LOG.debug("Reconciling", key="/".join(key), reason=why.reason)
+        try:
+            controller = self._controllers[key.controller]
+            result = self._after(key, await controller.reconcile(key, why))
+        except OperatorError as error:
+            self._fail(key, error)
+        except Exception as error:  # noqa: BLE001  # the supervisor of all reconciles
+            metrics.RECONCILE_PANICS.labels(key.controller).inc()
+            self._fail(key, error, crashed=True)
+        finally:
+            self._queue.done(key)
+            seconds = time.monotonic() - started
+            metrics.RECONCILE_TOTAL.labels(key.controller, result).inc()
+            metrics.RECONCILE_SECONDS.labels(key.controller).observe(seconds)
+            _LOG.debug("Reconciled", key="/".join(key), result=result, seconds=round(seconds, 3))
+
+    def _fail(self, key: Key, error: Exception, *, crashed: bool = False) -> None:
+        delay = self._queue.retry(key)
+        _LOG.error(
+            "Reconciler crashed" if crashed else "Reconciler error",
+            controller=key.controller,
+            namespace=key.namespace,
+            name=key.name,
+            error=str(error) or type(error).__name__,
+            retry_after=round(delay, 3),
+            exc_info=crashed,
+        )
+
+    def _after(self, key: Key, result: Result) -> str:
+        """Plan the next run; the result's name in metrics."""
+        self._queue.forget(key)
+        if result.gone:
+            self._queue.drop(key)
+        # As for the Go runner, a time that is not in the future asks for nothing: taken literally,
+        # an annotation of ``-1s`` would keep the object running for ever.
+        if result.requeue_after is None or result.requeue_after <= 0:
+            return "success"
+        self._queue.add_after(key, _spread(result.requeue_after), Lane.PERIODIC)
+        return "requeue_after"
+
+
+def _spread(period: float) -> float:
+    """A long period with up to 5 % more, so that objects listed together drift apart."""
+    return period * random.uniform(1, 1.05) if period >= SPREAD_FROM else period  # noqa: S311

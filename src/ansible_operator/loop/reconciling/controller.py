@@ -1,0 +1,252 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One reconcile of one object, step by step (runner.md §2.7)."""
+
+import asyncio
+import time
+from dataclasses import dataclass
+
+from ansible_operator import metrics
+from ansible_operator.errors import EngineError, OperatorError
+from ansible_operator.kube.interface import Object
+from ansible_operator.kube.recorder import EventRecorder
+from ansible_operator.logs import get_logger
+from ansible_operator.loop.queueing.queue import Key, Why
+from ansible_operator.loop.reconciling.conditions import FAILURE, Transitions, current
+from ansible_operator.loop.reconciling.objects import ObjectStore
+from ansible_operator.loop.reconciling.reporting import StatusReport, is_settled
+from ansible_operator.loop.reconciling.result import Outcome
+from ansible_operator.loop.reconciling.runs import Runs
+from ansible_operator.loop.settings import PERIOD_ANNOTATION, Controlled
+from ansible_operator.watches import InvalidDuration, format_duration, parse_duration
+
+INTERRUPTED = (
+    "The operator was stopped before the run had ended; it is run again by the next operator"
+)
+FAREWELL_SECONDS = 5.0
+"""Longest time to tell the truth about an interrupted run while the process stops."""
+DELETED_MEANWHILE_SECONDS = 5.0
+
+_LOG = get_logger("ansible-controller")
+
+
+class ReconcileError(OperatorError):
+    """A reconcile has failed in a way that its own status or log line already tells."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What follows a reconcile.
+
+    Attributes:
+        requeue_after: seconds until the next one; None, 0 or less for none but by an event.
+        gone: whether the object does not exist any more.
+    """
+
+    requeue_after: float | None = None
+    gone: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Controller:
+    """Reconciles the objects of one watch."""
+
+    controlled: Controlled
+    objects: ObjectStore
+    runs: Runs
+    recorder: EventRecorder
+    transitions: Transitions
+
+    async def reconcile(self, key: Key, why: Why) -> Result:
+        """Bring one object up to date.
+
+        Raises:
+            OperatorError: it has to be tried again after a delay.
+        """
+        obj = self._new(key) or await self.objects.read(key.namespace, key.name)
+        if obj is None:
+            await self.runs.forget(key.namespace, key.name)
+            return Result(gone=True)
+        if not self._is_ours(obj):
+            return Result()
+        period = await self._period(obj)
+        admitted = await self._through_finalizer(obj)
+        if admitted is None:
+            return Result()
+        if await self._is_settled(admitted, why):
+            return Result(requeue_after=period)
+        quiet = not why.fresh and not is_deleting(admitted) and is_settled(admitted)
+        return await self._run(admitted, why, period, self._report(quiet=quiet))
+
+    def _new(self, key: Key) -> Object | None:
+        """An object that was never run, as its watch has told of it.
+
+        It need not be read: the conditions that its first run begins with are written to just
+        that version of it, and if it has changed they are not, and it is read then.
+        """
+        told = self.objects.told(key.namespace, key.name)
+        if told is None or not self.controlled.watch.manage_status:
+            return None
+        return None if current(told.get("status")) else told
+
+    def _report(self, *, quiet: bool = False) -> StatusReport:
+        managed = self.controlled.watch.manage_status
+        return StatusReport(self.objects, self.transitions, managed=managed, quiet=quiet)
+
+    def _is_ours(self, obj: Object) -> bool:
+        """Whether the watch still selects it, or a deletion waits for our finalizer."""
+        if self.controlled.watch.selects(obj["metadata"]):
+            return True
+        return is_deleting(obj) and self._owns(obj)
+
+    def _owns(self, obj: Object) -> bool:
+        finalizer = self.controlled.watch.finalizer
+        return finalizer is not None and finalizer.name in (obj["metadata"].get("finalizers") or ())
+
+    async def _period(self, obj: Object) -> float:
+        annotation = (obj["metadata"].get("annotations") or {}).get(PERIOD_ANNOTATION)
+        if annotation is None:
+            return self.controlled.period
+        try:
+            return parse_duration(annotation)
+        except InvalidDuration as error:
+            message = f"Unable to parse reconcile period annotation: {error}"
+            await self._mark_error(obj, message)
+            raise ReconcileError(message) from error
+
+    async def _through_finalizer(self, obj: Object) -> Object | None:
+        """The object to run, with our finalizer on it; None when nothing is to be run."""
+        finalizer = self.controlled.watch.finalizer
+        if is_deleting(obj):
+            if self._owns(obj):
+                return obj
+            _LOG.info("Resource is terminated, skipping reconciliation", **self._names(obj))
+            return None
+        if finalizer is None or self._owns(obj):
+            return obj
+        return await self.objects.add_finalizer(obj, finalizer.name)
+
+    async def _is_settled(self, obj: Object, why: Why) -> bool:
+        """Whether a check says that a run would change nothing, which then counts as a success.
+
+        Who has changed the object has asked for a run and gets it; so does one that has failed,
+        and one whose conditions have to be written.
+        """
+        watch = self.controlled.watch
+        must_run = why.asked or why.failed or is_deleting(obj) or has_failed(obj)
+        if not watch.precheck or must_run or (watch.manage_status and not is_settled(obj)):
+            return False
+        started = time.monotonic()
+        if not await self.runs.is_settled(obj, why):
+            return False
+        self._count(failed=False)
+        metrics.RECONCILES.labels(str(self.controlled.gvk)).observe(time.monotonic() - started)
+        return True
+
+    async def _run(self, obj: Object, why: Why, period: float, report: StatusReport) -> Result:
+        finalizing = is_deleting(obj)
+        began = await report.begin(obj)
+        if began is None:
+            return Result(gone=True)
+        try:
+            outcome = await self._play(began, why, report, finalizing=finalizing)
+        except asyncio.CancelledError:
+            await self._say_interrupted(began, report)
+            raise
+        return await self._conclude(began, outcome, period, report)
+
+    async def _play(
+        self, obj: Object, why: Why, report: StatusReport, *, finalizing: bool
+    ) -> Outcome:
+        gvk = str(self.controlled.gvk)
+        started = time.monotonic()
+        try:
+            return await self.runs.play(obj, why, finalizing=finalizing)
+        except (EngineError, OSError) as error:
+            await self._mark_error(obj, "Unable to run reconciliation", report)
+            raise ReconcileError(f"Unable to run reconciliation: {error}") from error
+        finally:
+            metrics.RECONCILES.labels(gvk).observe(time.monotonic() - started)
+
+    async def _say_interrupted(self, obj: Object, report: StatusReport) -> None:
+        """Leave no condition behind that claims a run is going on."""
+        try:
+            async with asyncio.timeout(FAREWELL_SECONDS):
+                await report.error(obj, INTERRUPTED)
+        except (OperatorError, TimeoutError) as error:
+            _LOG.error("Status of an interrupted run was not written", error=str(error))
+
+    async def _conclude(
+        self, obj: Object, outcome: Outcome, period: float, report: StatusReport
+    ) -> Result:
+        """Write what came of a run and say when the next one is due."""
+        failed = bool(outcome.failures)
+        self._count(failed=failed)
+        self._announce(obj, outcome)
+        finalizing = is_deleting(obj)
+        now: Object | None = obj
+        if finalizing and not failed:
+            now = await self._release(obj)
+        now = await report.end(now, outcome) if now is not None else None
+        if failed:
+            managed = self.controlled.watch.manage_status
+            raise ReconcileError(
+                "event runner on failed" if managed else "received failed task event"
+            )
+        if now is None:
+            return Result(gone=True)
+        if is_deleting(now) and self._owns(now):
+            return Result(requeue_after=DELETED_MEANWHILE_SECONDS)
+        if outcome.requeue_after is not None:
+            after = format_duration(outcome.requeue_after)
+            _LOG.info(f"Set the reconciliation to occur after {after}", **self._names(obj))
+            return Result(requeue_after=outcome.requeue_after)
+        return Result(requeue_after=period)
+
+    async def _release(self, obj: Object) -> Object | None:
+        """Take our finalizer off; the object that is left, None when it is gone."""
+        finalizer = self.controlled.watch.finalizer
+        if finalizer is None:
+            return obj
+        left = await self.objects.remove_finalizer(obj, finalizer.name)
+        if left is not None and left["metadata"].get("finalizers"):
+            return left
+        await self.runs.forget(obj["metadata"].get("namespace", ""), obj["metadata"]["name"])
+        return None
+
+    def _count(self, *, failed: bool) -> None:
+        result = "failed" if failed else "succeeded"
+        metrics.RECONCILE_RESULT.labels(str(self.controlled.gvk), result).inc()
+
+    def _announce(self, obj: Object, outcome: Outcome) -> None:
+        """Tell people what is news: a failure, or the end of one."""
+        if outcome.failures:
+            message = "\n".join(outcome.failures)
+            self.recorder.record(obj, "Warning", "ReconcileFailed", message)
+        elif has_failed(obj):
+            self.recorder.record(obj, "Normal", "ReconcileRecovered", "The run succeeded again")
+
+    async def _mark_error(
+        self, obj: Object, message: str, report: StatusReport | None = None
+    ) -> None:
+        self._count(failed=True)
+        self.recorder.record(obj, "Warning", "ReconcileFailed", message)
+        await (report or self._report()).error(obj, message)
+
+    def _names(self, obj: Object) -> dict[str, str]:
+        metadata = obj["metadata"]
+        return {
+            "gvk": str(self.controlled.gvk),
+            "name": metadata["name"],
+            "namespace": metadata.get("namespace", ""),
+        }
+
+
+def is_deleting(obj: Object) -> bool:
+    """Whether somebody has asked to delete the object."""
+    return bool(obj["metadata"].get("deletionTimestamp"))
+
+
+def has_failed(obj: Object) -> bool:
+    """Whether the conditions say that the last run failed."""
+    failures = (item for item in current(obj.get("status")) if item["type"] == FAILURE)
+    return any(item["status"] == "True" for item in failures)

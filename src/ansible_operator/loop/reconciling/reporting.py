@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an object's conditions say before, during and after one run.
+
+A run that only looks after an object that was well, and finds nothing to do, leaves no trace: with
+hundreds of objects and a short period, such writes would be most of an API server's load. As soon
+as it changes something, fails or takes longer than a moment, it is told like any other.
+"""
+
+import asyncio
+from collections.abc import Callable
+
+from ansible_operator.errors import KubeError
+from ansible_operator.kube.interface import Object
+from ansible_operator.logs import get_logger
+from ansible_operator.loop.reconciling.conditions import (
+    FAILURE,
+    REASON_SUCCESSFUL,
+    RUNNING,
+    SUCCESSFUL,
+    Condition,
+    Transitions,
+    current,
+)
+from ansible_operator.loop.reconciling.objects import ObjectStore
+from ansible_operator.loop.reconciling.result import Outcome
+
+MOMENT_SECONDS = 1.0
+
+_LOG = get_logger("ansible-controller")
+_Change = Callable[[list[Condition]], list[Condition]]
+
+
+def is_settled(obj: Object) -> bool:
+    """Whether the conditions say that the last run succeeded and none is under way."""
+    found = {item["type"]: item for item in current(obj.get("status"))}
+    return (
+        found.get(SUCCESSFUL, {}).get("status") == "True"
+        and found.get(FAILURE, {}).get("status") == "False"
+        and found.get(RUNNING, {}).get("reason") == REASON_SUCCESSFUL
+    )
+
+
+class StatusReport:
+    """The conditions of one object over one run.
+
+    Args:
+        objects: where the status is written.
+        transitions: how conditions change.
+        managed: whether the runner writes the status at all.
+        quiet: whether the run may leave no trace.
+    """
+
+    def __init__(
+        self, objects: ObjectStore, transitions: Transitions, *, managed: bool, quiet: bool
+    ) -> None:
+        self._objects = objects
+        self._transitions = transitions
+        self._managed = managed
+        self._quiet = quiet
+        self._marked = not quiet
+        self._late: asyncio.Task[None] | None = None
+
+    async def begin(self, obj: Object) -> Object | None:
+        """A run begins; the object afterwards, None when it is gone.
+
+        Raises:
+            KubeError: the status could not be written, so nothing may be run.
+        """
+        if not self._managed:
+            return obj
+        if self._quiet:
+            self._late = asyncio.create_task(self._mark_late(obj), name="late status")
+            return obj
+        return await self._objects.change_conditions(obj, self._transitions.running)
+
+    async def _mark_late(self, obj: Object) -> None:
+        await asyncio.sleep(MOMENT_SECONDS)
+        self._marked = True
+        try:
+            await self._objects.change_conditions(obj, self._transitions.running)
+        except KubeError as error:
+            _LOG.info("The status of a run under way was not written", error=str(error))
+
+    async def _settle_late(self) -> None:
+        if self._late is not None:
+            self._late.cancel()
+            await asyncio.wait([self._late])
+            self._late = None
+
+    async def end(self, obj: Object, outcome: Outcome) -> Object | None:
+        """A run has ended; the object afterwards, None when it is gone.
+
+        Raises:
+            KubeError: the status could not be written.
+        """
+        await self._settle_late()
+        message = "\n".join(outcome.failures)
+        if not outcome.failures and not self._marked and not outcome.result.changed:
+            return obj
+        if outcome.failures:
+            return await self._change(
+                obj, lambda now: self._transitions.failed(now, message, outcome.result)
+            )
+        return await self._change(obj, lambda now: self._transitions.succeeded(now, outcome.result))
+
+    async def error(self, obj: Object, message: str) -> Object | None:
+        """No run could be done, or it was interrupted.
+
+        Raises:
+            KubeError: the status could not be written.
+        """
+        await self._settle_late()
+        return await self._change(obj, lambda now: self._transitions.errored(now, message))
+
+    async def _change(self, obj: Object, change: _Change) -> Object | None:
+        """Write a change, after the beginning of the run if that was kept quiet."""
+        if not self._managed:
+            return obj
+        first = (lambda now: now) if self._marked else self._transitions.running
+        return await self._objects.change_conditions(obj, lambda now: change(first(now)))

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One run of one object: from its variables to its outcome (runner.md §2.10, §2.14)."""
+
+import asyncio
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ansible_operator.engine.interface import (
+    CheckRequest,
+    Engine,
+    JobEvent,
+    PlaybookTarget,
+    RoleTarget,
+    RunRequest,
+    RunResult,
+)
+from ansible_operator.engine.rundir import remove
+from ansible_operator.errors import EngineError
+from ansible_operator.kube.interface import Object
+from ansible_operator.logs import get_logger
+from ansible_operator.loop.queueing.queue import Why
+from ansible_operator.loop.reconciling.event_log import EventLog
+from ansible_operator.loop.reconciling.proxy_access import RunProxy
+from ansible_operator.loop.reconciling.result import Outcome
+from ansible_operator.loop.reconciling.variables import extra_vars, whole_object
+from ansible_operator.loop.settings import (
+    ARTIFACTS_ANNOTATION,
+    VERBOSITY_ANNOTATION,
+    Controlled,
+    RunSettings,
+    integer_annotation,
+)
+from ansible_operator.watches import PlayPath
+
+CHECK_SECONDS = 10.0
+"""Longest time that a check may take; it is to take milliseconds."""
+
+_LOG = get_logger("runner")
+
+
+def _target(play: PlayPath, *, gather_facts: bool) -> PlaybookTarget | RoleTarget:
+    if play.playbook:
+        return PlaybookTarget(Path(play.playbook))
+    return RoleTarget(play.role_name, Path(play.role), gather_facts=gather_facts)
+
+
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """Starts runs of one controller."""
+
+    controlled: Controlled
+    settings: RunSettings
+    engine: Engine
+    proxy: RunProxy
+
+    async def play(self, obj: Object, why: Why, *, finalizing: bool) -> Outcome:
+        """Play an object's role or playbook to the end.
+
+        Raises:
+            EngineError: the run could not be started.
+        """
+        metadata = obj["metadata"]
+        name, namespace = metadata["name"], metadata.get("namespace", "")
+        job = str(random.getrandbits(63))
+        annotations = metadata.get("annotations") or {}
+        verbosity = integer_annotation(annotations, VERBOSITY_ANNOTATION)
+        log = EventLog(
+            level=self.settings.log_level,
+            name=name,
+            namespace=namespace,
+            gvk=str(self.controlled.gvk),
+            job=job,
+            raw=verbosity > 0 if verbosity is not None else self.settings.raw_output,
+        )
+        outcome = Outcome()
+
+        def on_event(event: JobEvent) -> None:
+            outcome.take(event)
+            log.take(event)
+
+        with self.proxy.session(self.controlled, obj) as kubeconfig:
+            variables = extra_vars(self.controlled.watch, obj, why, finalizing=finalizing)
+            request = self._request(obj, job, kubeconfig, variables, finalizing=finalizing)
+            result = await self.engine.run(request, on_event)
+        outcome.finish(result)
+        self._report(log, outcome, result, why)
+        return outcome
+
+    async def is_settled(self, obj: Object, why: Why) -> bool:
+        """Ask the watch's check whether a run would change nothing; false when in doubt."""
+        watch, metadata = self.controlled.watch, obj["metadata"]
+        names = {
+            "gvk": str(self.controlled.gvk),
+            "name": metadata["name"],
+            "namespace": metadata.get("namespace", ""),
+        }
+        seconds = min(CHECK_SECONDS, watch.run_timeout or CHECK_SECONDS)
+        try:
+            with self.proxy.session(self.controlled, obj) as kubeconfig:
+                whole = whole_object(watch, obj)
+                check = CheckRequest(watch.precheck, whole, kubeconfig, seconds)
+                settled = await self.engine.is_settled(check)
+        except (EngineError, OSError) as error:
+            _LOG.error("Check failed, so the object is run", error=str(error), **names)
+            return False
+        if settled:
+            _LOG.info("Nothing to do", reason=why.reason, **names)
+        return settled
+
+    def _report(self, log: EventLog, outcome: Outcome, result: RunResult, why: Why) -> None:
+        keys = {"job": log.job, "name": log.name, "namespace": log.namespace, "reason": why.reason}
+        if result.rc == 0:
+            _LOG.info("Ansible-runner exited successfully", **keys)
+        else:
+            _LOG.error("Run ended with failures", rc=result.rc, status=result.status, **keys)
+        log.recap(outcome.recap)
+        if self.settings.debug_logs:
+            log.debug(result.stdout)
+
+    def _request(
+        self,
+        obj: Object,
+        job: str,
+        kubeconfig: Path,
+        variables: Mapping[str, Any],
+        *,
+        finalizing: bool,
+    ) -> RunRequest:
+        watch, settings = self.controlled.watch, self.settings
+        annotations = obj["metadata"].get("annotations") or {}
+        verbosity = integer_annotation(annotations, VERBOSITY_ANNOTATION)
+        artifacts = integer_annotation(annotations, ARTIFACTS_ANNOTATION)
+        play = watch.play
+        if finalizing and watch.finalizer is not None and watch.finalizer.play:
+            play = watch.finalizer.play
+        return RunRequest(
+            ident=job,
+            directory=self.directory(obj),
+            target=_target(play, gather_facts=settings.gather_facts),
+            extra_vars=variables,
+            kubeconfig=kubeconfig,
+            verbosity=max(0, self.controlled.verbosity if verbosity is None else verbosity),
+            command_line=settings.command_line,
+            inventory=settings.inventory,
+            artifacts_to_keep=watch.max_runner_artifacts if artifacts is None else artifacts,
+            timeout=watch.run_timeout or None,
+        )
+
+    def directory(self, obj: Object) -> Path:
+        """The private data directory of an object."""
+        metadata = obj["metadata"]
+        return self._directory(metadata.get("namespace", ""), metadata["name"])
+
+    def _directory(self, namespace: str, name: str) -> Path:
+        gvk = self.controlled.gvk
+        return self.settings.run_root.joinpath(gvk.group, gvk.version, gvk.kind, namespace, name)
+
+    async def forget(self, namespace: str, name: str) -> None:
+        """Remove what runs of an object have left on disk."""
+        await asyncio.to_thread(remove, self._directory(namespace, name))

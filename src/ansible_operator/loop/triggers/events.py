@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which changes of a controlled object lead to a run (runner.md §2.5)."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ansible_operator import metrics
+from ansible_operator.kube.interface import EventType, Object
+from ansible_operator.logs import get_logger
+from ansible_operator.loop.queueing.queue import Key, WorkQueue
+from ansible_operator.loop.settings import Controlled
+from ansible_operator.loop.triggers.own_writes import ForeignChanges
+from ansible_operator.watches import Watch
+
+_LOG = get_logger("ansible-controller")
+EVENT_NAMES = {
+    EventType.ADDED: "Create",
+    EventType.MODIFIED: "Update",
+    EventType.DELETED: "Delete",
+}
+"""How debug lines name events."""
+
+
+def _metadata(obj: Object) -> Mapping[str, Any]:
+    metadata: Mapping[str, Any] = obj["metadata"]
+    return metadata
+
+
+def _selected(watch: Watch, obj: Object) -> bool:
+    return watch.selects(_metadata(obj))
+
+
+def _holds_us(watch: Watch, obj: Object) -> bool:
+    finalizer = watch.finalizer
+    return finalizer is not None and finalizer.name in (_metadata(obj).get("finalizers") or ())
+
+
+def why_run(watch: Watch, event: EventType, before: Object | None, now: Object) -> str:
+    """Why an event of an object leads to a run; ``""`` if it does not.
+
+    A change of labels that makes an object match counts, and so does every deletion of an object
+    that carries our finalizer, whatever its labels say.
+    """
+    if event is EventType.DELETED:
+        return "deleted"
+    if before is None or event is EventType.ADDED:
+        return "created" if _selected(watch, now) or _is_leaving(watch, now) else ""
+    if _is_leaving(watch, now) and not _is_leaving(watch, before):
+        return "deletion requested"
+    if not _selected(watch, now):
+        return ""
+    return _why_update(watch, before, now) if _selected(watch, before) else "selected"
+
+
+def _why_update(watch: Watch, before: Object, now: Object) -> str:
+    old, new = _metadata(before), _metadata(now)
+    if old.get("uid") != new.get("uid"):
+        return "created"
+    generations = old.get("generation") or 0, new.get("generation") or 0
+    if generations[0] != generations[1]:
+        return "spec changed"
+    if generations == (0, 0):
+        return "changed"
+    if watch.watch_annotations_changes and old.get("annotations") != new.get("annotations"):
+        return "annotations changed"
+    return ""
+
+
+def _is_leaving(watch: Watch, obj: Object) -> bool:
+    return bool(_metadata(obj).get("deletionTimestamp")) and _holds_us(watch, obj)
+
+
+class PrimaryTrigger:
+    """Hears of the objects of one controller and puts them into the queue.
+
+    Args:
+        controlled: the kind.
+        queue: where runs wait.
+        foreign: tells changes by the object's own run from others.
+        on_deleted: called after each deletion.
+    """
+
+    def __init__(
+        self,
+        controlled: Controlled,
+        queue: WorkQueue,
+        foreign: ForeignChanges,
+        on_deleted: Callable[[Controlled], None],
+    ) -> None:
+        self._controlled = controlled
+        self._queue = queue
+        self._foreign = foreign
+        self._on_deleted = on_deleted
+
+    def __call__(self, event: EventType, before: Object | None, now: Object) -> None:
+        """An informer's handler."""
+        self._count(event, now)
+        self._say_ignored(event, now)
+        reason = why_run(self._controlled.watch, event, before, now)
+        metadata = _metadata(now)
+        key = Key(self._controlled.name, metadata.get("namespace", ""), metadata["name"])
+        if reason == "annotations changed":
+            self._foreign.consider(key, now, reason, fresh=True)
+        elif reason:
+            self._queue.add(key, reason=reason, fresh=True, asked=reason != "created")
+        if event is EventType.DELETED:
+            self._on_deleted(self._controlled)
+
+    def _say_ignored(self, event: EventType, now: Object) -> None:
+        metadata, watch = _metadata(now), self._controlled.watch
+        namespace = metadata.get("namespace", "")
+        if event is EventType.ADDED and namespace in watch.ignored_namespaces:
+            about = {"gvk": str(watch.kind), "name": metadata["name"], "namespace": namespace}
+            _LOG.info("The namespace is ignored, skipping the resource", **about)
+
+    def _count(self, event: EventType, now: Object) -> None:
+        metadata, gvk = _metadata(now), self._controlled.gvk
+        labels = (gvk.group, gvk.kind, metadata["name"], metadata.get("namespace", ""), gvk.version)
+        if event is EventType.DELETED:
+            metrics.forget_resource(labels)
+        else:
+            metrics.note_resource(labels, metadata.get("creationTimestamp", ""))
+        told = {
+            "Event type": EVENT_NAMES[event],
+            "GroupVersionKind": str(gvk),
+            "Name": metadata["name"],
+            "Namespace": metadata.get("namespace", ""),
+        }
+        _LOG.debug("Metrics handler event", **told)

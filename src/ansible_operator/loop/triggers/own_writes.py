@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Remembers what runs have written, so that a run is not run again because of itself.
+
+A change counts as a run's own only if the object is in exactly the version that the API server
+gave as the answer to a write of that run; anything that came later or from somebody else counts.
+"""
+
+import asyncio
+from collections import OrderedDict
+
+from ansible_operator.kube.interface import Object
+from ansible_operator.loop.queueing.queue import Key, WorkQueue
+
+REMEMBERED = 20_000
+REST_SECONDS = 0.2
+"""How long after its last run an object is run again because of a dependent.
+
+What a run creates goes on changing for a moment, each change an event; and an event may come
+before the answer to the write that caused it.
+"""
+
+
+class OwnWrites:
+    """Versions of objects that runs have led to; the oldest are forgotten first."""
+
+    def __init__(self, remembered: int = REMEMBERED) -> None:
+        self._remembered = remembered
+        self._versions: OrderedDict[tuple[Key, str, str], None] = OrderedDict()
+
+    def note(self, owner: Key, uid: str, version: str) -> None:
+        """A run of ``owner`` has brought the object with this uid to this version."""
+        if not uid or not version:
+            return
+        self._versions[owner, uid, version] = None
+        if len(self._versions) > self._remembered:
+            self._versions.popitem(last=False)
+
+    def include(self, owner: Key, obj: Object) -> bool:
+        """Whether the state of an object is what a run of ``owner`` has written."""
+        metadata = obj["metadata"]
+        entry = (owner, metadata.get("uid", ""), metadata.get("resourceVersion", ""))
+        return entry in self._versions
+
+
+class ForeignChanges:
+    """Puts objects into the queue for changes that their own runs have not made."""
+
+    def __init__(self, queue: WorkQueue, own: OwnWrites) -> None:
+        self._queue = queue
+        self._own = own
+        self._waiting: dict[Key, list[tuple[Object, str, bool]]] = {}
+
+    def consider(self, key: Key, changed: Object, reason: str, *, fresh: bool = False) -> None:
+        """Run ``key`` because ``changed`` has changed, unless a run of ``key`` did that.
+
+        The decision waits for the end of a run that is under way and a little longer, so that
+        changes which come together lead to one run.
+        """
+        waiting = self._waiting.get(key)
+        if waiting is not None:
+            waiting.append((changed, reason, fresh))
+            return
+        self._waiting[key] = [(changed, reason, fresh)]
+        self._decide(key)
+
+    def _decide(self, key: Key) -> None:
+        """Decide on what waits, now or when the object has had its rest."""
+        rest = self._queue.rest(key, REST_SECONDS)
+        if rest > 0:
+            asyncio.get_running_loop().call_later(rest, self._decide, key)
+            return
+        for changed, reason, fresh in self._waiting.pop(key):
+            if not self._own.include(key, changed):
+                self._queue.add(key, reason=reason, fresh=fresh, asked=fresh)

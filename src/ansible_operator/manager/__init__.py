@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Starts everything in order, connects the rooms, ends everything in order."""

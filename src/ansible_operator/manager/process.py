@@ -1,0 +1,352 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Starts everything in order, watches over it and ends it in order (runner.md §2.1, §2.22)."""
+
+import asyncio
+import contextlib
+import os
+import shutil
+import signal
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ansible_operator import metrics
+from ansible_operator.engine import make_engine
+from ansible_operator.engine.interface import Engine
+from ansible_operator.engine.rundir import make_folders
+from ansible_operator.errors import ConfigError, LeadershipLostError, OperatorError
+from ansible_operator.kube.access import ClusterAccess, load_access
+from ansible_operator.kube.client import HttpClient
+from ansible_operator.kube.discovery import DiscoveryMapper
+from ansible_operator.kube.lease import LeaderElection, LeaseSettings, election_namespace
+from ansible_operator.kube.recorder import EventRecorder
+from ansible_operator.kube.shared_informers import SharedInformers
+from ansible_operator.logs import get_logger
+from ansible_operator.loop.control import ControlLoop, Plan, Surroundings
+from ansible_operator.manager.bridge import Bridge
+from ansible_operator.manager.plans import (
+    checks_to_load,
+    make_plans,
+    make_settings,
+    roles_to_load,
+    total_runs,
+)
+from ansible_operator.manager.webhook import Admission
+from ansible_operator.options import Options, split_address, watched_namespaces
+from ansible_operator.serve.proxy import LoopbackProxy
+from ansible_operator.serve.small_servers import ServerSettings, small_servers
+from ansible_operator.version import COMMIT, VERSION
+from ansible_operator.watches import Watch, load
+
+FLUSH_SECONDS = 2.0
+LINGER_SECONDS = 3.0
+"""How long a replica that ends goes on to answer reviews: its Service may forget it so late."""
+COMPONENT = "ansible-operator"
+
+_LOG = get_logger("cmd")
+
+
+@dataclass(slots=True)
+class _Stop:
+    """The wish to end, from a signal; the second one ends the process at once.
+
+    Attributes:
+        private: folder with the kubeconfigs of runs, which must not be left behind.
+        abandon: has runs end that this process does not wait for.
+    """
+
+    wanted: asyncio.Event = field(default_factory=asyncio.Event)
+    private: Path | None = None
+    abandon: Callable[[], None] = field(default=lambda: None)
+
+    def install(self) -> None:
+        """Listen to SIGTERM and SIGINT."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._on_signal, number)
+
+    def _on_signal(self, number: signal.Signals) -> None:
+        if self.wanted.is_set():
+            self.abandon()
+            if self.private is not None:
+                shutil.rmtree(self.private, ignore_errors=True)
+            os._exit(1)
+        _LOG.info("Stopping", signal=number.name)
+        self.wanted.set()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Parts:
+    """What works by itself once everything listens."""
+
+    client: HttpClient
+    engine: Engine
+    loop: ControlLoop
+    recorder: EventRecorder
+    election: LeaderElection | None
+    admission: Admission
+    stopping: asyncio.Event
+    engine_ready: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def unready(self) -> str:
+        """Why objects could not be run now; ``""`` if they could."""
+        if self.stopping.is_set():
+            return "stopping"
+        if not self.loop.synced.is_set():
+            return "caches are not complete yet"
+        if not self.admission.ready.is_set():
+            return "the webhook does not answer yet"
+        return "" if self.engine_ready.is_set() else "the engine is not warm yet"
+
+
+class Manager:
+    """One operator process."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+        self._stop = _Stop()
+        self._namespaces = watched_namespaces(os.environ)
+
+    async def run(self) -> None:
+        """Run until a signal.
+
+        Raises:
+            OperatorError: the process cannot work, or a part of it has failed.
+        """
+        self._stop.install()
+        metrics.BUILD_INFO.labels(COMMIT, VERSION).set(1)
+        access = _access()
+        if os.environ.get("OPERATOR_NAME"):
+            _LOG.info("OPERATOR_NAME environment variable is deprecated, use --leader-election-id")
+        _refuse_contradictions(self._options)
+        self._apply_paths()
+        if self._namespaces:
+            _LOG.info("Watching namespaces", namespaces=self._namespaces)
+        else:
+            _LOG.info("Watching all namespaces")
+        plans = make_plans(_load(self._options), self._options, os.environ)
+        _check_run_directory(self._options.run_directory)
+        with tempfile.TemporaryDirectory(prefix="ansible-operator-") as private:
+            self._stop.private = Path(private)
+            async with (
+                HttpClient(access) as client,
+                SharedInformers(client, self._namespaces) as pool,
+            ):
+                await self._serve(client, pool, plans, Path(private))
+
+    def _apply_paths(self) -> None:
+        """Set the search paths of this process and of every run (runner.md §1.3)."""
+        for name, value in (
+            ("ANSIBLE_ROLES_PATH", self._options.ansible_roles_path),
+            ("ANSIBLE_COLLECTIONS_PATH", self._options.ansible_collections_path),
+        ):
+            if value:
+                os.environ[name] = value
+
+    async def _serve(
+        self, client: HttpClient, pool: SharedInformers, plans: Sequence[Plan], private: Path
+    ) -> None:
+        """Make all parts, listen, and let them work."""
+        options = self._options
+        total = total_runs(plans, options)
+        bridge = Bridge(options.inject_owner_ref, private)
+        around = Surroundings(
+            client=client,
+            mapper=DiscoveryMapper(client),
+            pool=pool,
+            engine=make_engine(
+                options.engine,
+                preload=roles_to_load(plans),
+                checks=checks_to_load(plans),
+                max_runs=total,
+                runs_per_process=options.runs_per_process,
+            ),
+            proxy=bridge,
+            recorder=EventRecorder(client, COMPONENT),
+            settings=make_settings(options, os.environ, client.access.server),
+        )
+        self._stop.abandon = around.engine.abandon
+        loop = bridge.loop = ControlLoop(around, plans, total)
+        parts = self._parts(client, around, loop)
+        proxy = LoopbackProxy(
+            client,
+            around.mapper,
+            pool,
+            add_dependent=bridge.add_dependent,
+            write_seen=bridge.write_seen,
+            namespaces=self._namespaces,
+            port=options.proxy_port,
+        )
+        ready = {"readyz": parts.unready}
+        async with small_servers(client, self._servers(), ready), proxy:
+            bridge.proxy = proxy
+            await self._supervise(parts)
+
+    def _parts(self, client: HttpClient, around: Surroundings, loop: ControlLoop) -> _Parts:
+        return _Parts(
+            client=client,
+            engine=around.engine,
+            loop=loop,
+            recorder=around.recorder,
+            election=self._election(client, around.recorder),
+            admission=Admission(
+                client, around.mapper, loop.watches, self._options, self._namespaces
+            ),
+            stopping=self._stop.wanted,
+        )
+
+    def _election(self, client: HttpClient, recorder: EventRecorder) -> LeaderElection | None:
+        options = self._options
+        if not options.elects_leader:
+            return None
+        settings = LeaseSettings(
+            name=options.leader_election_id or os.environ.get("OPERATOR_NAME", ""),
+            namespace=election_namespace(options.leader_election_namespace),
+            duration=options.lease_duration,
+            renew_deadline=options.renew_deadline,
+        )
+        return LeaderElection(client, settings, recorder)
+
+    def _servers(self) -> ServerSettings:
+        options = self._options
+        return ServerSettings(
+            metrics=split_address(options.metrics_address),
+            metrics_secure=options.metrics_secure,
+            metrics_require_rbac=options.metrics_require_rbac,
+            metrics_api_port=options.metrics_api_port,
+            probes=split_address(options.health_probe_bind_address),
+        )
+
+    async def _supervise(self, parts: _Parts) -> None:
+        """Run the parts until the stop, then end them in order."""
+        try:
+            async with asyncio.TaskGroup() as group:
+                recording = group.create_task(parts.recorder.run(), name="events")
+                working = group.create_task(_work(parts), name="work")
+                admitting = group.create_task(parts.admission.serve(), name="webhook")
+                await self._stop.wanted.wait()
+                lingering = group.create_task(asyncio.sleep(self._linger(parts)))
+                await parts.loop.drain(self._options.graceful_shutdown_timeout)
+                working.cancel()
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(parts.recorder.flush(), FLUSH_SECONDS)
+                await asyncio.wait({working})
+                await _give_way(parts)
+                await lingering
+                admitting.cancel()
+                recording.cancel()
+        except* LeadershipLostError:
+            # Somebody else may be reconciling already: nothing more may be written.
+            await parts.client.close()
+            raise
+        finally:
+            await parts.loop.drain(0)
+            await parts.engine.stop()
+            await _give_way(parts)
+
+    def _linger(self, parts: _Parts) -> float:
+        """Return for how many seconds from now on reviews are still to be answered."""
+        if not parts.admission.is_behind_a_service:
+            return 0.0
+        return min(LINGER_SECONDS, self._options.graceful_shutdown_timeout)
+
+
+async def _give_way(parts: _Parts) -> None:
+    """Let another replica lead; once nothing is written any more."""
+    if parts.election is not None:
+        await parts.election.release()
+
+
+async def _work(parts: _Parts) -> None:
+    """Warm the engine while caches fill and the lease is waited for; then reconcile.
+
+    Every replica does the first two, so that a new leader begins at once.
+    """
+    async with asyncio.TaskGroup() as group:
+        group.create_task(_warm(parts), name="engine start")
+        group.create_task(parts.loop.synchronize(), name="caches")
+        if parts.election is not None:
+            group.create_task(_lead(parts, parts.election), name="leader")
+        else:
+            group.create_task(_reconcile(parts), name="reconcile")
+
+
+async def _warm(parts: _Parts) -> None:
+    await parts.engine.start()
+    parts.engine_ready.set()
+
+
+async def _lead(parts: _Parts, election: LeaderElection) -> None:
+    await election.acquire()
+    async with asyncio.TaskGroup() as group:
+        group.create_task(election.hold(), name="lease")
+        group.create_task(_reconcile(parts), name="reconcile")
+
+
+async def _reconcile(parts: _Parts) -> None:
+    await parts.engine_ready.wait()
+    await parts.loop.work()
+
+
+def _access() -> ClusterAccess:
+    try:
+        return load_access()
+    except ConfigError:
+        _LOG.error("Failed to get config.")
+        raise
+
+
+def _refuse_contradictions(options: Options) -> None:
+    try:
+        options.validate()
+    except ConfigError:
+        _LOG.error("invalid flags usage")
+        raise
+
+
+def _check_run_directory(folder: Path) -> None:
+    """Refuse a folder in which no run could keep anything; a mounted volume may be another's."""
+    reason = ""
+    try:
+        make_folders(folder.absolute())
+        if not os.access(folder, os.W_OK | os.X_OK):
+            reason = "it cannot be written to"
+    except OSError as error:
+        reason = error.strerror or str(error)
+    if reason:
+        raise ConfigError(
+            f"run directory {folder} cannot be used: {reason}; choose another with --run-directory"
+        )
+
+
+def _load(options: Options) -> list[Watch]:
+    try:
+        return load(options.watches_file, strict=options.strict_watches)
+    except ConfigError:
+        _LOG.error("Failed to load watches.")
+        raise
+
+
+def serve(options: Options) -> int:
+    """Run the operator in a fresh event loop; the exit code of the process."""
+    problems: list[BaseException] = []
+    try:
+        asyncio.run(Manager(options).run())
+    except* (OperatorError, OSError, TimeoutError) as group:
+        problems += _flat(group)
+    for problem in problems:
+        text = str(problem) or type(problem).__name__
+        known = isinstance(problem, ConfigError)
+        _LOG.error(text if known else "Proxy or operator exited with error.", error=text)
+    if not problems:
+        _LOG.info("Exiting.")
+    return 1 if problems else 0
+
+
+def _flat(group: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]:
+    for error in group.exceptions:
+        if isinstance(error, BaseExceptionGroup):
+            yield from _flat(error)
+        else:
+            yield error

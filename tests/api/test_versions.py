@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Versions and the features they switch (core.md §2.10, §14.1)."""
+
+import pytest
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api import versions
+from hypothesis import given
+from hypothesis import strategies as st
+
+
+@pytest.mark.parametrize(
+    ("image", "tag"),
+    [
+        ("a/b:1.1.1", "1.1.1"),
+        ("reg/a/b:latest", "latest"),
+        ("a/b", ""),
+        ("reg:5000/a/b:v1.0.0", "v1.0.0"),
+        ("", ""),
+    ],
+)
+def test_image_tag(image: str, tag: str) -> None:
+    assert versions.image_tag(image) == tag
+
+
+@pytest.mark.parametrize(
+    ("text", "normal"),
+    [
+        ("1.2.3", "1.2.3"),
+        (" v1.2 ", "1.2.0"),
+        ("v3", "3.0.0"),
+        ("01.02.03", "1.2.3"),
+        ("v1.1.2-rc1", "1.1.2-rc1"),
+        ("1.0.0-rc1+build.5", "1.0.0-rc1+build.5"),
+        ("v3.0.16-bda2d138a-2026-06-24", "3.0.16-bda2d138a-2026-06-24"),
+    ],
+)
+def test_parsing_is_tolerant(text: str, normal: str) -> None:
+    assert str(versions.parse(text)) == normal
+
+
+@pytest.mark.parametrize("text", ["", "latest", "nightly-0123abc", "test", "1.2.3.4", "v", "1.x"])
+def test_what_is_no_version_is_unknown(text: str) -> None:
+    assert versions.parse(text) is None
+
+
+def test_semantic_version_beats_the_tag() -> None:
+    assert str(versions.matrixone_version("v1.1.2", "a/b:test")) == "1.1.2"
+    assert str(versions.matrixone_version("", "a/b:2.0.1")) == "2.0.1"
+    assert versions.matrixone_version("", "a/b:test") is None
+    assert versions.matrixone_version("nightly", "a/b:2.0.1") is None
+
+
+HAS = [
+    *(("PipelineInfo", v) for v in ("1.1.2", "1.1.3", "1.2.0", "2.0.0", "v1.1.2-rc1")),
+    *(("SessionSource", v) for v in ("1.1.2", "1.2.0", "2.3.4")),
+    *(("LockMigration", v) for v in ("v1.2.0-alpha.1", "v1.2.2-text", "2.0.1", "1.9.0")),
+    *(("ShardingMigration", v) for v in ("2.0.0", "2.5.1")),
+    *(
+        ("DiscoveryFixed", v)
+        for v in (
+            "2.0.0", "2.1.0", "3.0.0", "3.0.16", "v3.0.16-bda2d138a-2026-06-24", "4.0.0", "4.5.2",
+        )
+    ),
+]  # fmt: skip
+HAS_NOT = [
+    *(("PipelineInfo", v) for v in ("1.1.1", "v1.1.1", "0.9.9", "3.0.0")),
+    *(("SessionSource", v) for v in ("1.1.1", "3.0.0")),
+    *(("LockMigration", v) for v in ("1.1.9", "3.0.0")),
+    *(("ShardingMigration", v) for v in ("1.9.9", "3.0.0")),
+    *(("DiscoveryFixed", v) for v in ("1.2.0", "1.9.9", "1.3.0", "latest")),
+]
+
+
+@pytest.mark.parametrize(("feature", "version"), HAS)
+def test_has_feature(feature: str, version: str) -> None:
+    assert versions.has_feature(versions.parse(version), feature)
+
+
+@pytest.mark.parametrize(("feature", "version"), HAS_NOT)
+def test_has_not_feature(feature: str, version: str) -> None:
+    assert not versions.has_feature(versions.parse(version), feature)
+
+
+def test_a_base_with_a_patch_counts_within_its_minor_version() -> None:
+    base = versions.Version(1, 2, 3)
+    assert versions.Version(1, 2, 3).reaches(base)
+    assert versions.Version(1, 2, 4).reaches(base)
+    assert not versions.Version(1, 3, 0).reaches(base)
+
+
+def test_no_feature_is_in_both_tables() -> None:
+    within = versions._MO_FEATURES.keys()
+    across = versions._MO_FEATURES_ACROSS_MAJORS.keys()
+    assert not within & across
+
+
+@pytest.mark.parametrize(
+    ("text", "normal"), [("", "1.3.0"), ("v1.2", "1.2.0"), ("what", "1.2.0"), ("1.4.0", "1.4.0")]
+)
+def test_operator_version(text: str, normal: str) -> None:
+    assert str(versions.operator_version(text)) == normal
+
+
+@pytest.mark.parametrize(
+    ("version", "does"), [("1.2.0", False), ("1.3.0", True), ("1.3.1", True), ("1.4.0", True)]
+)
+def test_operator_behaviour(version: str, does: bool) -> None:
+    operator = versions.operator_version(version)
+    assert versions.operator_does(operator, "InplacePoolRollingUpdate") is does
+    assert versions.operator_does(operator, "InplaceConfigmapUpdate") is does
+
+
+@given(st.tuples(*[st.integers(0, 9)] * 3), st.tuples(*[st.integers(0, 9)] * 3))
+def test_crossing_majors_only_adds(base: tuple[int, int, int], cur: tuple[int, int, int]) -> None:
+    wanted, current = versions.Version(*base), versions.Version(*cur)
+    if current.reaches(wanted):
+        assert current.reaches(wanted, across_majors=True)
+        assert current.major == wanted.major

@@ -1,0 +1,380 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rounds over the compute nodes of a set, against the database's own HAKeeper and RPC servers."""
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.matrixone import (
+    Deadline,
+    HAKeeper,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute import (
+    drain as cn_stores,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute import (
+    pods as cn_pods,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute.drain import (
+    Load,
+    Policy,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils import cn_round
+
+from tests.clients.matrixone.conftest import Peers, simulated
+
+pytestmark = pytest.mark.node
+
+GATE = "matrixorigin.io/cn-store"
+PLAIN, DRAINS = Policy(False, 15, 0), Policy(True, 15, 300)
+BEGIN = 1_800_000_000.0
+STARTED = "2027-01-01T00:00:00Z"
+
+
+def pod(name: str) -> dict[str, Any]:
+    return {
+        "metadata": {
+            "name": name,
+            "namespace": "test",
+            "uid": f"uid-{name}",
+            "creationTimestamp": f"2027-01-01T00:00:0{ord(name[-1]) - ord('a')}Z",
+            "annotations": {},
+        },
+        "spec": {"subdomain": "tp-cn-headless"},
+        "status": {
+            "phase": "Running",
+            "conditions": [{"type": "Ready", "status": "True"}],
+            "containerStatuses": [{"name": "main", "state": {"running": {"startedAt": STARTED}}}],
+        },
+    }
+
+
+@dataclass
+class Kubernetes:
+    """Pods, changed as an API server would change them."""
+
+    pods: dict[str, dict[str, Any]]
+    deleted: list[str] = field(default_factory=list)
+    opened: list[str] = field(default_factory=list)
+    writes: int = 0
+
+    def annotate(self, one: Any, annotations: Any) -> None:
+        self.writes += 1
+        stored = self.pods[one["metadata"]["name"]]["metadata"]["annotations"]
+        for name, value in annotations.items():
+            stored.pop(name, None)
+            if value is not None:
+                stored[name] = value
+
+    def open_gate(self, one: Any) -> None:
+        self.opened.append(one["metadata"]["name"])
+        one["status"]["conditions"].append({"type": GATE, "status": "True"})
+
+    def delete(self, one: Any) -> None:
+        self.deleted.append(one["metadata"]["name"])
+
+    def notes(self, name: str) -> dict[str, str]:
+        return dict(self.pods[name]["metadata"]["annotations"])
+
+
+@dataclass
+class Set:
+    """A set of three compute nodes and its HAKeeper."""
+
+    sim: Peers
+    cluster: Kubernetes
+    now: float = BEGIN
+
+    def round(
+        self, policy: Policy = DRAINS, wanted: int = 3, present: int = 3, seconds: float = 10
+    ) -> cn_round.Outcome:
+        situation = cn_round.Situation(
+            policy=policy,
+            wanted=wanted,
+            present=present,
+            pods=list(self.cluster.pods.values()),
+            others=[],
+            addresses=self.sim.stores,
+            now=self.now,
+        )
+        return cn_round.Round(situation, self.cluster, Deadline.after(seconds)).run()
+
+    def uuid(self, name: str) -> str:
+        return cn_pods.uuid_of(self.cluster.pods[name])
+
+    def stored(self, name: str) -> tuple[int, dict[str, list[str]]]:
+        store = self.sim.state()["CNState"]["Stores"][self.uuid(name)]
+        labels = store.get("Labels") or {}
+        return store.get("WorkState", 0), {key: one["Labels"] for key, one in labels.items()}
+
+    def label(self, name: str, **labels: list[str]) -> None:
+        entries = [{"key": key, "values": values} for key, values in labels.items()]
+        annotations = self.cluster.pods[name]["metadata"]["annotations"]
+        annotations["matrixone.cloud/cn-label"] = json.dumps(entries) if entries else "null"
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Iterator[Callable[..., Set]]:
+    contexts = []
+
+    def make(*options: str) -> Set:
+        pods = {name: pod(name) for name in ("cn-a", "cn-b", "cn-c")}
+        uuids = ",".join(cn_pods.uuid_of(one) for one in pods.values())
+        context = simulated(tmp_path, "-freeze", "-cn-uuids", uuids, *options)
+        contexts.append(context)
+        return Set(context.__enter__(), Kubernetes(pods))
+
+    yield make
+    for context in contexts:
+        context.__exit__(None, None, None)
+
+
+def test_new_nodes_work_under_their_labels_and_are_then_left_alone(
+    made: Callable[..., Set],
+) -> None:
+    nodes = made("-init-work-state", "draining")
+    for name in nodes.cluster.pods:
+        nodes.label(name, account=["acc-1", "acc-2"])
+    assert nodes.stored("cn-a") == (2, {})
+    outcome = nodes.round()
+    assert (outcome.reached, outcome.managed, outcome.problem) == (True, True, "")
+    assert set(outcome.states.values()) == {"Working"}
+    assert outcome.changed
+    assert outcome.unsettled == []
+    assert nodes.stored("cn-c") == (1, {"account": ["acc-1", "acc-2"]})
+    assert nodes.cluster.notes("cn-a")["matrixorigin.io/cn-state"] == "Working"
+    writes, before = nodes.cluster.writes, nodes.sim.state()
+    assert not nodes.round().changed
+    assert (nodes.cluster.writes, nodes.sim.state()) == (writes, before)
+
+
+def test_labels_are_replaced_and_cleared(made: Callable[..., Set]) -> None:
+    nodes = made()
+    nodes.label("cn-a", role=["tp"])
+    for labels in ({"account": ["a"]}, {"role": ["tp"]}, {}):
+        nodes.label("cn-b", **labels)
+        nodes.round(PLAIN)
+        assert nodes.stored("cn-b") == (1, labels)
+
+
+def test_a_node_that_lost_its_labels_gets_them_back(made: Callable[..., Set]) -> None:
+    nodes = made("-init-work-state", "draining")
+    nodes.label("cn-a", account=["a"])
+    nodes.round()
+    with HAKeeper(addresses=nodes.sim.stores) as hakeeper:
+        hakeeper.delete_store(nodes.uuid("cn-a"), Deadline.after(10))
+    assert nodes.round().unsettled == ["cn-a"]
+    nodes.sim.do("heartbeat")
+    assert nodes.stored("cn-a") == (2, {})
+    assert nodes.round().unsettled == []
+    assert nodes.stored("cn-a") == (1, {"account": ["a"]})
+
+
+def test_a_set_without_labels_and_drain_is_left_alone(made: Callable[..., Set]) -> None:
+    nodes = made()
+    with HAKeeper(addresses=nodes.sim.stores) as hakeeper:
+        somebody = cn_round.WorkState.DRAINING
+        hakeeper.set_work_state(nodes.uuid("cn-b"), somebody, Deadline.after(10))
+    outcome = nodes.round(PLAIN)
+    assert nodes.stored("cn-b")[0] == 2
+    assert not outcome.managed
+    assert not outcome.changed
+    assert nodes.cluster.writes == 0
+
+
+@pytest.mark.parametrize("policy", [PLAIN, DRAINS])
+def test_pooled_nodes_are_ready_once_hakeeper_knows_them(
+    made: Callable[..., Set], policy: Policy
+) -> None:
+    nodes = made("-init-work-state", "draining")
+    for name in ("cn-a", "cn-b"):
+        one = nodes.cluster.pods[name]
+        one["spec"]["readinessGates"] = [{"conditionType": GATE}]
+        one["status"]["conditions"] = [{"type": "Ready", "status": "False"}]
+    with HAKeeper(addresses=nodes.sim.stores) as hakeeper:
+        hakeeper.delete_store(nodes.uuid("cn-b"), Deadline.after(10))
+    assert nodes.round(policy).changed
+    assert nodes.cluster.opened == ["cn-a"]
+    nodes.sim.do("heartbeat")
+    nodes.round(policy)
+    nodes.round(policy)
+    assert nodes.cluster.opened == ["cn-a", "cn-b"]
+
+
+@pytest.mark.parametrize("policy", [PLAIN, DRAINS])
+def test_cordon_and_its_removal(made: Callable[..., Set], policy: Policy) -> None:
+    nodes = made()
+    nodes.label("cn-b", account=["a"])
+    nodes.round(policy)
+    nodes.cluster.annotate(nodes.cluster.pods["cn-b"], {cn_stores.ANNOTATION_CORDON: ""})
+    outcome = nodes.round(policy)
+    assert outcome.states == {"cn-a": "Working", "cn-b": "Draining", "cn-c": "Working"}
+    assert nodes.stored("cn-b") == (2, {"account": ["a"]})
+    assert outcome.drains == {}
+    assert not nodes.round(policy).changed
+    nodes.cluster.annotate(nodes.cluster.pods["cn-b"], {cn_stores.ANNOTATION_CORDON: None})
+    assert nodes.round(policy).states["cn-b"] == "Working"
+    assert nodes.stored("cn-b") == (1, {"account": ["a"]})
+
+
+def test_shrinking_waits_for_delay_sessions_and_locks(made: Callable[..., Set]) -> None:
+    """The youngest goes; the workload shrinks when its node is drained, and no round before."""
+    nodes = made()
+    nodes.sim.do("cn", uuid=nodes.uuid("cn-c"), proxy_sessions=2, sys_sessions=3)
+    steps: list[tuple[float, str, int | None]] = []
+
+    def after(seconds: float) -> cn_round.Outcome:
+        nodes.now = BEGIN + seconds
+        outcome = nodes.round(wanted=2)
+        assert list(outcome.drains) == ["cn-c"]
+        steps.append((seconds, outcome.drains["cn-c"].step.value, outcome.replicas))
+        return outcome
+
+    after(0)
+    assert nodes.stored("cn-c")[0] == 2
+    notes = nodes.cluster.notes("cn-c")
+    assert notes[cn_pods.ANNOTATION_COST] == "-1000"
+    assert notes[cn_pods.ANNOTATION_DRAINING] == "2027-01-15T08:00:00Z"
+    after(10)
+    assert after(20).drains["cn-c"].message == "2 sessions"
+    nodes.sim.do("cn", uuid=nodes.uuid("cn-c"), proxy_sessions=0, lock_txns=1)
+    after(25)
+    assert nodes.cluster.notes("cn-c")[cn_pods.ANNOTATION_LOCKS] == STARTED
+    after(30)
+    nodes.sim.do("cn", uuid=nodes.uuid("cn-c"), lock_txns=0)
+    nodes.sim.do("heartbeat")
+    after(35)
+    assert steps == [
+        (0, "Spreading", 3),
+        (10, "Spreading", 3),
+        (20, "Busy", 3),
+        (25, "AskForLocks", 3),
+        (30, "WaitForLocks", 3),
+        (35, "Done", None),
+    ]
+    assert nodes.stored("cn-a")[0] == nodes.stored("cn-b")[0] == 1
+
+
+def test_the_last_nodes_do_not_wait_for_locks_that_nobody_needs(made: Callable[..., Set]) -> None:
+    """As long as one of them has sessions, it may need the locks of the others."""
+    nodes = made()
+    nodes.sim.do("cn", uuid=nodes.uuid("cn-a"), proxy_sessions=1)
+    nodes.sim.do("cn", uuid=nodes.uuid("cn-c"), lock_txns=1)
+    steps = {}
+    for age in (0, 20, 50, 55):
+        nodes.now = BEGIN + age
+        drains = nodes.round(wanted=0).drains
+        steps[age] = [drains[name].step.value for name in ("cn-a", "cn-b", "cn-c")]
+        nodes.sim.do("heartbeat")
+        if age == 50:
+            nodes.sim.do("cn", uuid=nodes.uuid("cn-a"), proxy_sessions=0)
+    assert steps[20] == ["Busy", "AskForLocks", "AskForLocks"]
+    assert steps[50] == ["Busy", "Done", "WaitForLocks"]
+    assert steps[55] == ["AskForLocks", "Done", "Done"]
+
+
+def test_a_drain_that_is_called_off(made: Callable[..., Set]) -> None:
+    nodes = made()
+    nodes.round(wanted=2)
+    assert nodes.stored("cn-c")[0] == 2
+    outcome = nodes.round(wanted=3)
+    assert (outcome.drains, outcome.replicas) == ({}, None)
+    assert nodes.stored("cn-c")[0] == 1
+    assert nodes.cluster.notes("cn-c") == {"matrixorigin.io/cn-state": "Working"}
+
+
+def test_called_off_too_late_the_pod_is_replaced(made: Callable[..., Set]) -> None:
+    """A node whose locks were taken refuses transactions for the rest of its life."""
+    nodes = made()
+    nodes.round(wanted=2)
+    nodes.now += 20
+    assert nodes.round(wanted=2).drains["cn-c"].step.value == "AskForLocks"
+    outcome = nodes.round(wanted=3)
+    assert outcome.drains["cn-c"].step.value == "WaitForLocks"
+    assert nodes.stored("cn-c")[0] == 2
+    assert nodes.cluster.deleted == []
+    nodes.sim.do("heartbeat")
+    outcome = nodes.round(wanted=3)
+    assert outcome.replicas is None
+    assert nodes.cluster.deleted == ["cn-c"]
+
+
+def test_a_pod_that_is_being_deleted_gets_no_new_sessions(made: Callable[..., Set]) -> None:
+    nodes = made()
+    nodes.cluster.pods["cn-a"]["metadata"]["deletionTimestamp"] = STARTED
+    outcome = nodes.round()
+    assert outcome.states["cn-a"] == "Draining"
+    assert outcome.drains == {}
+
+
+def test_a_pod_that_is_being_deleted_hands_its_locks_over(made: Callable[..., Set]) -> None:
+    """The deletion began at BEGIN and may take 330 s; nobody waits for it but its own hook."""
+    nodes = made()
+    metadata = nodes.cluster.pods["cn-a"]["metadata"]
+    metadata["deletionTimestamp"] = "2027-01-15T08:05:30Z"
+    metadata["deletionGracePeriodSeconds"] = 330
+    steps = []
+    for age in (1, 16, 21):
+        nodes.now = BEGIN + age
+        outcome = nodes.round()
+        steps.append(outcome.drains["cn-a"].step.value if outcome.drains else "")
+        assert outcome.replicas is None
+        nodes.sim.do("heartbeat")
+    assert steps == ["Spreading", "AskForLocks", ""]
+    notes = nodes.cluster.notes("cn-a")
+    assert notes[cn_pods.ANNOTATION_LOCKS] == STARTED
+    assert cn_pods.ANNOTATION_COST not in notes
+    assert nodes.cluster.deleted == []
+
+
+def test_what_cannot_be_asked_is_busy_until_its_time_is_over(made: Callable[..., Set]) -> None:
+    nodes = made()
+    nodes.round(wanted=2)
+    nodes.sim.process.kill()
+    nodes.sim.process.wait(10)
+    for age, step, replicas in ((20, "Busy", 3), (299, "Busy", 3), (300, "GivenUp", None)):
+        nodes.now = BEGIN + age
+        begun = time.monotonic()
+        outcome = nodes.round(wanted=2, seconds=2)
+        assert time.monotonic() - begun < 3
+        assert (outcome.drains["cn-c"].step.value, outcome.replicas) == (step, replicas)
+        assert not outcome.reached
+        assert "refused" in outcome.problem
+        assert set(outcome.states.values()) == {"Unknown"}
+
+
+def test_hakeeper_that_never_answers_holds_a_round_up_for_its_deadline_only(
+    made: Callable[..., Set],
+) -> None:
+    nodes = made()
+    nodes.sim.do("fault", method="*", mute=1, count=-1)
+    begun = time.monotonic()
+    outcome = nodes.round(wanted=2, seconds=2)
+    assert time.monotonic() - begun < 3
+    assert (outcome.reached, outcome.replicas) == (False, 3)
+    assert outcome.problem
+
+
+def test_a_compute_node_that_does_not_answer_is_not_idle(made: Callable[..., Set]) -> None:
+    nodes = made()
+    with HAKeeper(addresses=nodes.sim.stores) as hakeeper:
+        record = hakeeper.cluster_details(Deadline.after(10)).cn_store(nodes.uuid("cn-a"))
+    assert cn_round._measured(record, Deadline.after(5)) == Load(0, 0, 0)
+    nodes.sim.process.kill()
+    nodes.sim.process.wait(10)
+    assert cn_round._measured(record, Deadline.after(5)) == Load()
+    assert cn_round._measured(None, Deadline.after(5)) == Load()
+
+
+def test_no_transaction_node_keeps_the_locks_unknown(made: Callable[..., Set]) -> None:
+    nodes = made("-no-tn")
+    nodes.round(wanted=2)
+    nodes.now += 20
+    outcome = nodes.round(wanted=2)
+    assert outcome.drains["cn-c"].step.value == "WaitForLocks"
+    assert outcome.drains["cn-c"].message == "unknown locks"
+    assert outcome.replicas == 3

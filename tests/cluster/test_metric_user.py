@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The metric user: when it is asked for, what is said of it, when somebody looks again."""
+
+from typing import Any
+
+import pytest
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.cluster import metric_user
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.cluster.planning import (
+    plan_cluster,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.reports import (
+    report_on,
+)
+
+from tests.support import resources as r
+from tests.support.builders import NOW, serving
+
+Json = dict[str, Any]
+DONE = {"secretRef": {"name": "mo-metric"}, "secretVersion": "7", "initialized": True}
+FAILED = {**DONE, "initialized": False, "message": "SQL at 10.0.0.1:6001 cannot be reached"}
+
+
+def cluster(**spec: Any) -> Json:
+    made: Json = r.cluster(metricReaderEnabled=True, **spec)
+    made["metadata"] |= {"uid": "u-1", "generation": 2}
+    return made
+
+
+def seen(**changes: Any) -> Json:
+    return {
+        "logSet": serving("LogSet", "mo", "3/3"),
+        "dnSet": serving("DNSet", "mo"),
+        "cnSets": [serving("CNSet", "mo-tp")],
+        "proxySet": serving("ProxySet", "mo"),
+        "credential": {"metadata": {"name": "mo-credential"}},
+        **changes,
+    }
+
+
+@pytest.mark.parametrize(
+    ("resource", "observed", "service"),
+    [
+        (cluster(), seen(), "mo-tp-cn"),
+        (cluster(proxy={"replicas": 1}), seen(), "mo-proxy"),
+        (cluster(proxy={"replicas": 1}), seen(proxySet=None), ""),
+        (cluster(), seen(cnSets=[]), ""),
+        ({**cluster(), "spec": {**cluster()["spec"], "metricReaderEnabled": False}}, seen(), ""),
+    ],
+)
+def test_the_user_is_made_where_sql_is_answered(resource, observed, service):
+    assert plan_cluster(resource, observed)["metrics"] == service
+
+
+@pytest.mark.parametrize(
+    ("before", "result", "said", "events", "requeue"),
+    [
+        ({}, {"metrics": DONE, "made": True}, DONE, ["MetricUserReady"], "10m"),
+        (DONE, {"metrics": DONE, "made": False}, DONE, [], "10m"),
+        ({}, {"metrics": FAILED, "made": False}, FAILED, ["MetricUserFailed"], "15s"),
+        (FAILED, {"metrics": FAILED, "made": False}, FAILED, [], "15s"),
+        (DONE, {}, DONE, [], "10m"),
+        ({}, {}, None, [], "15s"),
+    ],
+)
+def test_what_is_said_of_it(before, result, said, events, requeue):
+    resource = cluster()
+    resource["status"] = {"clusterMetrics": before} if before else {}
+    observed = {**seen(), "round": result}
+    plan = plan_cluster(resource, observed)
+
+    told = report_on(resource, plan, observed, {}, "", NOW)
+
+    assert told["status"].get("clusterMetrics") == said
+    assert [one["reason"] for one in told["events"]] == events
+    assert told["requeue"] == requeue
+
+
+def test_passwords_are_values_of_statements_and_not_their_text():
+    found = metric_user.statements("pass'word")
+
+    assert not any("pass" in text for text, _values in found)
+    assert {values for _text, values in found if values} == {("pass'word",)}

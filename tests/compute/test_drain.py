@@ -1,0 +1,347 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compute nodes in HAKeeper: who gets sessions, who goes, and when the draining is over."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute import (
+    drain as cn_stores,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute.drain import (
+    Change,
+    CNStore,
+    Drain,
+    Load,
+    Locks,
+    Policy,
+    Registration,
+    State,
+    Step,
+)
+from hypothesis import given
+from hypothesis import strategies as st
+
+PROCESS = "2026-01-01T00:00:10Z"
+IDLE = Load(0, 0, 0)
+POLICY = Policy(drains=True, delay=15, timeout=300)
+
+
+def store(pod: str = "cn-a", **values: Any) -> CNStore:
+    defaults: dict[str, Any] = {
+        "pod": pod,
+        "uuid": f"uuid-of-{pod}",
+        "ready": True,
+        "going": False,
+        "cordoned": False,
+        "created": "2026-01-01T00:00:00Z",
+        "process": PROCESS,
+        "draining_since": None,
+        "asked_process": "",
+        "wanted_labels": {},
+        "registration": Registration(State.WORKING, {}),
+    }
+    return CNStore(**{**defaults, **values})
+
+
+OLD, NEW = {"created": "2026-01-01T00:00:00Z"}, {"created": "2026-02-01T00:00:00Z"}
+
+
+@pytest.mark.parametrize(
+    ("stores", "wanted", "gone"),
+    [
+        ([store("a"), store("b")], 2, set()),
+        ([store("a"), store("b")], 3, set()),
+        ([store("a"), store("b")], 0, {"a", "b"}),
+        ([store("a", **NEW), store("b", **OLD)], 1, {"a"}),
+        ([store("a", **OLD), store("b", **NEW)], 1, {"b"}),
+        ([store("a", **OLD, cordoned=True), store("b", **NEW)], 1, {"a"}),
+        ([store("a", cordoned=True, **NEW), store("b", ready=False, **OLD)], 1, {"b"}),
+        ([store("a", draining_since=5.0, **OLD), store("b", ready=False, **NEW)], 1, {"a"}),
+        ([store("a", asked_process=PROCESS), store("b", draining_since=1.0)], 1, {"a"}),
+        ([store("a", asked_process="another"), store("b", draining_since=1.0)], 1, {"b"}),
+        ([store("a", going=True), store("b")], 1, set()),
+        ([store("a", going=True), store("b"), store("c", **NEW)], 1, {"c"}),
+    ],
+)
+def test_victims(stores: list[CNStore], wanted: int, gone: set[str]) -> None:
+    assert cn_stores.victims(stores, wanted, len(stores)) == gone
+
+
+A, B = {"template": "old", **OLD}, {"template": "new", **NEW}
+
+
+@pytest.mark.parametrize(
+    ("stores", "present", "wanted", "gone"),
+    [
+        ([store("a", **A), store("b", **A), store("c", **B)], 2, 2, set()),
+        ([store("a", **A), store("b", **B), store("c", **B)], 2, 2, set()),
+        ([store("a", **A), store("b", **A), store("c", ready=False, **B)], 2, 1, {"b"}),
+        ([store("a", draining_since=5.0, **A), store("b", **A), store("c", **B)], 2, 1, {"a"}),
+        ([store("a", draining_since=5.0, **A), store("b", **A), store("c", **B)], 1, 1, {"a"}),
+        ([store("a", **A), store("b", **B), store("c", **B)], 3, 1, {"a"}),
+        ([store("a", **B), store("b", **B)], 2, 1, {"b"}),
+    ],
+    ids=[
+        "a roll begins",
+        "a roll ends",
+        "a roll of a set that shrinks",
+        "which goes is chosen already",
+        "the set has shrunk and the roll goes on",
+        "those of the new template stay until it is over",
+        "no roll",
+    ],
+)
+def test_a_roll_has_no_victims_but_those_of_a_set_that_shrinks(
+    stores: list[CNStore], present: int, wanted: int, gone: set[str]
+) -> None:
+    """Pods of the newer template are there to stay: they are too many only for a time."""
+    assert cn_stores.victims(stores, wanted, present) == gone
+
+
+@given(st.lists(st.booleans(), max_size=8), st.integers(0, 9), st.randoms())
+def test_victims_do_not_depend_on_the_order_and_stay_chosen(
+    ready: list[bool], wanted: int, chance: Any
+) -> None:
+    stores = [store(f"cn-{i}", ready=one) for i, one in enumerate(ready)]
+    chosen = cn_stores.victims(stores, wanted, len(stores))
+    assert len(chosen) == max(0, len(stores) - wanted)
+    later = [replace(one, draining_since=1.0) if one.pod in chosen else one for one in stores]
+    later = [one if one.pod in chosen else replace(one, ready=False) for one in later]
+    chance.shuffle(later)
+    assert cn_stores.victims(later, wanted, len(stores)) == chosen
+
+
+@pytest.mark.parametrize(
+    ("one", "leaves", "state"),
+    [
+        (store(), False, State.WORKING),
+        (store(), True, State.DRAINING),
+        (store(cordoned=True), False, State.DRAINING),
+        (store(going=True), False, State.DRAINING),
+        (store(draining_since=5.0), False, State.WORKING),
+    ],
+)
+def test_wanted_state(one: CNStore, leaves: bool, state: State) -> None:
+    assert cn_stores.wanted_state(one, leaves=leaves) is state
+
+
+A, B = {"account": ("a",)}, {"account": ("b",), "role": ("tp",)}
+
+
+@pytest.mark.parametrize(
+    ("known", "labels", "state", "change"),
+    [
+        (Registration(State.WORKING, {}), {}, State.WORKING, None),
+        (Registration(State.WORKING, A), A, State.WORKING, None),
+        (Registration(State.WORKING, {}), A, State.WORKING, Change.LABELS),
+        (Registration(State.WORKING, A), B, State.WORKING, Change.LABELS),
+        (Registration(State.WORKING, A), {}, State.WORKING, Change.LABELS),
+        (Registration(State.DRAINING, A), A, State.WORKING, Change.STATE),
+        (Registration(State.DRAINING, {}), A, State.WORKING, Change.BOTH),
+        (Registration(State.DRAINING, A), {}, State.WORKING, Change.BOTH),
+        (Registration(State.UNKNOWN, {}), {}, State.WORKING, Change.STATE),
+        (Registration(State.DRAINED, {}), {}, State.WORKING, Change.STATE),
+        (Registration(State.WORKING, A), A, State.DRAINING, Change.STATE),
+        (Registration(State.WORKING, A), {}, State.DRAINING, Change.STATE),
+        (Registration(State.DRAINING, A), {}, State.DRAINING, None),
+        (Registration(State.WORKING, {}, expired=True), A, State.WORKING, None),
+        (None, A, State.WORKING, None),
+    ],
+)
+def test_calls_that_are_needed(
+    known: Registration | None, labels: Any, state: State, change: Change | None
+) -> None:
+    one = store(registration=known, wanted_labels=labels)
+    assert cn_stores.change_needed(one, state, POLICY) is change
+
+
+@pytest.mark.parametrize(
+    ("one", "state", "change"),
+    [
+        (store(registration=Registration(State.DRAINING, {})), State.WORKING, None),
+        (store(registration=Registration(State.DRAINING, A)), State.WORKING, Change.LABELS),
+        (
+            store(registration=Registration(State.DRAINING, {}), marked="Draining"),
+            State.WORKING,
+            Change.STATE,
+        ),
+        (store(), State.DRAINING, Change.STATE),
+    ],
+)
+def test_a_set_that_does_not_drain_undoes_only_what_it_did(
+    one: CNStore, state: State, change: Change | None
+) -> None:
+    policy = Policy(drains=False, delay=15, timeout=300)
+    assert cn_stores.change_needed(one, state, policy) is change
+
+
+UP = Registration(State.WORKING, {})
+
+
+@pytest.mark.parametrize(
+    ("one", "opens"),
+    [
+        (store(gated=True, ready=False, registration=UP), True),
+        (store(gated=True, ready=False, registration=Registration(State.DRAINING, {})), True),
+        (store(gated=False, registration=UP), False),
+        (store(gated=True, ready=False, registration=None), False),
+        (store(gated=True, registration=Registration(State.WORKING, {}, expired=True)), False),
+        (store(gated=True, going=True, registration=UP), False),
+    ],
+)
+def test_the_gate_opens_when_hakeeper_knows_the_store(one: CNStore, opens: bool) -> None:
+    assert cn_stores.opens_gate(one) is opens
+
+
+DRAINING = store(draining_since=1000.0, registration=Registration(State.DRAINING, {}))
+
+
+@pytest.mark.parametrize(
+    ("one", "load", "locks", "age", "step"),
+    [
+        (DRAINING, IDLE, Locks.HANDED_OVER, 0, Step.SPREADING),
+        (DRAINING, IDLE, Locks.HANDED_OVER, 14, Step.SPREADING),
+        (DRAINING, IDLE, Locks.HANDED_OVER, 15, Step.DONE),
+        (DRAINING, IDLE, Locks.UNSUPPORTED, 15, Step.DONE),
+        (DRAINING, IDLE, Locks.HELD, 15, Step.ASK_FOR_LOCKS),
+        (DRAINING, IDLE, Locks.UNKNOWN, 15, Step.WAIT_FOR_LOCKS),
+        (replace(DRAINING, asked_process=PROCESS), IDLE, Locks.HELD, 15, Step.WAIT_FOR_LOCKS),
+        (replace(DRAINING, asked_process="older"), IDLE, Locks.HELD, 15, Step.ASK_FOR_LOCKS),
+        (replace(DRAINING, asked_process=PROCESS), IDLE, Locks.HANDED_OVER, 15, Step.DONE),
+        (DRAINING, Load(1, 0, 0), Locks.UNKNOWN, 20, Step.BUSY),
+        (DRAINING, Load(0, 1, 0), Locks.HANDED_OVER, 20, Step.BUSY),
+        (DRAINING, Load(0, 0, 1), Locks.HANDED_OVER, 20, Step.BUSY),
+        (DRAINING, Load(None, 0, 0), Locks.HANDED_OVER, 20, Step.BUSY),
+        (DRAINING, Load(0, None, 0), Locks.HANDED_OVER, 20, Step.BUSY),
+        (DRAINING, Load(0, 0, None), Locks.HANDED_OVER, 20, Step.BUSY),
+        (DRAINING, Load(), Locks.HANDED_OVER, 299, Step.BUSY),
+        (DRAINING, Load(), Locks.UNKNOWN, 300, Step.GIVEN_UP),
+        (DRAINING, Load(5, 0, 0), Locks.HELD, 301, Step.GIVEN_UP),
+        (replace(DRAINING, process=""), Load(), Locks.UNKNOWN, 0, Step.DONE),
+        (replace(DRAINING, registration=None), Load(), Locks.UNKNOWN, 0, Step.DONE),
+        (replace(DRAINING, registration=None, asked=False), Load(), Locks.UNKNOWN, 20, Step.BUSY),
+        (replace(DRAINING, draining_since=None), IDLE, Locks.HANDED_OVER, 0, Step.SPREADING),
+    ],
+)
+def test_steps_of_a_drain(one: CNStore, load: Load, locks: Locks, age: float, step: Step) -> None:
+    drain = cn_stores.next_step(one, load, locks, POLICY, 1000 + age)
+    assert drain.step is step
+    assert drain.message
+    assert drain.until == 1300
+    assert drain.finished is (step in {Step.DONE, Step.GIVEN_UP})
+
+
+@pytest.mark.parametrize(
+    ("asked", "locks", "age", "needed", "step"),
+    [
+        (PROCESS, Locks.HELD, 45, False, Step.DONE),
+        (PROCESS, Locks.HELD, 44, False, Step.WAIT_FOR_LOCKS),
+        (PROCESS, Locks.HELD, 299, True, Step.WAIT_FOR_LOCKS),
+        (PROCESS, Locks.UNKNOWN, 299, False, Step.WAIT_FOR_LOCKS),
+        ("", Locks.HELD, 299, False, Step.ASK_FOR_LOCKS),
+    ],
+)
+def test_locks_that_nobody_needs_are_not_waited_for(
+    asked: str, locks: Locks, age: float, needed: bool, step: Step
+) -> None:
+    """No compute node is left; MatrixOne does not always find the end of a transaction."""
+    one = replace(DRAINING, asked_process=asked)
+    drain = cn_stores.next_step(one, IDLE, locks, POLICY, 1000 + age, needed=needed)
+    assert drain.step is step
+    busy = cn_stores.next_step(one, Load(1, 0, 0), locks, POLICY, 1000 + age, needed=needed)
+    assert busy.step is Step.BUSY
+
+
+def test_a_set_that_does_not_drain_waits_for_nothing() -> None:
+    policy = Policy(drains=False, delay=15, timeout=300)
+    assert cn_stores.next_step(DRAINING, Load(), Locks.UNKNOWN, policy, 1000).finished
+
+
+def test_a_delay_longer_than_the_timeout_is_kept() -> None:
+    policy = Policy(drains=True, delay=60, timeout=10)
+    spreading = cn_stores.next_step(DRAINING, IDLE, Locks.HELD, policy, 1030)
+    assert (spreading.step, spreading.until) == (Step.SPREADING, 1060)
+    assert cn_stores.next_step(DRAINING, IDLE, Locks.HELD, policy, 1060).step is Step.GIVEN_UP
+
+
+@given(
+    st.builds(Load, *[st.none() | st.integers(0, 3)] * 3), st.sampled_from(Locks), st.floats(0, 299)
+)
+def test_nothing_unknown_ever_ends_a_drain_early(load: Load, locks: Locks, age: float) -> None:
+    drain = cn_stores.next_step(DRAINING, load, locks, POLICY, 1000 + age)
+    if drain.finished:
+        assert load == IDLE
+        assert locks in {Locks.HANDED_OVER, Locks.UNSUPPORTED}
+        assert age >= POLICY.delay
+
+
+BUSY, DONE = Drain(Step.BUSY, "1 sessions"), Drain(Step.DONE, "drained")
+
+
+@pytest.mark.parametrize(
+    ("present", "wanted", "drains", "kept"),
+    [
+        (3, 3, [], 3),
+        (2, 3, [], 3),
+        (3, 2, [BUSY], 3),
+        (3, 2, [DONE], 2),
+        (3, 1, [DONE, BUSY], 3),
+        (3, 1, [DONE, Drain(Step.GIVEN_UP, "")], 1),
+        (3, 0, [DONE] * 3, 0),
+        (3, 2, [], 2),
+    ],
+)
+def test_replicas_to_keep(present: int, wanted: int, drains: list[Drain], kept: int) -> None:
+    assert cn_stores.replicas_to_keep(present, wanted, drains) == kept
+
+
+def test_a_drain_called_off_after_the_locks_were_taken_needs_another_pod() -> None:
+    asked = replace(DRAINING, asked_process=PROCESS)
+    assert cn_stores.must_be_replaced(asked, frozenset())
+    assert not cn_stores.must_be_replaced(asked, frozenset({"cn-a"}))
+    assert not cn_stores.must_be_replaced(replace(asked, going=True), frozenset())
+    assert not cn_stores.must_be_replaced(replace(asked, process="newer"), frozenset())
+    assert not cn_stores.must_be_replaced(DRAINING, frozenset())
+
+
+@pytest.mark.parametrize(
+    ("text", "load"),
+    [
+        ("", Load(0, 0, 0)),
+        ("7", Load(7, 0, 0)),
+        ('{"sessionCount":1,"pipelineCount":2,"replicaCount":3}', Load(1, 2, 3)),
+        ('{"sessionCount":1}', Load(1, None, None)),
+    ],
+)
+def test_scores_are_read(text: str, load: Load) -> None:
+    assert cn_stores.load_of_score(text) == load
+
+
+@pytest.mark.parametrize("text", ["x", "[]", "true", "1.5", '"a"', '{"sessionCount":"1"}', "null"])
+def test_what_is_no_score(text: str) -> None:
+    with pytest.raises(ValueError):  # noqa: PT011 - json raises its own kind of it
+        cn_stores.load_of_score(text)
+
+
+@given(st.builds(Load, *[st.none() | st.integers(0, 1 << 40)] * 3))
+def test_scores_survive(load: Load) -> None:
+    assert cn_stores.load_of_score(cn_stores.score(load, PROCESS)) == load
+
+
+@pytest.mark.parametrize(
+    ("load", "text"),
+    [
+        (IDLE, ""),
+        (Load(2, 0, 1), "2 sessions, 1 replicas"),
+        (Load(None, 3, None), "unknown sessions and replicas"),
+    ],
+)
+def test_what_is_left(load: Load, text: str) -> None:
+    assert load.text() == text
+    assert load.idle is (load == IDLE)
+
+
+def test_sessions_that_a_drain_waits_for() -> None:
+    sessions = [("sys", True), ("sys", False), ("", False), ("acc", False), ("acc", True)]
+    assert cn_stores.user_sessions(sessions) == 3

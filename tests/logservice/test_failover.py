@@ -1,0 +1,341 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which log store is replaced, which may leave: tables first, then what must always hold."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api.digests import log_uuid
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.logservice import (
+    failover as log_stores,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.logservice.failover import (
+    LogStore,
+    Policy,
+    Repair,
+    ScaleIn,
+    Shard,
+    Step,
+    View,
+)
+from hypothesis import given
+from hypothesis import strategies as st
+
+NOW = 10_000.0
+POLICY = Policy(timeout=600, shard_replicas=3)
+LONG_AGO = NOW - 700
+
+
+def uuids(*ordinals: int) -> frozenset[str]:
+    return frozenset(log_uuid(ordinal) for ordinal in ordinals)
+
+
+def view(
+    members: Sequence[int] = (0, 1, 2),
+    alive: Sequence[int] = (0, 1, 2),
+    *,
+    running: bool = True,
+    heard: Sequence[int] | None = None,
+    replicas: int = 3,
+) -> View:
+    """HAKeeper's view of two shards with the same members."""
+    silent = {log_uuid(one): 1.0 for one in (alive if heard is None else heard)}
+    silent |= {log_uuid(one): 700.0 for one in members if log_uuid(one) not in silent}
+    return View(
+        running,
+        silent,
+        [Shard(number, uuids(*members), uuids(*alive), replicas) for number in (0, 1)],
+    )
+
+
+def stores(*down: int, count: int = 3, since: float = LONG_AGO) -> list[LogStore]:
+    return [LogStore(f"mo-log-{one}", one, since if one in down else None) for one in range(count)]
+
+
+def step(
+    listed: list[LogStore], seen: View | None, repair: Repair | None = None, policy: Policy = POLICY
+) -> Step:
+    return log_stores.next_repair(listed, seen, policy, repair, NOW).step
+
+
+LOST = view(alive=(0, 1))
+
+
+@pytest.mark.parametrize(
+    ("listed", "seen", "wanted"),
+    [
+        (stores(), view(), Step.NOTHING),
+        (stores(), None, Step.NOTHING),
+        (stores(2, since=NOW - 599), LOST, Step.WAIT),
+        (stores(2, since=NOW - 600), LOST, Step.RECORD),
+        (stores(2), None, Step.BLOCKED),
+        (stores(2), view(alive=(0, 1), running=False), Step.BLOCKED),
+        (stores(2), view(), Step.BLOCKED),
+        (stores(1, 2), view(alive=(0,)), Step.BLOCKED),
+        (stores(2), view(alive=(0,)), Step.BLOCKED),
+        (stores(2), view(alive=(0, 1), heard=(0, 1, 2)), Step.RECORD),
+        (stores(3, count=5), view(heard=(0, 1, 2, 4)), Step.RECORD),
+        (stores(2, 4, count=5), view(alive=(0, 1), heard=(0, 1, 3)), Step.RECORD),
+        (stores(0, 1, 2), view(alive=()), Step.BLOCKED),
+    ],
+    ids=[
+        "all are up",
+        "all are up and HAKeeper is silent",
+        "not for long enough",
+        "just long enough",
+        "HAKeeper is silent",
+        "never bootstrapped",
+        "HAKeeper still hears it",
+        "two of three are down",
+        "another one is not counted on by HAKeeper",
+        "it runs without its data",
+        "it has no replica",
+        "another one that has no replica is down, too",
+        "all are down",
+    ],
+)
+def test_a_store_is_replaced_only_when_it_is_lost_and_the_others_carry_on(
+    listed: list[LogStore], seen: View | None, wanted: Step
+) -> None:
+    assert step(listed, seen) is wanted
+
+
+def test_a_set_that_never_served_replaces_nothing() -> None:
+    verdict = log_stores.next_repair(stores(2), LOST, replace(POLICY, served=False), None, NOW)
+    assert verdict.step is Step.BLOCKED
+    assert verdict.message == (
+        "mo-log-2 is not replaced: the log service has never been up as a whole"
+    )
+
+
+def test_a_single_replica_is_never_given_up() -> None:
+    seen = view(members=(0,), alive=(), replicas=1)
+    assert step(stores(0, count=1), seen, policy=Policy(600, 1)) is Step.BLOCKED
+
+
+def test_where_a_new_store_would_not_come_up_either_the_old_one_stays() -> None:
+    listed = [replace(one, hindrance="its image is being pulled") for one in stores(2)]
+    verdict = log_stores.next_repair(listed, LOST, POLICY, None, NOW)
+    assert verdict.step is Step.BLOCKED
+    assert "its image is being pulled" in verdict.message
+
+
+@pytest.mark.parametrize(
+    ("placed", "wanted"),
+    [(uuids(0, 1, 2), Step.BLOCKED), (uuids(0), Step.BLOCKED), (uuids(2), Step.RECORD)],
+    ids=["all have a locality", "it is being taken out", "the lost one had one of before"],
+)
+def test_a_store_whose_replicas_nobody_would_get_is_not_replaced(
+    placed: frozenset[str], wanted: Step
+) -> None:
+    verdict = log_stores.next_repair(stores(2), replace(LOST, placed=placed), POLICY, None, NOW)
+    assert verdict.step is wanted
+    assert ("locality" in verdict.message) == (wanted is Step.BLOCKED)
+
+
+def test_a_store_whose_replicas_nobody_would_get_does_not_leave() -> None:
+    four = view(members=(0, 1, 3), alive=(0, 1, 3), heard=(0, 1, 2, 3))
+    assert log_stores.scale_in(4, 3, four).leaves == 3
+    kept = log_stores.scale_in(4, 3, replace(four, placed=uuids(0, 1, 2, 3)))
+    assert (kept.leaves, kept.replicas) == (None, 4)
+    assert "locality" in kept.message
+    spare = view(heard=(0, 1, 2, 3))
+    assert log_stores.scale_in(4, 3, replace(spare, placed=uuids(0, 1, 2, 3))).leaves == 3
+
+
+def test_one_that_can_be_replaced_does_not_wait_for_one_that_cannot() -> None:
+    seen = View(
+        True,
+        {log_uuid(one): 1.0 for one in range(3)},
+        [Shard(0, uuids(0, 1, 2), uuids(0, 1, 2), 3)],
+    )
+    listed = stores(3, 4, count=5)
+    listed[3] = replace(listed[3], hindrance="its Pod waits for a node")
+    verdict = log_stores.next_repair(listed, seen, POLICY, None, NOW)
+    assert (verdict.step, verdict.pod) == (Step.RECORD, "mo-log-4")
+
+
+def test_the_time_of_the_next_look_is_when_the_first_store_is_due() -> None:
+    listed = [*stores(2, since=NOW - 100)[1:], LogStore("mo-log-0", 0, NOW - 50)]
+    assert log_stores.next_repair(listed, None, POLICY, None, NOW).due == NOW + 500
+
+
+REPAIR = Repair("mo-log-2", 2, 1, began=NOW - 10)
+TAKEN = replace(REPAIR, taken=True, rendered=True)
+NEW = log_uuid(2, 1)
+
+
+def replaced(members: Sequence[str], alive: Sequence[str]) -> View:
+    silent = {log_uuid(0): 1.0, log_uuid(1): 1.0, log_uuid(2): 900.0, NEW: 1.0}
+    return View(True, silent, [Shard(0, frozenset(members), frozenset(alive), 3)])
+
+
+@pytest.mark.parametrize(
+    ("listed", "seen", "repair", "wanted"),
+    [
+        (stores(2), LOST, REPAIR, Step.RENDER),
+        (stores(2), LOST, replace(REPAIR, rendered=True), Step.TAKE_AWAY),
+        (stores(2), None, replace(REPAIR, rendered=True), Step.BLOCKED),
+        (stores(1, 2), view(alive=(0,)), replace(REPAIR, rendered=True), Step.BLOCKED),
+        (stores(), view(), replace(REPAIR, rendered=True), Step.CALL_OFF),
+        (stores(2), LOST, TAKEN, Step.AWAIT_STORE),
+        (stores(2), None, TAKEN, Step.AWAIT_STORE),
+        (stores(2), LOST, replace(TAKEN, began=NOW - 600), Step.RECORD),
+        (stores(2), LOST, replace(TAKEN, began=NOW - 600, made=NOW - 599), Step.AWAIT_STORE),
+        (stores(2), None, replace(TAKEN, began=NOW - 600), Step.BLOCKED),
+        (stores(), None, TAKEN, Step.AWAIT_REPLICAS),
+        (stores(), replaced(uuids(0, 1, 2), uuids(0, 1)), TAKEN, Step.AWAIT_REPLICAS),
+        (stores(), replaced(uuids(0, 1), uuids(0, 1)), TAKEN, Step.AWAIT_REPLICAS),
+        (stores(), replaced([*uuids(0, 1), NEW], uuids(0, 1)), TAKEN, Step.AWAIT_REPLICAS),
+        (stores(), replaced([*uuids(0, 1), NEW], [*uuids(0, 1), NEW]), TAKEN, Step.FINISH),
+        (stores(1), replaced([*uuids(0, 1), NEW], [*uuids(0), NEW]), TAKEN, Step.FINISH),
+    ],
+    ids=[
+        "recorded",
+        "rendered",
+        "HAKeeper has fallen silent since",
+        "another one was lost since",
+        "it came back by itself",
+        "taken away",
+        "taken away and HAKeeper is silent",
+        "the new one does not come up for as long",
+        "it took a while until there was a new one",
+        "the same, and HAKeeper is silent",
+        "up, and HAKeeper is silent",
+        "up, the old one is still a member",
+        "up, a member is missing",
+        "up, its replica does not run yet",
+        "done",
+        "done, though another one was lost since",
+    ],
+)
+def test_a_replacement_goes_on_from_where_it_is(
+    listed: list[LogStore], seen: View | None, repair: Repair, wanted: Step
+) -> None:
+    assert step(listed, seen, repair) is wanted
+
+
+@pytest.mark.parametrize(
+    ("recorded", "seen", "number"),
+    [
+        ({}, None, 1),
+        ({"2": 4}, None, 5),
+        ({"1": 4}, LOST, 1),
+        ({}, View(True, {log_uuid(2, 7): 1.0}, []), 8),
+        ({"2": 9}, View(True, {log_uuid(2, 7): 1.0}, []), 10),
+    ],
+)
+def test_no_incarnation_is_used_twice(
+    recorded: dict[str, int], seen: View | None, number: int
+) -> None:
+    assert log_stores.next_incarnation(2, recorded, seen) == number
+
+
+def test_uuids_of_others_belong_to_no_ordinal() -> None:
+    assert log_stores.ordinal_of(log_uuid(11, 3)) == 11
+    assert log_stores.incarnation_of(log_uuid(11, 3)) == 3
+    for foreign in ("", "abc", "11111111-0000-0000-0000-000000000001", "00000000-0000-0000-0-z"):
+        assert log_stores.ordinal_of(foreign) is None
+        assert log_stores.incarnation_of(foreign) == 0
+
+
+FIVE = view(members=(0, 1, 4), alive=(0, 1, 4), heard=(0, 1, 2, 3, 4))
+
+
+@pytest.mark.parametrize(
+    ("present", "wanted", "seen", "result"),
+    [
+        (3, 3, None, (3, None)),
+        (3, 5, None, (5, None)),
+        (3, 0, None, (0, None)),
+        (5, 3, None, (5, None)),
+        (5, 3, FIVE, (4, 4)),
+        (4, 3, FIVE, (4, None)),
+        (4, 3, view(members=(0, 1, 4), alive=(0, 1)), (4, None)),
+        (4, 3, view(members=(0, 1), alive=(0, 1)), (4, None)),
+        (4, 3, view(members=(0, 1, 3), alive=(0, 1)), (3, 3)),
+        (4, 3, view(members=(0, 1, 3), alive=(0, 3)), (4, None)),
+        (4, 3, view(), (3, 3)),
+        (2, 1, view(members=(1,), alive=(1,), replicas=1), (2, None)),
+    ],
+    ids=[
+        "as it should be",
+        "more",
+        "a stop",
+        "HAKeeper is silent",
+        "one of two goes",
+        "others hold what it would have to",
+        "the one before is still a member",
+        "a replica has not been placed yet",
+        "the one that goes is dead already",
+        "another one is dead",
+        "the one that goes has no replica",
+        "it has the only replica",
+    ],
+)
+def test_one_log_store_leaves_when_nothing_depends_on_it(
+    present: int, wanted: int, seen: View | None, result: tuple[int, int | None]
+) -> None:
+    found = log_stores.scale_in(present, wanted, seen)
+    assert (found.replicas, found.leaves) == result
+    assert bool(found.message) == (found.replicas != wanted)
+
+
+shards = st.lists(
+    st.builds(
+        lambda members, dead: Shard(0, uuids(*members), uuids(*(set(members) - set(dead))), 3),
+        st.sets(st.integers(0, 5), min_size=1, max_size=5),
+        st.sets(st.integers(0, 5)),
+    ),
+    min_size=1,
+    max_size=3,
+)
+views = st.none() | st.builds(
+    View,
+    st.booleans(),
+    st.dictionaries(st.integers(0, 5).map(log_uuid), st.floats(0, 1000)),
+    shards,
+)
+downs = st.lists(st.none() | st.floats(0, NOW), min_size=1, max_size=6).map(
+    lambda listed: [LogStore(f"mo-log-{n}", n, since) for n, since in enumerate(listed)]
+)
+repairs = st.none() | st.builds(
+    Repair,
+    pod=st.just("mo-log-0"),
+    ordinal=st.just(0),
+    incarnation=st.integers(1, 9),
+    began=st.floats(0, NOW),
+    taken=st.booleans(),
+    rendered=st.booleans(),
+)
+
+
+@given(downs, views, repairs)
+def test_nothing_is_taken_away_that_a_quorum_needs(
+    listed: list[LogStore], seen: View | None, repair: Repair | None
+) -> None:
+    verdict = log_stores.next_repair(listed, seen, POLICY, repair, NOW)
+    if verdict.step not in {Step.RECORD, Step.TAKE_AWAY}:
+        return
+    assert seen is not None
+    assert seen.running
+    store = next(one for one in listed if one.pod == verdict.pod)
+    assert store.down_since is not None
+    gone = seen.stores_of(store.ordinal)
+    for shard in seen.shards:
+        assert 2 * len(shard.alive - gone) > len(shard.members)
+
+
+@given(st.integers(1, 6), st.integers(0, 6), views)
+def test_a_set_never_shrinks_by_more_than_one_nor_below_a_quorum(
+    present: int, wanted: int, seen: View | None
+) -> None:
+    found: ScaleIn = log_stores.scale_in(present, wanted, seen)
+    if 0 < wanted < present:
+        assert present - 1 <= found.replicas <= present
+        if found.leaves is not None:
+            assert seen is not None
+            gone = seen.stores_of(found.leaves)
+            assert all(shard.survives_without(gone) for shard in seen.shards)
+    else:
+        assert found.replicas == wanted

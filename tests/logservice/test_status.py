@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a LogSet says of stores that are lost, replaced or leaving."""
+
+from datetime import datetime
+from typing import Any
+
+import pytest
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api.digests import log_uuid
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.logservice import (
+    status as log_states,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.logservice.failover import (
+    Shard,
+    View,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.logservice.status import (
+    Question,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.gates import blocker
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.plans import (
+    empty_plan,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.reports import (
+    report_on,
+)
+
+from tests.support.builders import NOW, conditions, pod, resource, serving, states, workload
+
+Json = dict[str, Any]
+
+LONG_AGO = "2026-01-02T01:00:00Z"
+UNIX_NOW = datetime.fromisoformat(NOW).timestamp()
+SERVED = conditions(
+    ("Ready", "True", "EnoughReadyStores"),
+    ("Synced", "True", "Applied"),
+    ("Progressing", "False", "Settled"),
+)
+WHOLE = [{"shard": 0, "replicas": 3, "available": 3}, {"shard": 1, "replicas": 3, "available": 3}]
+SHORT = [{"shard": 0, "replicas": 3, "available": 3}, {"shard": 1, "replicas": 3, "available": 2}]
+
+
+def pods(*not_ready: int, since: str = LONG_AGO, **more: Any) -> list[Json]:
+    return [
+        pod(f"mo-log-{n}", ready=n not in not_ready, since=since, metadata=dict(more))
+        for n in range(3)
+    ]
+
+
+def round_(step: str = "Nothing", message: str = "", **more: Any) -> Json:
+    repair = {"step": step, "pod": "mo-log-2", "message": message, "due": more.pop("due", None)}
+    return {"asked": True, "reached": True, "shards": WHOLE, "repair": repair, "events": [], **more}
+
+
+def report(found: Json, listed: list[Json], ready: int = 3, **status: Any) -> Any:
+    subject = resource()
+    subject["status"] = {"conditions": SERVED, **status}
+    plan = {**empty_plan(), "workload": "StatefulSet/mo-log", "objects": [{}]}
+    live = workload(readyReplicas=ready)
+    observed = {"workload": live, "pods": listed, "round": found}
+    return report_on(subject, plan, observed, {}, "", NOW)
+
+
+@pytest.mark.parametrize(
+    ("found", "not_ready", "progressing", "degraded", "requeue"),
+    [
+        (round_(), (), ("False", "Settled"), ("False", "AsExpected"), ""),
+        (
+            round_("Wait", "in 600 s", due=UNIX_NOW + 400),
+            (2,),
+            ("True", "RollingOut"),
+            ("True", "StoresFailed"),
+            "15s",
+        ),
+        (
+            round_("Wait", "in 600 s", due=UNIX_NOW + 3.5),
+            (2,),
+            ("True", "RollingOut"),
+            ("True", "StoresFailed"),
+            "4s",
+        ),
+        (
+            round_("Blocked", "HAKeeper does not answer"),
+            (2,),
+            ("True", "RollingOut"),
+            ("True", "FailoverBlocked"),
+            "15s",
+        ),
+        (
+            round_("TakeAway", "mo-log-2 is replaced"),
+            (2,),
+            ("True", "FailingOver"),
+            ("True", "StoresFailed"),
+            "2s",
+        ),
+        (
+            round_("AwaitReplicas", "HAKeeper places", shards=SHORT),
+            (),
+            ("True", "FailingOver"),
+            ("True", "StoresFailed"),
+            "5s",
+        ),
+        (
+            round_(scaling="log store 4 stays for now", replicas=3),
+            (),
+            ("True", "Scaling"),
+            ("False", "AsExpected"),
+            "5s",
+        ),
+        (
+            round_(empty=["mo-log-1"]),
+            (),
+            ("False", "Settled"),
+            ("True", "StoresFailed"),
+            "",
+        ),
+        (
+            round_(reached=False, shards=None),
+            (),
+            ("False", "Settled"),
+            ("False", "AsExpected"),
+            "",
+        ),
+    ],
+    ids=[
+        "all is well",
+        "a store is down",
+        "its time comes",
+        "it cannot be replaced",
+        "it is being replaced",
+        "its replicas are placed anew",
+        "one leaves after the other",
+        "one runs without its data",
+        "HAKeeper does not answer a glance",
+    ],
+)
+def test_conditions_tell_what_becomes_of_lost_stores(
+    found: Json,
+    not_ready: tuple[int, ...],
+    progressing: tuple[str, str],
+    degraded: tuple[str, str],
+    requeue: str,
+) -> None:
+    told = report(found, pods(*not_ready), ready=3 - len(not_ready))
+
+    assert states(told["status"])["Progressing"] == progressing
+    assert states(told["status"])["Degraded"] == degraded
+    assert told["requeue"] == requeue
+
+
+def test_a_store_without_its_data_is_down_though_its_pod_is_ready() -> None:
+    told = report(round_(empty=["mo-log-1"]), pods())
+
+    assert [one["podName"] for one in told["status"]["failedStores"]] == ["mo-log-1"]
+    assert told["status"]["failedStores"][0]["lastTransition"] == NOW
+    assert "mo-log-1 has lost its data" in told["status"]["message"]
+
+
+def test_what_is_known_of_the_shards_stays_until_somebody_asks_again() -> None:
+    assert report({}, pods(), shards=SHORT)["status"]["shards"] == SHORT
+    assert report(round_(), pods(), shards=SHORT)["status"]["shards"] == WHOLE
+    silent = round_(reached=False, shards=None)
+    assert "shards" not in report(silent, pods(), shards=SHORT)["status"]
+
+
+@pytest.mark.parametrize(
+    ("listed", "changes", "asked"),
+    [
+        (pods(), {}, Question.NONE),
+        (pods(2), {}, Question.NEEDED),
+        (pods(0, 1, 2), {}, Question.NONE),
+        (pods(), {"wanted": 5}, Question.NEEDED),
+        (pods(), {"status": {"failedStores": [{"podName": "mo-log-1"}]}}, Question.NEEDED),
+        (pods(), {"status": {"shards": SHORT}}, Question.GLANCE),
+        (pods(since=NOW, creationTimestamp=NOW), {"made": LONG_AGO}, Question.GLANCE),
+        (pods(since=NOW, creationTimestamp=NOW), {"made": NOW}, Question.NONE),
+        (pods(2), {"status": {"conditions": []}}, Question.NONE),
+    ],
+    ids=[
+        "all have been up for long",
+        "one is down",
+        "all are down",
+        "it shrinks",
+        "one was down",
+        "a shard is short",
+        "one has come back",
+        "all have come for the first time",
+        "it has never served",
+    ],
+)
+def test_hakeeper_is_asked_when_it_can_have_news(
+    listed: list[Json], changes: Json, asked: Question
+) -> None:
+    subject = resource()
+    subject["metadata"]["creationTimestamp"] = changes.get("made", LONG_AGO)
+    subject["status"] = {"conditions": SERVED, "shards": WHOLE, **changes.get("status", {})}
+    live = workload(wanted=changes.get("wanted", 3))
+
+    assert log_states.question(subject, live, listed, UNIX_NOW) is asked
+
+
+def view(alive: int) -> View:
+    members = frozenset(log_uuid(n) for n in range(3))
+    silent = dict.fromkeys(members, 1.0)
+    return View(True, silent, [Shard(0, members, frozenset(sorted(members)[:alive]), 3)])
+
+
+def test_a_store_gets_some_time_to_take_its_replicas_up() -> None:
+    assert log_states.empty_stores(pods(), view(2), UNIX_NOW) == {"mo-log-2"}
+    assert log_states.empty_stores(pods(since=NOW), view(2), UNIX_NOW + 29) == set()
+    assert log_states.empty_stores(pods(2), view(2), UNIX_NOW) == set()
+    assert log_states.empty_stores(pods(), view(3), UNIX_NOW) == set()
+    assert log_states.empty_stores(pods(), None, UNIX_NOW) == set()
+
+
+@pytest.mark.parametrize(
+    ("shards", "said"),
+    [
+        (None, "waiting for LogSet mo: not ready"),
+        ([], "waiting for LogSet mo: not ready"),
+        (SHORT, ""),
+        ([{"shard": 0, "replicas": 3, "available": 1}], "waiting for LogSet mo: not ready"),
+    ],
+)
+def test_a_log_service_with_a_quorum_holds_nobody_up(shards: Any, said: str) -> None:
+    log_set = serving("LogSet", "mo")
+    log_set["status"]["conditions"][0] |= {"status": "False"}
+    if shards is not None:
+        log_set["status"]["shards"] = shards
+    node = resource("CNSet", "mo-tp")
+    node["deps"] = {"logSet": {"metadata": {"name": "mo", "namespace": "prod"}}}
+
+    assert blocker(node, {"logSet": log_set}) == said

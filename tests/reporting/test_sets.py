@@ -1,0 +1,537 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Status of the sets: every situation leads to the right conditions and words."""
+
+import pytest
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.plans import (
+    empty_plan,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.reports import (
+    beginning,
+    deleting,
+    report_on,
+)
+
+from tests.support.builders import NOW, conditions, pod, resource, states, workload
+
+PODS = [pod("mo-log-0"), pod("mo-log-1"), pod("mo-log-2")]
+SETTLED = {
+    "Ready": ("True", "EnoughReadyStores"),
+    "Synced": ("True", "Applied"),
+    "Progressing": ("False", "Settled"),
+    "Degraded": ("False", "AsExpected"),
+}
+WAS_SERVING = conditions(
+    ("Ready", "True", "EnoughReadyStores"),
+    ("Synced", "True", "Applied"),
+    ("Progressing", "False", "Settled"),
+)
+
+
+def report(subject=None, *, live=None, pods=(), before=None, failure="", applied=None, **planned):
+    subject = subject or resource()
+    if before is not None:
+        subject["status"] = {"conditions": before}
+    plan = {**empty_plan(), "workload": "StatefulSet/mo-log", "objects": [{}], **planned}
+    observed = {"workload": live, "pods": list(pods)}
+    return report_on(subject, plan, observed, applied or {}, failure, NOW)
+
+
+def test_settled():
+    """Enough Pods of the latest template: ready, synced, nothing awaited, no other look."""
+    told = report(live=workload(), pods=PODS)
+
+    assert states(told["status"]) == SETTLED
+    assert told["ready"]
+    assert told["requeue"] == ""
+    assert told["status"]["phase"] == "Ready"
+    assert told["status"]["pods"] == "3/3"
+    assert told["status"]["version"] == "1.3.0"
+    assert told["status"]["message"] == ""
+    assert told["status"]["discovery"] == {"port": 32001, "address": "mo-log-discovery.prod.svc"}
+    assert told["status"]["observedGeneration"] == 2
+    assert {one["observedGeneration"] for one in told["status"]["conditions"]} == {2}
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected", "message"),
+    [
+        pytest.param(
+            {"live": None},
+            {"Ready": ("False", "NoEnoughReadyStores"), "Progressing": ("True", "Creating")},
+            "not created",
+            id="nothing yet",
+        ),
+        pytest.param(
+            {"live": workload(generation=2)},
+            {"Ready": ("Unknown", "Reconciling"), "Synced": ("False", "RollingOut")},
+            "the change has only just been applied",
+            id="controller has not seen the change",
+        ),
+        pytest.param(
+            {
+                "live": workload(readyReplicas=1),
+                "pods": [
+                    pod("mo-log-0"),
+                    pod("mo-log-1", ready=False, waiting="ContainerCreating"),
+                ],
+            },
+            {"Ready": ("False", "NoEnoughReadyStores"), "Degraded": ("False", "AsExpected")},
+            "1/3 log stores are ready, waiting for "
+            "mo-log-1 (ContainerCreating), mo-log-2 (not created yet)",
+            id="coming up",
+        ),
+        pytest.param(
+            {"live": workload(updatedReplicas=1), "pods": PODS, "before": WAS_SERVING},
+            {
+                "Ready": ("True", "EnoughReadyStores"),
+                "Synced": ("False", "RollingOut"),
+                "Progressing": ("True", "RollingOut"),
+            },
+            "1/3 log stores run what the spec asks for",
+            id="rolling out while serving",
+        ),
+        pytest.param(
+            {
+                "subject": resource(replicas=5),
+                "live": workload(wanted=5),
+                "pods": PODS,
+                "before": conditions(("Progressing", "False", "Settled"), generation=1),
+            },
+            {"Ready": ("False", "NoEnoughReadyStores"), "Progressing": ("True", "Scaling")},
+            "3/5 log stores are ready",
+            id="scaling out",
+        ),
+        pytest.param(
+            {
+                "live": workload(readyReplicas=2),
+                "pods": [*PODS[:2], pod("mo-log-2", ready=False)],
+                "before": WAS_SERVING,
+            },
+            {"Ready": ("False", "NoEnoughReadyStores"), "Degraded": ("True", "StoresFailed")},
+            "1 of 3 log stores are down: mo-log-2 (not ready yet)",
+            id="a store is lost",
+        ),
+        pytest.param(
+            {
+                "live": workload(readyReplicas=2, updatedReplicas=1),
+                "pods": [*PODS[:2], pod("mo-log-2", ready=False, waiting="ImagePullBackOff")],
+                "before": WAS_SERVING,
+            },
+            {"Degraded": ("True", "RolloutStuck"), "Synced": ("False", "RollingOut")},
+            "not coming up: mo-log-2 (ImagePullBackOff)",
+            id="a roll is stuck",
+        ),
+        pytest.param(
+            {"live": None, "waitingFor": "waiting for LogSet mo: not ready"},
+            {
+                "Synced": ("False", "DependencyNotReady"),
+                "Progressing": ("True", "WaitingForDependency"),
+            },
+            "not created: waiting for LogSet mo: not ready",
+            id="held back by a gate",
+        ),
+        pytest.param(
+            {"live": workload(), "pods": PODS, "waitingFor": "waiting for LogSet mo: not ready"},
+            {"Ready": ("True", "EnoughReadyStores"), "Synced": ("False", "DependencyNotReady")},
+            "waiting for LogSet mo: not ready",
+            id="an update is held back while it serves",
+        ),
+        pytest.param(
+            {"live": workload(), "pods": PODS, "invalid": "spec.volume.size: must not be zero"},
+            {"Ready": ("True", "EnoughReadyStores"), "Synced": ("False", "InvalidSpec")},
+            "spec.volume.size: must not be zero",
+            id="unusable spec while it serves",
+        ),
+        pytest.param(
+            {"live": workload(), "pods": PODS, "failure": "apply StatefulSet: spec: Forbidden"},
+            {"Synced": ("False", "ApplyFailed")},
+            "apply StatefulSet: spec: Forbidden",
+            id="refused by the API server",
+        ),
+        pytest.param(
+            {"live": workload(), "pods": PODS, "paused": True},
+            {
+                "Ready": ("True", "EnoughReadyStores"),
+                "Synced": ("False", "Paused"),
+                "Progressing": ("False", "Paused"),
+                "Paused": ("True", "PausedByAnnotation"),
+            },
+            "an annotation asks to leave this resource alone",
+            id="paused",
+        ),
+        pytest.param(
+            {
+                "live": workload(),
+                "pods": PODS,
+                "before": conditions(("Paused", "True", "PausedByAnnotation")),
+            },
+            {"Paused": ("False", "NotPaused")},
+            "",
+            id="no longer paused",
+        ),
+        pytest.param(
+            {
+                "subject": resource(replicas=0),
+                "live": workload(wanted=0, replicas=0, readyReplicas=0, updatedReplicas=0),
+            },
+            SETTLED,
+            "",
+            id="scaled to zero is ready",
+        ),
+    ],
+)
+def test_situations(changes, expected, message):
+    """Each situation has its conditions, and one sentence says what a human wants first."""
+    told = report(**changes)
+
+    assert expected.items() <= states(told["status"]).items()
+    assert message in told["status"]["message"]
+    assert bool(message) == bool(told["status"]["message"])
+
+
+@pytest.mark.parametrize(
+    ("changes", "phase", "requeue"),
+    [
+        ({"live": workload(), "pods": PODS}, "Ready", ""),
+        ({"live": None}, "Progressing", "15s"),
+        ({"live": workload(), "pods": PODS, "paused": True}, "Paused", ""),
+        ({"live": None, "invalid": "spec.image: must be set"}, "NotReady", ""),
+        ({"live": workload(), "pods": PODS, "failure": "503"}, "Ready", "15s"),
+        ({"subject": resource("DNSet"), "live": None}, "Progressing", "10s"),
+    ],
+)
+def test_phase_and_another_look(changes, phase, requeue):
+    """Only what time or others can change is looked at again; a bad spec waits for a new one."""
+    told = report(**changes)
+
+    assert told["status"]["phase"] == phase
+    assert told["requeue"] == requeue
+
+
+def in_stages(partition):
+    made = resource()
+    made["spec"]["updateStrategy"] = {"partition": partition}
+    return made
+
+
+@pytest.mark.parametrize(
+    ("partition", "numbers", "roll", "synced", "progressing", "message"),
+    [
+        (2, {"updatedReplicas": 1}, {}, "Paused", "Paused", "held at partition 2: 1/3"),
+        (3, {"updatedReplicas": 0}, {}, "Paused", "Paused", "held at partition 3: 0/3"),
+        (9, {"updatedReplicas": 0}, {}, "Paused", "Paused", "held at partition 9: 0/3"),
+        (1, {"updatedReplicas": 1}, {}, "RollingOut", "RollingOut", "1/3"),
+        (0, {"updatedReplicas": 1}, {}, "RollingOut", "RollingOut", "1/3"),
+        (2, {"updatedReplicas": 1, "readyReplicas": 2}, {}, "RollingOut", "RollingOut", "1 of 3"),
+        (
+            *(2, {"updatedReplicas": 1}),
+            {"outdated": ["mo-log-2"], "replaced": ["mo-log-2"], "waiting": ""},
+            *("RollingOut", "RollingOut", "replacing mo-log-2"),
+        ),
+        (2, {}, {}, "Applied", "Settled", ""),
+    ],
+)
+def test_a_roll_is_held_when_all_above_the_partition_is_done(
+    partition, numbers, roll, synced, progressing, message
+):
+    subject = in_stages(partition)
+    subject["status"] = {"conditions": WAS_SERVING}
+    plan = {**empty_plan(), "workload": "StatefulSet/mo-log", "objects": [{}]}
+    observed = {"workload": workload(**numbers), "pods": PODS, "roll": roll}
+
+    told = report_on(subject, plan, observed, {}, "", NOW)
+
+    found = states(told["status"])
+    assert (found["Synced"][1], found["Progressing"][1]) == (synced, progressing)
+    assert message in told["status"]["message"]
+    assert bool(told["requeue"]) == (synced == "RollingOut")
+
+
+def test_result_of_apply_counts_more_than_what_was_seen_before():
+    """A change applied a moment ago is not yet serving, whatever the old workload said."""
+    applied = {"objects": {"StatefulSet/mo-log": workload(generation=2)}}
+
+    told = report(live=workload(), pods=PODS, applied=applied)
+
+    assert states(told["status"])["Ready"] == ("Unknown", "Reconciling")
+    assert not told["ready"]
+
+
+def test_scaling_is_told_as_an_event():
+    """Replicas that apply changed are worth an event with both numbers."""
+    before, after = workload(wanted=3), workload(wanted=5, generation=2)
+    applied = {
+        "before": {"StatefulSet/mo-log": before},
+        "objects": {"StatefulSet/mo-log": after},
+    }
+
+    told = report(resource(replicas=5), live=before, pods=PODS, applied=applied)
+
+    assert [one["note"] for one in told["events"]] == ["scaled StatefulSet mo-log from 3 to 5"]
+
+
+def test_stores_keep_their_times_and_missing_ones_are_down():
+    """A store that stays down keeps its time; a Pod that does not exist counts as down."""
+    early = "2026-01-01T00:00:00Z"
+    subject = resource()
+    subject["status"] = {
+        "failedStores": [{"podName": "mo-log-1", "phase": "Down", "lastTransition": early}],
+        "availableStores": [{"podName": "mo-log-2", "phase": "Up", "lastTransition": early}],
+    }
+    pods = [pod("mo-log-0", since="2026-01-01T11:11:11Z"), pod("mo-log-1", ready=False)]
+
+    status = report(subject, live=workload(readyReplicas=1), pods=pods)["status"]
+
+    assert status["availableStores"] == [
+        {"podName": "mo-log-0", "phase": "Up", "lastTransition": "2026-01-01T11:11:11Z"}
+    ]
+    assert status["failedStores"] == [
+        {"podName": "mo-log-1", "phase": "Down", "lastTransition": early},
+        {"podName": "mo-log-2", "phase": "Down", "lastTransition": NOW},
+    ]
+
+
+def test_terminating_pods_do_not_serve():
+    """A Pod on its way out is down even while its probe still answers."""
+    going = pod("mo-log-0", metadata={"deletionTimestamp": NOW})
+
+    status = report(live=workload(), pods=[going, *PODS[1:]])["status"]
+
+    assert [one["podName"] for one in status["failedStores"]] == ["mo-log-0"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "workload_kind", "base", "expected"),
+    [
+        ("CNSet", "Deployment", "mo-cn", {"host": "mo-cn.prod", "port": 6001}),
+        ("ProxySet", "Deployment", "mo-proxy", {"host": "mo-proxy.prod", "port": 6001}),
+        ("WebUI", "Deployment", "mo-webui", {"host": "mo-webui.prod", "port": 8001}),
+        ("DNSet", "StatefulSet", "mo-dn", {}),
+    ],
+)
+def test_addresses(kind, workload_kind, base, expected):
+    """Kinds with a client Service say where it is."""
+    live = workload(workload_kind, base)
+
+    told = report(resource(kind), live=live, workload=f"{workload_kind}/{base}")
+
+    status = told["status"]
+    assert {name: status[name] for name in ("host", "port") if name in status} == expected
+
+
+def test_compute_nodes_are_listed_with_their_uuid():
+    """The scale subresource gets its selector, each Pod its HAKeeper identity."""
+    subject = resource("CNSet", "mo-tp", replicas=1)
+    node = pod("mo-tp-cn-abcde")
+    node["spec"]["subdomain"] = "mo-tp-cn-headless"
+    live = workload("Deployment", "mo-tp-cn", wanted=1, replicas=1, readyReplicas=1)
+
+    status = report(subject, live=live, pods=[node], workload="Deployment/mo-tp-cn")["status"]
+
+    assert status["labelSelector"] == (
+        "matrixorigin.io/component=CNSet,matrixorigin.io/instance=mo-tp,"
+        "matrixorigin.io/namespace=prod"
+    )
+    assert status["stores"] == [
+        {
+            "podName": "mo-tp-cn-abcde",
+            "uuid": "31653663-6438-6537-3362-373633636432",
+            "state": "Unknown",
+        }
+    ]
+
+
+def test_replicas_that_belong_to_others():
+    """A set without replicas of its own goes by its workload's."""
+    subject = resource("CNSet")
+    del subject["spec"]["replicas"]
+    live = workload("Deployment", "mo-cn", wanted=7, replicas=7, readyReplicas=7, updatedReplicas=7)
+
+    told = report(subject, live=live, workload="Deployment/mo-cn")
+
+    assert told["status"]["pods"] == "7/7"
+    assert told["ready"]
+
+
+def test_lowest_running_version_wins():
+    """While an update is under way, the version is the one that is still behind."""
+    key = "matrixorigin.io/semantic-version"
+    pods = [
+        pod("a", metadata={"annotations": {key: "2.0.10"}}),
+        pod("b", metadata={"annotations": {key: "2.0.9"}}),
+    ]
+
+    assert report(live=workload(), pods=pods)["status"]["version"] == "2.0.9"
+
+
+def test_many_awaited_pods_are_cut_short():
+    """A message stays readable with hundreds of Pods."""
+    live = workload(wanted=100, replicas=0, readyReplicas=0, updatedReplicas=0)
+
+    message = report(resource(replicas=100), live=live)["status"]["message"]
+
+    assert "mo-log-4 (not created yet) and 95 more" in message
+
+
+def test_beginning_makes_ready_unknown():
+    """Work on a new generation starts by not claiming readiness; all else is kept."""
+    subject = resource()
+    subject["status"] = {"pods": "3/3", "conditions": WAS_SERVING}
+
+    status = beginning(subject)
+
+    assert states(status)["Ready"] == ("Unknown", "Reconciling")
+    assert states(status)["Synced"] == ("True", "Applied")
+    assert status["pods"] == "3/3"
+
+
+def test_deleting_says_what_is_left():
+    """A resource on its way out is not ready, and names what it waits for."""
+    status = deleting(resource(), ["Pod mo-log-0"])
+
+    assert states(status)["Ready"] == ("False", "Deleting")
+    assert status["phase"] == "Deleting"
+    assert status["message"] == "waiting until gone: Pod mo-log-0"
+    many = deleting(resource(), [f"Pod {number}" for number in range(6)], 600)
+    assert many["message"].startswith("waiting until gone, at most 600 s: Pod 0, ")
+    assert many["message"].endswith("Pod 3 and 2 more")
+
+
+def test_a_transaction_node_serves_when_it_has_its_shard():
+    """Its port answers before; compute nodes that begin then would know of no shard."""
+    subject = resource("DNSet", replicas=1)
+    live = workload(name="mo-dn", replicas=1, readyReplicas=1, updatedReplicas=1, wanted=1)
+    plan = {**empty_plan(), "workload": "StatefulSet/mo-dn", "objects": [{}]}
+    for unserved, ready, requeue in ((["mo-dn-0"], "False", "2s"), ([], "True", "")):
+        told = {"asked": True, "reached": True, "unserved": unserved}
+        observed = {"workload": live, "pods": [pod("mo-dn-0")], "round": told}
+        said = report_on(subject, plan, observed, {}, "", NOW)
+        assert states(said["status"])["Ready"][0] == ready
+        assert said["requeue"] == requeue
+        assert ("mo-dn-0 to take up its shard" in said["status"]["message"]) == bool(unserved)
+
+
+@pytest.mark.parametrize(
+    ("kind", "workload_kind", "requeue"),
+    [("CNSet", "Deployment", "5s"), ("ProxySet", "Deployment", "5s"), ("DNSet", "StatefulSet", "")],
+)
+def test_a_pod_that_ends_is_looked_after_until_it_is_gone(kind, workload_kind, requeue):
+    """The version is that of the oldest Pod, and nobody tells when that one is gone."""
+    subject = resource(kind, "mo", replicas=1)
+    live = workload(workload_kind, "mo", replicas=1, readyReplicas=1, updatedReplicas=1, wanted=1)
+    plan = {**empty_plan(), "workload": f"{workload_kind}/mo", "objects": [{}]}
+    ending = pod("mo-old", metadata={"deletionTimestamp": NOW})
+    for pods, wanted in (([ending, pod("mo-new")], requeue), ([pod("mo-new")], "")):
+        said = report_on(subject, plan, {"workload": live, "pods": pods}, {}, "", NOW)
+        assert said["requeue"] == wanted
+
+
+LATELY, LONG_AGO = "2026-01-02T03:03:55Z", "2026-01-02T03:03:05Z"
+ONE_DOWN = {"readyReplicas": 2}
+
+
+@pytest.mark.parametrize(
+    ("numbers", "third", "before", "requeue"),
+    [
+        # It changed a moment ago, and is about to change again: to be pulled, to run, to serve.
+        (ONE_DOWN, pod("mo-log-2", ready=False, since=LATELY), WAS_SERVING, "5s"),
+        (ONE_DOWN, pod("mo-log-2", ready=False, since=LONG_AGO), WAS_SERVING, "15s"),
+        (
+            ONE_DOWN,
+            pod("mo-log-2", waiting="A", ready=False, metadata={"creationTimestamp": LATELY}),
+            WAS_SERVING,
+            "5s",
+        ),
+        # Readiness that comes and goes before the StatefulSet's controller looks is told by nobody.
+        ({}, pod("mo-log-2", ready=False, since=LATELY), WAS_SERVING, "5s"),
+        ({}, pod("mo-log-2", ready=False, since=LONG_AGO), WAS_SERVING, ""),
+        # What is seen of the Pods is older than what is seen of the StatefulSet.
+        ({}, pod("mo-log-2", ready=False, since=LONG_AGO), (), "5s"),
+        ({}, pod("mo-log-2"), (), ""),
+    ],
+)
+def test_pods_that_change_are_looked_at_again(numbers, third, before, requeue):
+    """What the status says of Pods keeps up with them, for as long as they are about to change."""
+    others = [pod(f"mo-log-{number}", since=LONG_AGO) for number in range(2)]
+    live = workload(**numbers)
+    subject = resource(metadata={**resource()["metadata"], "annotations": {}})
+    told = report(subject, live=live, pods=[*others, third], before=list(before))
+
+    assert told["requeue"] == requeue
+
+
+@pytest.mark.parametrize(("seconds", "requeue"), [(0, "15s"), (3, "3s"), (14, "14s"), (900, "15s")])
+def test_a_roll_goes_on_as_soon_as_the_last_pod_was_ready_for_long_enough(seconds, requeue):
+    subject = resource(status={"conditions": WAS_SERVING})
+    plan = {**empty_plan(), "workload": "StatefulSet/mo-log", "objects": [{}]}
+    awaited = "mo-log-2 to be ready for 60 s"
+    roll = {"outdated": ["mo-log-0"], "replaced": [], "waiting": awaited, "seconds": seconds}
+    observed = {"workload": workload(updatedReplicas=2), "pods": PODS, "roll": roll}
+
+    told = report_on(subject, plan, observed, {}, "", NOW)
+
+    assert told["requeue"] == requeue
+    assert told["status"]["message"] == (
+        f"2/3 log stores run what the spec asks for; waiting for {awaited}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("least", "numbers", "message"),
+    [
+        (30, {"availableReplicas": 2}, "waiting for 1 compute nodes to be ready for 30 s"),
+        (30, {"availableReplicas": 3}, "waiting for the workload's controller"),
+        (0, {}, "waiting for the workload's controller"),
+        (
+            *(30, {"availableReplicas": 3, "updatedReplicas": 3, "readyReplicas": 4}),
+            "waiting for 1 compute nodes to be ready for 30 s",
+        ),
+        (
+            *(30, {"availableReplicas": 4, "updatedReplicas": 3, "readyReplicas": 4}),
+            "waiting for 1 compute nodes of before to go",
+        ),
+    ],
+)
+def test_new_pods_of_a_deployment_are_given_their_time(least, numbers, message):
+    """Those of before go after it, and the roll is not over until then."""
+    live = workload("Deployment", "mo", **{"replicas": 4, "updatedReplicas": 1, **numbers})
+    live["spec"]["minReadySeconds"] = least
+    plan = {**empty_plan(), "workload": "Deployment/mo", "objects": [{}]}
+    subject = resource("CNSet", status={"conditions": WAS_SERVING})
+    told = report_on(subject, plan, {"workload": live, "pods": PODS}, {}, "", NOW)
+
+    assert states(told["status"])["Synced"] == ("False", "RollingOut")
+    assert told["status"]["message"].endswith(message)
+
+
+@pytest.mark.parametrize("planned", [{"paused": True}, {"invalid": "spec.image: must be set"}])
+def test_pods_of_a_set_that_is_left_alone_are_looked_at_now_and_then(planned):
+    """Its conditions name the Pods that do not serve, and nobody tells when these change."""
+    down = pod("mo-log-2", ready=False, since=LONG_AGO)
+    for live, third, requeue in (
+        (workload(**ONE_DOWN), down, "60s"),
+        (workload(), pod("mo-log-2", since=LONG_AGO), ""),
+    ):
+        told = report(live=live, pods=[*PODS[:2], third], before=WAS_SERVING, **planned)
+        assert told["requeue"] == requeue
+
+
+@pytest.mark.parametrize(
+    ("end", "requeue"),
+    [
+        ("2026-01-02T03:04:08Z", "8s"),
+        ("2026-01-02T03:04:35Z", "10s"),
+        ("2026-01-02T03:04:01Z", "2s"),
+        ("2026-01-02T03:03:00Z", "5s"),
+        (None, "10s"),
+    ],
+)
+def test_a_transaction_node_on_a_lost_node_is_let_go_of_as_soon_as_it_may(end, requeue):
+    """Nobody can write until then."""
+    subject = resource("DNSet", replicas=1)
+    live = workload(name="mo-dn", replicas=1, readyReplicas=0, updatedReplicas=1, wanted=1)
+    plan = {**empty_plan(), "workload": "StatefulSet/mo-dn", "objects": [{}]}
+    metadata = {"deletionTimestamp": end} if end else {}
+    ending = pod("mo-dn-0", ready=False, since=LONG_AGO, metadata=metadata)
+    said = report_on(subject, plan, {"workload": live, "pods": [ending]}, {}, "", NOW)
+    assert said["requeue"] == requeue

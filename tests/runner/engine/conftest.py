@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Both engines under the same tests, and what a test sees of a run."""
+
+import itertools
+import sys
+import textwrap
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from ansible_operator.engine import (
+    KINDS,
+    Engine,
+    PlaybookTarget,
+    RoleTarget,
+    RunRequest,
+    RunResult,
+    make_engine,
+)
+from ansible_operator.engine.forking import pool as workers
+
+COLLECTIONS = Path(__file__).parent / "collections"
+ROOT = Path(__file__).parents[3]
+ROLES = COLLECTIONS / "ansible_collections/acme/tools/roles"
+IDLE_SECONDS = 2.0
+"""How long the engines under test keep a process that plays nothing."""
+_idents = itertools.count(1000)
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """A run that ended, with what it said on the way."""
+
+    result: RunResult
+    events: list[dict[str, Any]]
+    directory: Path
+    ident: str
+
+    @property
+    def names(self) -> list[str]:
+        return [event["event"] for event in self.events]
+
+    @property
+    def stats(self) -> dict[str, Any]:
+        return self.events[-1]["event_data"]
+
+    def of(self, name: str) -> list[dict[str, Any]]:
+        """The data of all events of a kind."""
+        return [event["event_data"] for event in self.events if event["event"] == name]
+
+    def results(self) -> dict[str, Any]:
+        """The result of every finished task by the task's name."""
+        kinds = ("runner_on_ok", "runner_on_failed", "runner_on_unreachable")
+        return {data["task"]: data["res"] for kind in kinds for data in self.of(kind)}
+
+    @property
+    def artifacts(self) -> Path:
+        return self.directory / "artifacts" / self.ident
+
+
+@dataclass(slots=True)
+class Stage:
+    """Where plays are written and played."""
+
+    engine: Engine
+    kind: str
+    folder: Path
+    options: dict[str, Any] = field(default_factory=dict)
+
+    def write(self, text: str, name: str = "play.yml") -> Path:
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(textwrap.dedent(text))
+        return path
+
+    def tasks(self, text: str, head: str = "") -> Path:
+        """Write a play on localhost with these tasks."""
+        tasks = textwrap.indent(textwrap.dedent(text), "    ")
+        keywords = textwrap.indent(textwrap.dedent(head), "  ")
+        return self.write(
+            f"- hosts: localhost\n  gather_facts: false\n{keywords}\n  tasks:\n{tasks}"
+        )
+
+    async def play(
+        self,
+        target: Path | RoleTarget,
+        *,
+        on_event: Callable[[dict[str, Any]], None] | None = None,
+        **options: Any,
+    ) -> Played:
+        directory = options.pop("directory", self.folder / "run")
+        request = RunRequest(
+            ident=options.pop("ident", None) or str(next(_idents)),
+            directory=directory,
+            target=PlaybookTarget(target) if isinstance(target, Path) else target,
+            extra_vars=options.pop("extra_vars", {}),
+            **options,
+        )
+        events: list[dict[str, Any]] = []
+
+        def handle(event: Any) -> None:
+            events.append(dict(event))
+            if on_event is not None:
+                on_event(events[-1])
+
+        result = await self.engine.run(request, handle)
+        return Played(result, events, directory, request.ident)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def environment() -> Iterator[None]:
+    """What the engines inherit."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ANSIBLE_COLLECTIONS_PATH", f"{COLLECTIONS}:{ROOT / '.collections'}")
+        patch.setenv("ACME", "inherited")
+        patch.setattr(workers, "IDLE_SECONDS", IDLE_SECONDS)
+        patch.delenv("VIRTUAL_ENV", raising=False)
+        patch.delenv("ANSIBLE_ROLES_PATH", raising=False)
+        yield
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session", params=KINDS)
+async def engine(request: pytest.FixtureRequest, environment: None) -> AsyncIterator[Any]:
+    """A started engine of each kind."""
+    engine = make_engine(request.param, preload=[ROLES / "greeter"], checks=["acme.tools.calm"])
+    await engine.start()
+    yield request.param, engine
+    await engine.stop()
+
+
+@pytest.fixture
+def stage(engine: tuple[str, Engine], tmp_path: Path) -> Stage:
+    """A stage for each engine."""
+    kind, started = engine
+    return Stage(started, kind, tmp_path)
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def warm_engine(environment: None) -> AsyncIterator[Engine]:
+    """A started warm engine."""
+    engine = make_engine("warm", preload=[ROLES / "greeter"], checks=["acme.tools.calm"])
+    await engine.start()
+    yield engine
+    await engine.stop()
+
+
+@pytest.fixture
+def warm(warm_engine: Engine, tmp_path: Path) -> Stage:
+    """A stage for the warm engine alone."""
+    return Stage(warm_engine, "warm", tmp_path)
+
+
+@pytest.fixture(scope="session")
+def python() -> str:
+    """The interpreter that modules must use."""
+    return sys.executable

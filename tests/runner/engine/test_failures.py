@@ -1,0 +1,280 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs that cannot be played, are ended, or die."""
+
+import asyncio
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ansible_operator.engine import RoleTarget, RunStatus, make_engine
+from ansible_operator.engine.forking.processes import ProcessTree
+from ansible_operator.errors import EngineError
+from tests.runner.engine.conftest import Stage
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+
+def sleepers(mark: str) -> list[int]:
+    """Processes whose command line holds a mark."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and int(entry.name) != os.getpid():
+            try:
+                if mark in (entry / "cmdline").read_text():
+                    found.append(int(entry.name))
+            except OSError:
+                continue
+    return found
+
+
+def names_in(folder: Path) -> list[str]:
+    return [path.name for path in folder.iterdir()]
+
+
+async def until(holds: Callable[[], object], seconds: float) -> bool:
+    """Whether something holds in time."""
+    deadline = time.monotonic() + seconds
+    while not holds():
+        if time.monotonic() > deadline:
+            return False
+        await asyncio.sleep(0.05)
+    return True
+
+
+async def gone(mark: str) -> bool:
+    """Whether no such process is left (a killed one needs a moment)."""
+    return await until(lambda: not sleepers(mark), 3)
+
+
+async def test_missing_role_is_told(stage: Stage) -> None:
+    path = stage.write("- hosts: localhost\n  gather_facts: false\n  roles: [is_missing]\n")
+    played = await stage.play(path)
+
+    assert played.result.status is RunStatus.FAILED
+    assert played.result.rc in (1, 4)
+    assert "the role 'is_missing' was not found" in played.result.error
+    assert "playbook_on_stats" not in played.names
+
+
+async def test_syntax_error_is_told(stage: Stage) -> None:
+    path = stage.write("- hosts: localhost\n  tasks:\n    - debug: {msg: a\n")
+    played = await stage.play(path)
+
+    assert played.result.status is RunStatus.FAILED
+    assert "YAML" in played.result.error
+    assert "play.yml" in played.result.error
+
+
+async def test_undefined_variable_at_parse_time_is_told(stage: Stage) -> None:
+    path = stage.tasks("- ansible.builtin.import_tasks: '{{ nowhere }}.yml'")
+    played = await stage.play(path)
+
+    assert played.result.status is RunStatus.FAILED
+    assert "nowhere" in played.result.error
+
+
+async def test_unreadable_playbook_is_an_engine_error(stage: Stage) -> None:
+    with pytest.raises(EngineError, match=r"missing\.yml|run directory"):
+        await stage.play(stage.folder / "missing.yml")
+
+
+async def test_timeout_ends_all_children(stage: Stage) -> None:
+    mark = f"6{time.monotonic_ns() % 100_000_000}.25"
+    path = stage.tasks(
+        f"""
+        - name: Detached
+          ansible.builtin.shell: {{cmd: "setsid -f sleep {mark}"}}
+        - name: Hang
+          ansible.builtin.shell: {{cmd: "trap '' TERM; sleep {mark}; sleep {mark}"}}
+        """
+    )
+    # The package needs seconds for two tasks on a busy machine.
+    timeout = 4 if stage.kind == "warm" else 20
+    started = time.monotonic()
+    played = await stage.play(path, timeout=timeout)
+
+    assert (played.result.status, played.result.rc) == (RunStatus.TIMEOUT, 254)
+    assert f"timeout of {timeout} s" in played.result.error
+    assert "TASK [Hang]" in played.result.stdout
+    assert time.monotonic() - started < timeout + 8
+    assert await gone(mark)
+    assert (played.artifacts / "status").read_text() == "timeout"
+
+
+async def test_cancelling_ends_all_children(stage: Stage) -> None:
+    mark = f"7{time.monotonic_ns() % 100_000_000}.25"
+    path = stage.tasks(f"- ansible.builtin.command: {{cmd: sleep {mark}}}")
+    task = asyncio.create_task(stage.play(path, ident="canceled"))
+    assert await until(lambda: sleepers(mark), 30)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+    assert await gone(mark)
+    status = stage.folder / "run/artifacts/canceled/status"
+    assert status.read_text() == "canceled"
+
+
+async def test_a_task_has_its_own_timeout(stage: Stage) -> None:
+    mark = f"8{time.monotonic_ns() % 100_000_000}.25"
+    path = stage.tasks(
+        f"""
+        - name: Slow
+          ansible.builtin.command: {{cmd: sleep {mark}}}
+          timeout: 1
+          ignore_errors: true
+        - name: After
+          ansible.builtin.debug: {{msg: went on}}
+        """
+    )
+    played = await stage.play(path)
+
+    assert played.result.rc == 0
+    # 2.18 words it differently from its successors.
+    told = played.results()["Slow"]["msg"]
+    assert "Timed out after 1 second" in told or "expected time frame (1)" in told
+    assert played.results()["After"]["msg"] == "went on"
+    if stage.kind == "warm":
+        assert await gone(mark)
+    for pid in sleepers(mark):
+        # Ansible itself leaves the program of a task that timed out.
+        os.kill(pid, signal.SIGKILL)
+
+
+async def test_failing_event_handler_ends_the_run(stage: Stage) -> None:
+    mark = f"9{time.monotonic_ns() % 100_000_000}.25"
+
+    def fail(event: dict) -> None:
+        if event["event"] == "runner_on_start":
+            raise RuntimeError("the handler is broken")
+
+    path = stage.tasks(f"- ansible.builtin.command: {{cmd: sleep {mark}}}")
+    with pytest.raises(RuntimeError, match="handler is broken"):
+        await stage.play(path, on_event=fail)
+    # What was left alone would start the command a little later.
+    await asyncio.sleep(2)
+    assert not sleepers(mark)
+
+
+async def test_action_that_exits_ends_the_play(warm: Stage) -> None:
+    path = warm.tasks("- acme.tools.mess: {exit: true}")
+    played = await warm.play(path)
+
+    assert played.result.status is RunStatus.FAILED
+    assert "ended its process" in played.result.error
+
+
+async def test_dead_run_is_told(warm: Stage) -> None:
+    pids: list[int] = []
+
+    def kill(event: dict) -> None:
+        if event["event"] == "runner_on_start":
+            pids.append(event["pid"])
+            asyncio.get_running_loop().call_later(1, os.kill, event["pid"], 9)
+
+    mark = f"4{time.monotonic_ns() % 100_000_000}.25"
+    path = warm.tasks(f"- ansible.builtin.command: {{cmd: sleep {mark}}}")
+    played = await warm.play(path, on_event=kill)
+
+    assert played.result.status is RunStatus.FAILED
+    assert "SIGKILL" in played.result.error
+    assert not ProcessTree(pids[0]).refresh()
+    assert await gone(mark)
+
+
+async def test_template_that_dies_is_replaced(warm: Stage) -> None:
+    path = warm.tasks("- name: Say\n  ansible.builtin.debug: {msg: a}")
+    slow = warm.write(
+        "- hosts: localhost\n  gather_facts: false\n  tasks: [{command: {cmd: sleep 1}}]\n",
+        "slow.yml",
+    )
+    in_flight = asyncio.create_task(warm.play(slow, directory=warm.folder / "slow"))
+    await asyncio.sleep(0.3)
+    supervisor = warm.engine._supervisor
+    template = await supervisor.template()
+    os.kill(template._process.pid, 9)
+    after = await warm.play(path)
+
+    assert after.result.rc == 0
+    assert (await in_flight).result.status in (RunStatus.SUCCESSFUL, RunStatus.FAILED)
+    assert await supervisor.template() is not template
+
+
+async def test_role_of_its_directory_name(stage: Stage) -> None:
+    stage.write(
+        "- name: Name\n  ansible.builtin.debug: {var: role_name}\n", "roles/plain/tasks/main.yml"
+    )
+    target = RoleTarget("plain", stage.folder / "roles/plain", gather_facts=False)
+    played = await stage.play(target)
+
+    assert played.results()["Name"]["role_name"] == "plain"
+
+
+async def test_runs_end_with_a_killed_operator(warm: Stage) -> None:
+    mark = f"5{time.monotonic_ns() % 100_000_000}.25"
+    path = warm.tasks(f"- ansible.builtin.command: {{cmd: sleep {mark}}}")
+    operator = warm.write(
+        f"""
+        import asyncio
+        from pathlib import Path
+        from ansible_operator.engine import PlaybookTarget, RunRequest, make_engine
+
+        async def main():
+            engine = make_engine("warm")
+            await engine.start()
+            target = PlaybookTarget(Path("{path}"))
+            request = RunRequest(
+                ident="1", directory=Path("{warm.folder}/run"), target=target, extra_vars={{}}
+            )
+            await engine.run(request, print)
+
+        asyncio.run(main())
+        """,
+        "killed_operator.py",
+    )
+    temporary = warm.write("", "tmp/marker").parent
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        str(operator),
+        stdout=asyncio.subprocess.DEVNULL,
+        env=os.environ | {"TMPDIR": str(temporary)},
+    )
+    for _ in range(400):
+        if sleepers(mark):
+            break
+        await asyncio.sleep(0.05)
+    assert sleepers(mark)
+    process.kill()
+    await process.wait()
+
+    assert await gone(mark)
+    assert await gone(str(temporary))
+    assert names_in(temporary) == ["marker"]
+
+
+async def test_settings_that_break_the_warm_up_do_not_stop_the_engine(
+    warm: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANSIBLE_BECOME", "true")
+    monkeypatch.setenv("ANSIBLE_BECOME_METHOD", "acme_is_missing")
+    engine = make_engine("warm")
+    await engine.start()
+    try:
+        stage = Stage(engine, "warm", warm.folder)
+        path = stage.tasks("- name: Say\n  ansible.builtin.debug: {msg: a}", "become: false")
+        played = await stage.play(path)
+        # What the warm-up knew of its command line is forgotten, though it failed.
+        path = stage.tasks(
+            "- name: Say\n  ansible.builtin.debug: {msg: '{{ word }}'}", "become: false"
+        )
+        other = await stage.play(path, extra_vars={"word": "b"})
+    finally:
+        await engine.stop()
+
+    assert played.results()["Say"]["msg"] == "a"
+    assert other.results()["Say"]["msg"] == "b"

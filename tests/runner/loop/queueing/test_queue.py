@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The work queue: nothing lost, nothing twice at once, the right order (runner.md §2.6)."""
+
+import asyncio
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ansible_operator.loop.queueing.queue import Key, Lane, Why, WorkQueue
+from ansible_operator.watches import Retry
+
+
+def key(name: str, controller: str = "a") -> Key:
+    return Key(controller, "default", name)
+
+
+async def taken(queue: WorkQueue) -> str | None:
+    try:
+        return (await asyncio.wait_for(queue.get(), 0.01)).name
+    except TimeoutError:
+        return None
+
+
+async def test_adds_of_one_key_collapse() -> None:
+    queue = WorkQueue(10, {"a": 10})
+    for _ in range(3):
+        queue.add(key("x"))
+    assert await taken(queue) == "x"
+    assert await taken(queue) is None
+
+
+async def test_an_add_during_a_run_leads_to_one_more_run_and_never_to_two_at_once() -> None:
+    queue = WorkQueue(10, {"a": 10})
+    queue.add(key("x"))
+    assert await taken(queue) == "x"
+    queue.add(key("x"))
+    queue.add(key("x"))
+    assert await taken(queue) is None
+    queue.done(key("x"))
+    assert await taken(queue) == "x"
+    queue.done(key("x"))
+    assert await taken(queue) is None
+
+
+async def test_changed_objects_go_before_periodic_ones() -> None:
+    queue = WorkQueue(10, {"a": 10})
+    queue.add(key("old1"), Lane.PERIODIC)
+    queue.add(key("old2"), Lane.PERIODIC)
+    queue.add(key("new"))
+    queue.add(key("old2"))
+    assert [await taken(queue) for _ in range(4)] == ["new", "old2", "old1", None]
+
+
+async def test_caps_of_a_kind_and_of_all_kinds() -> None:
+    queue = WorkQueue(3, {"a": 2, "b": 2})
+    for name in ("a1", "a2", "a3"):
+        queue.add(key(name))
+    for name in ("b1", "b2"):
+        queue.add(key(name, "b"))
+    assert [await taken(queue) for _ in range(4)] == ["a1", "a2", "b1", None]
+    queue.done(key("b1", "b"))
+    assert await taken(queue) == "b2"
+    queue.done(key("a1"))
+    assert await taken(queue) == "a3"
+
+
+async def test_of_several_delays_the_earliest_counts_and_a_run_settles_them_all() -> None:
+    queue = WorkQueue(10, {"a": 10})
+    queue.add_after(key("x"), 5)
+    queue.add_after(key("x"), 0.02)
+    queue.add_after(key("x"), 9)
+    assert await taken(queue) is None
+    assert (await asyncio.wait_for(queue.get(), 1)).name == "x"
+    queue.add_after(key("y"), 0.03)
+    queue.add(key("y"))
+    assert await taken(queue) == "y"
+    queue.done(key("y"))
+    await asyncio.sleep(0.06)
+    assert await taken(queue) is None
+
+
+async def test_back_off_doubles_up_to_its_limit_and_starts_anew_after_success() -> None:
+    queue = WorkQueue(10, {"a": 10}, {"a": Retry(first=0.01, longest=0.05)})
+    delays = [queue.retry(key("x")) for _ in range(5)]
+    assert delays == pytest.approx([0.01, 0.02, 0.04, 0.05, 0.05])
+    queue.forget(key("x"))
+    assert queue.retry(key("x")) == pytest.approx(0.01)
+
+
+async def test_many_retries_at_once_are_spread_by_the_bucket() -> None:
+    queue = WorkQueue(10, {"a": 10}, clock=lambda: 0.0)
+    delays = [queue.retry(key(str(number))) for number in range(120)]
+    assert max(delays[:99]) < 0.01
+    assert delays[-1] == pytest.approx(2.0)
+
+
+async def test_the_default_back_off_ends_at_a_thousand_seconds() -> None:
+    moment = 0.0
+    queue = WorkQueue(1, {"a": 1}, clock=lambda: moment)
+    delays = []
+    for _ in range(30):
+        delays.append(queue.retry(key("x")))
+        moment += 1000
+    assert delays[0] == pytest.approx(0.005)
+    assert delays[-1] == 1000
+    queue.close()
+
+
+async def test_a_dropped_object_does_not_come_back() -> None:
+    queue = WorkQueue(1, {"a": 1})
+    queue.add_after(key("x"), 0.01)
+    queue.drop(key("x"))
+    await asyncio.sleep(0.03)
+    assert await taken(queue) is None
+
+
+async def test_a_closed_queue_takes_and_gives_nothing() -> None:
+    queue = WorkQueue(1, {"a": 1})
+    queue.add(key("x"))
+    queue.add_after(key("y"), 0.01)
+    queue.close()
+    queue.add(key("z"))
+    await asyncio.sleep(0.03)
+    assert await taken(queue) is None
+
+
+async def test_reasons_are_joined_and_a_change_of_the_object_itself_is_kept() -> None:
+    queue = WorkQueue(2, {"a": 2})
+    queue.add(key("x"), Lane.PERIODIC)
+    queue.add(key("x"), reason="spec changed", fresh=True)
+    queue.add(key("x"), reason="Pod p modified")
+    await queue.get()
+    assert queue.why(key("x")) == Why("spec changed, Pod p modified", fresh=True)
+    assert queue.why(key("x")) == Why("period", fresh=False)
+    queue.retry(key("x"))
+    assert queue.why(key("x")) == Why("retry", fresh=False, failed=True)
+
+
+async def test_who_asks_for_a_run_gets_one_and_a_failure_is_known_until_a_success() -> None:
+    queue = WorkQueue(2, {"a": 2})
+    queue.add(key("x"), reason="created", fresh=True)
+    assert queue.why(key("x")) == Why("created", fresh=True)
+    queue.add(key("x"), reason="Pod p modified")
+    queue.add(key("x"), reason="spec changed", fresh=True, asked=True)
+    assert queue.why(key("x")).asked
+    assert not queue.why(key("x")).asked
+    queue.retry(key("x"))
+    queue.add(key("x"), reason="Pod p modified")
+    assert queue.why(key("x")) == Why("Pod p modified", fresh=False, failed=True)
+    queue.forget(key("x"))
+    assert not queue.why(key("x")).failed
+
+
+ACTIONS = st.lists(
+    st.tuples(
+        st.sampled_from(["add", "periodic", "after", "retry", "finish", "take"]),
+        st.integers(min_value=0, max_value=4),
+        st.sampled_from(["a", "b"]),
+    ),
+    max_size=80,
+)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(ACTIONS, st.integers(min_value=1, max_value=4))
+def test_whatever_happens_nothing_is_lost_and_nothing_runs_twice(
+    actions: list[tuple[str, int, str]], total: int
+) -> None:
+    asyncio.run(_play(actions, total))
+
+
+async def _play(actions: list[tuple[str, int, str]], total: int) -> None:
+    """Drive a queue with random actions; ``owed`` are objects that must still get a run."""
+    queue = WorkQueue(total, {"a": 2, "b": 1}, {"a": Retry(0.001, 0.002)})
+    running: set[Key] = set()
+    owed: set[Key] = set()
+
+    async def take() -> bool:
+        try:
+            found = await asyncio.wait_for(queue.get(), 0.003)
+        except TimeoutError:
+            return False
+        assert found not in running, "an object runs twice at once"
+        running.add(found)
+        owed.discard(found)
+        assert len(running) <= total
+        assert sum(item.controller == "a" for item in running) <= 2
+        assert sum(item.controller == "b" for item in running) <= 1
+        return True
+
+    for action, number, controller in actions:
+        item = key(str(number), controller)
+        if action == "take":
+            await take()
+        elif action == "finish" and running:
+            ended = sorted(running)[number % len(running)]
+            running.discard(ended)
+            queue.done(ended)
+        elif action != "finish":
+            owed.add(item)
+            {
+                "add": lambda i=item: queue.add(i),
+                "periodic": lambda i=item: queue.add(i, Lane.PERIODIC),
+                "after": lambda i=item: queue.add_after(i, 0.001),
+                "retry": lambda i=item: queue.retry(i),
+            }[action]()
+    for _ in range(200):
+        for item in sorted(running):
+            running.discard(item)
+            queue.done(item)
+        if not await take() and not owed:
+            break
+    assert not owed, "an object was forgotten"

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a run is asked for: annotations of the object before the watch (runner.md §2.4, §2.10)."""
+
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+import structlog.testing
+
+from ansible_operator.engine import RunRequest
+from ansible_operator.engine.interface import Engine
+from ansible_operator.kube.interface import GroupVersionKind, ResourceType
+from ansible_operator.loop.reconciling.proxy_access import RunProxy
+from ansible_operator.loop.reconciling.runs import Runs
+from ansible_operator.loop.settings import Controlled, RunSettings
+from ansible_operator.watches import Finalizer, KindName, PlayPath, Watch
+
+PREFIX = "ansible.sdk.operatorframework.io"
+KIND = KindName("g.example.com", "v1", "K")
+
+
+def request(
+    *, finalizing: bool = False, annotations: dict[str, str] | None = None, **fields: Any
+) -> RunRequest:
+    """What an engine is asked for; the request is made before engine and proxy are needed."""
+    watch = Watch(**{"kind": KIND, "play": PlayPath(playbook="/main.yml"), **fields})
+    resource = ResourceType(GroupVersionKind(*KIND), "ks", True)
+    controlled = Controlled(name="k", watch=watch, resource=resource, period=0, verbosity=2)
+    settings = RunSettings(run_root=Path("/runs"), cluster="https://here")
+    runs = Runs(controlled, settings, cast("Engine", None), cast("RunProxy", None))
+    metadata = {"name": "n", "namespace": "ns", "annotations": annotations or {}}
+    return runs._request({"metadata": metadata}, "7", Path("/kc"), {"a": 1}, finalizing=finalizing)
+
+
+def test_the_watch_and_the_flags_decide_without_annotations() -> None:
+    asked = request(max_runner_artifacts=3, run_timeout=60.0)
+    assert (asked.verbosity, asked.artifacts_to_keep, asked.timeout) == (2, 3, 60.0)
+    assert asked.directory == Path("/runs/g.example.com/v1/K/ns/n")
+    assert asked.ident == "7"
+
+
+@pytest.mark.parametrize(("verbosity", "expected"), [("4", 4), ("9", 9), ("0", 0), ("-3", 0)])
+def test_annotations_of_an_object_replace_what_the_watch_says(
+    verbosity: str, expected: int
+) -> None:
+    annotations = {f"{PREFIX}/verbosity": verbosity, f"{PREFIX}/max-runner-artifacts": "0"}
+    asked = request(annotations=annotations)
+    assert (asked.verbosity, asked.artifacts_to_keep) == (expected, 0)
+
+
+def test_annotations_that_are_no_numbers_are_ignored_and_told() -> None:
+    annotations = {f"{PREFIX}/verbosity": "much", f"{PREFIX}/max-runner-artifacts": "few"}
+    with structlog.testing.capture_logs() as lines:
+        asked = request(annotations=annotations)
+    assert (asked.verbosity, asked.artifacts_to_keep) == (2, 20)
+    assert {line["value"] for line in lines} == {"much", "few"}
+
+
+@pytest.mark.parametrize(
+    ("play", "finalizing", "expected"),
+    [
+        (PlayPath(playbook="/parting.yml"), True, "/parting.yml"),
+        (PlayPath(playbook="/parting.yml"), False, "/main.yml"),
+        (PlayPath(), True, "/main.yml"),
+    ],
+)
+def test_a_finalizer_without_a_play_repeats_the_normal_one(
+    play: PlayPath, finalizing: bool, expected: str
+) -> None:
+    asked = request(finalizing=finalizing, finalizer=Finalizer("f", play))
+    assert getattr(asked.target, "path", None) == Path(expected)

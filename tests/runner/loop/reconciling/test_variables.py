@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The variables of a run: names, order, data that is no template (runner.md §2.11, §2.13)."""
+
+from typing import Any
+
+import pytest
+
+from ansible_operator.loop.queueing.queue import Why
+from ansible_operator.loop.reconciling.variables import extra_vars, mark_unsafe, object_variable
+from ansible_operator.watches import Finalizer, KindName, PlayPath, Watch
+
+WHY = Why("spec changed", fresh=True)
+KIND = KindName("cache.example.com", "v1alpha1", "Memcached")
+
+
+def watch(**fields: Any) -> Watch:
+    return Watch(**{"kind": KIND, "play": PlayPath(playbook="/p"), "mark_unsafe": False, **fields})
+
+
+def memcached(**spec: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": "cache.example.com/v1alpha1",
+        "kind": "Memcached",
+        "metadata": {"name": "sample", "namespace": "default"},
+        "spec": spec,
+        "status": {"conditions": []},
+    }
+
+
+def test_the_example_of_the_contract() -> None:
+    obj = memcached(size=1, podCIDR="10.0.0.0/8")
+    assert extra_vars(watch(), obj, WHY, finalizing=False) == {
+        "size": 1,
+        "pod_cidr": "10.0.0.0/8",
+        "ansible_operator_meta": {"name": "sample", "namespace": "default"},
+        "_cache_example_com_memcached": obj,
+        "_cache_example_com_memcached_spec": {"size": 1, "podCIDR": "10.0.0.0/8"},
+    }
+
+
+def test_unsafe_strings_are_wrapped_in_all_three_places_and_nowhere_else() -> None:
+    found = extra_vars(
+        watch(mark_unsafe=True, vars={"plain": "{{ x }}"}),
+        memcached(size=1, podCIDR="{{ evil }}"),
+        WHY,
+        finalizing=False,
+    )
+    wrapped = {"__ansible_unsafe": "{{ evil }}"}
+    assert found["pod_cidr"] == wrapped
+    assert found["_cache_example_com_memcached"]["spec"]["podCIDR"] == wrapped
+    assert found["_cache_example_com_memcached_spec"] == {"size": 1, "podCIDR": wrapped}
+    assert found["plain"] == "{{ x }}"
+    assert found["ansible_operator_meta"] == {"name": "sample", "namespace": "default"}
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("s", {"__ansible_unsafe": "s"}),
+        (3, 3),
+        (None, None),
+        (True, True),
+        ({"a": {"b": "c"}}, {"a": {"b": {"__ansible_unsafe": "c"}}}),
+        (["a", 1, {"k": "v"}], [{"__ansible_unsafe": "a"}, 1, {"k": {"__ansible_unsafe": "v"}}]),
+    ],
+)
+def test_wrapping(value: Any, expected: Any) -> None:
+    assert mark_unsafe(value) == expected
+
+
+def test_later_rows_override_earlier_ones() -> None:
+    spec = {"size": 1, "state": "from spec", "ansible_operator_meta": "from spec"}
+    finalizer = Finalizer("f", vars={"state": "absent"})
+    kept = watch(vars={"size": 2, "state": "present"}, finalizer=finalizer)
+    normal = extra_vars(kept, memcached(**spec), WHY, finalizing=False)
+    assert (normal["size"], normal["state"]) == (2, "present")
+    assert normal["ansible_operator_meta"] == {"name": "sample", "namespace": "default"}
+    assert extra_vars(kept, memcached(**spec), WHY, finalizing=True)["state"] == "absent"
+
+
+def test_keys_stay_when_the_watch_says_so() -> None:
+    found = extra_vars(
+        watch(snake_case_parameters=False), memcached(camelCase=1), WHY, finalizing=False
+    )
+    assert found["camelCase"] == 1
+
+
+@pytest.mark.parametrize("spec", [None, "text", []])
+def test_an_object_without_a_usable_spec_has_no_parameters(spec: Any) -> None:
+    obj = {**memcached(), "spec": spec}
+    found = extra_vars(watch(), obj, WHY, finalizing=False)
+    assert found["_cache_example_com_memcached_spec"] == {}
+
+
+def test_a_variable_that_only_names_one_of_ours_is_that_one() -> None:
+    obj = memcached(size=1, text="{{ evil }}")
+    variables = {
+        "meta": "{{ ansible_operator_meta }}",
+        "whole": "{{_cache_example_com_memcached}}",
+        "mixed": "of {{ ansible_operator_meta.name }}",
+        "other": "{{ size }}",
+        "number": 5,
+    }
+    found = extra_vars(watch(mark_unsafe=True, vars=variables), obj, WHY, finalizing=False)
+    assert found["meta"] == {"name": "sample", "namespace": "default"}
+    assert found["whole"] == mark_unsafe(obj)
+    assert found["mixed"] == "of {{ ansible_operator_meta.name }}"
+    assert found["other"] == "{{ size }}"
+    assert found["number"] == 5
+
+
+def test_a_variable_of_the_watch_hides_one_of_ours() -> None:
+    variables = {"ansible_operator_meta": {"name": "mine"}, "meta": "{{ ansible_operator_meta }}"}
+    found = extra_vars(watch(vars=variables), memcached(), WHY, finalizing=False)
+    assert found["meta"] == "{{ ansible_operator_meta }}"
+    assert found["ansible_operator_meta"] == {"name": "mine"}
+
+
+def test_managed_fields_are_part_of_the_object_unless_the_watch_says_otherwise() -> None:
+    obj = memcached(size=1)
+    obj["metadata"]["managedFields"] = [{"manager": "kubectl"}]
+    name = "_cache_example_com_memcached"
+    kept = extra_vars(watch(), obj, WHY, finalizing=False)[name]["metadata"]
+    assert kept["managedFields"] == [{"manager": "kubectl"}]
+    left = extra_vars(watch(keep_managed_fields=False), obj, WHY, finalizing=False)[name][
+        "metadata"
+    ]
+    assert left == {"name": "sample", "namespace": "default"}
+
+
+@pytest.mark.parametrize(
+    ("group", "kind", "name"),
+    [
+        ("cache.example.com", "Memcached", "_cache_example_com_memcached"),
+        ("operator-with-dash.example.com", "Example", "_operator_with_dash_example_com_example"),
+        ("", "Secret", "__secret"),
+    ],
+)
+def test_names_of_object_variables(group: str, kind: str, name: str) -> None:
+    assert object_variable(group, kind) == name
+
+
+def test_a_play_learns_why_it_runs_where_the_watch_says_so() -> None:
+    found = extra_vars(watch(trigger_variable=True), memcached(), WHY, finalizing=False)
+    assert found["ansible_operator_trigger"] == {
+        "reason": {"__ansible_unsafe": "spec changed"},
+        "object_changed": True,
+    }
+    assert "ansible_operator_trigger" not in extra_vars(watch(), memcached(), WHY, finalizing=False)

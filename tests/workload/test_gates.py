@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Changes that are held back on purpose, Pods that go first, credentials that outlive a cluster."""
+
+from typing import Any
+
+import pytest
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.cluster.planning import (
+    credential,
+    plan_cluster,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute import (
+    drain as cn_stores,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.planning import (
+    plan_set,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.reports import (
+    report_on,
+)
+
+from tests.compute.test_drain import store
+from tests.support import resources as r
+from tests.support.builders import NOW, conditions, pod, serving, workload
+
+Json = dict[str, Any]
+LATER = "2026-01-02T03:12:05Z"
+
+
+def cn_set(*said: tuple[str, str, str], **spec: Any) -> Json:
+    made: Json = r.cnset(**spec)
+    made["metadata"] |= {"uid": "u-1", "generation": 2}
+    made["status"] = {"conditions": conditions(*said)}
+    return made
+
+
+def seen(*pods: Json, **more: Any) -> Json:
+    live = workload("Deployment", "mo-tp-cn")
+    live["spec"]["template"] = {"spec": {"containers": [{"name": "main", "image": "another"}]}}
+    log_set = serving("LogSet", "mo")
+    log_set["spec"] = r.logset()["spec"]
+    found = {"logSet": log_set, "dnSet": serving("DNSet", "mo"), "workload": live}
+    return {**found, "pods": list(pods), "now": NOW, **more}
+
+
+def beginning(started: str = NOW, restarts: int = 0) -> Json:
+    made = pod("mo-tp-cn-a", ready=False)
+    state = {"running": {"startedAt": started}}
+    made["status"]["containerStatuses"] = [
+        {"name": "main", "state": state, "restartCount": restarts, "started": False}
+    ]
+    return made
+
+
+CREATING = ("Progressing", "True", "Creating")
+SERVED = ("Ready", "True", "EnoughReadyStores")
+
+
+@pytest.mark.parametrize(
+    ("resource", "observed", "waiting"),
+    [
+        (cn_set(SERVED, pauseUpdate=True), seen(), "spec.pauseUpdate holds back changes of Pods"),
+        (cn_set(CREATING, pauseUpdate=True), seen(workload=None), ""),
+        (cn_set(CREATING), seen(beginning()), "waiting for mo-tp-cn-a to finish the bootstrap"),
+        (cn_set(SERVED), seen(beginning()), ""),
+        (cn_set(CREATING), seen(beginning(restarts=1)), ""),
+        (cn_set(CREATING), seen(beginning(), now=LATER), ""),
+        (cn_set(CREATING), seen(pod("mo-tp-cn-a")), ""),
+        (cn_set(CREATING), seen(pod("a", ready=False, waiting="ImagePullBackOff")), ""),
+    ],
+)
+def test_what_holds_back_changes_of_compute_nodes(resource, observed, waiting):
+    """Somebody's wish, and the first one's bootstrap; never what is broken."""
+    plan = plan_set(resource, observed, "#!")
+
+    assert plan["waitingFor"].startswith(waiting)
+    assert bool(plan["waitingFor"]) == bool(waiting)
+    assert any(one["kind"] == "Deployment" for one in plan["objects"]) != bool(waiting)
+
+
+def test_a_paused_update_is_told_and_waited_for_by_nobody():
+    resource = cn_set(SERVED, pauseUpdate=True, replicas=3)
+    plan = plan_set(resource, seen(), "#!")
+
+    told = report_on(resource, plan, seen(), {}, "", NOW)
+
+    said = {one["type"]: (one["status"], one["reason"]) for one in told["status"]["conditions"]}
+    assert said["Synced"] == said["Progressing"] == ("False", "Paused")
+    assert told["requeue"] == ""
+    assert plan["scale"][0]["spec"] == {"replicas": 3}
+
+
+def test_chosen_pods_go_first_but_after_those_that_serve_no_more():
+    nodes = [store("cn-a"), store("cn-b", ready=False), store("cn-c"), store("cn-d")]
+
+    assert cn_stores.victims(nodes, 3, 4, ["cn-c"]) == {"cn-c"}
+    assert cn_stores.victims(nodes, 2, 4, ["cn-c"]) == {"cn-b", "cn-c"}
+    assert cn_stores.victims(nodes, 4, 4, ["cn-c"]) == frozenset()
+    assert cn_stores.victims(nodes, 3, 4, ["unheard-of"]) == {"cn-b"}
+
+
+KEEP = "matrixorigin.io/keep"
+LABELS = {"app.kubernetes.io/managed-by": "matrixorigin.matrixone"}
+
+
+def cluster(policy: str | None) -> Json:
+    made: Json = r.cluster()
+    made["metadata"] |= {"uid": "u-1", "generation": 2}
+    if policy:
+        made["spec"]["logService"]["pvcRetentionPolicy"] = policy
+    return made
+
+
+def secret(*, owned: bool, labels: Json | None = None) -> Json:
+    owners = [{"uid": "u-1", "kind": "MatrixOneCluster", "name": "mo"}] if owned else []
+    metadata = {"name": "mo-credential", "namespace": "prod", "labels": labels or {}}
+    return {"kind": "Secret", "metadata": {**metadata, "ownerReferences": owners}}
+
+
+@pytest.mark.parametrize(
+    ("policy", "live", "patched"),
+    [
+        ("Retain", secret(owned=True, labels=LABELS), ("true", 0)),
+        ("Retain", secret(owned=False, labels=LABELS), None),
+        ("Delete", secret(owned=False, labels=LABELS), (None, 1)),
+        (None, secret(owned=True, labels=LABELS), None),
+        ("Retain", secret(owned=True), None),
+        ("Delete", secret(owned=False), None),
+        ("Delete", None, None),
+    ],
+)
+def test_a_credential_lives_as_long_as_what_it_opens(policy, live, patched):
+    """Ours only: what somebody else made is neither owned nor let go."""
+    patches = plan_cluster(cluster(policy), {"credential": live})["scale"]
+
+    found = [
+        (one["metadata"]["annotations"][KEEP], len(one["metadata"]["ownerReferences"]))
+        for one in patches
+    ]
+    assert found == ([patched] if patched else [])
+
+
+@pytest.mark.parametrize(("policy", "kept"), [("Retain", True), ("Delete", False), (None, False)])
+def test_a_new_credential_is_marked_when_it_outlives_its_cluster(policy, kept):
+    made = credential(cluster(policy), "secret")
+
+    assert (KEEP in made["metadata"].get("annotations", {})) is kept
