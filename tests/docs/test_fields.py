@@ -29,7 +29,7 @@ def _has(node: dict[str, Any], path: list[str]) -> bool:
 
 
 def _named() -> list[str]:
-    table = PAGE.partition("## Where is …")[2].partition("\n## ")[0]
+    table = PAGE.partition("## Find a field")[2].partition("\n## ")[0]
     rows = [line for line in table.splitlines() if line.startswith("| ")][1:]
     assert len(rows) > 10
     return sorted({name for row in rows for name in _of_a_row(row)})
