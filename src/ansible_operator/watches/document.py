@@ -12,6 +12,15 @@ from ansible_operator.errors import ConfigError
 class _Loader(yaml.SafeLoader):
     """YAML 1.1 with ``y`` and ``n`` as booleans, and without dates and base-60 numbers."""
 
+    def flatten_mapping(self, node: yaml.MappingNode) -> None:
+        """Put merged keys where ``<<`` stands: as in Go, whatever comes later wins."""
+        flat: list[tuple[yaml.Node, yaml.Node]] = []
+        for pair in node.value:
+            part = yaml.MappingNode(node.tag, [pair])
+            super().flatten_mapping(part)
+            flat += part.value
+        node.value = flat
+
 
 _TAG = "tag:yaml.org,2002:"
 _BOOL = re.compile(

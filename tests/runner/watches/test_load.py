@@ -19,8 +19,18 @@ from ansible_operator.watches import (
     Watch,
     load,
 )
+from ansible_operator.watches.document import parse
 
 HEAD = "{group: app.example.com, version: v1alpha1, kind: Database"
+
+
+MERGES = {
+    "keys after the merge win": ("{<<: *one, b: 3}", {"a": 1, "b": 3}),
+    "the merge wins over keys before it": ("{b: 3, <<: *one}", {"a": 1, "b": 2}),
+    "the first of several mappings wins": ("{<<: [*two, *one]}", {"a": 1, "b": 9, "c": 4}),
+    "null is a value": ("{<<: *one, b: null}", {"a": 1, "b": None}),
+    "merged mappings may merge": ("{<<: *three}", {"a": 1, "b": 5}),
+}
 
 
 @pytest.fixture
@@ -38,6 +48,14 @@ def load_text(project: Path, text: str, environ: dict[str, str] | None = None) -
 
 def entry(rest: str) -> str:
     return f"- {HEAD}, {rest}}}\n"
+
+
+@pytest.mark.parametrize("case", MERGES)
+def test_merge_keys_as_in_go(case: str) -> None:
+    """What sigs.k8s.io/yaml 1.4.0, which the Go runner reads with, makes of the same text."""
+    written, expected = MERGES[case]
+    anchors = "- &one {a: 1, b: 2}\n- &two {b: 9, c: 4}\n- &three {<<: *one, b: 5}\n"
+    assert parse(f"{anchors}- {written}\n")[-1] == expected
 
 
 def test_defaults(project: Path) -> None:

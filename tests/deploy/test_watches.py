@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The collection's watches.yaml: what each kind is watched with, whatever it shares with others."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ansible_operator.watches import (
+    Admission,
+    Finalizer,
+    KindName,
+    Members,
+    PlayPath,
+    Reference,
+    Watch,
+    load,
+)
+
+ROOT = Path(__file__).resolve().parents[2]
+CORE, EARLY = "core.matrixorigin.io", "matrixone.matrixorigin.cn"
+POD = Members(
+    kind=KindName("", "v1", "Pod"),
+    selector="matrixorigin.io/component=CNSet",
+    name="matrixorigin.io/instance",
+    annotations=("matrixorigin.io/store-cordon",),
+)
+
+
+def reference(kind: str, dependency: str) -> Reference:
+    place = f"deps.{dependency}.metadata"
+    return Reference(
+        kind=KindName(CORE, "v1alpha1", kind),
+        name=f"{place}.name",
+        namespace=f"{place}.namespace",
+        conditions=("Ready", "Synced"),
+    )
+
+
+LOG_SET, DN_SET, CN_SET = (
+    reference("LogSet", "logSet"),
+    reference("DNSet", "dnSet"),
+    reference("CNSet", "cnset"),
+)
+
+
+def watch(role: str, kind: str, group: str = CORE) -> Watch:
+    """Return what all kinds have in common."""
+    return Watch(
+        kind=KindName(group, "v1alpha1", kind),
+        play=PlayPath(role_name=f"matrixorigin.matrixone.{role}"),
+        vars={f"{role}_resource": f"{{{{ _{group.replace('.', '_')}_{kind.lower()} }}}}"},
+        reconcile_period=36_000,
+        finalizer=Finalizer(name=f"matrixorigin.io/{role}", vars={f"{role}_state": "absent"}),
+        manage_status=False,
+        snake_case_parameters=False,
+        watch_annotations_changes=True,
+        blacklist=frozenset(
+            {KindName("", "v1", "Secret"), KindName("events.k8s.io", "v1", "Event")}
+        ),
+        watch_dependent_status=True,
+        keep_managed_fields=False,
+        admission=Admission(validate=("matrixorigin.matrixone.admission",)),
+        precheck="matrixorigin.matrixone.settled",
+    )
+
+
+EXPECTED = [
+    replace(watch("matrixonecluster", "MatrixOneCluster"), reconcile_period=600),
+    watch("logset", "LogSet"),
+    replace(watch("dnset", "DNSet"), references=(LOG_SET,)),
+    replace(watch("cnset", "CNSet"), references=(LOG_SET, DN_SET), members=(POD,)),
+    replace(watch("proxyset", "ProxySet"), references=(LOG_SET,)),
+    replace(watch("webui", "WebUI"), references=(CN_SET,)),
+    replace(
+        watch("matrixonecluster_early", "MatrixoneCluster", EARLY),
+        reconcile_period=60,
+        finalizer=Finalizer(
+            name="deletepvc.finalizers.matrixone.matrixorigin.cn",
+            vars={"matrixonecluster_early_state": "absent"},
+        ),
+        admission=Admission(),
+        precheck="",
+    ),
+]
+
+
+def loaded(monkeypatch: pytest.MonkeyPatch, **environ: str) -> list[Watch]:
+    monkeypatch.chdir(ROOT)
+    environment = {"ANSIBLE_COLLECTIONS_PATH": str(ROOT / ".collections"), **environ}
+    found = load(ROOT / "watches.yaml", environ=environment, strict=True)
+    return [replace(one, play=replace(one.play, role="")) for one in found]
+
+
+@pytest.mark.parametrize("number", range(len(EXPECTED)), ids=[one.kind.kind for one in EXPECTED])
+def test_kind(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = loaded(monkeypatch)
+    assert len(found) == len(EXPECTED)
+    assert found[number] == EXPECTED[number]
+
+
+def test_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Periods and namespaces to leave alone come from variables; the first operator has its own."""
+    found = loaded(monkeypatch, RECONCILE_PERIOD="7m", RECONCILE_WAIT="9s", DENY_LIST="one, two")
+    assert [one.reconcile_period for one in found] == [420] * 6 + [9]
+    assert {one.ignored_namespaces for one in found} == {frozenset({"one", "two"})}
