@@ -2,7 +2,7 @@
 # The commands of this project; `make help` lists them.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: molecule scenarios e2e
+.PHONY: molecule scenarios e2e test-all
 .PHONY: help venv crds rbac render docs lint test demo demo-down demo-memcached bench cluster-up cluster-down
 .PHONY: install uninstall deploy undeploy op-build op-push op-requirements bundle run
 
@@ -89,7 +89,10 @@ e2e: venv ## the end-to-end tests against the operator in the cluster; TESTS=<fi
 	@OPERATOR=$(OPERATOR) pytest -m node $(TESTS)
 
 scenarios: venv ## all of `make e2e`, upgrades of the operator under traffic, and 200 clusters on fake nodes
-	@dev/test.sh scenarios
+	@$(PYTHON) -m dev.gate binaries deployed scenarios wide
 
-test: venv ## every test that can run on this machine
-	@dev/test.sh
+test: venv ## the gate: at most 30 minutes on two cores, and what the change touches; STAGES= for some
+	@$(PYTHON) -m dev.gate $(STAGES)
+
+test-all: venv ## everything that can run on this machine
+	@$(PYTHON) -m dev.gate --all

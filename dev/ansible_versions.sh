@@ -10,7 +10,6 @@
 set -euo pipefail
 shopt -s inherit_errexit
 cd "$(dirname "$0")/.."
-. dev/failures.sh
 
 # Releases and the Pythons that can run their controller side, newest last.
 declare -A pythons=([2.18]="3.11 3.12 3.13" [2.19]="3.11 3.12 3.13" [2.20]="3.12 3.13 3.14")
@@ -44,7 +43,7 @@ environment() { # release, interpreter; prints the folder
     .venv/bin/uv venv --quiet --python "$2" "$folder"
     grep -vE '^(ansible-core|resolvelib)==' dev/constraints.txt >"$folder/constraints.txt"
     VIRTUAL_ENV=$PWD/$folder .venv/bin/uv pip install --quiet --constraint "$folder/constraints.txt" \
-      --editable . "ansible-core~=$1.0" pytest pytest-asyncio pytest-xdist
+      --editable . "ansible-core~=$1.0" hypothesis pytest pytest-asyncio pytest-timeout pytest-xdist
     echo "$wanted" >"$folder/.ready"
   fi
   echo "$folder"
@@ -54,15 +53,6 @@ play() { # folder, arguments of pytest
   PATH="$PWD/$1/bin:$PATH" "$1/bin/pytest" -q -p no:cacheprovider "${@:2}"
 }
 
-# As in dev/test.sh: a deadline broken by what else the machine did is told from a fault by a second look.
-look_again() { # folder
-  local found files
-  found=$(failed_files "$1/log") || return 1
-  mapfile -t files <<<"$found"
-  echo "ansible-core: run again, alone, because they failed beside others: ${files[*]}"
-  play "$1" "${files[@]}" -k "not ($elsewhere)"
-}
-
 main_release=$(.venv/bin/python -c 'from ansible.release import __version__ as v; print(".".join(v.split(".")[:2]))')
 releases=(2.18 2.19 2.20)
 if [ $# -gt 0 ] && [[ -v pythons[$1] ]]; then
@@ -70,7 +60,7 @@ if [ $# -gt 0 ] && [[ -v pythons[$1] ]]; then
   shift
   main_release=
 fi
-tests=(tests/engine tests/roles/test_playbook.py tests/roles/test_operator.py tests/memcached/test_operator.py)
+tests=(tests/runner/engine tests/roles/test_playbook.py tests/roles/test_operator.py tests/memcached/test_operator.py)
 # These take a minute each, and what they are about is the same code under every release.
 elsewhere="ansible-runner or held or paused or hears_of or retained or changed_last"
 passed=() missing=() failed=()
@@ -84,8 +74,7 @@ for release in "${releases[@]}"; do
   folder=$(environment "$release" "$python")
   version=$("$folder/bin/python" -c 'from ansible.release import __version__; print(__version__)')
   echo "ansible-core $version on $("$folder/bin/python" --version)"
-  if play "$folder" -n 2 --dist loadfile "${tests[@]}" -k "not ($elsewhere)" "$@" | tee "$folder/log" ||
-    look_again "$folder"; then
+  if play "$folder" -n 2 --dist loadfile "${tests[@]}" -k "not ($elsewhere)" "$@"; then
     passed+=("$version")
   else
     failed+=("$version")

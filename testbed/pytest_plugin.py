@@ -53,7 +53,7 @@ def _set_users(name: str, users: list[Process]) -> None:
         file.unlink(missing_ok=True)
 
 
-def _remove_orphans() -> None:
+def remove_orphans() -> None:
     """Take down what pytest runs that were killed have left."""
     # The list of users is written before anything else is made.
     for path in state_root().glob(f".{_PREFIX}*.users"):
@@ -73,7 +73,7 @@ def _shared(config: pytest.Config, nodes: NodeKind, images: tuple[str, ...]) -> 
     # xdist gives all its workers one name; without it a run is one process.
     run = os.environ.get("PYTEST_XDIST_TESTRUNUID") or str(os.getpid())
     name = f"{_PREFIX}{nodes}-{run[:12]}"
-    _remove_orphans()
+    remove_orphans()
     lock = state_root() / f".{name}.share"
     try:
         with locked(lock, timeout=_LOCK_SECONDS):

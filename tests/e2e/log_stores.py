@@ -5,12 +5,13 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tests.e2e.clusters import Cluster
+from tests.e2e.clusters import Cluster, eventually
 
 # HAKeeper gives a log store up after 5 minutes; tests cannot wait for that.
 HAKEEPER_TIMEOUT = '[logservice.HAKeeperConfig]\nlog-store-timeout = "20s"\n'
 INCARNATIONS = "logset.matrixorigin.io/incarnations"
 REPAIR = "logset.matrixorigin.io/repair"
+REPAIR_SECONDS = 180
 
 
 def annotation(cluster: Cluster, key: str) -> Any:
@@ -61,3 +62,28 @@ def state(cluster: Cluster) -> str:
     """All that the LogSet says, for messages."""
     logset = cluster.get("logset", "mo")
     return json.dumps([logset["metadata"]["annotations"], logset["status"]], indent=1)
+
+
+def replaced(cluster: Cluster, ordinal: int, incarnation: int) -> bool:
+    """Whether a store has that incarnation or a later one, and no failover is under way."""
+    known = annotation(cluster, INCARNATIONS) or {}
+    # On a busy machine a new store may not come up in time either, and is replaced in its turn.
+    return known.get(str(ordinal), 0) >= incarnation and annotation(cluster, REPAIR) is None
+
+
+def await_replacement(cluster: Cluster, ordinal: int, incarnation: int) -> float:
+    """Wait until a store was replaced, all shards are complete and the cluster is ready."""
+    seconds = eventually(
+        lambda: replaced(cluster, ordinal, incarnation),
+        REPAIR_SECONDS,
+        f"incarnation {incarnation} of store {ordinal}",
+        otherwise=lambda: state(cluster),
+    )
+    eventually(lambda: shards(cluster) == [(3, 3)] * 2, 30, "complete shards")
+    cluster.await_ready(60)
+    return seconds
+
+
+def events(cluster: Cluster) -> list[str]:
+    """The reasons of all Events of the namespace."""
+    return [one["reason"] for one in cluster.get("events.events.k8s.io")["items"]]

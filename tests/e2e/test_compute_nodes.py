@@ -10,6 +10,7 @@ import pytest
 
 from testbed.bed import TestBed
 from tests.e2e.clusters import DRAIN_SECONDS, Cluster, eventually, operated, tiny_cluster
+from tests.e2e.compute_nodes import pods, stores
 from tests.e2e.traffic import Traffic
 
 pytestmark = [pytest.mark.node, pytest.mark.xdist_group("real-node")]
@@ -24,19 +25,6 @@ def cluster(real_testbed: TestBed, tmp_path_factory: pytest.TempPathFactory) -> 
     folder = tmp_path_factory.mktemp("operator")
     with operated(real_testbed, folder, _resource(), "nodes") as made:
         yield made
-
-
-def stores(cluster: Cluster) -> dict[str, str]:
-    """Work state by Pod, as the status of the CNSet tells it."""
-    listed = cluster.get("cnset", "mo-tp").get("status", {}).get("stores", [])
-    return {one["podName"]: one["state"] for one in listed}
-
-
-def pods(cluster: Cluster) -> dict[str, bool]:
-    """Whether it is being deleted, by name of the Pod of a compute node."""
-    return {
-        name: "deletionTimestamp" in pod["metadata"] for name, pod in cluster.pods("CNSet").items()
-    }
 
 
 def _resource() -> dict[str, Any]:

@@ -16,8 +16,11 @@ from tests.e2e.log_stores import (
     HAKEEPER_TIMEOUT,
     INCARNATIONS,
     REPAIR,
+    REPAIR_SECONDS,
     annotation,
+    await_replacement,
     down,
+    events,
     folder_of,
     mend,
     shards,
@@ -30,7 +33,6 @@ from tests.e2e.traffic import Traffic
 pytestmark = [pytest.mark.node, pytest.mark.xdist_group("real-node")]
 
 FAILURE_TIMEOUT = 20
-REPAIR_SECONDS = 180
 
 
 @pytest.fixture(scope="module")
@@ -45,29 +47,6 @@ def cluster(real_testbed: TestBed, tmp_path_factory: pytest.TempPathFactory) -> 
     folder = tmp_path_factory.mktemp("operator")
     with operated(real_testbed, folder, resource, "log") as made:
         yield made
-
-
-def replaced(cluster: Cluster, ordinal: int, incarnation: int) -> bool:
-    known = annotation(cluster, INCARNATIONS) or {}
-    # On a busy machine a new store may not come up in time either, and is replaced in its turn.
-    return known.get(str(ordinal), 0) >= incarnation and annotation(cluster, REPAIR) is None
-
-
-def await_replacement(cluster: Cluster, ordinal: int, incarnation: int) -> float:
-    """Wait until a store was replaced, all shards are complete and the cluster is ready."""
-    seconds = eventually(
-        lambda: replaced(cluster, ordinal, incarnation),
-        REPAIR_SECONDS,
-        f"incarnation {incarnation} of store {ordinal}",
-        otherwise=lambda: state(cluster),
-    )
-    eventually(lambda: shards(cluster) == [(3, 3)] * 2, 30, "complete shards")
-    cluster.await_ready(60)
-    return seconds
-
-
-def events(cluster: Cluster) -> list[str]:
-    return [one["reason"] for one in cluster.get("events.events.k8s.io")["items"]]
 
 
 def test_a_plain_set_says_how_its_nodes_are(cluster: Cluster) -> None:

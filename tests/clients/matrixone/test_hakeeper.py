@@ -25,7 +25,7 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.mat
 
 from tests.clients.matrixone.conftest import Peers, cn, log_store, simulated
 
-pytestmark = pytest.mark.node
+pytestmark = pytest.mark.rpc
 FOREVER = -1
 
 

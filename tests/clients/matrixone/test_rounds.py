@@ -27,7 +27,7 @@ from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils import cn_r
 
 from tests.clients.matrixone.conftest import Peers, simulated
 
-pytestmark = pytest.mark.node
+pytestmark = pytest.mark.rpc
 
 GATE = "matrixorigin.io/cn-store"
 PLAIN, DRAINS = Policy(False, 15, 0), Policy(True, 15, 300)

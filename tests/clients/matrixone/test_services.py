@@ -16,7 +16,7 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.mat
 
 from tests.clients.matrixone.conftest import Peers, cn
 
-pytestmark = pytest.mark.node
+pytestmark = pytest.mark.rpc
 
 
 def soon(seconds: float = 10) -> Deadline:

@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Run the stages of the gate, of everything, or those that are named.
+
+python -m dev.gate           the gate: what always runs, and what the change touches
+python -m dev.gate --all     everything that can run on this machine
+python -m dev.gate unit api  these stages alone
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from dev.gate.changes import added_stages, changed_paths
+from dev.gate.outcomes import Outcome
+from dev.gate.report import failed_logs, summary
+from dev.gate.running import TIMED_OUT, Running, may_try_again
+from dev.gate.stages import BINARIES, STAGES, Stage, When
+from testbed.pytest_plugin import remove_orphans
+
+ROOT = Path(__file__).resolve().parents[2]
+LOGS = ROOT / "build" / "test"
+GATE_SECONDS = 4200.0
+"""Budget of the gate: it takes 30 minutes with warm caches, an hour with empty ones."""
+ALL_SECONDS = 8 * 3600.0
+SECOND_TRIES = 2
+"""So many tests of a whole run may pass on a second try."""
+_LEAST_SECONDS = 30.0
+
+
+class Gate:
+    """One run of stages, within a budget.
+
+    Args:
+        stages: to run, in this order.
+        budget: seconds for all of them together.
+        left_out: why other stages are not run, by name.
+    """
+
+    def __init__(self, stages: Sequence[Stage], budget: float, left_out: Mapping[str, str]) -> None:
+        self._stages = stages
+        self._begun = time.monotonic()
+        self._budget = budget
+        self._left_out = dict(left_out)
+        self._tries_left = SECOND_TRIES
+        self._running: list[Running] = []
+        self._outcomes: dict[str, Outcome] = {}
+
+    def run(self) -> int:
+        """Run all stages; return the exit code."""
+        try:
+            self._run_stages()
+        except KeyboardInterrupt:
+            for running in self._running:
+                running.end()
+            remove_orphans()
+            _say("interrupted")
+            return 130
+        return self._conclude()
+
+    def _run_stages(self) -> None:
+        # Programs that are not in the cache yet are built beside the stages that need none.
+        building = next((self._start(one) for one in self._stages if one.name == BINARIES), None)
+        others = [stage for stage in self._stages if stage.name != BINARIES]
+        for number, stage in enumerate(others):
+            if building is not None and not stage.ends_early:
+                if not self._finish(building).is_green:
+                    self._give_up(others[number:], "the programs that it needs could not be built")
+                    return
+                building = None
+            if not self._one(stage) and stage.ends_early:
+                if building is not None:
+                    building.end()
+                    self._finish(building)
+                self._give_up(others[number + 1 :], f"{stage.name} is red")
+                return
+        if building is not None:
+            self._finish(building)
+
+    def _one(self, stage: Stage) -> bool:
+        """Run one stage if there is time for it; tell whether nothing is wrong."""
+        left = self._left()
+        if stage.when is When.TOUCHED and left < stage.usual:
+            self._left_out[stage.name] = f"takes {stage.usual} s, the budget has {left:.0f} s left"
+            return True
+        if left < _LEAST_SECONDS:
+            self._outcomes[stage.name] = Outcome(stage.name, note="no time was left in the budget")
+            return False
+        outcome = self._finish(self._start(stage))
+        if not outcome.is_green and stage.is_tests:
+            self._try_again(stage, outcome)
+        result = "passed" if outcome.is_green else "FAILED"
+        _say(f"test {stage.name}: {result} after {outcome.seconds:.0f} s {outcome.note}".rstrip())
+        return outcome.is_green
+
+    def _start(self, stage: Stage) -> Running:
+        running = Running(ROOT, LOGS, stage, min(stage.limit, self._left()))
+        self._running.append(running)
+        return running
+
+    def _finish(self, running: Running) -> Outcome:
+        outcome = running.wait()
+        self._outcomes[outcome.name] = outcome
+        self._running.remove(running)
+        if outcome.code == TIMED_OUT:
+            remove_orphans()
+        return outcome
+
+    def _try_again(self, stage: Stage, outcome: Outcome) -> None:
+        """Run the files of a few failed tests alone; tests of a file may share a cluster."""
+        failed = outcome.failed_tests
+        if not may_try_again(failed, self._tries_left, outcome.code):
+            return
+        files = sorted({test.file for test in failed})
+        again = Running(ROOT, LOGS, stage, min(stage.limit, self._left()), only=files)
+        self._running.append(again)
+        if again.wait().is_green:
+            outcome.code, outcome.note = 0, f"{len(failed)} on a second try"
+            outcome.second_tries = [test.node for test in failed]
+            self._tries_left -= len(failed)
+        self._running.remove(again)
+
+    def _give_up(self, stages: Sequence[Stage], why: str) -> None:
+        for stage in stages:
+            self._outcomes[stage.name] = Outcome(stage.name, note=why)
+
+    def _left(self) -> float:
+        return self._budget - (time.monotonic() - self._begun)
+
+    def _conclude(self) -> int:
+        outcomes = [self._outcomes[one.name] for one in self._stages if one.name in self._outcomes]
+        for line in failed_logs(outcomes):
+            _say(line)
+        for line in summary(outcomes, self._left_out, time.monotonic() - self._begun):
+            _say(line)
+        return 0 if all(outcome.is_green for outcome in outcomes) else 1
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+def _missing(stage: Stage) -> str:
+    missing = [program for program in stage.needs if shutil.which(program) is None]
+    if "root" in stage.needs:
+        missing.remove("root")
+        if os.geteuid() != 0:
+            missing.append("root")
+    return f"needs {', '.join(missing)}" if missing else ""
+
+
+def chosen(arguments: argparse.Namespace) -> tuple[list[Stage], dict[str, str]]:
+    """Return the stages to run, and why the others are not."""
+    if arguments.stages:
+        known = {stage.name: stage for stage in STAGES}
+        unknown = [name for name in arguments.stages if name not in known]
+        if unknown:
+            raise SystemExit(f"no stage {unknown[0]}; there are: {' '.join(known)}")
+        return [known[name] for name in arguments.stages], {}
+    if arguments.all:
+        left_out = {stage.name: why for stage in STAGES if (why := _missing(stage))}
+        return [stage for stage in STAGES if stage.name not in left_out], left_out
+    added = added_stages(STAGES, changed_paths(ROOT))
+    stages = [one for one in STAGES if one.when is When.ALWAYS or one.name in added]
+    for name, why in added.items():
+        _say(f"added to the gate: {name}, because {why}")
+    left_out = {one.name: f"runs {one.when.value}" for one in STAGES if one not in stages}
+    return stages, left_out
+
+
+def main() -> int:
+    """Run as the command line says."""
+    parser = argparse.ArgumentParser(prog="dev.gate", description=__doc__.split("\n")[0])
+    parser.add_argument("stages", nargs="*", help="names of stages")
+    parser.add_argument("--all", action="store_true", help="everything that can run here")
+    arguments = parser.parse_args()
+    stages, left_out = chosen(arguments)
+    shutil.rmtree(LOGS, ignore_errors=True)
+    LOGS.mkdir(parents=True)
+    # Examples are the same every time; a real node that cannot start is an error.
+    os.environ["CI"] = "true"
+    os.environ["PATH"] = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    os.environ["ANSIBLE_COLLECTIONS_PATH"] = str(ROOT / ".collections")
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    is_gate = not (arguments.all or arguments.stages)
+    return Gate(stages, GATE_SECONDS if is_gate else ALL_SECONDS, left_out).run()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What became of stages and of their tests, read from exit codes and pytest's own reports."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from xml.etree import ElementTree
+
+_CLOSING = re.compile(
+    r"^(=+ .*(passed|failed|error|no tests ran).* =+"
+    r"|(lint|sanity|release|docs|molecule): .*(passed|failed|pages).*"
+    r"|ansible-core: .*|scenario .*)$"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Test:
+    """One test of a report.
+
+    Attributes:
+        node: file and name, as pytest takes them.
+        seconds: with its fixtures.
+        has_failed: whether it, or a fixture of it, failed.
+    """
+
+    node: str
+    seconds: float
+    has_failed: bool
+
+    @property
+    def file(self) -> str:
+        """The file that it stands in."""
+        return self.node.partition("::")[0]
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What became of one stage.
+
+    Attributes:
+        name: of the stage.
+        code: its exit code; None while it was not run.
+        seconds: how long it took.
+        log: all that it printed.
+        note: why it was not run, or how it was ended.
+        tests: of its report, if it has one.
+        second_tries: tests that failed at first and passed when their files were run alone.
+    """
+
+    name: str
+    code: int | None = None
+    seconds: float = 0.0
+    log: Path | None = None
+    note: str = ""
+    tests: list[Test] = field(default_factory=list)
+    second_tries: list[str] = field(default_factory=list)
+
+    @property
+    def is_green(self) -> bool:
+        """Whether it ran and passed."""
+        return self.code == 0
+
+    @property
+    def failed_tests(self) -> list[Test]:
+        """The tests that failed."""
+        return [test for test in self.tests if test.has_failed]
+
+
+def read_report(path: Path) -> list[Test]:
+    """Read pytest's JUnit report of the family xunit1, which names files; empty without one."""
+    try:
+        cases = list(ElementTree.parse(path).iter("testcase"))  # noqa: S314 (pytest wrote it)
+    except (OSError, ElementTree.ParseError):
+        return []
+    return [
+        Test(
+            node=f"{case.get('file')}::{case.get('name')}",
+            seconds=float(case.get("time") or 0),
+            has_failed=case.find("failure") is not None or case.find("error") is not None,
+        )
+        for case in cases
+    ]
+
+
+def closing_lines(log: Path) -> list[str]:
+    """Return the lines with which the runners themselves closed."""
+    return [line for line in log.read_text(errors="replace").splitlines() if _CLOSING.match(line)]

@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The stages as data: what each runs, how long it may take, and which paths it protects."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+
+class When(Enum):
+    """When a stage runs in the gate; `make test-all` runs all of them."""
+
+    ALWAYS = "always"
+    TOUCHED = "when the change touches what it protects"
+    NIGHTLY = "in make test-all only"
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One stage.
+
+    Attributes:
+        name: as said in the report, and as given on the command line.
+        command: what runs, from the repository's root; for tests the arguments of pytest.
+        limit: seconds after which it is ended and counts as failed.
+        usual: seconds that it takes on two cores with warm caches; an added stage starts only if
+            they still fit into the budget.
+        when: see `When`.
+        protects: prefixes of paths (a folder ends with ``/``) whose change adds the stage.
+        is_tests: whether ``command`` holds arguments of pytest.
+        ends_early: whether nothing else runs once it is red.
+        needs: programs without which it cannot run, or ``root``.
+    """
+
+    name: str
+    command: Sequence[str]
+    limit: int
+    usual: int
+    when: When = When.ALWAYS
+    protects: Sequence[str] = ()
+    is_tests: bool = False
+    ends_early: bool = False
+    needs: Sequence[str] = ()
+
+
+def _tests(*arguments: str, workers: int = 2) -> tuple[str, ...]:
+    side_by_side = ("-n", str(workers), "--dist", "loadgroup") if workers > 1 else ()
+    return (*arguments, *side_by_side)
+
+
+AREAS = ("bench", "charts", "docs", "management", "testbed")
+"""Folders of tests with an API server that run when the change touches what they protect."""
+
+_FAKE = "api and not node"
+_REAL = "node and not gate and not scenario"
+
+BINARIES = "binaries"
+
+STAGES: tuple[Stage, ...] = (
+    Stage(BINARIES, ("dev/binaries.sh",), limit=2700, usual=5),
+    Stage("lint", ("dev/lint.sh",), limit=600, usual=100, ends_early=True),
+    Stage(
+        "unit",
+        _tests("-m", "not api and not rpc and not node", "tests"),
+        limit=900,
+        usual=240,
+        is_tests=True,
+        ends_early=True,
+    ),
+    Stage("rpc", ("-m", "rpc", "tests"), limit=600, usual=60, is_tests=True),
+    Stage(
+        "api",
+        _tests("-m", _FAKE, *(f"--ignore=tests/{area}" for area in AREAS), "tests"),
+        limit=1500,
+        usual=660,
+        is_tests=True,
+    ),
+    Stage("database", ("-m", "gate", "tests/e2e"), limit=900, usual=300, is_tests=True),
+    *(
+        Stage(
+            area,
+            _tests("-m", _FAKE, f"tests/{area}"),
+            limit=1200,
+            usual=usual,
+            when=When.TOUCHED,
+            protects=protects,
+            is_tests=True,
+        )
+        for area, usual, protects in (
+            ("bench", 60, ("bench/", "demo/", "tests/bench/")),
+            ("charts", 240, ("charts/", "deploy/", "tests/charts/")),
+            ("docs", 60, ("docs/", "README.md", "tests/docs/")),
+            ("management", 240, ("charts/matrixone-cluster/", "docs/", "tests/management/")),
+            ("testbed", 180, ("testbed/", "tests/testbed/")),
+        )
+    ),
+    Stage(
+        "pages",
+        ("dev/docs.sh",),
+        limit=300,
+        usual=40,
+        when=When.TOUCHED,
+        protects=(
+            "docs/",
+            "README.md",
+            "CONTRIBUTING.md",
+            "bench/README.md",
+            "testbed/README.md",
+            "dev/docs.sh",
+        ),
+    ),
+    Stage(
+        "release",
+        ("dev/release.sh",),
+        limit=900,
+        usual=180,
+        when=When.TOUCHED,
+        protects=(
+            "galaxy.yml",
+            "meta/",
+            "playbooks/",
+            "changelogs/",
+            "plugins/modules/",
+            "plugins/inventory/",
+            "dev/release.sh",
+        ),
+    ),
+    Stage(
+        "sanity",
+        ("dev/sanity.sh",),
+        limit=1500,
+        usual=420,
+        when=When.TOUCHED,
+        protects=("plugins/", "meta/", "tests/config.yml", "dev/sanity.sh"),
+    ),
+    Stage(
+        "molecule",
+        ("dev/molecule.sh", "default"),
+        limit=900,
+        usual=150,
+        when=When.TOUCHED,
+        protects=("molecule/", "playbooks/", "roles/", "dev/molecule.sh"),
+    ),
+    Stage(
+        "ansible-core",
+        ("dev/ansible_versions.sh",),
+        limit=2400,
+        usual=900,
+        when=When.TOUCHED,
+        protects=("src/ansible_operator/engine/", "dev/ansible_versions.sh", "dev/constraints.txt"),
+    ),
+    Stage(
+        "node",
+        ("-m", _REAL, "tests"),
+        limit=3600,
+        usual=1500,
+        when=When.TOUCHED,
+        protects=(
+            "tests/e2e/",
+            "roles/",
+            "plugins/module_utils/logservice/",
+            "plugins/module_utils/transaction/",
+            "plugins/module_utils/compute/",
+            "plugins/module_utils/proxy/",
+        ),
+        is_tests=True,
+    ),
+    Stage(
+        "kind",
+        ("molecule", "test", "--scenario-name", "kind"),
+        limit=1800,
+        usual=600,
+        when=When.NIGHTLY,
+        needs=("docker", "kind"),
+    ),
+    Stage("deployed", ("make", "e2e"), limit=10800, usual=4000, when=When.NIGHTLY, needs=("root",)),
+    Stage(
+        "scenarios",
+        ("-m", "node and scenario", "--ignore=tests/e2e", "tests"),
+        limit=7200,
+        usual=1800,
+        when=When.NIGHTLY,
+        is_tests=True,
+        needs=("root",),
+    ),
+    Stage(
+        "wide",
+        ("dev/wide.sh",),
+        limit=3600,
+        usual=1200,
+        when=When.NIGHTLY,
+    ),
+)
+
+GATED = (
+    "tests/",
+    "plugins/",
+    "roles/",
+    "src/",
+    "crds/",
+    "examples/",
+    "image/",
+    "demo/",
+    "COPYING",
+    "LICENSE",
+)
+"""What the stages that always run protect; a path that nobody names adds every stage."""

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One real database in the gate: from its resource to SQL, a scale-in and a lost log store under traffic.
+
+The wider tests of the same subjects are `test_compute_nodes.py` and `test_log_stores.py`.
+"""
+
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from testbed.bed import TestBed
+from tests.e2e.clusters import DRAIN_SECONDS, Cluster, eventually, operated, tiny_cluster
+from tests.e2e.compute_nodes import pods, stores
+from tests.e2e.log_stores import HAKEEPER_TIMEOUT, await_replacement, events, volume, wreck
+from tests.e2e.traffic import Traffic
+
+pytestmark = [pytest.mark.node, pytest.mark.gate]
+
+LONGEST_GAP = 45.0
+"""As in `test_compute_nodes.py`: most runs stay below 3 s."""
+
+
+@pytest.fixture(scope="module")
+def cluster(real_testbed: TestBed, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """Two compute nodes that drain, three log stores that are replaced after 10 s."""
+    resource = tiny_cluster()
+    resource["spec"]["logService"] |= {
+        "storeFailureTimeout": "10s",
+        "config": HAKEEPER_TIMEOUT,
+        "failedPodStrategy": "Delete",
+    }
+    resource["spec"]["cnGroups"][0] |= {
+        "replicas": 2,
+        "scalingConfig": {
+            "storeDrainEnabled": True,
+            "storeDrainTimeout": "2m",
+            "minDelaySeconds": 2,
+        },
+    }
+    with operated(real_testbed, tmp_path_factory.mktemp("operator"), resource, "gate") as made:
+        yield made
+
+
+def test_sql_is_answered_through_the_proxy(cluster: Cluster) -> None:
+    eventually(lambda: list(stores(cluster).values()) == ["Working"] * 2, 60, "two working nodes")
+    with cluster.connect() as session, session.cursor() as cursor:
+        cursor.execute("create database if not exists first")
+        cursor.execute("create table first.numbers (n int primary key)")
+        cursor.execute("insert into first.numbers values (1), (2), (3)")
+        cursor.execute("select sum(n) from first.numbers")
+        assert int(cursor.fetchall()[0][0]) == 6
+
+
+def test_a_scale_in_loses_no_row_and_no_query(cluster: Cluster) -> None:
+    with Traffic(cluster, "gate-scale-in") as traffic:
+        time.sleep(2)
+        cluster.change("cnGroups/0/replicas", 1)
+        eventually(lambda: len(pods(cluster)) == 1, DRAIN_SECONDS, "the end of a compute node")
+        time.sleep(2)
+    traffic.require_nothing_lost(longest=LONGEST_GAP)
+    assert list(stores(cluster).values()) == ["Working"]
+
+
+def test_a_lost_log_store_is_replaced_and_no_row_is_lost(cluster: Cluster) -> None:
+    claim = cluster.get("pvc", "mo-data-mo-log-2")["metadata"]["uid"]
+    assert volume(cluster, "mo-log-2")["status"]["phase"] == "Bound"
+    with Traffic(cluster, "gate-log-store-lost") as traffic:
+        time.sleep(2)
+        wreck(cluster, "mo-log-2")
+        await_replacement(cluster, 2, 1)
+        time.sleep(2)
+    assert cluster.get("pvc", "mo-data-mo-log-2")["metadata"]["uid"] != claim
+    assert {"FailingOver", "FailedOver"} <= set(events(cluster))
+    traffic.require_nothing_lost(longest=90)

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A run of stages ends in time, excuses little and says what it did not do."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from dev.gate import __main__ as gate
+from dev.gate.outcomes import closing_lines, read_report
+from dev.gate.stages import BINARIES, Stage, When
+
+Run = Callable[..., tuple[int, str]]
+
+
+def passing(name: str, **how: object) -> Stage:
+    return Stage(name, (sys.executable, "-c", "print('lint: 1 passed, 0 failed')"), 20, 1, **how)
+
+
+def failing(name: str, **how: object) -> Stage:
+    return Stage(name, (sys.executable, "-c", "raise SystemExit('the fault')"), 20, 1, **how)
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture) -> Run:
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    monkeypatch.setattr(gate, "LOGS", tmp_path)
+    monkeypatch.setattr(gate, "ROOT", tmp_path)
+
+    def play(*stages: Stage, budget: float = 60) -> tuple[int, str]:
+        code = gate.Gate(stages, budget, {"molecule": "nothing touched it"}).run()
+        return code, capsys.readouterr().out
+
+    return play
+
+
+def project(folder: Path, text: str, name: str = "given") -> Stage:
+    """A stage of pytest for one file of a project of its own."""
+    (folder / "pytest.ini").write_text("[pytest]\naddopts = -p no:cacheprovider\n")
+    (folder / f"test_{name}.py").write_text(text)
+    chosen = ("-m", "not node", f"test_{name}.py")
+    return Stage(name, chosen, 60, 1, is_tests=True)
+
+
+def test_all_green(run: Run) -> None:
+    code, said = run(passing("lint"), passing("unit"))
+    assert code == 0
+    assert said.endswith("stages: 2 passed, 0 failed\n")
+    assert "molecule     nothing touched it" in said
+
+
+def test_a_red_stage_shows_its_log_and_ends_red(run: Run) -> None:
+    code, said = run(passing("lint"), failing("api"))
+    assert code == 1
+    assert "the fault" in said
+    assert "red: api" in said
+
+
+def test_nothing_runs_after_a_red_stage_that_ends_early(run: Run) -> None:
+    code, said = run(failing("lint", ends_early=True), passing("unit"), passing("api"))
+    assert code == 1
+    assert "unit         NOT RUN   lint is red" in said
+    assert "api          NOT RUN   lint is red" in said
+
+
+def test_nothing_runs_without_the_programs_it_needs(run: Run) -> None:
+    code, said = run(failing(BINARIES), passing("lint", ends_early=True), passing("api"))
+    assert code == 1
+    assert "lint         passed" in said
+    assert "api          NOT RUN" in said
+
+
+def test_a_stage_is_ended_at_its_limit(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    endless = Stage("api", (sys.executable, "-c", "import time; time.sleep(600)"), 1, 1)
+    code, said = run(endless, passing("node"))
+    assert code == 1
+    assert "ended after its limit of 1 s" in said
+    assert "node         passed" in said
+
+
+def test_what_no_time_is_left_for_is_named_and_red(run: Run) -> None:
+    code, said = run(passing("lint"), budget=10)
+    assert code == 1
+    assert "NOT RUN   no time was left in the budget" in said
+
+
+def test_an_added_stage_that_does_not_fit_is_named(run: Run) -> None:
+    long = Stage("node", ("true",), 3600, 1500, when=When.TOUCHED)
+    code, said = run(passing("lint"), long)
+    assert code == 0
+    assert "node         takes 1500 s, the budget has" in said
+
+
+FLAKY = """
+from pathlib import Path
+import pytest
+@pytest.mark.parametrize("number", range({count}))
+def test_once(number):
+    before = Path(f"{{__file__}}-{{number}}")
+    seen, _ = before.exists(), before.write_text("")
+    assert seen
+def test_always():
+    pass
+"""
+
+
+@pytest.mark.parametrize(("count", "code"), [(1, 0), (2, 0), (3, 1)])
+def test_at_most_two_tests_pass_on_a_second_try(
+    run: Run, tmp_path: Path, count: int, code: int
+) -> None:
+    found, said = run(project(tmp_path, FLAKY.format(count=count)))
+    assert found == code
+    assert ("passed on a second try" in said) is (code == 0)
+    if code == 0:
+        assert said.count("  test_given.py::test_once[") >= count
+
+
+def test_second_tries_count_over_the_whole_run(run: Run, tmp_path: Path) -> None:
+    code, said = run(*(project(tmp_path, FLAKY.format(count=2), name) for name in ("a", "b")))
+    assert code == 1
+    assert "a            passed" in said
+    assert "b            FAILED" in said
+
+
+def test_a_test_that_fails_again_is_red(run: Run, tmp_path: Path) -> None:
+    code, said = run(project(tmp_path, "def test_broken():\n    assert False\n"))
+    assert code == 1
+    assert "1 failed" in said
+
+
+def test_a_file_that_cannot_be_collected_is_red(run: Run, tmp_path: Path) -> None:
+    code, _ = run(project(tmp_path, "import nothing_of_this_name\n"))
+    assert code == 1
+
+
+def test_the_slowest_tests_are_named(run: Run, tmp_path: Path) -> None:
+    text = "import time\ndef test_slow():\n    time.sleep(0.2)\n"
+    code, said = run(project(tmp_path, text))
+    assert code == 0
+    assert "0.2 s  test_given.py::test_slow" in said
+
+
+def test_a_report_that_is_missing_or_broken_is_empty(tmp_path: Path) -> None:
+    broken = tmp_path / "broken.xml"
+    broken.write_text("<testsuite")
+    assert read_report(tmp_path / "none.xml") == read_report(broken) == []
+
+
+def test_the_runners_own_closing_lines_are_kept(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    kept = [
+        "===== 3 passed, 1 failed in 2.00s =====",
+        "lint: 9 passed, 0 failed",
+        "docs: 28 pages, 0 warnings",
+    ]
+    log.write_text("\n".join(["noise", *kept, "more 3 passed noise"]))
+    assert closing_lines(log) == kept
