@@ -7,7 +7,7 @@ import json
 import pytest
 
 from ansible_operator.serve.interface import Owner
-from tests.runner.serve.conftest import basic_of
+from tests.runner.serve.proxy.conftest import basic_of
 
 pytestmark = pytest.mark.api
 

@@ -8,7 +8,7 @@ from ansible_operator.kube.access import ClusterAccess
 from ansible_operator.kube.client import HttpClient
 from ansible_operator.serve.interface import ProxyLimits
 from ansible_operator.serve.proxy import LoopbackProxy
-from tests.runner.serve.conftest import basic_of, config_map
+from tests.runner.serve.proxy.conftest import basic_of, config_map
 
 pytestmark = pytest.mark.api
 

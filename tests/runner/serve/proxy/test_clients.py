@@ -19,7 +19,7 @@ from kubernetes import client, config, watch
 from kubernetes.dynamic import DynamicClient
 
 from ansible_operator.serve.interface import Owner
-from tests.runner.serve.conftest import config_map
+from tests.runner.serve.proxy.conftest import config_map
 
 pytestmark = pytest.mark.api
 

@@ -9,7 +9,7 @@ import pytest
 from ansible_operator.errors import KubeError
 from ansible_operator.kube.interface import GroupVersionKind
 from ansible_operator.serve.interface import Owner
-from tests.runner.serve.conftest import CONFIG_MAP, config_map
+from tests.runner.serve.proxy.conftest import CONFIG_MAP, config_map
 
 pytestmark = pytest.mark.api
 APPLY = "application/apply-patch+yaml"

@@ -13,7 +13,7 @@ import yaml
 from ansible_operator.errors import ConfigError
 from ansible_operator.serve.interface import Owner
 from ansible_operator.serve.proxy import LoopbackProxy
-from tests.runner.serve.conftest import config_map, user_of
+from tests.runner.serve.proxy.conftest import config_map, user_of
 
 pytestmark = pytest.mark.api
 

@@ -17,7 +17,7 @@ from ansible_operator.kube.tokens import StaticToken
 from ansible_operator.serve.certificates import self_signed, server_context
 from ansible_operator.serve.interface import Owner, ProxyLimits
 from ansible_operator.serve.proxy import LoopbackProxy
-from tests.runner.serve.conftest import CONFIG_MAP, basic_of
+from tests.runner.serve.proxy.conftest import CONFIG_MAP, basic_of
 
 EXEC = "/api/v1/namespaces/n/pods/p/exec?command=sh&stdin=true"
 

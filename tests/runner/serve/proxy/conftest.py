@@ -13,7 +13,6 @@ import aiohttp
 import pytest
 
 from ansible_operator.errors import KubeError
-from ansible_operator.kube.access import from_kubeconfig
 from ansible_operator.kube.client import HttpClient
 from ansible_operator.kube.discovery import DiscoveryMapper
 from ansible_operator.kube.interface import GroupVersionKind, ResourceType
@@ -111,12 +110,6 @@ def basic_of(session: Session) -> str:
 
 def config_map(name: str, **data: str) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data}
-
-
-@pytest.fixture
-async def client(fake_testbed) -> AsyncIterator[HttpClient]:
-    async with HttpClient(from_kubeconfig([fake_testbed.kubeconfig])) as client:
-        yield client
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from ansible_operator.kube.discovery import DiscoveryMapper
 from ansible_operator.kube.tokens import StaticToken
 from ansible_operator.serve.interface import ProxyLimits
 from ansible_operator.serve.proxy import LoopbackProxy
-from tests.runner.serve.conftest import basic_of, config_map
+from tests.runner.serve.proxy.conftest import basic_of, config_map
 
 pytestmark = pytest.mark.api
 

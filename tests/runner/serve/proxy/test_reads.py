@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from tests.runner.serve.conftest import CONFIG_MAP, basic_of, config_map
+from tests.runner.serve.proxy.conftest import CONFIG_MAP, basic_of, config_map
 
 pytestmark = pytest.mark.api
 

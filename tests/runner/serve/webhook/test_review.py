@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reviews and patches of the webhook, without a server."""
+
+import base64
+import json
+
+import pytest
+
+from ansible_operator.kube.interface import GroupVersionKind
+from ansible_operator.serve.webhook.review import (
+    MalformedReviewError,
+    Mistake,
+    Question,
+    Verdict,
+    json_patch,
+    make_answer,
+    parse_review,
+)
+
+KIND = GroupVersionKind("g.example.com", "v1", "K")
+
+
+QUESTION = Question(uid="u", gvk=KIND, operation="CREATE", object={"spec": {}}, old=None, name="a")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "operations"),
+    [
+        ({}, {}, []),
+        ({"a": 1}, {"a": 1}, []),
+        ({"a": 1}, {"a": True}, [("replace", "/a", True)]),
+        ({"a": {"b": 1}}, {"a": {"b": 2}}, [("replace", "/a/b", 2)]),
+        ({"a": 1}, {}, [("remove", "/a")]),
+        ({}, {"a": {"b": 1}}, [("add", "/a", {"b": 1})]),
+        ({"l": [1, 2]}, {"l": [1, 3]}, [("replace", "/l", [1, 3])]),
+        ({"l": [1]}, {"l": [True]}, [("replace", "/l", [True])]),
+        ({}, {"x/y~z": 1}, [("add", "/x~1y~0z", 1)]),
+        ({"a": None}, {"a": {}}, [("replace", "/a", {})]),
+    ],
+)
+def test_patches(before, after, operations):
+    expected = [dict(zip(("op", "path", "value"), entry, strict=False)) for entry in operations]
+    assert json_patch(before, after) == expected
+
+
+def test_defaults_are_a_patch():
+    verdict = Verdict(object={"spec": {"size": 3}}, warnings=("small",))
+    response = make_answer(QUESTION, verdict, may_change=True)["response"]
+    assert (response["uid"], response["allowed"], response["warnings"]) == ("u", True, ["small"])
+    assert response["patchType"] == "JSONPatch"
+    assert json.loads(base64.b64decode(response["patch"])) == [
+        {"op": "add", "path": "/spec/size", "value": 3}
+    ]
+
+
+def test_validation_changes_nothing():
+    verdict = Verdict(object={"spec": {"size": 3}})
+    response = make_answer(QUESTION, verdict, may_change=False)["response"]
+    assert response == {"uid": "u", "allowed": True}
+
+
+def test_a_refusal_gives_all_reasons():
+    mistakes = (Mistake("is bad", "spec.a"), Mistake("all is worse", reason="FieldValueForbidden"))
+    verdict = Verdict(object={"spec": {"size": 3}}, mistakes=mistakes)
+    response = make_answer(QUESTION, verdict, may_change=False)["response"]
+    assert response["allowed"] is False
+    assert response["status"]["message"] == "spec.a: is bad; all is worse"
+    assert response["status"]["code"] == 422
+    assert response["status"]["details"]["name"] == "a"
+    assert response["status"]["details"]["causes"] == [
+        {"reason": "FieldValueInvalid", "message": "is bad", "field": "spec.a"},
+        {"reason": "FieldValueForbidden", "message": "all is worse", "field": ""},
+    ]
+    assert "patch" not in response
+
+
+def test_mistakes_do_not_stand_in_the_way_of_defaults():
+    """What is wrong is said after the schema has had its say."""
+    verdict = Verdict(object={"spec": {"size": 3}}, mistakes=(Mistake("bad"),))
+    response = make_answer(QUESTION, verdict, may_change=True)["response"]
+    assert response["allowed"] is True
+    assert "patch" in response
+
+
+def test_reviews():
+    request = {
+        "uid": "u",
+        "kind": {"group": "autoscaling", "version": "v1", "kind": "Scale"},
+        "operation": "UPDATE",
+        "name": "a",
+        "namespace": "ns",
+        "subResource": "scale",
+        "dryRun": True,
+        "userInfo": {"username": "alice"},
+        "object": {"spec": {"replicas": 2}},
+        "oldObject": {"spec": {"replicas": 1}},
+    }
+    question = parse_review(json.dumps({"request": request}).encode(), KIND)
+    assert question == Question(
+        uid="u",
+        gvk=KIND,
+        operation="UPDATE",
+        object={"spec": {"replicas": 2}},
+        old={"spec": {"replicas": 1}},
+        name="a",
+        namespace="ns",
+        subresource="scale",
+        is_dry_run=True,
+        user={"username": "alice"},
+    )
+
+
+def test_reviews_of_deletions_have_the_object_that_goes():
+    request = {"uid": "u", "operation": "DELETE", "object": None, "oldObject": {"spec": {}}}
+    question = parse_review(json.dumps({"request": request}).encode(), KIND)
+    assert question.object == {"spec": {}}
+    assert question.name == ""
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"[]", b"{}", b'{"request": {}}', b'{"request": {"uid": 1}}', b'{"request": 1}']
+)
+def test_other_bodies_are_malformed(body):
+    with pytest.raises(MalformedReviewError):
+        parse_review(body, KIND)
