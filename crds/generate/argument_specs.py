@@ -21,37 +21,37 @@ def entry_point(kind: Kind) -> Json:
     prefix = kind.role
     parts = ", ".join(f"C({name})" for name in kind.schema["properties"] if name != "status")
     return {
-        "short_description": f"Brings a {kind.name} to the state that its resource describes",
+        "short_description": f"Reconciles a {kind.name}",
         "description": [kind.description],
         "options": {
             f"{prefix}_resource": {
                 "type": "dict",
                 "required": True,
                 "description": [
-                    f"The {kind.name} as it is in Kubernetes.",
+                    f"The {kind.name} in the format of Kubernetes.",
                     f"Has C(apiVersion) ({kind.api_version}), C(kind), C(metadata) and {parts}.",
                     "It is data; templates in it are not evaluated.",
-                    f"docs/reference/api.md lists the fields, as does {_explain(kind)}.",
+                    f"docs/reference/api.md and {_explain(kind)} describe the fields.",
                 ],
             },
             f"{prefix}_state": {
                 "type": "str",
                 "choices": ["present", "absent"],
-                "description": ["Whether it shall exist, with all that belongs to it, or not."],
+                "description": ["Whether it should exist, with all objects that belong to it."],
             },
             f"{prefix}_wait": {
                 "type": "bool",
-                "description": ["Whether to wait until it is ready or, for V(absent), gone."],
+                "description": ["Whether to wait until it is ready or, for V(absent), deleted."],
             },
             f"{prefix}_wait_timeout": {
                 "type": "int",
-                "description": ["Seconds to wait at most; the run fails after that."],
+                "description": ["Maximum time to wait, in seconds; the run fails after that."],
             },
             f"{prefix}_manage_status": {
                 "type": "bool",
                 "description": [
                     "Whether to write the status of the resource.",
-                    "Needs the custom resource definitions in the cluster.",
+                    "Requires the custom resource definitions in the cluster.",
                 ],
             },
         },
@@ -59,6 +59,6 @@ def entry_point(kind: Kind) -> Json:
 
 
 def _explain(kind: Kind) -> str:
-    """How kubectl tells them; kinds of another group may share their name with one of ours."""
+    """The command of kubectl; kinds of another group may share their name with one of ours."""
     name = kind.name.lower() if kind.group == GROUP else f"<plural>.{kind.group}"
     return f"C(kubectl explain {name})"

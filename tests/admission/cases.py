@@ -58,7 +58,7 @@ REFUSED_OVERLAYS: list[tuple[Json, str]] = [
     (_env(value=1), "env[0].value: must be a text, not a number"),
     (
         _env(value="1", valueFrom={"fieldRef": {"fieldPath": "metadata.name"}}),
-        "env[0]: value and valueFrom exclude each other",
+        "env[0]: value and valueFrom are mutually exclusive",
     ),
     (_env(valueFrom={}), "env[0].valueFrom: must have exactly one source"),
     (_env(valueFrom={"secretKeyRef": {"name": "s"}}), "env[0].valueFrom.secretKeyRef.key: must"),
@@ -66,12 +66,12 @@ REFUSED_OVERLAYS: list[tuple[Json, str]] = [
     ({"envFrom": [{"prefix": "x"}]}, "envFrom[0]: one of configMapRef, secretRef must be set"),
     (
         {"envFrom": [{"configMapRef": {"name": "a"}, "secretRef": {"name": "b"}}]},
-        "envFrom[0]: configMapRef and secretRef exclude each other",
+        "envFrom[0]: configMapRef and secretRef are mutually exclusive",
     ),
     ({"livenessProbe": {"periodSeconds": 5}}, "livenessProbe: one of exec, httpGet, tcpSocket"),
     (
         {"readinessProbe": {**PROBE, "exec": {"command": ["true"]}}},
-        "readinessProbe: exec and tcpSocket exclude each other",
+        "readinessProbe: exec and tcpSocket are mutually exclusive",
     ),
     ({"readinessProbe": {"tcpSocket": {"port": 0}}}, "readinessProbe.tcpSocket.port: must be at"),
     ({"readinessProbe": {"tcpSocket": {"port": "6001"}}}, "readinessProbe.tcpSocket.port: must be"),
@@ -111,7 +111,7 @@ REFUSED_OVERLAYS: list[tuple[Json, str]] = [
     ),
     (
         _volume(emptyDir={}, hostPath={"path": "/x"}),
-        "volumes[0]: emptyDir and hostPath exclude each other",
+        "volumes[0]: emptyDir and hostPath are mutually exclusive",
     ),
     (_volume(persistentVolumeClaim={}), "volumes[0].persistentVolumeClaim.claimName: must be set"),
     (_claim(accessModes=["Often"]), "volumeClaims[0].spec.accessModes[0]: must be one of"),

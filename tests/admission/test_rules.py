@@ -67,7 +67,7 @@ def test_unusable_resources(kind: str, changes: Json, message: str) -> None:
 def test_a_second_transaction_node_is_refused_in_playbooks_too(kind: str, path: str) -> None:
     """Where no API server sees the resource, the CRD's rule does not hold."""
     (found,) = said(changed(minimal(kind), {path: 2}))
-    assert found.startswith(f"{path}: MatrixOne is made for one transaction node")
+    assert found.startswith(f"{path}: MatrixOne supports only one transaction node")
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -78,11 +78,11 @@ REFUSED_ON_CREATE: list[tuple[str, dict[str, Any], str]] = [
     (MO, {"spec.credentialSecretRef": {"name": "No Name"}}, "spec.credentialSecretRef.name"),
     (MO, {"spec.clusterDomain": "local"}, "clusterDomain must be a fully qualified domain name"),
     (MO, {"spec.memoryFsSize": "0"}, "spec.memoryFsSize: Invalid value"),
-    (MO, {"spec.memoryFsSize": "-1Gi"}, "must be larger than zero; leave it out for none"),
+    (MO, {"spec.memoryFsSize": "-1Gi"}, "must be greater than zero; omit it for none"),
     (MO, {"spec.tn.memoryFsSize": 0}, "spec.tn.memoryFsSize: Invalid value"),
     # rules of components hold inside a cluster too
     (MO, {"spec.logService.volume.size": 0}, "spec.logService.volume.size"),
-    (MO, {"spec.logService.sharedStorage": {}}, "one of s3 or fileSystem must be set"),
+    (MO, {"spec.logService.sharedStorage": {}}, "exactly one of s3 and fileSystem must be set"),
     (
         MO,
         {"spec.logService.initialConfig": {"logShardReplicas": 5}},
@@ -90,20 +90,20 @@ REFUSED_ON_CREATE: list[tuple[str, dict[str, Any], str]] = [
     ),
     (MO, {"spec.tn.memoryLimitPercent": 101}, "spec.tn.memoryLimitPercent"),
     (MO, {"spec.tn.config": "[tn]\n[dn]\n"}, "both a [tn] and a [dn] table"),
-    (MO, {"spec.tn.replicas": 3}, "MatrixOne is made for one transaction node"),
+    (MO, {"spec.tn.replicas": 3}, "MatrixOne supports only one transaction node"),
     (MO, {f"{GROUP}.nodePort": 30001}, "nodePort needs serviceType NodePort or LoadBalancer"),
-    (MO, {f"{GROUP}.cacheVolume.size": "0"}, "size must be larger than zero"),
+    (MO, {f"{GROUP}.cacheVolume.size": "0"}, "size must be greater than zero"),
     (MO, {"spec.proxy": {"replicas": 1, "nodePort": 30001}}, "nodePort needs serviceType"),
     # log service
     ("LogSet", {"spec.volume.size": "0"}, "spec.volume.size: Invalid value"),
-    ("LogSet", {"spec.volume.size": "-1Gi"}, "size must be larger than zero"),
+    ("LogSet", {"spec.volume.size": "-1Gi"}, "size must be greater than zero"),
     ("LogSet", {"spec.volume.size": "much"}, "spec.volume.size"),
     ("LogSet", {"spec.volume": None}, "spec.volume: Required value"),
     ("LogSet", {"spec.replicas": None}, "spec.replicas: Required value"),
     ("LogSet", {"spec.replicas": -1}, "spec.replicas"),
     ("LogSet", {STORAGE: None}, "spec.sharedStorage: Required value"),
-    ("LogSet", {STORAGE: {}}, "one of s3 or fileSystem must be set, and only one"),
-    ("LogSet", {STORAGE: {"s3": S3, **FILES}}, "one of s3 or fileSystem must be set, and only one"),
+    ("LogSet", {STORAGE: {}}, "exactly one of s3 and fileSystem must be set"),
+    ("LogSet", {STORAGE: {"s3": S3, **FILES}}, "exactly one of s3 and fileSystem must be set"),
     ("LogSet", {f"{STORAGE}.s3.path": ""}, "spec.sharedStorage.s3.path"),
     ("LogSet", {f"{STORAGE}.s3.path": "//"}, "spec.sharedStorage.s3.path"),
     ("LogSet", {f"{STORAGE}.s3.path": None}, "spec.sharedStorage.s3.path: Required value"),
@@ -142,7 +142,7 @@ REFUSED_ON_CREATE: list[tuple[str, dict[str, Any], str]] = [
     (
         "LogSet",
         {STORAGE: CLAIM, f"{STORAGE}.fileSystem.volume": NFS},
-        "volume and claim exclude each other",
+        "volume and claim are mutually exclusive",
     ),
     (
         "LogSet",
@@ -221,18 +221,18 @@ REFUSED_ON_CREATE: list[tuple[str, dict[str, Any], str]] = [
     (
         "CNSet",
         {"deps.externalLogSet": {"haKeeperEndpoint": "log:32001"}},
-        "logSet and externalLogSet exclude each other",
+        "logSet and externalLogSet are mutually exclusive",
     ),
     ("CNSet", {"deps": {"externalLogSet": {}}}, "haKeeperEndpoint: Required value"),
     ("CNSet", {"deps.logSet": {"metadata": {"namespace": "x"}}}, "metadata.name: Required value"),
     (
         "CNSet",
         {"deps": {"externalLogSet": {"haKeeperEndpoint": "log:32001", "sharedStorage": {}}}},
-        "one of s3 or fileSystem must be set, and only one",
+        "exactly one of s3 and fileSystem must be set",
     ),
     # transaction nodes
     ("DNSet", {"spec.config": "[tn]\nport-base = 1\n [ dn ]\n"}, "both a [tn] and a [dn] table"),
-    ("DNSet", {"spec.cacheVolume": {"size": 0}}, "size must be larger than zero"),
+    ("DNSet", {"spec.cacheVolume": {"size": 0}}, "size must be greater than zero"),
     ("DNSet", {"spec.replicas": 2}, "spec.replicas: Invalid value: MatrixOne is made for one"),
     ("DNSet", {"spec.image": None}, "image must be given"),
     # compute nodes
@@ -248,7 +248,7 @@ REFUSED_ON_CREATE: list[tuple[str, dict[str, Any], str]] = [
     ("CNSet", {"spec.scalingConfig": {"minDelaySeconds": -1}}, "minDelaySeconds"),
     ("CNSet", {"spec.updateStrategy": {"maxSurge": 0}}, "must not both be zero"),
     ("CNSet", {"spec.pythonUdfSidecar": {"port": 0}}, "spec.pythonUdfSidecar.port"),
-    ("CNSet", {"spec.cacheVolume": {"size": "0Gi"}}, "size must be larger than zero"),
+    ("CNSet", {"spec.cacheVolume": {"size": "0Gi"}}, "size must be greater than zero"),
     # how long a pod must be ready
     *(
         (kind, {f"{where}.minReadySeconds": value}, message)
@@ -521,7 +521,7 @@ UPDATES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
         FIXED,
     ),
     (MO, {}, {f"{GROUP}.cacheVolume": None}, ""),
-    (MO, {}, {"spec.dn": {"replicas": 1}}, "tn and dn (its deprecated name) exclude each other"),
+    (MO, {}, {"spec.dn": {"replicas": 1}}, "tn and dn (its deprecated name) are mutually exclusive"),
     (MO, {}, {"spec.restoreFrom": "backup"}, "restoreFrom cannot be changed"),
     (MO, {"spec.restoreFrom": "a"}, {"spec.restoreFrom": "b"}, "restoreFrom cannot be changed"),
     (MO, {"spec.restoreFrom": "a"}, {"spec.version": "1.2.4"}, ""),

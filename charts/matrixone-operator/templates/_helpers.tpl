@@ -9,7 +9,7 @@ Names, labels and what values amount to.
 {{- default $name .Values.fullnameOverride | trunc 48 | trimSuffix "-" -}}
 {{- end }}
 
-{{- /* The databases' NetworkPolicies let in Pods with this name: it is no value. */ -}}
+{{- /* The databases' NetworkPolicies allow Pods with this name, so it is not a value. */ -}}
 {{- define "matrixone-operator.selector" -}}
 app.kubernetes.io/name: matrixone-operator
 app.kubernetes.io/instance: {{ .Release.Name }}
@@ -41,7 +41,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- default (ternary (include "matrixone-operator.fullname" .) "default" .Values.serviceAccount.create) .Values.serviceAccount.name -}}
 {{- end }}
 
-{{- /* The namespaces that are looked after, as JSON; an empty list for all. */ -}}
+{{- /* The watched namespaces as JSON; an empty list for all. */ -}}
 {{- define "matrixone-operator.namespaces" -}}
 {{- $namespaces := .Values.watchNamespaces -}}
 {{- if .Values.onlyWatchReleasedNS -}}
@@ -55,7 +55,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- if or .Values.onlyWatchReleasedNS .Values.watchNamespaces }}yes{{ end -}}
 {{- end }}
 
-{{- /* Not empty when the API server is asked who may read metrics. */ -}}
+{{- /* Not empty if the API server authorizes clients of metrics. */ -}}
 {{- define "matrixone-operator.metricsNeedRights" -}}
 {{- $asked := .Values.metrics.requireRBAC -}}
 {{- if kindIs "invalid" $asked -}}
@@ -64,7 +64,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- if and .Values.metrics.enabled $asked }}yes{{ end -}}
 {{- end }}
 
-{{- /* Not empty when webhooks are served. */ -}}
+{{- /* Not empty if webhooks are served. */ -}}
 {{- define "matrixone-operator.webhook" -}}
 {{- $wanted := .Values.webhook.enabled -}}
 {{- if kindIs "invalid" $wanted -}}
@@ -78,7 +78,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{ include "matrixone-operator.clusterName" . }}-webhook
 {{- end }}
 
-{{- /* Name of what is in no namespace; two releases of one name may be in namespaced mode. */ -}}
+{{- /* Name of cluster-scoped objects; two releases with the same name can coexist in namespaced mode. */ -}}
 {{- define "matrixone-operator.clusterName" -}}
 {{- $fullname := include "matrixone-operator.fullname" . -}}
 {{- if include "matrixone-operator.namespaced" . -}}
@@ -100,17 +100,17 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- $total -}}
 {{- end }}
 
-{{- /* What values contradict each other, and what to do. */ -}}
+{{- /* Fails on contradicting values, with a message that says what to do. */ -}}
 {{- define "matrixone-operator.check" -}}
 {{- if and (gt (int .Values.replicaCount) 1) (not .Values.leaderElection.enabled) -}}
-{{- fail "replicaCount is more than 1, so leaderElection.enabled must be true: two Pods would work on the same objects" -}}
+{{- fail "replicaCount is more than 1, so leaderElection.enabled must be true: otherwise, two Pods would reconcile the same objects" -}}
 {{- end -}}
 {{- if and .Values.metrics.requireRBAC (not .Values.metrics.secure) -}}
-{{- fail "metrics.requireRBAC needs metrics.secure: readers show their tokens" -}}
+{{- fail "metrics.requireRBAC requires metrics.secure: clients send their tokens" -}}
 {{- end -}}
 {{- range $variable, $value := dict "WATCH_NAMESPACE" "watchNamespaces" "DENY_LIST" "ignoreNamespaces" "RECONCILE_PERIOD" "reconcilePeriod" -}}
 {{- if and (hasKey $.Values.env $variable) (or (index $.Values $value) (eq $variable "WATCH_NAMESPACE")) -}}
-{{- fail (printf "env.%s: say %s instead, and only there" $variable $value) -}}
+{{- fail (printf "env.%s: use %s instead" $variable $value) -}}
 {{- end -}}
 {{- end -}}
 {{- $lease := include "matrixone-operator.seconds" .Values.leaderElection.leaseDuration | int -}}

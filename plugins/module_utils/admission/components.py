@@ -31,8 +31,8 @@ _OWN_VOLUMES: Final = frozenset(
     }
 )
 _TWO_NODES: Final = (
-    "MatrixOne is made for one transaction node; with a second one it does not come up, or loses "
-    "rows that it has acknowledged"
+    "MatrixOne supports only one transaction node; with a second one, it does not start, or loses "
+    "acknowledged rows"
 )
 _SERVICE: Final = Table(
     {

@@ -38,7 +38,7 @@ def _value_or_source(path: str, variable: Mapping[str, Any]) -> Iterator[Mistake
     if source is None:
         return
     if variable.get("value"):
-        yield Mistake(path, "value and valueFrom exclude each other", FORBIDDEN)
+        yield Mistake(path, "value and valueFrom are mutually exclusive", FORBIDDEN)
     if len([name for name, inner in source.items() if inner is not None]) != 1:
         text = "must have exactly one source, such as secretKeyRef"
         yield Mistake(f"{path}.valueFrom", text, value=sorted(source))

@@ -17,7 +17,7 @@ _MAIN_CONTAINER: Final = "main"
 def _one_source(path: str, volume: Mapping[str, Any]) -> Iterator[Mistake]:
     sources = sorted(name for name in volume if name != "name" and volume[name] is not None)
     if len(sources) > 1:
-        yield Mistake(path, f"{' and '.join(sources)} exclude each other", FORBIDDEN, sources)
+        yield Mistake(path, f"{' and '.join(sources)} are mutually exclusive", FORBIDDEN, sources)
 
 
 _VOLUMES: Final = Items(

@@ -159,7 +159,7 @@ class Table:
                 yield Mistake(f"{path}.{name}", "must be set", REQUIRED)
         given = [name for name in self.one_of if value.get(name) is not None]
         if len(given) > 1:
-            yield Mistake(path, f"{' and '.join(given)} exclude each other", FORBIDDEN, given)
+            yield Mistake(path, f"{' and '.join(given)} are mutually exclusive", FORBIDDEN, given)
         if self.one_of and not given:
             yield Mistake(path, f"one of {', '.join(self.one_of)} must be set", REQUIRED)
         for name, shape in self.fields.items():
