@@ -521,7 +521,12 @@ UPDATES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
         FIXED,
     ),
     (MO, {}, {f"{GROUP}.cacheVolume": None}, ""),
-    (MO, {}, {"spec.dn": {"replicas": 1}}, "tn and dn (its deprecated name) are mutually exclusive"),
+    (
+        MO,
+        {},
+        {"spec.dn": {"replicas": 1}},
+        "tn and dn (its deprecated name) are mutually exclusive",
+    ),
     (MO, {}, {"spec.restoreFrom": "backup"}, "restoreFrom cannot be changed"),
     (MO, {"spec.restoreFrom": "a"}, {"spec.restoreFrom": "b"}, "restoreFrom cannot be changed"),
     (MO, {"spec.restoreFrom": "a"}, {"spec.version": "1.2.4"}, ""),
