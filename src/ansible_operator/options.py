@@ -10,7 +10,7 @@ from pathlib import Path
 from ansible_operator.engine import RUNS_PER_PROCESS
 from ansible_operator.errors import ConfigError
 from ansible_operator.logs import get_logger
-from ansible_operator.loop.reconciling.event_log import EventLogLevel
+from ansible_operator.loop.settings import EventLogLevel
 
 DEFAULT_METRICS_ADDRESS = ":8443"
 DEFAULT_RUN_ROOT = Path("/tmp/ansible-operator/runner")  # noqa: S108  # the contract's place

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from ansible_operator.cli import main
 from ansible_operator.errors import ConfigError
-from ansible_operator.loop.reconciling.event_log import EventLogLevel
+from ansible_operator.loop.settings import EventLogLevel
 from ansible_operator.manager.process import Manager
 from ansible_operator.options import (
     Options,

@@ -135,7 +135,7 @@ class Engine(Protocol):
         """
         ...
 
-    async def is_settled(self, check: CheckRequest) -> bool:
+    async def is_up_to_date(self, check: CheckRequest) -> bool:
         """Tell whether a check says that a run would change nothing; false if none can be made.
 
         Raises:

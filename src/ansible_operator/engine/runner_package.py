@@ -67,7 +67,7 @@ class RunnerPackageEngine:
         task.add_done_callback(self._runs.discard)
         return await task
 
-    async def is_settled(self, check: CheckRequest) -> bool:  # noqa: ARG002 (see ``Engine``)
+    async def is_up_to_date(self, check: CheckRequest) -> bool:  # noqa: ARG002 (see ``Engine``)
         """Find nothing settled: there is no process that a check could be made in."""
         return False
 

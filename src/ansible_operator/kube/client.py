@@ -38,7 +38,7 @@ _PASSING = frozenset({429, 500, 502, 503, 504})
 
 
 class HttpClient:
-    """A :class:`ansible_operator.kube.interface.Client` over aiohttp; use as a context."""
+    """One authenticated HTTP session to one API server; use as a context."""
 
     def __init__(self, access: ClusterAccess, *, user_agent: str = USER_AGENT) -> None:
         self.access = access
@@ -84,7 +84,11 @@ class HttpClient:
         timeout: float = 30.0,
         accept: str = "application/json",
     ) -> Any:
-        """Send one request and return the decoded JSON answer; see the interface."""
+        """Send one request and return the decoded JSON answer.
+
+        Raises:
+            KubeError: for every status of 400 and above, and when no answer came.
+        """
         url = self._base.joinpath(path.lstrip("/"), encoded=False) if path else self._base
         url = url.with_query(query) if query else url
         data = None if body is None else msgspec.json.encode(body)

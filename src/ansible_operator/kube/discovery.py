@@ -10,9 +10,14 @@ from collections.abc import Callable
 from typing import Any
 
 from ansible_operator.errors import KubeError
-from ansible_operator.kube.interface import Client, GroupVersionKind, ResourceType
+from ansible_operator.kube.client import HttpClient
+from ansible_operator.kube.interface import GroupVersionKind, ResourceType
 
 REFRESH_INTERVAL = 1.0
+LOOKUP_SECONDS = (0.5, 10.0)
+"""First and longest time between two lookups of a kind that is not served: CRDs that are applied
+together with the operator are there in a moment."""
+LOG_AFTER_SECONDS = 2.0
 
 
 class _GroupVersion:
@@ -26,12 +31,12 @@ class _GroupVersion:
 
 
 class DiscoveryMapper:
-    """A :class:`ansible_operator.kube.interface.Mapper` with a cache.
+    """Which kinds are served, and under which names; with a cache.
 
     What is known stays known; what is not is asked for again, at most once a second.
     """
 
-    def __init__(self, client: Client, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, client: HttpClient, clock: Callable[[], float] = time.monotonic) -> None:
         self._client = client
         self._clock = clock
         self._known: dict[tuple[str, str], _GroupVersion] = {}
@@ -90,3 +95,30 @@ def _resource(group: str, version: str, item: dict[str, Any]) -> ResourceType:
         namespaced=bool(item.get("namespaced")),
         verbs=frozenset(item.get("verbs") or ()),
     )
+
+
+async def wait_until_served(
+    mapper: DiscoveryMapper, gvk: GroupVersionKind, log: Callable[..., Any]
+) -> ResourceType:
+    """What the API server calls a kind, as soon as it serves it.
+
+    Args:
+        mapper: discovery.
+        gvk: the kind.
+        log: a method of a logger: how much it matters that the kind is not there.
+    """
+    pause, longest = LOOKUP_SECONDS
+    logged = False
+    while True:
+        try:
+            resource = await mapper.by_kind(gvk)
+        except KubeError as error:
+            log("Kind cannot be looked up", gvk=str(gvk), error=str(error))
+            resource = None
+        if resource is not None:
+            return resource
+        if not logged and pause >= LOG_AFTER_SECONDS:
+            logged = True
+            log("Kind is not served: is its CRD installed?", gvk=str(gvk))
+        await asyncio.sleep(pause)
+        pause = min(2 * pause, longest)

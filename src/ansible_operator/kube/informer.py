@@ -44,7 +44,7 @@ def _key(item: Object) -> _Key:
 
 
 class KindInformer:
-    """An :class:`ansible_operator.kube.interface.Informer` of one kind.
+    """A list-and-watch cache of one kind.
 
     With several namespaces each is listed and watched by itself, into one cache.
 
@@ -88,18 +88,26 @@ class KindInformer:
 
     @property
     def resource_version(self) -> str:
-        """The version that every scope has reached; ``""`` before the first list is complete."""
+        """The version that every scope has reached; ``""`` before the first list is complete.
+
+        It comes from the list, then from every event and bookmark. The proxy compares it with the
+        versions of its own writes before it answers from the cache.
+        """
         if not self.synced.is_set():
             return ""
         return min(self._reached.values(), key=int)
 
     @property
     def subscribers(self) -> int:
-        """How many handlers are told of changes."""
+        """How many handlers are called for changes."""
         return len(self._handlers)
 
     def subscribe(self, handler: InformerHandler) -> Callable[[], None]:
-        """Tell the handler of every change from now on, after replaying the cache as ADDED."""
+        """Call the handler for every change from now on, after replaying the cache as ADDED.
+
+        Returns:
+            A function that ends the subscription.
+        """
         for item in list(self._objects.values()):
             handler(EventType.ADDED, None, item)
         self._handlers.append(handler)
@@ -153,7 +161,7 @@ class KindInformer:
         _LOG.info("Watch was interrupted", resource=str(self.resource.gvk), error=text)
 
     async def _relist(self, scope: str) -> str:
-        """Read everything and tell the handlers of the differences; the list's version."""
+        """Read everything and report the differences to the handlers; the list's version."""
         found: dict[_Key, Object] = {}
         query = {"limit": str(PAGE_SIZE)}
         if self._selector:
@@ -214,7 +222,7 @@ class KindInformer:
         return str(item["metadata"]["resourceVersion"])
 
     def _take(self, event: EventType, item: Object) -> None:
-        """Put one object into the cache and tell the handlers what that means for them."""
+        """Put one object into the cache and report what that changes to the handlers."""
         key = _key(item)
         before = self._objects.get(key)
         if event is EventType.DELETED:

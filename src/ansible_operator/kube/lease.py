@@ -19,7 +19,8 @@ from typing import Any
 from ansible_operator import metrics
 from ansible_operator.errors import ConfigError, KubeError, LeadershipLostError
 from ansible_operator.kube.access import SERVICE_ACCOUNT
-from ansible_operator.kube.interface import Client, Object
+from ansible_operator.kube.client import HttpClient
+from ansible_operator.kube.interface import Object
 from ansible_operator.kube.recorder import EventRecorder
 from ansible_operator.logs import get_logger
 
@@ -102,7 +103,7 @@ class LeaderElection:
 
     def __init__(
         self,
-        client: Client,
+        client: HttpClient,
         settings: LeaseSettings,
         recorder: EventRecorder | None = None,
         clock: Callable[[], float] = time.monotonic,

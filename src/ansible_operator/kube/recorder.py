@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ansible_operator.errors import KubeError
-from ansible_operator.kube.interface import Client, Object
+from ansible_operator.kube.client import HttpClient
+from ansible_operator.kube.interface import Object
 from ansible_operator.logs import get_logger
 
 QUEUE_SIZE = 500
@@ -33,7 +34,7 @@ class _Happening:
 class EventRecorder:
     """Writes Events; losing one is no failure, delaying a run for one would be."""
 
-    def __init__(self, client: Client, component: str) -> None:
+    def __init__(self, client: HttpClient, component: str) -> None:
         self._client = client
         self._component = component
         self._waiting: asyncio.Queue[_Happening] = asyncio.Queue(QUEUE_SIZE)

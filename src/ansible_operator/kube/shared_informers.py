@@ -12,7 +12,7 @@ from ansible_operator.kube.interface import GroupVersionKind, ResourceType
 
 
 class SharedInformers:
-    """An :class:`ansible_operator.kube.interface.InformerPool`; use as a context.
+    """Starts and stops informers; use as a context.
 
     An informer that breaks for a reason other than the API server ends the context with it.
     """
@@ -42,12 +42,8 @@ class SharedInformers:
         entry = self._running.get(resource.gvk)
         return entry[0] if entry else None
 
-    async def get(self, resource: ResourceType) -> KindInformer:
-        """The informer of a kind, started if needed, not necessarily synced yet."""
-        return self.start(resource)
-
     def start(self, resource: ResourceType) -> KindInformer:
-        """Like :meth:`get`, for callers that cannot wait."""
+        """The informer of a kind, started if needed, not necessarily synced yet."""
         entry = self._running.get(resource.gvk)
         if entry is None:
             informer = KindInformer(self._client, resource, namespaces=self.namespaces)

@@ -10,27 +10,20 @@ from dataclasses import dataclass
 from ansible_operator import metrics
 from ansible_operator.engine.interface import Engine
 from ansible_operator.errors import ConfigError
-from ansible_operator.kube.discovery import DiscoveryMapper
-from ansible_operator.kube.interface import (
-    Client,
-    EventType,
-    GroupVersionKind,
-    Object,
-    ResourceType,
-)
+from ansible_operator.kube.client import HttpClient
+from ansible_operator.kube.discovery import DiscoveryMapper, wait_until_served
+from ansible_operator.kube.interface import EventType, GroupVersionKind, Object, ResourceType
 from ansible_operator.kube.recorder import EventRecorder
 from ansible_operator.kube.shared_informers import SharedInformers
 from ansible_operator.logs import get_logger
 from ansible_operator.loop.queueing.queue import Key, WorkQueue
-from ansible_operator.loop.queueing.workers import Workers
+from ansible_operator.loop.queueing.workers import Reconcile, Workers
 from ansible_operator.loop.reconciling.conditions import Transitions
 from ansible_operator.loop.reconciling.controller import Controller
 from ansible_operator.loop.reconciling.leftovers import remove_leftovers
 from ansible_operator.loop.reconciling.objects import ObjectStore
-from ansible_operator.loop.reconciling.proxy_access import RunProxy
 from ansible_operator.loop.reconciling.runs import Runs
-from ansible_operator.loop.served import served_kind
-from ansible_operator.loop.settings import Controlled, RunSettings, gvk_of
+from ansible_operator.loop.settings import Controlled, KubeconfigFor, RunSettings, gvk_of
 from ansible_operator.loop.triggers.dependents import DependentWatches
 from ansible_operator.loop.triggers.events import PrimaryTrigger
 from ansible_operator.loop.triggers.members import MembersWatch
@@ -61,14 +54,14 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
+class Dependencies:
     """What the loop is given by the manager."""
 
-    client: Client
+    client: HttpClient
     mapper: DiscoveryMapper
-    pool: SharedInformers
+    informers: SharedInformers
     engine: Engine
-    proxy: RunProxy
+    kubeconfig_for: KubeconfigFor
     recorder: EventRecorder
     settings: RunSettings
 
@@ -97,10 +90,10 @@ class ControlLoop:
         synced: set when the caches of all kinds are complete.
     """
 
-    def __init__(self, surroundings: Surroundings, plans: Sequence[Plan], total: int) -> None:
+    def __init__(self, dependencies: Dependencies, plans: Sequence[Plan], total: int) -> None:
         self.synced = asyncio.Event()
         self._started = time.time()
-        self._around = surroundings
+        self._around = dependencies
         self._names = controller_names([plan.watch for plan in plans])
         self._plans = dict(zip(self._names, plans, strict=True))
         self._own = OwnWrites()
@@ -112,9 +105,9 @@ class ControlLoop:
         self._foreign = ForeignChanges(self._queue, self._own)
         self._controlled: dict[GroupVersionKind, Controlled] = {}
         self._dependents = DependentWatches(
-            surroundings.pool, self._queue, self._controlled, self._foreign
+            dependencies.informers, self._queue, self._controlled, self._foreign
         )
-        self._controllers: dict[str, Controller] = {}
+        self._reconciles: dict[str, Reconcile] = {}
         self._begun: asyncio.Queue[Controlled] = asyncio.Queue()
         self._workers: Workers | None = None
 
@@ -144,7 +137,7 @@ class ControlLoop:
 
         :meth:`drain` afterwards.
         """
-        self._workers = Workers(self._queue, self._controllers)
+        self._workers = Workers(self._queue, self._reconciles)
         async with asyncio.TaskGroup() as group:
             group.create_task(self._workers.run(), name="workers")
             while True:
@@ -155,18 +148,18 @@ class ControlLoop:
         around = self._around
         group.create_task(self._tidy(controlled), name=f"leftovers {controlled.name}")
         for reference in controlled.watch.references:
-            watch = ReferenceWatch(controlled, reference, around.pool, self._queue)
+            watch = ReferenceWatch(controlled, reference, around.informers, self._queue)
             group.create_task(watch.start(around.mapper), name=f"reference {watch.gvk}")
         for wanted in controlled.watch.members:
-            members = MembersWatch(controlled, wanted, around.pool, self._queue)
+            members = MembersWatch(controlled, wanted, around.informers, self._queue)
             group.create_task(members.run(around.mapper), name=f"members {members.gvk}")
 
     async def _tidy(self, controlled: Controlled) -> None:
         """Remove run directories of objects that went before this process came."""
         around = self._around
-        informer = around.pool.peek(controlled.resource)
+        informer = around.informers.peek(controlled.resource)
         if informer is not None:
-            scope = around.pool.namespaces
+            scope = around.informers.namespaces
             await remove_leftovers(controlled, informer, around.settings, scope, self._started)
 
     async def drain(self, timeout: float) -> bool:
@@ -180,7 +173,7 @@ class ControlLoop:
         """Find a kind, follow it and wait for its cache."""
         plan = self._plans[name]
         kind = gvk_of(plan.watch.kind)
-        resource = await served_kind(self._around.mapper, kind, _LOG.error)
+        resource = await wait_until_served(self._around.mapper, kind, _LOG.error)
         controlled = Controlled(
             name=name,
             watch=plan.watch,
@@ -189,10 +182,10 @@ class ControlLoop:
             verbosity=plan.verbosity,
         )
         self._controlled[resource.gvk] = controlled
-        informer = self._around.pool.start(resource)
+        informer = self._around.informers.start(resource)
         release = informer.subscribe(_ignore)  # it must not be stopped while nobody else is told
         await informer.synced.wait()
-        self._controllers[name] = self._controller(controlled)
+        self._reconciles[name] = self._controller(controlled).reconcile
         trigger = PrimaryTrigger(controlled, self._queue, self._foreign, self._on_deleted)
         informer.subscribe(trigger)
         release()
@@ -200,7 +193,7 @@ class ControlLoop:
 
     def _on_deleted(self, controlled: Controlled) -> None:
         """With the last object of a kind its dependents' watches go."""
-        informer = self._around.pool.peek(controlled.resource)
+        informer = self._around.informers.peek(controlled.resource)
         if informer is not None and not informer.list():
             self._dependents.end_all(controlled.gvk)
 
@@ -209,7 +202,7 @@ class ControlLoop:
         synced = {
             gvk
             for gvk, item in self._controlled.items()
-            if (informer := self._around.pool.peek(item.resource)) and informer.synced.is_set()
+            if (informer := self._around.informers.peek(item.resource)) and informer.synced.is_set()
         }
         return [str(kind) for kind in missing if gvk_of(kind) not in synced]
 
@@ -217,8 +210,8 @@ class ControlLoop:
         around = self._around
         return Controller(
             controlled=controlled,
-            objects=ObjectStore(around.client, controlled.resource, around.pool),
-            runs=Runs(controlled, around.settings, around.engine, around.proxy),
+            objects=ObjectStore(around.client, controlled.resource, around.informers),
+            runs=Runs(controlled, around.settings, around.engine, around.kubeconfig_for),
             recorder=around.recorder,
             transitions=Transitions(),
         )
@@ -235,7 +228,7 @@ class ControlLoop:
         What changes between the creation of an object and the first list of its kind would look
         like a part of that creation, and lead to no run.
         """
-        informer = self._around.pool.peek(dependent)
+        informer = self._around.informers.peek(dependent)
         if informer is not None and not informer.tried.is_set():
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(informer.tried.wait(), FIRST_LIST_SECONDS)

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a controller and its runs are told by flags and environment (runner.md §2.2, §2.3)."""
+"""Settings of a controller and its runs, from flags and environment (runner.md §2.2, §2.3)."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
+from typing import TypeAlias
 
-from ansible_operator.kube.interface import GroupVersionKind, ResourceType
+from ansible_operator.kube.interface import GroupVersionKind, Object, ResourceType
 from ansible_operator.logs import get_logger
-from ansible_operator.loop.reconciling.event_log import EventLogLevel
 from ansible_operator.watches import KindName, Watch
 
 PERIOD_ANNOTATION = "ansible.sdk.operatorframework.io/reconcile-period"
@@ -15,6 +17,14 @@ ARTIFACTS_ANNOTATION = "ansible.sdk.operatorframework.io/max-runner-artifacts"
 VERBOSITY_ANNOTATION = "ansible.sdk.operatorframework.io/verbosity"
 
 _LOG = get_logger("ansible-controller")
+
+
+class EventLogLevel(StrEnum):
+    """Values of ``--ansible-log-events``."""
+
+    NOTHING = "nothing"
+    TASKS = "tasks"
+    EVERYTHING = "everything"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +72,11 @@ class Controlled:
     def gvk(self) -> GroupVersionKind:
         """The kind."""
         return self.resource.gvk
+
+
+KubeconfigFor: TypeAlias = Callable[[Controlled, Object], AbstractContextManager[Path]]
+"""Gives one run access to the API server on behalf of an object: a kubeconfig that is removed when
+the context ends."""
 
 
 def gvk_of(kind: KindName) -> GroupVersionKind:

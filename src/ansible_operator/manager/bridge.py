@@ -10,27 +10,28 @@ from ansible_operator.errors import ConfigError
 from ansible_operator.kube.interface import GroupVersionKind, Object, ResourceType
 from ansible_operator.loop.control import ControlLoop
 from ansible_operator.loop.settings import Controlled
-from ansible_operator.serve.interface import Owner, OwnWrite, Proxy, ProxyLimits
+from ansible_operator.serve.interface import Owner, OwnWrite, ProxyLimits
+from ansible_operator.serve.proxy import LoopbackProxy
 
 
 @dataclass(slots=True)
 class Bridge:
-    """What the loop asks of the proxy, and what the proxy tells the loop.
+    """What the loop asks of the proxy, and what the proxy reports to the loop.
 
     Attributes:
         inject_owner: value of ``--inject-owner-ref``.
         directory: private folder for the kubeconfigs of runs.
-        loop: set once the loop is made.
+        loop: set once the loop is created.
         proxy: set once the proxy listens.
     """
 
     inject_owner: bool
     directory: Path
     loop: ControlLoop | None = None
-    proxy: Proxy | None = None
+    proxy: LoopbackProxy | None = None
 
     @contextlib.contextmanager
-    def session(self, controlled: Controlled, obj: Object) -> Iterator[Path]:
+    def kubeconfig_for(self, controlled: Controlled, obj: Object) -> Iterator[Path]:
         """A kubeconfig for one run on behalf of an object; gone when the context ends.
 
         Raises:

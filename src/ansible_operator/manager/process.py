@@ -23,7 +23,7 @@ from ansible_operator.kube.lease import LeaderElection, LeaseSettings, election_
 from ansible_operator.kube.recorder import EventRecorder
 from ansible_operator.kube.shared_informers import SharedInformers
 from ansible_operator.logs import get_logger
-from ansible_operator.loop.control import ControlLoop, Plan, Surroundings
+from ansible_operator.loop.control import ControlLoop, Dependencies, Plan
 from ansible_operator.manager.bridge import Bridge
 from ansible_operator.manager.plans import (
     checks_to_load,
@@ -32,7 +32,7 @@ from ansible_operator.manager.plans import (
     roles_to_load,
     total_runs,
 )
-from ansible_operator.manager.webhook import Admission
+from ansible_operator.manager.webhook import Webhook
 from ansible_operator.options import Options, split_address, watched_namespaces
 from ansible_operator.serve.proxy import LoopbackProxy
 from ansible_operator.serve.small_servers import ServerSettings, small_servers
@@ -85,7 +85,7 @@ class _Parts:
     loop: ControlLoop
     recorder: EventRecorder
     election: LeaderElection | None
-    admission: Admission
+    webhook: Webhook
     stopping: asyncio.Event
     engine_ready: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -95,7 +95,7 @@ class _Parts:
             return "stopping"
         if not self.loop.synced.is_set():
             return "caches are not complete yet"
-        if not self.admission.ready.is_set():
+        if not self.webhook.ready.is_set():
             return "the webhook does not answer yet"
         return "" if self.engine_ready.is_set() else "the engine is not warm yet"
 
@@ -131,9 +131,9 @@ class Manager:
             self._stop.private = Path(private)
             async with (
                 HttpClient(access) as client,
-                SharedInformers(client, self._namespaces) as pool,
+                SharedInformers(client, self._namespaces) as informers,
             ):
-                await self._serve(client, pool, plans, Path(private))
+                await self._serve(client, informers, plans, Path(private))
 
     def _apply_paths(self) -> None:
         """Set the search paths of this process and of every run (runner.md §1.3)."""
@@ -145,16 +145,16 @@ class Manager:
                 os.environ[name] = value
 
     async def _serve(
-        self, client: HttpClient, pool: SharedInformers, plans: Sequence[Plan], private: Path
+        self, client: HttpClient, informers: SharedInformers, plans: Sequence[Plan], private: Path
     ) -> None:
         """Make all parts, listen, and let them work."""
         options = self._options
         total = total_runs(plans, options)
         bridge = Bridge(options.inject_owner_ref, private)
-        around = Surroundings(
+        around = Dependencies(
             client=client,
             mapper=DiscoveryMapper(client),
-            pool=pool,
+            informers=informers,
             engine=make_engine(
                 options.engine,
                 preload=roles_to_load(plans),
@@ -162,7 +162,7 @@ class Manager:
                 max_runs=total,
                 runs_per_process=options.runs_per_process,
             ),
-            proxy=bridge,
+            kubeconfig_for=bridge.kubeconfig_for,
             recorder=EventRecorder(client, COMPONENT),
             settings=make_settings(options, os.environ, client.access.server),
         )
@@ -172,7 +172,7 @@ class Manager:
         proxy = LoopbackProxy(
             client,
             around.mapper,
-            pool,
+            informers,
             add_dependent=bridge.add_dependent,
             write_seen=bridge.write_seen,
             namespaces=self._namespaces,
@@ -183,16 +183,14 @@ class Manager:
             bridge.proxy = proxy
             await self._supervise(parts)
 
-    def _parts(self, client: HttpClient, around: Surroundings, loop: ControlLoop) -> _Parts:
+    def _parts(self, client: HttpClient, around: Dependencies, loop: ControlLoop) -> _Parts:
         return _Parts(
             client=client,
             engine=around.engine,
             loop=loop,
             recorder=around.recorder,
             election=self._election(client, around.recorder),
-            admission=Admission(
-                client, around.mapper, loop.watches, self._options, self._namespaces
-            ),
+            webhook=Webhook(client, around.mapper, loop.watches, self._options, self._namespaces),
             stopping=self._stop.wanted,
         )
 
@@ -224,7 +222,7 @@ class Manager:
             async with asyncio.TaskGroup() as group:
                 recording = group.create_task(parts.recorder.run(), name="events")
                 working = group.create_task(_work(parts), name="work")
-                admitting = group.create_task(parts.admission.serve(), name="webhook")
+                admitting = group.create_task(parts.webhook.serve(), name="webhook")
                 await self._stop.wanted.wait()
                 lingering = group.create_task(asyncio.sleep(self._linger(parts)))
                 await parts.loop.drain(self._options.graceful_shutdown_timeout)
@@ -247,7 +245,7 @@ class Manager:
 
     def _linger(self, parts: _Parts) -> float:
         """Return for how many seconds from now on reviews are still to be answered."""
-        if not parts.admission.is_behind_a_service:
+        if not parts.webhook.is_behind_a_service:
             return 0.0
         return min(LINGER_SECONDS, self._options.graceful_shutdown_timeout)
 

@@ -7,7 +7,8 @@ from collections.abc import AsyncIterator, Sequence
 
 from ansible_operator.engine.admission import FunctionPool
 from ansible_operator.errors import ConfigError
-from ansible_operator.kube.interface import Client, Mapper
+from ansible_operator.kube.client import HttpClient
+from ansible_operator.kube.discovery import DiscoveryMapper
 from ansible_operator.kube.lease import pod_namespace
 from ansible_operator.logs import get_logger
 from ansible_operator.loop.settings import gvk_of
@@ -34,7 +35,7 @@ MOST_WORKERS = 4
 _LOG = get_logger("webhook")
 
 
-class Admission:
+class Webhook:
     """The webhook of one process, served while :meth:`serve` runs.
 
     Attributes:
@@ -43,8 +44,8 @@ class Admission:
 
     def __init__(
         self,
-        client: Client,
-        mapper: Mapper,
+        client: HttpClient,
+        mapper: DiscoveryMapper,
         watches: Sequence[Watch],
         options: Options,
         namespaces: Sequence[str],

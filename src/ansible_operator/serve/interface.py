@@ -4,7 +4,7 @@
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 from ansible_operator.kube.interface import GroupVersionKind, ResourceType
 
@@ -49,18 +49,6 @@ class Session:
 
     kubeconfig: Path
     token: str
-
-
-class Proxy(Protocol):
-    """The loopback proxy between plays and the API server."""
-
-    def open_session(self, owner: Owner, limits: ProxyLimits, directory: Path) -> Session:
-        """Make a token and a kubeconfig for one run."""
-        ...
-
-    def close_session(self, session: Session) -> None:
-        """Forget the token and remove the kubeconfig."""
-        ...
 
 
 DependentAdded: TypeAlias = Callable[[Owner, ResourceType, bool], Awaitable[None]]

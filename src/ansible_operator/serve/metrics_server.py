@@ -15,7 +15,7 @@ from prometheus_client import CollectorRegistry, ProcessCollector, disable_creat
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
 
 from ansible_operator.errors import KubeError
-from ansible_operator.kube.interface import Client
+from ansible_operator.kube.client import HttpClient
 from ansible_operator.logs import get_logger
 from ansible_operator.serve.certificates import found_in, self_signed, server_context
 from ansible_operator.serve.listening import Site
@@ -43,7 +43,7 @@ class Gatekeeper:
         clock: monotonic seconds.
     """
 
-    client: Client
+    client: HttpClient
     clock: Callable[[], float] = time.monotonic
     _decisions: dict[bytes, tuple[float, int]] = field(default_factory=dict)
 

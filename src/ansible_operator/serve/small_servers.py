@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 
 from ansible_operator import metrics
-from ansible_operator.kube.interface import Client
+from ansible_operator.kube.client import HttpClient
 from ansible_operator.serve.metrics_api import MetricsApi
 from ansible_operator.serve.metrics_server import Gatekeeper, MetricsServer
 from ansible_operator.serve.probes import Check, Probes
@@ -36,7 +36,7 @@ class ServerSettings:
 
 @contextlib.asynccontextmanager
 async def small_servers(
-    client: Client, settings: ServerSettings, ready: Mapping[str, Check]
+    client: HttpClient, settings: ServerSettings, ready: Mapping[str, Check]
 ) -> AsyncIterator[None]:
     """Run them while the context lasts.
 

@@ -26,12 +26,12 @@ def check(mood: str = "", timeout: float = 20.0, **spec: Any) -> CheckRequest:
 
 async def pid_of_check(warm: Stage) -> int:
     file = warm.folder / "pid"
-    assert await warm.engine.is_settled(check("pid", file=str(file)))
+    assert await warm.engine.is_up_to_date(check("pid", file=str(file)))
     return int(file.read_text())
 
 
 async def test_an_engine_without_checks_finds_nothing_settled(stage: Stage) -> None:
-    assert await stage.engine.is_settled(check()) is (stage.kind == "warm")
+    assert await stage.engine.is_up_to_date(check()) is (stage.kind == "warm")
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ async def test_an_engine_without_checks_finds_nothing_settled(stage: Stage) -> N
     ],
 )
 async def test_answers(warm: Stage, mood: str, spec: dict[str, Any], settled: bool) -> None:
-    assert await warm.engine.is_settled(check(mood, **spec)) is settled
+    assert await warm.engine.is_up_to_date(check(mood, **spec)) is settled
 
 
 @pytest.mark.parametrize(
@@ -59,8 +59,8 @@ async def test_answers(warm: Stage, mood: str, spec: dict[str, Any], settled: bo
 )
 async def test_no_answer(warm: Stage, mood: str, message: str) -> None:
     with pytest.raises(EngineError, match=message):
-        await warm.engine.is_settled(check(mood))
-    assert await warm.engine.is_settled(check())
+        await warm.engine.is_up_to_date(check(mood))
+    assert await warm.engine.is_up_to_date(check())
 
 
 @pytest.mark.parametrize("mood", ["sleep", "stubborn"])
@@ -68,15 +68,15 @@ async def test_slow_checks_are_ended(warm: Stage, mood: str) -> None:
     before = await pid_of_check(warm)
     begin = time.monotonic()
     with pytest.raises(EngineError, match=f"the check {CALM} did not answer in 0.5 s"):
-        await warm.engine.is_settled(check(mood, timeout=0.5))
+        await warm.engine.is_up_to_date(check(mood, timeout=0.5))
     assert time.monotonic() - begin < 5
     assert not is_running(before)
-    assert await warm.engine.is_settled(check())
+    assert await warm.engine.is_up_to_date(check())
 
 
 async def test_who_stops_waiting_ends_the_check(warm: Stage) -> None:
     pid = await pid_of_check(warm)
-    task = asyncio.create_task(warm.engine.is_settled(check("sleep")))
+    task = asyncio.create_task(warm.engine.is_up_to_date(check("sleep")))
     await asyncio.sleep(0.3)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -95,12 +95,12 @@ async def test_a_process_serves_many_checks_and_no_play(warm: Stage) -> None:
 async def test_a_killed_process_is_replaced_unnoticed(warm: Stage) -> None:
     pid = await pid_of_check(warm)
     os.kill(pid, signal.SIGKILL)
-    assert await warm.engine.is_settled(check())
+    assert await warm.engine.is_up_to_date(check())
     assert await pid_of_check(warm) != pid
 
 
 async def test_more_checks_than_processes(warm: Stage) -> None:
-    answers = [warm.engine.is_settled(check("" if n % 2 else "upset")) for n in range(20)]
+    answers = [warm.engine.is_up_to_date(check("" if n % 2 else "upset")) for n in range(20)]
     assert await asyncio.gather(*answers) == [bool(n % 2) for n in range(20)]
 
 

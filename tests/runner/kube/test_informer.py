@@ -223,7 +223,7 @@ async def test_several_namespaces_become_one_cache(fake_testbed: TestBed) -> Non
             assert await mapper.by_plural("", "v1", "configmaps") == resource
             assert await mapper.by_kind(GroupVersionKind("no.such", "v1", "Thing")) is None
             async with SharedInformers(client, [one, two]) as pool:
-                informer = await pool.get(resource)
+                informer = pool.start(resource)
                 assert pool.peek(resource) is informer
                 await asyncio.wait_for(informer.synced.wait(), 10)
                 for namespace in (one, two, "default"):

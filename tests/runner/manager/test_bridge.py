@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the proxy tells the loop, on a real API server."""
+"""What the proxy reports to the loop, on a real API server."""
 
 import asyncio
 from pathlib import Path
@@ -14,7 +14,7 @@ from ansible_operator.kube.discovery import DiscoveryMapper
 from ansible_operator.kube.interface import GroupVersionKind
 from ansible_operator.kube.recorder import EventRecorder
 from ansible_operator.kube.shared_informers import SharedInformers
-from ansible_operator.loop.control import ControlLoop, Plan, Surroundings
+from ansible_operator.loop.control import ControlLoop, Dependencies, Plan
 from ansible_operator.loop.settings import RunSettings
 from ansible_operator.manager.bridge import Bridge
 from ansible_operator.serve.interface import Owner
@@ -32,16 +32,16 @@ async def test_a_dependent_is_created_after_its_kind_is_known(
     plan = Plan(watch=watch, limit=1, period=0, verbosity=0)
     async with (
         HttpClient(from_kubeconfig([fake_testbed.kubeconfig])) as client,
-        SharedInformers(client, (fake_namespace,)) as pool,
+        SharedInformers(client, (fake_namespace,)) as informers,
     ):
         mapper = DiscoveryMapper(client)
         bridge: Any = Bridge(True, tmp_path)
-        around = Surroundings(
+        around = Dependencies(
             client=client,
             mapper=mapper,
-            pool=pool,
+            informers=informers,
             engine=cast("Engine", None),
-            proxy=bridge,
+            kubeconfig_for=bridge.kubeconfig_for,
             recorder=EventRecorder(client, "test"),
             settings=RunSettings(run_root=tmp_path, cluster="https://here"),
         )
@@ -51,6 +51,6 @@ async def test_a_dependent_is_created_after_its_kind_is_known(
         assert secrets is not None
         owner = Owner(GroupVersionKind(*KIND), "owner", fake_namespace, "uid")
         await bridge.add_dependent(owner, secrets, False)
-        informer = pool.peek(secrets)
+        informer = informers.peek(secrets)
         assert informer is not None
         assert informer.synced.is_set(), "changes from now on are changes, not part of a creation"

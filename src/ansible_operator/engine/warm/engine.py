@@ -81,8 +81,8 @@ class WarmEngine:
         task.add_done_callback(self._runs.discard)
         return await task
 
-    async def is_settled(self, check: CheckRequest) -> bool:
-        """Ask a check; see ``Engine.is_settled``."""
+    async def is_up_to_date(self, check: CheckRequest) -> bool:
+        """Ask a check; see ``Engine.is_up_to_date``."""
         async with self._slots:
             return await self._checks.ask(check)
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import NamedTuple
 
-from ansible_operator.loop.queueing.metrics import QueueTimes
+from ansible_operator.loop.queueing.times import QueueTimes
 from ansible_operator.watches import Retry
 
 BUCKET_RATE = 10.0

@@ -4,13 +4,14 @@
 import asyncio
 import random
 import time
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
 
 from ansible_operator import metrics
 from ansible_operator.errors import OperatorError
 from ansible_operator.logs import get_logger
-from ansible_operator.loop.queueing.queue import Key, Lane, WorkQueue
-from ansible_operator.loop.reconciling.controller import Controller, Result
+from ansible_operator.loop.queueing.queue import Key, Lane, Why, WorkQueue
 
 CANCEL_SECONDS = 15.0
 """Longest time that cancelled reconciles get to end their runs and to write their status."""
@@ -21,12 +22,34 @@ SPREAD_FROM = 300.0
 _LOG = get_logger("ansible-controller")
 
 
-class Workers:
-    """Runs all controllers on one queue."""
+@dataclass(frozen=True, slots=True)
+class ReconcileResult:
+    """What follows a reconcile.
 
-    def __init__(self, queue: WorkQueue, controllers: Mapping[str, Controller]) -> None:
+    Attributes:
+        requeue_after: seconds until the next one; None, 0 or less for none but by an event.
+        gone: whether the object does not exist any more.
+    """
+
+    requeue_after: float | None = None
+    gone: bool = False
+
+
+Reconcile: TypeAlias = Callable[[Key, Why], Awaitable[ReconcileResult]]
+"""Reconciles one object. An OperatorError leads to a retry after a delay."""
+
+
+class Workers:
+    """Reconciles the objects of all controllers from one queue.
+
+    Args:
+        queue: where objects wait.
+        reconciles: the reconcile of each controller, which may be added while workers run.
+    """
+
+    def __init__(self, queue: WorkQueue, reconciles: Mapping[str, Reconcile]) -> None:
         self._queue = queue
-        self._controllers = controllers
+        self._reconciles = reconciles
         self._running: set[asyncio.Task[None]] = set()
 
     async def run(self) -> None:
@@ -63,8 +86,7 @@ class Workers:
         why = self._queue.why(key)
         _LOG.debug("Reconciling", key="/".join(key), reason=why.reason)
         try:
-            controller = self._controllers[key.controller]
-            result = self._after(key, await controller.reconcile(key, why))
+            result = self._after(key, await self._reconciles[key.controller](key, why))
         except OperatorError as error:
             self._fail(key, error)
         except Exception as error:  # noqa: BLE001  # the supervisor of all reconciles
@@ -89,7 +111,7 @@ class Workers:
             exc_info=crashed,
         )
 
-    def _after(self, key: Key, result: Result) -> str:
+    def _after(self, key: Key, result: ReconcileResult) -> str:
         """Plan the next run; the result's name in metrics."""
         self._queue.forget(key)
         if result.gone:

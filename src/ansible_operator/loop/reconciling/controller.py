@@ -11,10 +11,11 @@ from ansible_operator.kube.interface import Object
 from ansible_operator.kube.recorder import EventRecorder
 from ansible_operator.logs import get_logger
 from ansible_operator.loop.queueing.queue import Key, Why
+from ansible_operator.loop.queueing.workers import ReconcileResult
 from ansible_operator.loop.reconciling.conditions import FAILURE, Transitions, current
 from ansible_operator.loop.reconciling.objects import ObjectStore
-from ansible_operator.loop.reconciling.reporting import StatusReport, is_settled
-from ansible_operator.loop.reconciling.result import Outcome
+from ansible_operator.loop.reconciling.play_result import PlayResult
+from ansible_operator.loop.reconciling.reporting import StatusReport, has_succeeded
 from ansible_operator.loop.reconciling.runs import Runs
 from ansible_operator.loop.settings import PERIOD_ANNOTATION, Controlled
 from ansible_operator.watches import InvalidDuration, format_duration, parse_duration
@@ -33,19 +34,6 @@ class ReconcileError(OperatorError):
     """A reconcile has failed in a way that its own status or log line already tells."""
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
-    """What follows a reconcile.
-
-    Attributes:
-        requeue_after: seconds until the next one; None, 0 or less for none but by an event.
-        gone: whether the object does not exist any more.
-    """
-
-    requeue_after: float | None = None
-    gone: bool = False
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Controller:
     """Reconciles the objects of one watch."""
@@ -56,7 +44,7 @@ class Controller:
     recorder: EventRecorder
     transitions: Transitions
 
-    async def reconcile(self, key: Key, why: Why) -> Result:
+    async def reconcile(self, key: Key, why: Why) -> ReconcileResult:
         """Bring one object up to date.
 
         Raises:
@@ -65,16 +53,16 @@ class Controller:
         obj = self._new(key) or await self.objects.read(key.namespace, key.name)
         if obj is None:
             await self.runs.forget(key.namespace, key.name)
-            return Result(gone=True)
+            return ReconcileResult(gone=True)
         if not self._is_ours(obj):
-            return Result()
+            return ReconcileResult()
         period = await self._period(obj)
         admitted = await self._through_finalizer(obj)
         if admitted is None:
-            return Result()
-        if await self._is_settled(admitted, why):
-            return Result(requeue_after=period)
-        quiet = not why.fresh and not is_deleting(admitted) and is_settled(admitted)
+            return ReconcileResult()
+        if await self._needs_no_run(admitted, why):
+            return ReconcileResult(requeue_after=period)
+        quiet = not why.fresh and not is_deleting(admitted) and has_succeeded(admitted)
         return await self._run(admitted, why, period, self._report(quiet=quiet))
 
     def _new(self, key: Key) -> Object | None:
@@ -125,7 +113,7 @@ class Controller:
             return obj
         return await self.objects.add_finalizer(obj, finalizer.name)
 
-    async def _is_settled(self, obj: Object, why: Why) -> bool:
+    async def _needs_no_run(self, obj: Object, why: Why) -> bool:
         """Whether a check says that a run would change nothing, which then counts as a success.
 
         Who has changed the object has asked for a run and gets it; so does one that has failed,
@@ -133,20 +121,22 @@ class Controller:
         """
         watch = self.controlled.watch
         must_run = why.asked or why.failed or is_deleting(obj) or has_failed(obj)
-        if not watch.precheck or must_run or (watch.manage_status and not is_settled(obj)):
+        if not watch.precheck or must_run or (watch.manage_status and not has_succeeded(obj)):
             return False
         started = time.monotonic()
-        if not await self.runs.is_settled(obj, why):
+        if not await self.runs.is_up_to_date(obj, why):
             return False
         self._count(failed=False)
         metrics.RECONCILES.labels(str(self.controlled.gvk)).observe(time.monotonic() - started)
         return True
 
-    async def _run(self, obj: Object, why: Why, period: float, report: StatusReport) -> Result:
+    async def _run(
+        self, obj: Object, why: Why, period: float, report: StatusReport
+    ) -> ReconcileResult:
         finalizing = is_deleting(obj)
         began = await report.begin(obj)
         if began is None:
-            return Result(gone=True)
+            return ReconcileResult(gone=True)
         try:
             outcome = await self._play(began, why, report, finalizing=finalizing)
         except asyncio.CancelledError:
@@ -156,7 +146,7 @@ class Controller:
 
     async def _play(
         self, obj: Object, why: Why, report: StatusReport, *, finalizing: bool
-    ) -> Outcome:
+    ) -> PlayResult:
         gvk = str(self.controlled.gvk)
         started = time.monotonic()
         try:
@@ -176,8 +166,8 @@ class Controller:
             _LOG.error("Status of an interrupted run was not written", error=str(error))
 
     async def _conclude(
-        self, obj: Object, outcome: Outcome, period: float, report: StatusReport
-    ) -> Result:
+        self, obj: Object, outcome: PlayResult, period: float, report: StatusReport
+    ) -> ReconcileResult:
         """Write what came of a run and say when the next one is due."""
         failed = bool(outcome.failures)
         self._count(failed=failed)
@@ -193,14 +183,14 @@ class Controller:
                 "event runner on failed" if managed else "received failed task event"
             )
         if now is None:
-            return Result(gone=True)
+            return ReconcileResult(gone=True)
         if is_deleting(now) and self._owns(now):
-            return Result(requeue_after=DELETED_MEANWHILE_SECONDS)
+            return ReconcileResult(requeue_after=DELETED_MEANWHILE_SECONDS)
         if outcome.requeue_after is not None:
             after = format_duration(outcome.requeue_after)
             _LOG.info(f"Set the reconciliation to occur after {after}", **self._names(obj))
-            return Result(requeue_after=outcome.requeue_after)
-        return Result(requeue_after=period)
+            return ReconcileResult(requeue_after=outcome.requeue_after)
+        return ReconcileResult(requeue_after=period)
 
     async def _release(self, obj: Object) -> Object | None:
         """Take our finalizer off; the object that is left, None when it is gone."""
@@ -217,7 +207,7 @@ class Controller:
         result = "failed" if failed else "succeeded"
         metrics.RECONCILE_RESULT.labels(str(self.controlled.gvk), result).inc()
 
-    def _announce(self, obj: Object, outcome: Outcome) -> None:
+    def _announce(self, obj: Object, outcome: PlayResult) -> None:
         """Tell people what is news: a failure, or the end of one."""
         if outcome.failures:
             message = "\n".join(outcome.failures)

@@ -4,24 +4,16 @@
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Any
 
 from ansible_operator.engine.interface import JobEvent
 from ansible_operator.logs import get_logger
+from ansible_operator.loop.settings import EventLogLevel
 
 _LOG = get_logger("logging_event_handler")
 _QUIET_ACTIONS = frozenset({"debug", "set_fact"})
 _TITLE = f"\n{'-' * 27} Ansible Task StdOut {'-' * 31}\n"
 _RULE = "-" * 79
-
-
-class EventLogLevel(StrEnum):
-    """Values of ``--ansible-log-events``."""
-
-    NOTHING = "nothing"
-    TASKS = "tasks"
-    EVERYTHING = "everything"
 
 
 def _print(text: str) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ansible_operator.engine import rundir
 from ansible_operator.errors import EngineError
-from ansible_operator.kube.interface import Informer
+from ansible_operator.kube.informer import KindInformer
 from ansible_operator.logs import get_logger
 from ansible_operator.loop.settings import Controlled, RunSettings
 
@@ -21,7 +21,7 @@ _LOG = get_logger("runner")
 
 async def remove_leftovers(
     controlled: Controlled,
-    informer: Informer,
+    informer: KindInformer,
     settings: RunSettings,
     namespaces: Collection[str],
     started: float,

@@ -5,7 +5,9 @@ from collections.abc import Callable
 from typing import Any
 
 from ansible_operator.errors import KubeError
-from ansible_operator.kube.interface import Client, InformerPool, Object, ResourceType
+from ansible_operator.kube.client import HttpClient
+from ansible_operator.kube.interface import Object, ResourceType
+from ansible_operator.kube.shared_informers import SharedInformers
 from ansible_operator.logs import get_logger
 from ansible_operator.loop.reconciling import conditions
 from ansible_operator.loop.reconciling.conditions import Condition
@@ -19,14 +21,16 @@ _LOG = get_logger("ansible-controller")
 class ObjectStore:
     """The objects of one kind on the API server."""
 
-    def __init__(self, client: Client, resource: ResourceType, pool: InformerPool) -> None:
+    def __init__(
+        self, client: HttpClient, resource: ResourceType, informers: SharedInformers
+    ) -> None:
         self.resource = resource
         self._client = client
-        self._pool = pool
+        self._informers = informers
 
     def told(self, namespace: str, name: str) -> Object | None:
         """The object as it was when its kind's watch last told of it; None if it has not."""
-        informer = self._pool.peek(self.resource)
+        informer = self._informers.peek(self.resource)
         return None if informer is None else informer.get(namespace, name)
 
     async def read(self, namespace: str, name: str) -> Object | None:

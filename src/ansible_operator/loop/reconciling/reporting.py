@@ -22,7 +22,7 @@ from ansible_operator.loop.reconciling.conditions import (
     current,
 )
 from ansible_operator.loop.reconciling.objects import ObjectStore
-from ansible_operator.loop.reconciling.result import Outcome
+from ansible_operator.loop.reconciling.play_result import PlayResult
 
 MOMENT_SECONDS = 1.0
 
@@ -30,7 +30,7 @@ _LOG = get_logger("ansible-controller")
 _Change = Callable[[list[Condition]], list[Condition]]
 
 
-def is_settled(obj: Object) -> bool:
+def has_succeeded(obj: Object) -> bool:
     """Whether the conditions say that the last run succeeded and none is under way."""
     found = {item["type"]: item for item in current(obj.get("status"))}
     return (
@@ -87,7 +87,7 @@ class StatusReport:
             await asyncio.wait([self._late])
             self._late = None
 
-    async def end(self, obj: Object, outcome: Outcome) -> Object | None:
+    async def end(self, obj: Object, outcome: PlayResult) -> Object | None:
         """A run has ended; the object afterwards, None when it is gone.
 
         Raises:

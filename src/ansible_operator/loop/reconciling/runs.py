@@ -23,13 +23,13 @@ from ansible_operator.kube.interface import Object
 from ansible_operator.logs import get_logger
 from ansible_operator.loop.queueing.queue import Why
 from ansible_operator.loop.reconciling.event_log import EventLog
-from ansible_operator.loop.reconciling.proxy_access import RunProxy
-from ansible_operator.loop.reconciling.result import Outcome
+from ansible_operator.loop.reconciling.play_result import PlayResult
 from ansible_operator.loop.reconciling.variables import extra_vars, whole_object
 from ansible_operator.loop.settings import (
     ARTIFACTS_ANNOTATION,
     VERBOSITY_ANNOTATION,
     Controlled,
+    KubeconfigFor,
     RunSettings,
     integer_annotation,
 )
@@ -54,9 +54,9 @@ class Runs:
     controlled: Controlled
     settings: RunSettings
     engine: Engine
-    proxy: RunProxy
+    kubeconfig_for: KubeconfigFor
 
-    async def play(self, obj: Object, why: Why, *, finalizing: bool) -> Outcome:
+    async def play(self, obj: Object, why: Why, *, finalizing: bool) -> PlayResult:
         """Play an object's role or playbook to the end.
 
         Raises:
@@ -75,13 +75,13 @@ class Runs:
             job=job,
             raw=verbosity > 0 if verbosity is not None else self.settings.raw_output,
         )
-        outcome = Outcome()
+        outcome = PlayResult()
 
         def on_event(event: JobEvent) -> None:
             outcome.take(event)
             log.take(event)
 
-        with self.proxy.session(self.controlled, obj) as kubeconfig:
+        with self.kubeconfig_for(self.controlled, obj) as kubeconfig:
             variables = extra_vars(self.controlled.watch, obj, why, finalizing=finalizing)
             request = self._request(obj, job, kubeconfig, variables, finalizing=finalizing)
             result = await self.engine.run(request, on_event)
@@ -89,7 +89,7 @@ class Runs:
         self._report(log, outcome, result, why)
         return outcome
 
-    async def is_settled(self, obj: Object, why: Why) -> bool:
+    async def is_up_to_date(self, obj: Object, why: Why) -> bool:
         """Ask the watch's check whether a run would change nothing; false when in doubt."""
         watch, metadata = self.controlled.watch, obj["metadata"]
         names = {
@@ -99,18 +99,18 @@ class Runs:
         }
         seconds = min(CHECK_SECONDS, watch.run_timeout or CHECK_SECONDS)
         try:
-            with self.proxy.session(self.controlled, obj) as kubeconfig:
+            with self.kubeconfig_for(self.controlled, obj) as kubeconfig:
                 whole = whole_object(watch, obj)
                 check = CheckRequest(watch.precheck, whole, kubeconfig, seconds)
-                settled = await self.engine.is_settled(check)
+                up_to_date = await self.engine.is_up_to_date(check)
         except (EngineError, OSError) as error:
             _LOG.error("Check failed, so the object is run", error=str(error), **names)
             return False
-        if settled:
+        if up_to_date:
             _LOG.info("Nothing to do", reason=why.reason, **names)
-        return settled
+        return up_to_date
 
-    def _report(self, log: EventLog, outcome: Outcome, result: RunResult, why: Why) -> None:
+    def _report(self, log: EventLog, outcome: PlayResult, result: RunResult, why: Why) -> None:
         keys = {"job": log.job, "name": log.name, "namespace": log.namespace, "reason": why.reason}
         if result.rc == 0:
             _LOG.info("Ansible-runner exited successfully", **keys)

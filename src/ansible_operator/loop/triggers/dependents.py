@@ -74,12 +74,12 @@ class DependentWatches:
 
     def __init__(
         self,
-        pool: SharedInformers,
+        informers: SharedInformers,
         queue: WorkQueue,
         controlled: Mapping[GroupVersionKind, Controlled],
         foreign: ForeignChanges,
     ) -> None:
-        self._pool = pool
+        self._informers = informers
         self._queue = queue
         self._controlled = controlled
         self._foreign = foreign
@@ -99,7 +99,7 @@ class DependentWatches:
         if link not in self._links:
             _LOG.info("Watching child resource", kind=str(dependent.gvk), owner=str(owner))
             handler = self._handler(link, controlled)
-            end = self._pool.start(dependent).subscribe(handler)
+            end = self._informers.start(dependent).subscribe(handler)
             self._links[link] = (dependent, end)
         return True
 
@@ -142,7 +142,7 @@ class DependentWatches:
     def _end_if_unused(self, link: Link) -> None:
         """End a watch when no object of its kind has an owner of the owner's kind."""
         entry = self._links.get(link)
-        informer = self._pool.peek(entry[0]) if entry else None
+        informer = self._informers.peek(entry[0]) if entry else None
         if entry is None or informer is None:
             return
         find = owners_by_annotation if link.by_annotation else owners_by_reference
@@ -158,7 +158,7 @@ class DependentWatches:
     def _end(self, link: Link) -> None:
         resource, unsubscribe = self._links.pop(link)
         unsubscribe()
-        self._pool.release(resource)
+        self._informers.release(resource)
         _LOG.info("Child resource is no longer watched", kind=str(link.dependent))
 
 

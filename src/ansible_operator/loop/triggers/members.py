@@ -8,11 +8,11 @@ nothing else tells of them; only their metadata is read, and of that only what t
 from collections.abc import Mapping
 from typing import Any
 
-from ansible_operator.kube.interface import EventType, GroupVersionKind, Mapper, Object
+from ansible_operator.kube.discovery import DiscoveryMapper, wait_until_served
+from ansible_operator.kube.interface import EventType, GroupVersionKind, Object
 from ansible_operator.kube.shared_informers import SharedInformers
 from ansible_operator.logs import get_logger
 from ansible_operator.loop.queueing.queue import Key, WorkQueue
-from ansible_operator.loop.served import served_kind
 from ansible_operator.loop.settings import Controlled, gvk_of
 from ansible_operator.watches import Members
 
@@ -43,7 +43,7 @@ class MembersWatch:
     Args:
         controlled: the kind that is run.
         members: what is followed.
-        pool: makes informers.
+        informers: makes informers.
         queue: where runs wait.
     """
 
@@ -51,12 +51,12 @@ class MembersWatch:
         self,
         controlled: Controlled,
         members: Members,
-        pool: SharedInformers,
+        informers: SharedInformers,
         queue: WorkQueue,
     ) -> None:
         self._controlled = controlled
         self._members = members
-        self._pool = pool
+        self._informers = informers
         self._queue = queue
 
     @property
@@ -64,10 +64,10 @@ class MembersWatch:
         """The kind that is followed."""
         return gvk_of(self._members.kind)
 
-    async def run(self, mapper: Mapper) -> None:
+    async def run(self, mapper: DiscoveryMapper) -> None:
         """Follow the kind until cancelled, as soon as the API server serves it."""
-        resource = await served_kind(mapper, self.gvk, _LOG.info)
-        informer = self._pool.metadata_of(resource, self._members.selector)
+        resource = await wait_until_served(mapper, self.gvk, _LOG.info)
+        informer = self._informers.metadata_of(resource, self._members.selector)
         informer.subscribe(self._on_event)
         await informer.run()
 

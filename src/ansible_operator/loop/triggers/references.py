@@ -8,11 +8,11 @@ An addition to the contract: ``references`` of a watch (``group, version, kind, 
 from collections.abc import Mapping
 from typing import Any
 
-from ansible_operator.kube.interface import EventType, GroupVersionKind, Mapper, Object
+from ansible_operator.kube.discovery import DiscoveryMapper, wait_until_served
+from ansible_operator.kube.interface import EventType, GroupVersionKind, Object
 from ansible_operator.kube.shared_informers import SharedInformers
 from ansible_operator.logs import get_logger
 from ansible_operator.loop.queueing.queue import Key, WorkQueue
-from ansible_operator.loop.served import served_kind
 from ansible_operator.loop.settings import Controlled, gvk_of
 from ansible_operator.loop.triggers.changes import conditions_differ, differs
 from ansible_operator.watches import Reference
@@ -45,12 +45,12 @@ class ReferenceWatch:
         self,
         controlled: Controlled,
         reference: Reference,
-        pool: SharedInformers,
+        informers: SharedInformers,
         queue: WorkQueue,
     ) -> None:
         self._controlled = controlled
         self._reference = reference
-        self._pool = pool
+        self._informers = informers
         self._queue = queue
 
     @property
@@ -58,10 +58,10 @@ class ReferenceWatch:
         """The kind that is followed."""
         return gvk_of(self._reference.kind)
 
-    async def start(self, mapper: Mapper) -> None:
+    async def start(self, mapper: DiscoveryMapper) -> None:
         """Begin to follow the kind, as soon as the API server serves it."""
-        resource = await served_kind(mapper, self.gvk, _LOG.info)
-        self._pool.start(resource).subscribe(self._on_event)
+        resource = await wait_until_served(mapper, self.gvk, _LOG.info)
+        self._informers.start(resource).subscribe(self._on_event)
 
     def _matters(self, before: Object, now: Object) -> bool:
         if self._reference.conditions:
@@ -71,7 +71,7 @@ class ReferenceWatch:
     def _on_event(self, event: EventType, before: Object | None, now: Object) -> None:
         if event is EventType.MODIFIED and before is not None and not self._matters(before, now):
             return
-        primaries = self._pool.peek(self._controlled.resource)
+        primaries = self._informers.peek(self._controlled.resource)
         for obj in primaries.list() if primaries is not None else ():
             if refers_to(self._reference, obj, now):
                 metadata = obj["metadata"]

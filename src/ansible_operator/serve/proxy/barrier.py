@@ -9,7 +9,8 @@ read live from its first write on.
 
 from dataclasses import dataclass, field
 
-from ansible_operator.kube.interface import GroupVersionKind, Informer, Object
+from ansible_operator.kube.informer import KindInformer
+from ansible_operator.kube.interface import GroupVersionKind, Object
 
 LONGEST_MEMORY = 2048
 """Writes remembered one by one per kind; beyond, the whole kind waits for the newest of them."""
@@ -58,7 +59,7 @@ class WriteBarrier:
         uid: str,
         *,
         is_final: bool,
-        informer: Informer | None = None,
+        informer: KindInformer | None = None,
     ) -> None:
         """An object was deleted (``is_final``) or is being deleted."""
         kind = self._kinds.setdefault(gvk, _Kind())
@@ -76,7 +77,7 @@ class WriteBarrier:
         """Something of the kind was changed, the server did not say what."""
         self._kinds.setdefault(gvk, _Kind()).is_opaque = True
 
-    def object_if_fresh(self, informer: Informer, namespace: str, name: str) -> Object | None:
+    def object_if_fresh(self, informer: KindInformer, namespace: str, name: str) -> Object | None:
         """The cached object, unless the cache may be older than a write to it."""
         cached = informer.get(namespace, name)
         kind = self._kinds.get(informer.resource.gvk)
@@ -91,7 +92,7 @@ class WriteBarrier:
         kind.writes.pop(key, None)
         return cached
 
-    def is_list_fresh(self, informer: Informer, namespace: str) -> bool:
+    def is_list_fresh(self, informer: KindInformer, namespace: str) -> bool:
         """Whether the cached list of a namespace (all, if empty) contains every write."""
         kind = self._kinds.get(informer.resource.gvk)
         if kind is None:

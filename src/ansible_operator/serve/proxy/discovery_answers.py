@@ -15,7 +15,7 @@ from multidict import CIMultiDict
 
 LIFETIME = 5.0
 """Seconds that an answer is reused."""
-UNSETTLED = 60.0
+LIVE_SECONDS = 60.0
 """Seconds of live discovery after a kind may have been added or removed."""
 LARGEST = 8 << 20
 MOST = 128
@@ -29,7 +29,7 @@ _DEFINING = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Remembered:
+class CachedAnswer:
     """One answer with status 200."""
 
     headers: CIMultiDict[str]
@@ -38,7 +38,7 @@ class Remembered:
 
 
 @dataclass(slots=True)
-class DiscoveryMemory:
+class DiscoveryAnswers:
     """Answers by path, query and accepted types.
 
     Attributes:
@@ -46,9 +46,9 @@ class DiscoveryMemory:
     """
 
     clock: Callable[[], float] = time.monotonic
-    _answers: dict[tuple[str, str], Remembered] = field(default_factory=dict)
+    _answers: dict[tuple[str, str], CachedAnswer] = field(default_factory=dict)
     _locks: dict[tuple[str, str], asyncio.Lock] = field(default_factory=dict)
-    _unsettled_until: float = 0.0
+    _live_until: float = 0.0
 
     @staticmethod
     def serves(path: str) -> bool:
@@ -61,7 +61,7 @@ class DiscoveryMemory:
             self._locks = {k: lock for k, lock in self._locks.items() if lock.locked()}
         return self._locks.setdefault(key, asyncio.Lock())
 
-    def get(self, key: tuple[str, str]) -> Remembered | None:
+    def get(self, key: tuple[str, str]) -> CachedAnswer | None:
         """An answer that is young enough."""
         found = self._answers.get(key)
         return found if found is not None and self.clock() < found.until else None
@@ -69,14 +69,14 @@ class DiscoveryMemory:
     def put(self, key: tuple[str, str], headers: CIMultiDict[str], body: bytes) -> None:
         """Keep an answer, unless kinds are changing or it is too long."""
         now = self.clock()
-        if now < self._unsettled_until or len(body) > LARGEST:
+        if now < self._live_until or len(body) > LARGEST:
             return
         if len(self._answers) >= MOST:
             self._answers.clear()
-        self._answers[key] = Remembered(headers, body, now + LIFETIME)
+        self._answers[key] = CachedAnswer(headers, body, now + LIFETIME)
 
     def note_write(self, group: str, plural: str) -> None:
         """A play has written an object of this kind: forget everything if it defines kinds."""
         if (group, plural) in _DEFINING:
             self._answers.clear()
-            self._unsettled_until = self.clock() + UNSETTLED
+            self._live_until = self.clock() + LIVE_SECONDS

@@ -8,7 +8,8 @@ import msgspec
 
 from ansible_operator.errors import KubeError
 from ansible_operator.kube.client import HttpClient
-from ansible_operator.kube.interface import InformerPool, ResourceType
+from ansible_operator.kube.interface import ResourceType
+from ansible_operator.kube.shared_informers import SharedInformers
 from ansible_operator.logs import get_logger
 from ansible_operator.serve.proxy.barrier import WriteBarrier
 from ansible_operator.serve.proxy.request_info import RequestInfo
@@ -23,16 +24,18 @@ _log = get_logger("proxy")
 class Lookup:
     """Reads the metadata of single objects."""
 
-    def __init__(self, client: HttpClient, pool: InformerPool, barrier: WriteBarrier) -> None:
+    def __init__(
+        self, client: HttpClient, informers: SharedInformers, barrier: WriteBarrier
+    ) -> None:
         self._client = client
-        self._pool = pool
+        self._informers = informers
         self._barrier = barrier
 
     async def metadata(
         self, info: RequestInfo, resource: ResourceType, namespace: str
     ) -> Mapping[str, Any] | None:
         """The object with at least its metadata; None if it does not exist."""
-        informer = self._pool.peek(resource)
+        informer = self._informers.peek(resource)
         if informer is not None and informer.synced.is_set():
             cached = self._barrier.object_if_fresh(informer, namespace, info.name)
             if cached is not None:

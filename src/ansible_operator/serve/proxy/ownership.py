@@ -20,14 +20,14 @@ class MalformedObjectError(OperatorError):
     """The body of a request is not an object that an owner can be added to."""
 
 
-class Bond(StrEnum):
+class OwnershipStyle(StrEnum):
     """The two ways of naming an owner."""
 
     REFERENCE = "reference"
     ANNOTATION = "annotation"
 
 
-def bond_for(owner: Owner, dependent: ResourceType, namespace: str) -> Bond:
+def style_for(owner: Owner, dependent: ResourceType, namespace: str) -> OwnershipStyle:
     """How ``owner`` may own an object of the kind in ``namespace``.
 
     Kubernetes allows references from anything to a cluster-scoped owner, and within a namespace;
@@ -39,10 +39,10 @@ def bond_for(owner: Owner, dependent: ResourceType, namespace: str) -> Bond:
         namespace: where it is; ``""`` for cluster-scoped ones.
     """
     if not owner.namespaced:
-        return Bond.REFERENCE
+        return OwnershipStyle.REFERENCE
     if not dependent.namespaced or namespace != owner.namespace:
-        return Bond.ANNOTATION
-    return Bond.REFERENCE
+        return OwnershipStyle.ANNOTATION
+    return OwnershipStyle.REFERENCE
 
 
 def namespace_of(url_namespace: str, body: Mapping[str, Any]) -> str:
@@ -61,10 +61,10 @@ def owner_path(owner: Owner) -> str:
     return f"{owner.namespace}/{owner.name}" if owner.namespaced else owner.name
 
 
-def has_bond(obj: Mapping[str, Any], owner: Owner, bond: Bond) -> bool:
+def is_owned(obj: Mapping[str, Any], owner: Owner, style: OwnershipStyle) -> bool:
     """Whether the object already names exactly this owner in this way."""
     metadata = _mapping(obj.get("metadata"))
-    if bond is Bond.REFERENCE:
+    if style is OwnershipStyle.REFERENCE:
         references = metadata.get("ownerReferences") or []
         return any(_mapping(reference).get("uid") == owner.uid for reference in references)
     annotations = _mapping(metadata.get("annotations"))
@@ -73,7 +73,7 @@ def has_bond(obj: Mapping[str, Any], owner: Owner, bond: Bond) -> bool:
     ) == owner_type(owner)
 
 
-def with_bond(obj: Mapping[str, Any], owner: Owner, bond: Bond) -> Object:
+def with_owner(obj: Mapping[str, Any], owner: Owner, style: OwnershipStyle) -> Object:
     """A copy of the object that names the owner; everything else is as it was.
 
     Raises:
@@ -84,19 +84,19 @@ def with_bond(obj: Mapping[str, Any], owner: Owner, bond: Bond) -> Object:
         raise MalformedObjectError("metadata is not an object")
     if _has_malformed_owners(metadata):
         raise MalformedObjectError("metadata.ownerReferences or annotations are malformed")
-    if has_bond(obj, owner, bond):
+    if is_owned(obj, owner, style):
         return dict(obj)
-    added = bond_metadata(owner, bond)
-    if bond is Bond.REFERENCE:
+    added = owner_metadata(owner, style)
+    if style is OwnershipStyle.REFERENCE:
         added["ownerReferences"] = [*(metadata.get("ownerReferences") or []), _reference(owner)]
     else:
         added["annotations"] = {**(metadata.get("annotations") or {}), **added["annotations"]}
     return {**obj, "metadata": {**metadata, **added}}
 
 
-def bond_metadata(owner: Owner, bond: Bond) -> dict[str, Any]:
+def owner_metadata(owner: Owner, style: OwnershipStyle) -> dict[str, Any]:
     """The part of an object's metadata that names the owner."""
-    if bond is Bond.REFERENCE:
+    if style is OwnershipStyle.REFERENCE:
         return {"ownerReferences": [_reference(owner)]}
     return {
         "annotations": {
@@ -127,7 +127,7 @@ def _reference(owner: Owner) -> dict[str, str]:
     }
 
 
-def bond_to_kind(metadata: Mapping[str, Any], owner: Owner) -> Bond | None:
+def style_of(metadata: Mapping[str, Any], owner: Owner) -> OwnershipStyle | None:
     """How an object that was read depends on some object of the owner's kind, if it does.
 
     Name and uid don't matter: the watch that follows from it serves the whole kind
@@ -138,9 +138,9 @@ def bond_to_kind(metadata: Mapping[str, Any], owner: Owner) -> Bond | None:
             reference.get("apiVersion") == owner.gvk.api_version
             and reference.get("kind") == owner.gvk.kind
         ):
-            return Bond.REFERENCE
+            return OwnershipStyle.REFERENCE
     named = (metadata.get("annotations") or {}).get(PRIMARY_RESOURCE_TYPE, "")
     # Objects of the core group were annotated with and without the trailing dot.
     if named and named.removesuffix(".") == owner_type(owner):
-        return Bond.ANNOTATION
+        return OwnershipStyle.ANNOTATION
     return None

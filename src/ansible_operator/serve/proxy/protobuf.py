@@ -11,8 +11,8 @@ from ansible_operator.serve.interface import Owner
 from ansible_operator.serve.proxy.ownership import (
     PRIMARY_RESOURCE,
     PRIMARY_RESOURCE_TYPE,
-    Bond,
     MalformedObjectError,
+    OwnershipStyle,
     owner_path,
     owner_type,
 )
@@ -27,7 +27,7 @@ _BYTES = 2
 _FIXED = {1: 8, 5: 4}
 
 
-def with_bond(body: bytes, owner: Owner, bond: Bond) -> bytes:
+def with_owner(body: bytes, owner: Owner, style: OwnershipStyle) -> bytes:
     """The object with its owner added; everything else is as it was.
 
     Raises:
@@ -40,16 +40,16 @@ def with_bond(body: bytes, owner: Owner, bond: Bond) -> bytes:
     inner = _fields(raw)
     metadata = b"".join(value for number, _, value in inner if number == _METADATA)
     _fields(metadata)
-    if bond is Bond.ANNOTATION or owner.uid.encode() not in metadata:
-        metadata += _addition(owner, bond)
+    if style is OwnershipStyle.ANNOTATION or owner.uid.encode() not in metadata:
+        metadata += _addition(owner, style)
     rest = b"".join(whole for number, whole, _ in inner if number != _METADATA)
     raw = _field(_METADATA, metadata) + rest
     parts = [_field(_RAW, raw) if number == _RAW else whole for number, whole, _ in envelope]
     return MAGIC + b"".join(parts)
 
 
-def _addition(owner: Owner, bond: Bond) -> bytes:
-    if bond is Bond.REFERENCE:
+def _addition(owner: Owner, style: OwnershipStyle) -> bytes:
+    if style is OwnershipStyle.REFERENCE:
         gvk = owner.gvk
         texts = ((1, gvk.kind), (3, owner.name), (4, owner.uid), (5, gvk.api_version))
         return _field(

@@ -12,7 +12,10 @@ import msgspec
 from aiohttp import web
 
 from ansible_operator.errors import KubeError
-from ansible_operator.kube.interface import Informer, InformerPool, Mapper, Object, ResourceType
+from ansible_operator.kube.discovery import DiscoveryMapper
+from ansible_operator.kube.informer import KindInformer
+from ansible_operator.kube.interface import Object, ResourceType
+from ansible_operator.kube.shared_informers import SharedInformers
 from ansible_operator.logs import get_logger
 from ansible_operator.serve.proxy.barrier import WriteBarrier
 from ansible_operator.serve.proxy.request_info import RequestInfo
@@ -49,12 +52,12 @@ class CacheReader:
 
     def __init__(
         self,
-        pool: InformerPool,
-        mapper: Mapper,
+        informers: SharedInformers,
+        mapper: DiscoveryMapper,
         barrier: WriteBarrier,
         namespaces: frozenset[str],
     ) -> None:
-        self._pool = pool
+        self._informers = informers
         self._mapper = mapper
         self._barrier = barrier
         self._namespaces = namespaces
@@ -81,7 +84,7 @@ class CacheReader:
 
     async def _informer(
         self, info: RequestInfo, query: Mapping[str, str], accept: str, grant: Grant
-    ) -> Informer | None:
+    ) -> KindInformer | None:
         """The informer that may answer the request, if there is one."""
         is_read = info.verb in {"get", "list"} and info.subresource in {"", "status"}
         if not is_read or not accepts_json(accept) or not _is_plain(query):
@@ -99,11 +102,11 @@ class CacheReader:
         if resource.is_virtual or resource.gvk in grant.limits.blacklist:
             _log.debug("Skipping, because gvk is virtual or blacklisted", gvk=str(resource.gvk))
             return None
-        informer = self._pool.peek(resource)
+        informer = self._informers.peek(resource)
         return informer if informer is not None and informer.synced.is_set() else None
 
     def _list(
-        self, informer: Informer, info: RequestInfo, query: Mapping[str, str]
+        self, informer: KindInformer, info: RequestInfo, query: Mapping[str, str]
     ) -> Object | None:
         wanted = simple_selector(query.get("labelSelector", ""))
         if wanted is None or query.get("fieldSelector") or not informer.resource_version:

@@ -13,7 +13,9 @@ from aiohttp import web
 
 from ansible_operator.errors import ConfigError, KubeError
 from ansible_operator.kube.client import HttpClient
-from ansible_operator.kube.interface import InformerPool, Mapper, ResourceType
+from ansible_operator.kube.discovery import DiscoveryMapper
+from ansible_operator.kube.interface import ResourceType
+from ansible_operator.kube.shared_informers import SharedInformers
 from ansible_operator.logs import get_logger
 from ansible_operator.serve.interface import (
     DependentAdded,
@@ -25,11 +27,11 @@ from ansible_operator.serve.interface import (
 from ansible_operator.serve.proxy.answers import Head, Heads, decode, status_response
 from ansible_operator.serve.proxy.barrier import WriteBarrier
 from ansible_operator.serve.proxy.connect import Connections, is_own
-from ansible_operator.serve.proxy.dependent_watches import Dependents
-from ansible_operator.serve.proxy.discovery_answers import DiscoveryMemory
+from ansible_operator.serve.proxy.dependent_kinds import DependentKinds
+from ansible_operator.serve.proxy.discovery_answers import DiscoveryAnswers
 from ansible_operator.serve.proxy.forward import Forwarder, origin_form, response_headers
 from ansible_operator.serve.proxy.lookup import Lookup
-from ansible_operator.serve.proxy.ownership import bond_for, bond_metadata, has_bond
+from ansible_operator.serve.proxy.ownership import is_owned, owner_metadata, style_for
 from ansible_operator.serve.proxy.reads import CacheReader
 from ansible_operator.serve.proxy.request_info import (
     RequestInfo,
@@ -38,7 +40,7 @@ from ansible_operator.serve.proxy.request_info import (
 )
 from ansible_operator.serve.proxy.sessions import Grant, Sessions, UnauthorizedError
 from ansible_operator.serve.proxy.upgrade import tunnel, wants_upgrade
-from ansible_operator.serve.proxy.write_observer import Aftermath
+from ansible_operator.serve.proxy.write_observer import WriteObserver
 from ansible_operator.serve.proxy.writes import Writer
 
 DEFAULT_PORT = 8888
@@ -54,12 +56,12 @@ _log = get_logger("proxy")
 
 
 class LoopbackProxy:
-    """A :class:`ansible_operator.serve.interface.Proxy`; use as an async context or start/stop.
+    """The loopback proxy between plays and the API server; use as a context or start/stop.
 
     Args:
         client: session to the API server; its credentials are used for everything forwarded.
         mapper: discovery.
-        pool: informers to read from; the proxy never starts one.
+        informers: informers to read from; the proxy never starts one.
         add_dependent: awaited before a create is forwarded.
         write_seen: told of every confirmed write of a run.
         namespaces: ``WATCH_NAMESPACE``; empty for all.
@@ -69,8 +71,8 @@ class LoopbackProxy:
     def __init__(
         self,
         client: HttpClient,
-        mapper: Mapper,
-        pool: InformerPool,
+        mapper: DiscoveryMapper,
+        informers: SharedInformers,
         *,
         add_dependent: DependentAdded,
         write_seen: WriteSeen | None = None,
@@ -84,13 +86,13 @@ class LoopbackProxy:
         self._mapper = mapper
         self._sessions = Sessions()
         self._connections = Connections(self._sessions)
-        self._discovery = DiscoveryMemory()
+        self._discovery = DiscoveryAnswers()
         self._forwarder = Forwarder(client)
-        self._dependents = Dependents(add_dependent, scope)
-        self._cache = CacheReader(pool, mapper, barrier, scope)
-        aftermath = Aftermath(pool, barrier, self._dependents, self._discovery, write_seen)
-        lookup = Lookup(client, pool, barrier)
-        self._writer = Writer(self._forwarder, mapper, lookup, self._dependents, aftermath)
+        self._dependents = DependentKinds(add_dependent, scope)
+        self._cache = CacheReader(informers, mapper, barrier, scope)
+        observer = WriteObserver(informers, barrier, self._dependents, self._discovery, write_seen)
+        lookup = Lookup(client, informers, barrier)
+        self._writer = Writer(self._forwarder, mapper, lookup, self._dependents, observer)
         self._runner: web.ServerRunner | None = None
 
     async def __aenter__(self) -> Self:
@@ -218,9 +220,9 @@ class LoopbackProxy:
         for metadata in owned:
             await self._dependents.recover(grant, resource, metadata, info.namespace)
         if info.verb == "get":
-            bond = bond_for(grant.owner, resource, info.namespace)
-            if has_bond({"metadata": owned[0]}, grant.owner, bond):
-                answer.headers[ADDED] = json.dumps(bond_metadata(grant.owner, bond))
+            style = style_for(grant.owner, resource, info.namespace)
+            if is_owned({"metadata": owned[0]}, grant.owner, style):
+                answer.headers[ADDED] = json.dumps(owner_metadata(grant.owner, style))
 
     async def _known(self, info: RequestInfo) -> ResourceType | None:
         try:

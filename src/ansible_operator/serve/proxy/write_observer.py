@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a confirmed write means for caches, for dependent watches and for the loop."""
 
-from ansible_operator.kube.interface import InformerPool, ResourceType
+from ansible_operator.kube.interface import ResourceType
+from ansible_operator.kube.shared_informers import SharedInformers
 from ansible_operator.serve.interface import OwnWrite, WriteSeen
 from ansible_operator.serve.proxy.answers import Head, Heads, decode
 from ansible_operator.serve.proxy.barrier import WriteBarrier
-from ansible_operator.serve.proxy.dependent_watches import Dependents
-from ansible_operator.serve.proxy.discovery_answers import DiscoveryMemory
+from ansible_operator.serve.proxy.dependent_kinds import DependentKinds
+from ansible_operator.serve.proxy.discovery_answers import DiscoveryAnswers
 from ansible_operator.serve.proxy.request_info import RequestInfo
 from ansible_operator.serve.proxy.sessions import Grant
 
@@ -16,18 +17,18 @@ _SAME_OBJECT = frozenset(
 """Subresources whose answer carries the name and the version of the object itself."""
 
 
-class Aftermath:
+class WriteObserver:
     """Takes note of writes that the API server has confirmed."""
 
     def __init__(
         self,
-        pool: InformerPool,
+        informers: SharedInformers,
         barrier: WriteBarrier,
-        dependents: Dependents,
-        discovery: DiscoveryMemory,
+        dependents: DependentKinds,
+        discovery: DiscoveryAnswers,
         write_seen: WriteSeen | None,
     ) -> None:
-        self._pool = pool
+        self._informers = informers
         self._barrier = barrier
         self._dependents = dependents
         self._discovery = discovery
@@ -82,7 +83,7 @@ class Aftermath:
             name,
             uid,
             is_final=not is_pending,
-            informer=self._pool.peek(resource),
+            informer=self._informers.peek(resource),
         )
         self._tell(resource, namespace, name, grant, uid, head.metadata.resourceVersion)
 

@@ -15,24 +15,25 @@ import yaml
 from aiohttp import web
 
 from ansible_operator.errors import KubeError, OperatorError
-from ansible_operator.kube.interface import Mapper, Object, ResourceType
+from ansible_operator.kube.discovery import DiscoveryMapper
+from ansible_operator.kube.interface import Object, ResourceType
 from ansible_operator.logs import get_logger
 from ansible_operator.serve.proxy import protobuf
 from ansible_operator.serve.proxy.answers import decode, status_response
-from ansible_operator.serve.proxy.dependent_watches import Dependents
+from ansible_operator.serve.proxy.dependent_kinds import DependentKinds
 from ansible_operator.serve.proxy.forward import BodyTooLargeError, Forwarder, read_body
 from ansible_operator.serve.proxy.lookup import Lookup
 from ansible_operator.serve.proxy.ownership import (
-    Bond,
     MalformedObjectError,
-    bond_for,
-    has_bond,
+    OwnershipStyle,
+    is_owned,
     namespace_of,
-    with_bond,
+    style_for,
+    with_owner,
 )
 from ansible_operator.serve.proxy.request_info import RequestInfo
 from ansible_operator.serve.proxy.sessions import Grant
-from ansible_operator.serve.proxy.write_observer import Aftermath
+from ansible_operator.serve.proxy.write_observer import WriteObserver
 
 APPLY = "application/apply-patch+yaml"
 _UNREADABLE = "Could not deserialize request body"
@@ -78,16 +79,16 @@ class Writer:
     def __init__(
         self,
         forwarder: Forwarder,
-        mapper: Mapper,
+        mapper: DiscoveryMapper,
         lookup: Lookup,
-        dependents: Dependents,
-        aftermath: Aftermath,
+        dependents: DependentKinds,
+        observer: WriteObserver,
     ) -> None:
         self._forwarder = forwarder
         self._mapper = mapper
         self._lookup = lookup
         self._dependents = dependents
-        self._aftermath = aftermath
+        self._observer = observer
 
     async def handle(
         self, request: web.BaseRequest, info: RequestInfo, grant: Grant
@@ -113,7 +114,7 @@ class Writer:
         is_success = upstream.status < 300
         response, answer = await self._forwarder.relay(request, upstream, hold=True)
         if is_success and not write.is_dry_run and write.resource is not None:
-            await self._aftermath.note(info, write.resource, write.namespace, grant, answer or b"")
+            await self._observer.note(info, write.resource, write.namespace, grant, answer or b"")
         return response
 
     async def _resource(self, info: RequestInfo) -> ResourceType | None:
@@ -143,12 +144,12 @@ class Writer:
     async def _created(self, write: Write, resource: ResourceType) -> bytes:
         raw = await _read(write.request)
         if protobuf.CONTENT_TYPE in write.request.headers.get("Content-Type", ""):
-            bond = bond_for(write.grant.owner, resource, write.namespace)
+            style = style_for(write.grant.owner, resource, write.namespace)
             try:
-                owned = protobuf.with_bond(raw, write.grant.owner, bond)
+                owned = protobuf.with_owner(raw, write.grant.owner, style)
             except MalformedObjectError as error:
                 raise RefusedError(400, _UNREADABLE) from error
-            await self._register(write, resource, bond, write.namespace)
+            await self._register(write, resource, style, write.namespace)
             return owned
         body = decode(raw, dict[str, Any])
         if body is None:
@@ -160,11 +161,11 @@ class Writer:
         body = decode(raw, dict[str, Any])
         if body is None:
             return raw
-        owner, bond = write.grant.owner, bond_for(write.grant.owner, resource, write.namespace)
-        if has_bond(body, owner, bond):
+        owner, style = write.grant.owner, style_for(write.grant.owner, resource, write.namespace)
+        if is_owned(body, owner, style):
             return raw
         existing = await self._lookup.metadata(write.info, resource, write.namespace)
-        if existing is not None and not has_bond(existing, owner, bond):
+        if existing is not None and not is_owned(existing, owner, style):
             return raw
         return await self._owned(write, resource, body)
 
@@ -176,9 +177,9 @@ class Writer:
         key = (resource.gvk.group, resource.plural, write.namespace, write.info.name)
         is_ours = write.grant.adopting.get(key)
         if is_ours is None:
-            bond = bond_for(write.grant.owner, resource, write.namespace)
+            style = style_for(write.grant.owner, resource, write.namespace)
             existing = await self._lookup.metadata(write.info, resource, write.namespace)
-            is_ours = existing is None or has_bond(existing, write.grant.owner, bond)
+            is_ours = existing is None or is_owned(existing, write.grant.owner, style)
             write.grant.adopting[key] = is_ours
         return await self._owned(write, resource, body) if is_ours else raw
 
@@ -186,25 +187,25 @@ class Writer:
         """Name the owner and have the kind watched."""
         grant = write.grant
         namespace = namespace_of(write.namespace, body) if resource.namespaced else ""
-        bond = bond_for(grant.owner, resource, namespace)
+        style = style_for(grant.owner, resource, namespace)
         try:
-            owned = with_bond(body, grant.owner, bond)
+            owned = with_owner(body, grant.owner, style)
         except MalformedObjectError as error:
             message = f"Could not determine if we should add owner ref: {error}"
             raise RefusedError(400, message) from error
-        await self._register(write, resource, bond, namespace)
+        await self._register(write, resource, style, namespace)
         tell = _log.info if write.info.verb == "create" else _log.debug
         tell("Injecting owner reference", owner=grant.owner.name, gvk=str(resource.gvk))
         return msgspec.json.encode(owned)
 
     async def _register(
-        self, write: Write, resource: ResourceType, bond: Bond, namespace: str
+        self, write: Write, resource: ResourceType, style: OwnershipStyle, namespace: str
     ) -> None:
         """Have the kind watched before the object exists; dry runs make none."""
         if write.is_dry_run:
             return
         try:
-            await self._dependents.register(write.grant, resource, bond, namespace)
+            await self._dependents.register(write.grant, resource, style, namespace)
         except KubeError as error:
             _log.error("could not add watch to controller", err=str(error))
             raise RefusedError(500, "could not add watch to controller") from error

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from ansible_operator.errors import KubeError
-from ansible_operator.kube.interface import Client, Mapper, Object, ResourceType
+from ansible_operator.kube.client import HttpClient
+from ansible_operator.kube.discovery import DiscoveryMapper
+from ansible_operator.kube.interface import Object, ResourceType
 from ansible_operator.logs import get_logger
 from ansible_operator.serve.webhook.registration import (
     PHASES,
@@ -47,8 +49,8 @@ class Registrar:
         name: of the two configurations.
     """
 
-    client: Client
-    mapper: Mapper
+    client: HttpClient
+    mapper: DiscoveryMapper
     name: str
     care: Care
     hooks: Sequence[Hook]

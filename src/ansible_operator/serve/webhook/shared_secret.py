@@ -12,7 +12,8 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from ansible_operator.errors import ConfigError, KubeError
-from ansible_operator.kube.interface import Client, Object
+from ansible_operator.kube.client import HttpClient
+from ansible_operator.kube.interface import Object
 from ansible_operator.logs import get_logger
 from ansible_operator.serve.certificates import KeyPair
 from ansible_operator.serve.webhook.authority import Credentials, make_credentials, renewed
@@ -37,7 +38,7 @@ class SharedSecret:
         clock: the present, aware.
     """
 
-    client: Client
+    client: HttpClient
     namespace: str
     name: str
     names: Collection[str]

@@ -3,15 +3,15 @@
 
 import asyncio
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 import pytest
 import structlog.testing
 
 from ansible_operator import metrics
+from ansible_operator.errors import OperatorError
 from ansible_operator.loop.queueing.queue import Key, WorkQueue
-from ansible_operator.loop.queueing.workers import Workers
-from ansible_operator.loop.reconciling.controller import Controller, ReconcileError, Result
+from ansible_operator.loop.queueing.workers import ReconcileResult, Workers
 from ansible_operator.watches import Retry
 
 KEY = Key("k", "ns", "n")
@@ -20,21 +20,21 @@ KEY = Key("k", "ns", "n")
 class Reconciles:
     """Stands for a controller: counts, and does what it is told."""
 
-    def __init__(self, outcome: Callable[[int], Result]) -> None:
+    def __init__(self, outcome: Callable[[int], ReconcileResult]) -> None:
         self.count = 0
         self._outcome = outcome
 
-    async def reconcile(self, key: Key, why: Any) -> Result:
+    async def __call__(self, key: Key, why: Any) -> ReconcileResult:
         assert key == KEY
         assert why.reason
         self.count += 1
         return self._outcome(self.count)
 
 
-async def work(outcome: Callable[[int], Result], seconds: float) -> Reconciles:
+async def work(outcome: Callable[[int], ReconcileResult], seconds: float) -> Reconciles:
     queue = WorkQueue(1, {"k": 1}, {"k": Retry(0.01, 0.02)})
     reconciles = Reconciles(outcome)
-    workers = Workers(queue, {"k": cast("Controller", reconciles)})
+    workers = Workers(queue, {"k": reconciles})
     task = asyncio.create_task(workers.run())
     queue.add(KEY, reason="created")
     await asyncio.sleep(seconds)
@@ -43,17 +43,17 @@ async def work(outcome: Callable[[int], Result], seconds: float) -> Reconciles:
     return reconciles
 
 
-def crash(_: int) -> Result:
+def crash(_: int) -> ReconcileResult:
     raise ValueError("not foreseen")
 
 
-def fail(_: int) -> Result:
-    raise ReconcileError("event runner on failed")
+def fail(_: int) -> ReconcileResult:
+    raise OperatorError("event runner on failed")
 
 
 @pytest.mark.parametrize(("outcome", "crashed"), [(crash, True), (fail, False)])
 async def test_what_fails_is_tried_again_whatever_it_was(
-    outcome: Callable[[int], Result], crashed: bool
+    outcome: Callable[[int], ReconcileResult], crashed: bool
 ) -> None:
     panics = metrics.RECONCILE_PANICS.labels("k")._value.get()
     with structlog.testing.capture_logs() as lines:
@@ -65,9 +65,9 @@ async def test_what_fails_is_tried_again_whatever_it_was(
 
 @pytest.mark.parametrize("period", [None, 0.0, -1.0])
 async def test_no_time_in_the_future_means_no_further_run(period: float | None) -> None:
-    assert (await work(lambda _: Result(requeue_after=period), 0.2)).count == 1
+    assert (await work(lambda _: ReconcileResult(requeue_after=period), 0.2)).count == 1
 
 
 async def test_a_time_leads_to_the_next_run() -> None:
-    done = await work(lambda count: Result(requeue_after=0.02 if count < 3 else None), 0.3)
+    done = await work(lambda count: ReconcileResult(requeue_after=0.02 if count < 3 else None), 0.3)
     assert done.count == 3

@@ -10,7 +10,8 @@ import pytest
 import structlog.testing
 
 from ansible_operator.logs import LogSettings, configure, get_logger
-from ansible_operator.loop.reconciling.event_log import EventLog, EventLogLevel
+from ansible_operator.loop.reconciling.event_log import EventLog
+from ansible_operator.loop.settings import EventLogLevel
 
 KEYS = {"name": "n", "namespace": "ns", "gvk": "g/v1, Kind=K", "job": "7"}
 

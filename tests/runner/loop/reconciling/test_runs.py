@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a run is asked for: annotations of the object before the watch (runner.md §2.4, §2.10)."""
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, cast
 
@@ -10,7 +11,6 @@ import structlog.testing
 from ansible_operator.engine import RunRequest
 from ansible_operator.engine.interface import Engine
 from ansible_operator.kube.interface import GroupVersionKind, ResourceType
-from ansible_operator.loop.reconciling.proxy_access import RunProxy
 from ansible_operator.loop.reconciling.runs import Runs
 from ansible_operator.loop.settings import Controlled, RunSettings
 from ansible_operator.watches import Finalizer, KindName, PlayPath, Watch
@@ -27,7 +27,7 @@ def request(
     resource = ResourceType(GroupVersionKind(*KIND), "ks", True)
     controlled = Controlled(name="k", watch=watch, resource=resource, period=0, verbosity=2)
     settings = RunSettings(run_root=Path("/runs"), cluster="https://here")
-    runs = Runs(controlled, settings, cast("Engine", None), cast("RunProxy", None))
+    runs = Runs(controlled, settings, cast("Engine", None), lambda *_: nullcontext(Path("/kc")))
     metadata = {"name": "n", "namespace": "ns", "annotations": annotations or {}}
     return runs._request({"metadata": metadata}, "7", Path("/kc"), {"a": 1}, finalizing=finalizing)
 

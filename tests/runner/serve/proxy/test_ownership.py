@@ -6,13 +6,13 @@ import pytest
 from ansible_operator.kube.interface import GroupVersionKind, ResourceType
 from ansible_operator.serve.interface import Owner
 from ansible_operator.serve.proxy.ownership import (
-    Bond,
     MalformedObjectError,
-    bond_for,
-    bond_to_kind,
-    has_bond,
+    OwnershipStyle,
+    is_owned,
     namespace_of,
-    with_bond,
+    style_for,
+    style_of,
+    with_owner,
 )
 
 MEMCACHED = GroupVersionKind("cache.example.com", "v1alpha1", "Memcached")
@@ -35,19 +35,19 @@ ANNOTATIONS = {
 
 
 @pytest.mark.parametrize(
-    ("owner", "dependent", "namespace", "bond"),
+    ("owner", "dependent", "namespace", "style"),
     [
-        (CLUSTER, ROLE, "", Bond.REFERENCE),
-        (CLUSTER, DEPLOYMENT, "default", Bond.REFERENCE),
-        (NAMESPACED, DEPLOYMENT, "default", Bond.REFERENCE),
-        (NAMESPACED, DEPLOYMENT, "other", Bond.ANNOTATION),
-        (NAMESPACED, DEPLOYMENT, "", Bond.ANNOTATION),
-        (NAMESPACED, ROLE, "", Bond.ANNOTATION),
-        (NAMESPACED, ROLE, "default", Bond.ANNOTATION),
+        (CLUSTER, ROLE, "", OwnershipStyle.REFERENCE),
+        (CLUSTER, DEPLOYMENT, "default", OwnershipStyle.REFERENCE),
+        (NAMESPACED, DEPLOYMENT, "default", OwnershipStyle.REFERENCE),
+        (NAMESPACED, DEPLOYMENT, "other", OwnershipStyle.ANNOTATION),
+        (NAMESPACED, DEPLOYMENT, "", OwnershipStyle.ANNOTATION),
+        (NAMESPACED, ROLE, "", OwnershipStyle.ANNOTATION),
+        (NAMESPACED, ROLE, "default", OwnershipStyle.ANNOTATION),
     ],
 )
-def test_owner_reference_support(owner, dependent, namespace, bond):
-    assert bond_for(owner, dependent, namespace) is bond
+def test_owner_reference_support(owner, dependent, namespace, style):
+    assert style_for(owner, dependent, namespace) is style
 
 
 def test_the_namespace_of_the_url_comes_before_that_of_the_body():
@@ -60,27 +60,27 @@ def test_the_namespace_of_the_url_comes_before_that_of_the_body():
 def test_a_reference_has_four_fields_and_keeps_the_others():
     other = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u-2", "controller": True}
     body = {"kind": "Deployment", "metadata": {"name": "d", "ownerReferences": [other]}}
-    owned = with_bond(body, NAMESPACED, Bond.REFERENCE)
+    owned = with_owner(body, NAMESPACED, OwnershipStyle.REFERENCE)
     assert owned["metadata"]["ownerReferences"] == [other, REFERENCE]
     assert body["metadata"]["ownerReferences"] == [other]
 
 
 def test_a_reference_is_not_added_twice():
-    owned = with_bond({"metadata": {"name": "d"}}, NAMESPACED, Bond.REFERENCE)
-    assert with_bond(owned, NAMESPACED, Bond.REFERENCE) == owned
+    owned = with_owner({"metadata": {"name": "d"}}, NAMESPACED, OwnershipStyle.REFERENCE)
+    assert with_owner(owned, NAMESPACED, OwnershipStyle.REFERENCE) == owned
 
 
 def test_annotations_are_overwritten_and_others_stay():
     body = {"metadata": {"annotations": {"a": "b", "operator-sdk/primary-resource": "x/y"}}}
-    owned = with_bond(body, NAMESPACED, Bond.ANNOTATION)
+    owned = with_owner(body, NAMESPACED, OwnershipStyle.ANNOTATION)
     assert owned == {"metadata": {"annotations": {"a": "b", **ANNOTATIONS}}}
-    assert has_bond(owned, NAMESPACED, Bond.ANNOTATION)
-    assert not has_bond(owned, NAMESPACED, Bond.REFERENCE)
+    assert is_owned(owned, NAMESPACED, OwnershipStyle.ANNOTATION)
+    assert not is_owned(owned, NAMESPACED, OwnershipStyle.REFERENCE)
 
 
 def test_an_owner_of_the_core_group_has_no_dot_in_its_type():
     owner = Owner(GroupVersionKind("", "v1", "ConfigMap"), "c", "n", "u")
-    owned = with_bond({}, owner, Bond.ANNOTATION)
+    owned = with_owner({}, owner, OwnershipStyle.ANNOTATION)
     assert owned["metadata"]["annotations"] == {
         "operator-sdk/primary-resource": "n/c",
         "operator-sdk/primary-resource-type": "ConfigMap",
@@ -98,29 +98,32 @@ def test_an_owner_of_the_core_group_has_no_dot_in_its_type():
 )
 def test_malformed_metadata_is_refused(metadata):
     with pytest.raises(MalformedObjectError):
-        with_bond({"metadata": metadata}, NAMESPACED, Bond.REFERENCE)
+        with_owner({"metadata": metadata}, NAMESPACED, OwnershipStyle.REFERENCE)
 
 
 @pytest.mark.parametrize(
-    ("metadata", "bond"),
+    ("metadata", "style"),
     [
-        ({"ownerReferences": [REFERENCE]}, Bond.REFERENCE),
-        ({"ownerReferences": [{**REFERENCE, "uid": "another", "name": "o"}]}, Bond.REFERENCE),
+        ({"ownerReferences": [REFERENCE]}, OwnershipStyle.REFERENCE),
+        (
+            {"ownerReferences": [{**REFERENCE, "uid": "another", "name": "o"}]},
+            OwnershipStyle.REFERENCE,
+        ),
         ({"ownerReferences": [{**REFERENCE, "kind": "Redis"}]}, None),
         ({"ownerReferences": [{**REFERENCE, "apiVersion": "cache.example.com/v1"}]}, None),
-        ({"annotations": ANNOTATIONS}, Bond.ANNOTATION),
+        ({"annotations": ANNOTATIONS}, OwnershipStyle.ANNOTATION),
         ({"annotations": {"operator-sdk/primary-resource-type": "Redis.x"}}, None),
         ({"annotations": {"operator-sdk/primary-resource-type": ""}}, None),
         ({"annotations": None, "ownerReferences": None}, None),
         ({}, None),
     ],
 )
-def test_dependents_are_recognised_by_the_kind_of_their_owner(metadata, bond):
-    assert bond_to_kind(metadata, NAMESPACED) is bond
+def test_dependents_are_recognised_by_the_kind_of_their_owner(metadata, style):
+    assert style_of(metadata, NAMESPACED) is style
 
 
 @pytest.mark.parametrize("text", ["ConfigMap", "ConfigMap."])
 def test_owners_of_the_core_group_are_recognised_in_both_spellings(text):
     owner = Owner(GroupVersionKind("", "v1", "ConfigMap"), "c", "n", "u")
     metadata = {"annotations": {"operator-sdk/primary-resource-type": text}}
-    assert bond_to_kind(metadata, owner) is Bond.ANNOTATION
+    assert style_of(metadata, owner) is OwnershipStyle.ANNOTATION

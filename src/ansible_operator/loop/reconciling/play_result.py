@@ -15,7 +15,7 @@ LONGEST_MESSAGE = 16 * 1024
 
 
 @dataclass(slots=True)
-class Outcome:
+class PlayResult:
     """Collects a run's events; :meth:`finish` draws the conclusion.
 
     Attributes:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from ansible_operator.engine.interface import RunResult, RunStatus
-from ansible_operator.loop.reconciling.result import Outcome
+from ansible_operator.loop.reconciling.play_result import PlayResult
 
 OK = RunResult(status=RunStatus.SUCCESSFUL, rc=0)
 
@@ -31,8 +31,8 @@ def stats(**counts: Any) -> dict[str, Any]:
     }
 
 
-def outcome(*events: dict[str, Any], run: RunResult = OK) -> Outcome:
-    found = Outcome()
+def outcome(*events: dict[str, Any], run: RunResult = OK) -> PlayResult:
+    found = PlayResult()
     for event in events:
         found.take(event)
     found.finish(run)

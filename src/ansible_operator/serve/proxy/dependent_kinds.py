@@ -8,13 +8,13 @@ from ansible_operator.errors import KubeError
 from ansible_operator.kube.interface import ResourceType
 from ansible_operator.logs import get_logger
 from ansible_operator.serve.interface import DependentAdded
-from ansible_operator.serve.proxy.ownership import Bond, bond_to_kind
+from ansible_operator.serve.proxy.ownership import OwnershipStyle, style_of
 from ansible_operator.serve.proxy.sessions import Grant
 
 _log = get_logger("proxy")
 
 
-class Dependents:
+class DependentKinds:
     """Reports kinds of dependents to the loop.
 
     The loop decides with the watch's own switches (``watchDependentResources``,
@@ -26,7 +26,7 @@ class Dependents:
         self._namespaces = namespaces
 
     async def register(
-        self, grant: Grant, resource: ResourceType, bond: Bond, namespace: str
+        self, grant: Grant, resource: ResourceType, style: OwnershipStyle, namespace: str
     ) -> None:
         """Have the kind watched before one of its objects comes into being.
 
@@ -35,7 +35,7 @@ class Dependents:
         """
         if not self._is_watched(grant, resource, namespace):
             return
-        by_annotation = bond is Bond.ANNOTATION
+        by_annotation = style is OwnershipStyle.ANNOTATION
         await self._added(grant.owner, resource, by_annotation)
         grant.recovered.add((resource.gvk, by_annotation))
 
@@ -43,11 +43,11 @@ class Dependents:
         self, grant: Grant, resource: ResourceType, metadata: Mapping[str, Any], namespace: str
     ) -> None:
         """Have a kind watched again because a dependent of it was seen, once per run."""
-        bond = bond_to_kind(metadata, grant.owner)
-        if bond is None or (resource.gvk, bond is Bond.ANNOTATION) in grant.recovered:
+        style = style_of(metadata, grant.owner)
+        if style is None or (resource.gvk, style is OwnershipStyle.ANNOTATION) in grant.recovered:
             return
         try:
-            await self.register(grant, resource, bond, namespace)
+            await self.register(grant, resource, style, namespace)
         except KubeError as error:
             _log.error("Could not recover a dependent watch", gvk=str(resource.gvk), err=str(error))
 
