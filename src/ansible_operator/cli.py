@@ -124,7 +124,7 @@ _CONTROL = _options(
         type=int,
         default=Options().runs_per_process,
         show_default=True,
-        help="Runs that a process of the warm engine serves, one after the other.",
+        help="Runs that a process serves for watches with isolation: shared.",
     ),
     click.option(
         "--reconcile-period",

@@ -7,6 +7,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
+from ansible_operator.watches.model import Isolation
+
 JobEvent: TypeAlias = Mapping[str, Any]
 """One event in ansible-runner's shape: ``uuid, counter, stdout, start_line, end_line, event,
 event_data{...}, pid, created`` (runner.md §2.14)."""
@@ -14,7 +16,7 @@ event_data{...}, pid, created`` (runner.md §2.14)."""
 EventHandler: TypeAlias = Callable[[JobEvent], None]
 
 RUNS_PER_PROCESS = 100
-"""How many runs a process of the warm engine serves before another takes its place."""
+"""How many runs a process serves that watches share."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,7 @@ class RunRequest:
         inventory: file or directory that replaces the generated hosts file.
         artifacts_to_keep: number of artifact folders to keep; 0 keeps all.
         timeout: seconds after which the run and all its children are ended; None for no limit.
+        isolation: whether the process of the run may serve other runs.
     """
 
     ident: str
@@ -68,6 +71,7 @@ class RunRequest:
     inventory: Path | None = None
     artifacts_to_keep: int = 20
     timeout: float | None = None
+    isolation: Isolation = Isolation.RUN
 
 
 class RunStatus(StrEnum):
@@ -136,7 +140,7 @@ class Engine(Protocol):
         ...
 
     async def is_up_to_date(self, check: CheckRequest) -> bool:
-        """Tell whether a check says that a run would change nothing; false if none can be made.
+        """Whether a check says that a run would change nothing; false if none can be made.
 
         Raises:
             EngineError: there is no usable answer.

@@ -68,7 +68,7 @@ class RunnerPackageEngine:
         return await task
 
     async def is_up_to_date(self, check: CheckRequest) -> bool:  # noqa: ARG002 (see ``Engine``)
-        """Find nothing settled: there is no process that a check could be made in."""
+        """False: there is no process that a check could be made in."""
         return False
 
     async def stop(self) -> None:

@@ -14,7 +14,12 @@ from ansible_operator.options import (
     integer_variable,
     unquoted,
 )
-from ansible_operator.watches import Watch, ansible_verbosity, max_concurrent_reconciles
+from ansible_operator.watches import (
+    Isolation,
+    Watch,
+    ansible_verbosity,
+    max_concurrent_reconciles,
+)
 
 _LOG = get_logger("cmd")
 
@@ -80,6 +85,11 @@ def make_settings(options: Options, environ: Mapping[str, str], cluster: str) ->
 def checks_to_load(plans: Sequence[Plan]) -> list[str]:
     """Names of all checks that may be asked whether a run is needed."""
     return list(dict.fromkeys(plan.watch.precheck for plan in plans if plan.watch.precheck))
+
+
+def isolations(plans: Sequence[Plan]) -> frozenset[Isolation]:
+    """All that watches ask for."""
+    return frozenset(plan.watch.isolation for plan in plans)
 
 
 def roles_to_load(plans: Sequence[Plan]) -> list[Path]:

@@ -27,6 +27,7 @@ from ansible_operator.loop.control import ControlLoop, Dependencies, Plan
 from ansible_operator.manager.bridge import Bridge
 from ansible_operator.manager.plans import (
     checks_to_load,
+    isolations,
     make_plans,
     make_settings,
     roles_to_load,
@@ -159,6 +160,7 @@ class Manager:
                 options.engine,
                 preload=roles_to_load(plans),
                 checks=checks_to_load(plans),
+                isolations=isolations(plans),
                 max_runs=total,
                 runs_per_process=options.runs_per_process,
             ),

@@ -17,6 +17,7 @@ from ansible_operator.watches.model import (
     Admission,
     DependentAnnotations,
     Finalizer,
+    Isolation,
     KindName,
     Members,
     PlayPath,
@@ -110,6 +111,7 @@ def _watch(fields: Fields, cwd: Path, env: Mapping[str, str]) -> Watch:
         retry=_retry(retry) if retry else Retry(),
         admission=_admission(fields.texts_or_fields("admission", "Admission")),
         precheck=_precheck(fields.text("precheck")),
+        isolation=_isolation(fields.text("isolation")),
         unknown_keys=fields.leftover(),
     )
 
@@ -232,6 +234,12 @@ def _precheck(name: str) -> str:
             f"precheck: {name} is not the full name of a plugin, such as my.collection.settled"
         )
     return name
+
+
+def _isolation(value: str) -> Isolation:
+    if value and value not in set(Isolation):
+        raise ConfigError(f"isolation is {' or '.join(Isolation)}, not {value}")
+    return Isolation(value or Isolation.RUN)
 
 
 def _validate(watch: Watch, seen: set[KindName], *, strict: bool) -> None:

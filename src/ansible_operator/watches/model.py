@@ -21,6 +21,15 @@ class DependentAnnotations(StrEnum):
     ALL = "all"
 
 
+class Isolation(StrEnum):
+    """Which runs a process may serve."""
+
+    RUN = "run"
+    """One: what plugins and libraries keep in memory never reaches another run."""
+    SHARED = "shared"
+    """One after the other, of all watches that say so."""
+
+
 class KindName(NamedTuple):
     """Group (``""`` for core), version and kind."""
 
@@ -157,6 +166,7 @@ class Watch:
         admission: filter plugins that default and validate objects; false when there are none.
         precheck: full name of the test plugin that says whether a run would change nothing; ``""``
             when every reconcile is a run.
+        isolation: whether the processes of its runs serve other runs.
         unknown_keys: keys of the entry that mean nothing here.
     """
 
@@ -186,6 +196,7 @@ class Watch:
     retry: Retry = field(default_factory=Retry)
     admission: Admission = field(default_factory=Admission)
     precheck: str = ""
+    isolation: Isolation = Isolation.RUN
     unknown_keys: tuple[str, ...] = ()
 
     def selects(self, metadata: Mapping[str, Any]) -> bool:

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Both engines under the same tests, and what a test sees of a run."""
 
+import asyncio
 import itertools
 import sys
 import textwrap
 from collections.abc import AsyncIterator, Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +22,13 @@ from ansible_operator.engine import (
     RunResult,
     make_engine,
 )
-from ansible_operator.engine.forking import pool as workers
+from ansible_operator.engine.forking import pool
+from ansible_operator.watches import Isolation
 
 COLLECTIONS = Path(__file__).parent / "collections"
 ROOT = Path(__file__).parents[3]
 ROLES = COLLECTIONS / "ansible_collections/acme/tools/roles"
+HOARDER = RoleTarget("acme.tools.hoarder", ROLES / "hoarder", gather_facts=False)
 IDLE_SECONDS = 2.0
 """How long the engines under test keep a process that plays nothing."""
 _idents = itertools.count(1000)
@@ -45,6 +48,11 @@ class Played:
         return [event["event"] for event in self.events]
 
     @property
+    def pid(self) -> int:
+        """The process that played."""
+        return int(self.events[0]["pid"])
+
+    @property
     def stats(self) -> dict[str, Any]:
         return self.events[-1]["event_data"]
 
@@ -62,6 +70,21 @@ class Played:
         return self.directory / "artifacts" / self.ident
 
 
+def is_running(pid: int) -> bool:
+    """Whether there is such a process; one that has ended and was not reaped is none."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+async def until(condition: Callable[[], bool], seconds: float = 10.0) -> None:
+    """Wait for something that happens in the background."""
+    async with asyncio.timeout(seconds):
+        while not condition():  # noqa: ASYNC110 (of a process, which sets no event)
+            await asyncio.sleep(0.02)
+
+
 @dataclass(slots=True)
 class Stage:
     """Where plays are written and played."""
@@ -69,7 +92,7 @@ class Stage:
     engine: Engine
     kind: str
     folder: Path
-    options: dict[str, Any] = field(default_factory=dict)
+    isolation: Isolation = Isolation.RUN
 
     def write(self, text: str, name: str = "play.yml") -> Path:
         path = self.folder / name
@@ -98,6 +121,7 @@ class Stage:
             directory=directory,
             target=PlaybookTarget(target) if isinstance(target, Path) else target,
             extra_vars=options.pop("extra_vars", {}),
+            isolation=options.pop("isolation", self.isolation),
             **options,
         )
         events: list[dict[str, Any]] = []
@@ -117,7 +141,7 @@ def environment() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ANSIBLE_COLLECTIONS_PATH", f"{COLLECTIONS}:{ROOT / '.collections'}")
         patch.setenv("ACME", "inherited")
-        patch.setattr(workers, "IDLE_SECONDS", IDLE_SECONDS)
+        patch.setattr(pool, "IDLE_SECONDS", IDLE_SECONDS)
         patch.delenv("VIRTUAL_ENV", raising=False)
         patch.delenv("ANSIBLE_ROLES_PATH", raising=False)
         yield

@@ -13,7 +13,7 @@ import pytest
 import pytest_asyncio
 
 from ansible_operator.engine.admission import AdmissionError, Answer, Call, Function, Phase
-from ansible_operator.engine.admission.pool import FunctionPool
+from ansible_operator.engine.admission.functions import FunctionPool
 from ansible_operator.engine.forking.processes import ProcessTree
 from ansible_operator.errors import EngineError
 
@@ -124,6 +124,29 @@ async def test_killed_processes_are_replaced_unnoticed(pool: FunctionPool) -> No
     assert (await pool._supervisor.template())._process.pid != parent
 
 
+async def test_killed_processes_are_replaced_before_anybody_noticed(pool: FunctionPool) -> None:
+    """All that are idle are dead, and nothing has told the pool so."""
+    pids = [process.pid for process in await _workers(pool)]
+    for pid in pids:
+        os.kill(pid, signal.SIGKILL)
+    assert (await pool.call(call(SIZED, size=2), 5)) == Answer()
+
+
+@pytest.mark.parametrize(("kills", "reason"), [(1, ""), (2, ""), (3, "died")])
+async def test_a_review_whose_process_is_killed_goes_to_another(
+    pool: FunctionPool, tmp_path: Path, kills: int, reason: str
+) -> None:
+    """Within its deadline, and not for ever: it may be the review that kills them."""
+    file = tmp_path / "pid"
+    review = asyncio.create_task(pool.call(call(MOODY, mood="nap", file=str(file)), 20))
+    for _ in range(kills):
+        os.kill(await asyncio.to_thread(_wait_for_pid_in, file), signal.SIGKILL)
+    await asyncio.wait([review])
+    error = review.exception()
+    assert getattr(error, "reason", "") == reason
+    assert reason or review.result() == Answer()
+
+
 async def test_many_at_once(pool: FunctionPool) -> None:
     answers = await asyncio.gather(*(pool.call(call(SIZED, size=n), 10) for n in range(200)))
     assert [bool(answer.errors) for answer in answers] == [True, *[False] * 199]
@@ -159,3 +182,12 @@ async def _workers(pool: FunctionPool) -> list[Any]:
     await asyncio.sleep(0.2)
     template = await pool._supervisor.template()
     return ProcessTree(template._process.pid).descendants()
+
+
+def _wait_for_pid_in(file: Path) -> int:
+    """The process that naps; the file is removed for the next one."""
+    while not (file.exists() and file.read_text()):
+        time.sleep(0.02)
+    pid = int(file.read_text())
+    file.unlink()
+    return pid

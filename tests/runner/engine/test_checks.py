@@ -12,8 +12,7 @@ import pytest
 
 from ansible_operator.engine import CheckRequest, make_engine
 from ansible_operator.errors import EngineError
-from tests.runner.engine.conftest import ROLES, Stage
-from tests.runner.engine.test_kept_processes import is_running
+from tests.runner.engine.conftest import ROLES, Stage, is_running, until
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 CALM = "acme.tools.calm"
@@ -30,12 +29,12 @@ async def pid_of_check(warm: Stage) -> int:
     return int(file.read_text())
 
 
-async def test_an_engine_without_checks_finds_nothing_settled(stage: Stage) -> None:
+async def test_an_engine_without_checks_finds_nothing_up_to_date(stage: Stage) -> None:
     assert await stage.engine.is_up_to_date(check()) is (stage.kind == "warm")
 
 
 @pytest.mark.parametrize(
-    ("mood", "spec", "settled"),
+    ("mood", "spec", "up_to_date"),
     [
         ("", {}, True),
         ("upset", {}, False),
@@ -44,8 +43,8 @@ async def test_an_engine_without_checks_finds_nothing_settled(stage: Stage) -> N
         ("data", {"text": "{{ 1 + 1 }}"}, True),
     ],
 )
-async def test_answers(warm: Stage, mood: str, spec: dict[str, Any], settled: bool) -> None:
-    assert await warm.engine.is_up_to_date(check(mood, **spec)) is settled
+async def test_answers(warm: Stage, mood: str, spec: dict[str, Any], up_to_date: bool) -> None:
+    assert await warm.engine.is_up_to_date(check(mood, **spec)) is up_to_date
 
 
 @pytest.mark.parametrize(
@@ -70,7 +69,7 @@ async def test_slow_checks_are_ended(warm: Stage, mood: str) -> None:
     with pytest.raises(EngineError, match=f"the check {CALM} did not answer in 0.5 s"):
         await warm.engine.is_up_to_date(check(mood, timeout=0.5))
     assert time.monotonic() - begin < 5
-    assert not is_running(before)
+    await until(lambda: not is_running(before))
     assert await warm.engine.is_up_to_date(check())
 
 
@@ -81,7 +80,7 @@ async def test_who_stops_waiting_ends_the_check(warm: Stage) -> None:
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert not is_running(pid)
+    await until(lambda: not is_running(pid))
 
 
 async def test_a_process_serves_many_checks_and_no_play(warm: Stage) -> None:

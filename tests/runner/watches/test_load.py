@@ -10,6 +10,7 @@ from ansible_operator.errors import ConfigError
 from ansible_operator.watches import (
     Admission,
     DependentAnnotations,
+    Isolation,
     KindName,
     Members,
     Reference,
@@ -370,6 +371,34 @@ def test_precheck(project: Path, text: str, expected: str) -> None:
 def test_unusable_precheck(project: Path, text: str) -> None:
     with pytest.raises(ConfigError, match="is not the full name of a plugin"):
         load_text(project, entry(f"role: database, precheck: {text}"))
+
+
+@pytest.mark.parametrize(
+    ("key", "expected"),
+    [
+        ("", Isolation.RUN),
+        (", isolation: null", Isolation.RUN),
+        (", isolation: run", Isolation.RUN),
+        (", isolation: shared", Isolation.SHARED),
+    ],
+)
+def test_isolation(project: Path, key: str, expected: Isolation) -> None:
+    (watch,) = load_text(project, entry(f"role: database{key}"))
+    assert watch.isolation is expected
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("Shared", "isolation is run or shared, not Shared"),
+        ("none", "isolation is run or shared, not none"),
+        ("true", "Isolation of type string"),
+        ("[run]", "Isolation of type string"),
+    ],
+)
+def test_unusable_isolation(project: Path, text: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        load_text(project, entry(f"role: database, isolation: {text}"))
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@
 which have Ansible's plugin loader but never play anything. Both engines use them.
 """
 
+from ansible_operator.engine.admission.functions import FunctionPool
 from ansible_operator.engine.admission.interface import (
     AdmissionError,
     Answer,
@@ -12,6 +13,5 @@ from ansible_operator.engine.admission.interface import (
     Function,
     Phase,
 )
-from ansible_operator.engine.admission.pool import FunctionPool
 
 __all__ = ["AdmissionError", "Answer", "Call", "Function", "FunctionPool", "Phase"]

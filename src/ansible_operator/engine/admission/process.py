@@ -1,19 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """The process that has the functions loaded; every worker is a fork of it.
 
-Started by the runner as ``python -m ansible_operator.engine.admission.process CONTROL FOLDER
-FUNCTION...``, each function as JSON: its key, the names to try, the folder of its role or playbook.
-A worker answers one question after the other and ends with its socket or its parent.
+A template (``forking.template``) whose arguments are the functions, each as JSON: its key, the
+names to try, the folder of its role or playbook. A worker answers one question after the other and
+ends with its socket or its parent.
 """
 
 import functools
 import json
 import os
-import shutil
 import socket
-import sys
-import traceback
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +18,12 @@ from ansible.plugins.loader import filter_loader, init_plugin_loader
 from ansible.utils.collection_loader import AnsibleCollectionConfig
 
 from ansible_operator.engine.admission.contract import Plugin, answer
-from ansible_operator.engine.forking import frames as wire
-from ansible_operator.engine.forking.processes import be_silent, become_subreaper, die_with
-from ansible_operator.engine.warm.template import Template
+from ansible_operator.engine.forking.frames import Kind, frame, read_frame
+from ansible_operator.engine.forking.processes import be_silent, die_with
+from ansible_operator.engine.forking.template import CannotStartError, Serve, run_template
 
 
-class FunctionMissingError(Exception):
+class FunctionMissingError(CannotStartError):
     """A watch names a function that cannot be used."""
 
 
@@ -63,12 +60,12 @@ def _find(names: list[str]) -> Plugin:
 
 
 def _work(connection: socket.socket, plugins: Mapping[str, Plugin], parent: int) -> int:
-    """Be a worker until nobody asks any more."""
+    """Answer questions until the socket ends."""
     die_with(parent)
     be_silent()
     while True:
         try:
-            _, body = wire.read_frame(connection)
+            _, body = read_frame(connection)
         except EOFError:
             return 0
         said = answer(plugins, json.loads(body))
@@ -76,28 +73,14 @@ def _work(connection: socket.socket, plugins: Mapping[str, Plugin], parent: int)
             text = json.dumps(said)
         except (TypeError, ValueError, RecursionError) as error:
             text = json.dumps({"failed": f"an admission function's answer is not JSON: {error}"})
-        connection.sendall(wire.frame(wire.Kind.RESULT, text.encode()))
+        connection.sendall(frame(Kind.RESULT, text.encode()))
 
 
-def main() -> None:
-    """Load, tell the runner, fork workers."""
-    control = socket.socket(fileno=int(sys.argv[1]))
-    folder, functions = Path(sys.argv[2]), [json.loads(text) for text in sys.argv[3:]]
-    become_subreaper()
-    try:
-        plugins = _load(functions)
-    except FunctionMissingError as error:
-        control.send(wire.packet({"failed": str(error)}))
-        os._exit(1)
-    except Exception as error:  # noqa: BLE001 (the boundary: the runner tells the user)
-        traceback.print_exc()
-        control.send(wire.packet({"failed": f"{type(error).__name__}: {error}"[:4000]}))
-        os._exit(1)
-    Template(control, functools.partial(_work, plugins=plugins, parent=os.getpid())).serve("")
-    # The runner removes the folder, too, unless it was killed.
-    shutil.rmtree(folder, ignore_errors=True)
-    os._exit(0)
+def _load_all(folder: Path, arguments: Sequence[str]) -> tuple[Serve, str]:
+    del folder
+    plugins = _load([json.loads(text) for text in arguments])
+    return functools.partial(_work, plugins=plugins, parent=os.getpid()), ""
 
 
 if __name__ == "__main__":
-    main()
+    run_template(_load_all)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the runner, the template and its forks talk.
+"""The protocol between the runner, a template and its forks.
 
 Control (runner and template): JSON messages over a SOCK_SEQPACKET pair, one message a packet; a
-request to fork carries the run's socket. Run (runner and fork): frames over a stream, a kind of
+request to fork carries the fork's socket. Work (runner and fork): frames over a stream, a kind of
 one byte and a length of four bytes (big endian) before the body. Standard library only: both the
 runner and the template import this.
 """
@@ -15,7 +15,7 @@ from typing import Any
 
 HEADER = struct.Struct("!cI")
 LARGEST_FRAME = 256 * 1024 * 1024
-"""Bytes of a frame above which the other side must be mad."""
+"""Bytes of a frame above which the other side is broken."""
 LARGEST_PACKET = 64 * 1024
 
 
@@ -23,55 +23,20 @@ class Kind(enum.Enum):
     """What a frame holds."""
 
     JOB = b"J"
-    """Runner to fork: what to play (``Job``)."""
-    REHEARSAL = b"P"
-    """Runner to fork: play the warm-up, so that the first job finds everything at hand."""
+    """Runner to fork: what to do (``warm.job.Job``, or a call of admission functions)."""
+    PREPARE = b"P"
+    """Runner to fork: play the warm-up, so that the job starts faster."""
     CHECK = b"C"
-    """Runner to fork: what to ask a check (``checking``)."""
+    """Runner to fork: a question to a check (``warm.check_plugins``)."""
     EVENT = b"E"
     """Fork to runner: one job event, JSON."""
     RESULT = b"R"
-    """Fork to runner: the exit code, the answer of a check or the end of a rehearsal; the last."""
+    """Fork to runner, last: the exit code, the answer, or the end of the preparation."""
 
 
 def frame(kind: Kind, body: bytes) -> bytes:
     """The bytes of a frame."""
     return HEADER.pack(kind.value, len(body)) + body
-
-
-class Outbox:
-    """What a fork tells of a run; what the next event follows at once goes with that.
-
-    Each frame that is sent alone wakes the runner. Nothing is held while a task is at work.
-    """
-
-    _HELD = frozenset({"playbook_on_start", "playbook_on_play_start", "playbook_on_task_start"})
-    """Events of a beginning: the next comes before any task has been started."""
-    _LAST = "playbook_on_stats"
-
-    def __init__(self, connection: socket.socket) -> None:
-        self._connection = connection
-        self._waiting = bytearray()
-        self._has_begun = False
-
-    def event(self, name: str, body: bytes) -> None:
-        """Tell of an event, now or with the next one."""
-        self._waiting += frame(Kind.EVENT, body)
-        if name in self._HELD or name == self._LAST:
-            return
-        if name == "verbose" and not self._has_begun:
-            return
-        self._has_begun = True
-        self._send()
-
-    def result(self, body: bytes) -> None:
-        """Tell how it ended."""
-        self._waiting += frame(Kind.RESULT, body)
-        self._send()
-
-    def _send(self) -> None:
-        self._connection.sendall(self._waiting)
-        self._waiting.clear()
 
 
 def packet(message: dict[str, Any]) -> bytes:
@@ -94,6 +59,6 @@ def _read(connection: socket.socket, length: int) -> bytes:
     while len(data) < length:
         chunk = connection.recv(length - len(data))
         if not chunk:
-            raise EOFError("the other side of the run's socket has gone")
+            raise EOFError("the other side of the socket has gone")
         data += chunk
     return bytes(data)

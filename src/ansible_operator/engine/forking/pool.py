@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The processes that play: forks of the template, kept to serve one run more."""
+"""Processes for plays, checks and admission functions: forks of a template, prepared and reused."""
 
 import asyncio
 import contextlib
@@ -8,143 +8,247 @@ from dataclasses import dataclass
 
 import structlog
 
-from ansible_operator.engine.forking import frames as wire
+from ansible_operator.engine.forking import frames
 from ansible_operator.engine.forking.processes import bury, end_tree
 from ansible_operator.engine.forking.supervisor import Fork, Supervisor
 from ansible_operator.errors import EngineError
 
 IDLE_SECONDS = 10.0
-"""How long a process waits for another run, unless it is one of those that stay."""
-REHEARSAL_SECONDS = 20.0
-"""Longest time that a process may take until it is ready for a first run."""
+"""How long a process waits for its next use, unless it is one of those that stay ready."""
+PREPARATION_SECONDS = 20.0
+"""Longest time that a process may take to prepare for its first use."""
 CLOSE_SECONDS = 1.0
-"""How long processes get to end before the template ends them."""
+"""How long idle processes get to exit before the template ends them."""
+_END_SECONDS = 8.0
+"""How long the pool waits at its end for processes that it kills."""
+_EXIT_SECONDS = 0.5
+"""How long the pool waits to learn how a process ended."""
 
 _log = structlog.get_logger("engine")
 
 
+class ProcessDiedError(EngineError):
+    """Processes ended instead of answering; the message says how the last one ended."""
+
+
 @dataclass(eq=False, slots=True)
 class Worker:
-    """One process and the socket on which it gets jobs.
+    """One process and the socket over which it is used.
 
     Attributes:
-        runs: that it has served.
-        has_waited: whether it may have ended before it got its job.
+        uses: how often it has been used.
+        has_waited: whether it was idle before this use, and so may have died unnoticed.
     """
 
     fork: Fork
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
-    runs: int = 0
+    uses: int = 0
     has_waited: bool = False
 
     @property
     def is_alive(self) -> bool:
         """Whether it may still answer, as far as is known."""
-        return not self.fork.ended.done() and not self.reader.at_eof()
+        return not (self.fork.ended.done() or self.reader.at_eof() or self.writer.is_closing())
 
-    async def ask(self, kind: wire.Kind, body: bytes) -> bytes | None:
-        """Send one frame and return what it is answered with; None when the process has ended."""
+    async def ask(self, kind: frames.Kind, body: bytes) -> bytes | None:
+        """Send one frame and return the answer; None when the process has ended."""
         try:
-            self.writer.write(wire.frame(kind, body))
-            _, length = wire.HEADER.unpack(await self.reader.readexactly(wire.HEADER.size))
+            self.writer.write(frames.frame(kind, body))
+            await self.writer.drain()
+            _, length = frames.HEADER.unpack(await self.reader.readexactly(frames.HEADER.size))
             return await self.reader.readexactly(length)
         except (asyncio.IncompleteReadError, ConnectionError):
             return None
 
-    async def end(self) -> None:
-        """End the process, whatever it does."""
-        await end_tree(self.fork.tree, grace=0)
-        self.close()
-
     def close(self) -> None:
-        """Send no more jobs; a process that waits for one ends."""
+        """Close the socket; a process that is idle exits then."""
         self.writer.close()
         if self.fork.ended.done() and self.fork.ended.result() is None:
             bury(self.fork.pid)
 
 
-class Workers:
-    """Hands out processes, those that wait first.
+class Pool:
+    """Hands out processes, idle ones first.
 
     Args:
         supervisor: of the template.
-        runs_each: how many runs a process may serve; 1 for a process of its own for each.
-        staying: how many processes wait however long nothing is to be run: a first run in a
-            process costs three times as much as a later one.
+        uses: how often a process may be used; 1 for a process for each use, None for no limit.
+        ready: how many processes stay idle however long nothing is to be done.
+        prepares: whether a fresh process plays the warm-up while it is idle, which makes its first
+            use as fast as later ones.
     """
 
-    def __init__(self, supervisor: Supervisor, runs_each: int, staying: int = 0) -> None:
+    def __init__(
+        self,
+        supervisor: Supervisor,
+        *,
+        uses: int | None,
+        ready: int = 0,
+        prepares: bool = False,
+    ) -> None:
         self._supervisor = supervisor
-        self._runs_each = runs_each
-        self._staying = staying if runs_each > 1 else 0
-        self._waiting: dict[Worker, asyncio.TimerHandle] = {}
+        self._uses = uses
+        self._ready = ready
+        self._prepares = prepares
+        self._idle: dict[Worker, asyncio.TimerHandle] = {}
+        self._in_use = 0
+        self._refilling: asyncio.Task[None] | None = None
+        self._ending: set[asyncio.Task[None]] = set()
+        self._is_open = True
 
-    async def rehearse(self) -> None:
-        """Have the processes that stay wait for their first run, their own warm-up done.
-
-        What does not work is tried again by the first run itself, which tells of it.
-        """
-        for _ in range(self._staying):
-            try:
-                await self._rehearse_one()
-            except EngineError as error:
-                _log.info("No process is kept ready for a first run", reason=str(error))
-
-    async def _rehearse_one(self) -> None:
-        worker = await self._fork()
-        try:
-            async with asyncio.timeout(REHEARSAL_SECONDS):
-                leftovers = await worker.ask(wire.Kind.REHEARSAL, b"")
-        except TimeoutError:
-            await worker.end()
-            raise EngineError(f"its warm-up took {REHEARSAL_SECONDS:g} s") from None
-        except BaseException:
-            await asyncio.shield(worker.end())
-            raise
-        if leftovers is None or leftovers:
-            worker.close()
-            raise EngineError((leftovers or b"it ended in its warm-up").decode())
-        self.give_back(worker)
-
-    async def take(self) -> Worker:
-        """A process for one run.
+    async def fill(self) -> None:
+        """Fork, and prepare, as many processes as shall stay ready.
 
         Raises:
-            EngineError: no template forks.
+            EngineError: the template does not fork, or the preparation failed.
         """
-        while self._waiting:
-            worker, timer = self._waiting.popitem()
-            timer.cancel()
-            if worker.is_alive:
-                return worker
-            worker.close()
-        return await self._fork()
+        for _ in range(self._ready - len(self._idle)):
+            worker = await self._prepared()
+            if self._is_open and self._needed() > 0:
+                self._wait(worker)
+            else:
+                worker.close()
 
-    def keeps(self, worker: Worker) -> bool:
-        """Whether a process may serve another run behind its next one."""
-        return worker.runs + 1 < self._runs_each
+    async def take(self, *, fresh: bool = False) -> Worker:
+        """Return a process for one use; ``give_back``, ``drop`` or ``end`` it afterwards.
+
+        Args:
+            fresh: whether it must not have been idle before.
+
+        Raises:
+            EngineError: the template does not fork.
+        """
+        self._in_use += 1
+        try:
+            while self._idle and not fresh:
+                worker, timer = self._idle.popitem()
+                timer.cancel()
+                if worker.is_alive:
+                    return worker
+                worker.close()
+            return await self._fork()
+        except BaseException:
+            self._in_use -= 1
+            raise
+
+    async def ask(self, kind: frames.Kind, body: bytes, *, attempts: int = 1) -> bytes:
+        """Ask a process one question.
+
+        A process that was idle may have died before the question; asking it is no attempt.
+
+        Args:
+            kind: of the frame.
+            body: of the frame.
+            attempts: how many fresh processes may die before this gives up.
+
+        Raises:
+            EngineError: the template does not fork; ``ProcessDiedError``: they died.
+        """
+        worker = await self.take()
+        while True:
+            try:
+                answer = await worker.ask(kind, body)
+                if answer is not None:
+                    self.give_back(worker)
+                    return answer
+                how = await worker.fork.how_it_ended(_EXIT_SECONDS)
+            except BaseException:
+                self.end(worker)
+                raise
+            self.end(worker)
+            attempts -= not worker.has_waited
+            if attempts <= 0:
+                raise ProcessDiedError(how)
+            worker = await self.take(fresh=True)
+
+    def is_reusable(self, worker: Worker) -> bool:
+        """Whether a process may be used once more after its current or next use."""
+        return self._uses is None or worker.uses + 1 < self._uses
 
     def give_back(self, worker: Worker) -> None:
-        """Have a process wait for another run."""
-        worker.has_waited = True
-        loop = asyncio.get_running_loop()
-        self._waiting[worker] = loop.call_later(IDLE_SECONDS, self._retire, worker)
+        """Take back a process that can be used again, as far as it is concerned."""
+        if not (self._is_open and self.is_reusable(worker)):
+            self.drop(worker)
+            return
+        worker.uses += 1
+        self._wait(worker)
+        self._release()
+
+    def drop(self, worker: Worker) -> None:
+        """Take back a process that is not to be used again, and that exits by itself."""
+        worker.close()
+        self._release()
+
+    def end(self, worker: Worker) -> None:
+        """Take back a process that may still be busy: it is killed in the background."""
+        self.drop(worker)
+        task = asyncio.create_task(_end(worker), name=f"end of process {worker.fork.pid}")
+        self._ending.add(task)
+        task.add_done_callback(self._ending.discard)
 
     async def close(self) -> None:
-        """Dismiss all that wait, and let them end by themselves."""
-        waiting = list(self._waiting)
-        for worker in waiting:
+        """Dismiss all idle processes and let them exit; bounded."""
+        self._is_open = False
+        if self._refilling is not None:
+            self._refilling.cancel()
+            await asyncio.wait([self._refilling])
+        idle = list(self._idle)
+        for worker in idle:
             self._dismiss(worker)
-        if waiting:
-            await asyncio.wait([worker.fork.ended for worker in waiting], timeout=CLOSE_SECONDS)
+        if idle:
+            await asyncio.wait([worker.fork.ended for worker in idle], timeout=CLOSE_SECONDS)
+        if self._ending:
+            await asyncio.wait(self._ending, timeout=_END_SECONDS)
+
+    def _release(self) -> None:
+        """Prepare processes for later as soon as nothing else is to be done."""
+        self._in_use -= 1
+        is_refilling = self._refilling is not None and not self._refilling.done()
+        if self._is_open and not self._in_use and self._needed() > 0 and not is_refilling:
+            self._refilling = asyncio.create_task(self.prepare(), name="refill of the pool")
+
+    def _needed(self) -> int:
+        """How many processes are missing among those that stay ready."""
+        coming_back = self._in_use if self._uses != 1 else 0
+        return self._ready - len(self._idle) - coming_back
+
+    async def prepare(self) -> None:
+        """As ``fill``; what fails is only logged, for the first use will try again and report."""
+        try:
+            await self.fill()
+        except EngineError as error:
+            _log.info("No process is kept ready", reason=str(error))
+
+    async def _prepared(self) -> Worker:
+        worker = await self._fork()
+        if not self._prepares:
+            return worker
+        try:
+            async with asyncio.timeout(PREPARATION_SECONDS):
+                failure = await worker.ask(frames.Kind.PREPARE, b"")
+        except TimeoutError:
+            await _end(worker)
+            raise EngineError(f"its warm-up took {PREPARATION_SECONDS:g} s") from None
+        except BaseException:
+            await asyncio.shield(_end(worker))
+            raise
+        if failure is None or failure:
+            worker.close()
+            raise EngineError((failure or b"it ended in its warm-up").decode())
+        return worker
+
+    def _wait(self, worker: Worker) -> None:
+        worker.has_waited = True
+        loop = asyncio.get_running_loop()
+        self._idle[worker] = loop.call_later(IDLE_SECONDS, self._retire, worker)
 
     def _retire(self, worker: Worker) -> None:
-        if len(self._waiting) > self._staying:
+        if len(self._idle) > self._ready:
             self._dismiss(worker)
 
     def _dismiss(self, worker: Worker) -> None:
-        self._waiting.pop(worker).cancel()
+        self._idle.pop(worker).cancel()
         worker.close()
 
     async def _fork(self) -> Worker:
@@ -156,3 +260,10 @@ class Workers:
             reader, writer = await asyncio.open_connection(sock=ours)
             undo.pop_all()
         return Worker(fork, reader, writer)
+
+
+async def _end(worker: Worker) -> None:
+    """Kill a process with its descendants, whatever it does."""
+    if not await end_tree(worker.fork.tree, grace=0):
+        _log.error("A process cannot be ended", pid=worker.fork.pid)
+    worker.close()

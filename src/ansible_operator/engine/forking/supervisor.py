@@ -18,7 +18,7 @@ from typing import Any
 
 import structlog
 
-from ansible_operator.engine.forking import frames as wire
+from ansible_operator.engine.forking.frames import LARGEST_PACKET, packet
 from ansible_operator.engine.forking.processes import ProcessTree, end_tree
 from ansible_operator.errors import EngineError
 
@@ -78,14 +78,14 @@ class Program:
     name: str
 
 
-class Template:
+class TemplateProcess:
     """One template process."""
 
     def __init__(self, folder: Path, program: Program) -> None:
         self._folder = folder
         self._program = program
         self._next = 0
-        self._starting: dict[int, asyncio.Future[int]] = {}
+        self._starting: dict[int, asyncio.Future[Fork]] = {}
         self._forks: dict[int, Fork] = {}
         loop = asyncio.get_running_loop()
         self._ready: asyncio.Future[None] = loop.create_future()
@@ -117,11 +117,12 @@ class Template:
             raise
 
     async def _spawn(self, theirs: socket.socket) -> asyncio.subprocess.Process:
-        environment = os.environ | {
+        environment = {
+            "ANSIBLE_HOST_KEY_CHECKING": "False",
+            **os.environ,
             "ANSIBLE_RETRY_FILES_ENABLED": "False",
             "ANSIBLE_LOCAL_TEMP": str(self._folder),
         }
-        environment.setdefault("ANSIBLE_HOST_KEY_CHECKING", "False")
         with self._output.open("ab") as output:
             return await asyncio.create_subprocess_exec(
                 *(sys.executable, "-P", "-m", self._program.module),
@@ -146,14 +147,13 @@ class Template:
         number = self._next
         started = self._starting[number] = loop.create_future()
         try:
-            socket.send_fds(self._control, [wire.packet({"run": number})], [connection.fileno()])
+            socket.send_fds(self._control, [packet({"run": number})], [connection.fileno()])
             async with asyncio.timeout(_FORK_DEADLINE):
-                await started
+                return await started
         except (OSError, TimeoutError) as error:
             raise EngineError(f"{self._program.name} does not fork: {error}") from error
         finally:
             self._starting.pop(number, None)
-        return self._forks[number]
 
     async def stop(self) -> None:
         """End the process and all its forks."""
@@ -173,7 +173,7 @@ class Template:
     def _receive(self) -> None:
         while True:
             try:
-                data = self._control.recv(wire.LARGEST_PACKET)
+                data = self._control.recv(LARGEST_PACKET)
             except BlockingIOError:
                 return
             except OSError:
@@ -195,17 +195,17 @@ class Template:
         elif "started" in message:
             number, pid = message["started"], message["pid"]
             ended = asyncio.get_running_loop().create_future()
-            self._forks[number] = Fork(pid, ProcessTree(pid), ended)
+            fork = self._forks[number] = Fork(pid, ProcessTree(pid), ended)
             started = self._starting.get(number)
             if started is not None and not started.done():
-                started.set_result(pid)
+                started.set_result(fork)
         elif "refused" in message:
             started = self._starting.get(message["refused"])
             if started is not None and not started.done():
                 reason = f"{self._program.name} cannot fork: {message['reason']}"
                 started.set_exception(EngineError(reason))
-        elif fork := self._forks.pop(message["ended"], None):
-            fork.ended.set_result(message["code"])
+        elif ended_fork := self._forks.pop(message["ended"], None):
+            ended_fork.ended.set_result(message["code"])
 
     def _lost(self) -> None:
         """Tell everybody who waits that the process is gone."""
@@ -234,7 +234,7 @@ class Supervisor:
         self._program = program
         self.folder = Path()
         self._keeper: asyncio.Task[None] | None = None
-        self._current: asyncio.Future[Template] | None = None
+        self._current: asyncio.Future[TemplateProcess] | None = None
         self._error = ""
 
     async def start(self) -> None:
@@ -251,7 +251,7 @@ class Supervisor:
             raise
         self._keeper = asyncio.create_task(self._keep(template), name="template keeper")
 
-    async def template(self) -> Template:
+    async def template(self) -> TemplateProcess:
         """The template, waiting for the next one when one has just died.
 
         Raises:
@@ -298,15 +298,15 @@ class Supervisor:
         if self.folder != Path():
             await asyncio.to_thread(shutil.rmtree, self.folder, ignore_errors=True)
 
-    async def _new(self) -> Template:
-        template = Template(self.folder, self._program)
+    async def _new(self) -> TemplateProcess:
+        template = TemplateProcess(self.folder, self._program)
         await template.start()
         if self._current is None or self._current.done():
             self._current = asyncio.get_running_loop().create_future()
         self._current.set_result(template)
         return template
 
-    async def _keep(self, template: Template) -> None:
+    async def _keep(self, template: TemplateProcess) -> None:
         pause = _FIRST_PAUSE
         while True:
             since = time.monotonic()

@@ -6,64 +6,33 @@ import asyncio
 import msgspec
 
 from ansible_operator.engine import rundir
-from ansible_operator.engine.forking import frames as wire
-from ansible_operator.engine.forking.pool import Worker, Workers
+from ansible_operator.engine.forking.frames import Kind
+from ansible_operator.engine.forking.pool import Pool, ProcessDiedError
 from ansible_operator.engine.interface import CheckRequest
 from ansible_operator.errors import EngineError
 
-_EXIT_DEADLINE = 0.5
-"""Seconds in which it is known how a process ended."""
 
-
-class Checks:
-    """Asks one check after the other, as many at a time as there are callers.
+async def ask(processes: Pool, check: CheckRequest) -> bool:
+    """Ask a check whether a run would change nothing.
 
     Args:
-        workers: processes that are asked; nothing is ever played in them.
+        processes: those that are asked; nothing is ever played in them.
+        check: the question.
+
+    Raises:
+        EngineError: there is no usable answer.
     """
-
-    def __init__(self, workers: Workers) -> None:
-        self._workers = workers
-
-    async def ask(self, check: CheckRequest) -> bool:
-        """Ask a check.
-
-        Raises:
-            EngineError: there is no usable answer.
-        """
-        worker = await self._workers.take()
-        try:
-            async with asyncio.timeout(check.timeout):
-                said = await worker.ask(wire.Kind.CHECK, _question(check))
-            answer = {} if said is None else msgspec.json.decode(said)
-        except TimeoutError:
-            await worker.end()
-            text = f"the check {check.function} did not answer in {check.timeout:g} s"
-            raise EngineError(text) from None
-        except BaseException:
-            await asyncio.shield(worker.end())
-            raise
-        if said is None:
-            worker.close()
-            if worker.has_waited:
-                return await self.ask(check)
-            how = await worker.fork.how_it_ended(_EXIT_DEADLINE)
-            raise EngineError(f"the process of the check {check.function} {how}")
-        self._keep(worker)
-        if "failed" in answer:
-            raise EngineError(answer["failed"])
-        return bool(answer["settled"])
-
-    def _keep(self, worker: Worker) -> None:
-        if self._workers.keeps(worker):
-            worker.runs += 1
-            self._workers.give_back(worker)
-        else:
-            worker.close()
-
-    async def close(self) -> None:
-        """Dismiss all processes that wait."""
-        await self._workers.close()
+    try:
+        async with asyncio.timeout(check.timeout):
+            answer = msgspec.json.decode(await processes.ask(Kind.CHECK, _question(check)))
+    except TimeoutError:
+        text = f"the check {check.function} did not answer in {check.timeout:g} s"
+        raise EngineError(text) from None
+    except ProcessDiedError as error:
+        raise EngineError(f"the process of the check {check.function} {error}") from None
+    if "failed" in answer:
+        raise EngineError(answer["failed"])
+    return bool(answer["up_to_date"])
 
 
 def _question(check: CheckRequest) -> bytes:

@@ -5,7 +5,7 @@ import asyncio
 import contextlib
 import json
 import uuid
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -14,8 +14,8 @@ import msgspec
 import structlog
 
 from ansible_operator.engine import outcome, rundir
-from ansible_operator.engine.forking import frames as wire
-from ansible_operator.engine.forking.pool import Worker, Workers
+from ansible_operator.engine.forking import frames
+from ansible_operator.engine.forking.pool import Pool, Worker
 from ansible_operator.engine.forking.processes import end_tree
 from ansible_operator.engine.forking.supervisor import Program, Supervisor
 from ansible_operator.engine.interface import (
@@ -28,18 +28,19 @@ from ansible_operator.engine.interface import (
 )
 from ansible_operator.engine.rundir import RunDirectory
 from ansible_operator.engine.runner_package import RunnerPackageEngine
+from ansible_operator.engine.warm import checks as check_questions
 from ansible_operator.engine.warm.artifacts import ArtifactWriter, RunArtifacts
-from ansible_operator.engine.warm.checks import Checks
 from ansible_operator.engine.warm.job import Job, why_not_served
 from ansible_operator.errors import EngineError
+from ansible_operator.watches.model import Isolation
 
 _GRACE = 2.0
 """Seconds between SIGTERM and SIGKILL of a run."""
 _MARKER = "ANSIBLE_OPERATOR_RUN"
 """Variable by which the programs of a run are found when the run's own process is gone."""
 _TEMPLATE = "the warm Ansible process"
-_STAYING = 1
-"""Processes that always wait for a run; each takes some 28 MiB."""
+_READY = 1
+"""Processes that stay ready for a run, of each isolation; each takes some 28 MiB."""
 _EXIT_DEADLINE = 2.0
 """Seconds in which the template tells how a vanished run ended."""
 
@@ -54,6 +55,7 @@ class WarmEngine:
         *,
         preload: Sequence[Path] = (),
         checks: Sequence[str] = (),
+        isolations: Collection[Isolation] = (Isolation.RUN,),
         max_runs: int | None = None,
         runs_per_process: int = RUNS_PER_PROCESS,
     ) -> None:
@@ -62,17 +64,26 @@ class WarmEngine:
         loaded = json.dumps({"roles": [str(role) for role in preload], "checks": list(checks)})
         program = Program("ansible_operator.engine.warm.template", [loaded], _TEMPLATE)
         self._supervisor = Supervisor(program)
-        self._workers = Workers(self._supervisor, runs_per_process, _STAYING)
-        self._checks = Checks(Workers(self._supervisor, runs_per_process))
+        self._processes = {
+            isolation: Pool(
+                self._supervisor,
+                uses=runs_per_process if isolation is Isolation.SHARED else 1,
+                ready=_READY if isolation in isolations else 0,
+                prepares=True,
+            )
+            for isolation in Isolation
+        }
+        self._checking = Pool(self._supervisor, uses=runs_per_process)
         self._reference = RunnerPackageEngine()
         self._writer = ArtifactWriter()
         self._runs: set[asyncio.Task[RunResult]] = set()
-        self._told: set[str] = set()
+        self._logged: set[str] = set()
 
     async def start(self) -> None:
         """Start the template; see ``Engine.start``."""
         await self._supervisor.start()
-        await self._workers.rehearse()
+        for processes in self._processes.values():
+            await processes.prepare()
 
     async def run(self, request: RunRequest, on_event: EventHandler) -> RunResult:
         """Play to the end; see ``Engine.run``."""
@@ -84,7 +95,7 @@ class WarmEngine:
     async def is_up_to_date(self, check: CheckRequest) -> bool:
         """Ask a check; see ``Engine.is_up_to_date``."""
         async with self._slots:
-            return await self._checks.ask(check)
+            return await check_questions.ask(self._checking, check)
 
     async def stop(self) -> None:
         """End all runs, the template and their children."""
@@ -93,8 +104,8 @@ class WarmEngine:
             run.cancel()
         if runs:
             await asyncio.wait(runs, timeout=4 * _GRACE)
-        await self._workers.close()
-        await self._checks.close()
+        for processes in (*self._processes.values(), self._checking):
+            await processes.close()
         await self._supervisor.stop()
         await asyncio.to_thread(self._writer.close)
 
@@ -106,15 +117,15 @@ class WarmEngine:
         async with self._slots:
             reason = why_not_served(request)
             if reason:
-                if reason not in self._told:
-                    self._told.add(reason)
+                if reason not in self._logged:
+                    self._logged.add(reason)
                     _log.info("Playing through ansible-runner", reason=reason, job=request.ident)
                 return await self._reference.run(request, on_event)
             directory = await asyncio.to_thread(rundir.prepare, request, self._supervisor.folder)
             artifacts = self._writer.begin(directory, request)
             run = _Run(request, directory, artifacts)
             try:
-                return await run.play(self._workers, on_event)
+                return await run.play(self._processes[request.isolation], on_event)
             finally:
                 tidied = artifacts.then(
                     rundir.finish, directory, request.artifacts_to_keep, in_use=run.leaves_behind
@@ -139,34 +150,37 @@ class _Run:
         """Whether a task of a run that came to its end may go on."""
         return self._result is not None and bool(self._result["leaves_behind"])
 
-    async def play(self, workers: Workers, on_event: EventHandler) -> RunResult:
-        worker = await workers.take()
+    async def play(self, processes: Pool, on_event: EventHandler) -> RunResult:
+        worker = await processes.take()
+        is_reused = False
         try:
-            result = await self._follow(worker, workers.keeps(worker), on_event)
-        except BaseException:
-            worker.close()
-            raise
+            is_shared = processes.is_reusable(worker)
+            result = await self._follow(worker, on_event, is_shared=is_shared)
+            is_reused = is_shared and self._is_reusable()
+        finally:
+            if is_reused:
+                processes.give_back(worker)
+            else:
+                processes.drop(worker)
         if result is None:
-            # It has ended while it waited for a job, so nothing of this one was played.
-            worker.close()
-            return await self.play(workers, on_event)
-        leftovers = "a broken end" if self._result is None else self._result["leftovers"]
-        if leftovers:
-            _log.debug("A process ends with its run", job=self._request.ident, reason=leftovers)
-            worker.close()
-        else:
-            worker.runs += 1
-            workers.give_back(worker)
+            # The process ended while it was idle, so nothing of this job was played.
+            return await self.play(processes, on_event)
         return result
 
+    def _is_reusable(self) -> bool:
+        leftovers = "it crashed" if self._result is None else self._result["leftovers"]
+        if leftovers:
+            _log.debug("A process ends with its run", job=self._request.ident, reason=leftovers)
+        return not leftovers
+
     async def _follow(
-        self, worker: Worker, keeps: bool, on_event: EventHandler
+        self, worker: Worker, on_event: EventHandler, *, is_shared: bool
     ) -> RunResult | None:
-        """Have a process play; None when a kept one has gone before it began."""
+        """Have a process play; None when one that was idle has died before it began."""
         try:
             async with asyncio.timeout(self._request.timeout):
-                body = msgspec.json.encode(asdict(self._job(keeps)))
-                worker.writer.write(wire.frame(wire.Kind.JOB, body))
+                body = msgspec.json.encode(asdict(self._job(is_shared=is_shared)))
+                worker.writer.write(frames.frame(frames.Kind.JOB, body))
                 began = await self._read(worker.reader, on_event)
         except TimeoutError:
             await self._end(worker)
@@ -182,7 +196,7 @@ class _Run:
             return None
         return await self._ended(worker)
 
-    def _job(self, keeps: bool) -> Job:
+    def _job(self, *, is_shared: bool) -> Job:
         return Job(
             ident=self._request.ident,
             root=str(self._directory.root),
@@ -191,7 +205,7 @@ class _Run:
             verbosity=self._request.verbosity,
             command_line=self._request.command_line,
             has_own_hosts=not (self._request.inventory or self._request.command_line),
-            keeps=keeps,
+            is_shared=is_shared,
         )
 
     def _environment(self) -> dict[str, str]:
@@ -202,15 +216,15 @@ class _Run:
         began = False
         while True:
             try:
-                header = await reader.readexactly(wire.HEADER.size)
-                kind, length = wire.HEADER.unpack(header)
-                if length > wire.LARGEST_FRAME:
+                header = await reader.readexactly(frames.HEADER.size)
+                kind, length = frames.HEADER.unpack(header)
+                if length > frames.LARGEST_FRAME:
                     raise EngineError(f"run {self._request.ident} sent {length} bytes at once")
                 body = await reader.readexactly(length)
             except (asyncio.IncompleteReadError, ConnectionError):
                 return began
             began = True
-            if kind == wire.Kind.RESULT.value:
+            if kind == frames.Kind.RESULT.value:
                 self._result = msgspec.json.decode(body)
                 return began
             event = msgspec.json.decode(body)

@@ -55,7 +55,7 @@ class Job:
         verbosity: number of ``v``.
         command_line: extra arguments of ansible-playbook.
         has_own_hosts: whether the inventory is the generated hosts file and nothing else.
-        keeps: whether the process shall wait for another job, if this one leaves no traces.
+        is_shared: whether the process shall wait for another job after this one.
     """
 
     ident: str
@@ -65,11 +65,7 @@ class Job:
     verbosity: int
     command_line: str
     has_own_hosts: bool
-    keeps: bool
-
-
-class CheckMissingError(Exception):
-    """A watch names a check that cannot be used."""
+    is_shared: bool
 
 
 def why_not_served(request: RunRequest) -> str:

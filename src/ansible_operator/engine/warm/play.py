@@ -32,6 +32,7 @@ from ansible.parsing.dataloader import DataLoader
 from ansible.plugins.loader import add_all_plugin_dirs
 from ansible.utils.collection_loader import AnsibleCollectionConfig
 from ansible.utils.collection_loader._collection_finder import _get_collection_name_from_path
+from ansible.utils.context_objects import CLIArgs
 from ansible.utils.display import Display
 from ansible.vars.manager import VariableManager
 
@@ -128,7 +129,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
 def _play(job: Job, display: Display) -> int:
     options = _options(job)
     display.verbosity = options.verbosity
-    context._init_global_context(options)
+    context.CLIARGS = CLIArgs.from_options(options)
     display.vv(_version())
     if constants.CONFIG_FILE:
         display.v(f"Using {constants.CONFIG_FILE} as config file")

@@ -29,10 +29,9 @@ from ansible.plugins.loader import (
 )
 from ansible.utils.collection_loader._collection_finder import _get_collection_role_path
 from ansible.utils.context_objects import CLIArgs
-from ansible.utils.display import Display
-from ansible.utils.vars import load_extra_vars, load_options_vars
 from ansible.vars.manager import VariableManager
 
+from ansible_operator.engine.patches import run_state
 from ansible_operator.engine.warm import play, read_ahead
 
 _ACTION = re.compile(
@@ -50,7 +49,7 @@ _ALWAYS = (
     "ansible.modules.setup",
 )
 _PLAY = [{"name": "Warm up", "hosts": "localhost", "gather_facts": True, "roles": ["warm"]}]
-_REHEARSAL = [{"hosts": "localhost", "gather_facts": False, "roles": ["warm"]}]
+_PLAY_AGAIN = [{"hosts": "localhost", "gather_facts": False, "roles": ["warm"]}]
 _ROLE = {
     "defaults/main.yml": "words: [a, b]",
     "meta/argument_specs.yml": "argument_specs: {main: {options: {words: {type: list}}}}",
@@ -152,7 +151,7 @@ def warm_up(folder: Path) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
     (folder / "warm_up.json").write_text(json.dumps(_PLAY))
-    (folder / "rehearsal.json").write_text(json.dumps(_REHEARSAL))
+    (folder / "warm_up_again.json").write_text(json.dumps(_PLAY_AGAIN))
     inventory = folder / "inventory"
     inventory.mkdir(exist_ok=True)
     hosts = f'localhost ansible_connection=local ansible_python_interpreter="{sys.executable}"\n'
@@ -160,13 +159,13 @@ def warm_up(folder: Path) -> None:
     _play_own(folder / "warm_up.json", folder)
 
 
-def rehearse(folder: Path) -> None:
-    """Play the small role again, in a fork: what its runs touch is the fork's own afterwards.
+def warm_up_again(folder: Path) -> None:
+    """Play the small role in a fork: the memory that runs write to is the fork's own afterwards.
 
     Raises:
         RuntimeError: it failed.
     """
-    _play_own(folder / "rehearsal.json", folder)
+    _play_own(folder / "warm_up_again.json", folder)
 
 
 def _play_own(playbook: Path, folder: Path) -> None:
@@ -174,7 +173,7 @@ def _play_own(playbook: Path, folder: Path) -> None:
     context.CLIARGS = CLIArgs(vars(play.parse(["-i", str(inventory), str(playbook)])))
     with play.fact_cache(folder / "facts"):
         code = _play(playbook, inventory)
-    _forget()
+    run_state.forget()
     if code != 0:
         raise RuntimeError(f"the warm-up play ended with {code}")
 
@@ -202,16 +201,6 @@ def _play(playbook: Path, inventory: Path) -> int:
     version = CLI.version_info(gitinfo=False)
     variables = VariableManager(loader=loader, inventory=hosts, version_info=version)
     return int(PlaybookExecutor([str(playbook)], hosts, variables, loader, {}).run())
-
-
-def _forget() -> None:
-    """Take back what Ansible remembers of the one command line that a process has."""
-    context.CLIARGS = CLIArgs({})
-    for function in (load_extra_vars, load_options_vars):
-        vars(function).clear()
-    display = Display()
-    for said in (display._warns, display._deprecations, display._errors):
-        said.clear()
 
 
 def _used(roles: Sequence[Path]) -> tuple[set[str], set[str]]:

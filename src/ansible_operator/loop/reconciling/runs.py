@@ -147,6 +147,7 @@ class Runs:
             inventory=settings.inventory,
             artifacts_to_keep=watch.max_runner_artifacts if artifacts is None else artifacts,
             timeout=watch.run_timeout or None,
+            isolation=watch.isolation,
         )
 
     def directory(self, obj: Object) -> Path:

@@ -4,6 +4,7 @@
 import os
 import sys
 import time
+from pathlib import Path
 
 from jinja2 import pass_context
 
@@ -36,12 +37,18 @@ def _spin(_obj):
         pass
 
 
+def _nap(obj):
+    Path(obj["spec"]["file"]).write_text(str(os.getpid()))
+    time.sleep(1)
+
+
 _MOODS = {
     "raise": _raise,
     "exit": lambda _obj: sys.exit(3),
     "die": lambda _obj: os._exit(7),
     "sleep": lambda _obj: time.sleep(60),
     "spin": _spin,
+    "nap": _nap,
     "echo": lambda obj: {"warnings": [obj["spec"]["text"]]},
     "number": lambda _obj: 1,
     "unknown": lambda _obj: {"refusals": []},

@@ -1,14 +1,17 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Keeps what it is given wherever a plugin can keep something, and tells what it finds there."""
+"""Keeps what it is given wherever a plugin can keep something, and returns what it finds there."""
 
 import functools
 import os
+import xml.dom
 
+import yaml
 from ansible.plugins.action import ActionBase
 
 LISTED = []
 MAPPED = {"inner": {}}
+DEEP = {1: {2: {3: {4: []}}}}
 bound = None
 
 
@@ -32,19 +35,23 @@ class ActionModule(ActionBase):
         found = {
             "listed": list(LISTED),
             "mapped": list(MAPPED["inner"]),
+            "deep": list(DEEP[1][2][3][4]),
             "bound": bound,
             "new": globals().get("brand_new"),
             "remembered": list(remembered("x")),
             "attribute": getattr(with_default, "attribute", None),
             "class": [self.last, *self.seen],
             "default": with_default(what),
+            "library": getattr(yaml, "acme_hoard", None),
+            "standard library": getattr(xml.dom, "acme_hoard", None),
             "environment": os.environ.get("ACME_HOARD"),
             "folder": os.getcwd(),
             "umask": os.umask(0o77),
         }
         LISTED.append(what)
         MAPPED["inner"][what] = 1
-        bound = what
+        DEEP[1][2][3][4].append(what)
+        yaml.acme_hoard = xml.dom.acme_hoard = bound = what
         globals()["brand_new"] = what
         remembered("x").append(what)
         with_default.attribute = what

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Processes that serve one run after the other: nothing of a run is there in the next."""
+"""Processes that play run after run (``isolation: shared``): what a run finds is its own."""
 
 import asyncio
 import os
@@ -10,120 +10,49 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from ansible_operator.engine import Engine, RoleTarget, make_engine
+from ansible_operator.engine import Engine, make_engine
 from ansible_operator.engine.forking.processes import ProcessTree
-from tests.runner.engine.conftest import COLLECTIONS, IDLE_SECONDS, ROLES, Played, Stage
+from ansible_operator.watches import Isolation
+from tests.runner.engine.conftest import (
+    COLLECTIONS,
+    HOARDER,
+    IDLE_SECONDS,
+    ROLES,
+    Stage,
+    is_running,
+)
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
-_WORD = "Xylophon"
-"""What is looked for in memory; written backwards where it must not be found."""
-
-EVERYTHING = """
-- name: Facts
-  ansible.builtin.setup: {gather_subset: ["!all", min]}
-- name: Set
-  ansible.builtin.set_fact: {told: "{{ secret }} set", cacheable: true}
-- name: Command
-  ansible.builtin.command: {cmd: "echo {{ secret }}"}
-  register: answer
-- name: Loop
-  ansible.builtin.debug: {msg: "{{ item }} {{ secret }}"}
-  loop: [a, "{{ secret }}"]
-  when: secret in answer.stdout
-- name: Template
-  ansible.builtin.template: {src: "{{ template }}", dest: "{{ template }}.out", mode: "0600"}
-- name: Variables of a file
-  ansible.builtin.include_vars: {file: "{{ variables }}"}
-- name: Environment
-  ansible.builtin.debug: {msg: "{{ lookup('ansible.builtin.env', 'HOME') }} {{ of_a_file }}"}
-  environment: {SECRET: "{{ secret }}"}
-- name: Role
-  ansible.builtin.include_role: {name: acme.tools.greeter}
-  vars: {greeter_word: "{{ secret }}"}
-- name: Recover
-  block:
-    - name: Fail
-      ansible.builtin.fail: {msg: "{{ secret }}"}
-  rescue:
-    - name: Warn
-      ansible.builtin.debug: {msg: "{{ ansible_failed_result.msg }}"}
-- name: Check
-  ansible.builtin.assert: {that: ["secret | length > 3", "told == secret ~ ' set'"]}
-- name: Host
-  ansible.builtin.add_host: {name: "host-{{ secret }}", groups: [some], told: "{{ secret }}"}
-  changed_when: false
-- name: Group
-  ansible.builtin.group_by: {key: "of_{{ secret }}"}
-  changed_when: false
-- name: Hidden
-  ansible.builtin.debug: {msg: "{{ secret }}"}
-  no_log: true
-"""
+_SHARED = [Isolation.SHARED]
 
 
-@pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def keeper(environment: None) -> AsyncIterator[Engine]:
-    """An engine that knows the plugins of these tests ahead."""
-    engine = make_engine("warm", preload=[ROLES / "greeter", ROLES / "hoarder"])
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def sharing_engine(environment: None) -> AsyncIterator[Engine]:
+    """An engine whose watches all share their processes."""
+    roles = [ROLES / "greeter", ROLES / "hoarder"]
+    engine = make_engine("warm", preload=roles, isolations=_SHARED)
     await engine.start()
     yield engine
     await engine.stop()
 
 
 @pytest.fixture
-def kept(keeper: Engine, tmp_path: Path) -> Stage:
+def kept(sharing_engine: Engine, tmp_path: Path) -> Stage:
     """A stage for that engine."""
-    return Stage(keeper, "warm", tmp_path)
+    return Stage(sharing_engine, "warm", tmp_path, Isolation.SHARED)
 
 
-def pid_of(played: Played) -> int:
-    return int(played.events[0]["pid"])
-
-
-def is_running(pid: int) -> bool:
-    """Whether there is such a process; one that has ended and was not reaped is none."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except OSError:
-        return False
-
-
-HOARDER = RoleTarget("acme.tools.hoarder", ROLES / "hoarder", gather_facts=False)
-
-
-async def test_what_plugins_keep_is_taken_back(kept: Stage) -> None:
+async def test_environment_folder_and_umask_are_fresh(kept: Stage) -> None:
     first = await kept.play(HOARDER, extra_vars={"secret": "first"})
     second = await kept.play(
         HOARDER, extra_vars={"secret": "second"}, directory=kept.folder / "other"
     )
 
-    assert pid_of(first) == pid_of(second)
-    before, after = (played.results()["Hoard"]["found"] for played in (first, second))
-    assert before == after | {"folder": before["folder"]}
-    assert before["folder"] == str(first.directory / "project")
-    assert after["folder"] == str(second.directory / "project")
-    assert not [where for where, what in before.items() if "first" in str(what)]
-
-
-async def test_nothing_of_a_run_stays_in_memory(kept: Stage) -> None:
-    output = kept.folder / "template.j2.out"
-    template, variables = kept.folder / "template.j2", kept.folder / "variables.yml"
-    template.write_text("It is {{ secret }} {{ told }}")
-    variables.write_text(f"of_a_file: {_WORD} of a file")
-    names = {"template": str(template), "variables": str(variables)}
-    first = await kept.play(
-        kept.tasks(EVERYTHING), extra_vars={"secret": _WORD, "deep": {"er": [_WORD]}, **names}
-    )
-    assert first.result.rc == 0, first.result.stdout
-    assert f"{_WORD} set" in await asyncio.to_thread(output.read_text)
-    second = await kept.play(
-        HOARDER,
-        extra_vars={"secret": "other", "searched": _WORD[::-1]},
-        directory=kept.folder / "other",
-    )
-
-    assert pid_of(first) == pid_of(second)
-    assert second.results()["Search"]["found"] == []
+    assert first.pid == second.pid
+    for played in (first, second):
+        found = played.results()["Hoard"]["found"]
+        assert found["folder"] == str(played.directory / "project")
+        assert (found["environment"], found["umask"]) == (None, 0o22)
 
 
 async def test_settings_of_a_run_are_its_own(kept: Stage) -> None:
@@ -152,7 +81,7 @@ async def test_settings_of_a_run_are_its_own(kept: Stage) -> None:
     grouped = await kept.play(path, inventory=hosts)
     again = await kept.play(path)
 
-    assert len({pid_of(played) for played in (plain, special, grouped, again)}) == 1
+    assert len({played.pid for played in (plain, special, grouped, again)}) == 1
     assert special.results()["Say"]["msg"] == "True 2 given"
     assert "Tagged" not in special.results()
     assert grouped.results()["Tagged"]["msg"] == "of the group"
@@ -168,7 +97,7 @@ async def test_collections_beside_a_playbook_are_its_own(kept: Stage) -> None:
     second = await kept.play(inside)
     third = await kept.play(outside)
 
-    assert len({pid_of(played) for played in (first, second, third)}) == 1
+    assert len({played.pid for played in (first, second, third)}) == 1
     places = [played.results()["Tell"]["places"] for played in (first, second, third)]
     beside = [str(kept.folder / "collections")]
     assert places == [beside, [], beside]
@@ -188,7 +117,7 @@ async def test_facts_go_with_their_run(kept: Stage) -> None:
         for number in range(3)
     ]
 
-    assert len({pid_of(played) for played in runs}) == 1
+    assert len({played.pid for played in runs}) == 1
     assert [played.results()["Before"]["msg"] for played in runs] == ["none"] * 3
     caches = [list((played.artifacts / "fact_cache").iterdir()) for played in runs]
     assert [len(files) for files in caches] == [1, 1, 1]
@@ -214,7 +143,7 @@ async def test_a_filter_of_jinja_is_the_projects_own_where_it_has_one(kept: Stag
     after = await kept.play(kept.tasks(tasks))
 
     runs = (before, again, beside, after)
-    assert pid_of(before) == pid_of(beside)
+    assert before.pid == beside.pid
     # Before 2.19, what a template gives is text.
     said = [str(played.results()["Number"]["msg"]) for played in runs]
     assert said == ["7", "7", "7 of its own", "7"]
@@ -239,16 +168,16 @@ async def test_processes_that_are_not_as_before_end(kept: Stage, leaving: str) -
     second = await kept.play(kept.tasks("- ansible.builtin.debug: {msg: a}"))
 
     assert first.result.rc == (2 if leaving == "a failure" else 0), first.result.stdout
-    assert pid_of(first) != pid_of(second)
+    assert first.pid != second.pid
 
 
 async def test_a_process_serves_so_many_runs(environment: None, tmp_path: Path) -> None:
-    engine = make_engine("warm", preload=[ROLES / "greeter"], runs_per_process=2)
+    engine = make_engine("warm", isolations=_SHARED, runs_per_process=2)
     await engine.start()
-    stage = Stage(engine, "warm", tmp_path)
+    stage = Stage(engine, "warm", tmp_path, Isolation.SHARED)
     try:
         path = stage.tasks("- ansible.builtin.debug: {msg: a}")
-        pids = [pid_of(await stage.play(path)) for _ in range(4)]
+        pids = [(await stage.play(path)).pid for _ in range(4)]
     finally:
         await engine.stop()
 
@@ -260,29 +189,29 @@ async def test_a_process_serves_so_many_runs(environment: None, tmp_path: Path) 
 async def test_a_process_that_dies_while_it_waits_costs_no_run(kept: Stage) -> None:
     path = kept.tasks("- ansible.builtin.debug: {msg: a}")
     first = await kept.play(path)
-    os.kill(pid_of(first), signal.SIGKILL)
+    os.kill(first.pid, signal.SIGKILL)
     second = await kept.play(path)
 
     assert second.result.rc == 0
-    assert pid_of(first) != pid_of(second)
+    assert first.pid != second.pid
 
 
 async def test_one_process_stays_however_long_nothing_is_run(
     environment: None, tmp_path: Path
 ) -> None:
-    engine = make_engine("warm", preload=[ROLES / "greeter"])
+    engine = make_engine("warm", isolations=_SHARED)
     await engine.start()
     started = set(ProcessTree(os.getpid()).refresh())
-    stage = Stage(engine, "warm", tmp_path)
+    stage = Stage(engine, "warm", tmp_path, Isolation.SHARED)
     path = stage.tasks("- ansible.builtin.command: {cmd: sleep 1}")
     try:
         # Its process is there before the first run.
         alone = await stage.play(path)
-        assert pid_of(alone) in {process.pid for process in started}
+        assert alone.pid in {process.pid for process in started}
         both = await asyncio.gather(
             *(stage.play(path, directory=tmp_path / name) for name in ("a", "b"))
         )
-        pids = set(map(pid_of, both))
+        pids = {played.pid for played in both}
         assert len(pids) == 2
         await asyncio.sleep(IDLE_SECONDS + 1)
         (left,) = filter(is_running, pids)
@@ -290,5 +219,5 @@ async def test_one_process_stays_however_long_nothing_is_run(
     finally:
         await engine.stop()
 
-    assert pid_of(late) == left
+    assert late.pid == left
     assert not is_running(left)

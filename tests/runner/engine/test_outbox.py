@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a fork tells of a run arrives in order, and at once where somebody may wait for it."""
+"""What a fork sends of a run arrives in order, and at once where somebody may wait for it."""
 
 import socket
 from collections.abc import Iterator
 
 import pytest
 
-from ansible_operator.engine.forking import frames as wire
+from ansible_operator.engine.forking.frames import read_frame
+from ansible_operator.engine.warm.outbox import Outbox
 
 BEGINNING = ["verbose", "playbook_on_start", "verbose", "playbook_on_play_start"]
 
@@ -25,7 +26,7 @@ def arrived(connection: socket.socket) -> list[str]:
     found = []
     while True:
         try:
-            found.append(wire.read_frame(connection)[1].decode())
+            found.append(read_frame(connection)[1].decode())
         except BlockingIOError:
             return found
 
@@ -47,7 +48,7 @@ def test_nothing_waits_while_a_task_is_at_work(
     ends: tuple[socket.socket, socket.socket], names: list[str], kept: int
 ) -> None:
     ours, theirs = ends
-    outbox = wire.Outbox(theirs)
+    outbox = Outbox(theirs)
     for name in names:
         outbox.event(name, name.encode())
     before = arrived(ours)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks in a fork of the template: test plugins that are asked about objects.
+"""Checks in a fork of the template: test plugins that judge objects.
 
-A question is JSON: ``function``, ``object``, ``environment``. So is its answer: ``settled``, or
+A question is JSON: ``function``, ``object``, ``environment``. So is its answer: ``up_to_date``, or
 ``failed`` with a message.
 """
 
@@ -14,8 +14,8 @@ from typing import Any, TypeAlias
 from ansible.plugins.loader import test_loader
 
 from ansible_operator.engine.explaining import explain
-from ansible_operator.engine.forking import frames as wire
-from ansible_operator.engine.warm.job import CheckMissingError
+from ansible_operator.engine.forking.frames import Kind, frame
+from ansible_operator.engine.forking.template import CannotStartError
 
 Check: TypeAlias = Callable[[dict[str, Any]], object]
 
@@ -24,7 +24,7 @@ def find(names: Sequence[str]) -> dict[str, Check]:
     """Load test plugins of collections.
 
     Raises:
-        CheckMissingError: a name means nothing.
+        CannotStartError: a name means nothing.
     """
     return {name: _find(name) for name in names}
 
@@ -35,7 +35,7 @@ def _find(name: str) -> Check:
     except KeyError:
         found = None
     if found is None:
-        raise CheckMissingError(
+        raise CannotStartError(
             f"there is no test plugin {name}: it is looked for in the collections of "
             "ANSIBLE_COLLECTIONS_PATH"
         )
@@ -47,16 +47,16 @@ def serve(connection: socket.socket, checks: Mapping[str, Check], body: bytes) -
     """Answer one question."""
     question = json.loads(body)
     os.environ.update(question["environment"])
-    said = _answer(question["function"], checks, question["object"])
-    connection.sendall(wire.frame(wire.Kind.RESULT, json.dumps(said).encode()))
+    answer = _answer(question["function"], checks, question["object"])
+    connection.sendall(frame(Kind.RESULT, json.dumps(answer).encode()))
 
 
 def _answer(name: str, checks: Mapping[str, Check], obj: dict[str, Any]) -> dict[str, Any]:
     try:
-        settled = checks[name](obj)
+        is_up_to_date = checks[name](obj)
     except (Exception, SystemExit) as error:  # noqa: BLE001 (the boundary of foreign code)
         return {"failed": f"the check {name} raised {explain(error)}"}
-    if not isinstance(settled, bool):
-        kind = type(settled).__name__
+    if not isinstance(is_up_to_date, bool):
+        kind = type(is_up_to_date).__name__
         return {"failed": f"the check {name} returned {kind}, not true or false"}
-    return {"settled": settled}
+    return {"up_to_date": is_up_to_date}

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What Ansible keeps about the one command line that a process of stock Ansible has."""
+
+from typing import Any
+
+from ansible import constants, context
+from ansible.parsing import vault
+from ansible.plugins.loader import get_all_plugin_loaders
+from ansible.plugins.vars import host_group_vars
+from ansible.utils.context_objects import CLIArgs
+from ansible.utils.display import Display
+from ansible.utils.vars import load_extra_vars, load_options_vars
+
+
+def forget() -> None:
+    """Forget options, extra variables, vault secrets, files of inventories and past warnings."""
+    context.CLIARGS = CLIArgs({})
+    for function in (load_extra_vars, load_options_vars):
+        vars(function).clear()
+    display: Any = Display()
+    for messages in (display._warns, display._deprecations, display._errors):
+        messages.clear()
+    for found in (host_group_vars.CANONICAL_PATHS, host_group_vars.FOUND, host_group_vars.NAK):
+        found.clear()
+    secrets: Any = getattr(vault, "VaultSecretsContext", None)  # new in 2.19
+    if secrets is not None:
+        secrets._current = None
+
+
+def constants_now() -> dict[str, Any]:
+    """The settings as they are, for ``restore_constants``."""
+    return dict(vars(constants))
+
+
+def restore_constants(before: dict[str, Any]) -> None:
+    """Undo what the options and variables of a run have changed in the settings."""
+    vars(constants).update(before)
+
+
+def plugin_folders() -> list[list[str]]:
+    """The directories of plugins that playbooks and roles have added, by kind of plugin."""
+    return [list(loader._extra_dirs) for _, loader in get_all_plugin_loaders()]
