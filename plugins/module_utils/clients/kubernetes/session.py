@@ -54,6 +54,10 @@ class Session:
         self.discovered: dict[str, dict[str, tuple[str, bool]]] = {}
         self.added: dict[str, dict[str, Any]] = {}
 
+    def close(self) -> None:
+        """Close connections that no request uses; a later request opens new ones."""
+        self._pool.clear()
+
     def request(
         self,
         method: str,
@@ -154,6 +158,8 @@ def brief_session(options: Mapping[str, Any]) -> Iterator[Session]:
         pool.clear()
 
 
+_MOST_SESSIONS = 4
+"""Connections to so many servers, or with so many credentials, are kept open."""
 _sessions: dict[tuple[int, str], Session] = {}
 
 
@@ -170,6 +176,12 @@ def open_session(options: Mapping[str, Any]) -> Session:
     # A forked process must not share its parent's sockets, hence the process id in the key.
     key = (os.getpid(), json.dumps(options, sort_keys=True, default=str))
     if key not in _sessions:
+        # A process may serve one run after the other, each with a token of its own.
+        while len(_sessions) >= _MOST_SESSIONS:
+            oldest = next(iter(_sessions))
+            session = _sessions.pop(oldest)
+            if oldest[0] == os.getpid():
+                session.close()
         configuration, pool = connect(options)
         _sessions[key] = Session(pool, configuration, options)
     return _sessions[key]
