@@ -20,12 +20,14 @@ sys.path.insert(0, str(ROOT / ".collections"))
 
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api import names
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api.errors import InvalidSpec
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.cluster.everything import (
-    find_references,
-    render_everything,
-)
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.cluster.rendering import (
     credential_secret,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.kinds import (
+    render_everything,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.references import (
+    find_references,
 )
 
 SCRIPTS = {

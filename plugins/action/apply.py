@@ -21,7 +21,7 @@ from ..module_utils.clients.kubernetes.kinds import describe
 from ..module_utils.clients.kubernetes.releasing import release
 from ..module_utils.clients.kubernetes.selecting import Selection, prune, shortened, wait_until_gone
 from ..module_utils.clients.kubernetes.session import Session
-from ..module_utils.workload.reports import deleting
+from ..module_utils.reporting.report import deleting
 from ..plugin_utils import telling
 from ..plugin_utils.kube_action import KubeAction, failed
 

@@ -8,19 +8,17 @@ import time
 from typing import Any, ClassVar
 
 from ..module_utils.api import names
-from ..module_utils.api.timestamps import timestamp_now
 from ..module_utils.clients.kubernetes.errors import WaitExpired
 from ..module_utils.clients.kubernetes.kinds import describe
 from ..module_utils.clients.kubernetes.session import Session
 from ..module_utils.compute import pods as cn_pods
 from ..module_utils.compute import status as rounds
-from ..module_utils.early.reports import report_on_early
+from ..module_utils.kinds import kind_of
 from ..module_utils.reporting.conditions import find, holds
 from ..module_utils.reporting.reasons import ConditionType
-from ..module_utils.reporting.sets import is_held, is_on_purpose
+from ..module_utils.reporting.report import Report
+from ..module_utils.reporting.rollout import is_held, is_on_purpose
 from ..module_utils.workload.plans import Plan
-from ..module_utils.workload.references import references
-from ..module_utils.workload.reports import Report, report_on
 from ..plugin_utils import cn_looking
 from ..plugin_utils.kube_action import KubeAction
 from ..plugin_utils.observing import fetch
@@ -43,7 +41,8 @@ class ActionModule(KubeAction):
 
     def act(self, session: Session, arguments: dict[str, Any]) -> dict[str, Any]:
         """Look again and again, with growing pauses, until it is ready or the time is over."""
-        resource, plan, timeout = (arguments[name] for name in ("resource", "plan", "timeout"))
+        resource, timeout = arguments["resource"], arguments["timeout"]
+        plan = kind_of(resource).plan_type.read(arguments["plan"])
         title = describe(resource)
         started = time.monotonic()
         pause, said, held, changed = _FIRST_PAUSE, "", "", False
@@ -51,11 +50,11 @@ class ActionModule(KubeAction):
             seen = _seen(session, resource)
             report = _report(resource, plan, seen)
             held = _held(plan, report, seen)
-            if report["ready"] or held:
+            if report.ready or held:
                 break
-            helped, problem = _help(session, arguments, seen)
+            helped, problem = _help(session, arguments, plan, seen)
             changed = changed or helped
-            message = "; ".join(filter(None, (report["message"], problem)))
+            message = "; ".join(filter(None, (report.message, problem)))
             if message != said:
                 said = message
                 self.say(f"{title}: {said}")
@@ -71,42 +70,43 @@ class ActionModule(KubeAction):
 
 def _seen(session: Session, resource: dict[str, Any]) -> dict[str, Any]:
     return {
-        label: fetch(session, label, reference) for label, reference in references(resource).items()
+        label: fetch(session, label, reference)
+        for label, reference in kind_of(resource).references(resource).items()
     }
 
 
 def _report(resource: dict[str, Any], plan: Plan, seen: dict[str, Any]) -> Report:
-    if resource["kind"] == names.EARLY:
-        return report_on_early(resource, plan, seen, {}, "")
-    return report_on(resource, plan, seen, {}, "", timestamp_now())
+    return kind_of(resource).report(resource, plan, seen, {}, "")
 
 
 def _held(plan: Plan, report: Report, seen: dict[str, Any]) -> str:
     """Say what goes no further on purpose, once all else is done; empty if nothing is held."""
-    subject = {"status": report["status"]}
+    subject = {"status": report.status}
     if is_held(subject):
         return str(find(subject, ConditionType.SYNCED)["message"])
     done = holds(subject, ConditionType.READY) or seen["workload"] is None
-    return plan["waitingFor"] if done and is_on_purpose(plan["waitingFor"]) else ""
+    return plan.waiting_for if done and is_on_purpose(plan.waiting_for) else ""
 
 
-def _help(session: Session, arguments: dict[str, Any], seen: dict[str, Any]) -> tuple[bool, str]:
+def _help(
+    session: Session, arguments: dict[str, Any], plan: Plan, seen: dict[str, Any]
+) -> tuple[bool, str]:
     """Do what an operator does meanwhile.
 
     Returns:
         Whether it changed anything, and what keeps it from more.
     """
-    resource, plan = arguments["resource"], arguments["plan"]
-    if plan["workload"].startswith("StatefulSet/") and not plan["paused"]:
+    resource = arguments["resource"]
+    if plan.workload.startswith("StatefulSet/") and not plan.paused:
         return bool(take_step(session, resource, dry_run=False).replaced), ""
     if resource["kind"] != names.CN_SET or not any(map(cn_pods.is_gated, seen["pods"])):
         return False, ""
     situation = cn_looking.situation_of(session, resource, arguments["log_set"], None)
     outcome = cn_looking.look(session, situation, _ROUND_SECONDS)
-    return outcome.changed, rounds.unheard(cn_looking.shown(outcome))
+    return outcome.changed, rounds.unreachable(cn_looking.shown(outcome))
 
 
 def _expired(resource: dict[str, Any], plan: Plan, timeout: int, said: str) -> str:
     namespace = resource["metadata"]["namespace"]
-    look = f"kubectl -n {namespace} describe {plan['workload'].lower()}"
+    look = f"kubectl -n {namespace} describe {plan.workload.lower()}"
     return f"{describe(resource)} is not ready after {timeout} s: {said}; look further with: {look}"

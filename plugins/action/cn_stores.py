@@ -13,7 +13,6 @@ from ..module_utils.clients.kubernetes.kinds import describe
 from ..module_utils.clients.kubernetes.session import Session
 from ..module_utils.compute import status as rounds
 from ..module_utils.compute.drain import Step
-from ..module_utils.workload import reports
 from ..module_utils.workload.plans import is_paused
 from ..plugin_utils import telling
 from ..plugin_utils.cn_looking import look, shown, situation_of
@@ -70,12 +69,12 @@ class ActionModule(KubeAction):
             if not awaited and arguments["await_settled"] and outcome.reached:
                 awaited, limit = _settling(outcome), _SETTLED_BY
             if not awaited or time.monotonic() - started > limit:
-                teller.emit(partial(rounds.occurrences, round_=told, ending={}))
+                teller.emit(partial(rounds.drain_events, stores=told, ending={}))
                 return outcome, changed
             if awaited != said:
                 self.say(f"{describe(arguments['resource'])}: {awaited}")
                 said = awaited
-            teller.tell(partial(reports.draining, pods=situation.pods, round_=told))
+            teller.tell(partial(rounds.terminating_status, pods=situation.pods, stores=told))
             time.sleep(_PAUSE)
             situation = _situation(session, arguments)
             outcome = look(session, situation, arguments["timeout"])

@@ -16,7 +16,7 @@ from ..module_utils.clients.kubernetes.selecting import Selection
 from ..module_utils.clients.kubernetes.session import Session
 from ..module_utils.clients.matrixone import Deadline
 from ..module_utils.compute import pods as cn_pods
-from ..module_utils.logservice.failover import View
+from ..module_utils.logservice.view import View
 from ..module_utils.reporting.events import occurrence
 from ..module_utils.workload import nodes
 from ..module_utils.workload.plans import is_paused

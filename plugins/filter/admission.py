@@ -7,12 +7,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..module_utils.admission import refusals, warnings_of
 from ..module_utils.api.plain import plain
+from ..module_utils.kinds import refusals, warnings_of
 
 
 def admission(resource: Any, request: Any) -> Any:
-    """Return what is wrong with a resource beyond its schema; see module_utils.admission."""
+    """Return what is wrong with a resource beyond its schema; see module_utils.kinds."""
     asked, wanted = plain(request), plain(resource)
     old = asked.get("old") if asked.get("operation") == "UPDATE" else None
     errors = [

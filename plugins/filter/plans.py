@@ -1,52 +1,40 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Filters of the roles: what to observe, what to do, what to say, what to take away."""
+"""Filters of the roles: what to observe, what to do, what to report, what to delete."""
 
 from __future__ import annotations
 
 import secrets
 from collections.abc import Callable
-from datetime import datetime, timezone
 from typing import Any
 
 from ansible.errors import AnsibleFilterError
 
-from ..module_utils.api import names
 from ..module_utils.api.errors import RenderingError
 from ..module_utils.api.plain import plain
 from ..module_utils.api.timestamps import timestamp_now
-from ..module_utils.cluster.everything import find_references, render_everything
-from ..module_utils.cluster.planning import credential, makes_credential, plan_cluster
+from ..module_utils.cluster.planning import credential, makes_credential
+from ..module_utils.cluster.removal import drains_of_cluster, removal_of_leftovers
+from ..module_utils.compute.removal import emptied
 from ..module_utils.early.planning import growth as claim_growth
-from ..module_utils.early.planning import plan_early
-from ..module_utils.early.removal import removal_of_early
-from ..module_utils.early.reports import farewell, report_on_early
-from ..module_utils.workload.planning import plan_set
-from ..module_utils.workload.plans import empty_plan
-from ..module_utils.workload.references import references
-from ..module_utils.workload.removal import (
-    drains_of_cluster,
-    emptied,
-    removal_of_cluster,
-    removal_of_leftovers,
-    removal_of_set,
-)
-from ..module_utils.workload.reports import beginning, deleting, report_on
+from ..module_utils.early.reports import terminating_report
+from ..module_utils.kinds import SETS, kind_of, render_everything
+from ..module_utils.reporting.report import beginning, deleting
 from ..module_utils.workload.roll import is_rolling
-from ..module_utils.workload.volumes import growth
 
 _PASSWORD_BYTES = 24
 
 
 def references_of(resource: Any, siblings: Any = None) -> Any:
-    """Return what to observe for a resource; see planning.references."""
-    return references(plain(resource), plain(siblings or []))
+    """Return what to observe for a resource, by label."""
+    subject = plain(resource)
+    return kind_of(subject).references(subject, plain(siblings or []))
 
 
 def growth_of(resource: Any, observed: Any) -> Any:
-    """Return what is to be done about the volumes of a set; see planning.volumes."""
-    seen = plain(observed)
-    return growth(plain(resource), seen.get("workload"), seen.get("claims") or [])
+    """Return what is to be done about the volumes of a set."""
+    subject = plain(resource)
+    return plain(SETS[subject["kind"]].growth(subject, plain(observed)))
 
 
 def plan_for(
@@ -57,15 +45,11 @@ def plan_for(
     stores: Any = None,
     volumes: Any = None,
 ) -> Any:
-    """Return what a pass does; see planning.sets and planning.cluster."""
+    """Return what a pass does."""
     done = {"round": plain(stores or {}), "volumes": plain(volumes or {}), "now": timestamp_now()}
-    wanted, seen = plain(resource), {**plain(observed), **done}
-    if wanted["kind"] == names.CLUSTER:
-        return plan_cluster(wanted, seen)
-    if wanted["kind"] == names.EARLY:
-        return plan_early(wanted, seen, datetime.now(timezone.utc))
-    known = find_references(wanted, plain(siblings)) if siblings else None
-    return plan_set(wanted, seen, plain(start_script), known)
+    subject, seen = plain(resource), {**plain(observed), **done}
+    plan = kind_of(subject).plan(subject, seen, plain(start_script), plain(siblings or []))
+    return plain(plan.variables())
 
 
 def report_for(
@@ -77,17 +61,17 @@ def report_for(
     stores: Any = None,
     roll: Any = None,
 ) -> Any:
-    """Return status, events and what is awaited at the end of a pass; see planning.reports."""
-    decided = plain(plan) if plan else empty_plan()
+    """Return status, events and what is waited for at the end of a pass."""
     seen = {**plain(observed or {}), "round": plain(stores or {}), "roll": plain(roll or {})}
     subject = plain(resource)
-    if subject["kind"] == names.EARLY:
-        return report_on_early(subject, decided, seen, plain(applied or {}), plain(failure))
-    return report_on(subject, decided, seen, plain(applied or {}), plain(failure), timestamp_now())
+    kind = kind_of(subject)
+    decided = kind.plan_type.read(plain(plan or {}))
+    report = kind.report(subject, decided, seen, plain(applied or {}), plain(failure))
+    return plain(report)
 
 
 def rolling_of(plan: Any, observed: Any, applied: Any = None) -> Any:
-    """Tell whether Pods of a StatefulSet are to be replaced; see planning.rolling."""
+    """Tell whether Pods of a StatefulSet are to be replaced."""
     if plan["paused"] or plan["invalid"] or plan["held"]:
         return False
     seen = plain(observed)
@@ -102,8 +86,8 @@ def beginning_of(resource: Any) -> Any:
 
 
 def deleting_of(resource: Any) -> Any:
-    """Return the status of a resource that is going away."""
-    return deleting(plain(resource), [])
+    """Return the status of a resource that is being deleted."""
+    return deleting(plain(resource))
 
 
 def claim_growth_of(resource: Any, observed: Any) -> Any:
@@ -111,42 +95,38 @@ def claim_growth_of(resource: Any, observed: Any) -> Any:
     return claim_growth(plain(resource), plain(observed))
 
 
-def farewell_to(resource: Any, results: Any, failure: Any = "") -> Any:
-    """Return status and events of a MatrixoneCluster that is being taken away."""
-    return farewell(plain(resource), plain(list(results)), plain(failure))
+def terminating_of(resource: Any, results: Any, failure: Any = "") -> Any:
+    """Return status and events of a MatrixoneCluster that is being deleted."""
+    return terminating_report(plain(resource), plain(list(results)), plain(failure))
 
 
 def emptied_of(resource: Any) -> Any:
-    """Return a CNSet that goes as if no compute nodes were wanted of it; see planning.removal."""
+    """Return a CNSet that is deleted as if its spec asked for no compute nodes."""
     return emptied(plain(resource))
 
 
 def drains_of(resource: Any) -> Any:
-    """Return how the compute nodes of a cluster drain at its end; see planning.removal."""
-    return drains_of_cluster(plain(resource))
+    """Return how the compute nodes of a cluster drain at its end."""
+    return plain(drains_of_cluster(plain(resource)))
 
 
 def removal_for(resource: Any, observed: Any = None) -> Any:
-    """Return the steps that take a resource away; see planning.removal."""
-    wanted = plain(resource)
-    if wanted["kind"] == names.EARLY:
-        return removal_of_early(wanted, plain(observed or {}))
-    if wanted["kind"] == names.CLUSTER:
-        return removal_of_cluster(wanted)
-    return removal_of_set(wanted, plain(observed or {}).get("claims") or [])
+    """Return the steps that delete a resource."""
+    subject = plain(resource)
+    return plain(kind_of(subject).removal(subject, plain(observed or {})))
 
 
 def credential_for(resource: Any, observed: Any) -> Any:
     """Return the Secret to create for a cluster without a credential, with a random password."""
-    wanted = plain(resource)
-    if observed.get("credential") is not None or not makes_credential(wanted):
+    subject = plain(resource)
+    if observed.get("credential") is not None or not makes_credential(subject):
         return []
-    return [credential(wanted, secrets.token_urlsafe(_PASSWORD_BYTES))]
+    return [credential(subject, secrets.token_urlsafe(_PASSWORD_BYTES))]
 
 
 def leftovers_of(resource: Any, plan: Any) -> Any:
-    """Return the steps that take away sets which a cluster no longer asks for."""
-    return removal_of_leftovers(plain(resource), plain(plan)["objects"])
+    """Return the steps that delete sets which a cluster no longer asks for."""
+    return plain(removal_of_leftovers(plain(resource), plain(plan)["objects"]))
 
 
 def rendered_from(resource: Any, start_scripts: Any) -> Any:
@@ -174,7 +154,7 @@ class FilterModule:
             "deleting": deleting_of,
             "removal": removal_for,
             "claim_growth": claim_growth_of,
-            "farewell": farewell_to,
+            "farewell": terminating_of,
             "credential": credential_for,
             "leftovers": leftovers_of,
             "rendered": rendered_from,

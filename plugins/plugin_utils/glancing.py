@@ -19,7 +19,6 @@ from ..module_utils.clients.kubernetes.applying import Identity, Writer, identit
 from ..module_utils.clients.kubernetes.selecting import Selection, prune
 from ..module_utils.clients.kubernetes.session import Session
 from ..module_utils.clients.matrixone import Deadline
-from ..module_utils.cluster.planning import plan_cluster
 from ..module_utils.compute.pods import (
     came_up_lately,
     live_pods,
@@ -27,20 +26,17 @@ from ..module_utils.compute.pods import (
     told_states,
     unheard_of,
 )
-from ..module_utils.logservice.status import Question, question
+from ..module_utils.kinds import SETS, kind_of
+from ..module_utils.logservice.health import Question, question
 from ..module_utils.reporting.conditions import ConditionType, holds_now, with_times
-from ..module_utils.reporting.sets import partition_of
-from ..module_utils.workload.planning import plan_set
+from ..module_utils.reporting.rollout import partition_of
 from ..module_utils.workload.plans import Plan, Prune, is_paused, named
-from ..module_utils.workload.references import references
-from ..module_utils.workload.reports import report_on
 from ..module_utils.workload.roll import is_rolling
-from ..module_utils.workload.volumes import growth
 from .cn_round import Round, Situation
 from .observing import fetch_raw, shown
 
 Json = Mapping[str, Any]
-_ACTING = ("paused", "invalid", "waitingFor", "held", "records", "scale", "rotation")
+_ACTING = ("paused", "invalid", "waiting_for", "held", "records", "patches", "rotation")
 """What is in a plan only while there is something to do, or to wait for."""
 
 
@@ -50,6 +46,7 @@ class Glance:
     def __init__(self, session: Session, resource: Json, start_script: str) -> None:
         self._session = session
         self._resource = dict(resource)
+        self._kind = kind_of(self._resource)
         self._start_script = start_script
         self._live: dict[Identity, Json] = {}
 
@@ -58,11 +55,11 @@ class Glance:
         if not _may_be_settled(self._resource):
             return False
         observed = self._observe()
-        plan = self._plan(observed)
-        if any(plan[key] for key in _ACTING) or _acts(self._resource, observed):  # type: ignore[literal-required]
+        plan: Plan = self._kind.plan(self._resource, observed, self._start_script)
+        if any(getattr(plan, key, None) for key in _ACTING) or _acts(self._resource, observed):
             return False
         writer = Writer(self._session, dry_run=True, owner=self._resource, listed=self._live)
-        candidates = self._candidates(plan["prune"])
+        candidates = self._candidates(plan.prune)
         self._live.update((identity(found), found) for found in candidates)
         if not _all_in_place(writer, plan) or _leftovers(writer, plan, candidates):
             return False
@@ -71,7 +68,7 @@ class Glance:
     def _observe(self) -> dict[str, Any]:
         """Fetch what the pass would fetch; the resource itself is at hand."""
         observed: dict[str, Any] = {"self": self._resource}
-        for label, reference in references(self._resource).items():
+        for label, reference in self._kind.references(self._resource).items():
             if label == "self":
                 continue
             found = fetch_raw(self._session, label, reference)
@@ -80,18 +77,13 @@ class Glance:
             observed[label] = shown(found, reference)
         return observed
 
-    def _plan(self, observed: Json) -> Plan:
-        if self._resource["kind"] == names.CLUSTER:
-            return plan_cluster(self._resource, observed)
-        return plan_set(self._resource, observed, self._start_script)
-
     def _candidates(self, chosen: Prune | None) -> list[dict[str, Any]]:
         if chosen is None:
             return []
-        place, labels, owner = chosen["namespace"], chosen["labels"], chosen["owner_uid"]
+        place, labels, owner = chosen.namespace, chosen.labels, chosen.owner_uid
         return [
             found
-            for kind in chosen["kinds"]
+            for kind in chosen.kinds
             for found in Selection(
                 kind["api_version"], kind["kind"], place, labels, owner_uid=owner
             ).list(self._session)
@@ -99,15 +91,13 @@ class Glance:
 
     def _is_told(self, plan: Plan, observed: Json) -> bool:
         """Tell whether the status says already what a pass would say."""
-        now = timestamp_now()
         live = {
-            named(manifest): shown(self._live[identity(manifest)], {})
-            for manifest in plan["objects"]
+            named(manifest): shown(self._live[identity(manifest)], {}) for manifest in plan.objects
         }
-        report = report_on(self._resource, plan, observed, {"objects": live}, "", now)
+        report = self._kind.report(self._resource, plan, observed, {"objects": live}, "")
         before = self._resource["status"]
-        quiet = report["ready"] and not report["requeue"] and not report["events"]
-        return bool(quiet and with_times(report["status"], before, now) == before)
+        quiet = report.ready and not report.requeue and not report.events
+        return bool(quiet and with_times(report.status, before, timestamp_now()) == before)
 
 
 def _may_be_settled(resource: Json) -> bool:
@@ -131,10 +121,9 @@ def _acts(resource: Json, observed: Json) -> bool:
         return True
     if _asks(resource, workload, pods):
         return True
-    grown = growth(dict(resource), workload, observed.get("claims") or [])
-    return bool(grown["claims"] or grown["templates"]) or is_rolling(
-        workload, pods, partition_of(resource)
-    )
+    grown = SETS[resource["kind"]].growth(resource, observed)
+    rolls = is_rolling(workload, pods, partition_of(resource))
+    return bool(grown.claims or grown.templates) or rolls
 
 
 def _asks(resource: Json, workload: Json, pods: list[dict[str, Any]]) -> bool:
@@ -153,8 +142,8 @@ def _asks(resource: Json, workload: Json, pods: list[dict[str, Any]]) -> bool:
 
 
 def _all_in_place(writer: Writer, plan: Plan) -> bool:
-    once = set(plan["createOnly"])
-    for manifest in plan["objects"]:
+    once = set(plan.create_only)
+    for manifest in plan.objects:
         live = writer.listed.get(identity(manifest))
         if live is None or live["metadata"].get("deletionTimestamp"):
             return False
@@ -164,11 +153,11 @@ def _all_in_place(writer: Writer, plan: Plan) -> bool:
 
 
 def _leftovers(writer: Writer, plan: Plan, candidates: list[dict[str, Any]]) -> bool:
-    chosen = plan["prune"]
+    chosen = plan.prune
     if chosen is None:
         return False
     users = [
-        Selection(kind["api_version"], kind["kind"], chosen["namespace"], chosen["labels"])
-        for kind in chosen["unless_used_by"]
+        Selection(kind["api_version"], kind["kind"], chosen.namespace, chosen.labels)
+        for kind in chosen.unless_used_by
     ]
-    return bool(prune(writer, candidates, plan["objects"], users))
+    return bool(prune(writer, candidates, plan.objects, users))

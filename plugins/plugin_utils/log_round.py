@@ -23,11 +23,13 @@ from ..module_utils.clients.matrixone import (
 )
 from ..module_utils.compute import pods as cn_pods
 from ..module_utils.logservice import failover as log_stores
+from ..module_utils.logservice import health
 from ..module_utils.logservice import pods as log_pods
-from ..module_utils.logservice import status as log_states
-from ..module_utils.logservice.failover import ScaleIn, Shard, Step, Verdict, View
+from ..module_utils.logservice.failover import Step, Verdict
+from ..module_utils.logservice.health import Question
 from ..module_utils.logservice.pods import Record, Surroundings
-from ..module_utils.logservice.status import Question
+from ..module_utils.logservice.scaling import ScaleIn, scale_in
+from ..module_utils.logservice.view import HEARD_SECONDS, Shard, View, ordinal_of_pod
 from ..module_utils.reporting.events import Occurrence, occurrence
 from ..module_utils.workload import nodes
 
@@ -133,7 +135,7 @@ class Round:
     def run(self) -> Outcome:
         """Look, decide, act."""
         situation, outcome = self._situation, self._outcome
-        question = log_states.question(
+        question = health.question(
             situation.resource, situation.workload, situation.pods, situation.now
         )
         if question is not Question.NONE:
@@ -168,11 +170,11 @@ class Round:
 
     def _stores(self, policy: log_stores.Policy) -> list[log_stores.LogStore]:
         situation, view = self._situation, self._outcome.view
-        self._outcome.empty = log_states.empty_stores(situation.pods, view, situation.now)
-        since = log_states.down_since(
+        self._outcome.empty = health.empty_stores(situation.pods, view, situation.now)
+        since = health.down_since(
             situation.resource,
             situation.pods,
-            log_states.expected_pods(situation.resource, situation.present),
+            health.expected_pods(situation.resource, situation.present),
             self._outcome.empty,
             situation.now,
         )
@@ -222,7 +224,7 @@ class Round:
         situation, outcome = self._situation, self._outcome
         claims = log_pods.claims_of(pod, self._kubernetes.claims())
         old = self._pod(pod)
-        ordinal = log_pods.ordinal_of_pod(pod)
+        ordinal = ordinal_of_pod(pod)
         number = log_stores.next_incarnation(ordinal, outcome.incarnations, outcome.view)
         if number > log_stores.MAX_INCARNATION:
             message = f"{pod} is not replaced: it has had {number - 1} successors"
@@ -287,7 +289,7 @@ class Round:
         situation, outcome = self._situation, self._outcome
         if not 0 < situation.wanted < situation.present:
             return
-        outcome.scale = log_stores.scale_in(situation.present, situation.wanted, outcome.view)
+        outcome.scale = scale_in(situation.present, situation.wanted, outcome.view)
         if outcome.verdict.step in log_stores.UNDER_WAY:
             message = f"{outcome.verdict.pod} is being replaced"
             outcome.scale = ScaleIn(situation.present, None, message)
@@ -311,7 +313,7 @@ def view_of(details: ClusterDetails, state: ClusterState) -> View:
 
     A shard of which no store runs a replica is only in HAKeeper's own state: none of it lives.
     """
-    health = shard_health(details, log_stores.HEARD_SECONDS)
+    health = shard_health(details, HEARD_SECONDS)
     shards = []
     for number in sorted({*health, *state.shards}):
         known = health.get(number)

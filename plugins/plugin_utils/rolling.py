@@ -27,9 +27,9 @@ from ..module_utils.clients.matrixone import (
 )
 from ..module_utils.clients.matrixone.quorum import shard_health
 from ..module_utils.compute.pods import log_addresses
-from ..module_utils.reporting.sets import partition_of
+from ..module_utils.logservice.roll import dispensable
+from ..module_utils.reporting.rollout import partition_of
 from ..module_utils.workload import roll as rolling
-from ..module_utils.workload.references import WORKLOAD_KINDS
 
 Json = dict[str, Any]
 _ASK_SECONDS = 5.0
@@ -66,7 +66,7 @@ def take_step(session: Session, resource: Mapping[str, Any], *, dry_run: bool) -
     """
     kind, metadata = resource["kind"], resource["metadata"]
     place = {"namespace": metadata["namespace"], "name": names.base_name(kind, metadata["name"])}
-    identity = {"apiVersion": "apps/v1", "kind": WORKLOAD_KINDS[kind], "metadata": place}
+    identity = {"apiVersion": "apps/v1", "kind": names.WORKLOADS[kind], "metadata": place}
     workload = Writer(session).get(identity)
     if workload is None:
         return Step((), (), "")
@@ -119,7 +119,7 @@ def _dispensable(
         for number, health in shards.items()
     }
     lost = {number: health.lost for number, health in shards.items()}
-    return rolling.dispensable(candidates, _stores(resource, pods), lost, leaders)
+    return dispensable(candidates, _stores(resource, pods), lost, leaders)
 
 
 def _reachable(addresses: Sequence[str]) -> bool:

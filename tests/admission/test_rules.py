@@ -7,14 +7,10 @@ from typing import Any
 
 import pytest
 import yaml
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils import admission
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils import kinds
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.logservice.rendering import (
     render_logset,
 )
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.planning import (
-    plan_set,
-)
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.plans import Plan
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -31,6 +27,9 @@ from tests.admission.cases import (
 )
 from tests.crds.conftest import ROOT
 from tests.crds.manifests import changed, minimal
+from tests.support.passes import (
+    plan_of,
+)
 
 KINDS = [kind.name for kind in Sources(ROOT / "crds" / "schema").kinds()]
 
@@ -40,7 +39,7 @@ def log_set(overlay: Json) -> Json:
 
 
 def said(resource: Json) -> list[str]:
-    return [str(mistake) for mistake in admission.mistakes_of(resource)]
+    return [str(mistake) for mistake in kinds.kind_of(resource).mistakes(resource)]
 
 
 @pytest.mark.parametrize(("overlay", "message"), REFUSED_OVERLAYS)
@@ -80,14 +79,14 @@ def test_examples(file: Any) -> None:
     for resource in yaml.safe_load_all(file.read_text()):
         if resource and resource["kind"] in KINDS:
             assert said(resource) == []
-            assert admission.warnings_of(resource) == []
+            assert kinds.warnings_of(resource) == []
 
 
 @pytest.mark.parametrize(("kind", "before", "after", "message"), UPDATES)
 def test_old_mistakes_may_stay(kind: str, before: Json, after: Json, message: str) -> None:
     """As with rules in CEL: what is wrong already is told only when it is touched."""
     old = changed(minimal(kind), before)
-    found = admission.refusals(changed(old, after), old)
+    found = kinds.refusals(changed(old, after), old)
     assert [str(one)[: len(message)] for one in found] == ([message] if message else [])
 
 
@@ -95,7 +94,7 @@ def test_old_mistakes_may_stay(kind: str, before: Json, after: Json, message: st
 def test_warnings(kind: str, changes: Json, part: str) -> None:
     resource = changed(minimal(kind), changes)
     assert said(resource) == []
-    (warning,) = admission.warnings_of(resource)
+    (warning,) = kinds.warnings_of(resource)
     assert part in warning
 
 
@@ -103,8 +102,8 @@ def test_warnings(kind: str, changes: Json, part: str) -> None:
 def test_a_step_back_is_told_and_not_refused(before: Json, after: Json, part: str) -> None:
     old = changed(minimal("MatrixOneCluster"), before)
     new = changed(old, after)
-    assert admission.refusals(new, old) == []
-    warnings = admission.warnings_of(new, old)
+    assert kinds.refusals(new, old) == []
+    warnings = kinds.warnings_of(new, old)
     assert [part in warning for warning in warnings] == ([True] if part else [])
 
 
@@ -114,7 +113,7 @@ def test_a_step_back_is_told_and_not_refused(before: Json, after: Json, part: st
 def test_roles_refuse_with_the_same_words(kind: str, changes: Json, message: str) -> None:
     resource = changed(minimal(kind), changes)
     resource["metadata"]["namespace"] = "prod"
-    plan: Plan = plan_set(resource, {}, "")
+    plan = plan_of(resource, {}, "")
     assert plan["invalid"] == "; ".join(said(resource))
     assert plan["invalid"].startswith(message)
     assert plan["objects"] == []

@@ -13,7 +13,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.admission import mistakes_of
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api.errors import InvalidSpec
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.kubernetes import (
     connection,
@@ -29,7 +28,8 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.kub
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.kubernetes.session import (
     open_session,
 )
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.cluster.everything import (
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.kinds import (
+    kind_of,
     render_everything,
 )
 from hypothesis import HealthCheck, Phase, given, settings
@@ -67,7 +67,7 @@ def admitted(writer: Writer, resource: Json) -> Json | None:
         stored = copy.deepcopy(dict(writer.create_once(resource).after or {}))
     except ApiError:
         return None
-    return None if mistakes_of(stored) else stored
+    return None if kind_of(stored).mistakes(stored) else stored
 
 
 def tried(writer: Writer, resource: Json) -> bool:

@@ -5,15 +5,13 @@ from typing import Any
 
 import pytest
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.cluster import metric_user
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.cluster.planning import (
-    plan_cluster,
-)
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.reports import (
-    report_on,
-)
 
 from tests.support import resources as r
 from tests.support.builders import NOW, serving
+from tests.support.passes import (
+    plan_of,
+    report_on,
+)
 
 Json = dict[str, Any]
 DONE = {"secretRef": {"name": "mo-metric"}, "secretVersion": "7", "initialized": True}
@@ -48,7 +46,7 @@ def seen(**changes: Any) -> Json:
     ],
 )
 def test_the_user_is_made_where_sql_is_answered(resource, observed, service):
-    assert plan_cluster(resource, observed)["metrics"] == service
+    assert plan_of(resource, observed)["metrics"] == service
 
 
 @pytest.mark.parametrize(
@@ -66,7 +64,7 @@ def test_what_is_said_of_it(before, result, said, events, requeue):
     resource = cluster()
     resource["status"] = {"clusterMetrics": before} if before else {}
     observed = {**seen(), "round": result}
-    plan = plan_cluster(resource, observed)
+    plan = plan_of(resource, observed)
 
     told = report_on(resource, plan, observed, {}, "", NOW)
 

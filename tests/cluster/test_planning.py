@@ -4,19 +4,23 @@
 import base64
 
 import pytest
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api.plain import plain
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.cluster.planning import (
     credential,
-    plan_cluster,
 )
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.removal import (
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.cluster.removal import (
     drains_of_cluster,
-    emptied,
-    removal_of_cluster,
     removal_of_leftovers,
-    removal_of_set,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute.removal import (
+    emptied,
 )
 
 from tests.support.builders import resource
+from tests.support.passes import (
+    plan_of,
+    removal_of,
+)
 
 
 def cluster(**spec):
@@ -48,7 +52,7 @@ def kinds_of(chosen):
 
 def test_children_and_prune():
     """Children in the order of their creation; groups, proxy and web UI that are not wanted go."""
-    plan = plan_cluster(cluster(), {"credential": None})
+    plan = plan_of(cluster(), {"credential": None})
 
     assert [one["kind"] for one in plan["objects"]] == ["LogSet", "DNSet", "CNSet", "ProxySet"]
     assert plan["credential"] == "mo-credential"
@@ -58,15 +62,15 @@ def test_children_and_prune():
 
 def test_playbook_has_no_children_to_prune():
     """Without a resource there is no owner; selecting by nothing must never happen."""
-    assert plan_cluster(by_playbook(), {})["prune"] is None
+    assert plan_of(by_playbook(), {})["prune"] is None
 
 
 def test_secret_of_the_user():
     """A Secret that the spec names is used, waited for, and never made."""
     named = cluster(credentialSecretRef={"name": "mine"})
 
-    missing = plan_cluster(named, {"credential": None})
-    there = plan_cluster(named, {"credential": {"metadata": {"name": "mine"}}})
+    missing = plan_of(named, {"credential": None})
+    there = plan_of(named, {"credential": {"metadata": {"name": "mine"}}})
 
     assert missing["credential"] == there["credential"] == ""
     assert "Secret mine" in missing["waitingFor"]
@@ -75,7 +79,7 @@ def test_secret_of_the_user():
 
 def test_a_playbook_keeps_off_a_cluster_that_an_operator_runs():
     """A resource of that name in the cluster belongs to its operator; the message says so."""
-    plan = plan_cluster(by_playbook(), {"self": cluster()})
+    plan = plan_of(by_playbook(), {"self": cluster()})
 
     assert "metadata.name" in plan["invalid"]
     assert plan["objects"] == []
@@ -83,13 +87,13 @@ def test_a_playbook_keeps_off_a_cluster_that_an_operator_runs():
 
 def test_unusable_and_paused():
     """Neither does anything."""
-    broken = plan_cluster(cluster(tn=None), {})
+    broken = plan_of(cluster(tn=None), {})
     paused = cluster()
     paused["metadata"]["annotations"] = {"matrixorigin.io/paused": "true"}
 
     assert broken["invalid"].startswith("spec.tn")
     assert broken["objects"] == []
-    assert plan_cluster(paused, {})["paused"]
+    assert plan_of(paused, {})["paused"]
 
 
 def test_credential_manifest():
@@ -103,7 +107,7 @@ def test_credential_manifest():
 
 def test_teardown_of_a_resource_is_in_stages():
     """What serves clients goes first, the log service last, by owner alone."""
-    steps = removal_of_cluster(cluster())
+    steps = removal_of(cluster())
 
     assert [kinds_of(step["prune"]) for step in steps] == [
         ["CNSet", "ProxySet", "WebUI"],
@@ -127,20 +131,20 @@ DRAINS = {"name": "tp", "replicas": 1, "terminationPolicy": "Drain"}
 )
 def test_proxies_stay_until_compute_nodes_have_drained(groups, patience):
     """Sessions that are waited for came through them; the drain has its own time."""
-    drain, *rest = removal_of_cluster(cluster(cnGroups=groups))
+    drain, *rest = removal_of(cluster(cnGroups=groups))
 
     assert kinds_of(drain["prune"]) == kinds_of(drain["gone"]) == ["CNSet"]
     assert drain["gone"]["excluding"] == {"matrixorigin.io/drained": ["true"]}
     assert not drain["awaits_deleted"]
     assert [step["patience"] for step in (drain, *rest)] == [patience, 0, 0, 0]
-    undrained = removal_of_cluster(cluster())
+    undrained = removal_of(cluster())
     assert rest == [{**undrained[0], "patches": []}, *undrained[1:]]
 
 
 def test_draining_to_scale_in_keeps_no_cluster():
     drains = {"name": "tp", "replicas": 1, "scalingConfig": {"storeDrainEnabled": True}}
 
-    steps = removal_of_cluster(cluster(cnGroups=[drains]))
+    steps = removal_of(cluster(cnGroups=[drains]))
 
     assert kinds_of(steps[0]["prune"]) == ["CNSet", "ProxySet", "WebUI"]
     assert not any(step["patience"] for step in steps)
@@ -161,7 +165,7 @@ def test_what_goes_first_is_told_the_newest_policy(service, told):
     """A policy may be younger than the last pass, and a pause may have kept it from the parts."""
     resource = cluster(logService={"replicas": 3, **service})
 
-    first, *others = removal_of_cluster(resource)
+    first, *others = removal_of(resource)
 
     patches = [
         (one["kind"], one.get("spec", {}).get("pvcRetentionPolicy")) for one in first["patches"]
@@ -176,7 +180,7 @@ def test_a_given_credential_is_not_touched():
         credentialSecretRef={"name": "mine"},
     )
 
-    first, *_others = removal_of_cluster(resource)
+    first, *_others = removal_of(resource)
 
     assert [one["metadata"]["name"] for one in first["patches"]] == [
         "mo",
@@ -186,7 +190,7 @@ def test_a_given_credential_is_not_touched():
 
 def test_teardown_by_playbook():
     """Objects are found by cluster and component; the credential goes last."""
-    steps = removal_of_cluster(by_playbook())
+    steps = removal_of(by_playbook())
 
     components = [
         step["prune"]["labels"]["matrixorigin.io/component"] for step in steps if step["prune"]
@@ -220,7 +224,7 @@ GOES = {"name": "xx", "replicas": 1}
 )
 def test_compute_nodes_drain_side_by_side_before_a_playbook_takes_them_away(groups, looks):
     """A session must not move to a node that drains next, nor times add up."""
-    found = drains_of_cluster(by_playbook(cnGroups=groups))
+    found = plain(drains_of_cluster(by_playbook(cnGroups=groups)))
 
     assert [(one["resource"]["metadata"]["name"], one["wait"]) for one in found] == looks
     assert all(one["siblings"][0]["kind"] == "LogSet" for one in found)
@@ -237,7 +241,7 @@ def test_what_drains_by_itself_or_stays_is_not_drained_by_a_playbook():
 
 def test_a_playbook_takes_proxies_away_first_when_compute_nodes_have_drained():
     """To the compute nodes they are clients that never leave."""
-    steps = removal_of_cluster(by_playbook(cnGroups=[DRAINS]))
+    steps = removal_of(by_playbook(cnGroups=[DRAINS]))
 
     components = [
         step["prune"]["labels"]["matrixorigin.io/component"] for step in steps if step["prune"]
@@ -263,8 +267,8 @@ def test_claims_follow_the_retention_policy(storage, policy, goes):
     log_set = resource("LogSet")
     log_set["spec"] = service
 
-    (of_set,) = removal_of_set(log_set)
-    steps = removal_of_cluster(by_playbook(logService=service))
+    (of_set,) = removal_of(log_set)
+    steps = removal_of(by_playbook(logService=service))
 
     claims = "PersistentVolumeClaim"
     assert (claims in kinds_of(of_set["gone"])) == goes
@@ -302,10 +306,12 @@ def test_a_set_that_is_to_drain_at_its_end_does(policy: str, drains: bool):
 
 def test_leftovers_exclude_what_is_wanted():
     """Groups that are wanted stay; a proxy that is not goes altogether."""
-    children = plan_cluster(by_playbook(), {})["objects"]
+    children = plan_of(by_playbook(), {})["objects"]
     wanted = [one for one in children if one["kind"] != "ProxySet"]
 
-    steps = {step["title"].split()[0]: step for step in removal_of_leftovers(cluster(), wanted)}
+    steps = {
+        step["title"].split()[0]: step for step in plain(removal_of_leftovers(cluster(), wanted))
+    }
 
     assert steps["CNSets"]["prune"]["excluding"] == {"matrixorigin.io/instance": ["mo-tp"]}
     assert steps["ProxySets"]["prune"]["excluding"] == {}

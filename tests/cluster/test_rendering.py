@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api import errors
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.cluster.everything import (
-    render_everything,
-)
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.cluster.rendering import (
     render_matrixonecluster,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.kinds import (
+    render_everything,
 )
 
 from tests.support import resources as r

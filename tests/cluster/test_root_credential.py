@@ -8,21 +8,19 @@ from typing import Any
 import pytest
 from ansible_collections.matrixorigin.matrixone.plugins.action import root_credential as action
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.sql import SqlError
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.cluster.planning import (
-    plan_cluster,
-)
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.cluster.root_credential import (
     Login,
     accepted,
     login_of,
     mistake_in,
 )
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.reports import (
-    report_on,
-)
 
 from tests.support import resources as r
 from tests.support.builders import NOW, serving, states
+from tests.support.passes import (
+    plan_of,
+    report_on,
+)
 
 Json = dict[str, Any]
 ADDRESS = "10.0.0.1"
@@ -125,12 +123,12 @@ class World:
 )
 def test_only_a_change_of_the_secret_leads_to_a_task(credential, on_record, asks):
     observed = {"credential": credential, "accepted": on_record}
-    assert plan_cluster(cluster(), observed)["rotation"] == asks
+    assert plan_of(cluster(), observed)["rotation"] == asks
 
 
 def test_a_secret_that_is_missing_is_waited_for():
     named = cluster(credentialSecretRef={"name": "mine"})
-    assert not plan_cluster(named, {"credential": None})["rotation"]
+    assert not plan_of(named, {"credential": None})["rotation"]
 
 
 @pytest.mark.parametrize(
@@ -290,7 +288,7 @@ def test_what_is_said_of_it(result, synced, events, requeue):
         "accepted": record("old"),
         "round": {"login": {"secret": "mo-credential", **result}} if result else {},
     }
-    plan = plan_cluster(cluster(), observed)
+    plan = plan_of(cluster(), observed)
 
     told = report_on(cluster(), plan, observed, {}, "", NOW)
 

@@ -2,14 +2,11 @@
 """Status of a cluster from its children."""
 
 import pytest
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.plans import (
-    empty_plan,
-)
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.reports import (
-    report_on,
-)
 
 from tests.support.builders import NOW, conditions, resource, serving, states
+from tests.support.passes import (
+    report_on,
+)
 
 CHILDREN = [
     resource("LogSet"),
@@ -46,7 +43,7 @@ def observed(**children):
 
 
 def report(seen, subject=None, failure="", applied=None, **planned):
-    plan = {**empty_plan(), "objects": CHILDREN, "credential": "mo-credential", **planned}
+    plan = {"objects": CHILDREN, "credential": "mo-credential", **planned}
     return report_on(subject or cluster(), plan, seen, applied or {}, failure, NOW)
 
 

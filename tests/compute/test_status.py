@@ -6,18 +6,18 @@ from typing import Any
 
 import pytest
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute import status as rounds
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute.status import (
+    terminating_status,
+)
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.reporting.events import (
     transitions,
 )
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.planning import (
-    plan_set,
-)
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.plans import (
-    empty_plan,
-)
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.reports import (
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.reporting.report import (
     deleting,
-    draining,
+)
+
+from tests.support.passes import (
+    plan_of,
     report_on,
 )
 
@@ -42,8 +42,8 @@ NOW = "2026-01-01T00:00:00Z"
         ({**GOOD, "unsettled": ["a"], "reached": False}, "", "60s"),
     ],
 )
-def test_when_to_look_again(round_: dict[str, Any], otherwise: str, time: str) -> None:
-    assert rounds.look_again(round_, otherwise) == time
+def test_when_to_requeue(round_: dict[str, Any], otherwise: str, time: str) -> None:
+    assert rounds.requeue(round_, otherwise) == time
 
 
 @pytest.mark.parametrize(
@@ -68,12 +68,12 @@ def test_what_drains(round_: dict[str, Any], text: str) -> None:
     ],
 )
 def test_a_hakeeper_that_is_not_heard(round_: dict[str, Any], said: bool) -> None:
-    assert bool(rounds.unheard(round_)) is said
-    assert not said or "connection refused" in rounds.unheard(round_)
+    assert bool(rounds.unreachable(round_)) is said
+    assert not said or "connection refused" in rounds.unreachable(round_)
 
 
 def test_a_drain_that_was_given_up_is_told() -> None:
-    told = rounds.occurrences(cn_set(1), {**GOOD, "drains": {"a": GIVEN_UP, "b": DONE}}, {})
+    told = rounds.drain_events(cn_set(1), {**GOOD, "drains": {"a": GIVEN_UP, "b": DONE}}, {})
     assert [(one["reason"], one["type"]) for one in told] == [("DrainTimedOut", "Warning")]
     assert "300 s" in told[0]["note"]
 
@@ -96,7 +96,7 @@ def test_the_end_of_all_drains_is_told_once(
     resource["status"]["conditions"] = [
         {"type": "Progressing", "status": str(before == "Draining"), "reason": before}
     ]
-    told = rounds.occurrences(resource, round_, ending)
+    told = rounds.drain_events(resource, round_, ending)
     assert [one["reason"] for one in told] == (["DrainEnded"] if ends else [])
 
 
@@ -117,7 +117,7 @@ def test_a_set_that_goes_tells_what_it_drains(round_: dict[str, Any], message: s
     resource = cn_set(1)
     pods = [{"metadata": {"name": "tp-cn-x", "namespace": "test"}, "spec": {}}]
 
-    status = draining(resource, pods, {**round_, "states": {"tp-cn-x": "Draining"}})
+    status = terminating_status(resource, pods, {**round_, "states": {"tp-cn-x": "Draining"}})
 
     told = {one["type"]: (one["status"], one["reason"]) for one in status["conditions"]}
     assert told["Ready"] == told["Synced"] == ("False", "Deleting")
@@ -134,8 +134,8 @@ def test_events_tell_of_a_drain_at_the_end_once() -> None:
     told = []
     for status in (
         deleting(resource, []),
-        draining(resource, [], round_),
-        draining(resource, [], fewer),
+        terminating_status(resource, [], round_),
+        terminating_status(resource, [], fewer),
         deleting(resource, ["Pod tp-cn-x"], 600),
     ):
         told += [one["reason"] for one in transitions(resource["status"], status)]
@@ -179,7 +179,7 @@ LOG_SET = {
 @pytest.mark.parametrize(("kept", "replicas"), [(3, 3), (None, 2)])
 def test_the_workload_keeps_its_size_while_nodes_drain(kept: int | None, replicas: int) -> None:
     observed = {"logSet": LOG_SET, "workload": None, "round": {**GOOD, "replicas": kept}}
-    plan = plan_set(cn_set(2), observed, "#!/bin/sh\n", {"logSet": LOG_SET})
+    plan = plan_of(cn_set(2), observed, "#!/bin/sh\n", {"logSet": LOG_SET})
     workload = next(one for one in plan["objects"] if one["kind"] == "Deployment")
     assert plan["invalid"] == ""
     assert workload["spec"]["replicas"] == replicas
@@ -208,7 +208,7 @@ def status_of(
     resource = cn_set(2)
     resource["spec"]["scalingConfig"]["storeDrainEnabled"] = drains
     resource["status"] |= told or {}
-    plan = {**empty_plan(), "workload": "Deployment/tp-cn"}
+    plan = {"workload": "Deployment/tp-cn"}
     report = report_on(resource, plan, observed, {}, "", NOW)
     conditions = {one["type"]: one for one in report["status"]["conditions"]}
     return dict(report), conditions

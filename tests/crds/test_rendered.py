@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.cluster.everything import (
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.kinds import (
     render_everything,
 )
 

@@ -4,8 +4,10 @@
 import re
 
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.early import rendering as early
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.early.reasons import (
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.early.events import (
     EarlyEvent,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.reporting.reasons import (
     EarlyReason,
 )
 

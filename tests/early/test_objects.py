@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 import yaml
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api.errors import InvalidSpec
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.cluster.everything import (
-    render_everything,
-)
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.early.rendering import (
     EarlyContext,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.kinds import (
+    render_everything,
 )
 
 from tests.early.resources import ANNOTATION, DELETE, OLD_IMAGE, ROOT, Json, early

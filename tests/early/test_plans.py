@@ -6,21 +6,23 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api.plain import plain
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.kubernetes.adopting import (
     taken_over,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.early.planning import (
+    EarlyPlan,
     growth,
     plan_early,
-)
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.early.removal import (
-    removal_of_early,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.early.reports import (
     report_on_early,
 )
 
 from tests.early.resources import OLD_IMAGE, Json, early
+from tests.support.passes import (
+    removal_of,
+)
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 FORCED = {
@@ -87,13 +89,14 @@ def unready(**container: Any) -> Json:
 
 
 def plan(resource: Json, **observed: Any) -> Any:
-    return plan_early(in_cluster(resource), observed, NOW)
+    return plain(plan_early(in_cluster(resource), observed, NOW).variables())
 
 
 def report(
     resource: Json, decided: Any, observed: Json, applied: Json | None = None, failure: str = ""
 ) -> Any:
-    return report_on_early(in_cluster(resource), decided, observed, applied or {}, failure)
+    plan = EarlyPlan.read(decided)
+    return plain(report_on_early(in_cluster(resource), plan, observed, applied or {}, failure))
 
 
 def reasons(told: Any) -> list[str]:
@@ -164,7 +167,7 @@ def test_t16_claims_that_only_look_like_ours_are_left_alone() -> None:
     ]
     resource = in_cluster(early())
     assert growth(resource, {"claims": others}) == []
-    steps = removal_of_early(resource, {"claims": others})
+    steps = removal_of(resource, {"claims": others})
     assert steps[-1]["objects"] == []
 
 
@@ -172,7 +175,7 @@ def test_t19_only_what_the_resource_owns_is_tidied_up() -> None:
     chosen = plan(early(), workload=live_set(early()))["prune"]
     assert chosen["owner_uid"] == "u"
     assert chosen["labels"] == {"app": "matrixone", "matrixone_cr": "mo"}
-    by_playbook = plan_early(early(), {}, NOW)["prune"]
+    by_playbook = plain(plan_early(early(), {}, NOW).prune)
     assert [one["kind"] for one in by_playbook["kinds"]] == ["ConfigMap"]
 
 
@@ -251,7 +254,7 @@ def test_t23_one_pod_in_a_pass_and_this_very_one() -> None:
 @pytest.mark.parametrize(("keep", "steps"), [(False, 2), (True, 1)])
 def test_t26_t27_t28_the_flag_counts_when_it_goes(keep: bool, steps: int) -> None:
     resource = in_cluster(early(disablePVCDeletionFinalizer=keep))
-    found = removal_of_early(resource, {"claims": CLAIMS})
+    found = removal_of(resource, {"claims": CLAIMS})
 
     assert len(found) == steps
     assert found[0]["gone"]["kinds"] == [{"api_version": "v1", "kind": "Pod"}]

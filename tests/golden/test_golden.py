@@ -11,9 +11,11 @@ from pathlib import Path
 
 import pytest
 import yaml
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.cluster.everything import (
-    find_references,
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.kinds import (
     render_everything,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.references import (
+    find_references,
 )
 
 from dev.render import to_yaml

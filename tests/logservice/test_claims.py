@@ -9,14 +9,14 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.logservice.
     decided_earlier,
     marks,
 )
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.planning import (
-    plan_set,
-)
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support import resources as r
 from tests.support.builders import resource, workload
+from tests.support.passes import (
+    plan_of,
+)
 
 Json = dict[str, Any]
 BOOTSTRAP = "logset.matrixorigin.io/bootstrap"
@@ -113,7 +113,7 @@ def test_a_new_log_set_of_another_size_keeps_the_founders():
     made["metadata"]["uid"] = "u-2"
     kept = claim(0, {}, THREE[:1], name=f"mo-data-{made['metadata']['name']}-log-0")
 
-    plan = plan_set(made, {"self": made, "claims": [kept]}, "")
+    plan = plan_of(made, {"self": made, "claims": [kept]}, "")
 
     annotations = plan["records"][0]["metadata"]["annotations"]
     assert json.loads(annotations[BOOTSTRAP]) == THREE[:1]
@@ -125,7 +125,7 @@ def test_a_new_log_set_records_and_renders_what_its_volumes_hold():
     name = made["metadata"]["name"]
     kept = [claim(n, {"2": 1}, name=f"mo-data-{name}-log-{n}") for n in range(3)]
 
-    plan = plan_set(made, {"self": made, "claims": kept}, "")
+    plan = plan_of(made, {"self": made, "claims": kept}, "")
 
     annotations = plan["records"][0]["metadata"]["annotations"]
     assert json.loads(annotations[INCARNATIONS]) == {"2": 1}
@@ -163,7 +163,7 @@ def test_a_pass_marks_the_claims_as_they_were_seen():
         "round": {"incarnations": {"0": 1}},
     }
 
-    plan = plan_set(live, seen, "")
+    plan = plan_of(live, seen, "")
 
-    (mark,) = plan["scale"]
+    (mark,) = plan["patches"]
     assert json.loads(mark["metadata"]["annotations"][INCARNATIONS]) == {}

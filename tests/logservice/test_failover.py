@@ -13,10 +13,17 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.logservice.
     LogStore,
     Policy,
     Repair,
-    ScaleIn,
-    Shard,
     Step,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.logservice.scaling import (
+    ScaleIn,
+    scale_in,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.logservice.view import (
+    Shard,
     View,
+    incarnation_of,
+    ordinal_of,
 )
 from hypothesis import given
 from hypothesis import strategies as st
@@ -135,12 +142,12 @@ def test_a_store_whose_replicas_nobody_would_get_is_not_replaced(
 
 def test_a_store_whose_replicas_nobody_would_get_does_not_leave() -> None:
     four = view(members=(0, 1, 3), alive=(0, 1, 3), heard=(0, 1, 2, 3))
-    assert log_stores.scale_in(4, 3, four).leaves == 3
-    kept = log_stores.scale_in(4, 3, replace(four, placed=uuids(0, 1, 2, 3)))
+    assert scale_in(4, 3, four).leaves == 3
+    kept = scale_in(4, 3, replace(four, placed=uuids(0, 1, 2, 3)))
     assert (kept.leaves, kept.replicas) == (None, 4)
     assert "locality" in kept.message
     spare = view(heard=(0, 1, 2, 3))
-    assert log_stores.scale_in(4, 3, replace(spare, placed=uuids(0, 1, 2, 3))).leaves == 3
+    assert scale_in(4, 3, replace(spare, placed=uuids(0, 1, 2, 3))).leaves == 3
 
 
 def test_one_that_can_be_replaced_does_not_wait_for_one_that_cannot() -> None:
@@ -232,11 +239,11 @@ def test_no_incarnation_is_used_twice(
 
 
 def test_uuids_of_others_belong_to_no_ordinal() -> None:
-    assert log_stores.ordinal_of(log_uuid(11, 3)) == 11
-    assert log_stores.incarnation_of(log_uuid(11, 3)) == 3
+    assert ordinal_of(log_uuid(11, 3)) == 11
+    assert incarnation_of(log_uuid(11, 3)) == 3
     for foreign in ("", "abc", "11111111-0000-0000-0000-000000000001", "00000000-0000-0000-0-z"):
-        assert log_stores.ordinal_of(foreign) is None
-        assert log_stores.incarnation_of(foreign) == 0
+        assert ordinal_of(foreign) is None
+        assert incarnation_of(foreign) == 0
 
 
 FIVE = view(members=(0, 1, 4), alive=(0, 1, 4), heard=(0, 1, 2, 3, 4))
@@ -276,7 +283,7 @@ FIVE = view(members=(0, 1, 4), alive=(0, 1, 4), heard=(0, 1, 2, 3, 4))
 def test_one_log_store_leaves_when_nothing_depends_on_it(
     present: int, wanted: int, seen: View | None, result: tuple[int, int | None]
 ) -> None:
-    found = log_stores.scale_in(present, wanted, seen)
+    found = scale_in(present, wanted, seen)
     assert (found.replicas, found.leaves) == result
     assert bool(found.message) == (found.replicas != wanted)
 
@@ -330,7 +337,7 @@ def test_nothing_is_taken_away_that_a_quorum_needs(
 def test_a_set_never_shrinks_by_more_than_one_nor_below_a_quorum(
     present: int, wanted: int, seen: View | None
 ) -> None:
-    found: ScaleIn = log_stores.scale_in(present, wanted, seen)
+    found: ScaleIn = scale_in(present, wanted, seen)
     if 0 < wanted < present:
         assert present - 1 <= found.replicas <= present
         if found.leaves is not None:

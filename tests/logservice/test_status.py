@@ -6,25 +6,20 @@ from typing import Any
 
 import pytest
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api.digests import log_uuid
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.logservice import (
-    status as log_states,
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.logservice import health
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.logservice.health import (
+    Question,
 )
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.logservice.failover import (
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.logservice.view import (
     Shard,
     View,
 )
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.logservice.status import (
-    Question,
-)
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.gates import blocker
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.plans import (
-    empty_plan,
-)
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.reports import (
-    report_on,
-)
 
 from tests.support.builders import NOW, conditions, pod, resource, serving, states, workload
+from tests.support.passes import (
+    report_on,
+)
 
 Json = dict[str, Any]
 
@@ -54,7 +49,7 @@ def round_(step: str = "Nothing", message: str = "", **more: Any) -> Json:
 def report(found: Json, listed: list[Json], ready: int = 3, **status: Any) -> Any:
     subject = resource()
     subject["status"] = {"conditions": SERVED, **status}
-    plan = {**empty_plan(), "workload": "StatefulSet/mo-log", "objects": [{}]}
+    plan = {"workload": "StatefulSet/mo-log", "objects": [{}]}
     live = workload(readyReplicas=ready)
     observed = {"workload": live, "pods": listed, "round": found}
     return report_on(subject, plan, observed, {}, "", NOW)
@@ -195,7 +190,7 @@ def test_hakeeper_is_asked_when_it_can_have_news(
     subject["status"] = {"conditions": SERVED, "shards": WHOLE, **changes.get("status", {})}
     live = workload(wanted=changes.get("wanted", 3))
 
-    assert log_states.question(subject, live, listed, UNIX_NOW) is asked
+    assert health.question(subject, live, listed, UNIX_NOW) is asked
 
 
 def view(alive: int) -> View:
@@ -205,11 +200,11 @@ def view(alive: int) -> View:
 
 
 def test_a_store_gets_some_time_to_take_its_replicas_up() -> None:
-    assert log_states.empty_stores(pods(), view(2), UNIX_NOW) == {"mo-log-2"}
-    assert log_states.empty_stores(pods(since=NOW), view(2), UNIX_NOW + 29) == set()
-    assert log_states.empty_stores(pods(2), view(2), UNIX_NOW) == set()
-    assert log_states.empty_stores(pods(), view(3), UNIX_NOW) == set()
-    assert log_states.empty_stores(pods(), None, UNIX_NOW) == set()
+    assert health.empty_stores(pods(), view(2), UNIX_NOW) == {"mo-log-2"}
+    assert health.empty_stores(pods(since=NOW), view(2), UNIX_NOW + 29) == set()
+    assert health.empty_stores(pods(2), view(2), UNIX_NOW) == set()
+    assert health.empty_stores(pods(), view(3), UNIX_NOW) == set()
+    assert health.empty_stores(pods(), None, UNIX_NOW) == set()
 
 
 @pytest.mark.parametrize(

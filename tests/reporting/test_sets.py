@@ -2,16 +2,15 @@
 """Status of the sets: every situation leads to the right conditions and words."""
 
 import pytest
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.plans import (
-    empty_plan,
-)
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.reports import (
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.reporting.report import (
     beginning,
     deleting,
-    report_on,
 )
 
 from tests.support.builders import NOW, conditions, pod, resource, states, workload
+from tests.support.passes import (
+    report_on,
+)
 
 PODS = [pod("mo-log-0"), pod("mo-log-1"), pod("mo-log-2")]
 SETTLED = {
@@ -31,7 +30,7 @@ def report(subject=None, *, live=None, pods=(), before=None, failure="", applied
     subject = subject or resource()
     if before is not None:
         subject["status"] = {"conditions": before}
-    plan = {**empty_plan(), "workload": "StatefulSet/mo-log", "objects": [{}], **planned}
+    plan = {"workload": "StatefulSet/mo-log", "objects": [{}], **planned}
     observed = {"workload": live, "pods": list(pods)}
     return report_on(subject, plan, observed, applied or {}, failure, NOW)
 
@@ -236,7 +235,7 @@ def test_a_roll_is_held_when_all_above_the_partition_is_done(
 ):
     subject = in_stages(partition)
     subject["status"] = {"conditions": WAS_SERVING}
-    plan = {**empty_plan(), "workload": "StatefulSet/mo-log", "objects": [{}]}
+    plan = {"workload": "StatefulSet/mo-log", "objects": [{}]}
     observed = {"workload": workload(**numbers), "pods": PODS, "roll": roll}
 
     told = report_on(subject, plan, observed, {}, "", NOW)
@@ -401,7 +400,7 @@ def test_a_transaction_node_serves_when_it_has_its_shard():
     """Its port answers before; compute nodes that begin then would know of no shard."""
     subject = resource("DNSet", replicas=1)
     live = workload(name="mo-dn", replicas=1, readyReplicas=1, updatedReplicas=1, wanted=1)
-    plan = {**empty_plan(), "workload": "StatefulSet/mo-dn", "objects": [{}]}
+    plan = {"workload": "StatefulSet/mo-dn", "objects": [{}]}
     for unserved, ready, requeue in ((["mo-dn-0"], "False", "2s"), ([], "True", "")):
         told = {"asked": True, "reached": True, "unserved": unserved}
         observed = {"workload": live, "pods": [pod("mo-dn-0")], "round": told}
@@ -419,7 +418,7 @@ def test_a_pod_that_ends_is_looked_after_until_it_is_gone(kind, workload_kind, r
     """The version is that of the oldest Pod, and nobody tells when that one is gone."""
     subject = resource(kind, "mo", replicas=1)
     live = workload(workload_kind, "mo", replicas=1, readyReplicas=1, updatedReplicas=1, wanted=1)
-    plan = {**empty_plan(), "workload": f"{workload_kind}/mo", "objects": [{}]}
+    plan = {"workload": f"{workload_kind}/mo", "objects": [{}]}
     ending = pod("mo-old", metadata={"deletionTimestamp": NOW})
     for pods, wanted in (([ending, pod("mo-new")], requeue), ([pod("mo-new")], "")):
         said = report_on(subject, plan, {"workload": live, "pods": pods}, {}, "", NOW)
@@ -463,7 +462,7 @@ def test_pods_that_change_are_looked_at_again(numbers, third, before, requeue):
 @pytest.mark.parametrize(("seconds", "requeue"), [(0, "15s"), (3, "3s"), (14, "14s"), (900, "15s")])
 def test_a_roll_goes_on_as_soon_as_the_last_pod_was_ready_for_long_enough(seconds, requeue):
     subject = resource(status={"conditions": WAS_SERVING})
-    plan = {**empty_plan(), "workload": "StatefulSet/mo-log", "objects": [{}]}
+    plan = {"workload": "StatefulSet/mo-log", "objects": [{}]}
     awaited = "mo-log-2 to be ready for 60 s"
     roll = {"outdated": ["mo-log-0"], "replaced": [], "waiting": awaited, "seconds": seconds}
     observed = {"workload": workload(updatedReplicas=2), "pods": PODS, "roll": roll}
@@ -496,7 +495,7 @@ def test_new_pods_of_a_deployment_are_given_their_time(least, numbers, message):
     """Those of before go after it, and the roll is not over until then."""
     live = workload("Deployment", "mo", **{"replicas": 4, "updatedReplicas": 1, **numbers})
     live["spec"]["minReadySeconds"] = least
-    plan = {**empty_plan(), "workload": "Deployment/mo", "objects": [{}]}
+    plan = {"workload": "Deployment/mo", "objects": [{}]}
     subject = resource("CNSet", status={"conditions": WAS_SERVING})
     told = report_on(subject, plan, {"workload": live, "pods": PODS}, {}, "", NOW)
 
@@ -530,7 +529,7 @@ def test_a_transaction_node_on_a_lost_node_is_let_go_of_as_soon_as_it_may(end, r
     """Nobody can write until then."""
     subject = resource("DNSet", replicas=1)
     live = workload(name="mo-dn", replicas=1, readyReplicas=0, updatedReplicas=1, wanted=1)
-    plan = {**empty_plan(), "workload": "StatefulSet/mo-dn", "objects": [{}]}
+    plan = {"workload": "StatefulSet/mo-dn", "objects": [{}]}
     metadata = {"deletionTimestamp": end} if end else {}
     ending = pod("mo-dn-0", ready=False, since=LONG_AGO, metadata=metadata)
     said = report_on(subject, plan, {"workload": live, "pods": [ending]}, {}, "", NOW)

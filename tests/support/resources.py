@@ -8,8 +8,8 @@ from typing import Any
 
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api import toml
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api.types import References
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.cluster.everything import (
-    render_set,
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.kinds import (
+    render_everything,
 )
 
 Json = dict[str, Any]
@@ -158,7 +158,9 @@ def render(subject: Json, *, log_set: Json | None = None, cn_set: Json | None = 
         "cnSet": cn_set or cnset(),
     }
     kinds = ("logset", "dnset", "cnset", "proxyset")
-    return render_set(subject, start_scripts=dict.fromkeys(kinds, SCRIPT), references=references)
+    return render_everything(
+        subject, start_scripts=dict.fromkeys(kinds, SCRIPT), references=references
+    )
 
 
 def find(objects: list[Json], kind: str, name: str | None = None) -> Json:

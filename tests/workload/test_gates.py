@@ -6,21 +6,18 @@ from typing import Any
 import pytest
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.cluster.planning import (
     credential,
-    plan_cluster,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute import (
     drain as cn_stores,
-)
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.planning import (
-    plan_set,
-)
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.reports import (
-    report_on,
 )
 
 from tests.compute.test_drain import store
 from tests.support import resources as r
 from tests.support.builders import NOW, conditions, pod, serving, workload
+from tests.support.passes import (
+    plan_of,
+    report_on,
+)
 
 Json = dict[str, Any]
 LATER = "2026-01-02T03:12:05Z"
@@ -70,7 +67,7 @@ SERVED = ("Ready", "True", "EnoughReadyStores")
 )
 def test_what_holds_back_changes_of_compute_nodes(resource, observed, waiting):
     """Somebody's wish, and the first one's bootstrap; never what is broken."""
-    plan = plan_set(resource, observed, "#!")
+    plan = plan_of(resource, observed, "#!")
 
     assert plan["waitingFor"].startswith(waiting)
     assert bool(plan["waitingFor"]) == bool(waiting)
@@ -79,14 +76,14 @@ def test_what_holds_back_changes_of_compute_nodes(resource, observed, waiting):
 
 def test_a_paused_update_is_told_and_waited_for_by_nobody():
     resource = cn_set(SERVED, pauseUpdate=True, replicas=3)
-    plan = plan_set(resource, seen(), "#!")
+    plan = plan_of(resource, seen(), "#!")
 
     told = report_on(resource, plan, seen(), {}, "", NOW)
 
     said = {one["type"]: (one["status"], one["reason"]) for one in told["status"]["conditions"]}
     assert said["Synced"] == said["Progressing"] == ("False", "Paused")
     assert told["requeue"] == ""
-    assert plan["scale"][0]["spec"] == {"replicas": 3}
+    assert plan["patches"][0]["spec"] == {"replicas": 3}
 
 
 def test_chosen_pods_go_first_but_after_those_that_serve_no_more():
@@ -130,7 +127,7 @@ def secret(*, owned: bool, labels: Json | None = None) -> Json:
 )
 def test_a_credential_lives_as_long_as_what_it_opens(policy, live, patched):
     """Ours only: what somebody else made is neither owned nor let go."""
-    patches = plan_cluster(cluster(policy), {"credential": live})["scale"]
+    patches = plan_of(cluster(policy), {"credential": live})["patches"]
 
     found = [
         (one["metadata"]["annotations"][KEEP], len(one["metadata"]["ownerReferences"]))

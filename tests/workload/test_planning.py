@@ -6,18 +6,16 @@ import json
 from typing import Any
 
 import pytest
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.reporting.sets import (
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.reporting.rollout import (
     is_on_purpose,
 )
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.planning import (
-    plan_set,
-)
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.plans import is_paused
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.references import (
-    references,
-)
 
 from tests.support.builders import conditions, resource, serving, workload
+from tests.support.passes import (
+    plan_of,
+    references_of,
+)
 
 BOOTSTRAP = "logset.matrixorigin.io/bootstrap"
 MEMBERS = [{"ordinal": ordinal, "replicaId": 131072 + ordinal} for ordinal in range(3)]
@@ -54,7 +52,7 @@ def names_of(objects: list[dict[str, Any]]) -> list[str]:
 
 def test_first_pass_over_a_log_set():
     """The members are recorded before anything is created, and what founded it is made once."""
-    plan = plan_set(log_set(), {"self": log_set()}, "#!/bin/sh\n")
+    plan = plan_of(log_set(), {"self": log_set()}, "#!/bin/sh\n")
 
     (record,) = plan["records"]
     assert record["kind"] == "LogSet"
@@ -73,7 +71,7 @@ def test_recorded_members_are_kept():
     recorded = [{"ordinal": 0, "replicaId": 131072}]
     live["metadata"]["annotations"] = {BOOTSTRAP: json.dumps(recorded)}
 
-    plan = plan_set(log_set(), {"self": live}, "")
+    plan = plan_of(log_set(), {"self": live}, "")
 
     assert plan["records"] == []
     made = next(one for one in plan["objects"] if one["metadata"]["name"] == "mo-log-bootstrap")
@@ -83,10 +81,10 @@ def test_recorded_members_are_kept():
 
 def test_lost_record_is_read_back_from_the_config_map():
     """The bootstrap ConfigMap tells who founded the log service when the annotation is gone."""
-    first = plan_set(log_set(replicas=1), {"self": log_set()}, "")
+    first = plan_of(log_set(replicas=1), {"self": log_set()}, "")
     config = next(one for one in first["objects"] if one["metadata"]["name"] == "mo-log-bootstrap")
 
-    plan = plan_set(log_set(replicas=5), {"self": log_set(), "bootstrap": config}, "")
+    plan = plan_of(log_set(replicas=5), {"self": log_set(), "bootstrap": config}, "")
 
     text = plan["records"][0]["metadata"]["annotations"][BOOTSTRAP]
     assert json.loads(text) == MEMBERS[:1]
@@ -97,7 +95,7 @@ def test_without_a_resource_in_the_cluster_nothing_is_recorded():
     alone = log_set()
     del alone["metadata"]["uid"]
 
-    assert plan_set(alone, {"self": None}, "")["records"] == []
+    assert plan_of(alone, {"self": None}, "")["records"] == []
 
 
 def test_unreadable_record_is_an_unusable_spec():
@@ -105,7 +103,7 @@ def test_unreadable_record_is_an_unusable_spec():
     live = log_set()
     live["metadata"]["annotations"] = {BOOTSTRAP: "not json"}
 
-    plan = plan_set(log_set(), {"self": live}, "")
+    plan = plan_of(log_set(), {"self": live}, "")
 
     assert BOOTSTRAP in plan["invalid"]
     assert plan["objects"] == []
@@ -124,7 +122,7 @@ def test_unusable_specs_name_the_field(spec, said):
     subject = log_set()
     subject["spec"].update(spec)
 
-    plan = plan_set(subject, {"self": log_set()}, "")
+    plan = plan_of(subject, {"self": log_set()}, "")
 
     assert plan["invalid"].startswith(said)
     assert plan["objects"] == []
@@ -152,11 +150,11 @@ def test_gate_holds_creation_back(dependency, said):
     if dependency is not None:
         seen = {**log_set(), **{key: dependency[key] for key in dependency if key == "status"}}
 
-    plan = plan_set(dn_set(), {"logSet": seen}, "")
+    plan = plan_of(dn_set(), {"logSet": seen}, "")
 
     assert plan["waitingFor"].startswith(said)
     assert "StatefulSet/mo-dn" not in names_of(plan["objects"])
-    assert plan["scale"] == []
+    assert plan["patches"] == []
     assert plan["prune"] is None
 
 
@@ -179,11 +177,11 @@ def test_a_playbook_holds_back_what_depends_on_a_set_that_is_held(partition, upd
     """There is no status to read in a playbook: the workload of the dependency tells."""
     sibling = played(log_set(updateStrategy={"partition": partition}))
     node = played(dn_set())
-    looks = references(node, [sibling])
+    looks = references_of(node, [sibling])
     assert looks.get("logSetWorkload", {}).get("name") == ("mo-log" if partition else None)
     seen = {"logSetWorkload": workload(updatedReplicas=updated)}
 
-    plan = plan_set(node, seen, "", {"logSet": sibling})
+    plan = plan_of(node, seen, "", {"logSet": sibling})
 
     assert plan["waitingFor"].startswith(said) if said else plan["waitingFor"] == ""
     assert ("StatefulSet/mo-dn" in names_of(plan["objects"])) == (not said)
@@ -196,16 +194,16 @@ def test_a_playbook_holds_back_compute_nodes_while_the_transaction_nodes_are_hel
     group = played(resource("CNSet", "mo-tp"))
     siblings = [played(log_set()), node]
     group["deps"] = {**node["deps"], "dnSet": {"metadata": {"name": "mo", "namespace": "prod"}}}
-    assert references(group, siblings)["dnSetWorkload"]["name"] == "mo-dn"
+    assert references_of(group, siblings)["dnSetWorkload"]["name"] == "mo-dn"
     one = {"wanted": 1, "replicas": 1, "readyReplicas": 1, "updatedReplicas": 0}
     live = workload("Deployment", "mo-tp-cn")
     live["spec"]["template"] = {}
     seen = {"dnSetWorkload": workload(name="mo-dn", **one), "workload": live}
 
-    plan = plan_set(group, seen, "", {"logSet": siblings[0], "dnSet": node})
+    plan = plan_of(group, seen, "", {"logSet": siblings[0], "dnSet": node})
 
     assert plan["waitingFor"].startswith("waiting for DNSet mo: held at partition 1: 0/1")
-    assert [one["spec"] for one in plan["scale"]] == [{"replicas": 3}]
+    assert [one["spec"] for one in plan["patches"]] == [{"replicas": 3}]
 
 
 def test_what_only_time_mends_is_not_on_purpose():
@@ -217,14 +215,14 @@ def test_what_only_time_mends_is_not_on_purpose():
 
 def test_gate_waits_for_the_dependency_s_generation():
     """A dependency that has just been changed is waited for, though it was ready before."""
-    plan = plan_set(dn_set(), {"logSet": serving_log_set(generation=3)}, "")
+    plan = plan_of(dn_set(), {"logSet": serving_log_set(generation=3)}, "")
 
     assert "its latest change has not been applied yet" in plan["waitingFor"]
 
 
 def test_open_gate():
     """A dependency that is ready and synced holds nothing back."""
-    plan = plan_set(dn_set(), {"logSet": serving_log_set()}, "")
+    plan = plan_of(dn_set(), {"logSet": serving_log_set()}, "")
 
     assert plan["waitingFor"] == ""
     assert "StatefulSet/mo-dn" in names_of(plan["objects"])
@@ -242,24 +240,24 @@ def workload_of(plan: Any, name: str = "mo-dn") -> dict[str, Any]:
 
 def test_gate_never_holds_back_scaling():
     """With a closed gate and another template, only the replicas are set."""
-    live = workload_of(plan_set(dn_set(replicas=0), {"logSet": serving_log_set()}, ""))
+    live = workload_of(plan_of(dn_set(replicas=0), {"logSet": serving_log_set()}, ""))
     closed = {"logSet": log_set(), "workload": live}
 
-    plan = plan_set(dn_set(image="matrixorigin/matrixone:1.3.1"), closed, "")
+    plan = plan_of(dn_set(image="matrixorigin/matrixone:1.3.1"), closed, "")
 
     assert plan["waitingFor"]
     assert any("image" in path for path in plan["held"])
-    (scaled,) = plan["scale"]
+    (scaled,) = plan["patches"]
     assert scaled["spec"] == {"replicas": 1}
     assert "StatefulSet/mo-dn" not in names_of(plan["objects"])
 
 
 def test_gate_leaves_an_unchanged_template_alone():
     """With a closed gate and the same template, everything goes on as usual."""
-    live = workload_of(plan_set(dn_set(replicas=0), {"logSet": serving_log_set()}, ""))
+    live = workload_of(plan_of(dn_set(replicas=0), {"logSet": serving_log_set()}, ""))
     live["spec"]["template"]["spec"]["dnsPolicy"] = "ClusterFirst"
 
-    plan = plan_set(dn_set(), {"logSet": log_set(), "workload": live}, "")
+    plan = plan_of(dn_set(), {"logSet": log_set(), "workload": live}, "")
 
     assert plan["waitingFor"] == ""
     assert "StatefulSet/mo-dn" in names_of(plan["objects"])
@@ -271,7 +269,7 @@ def test_siblings_of_a_playbook_are_not_gated():
     subject = dn_set()
     del subject["metadata"]["uid"]
 
-    plan = plan_set(subject, {}, "", {"logSet": log_set(), "dnSet": None, "cnSet": None})
+    plan = plan_of(subject, {}, "", {"logSet": log_set(), "dnSet": None, "cnSet": None})
 
     assert plan["waitingFor"] == ""
     assert "StatefulSet/mo-dn" in names_of(plan["objects"])
@@ -293,7 +291,7 @@ def test_pause(annotations, paused):
     subject["metadata"]["annotations"] = annotations
 
     assert is_paused(subject) == paused
-    plan = plan_set(subject, {"self": subject}, "")
+    plan = plan_of(subject, {"self": subject}, "")
     assert plan["paused"] == paused
     assert bool(plan["objects"]) != paused
 
@@ -316,7 +314,7 @@ def test_what_transaction_nodes_serve_outlives_their_pods(told, kept, nodes, exp
     }
     subject = dn_set()
     subject["spec"]["replicas"] = nodes
-    plan = plan_set(subject, observed, "")
+    plan = plan_of(subject, observed, "")
     found = next(one for one in plan["objects"] if one["metadata"]["name"] == "mo-dn-shards")
     assert found["data"] == {"shards": expected}
     assert found in plan["objects"][: names_of(plan["objects"]).index("StatefulSet/mo-dn")]
@@ -330,7 +328,7 @@ def test_references_of_a_set():
         "dnSet": {"metadata": {"name": "mo"}},
     }
 
-    found = references(subject)
+    found = references_of(subject)
 
     assert (found["workload"]["kind"], found["workload"]["name"]) == ("Deployment", "mo-tp-cn")
     assert found["pods"]["labels"]["matrixorigin.io/instance"] == "mo-tp"
@@ -343,7 +341,7 @@ def test_references_of_a_cluster():
     subject = resource("MatrixOneCluster")
     subject["spec"] = {"credentialSecretRef": {"name": "mine"}}
 
-    found = references(subject)
+    found = references_of(subject)
 
     assert found["logSet"]["name"] == "mo"
     assert found["cnSets"]["labels"] == {"matrixorigin.io/cluster": "mo"}
@@ -368,12 +366,12 @@ def test_a_log_service_is_lowered_as_far_as_its_shards_allow(uid, present, wante
     found["metadata"]["uid"] = uid
     (live,) = [
         one
-        for one in plan_set(log_set(replicas=present), {}, "#!/bin/sh\n")["objects"]
+        for one in plan_of(log_set(replicas=present), {}, "#!/bin/sh\n")["objects"]
         if one["kind"] == "StatefulSet"
     ]
     own = log_set(replicas=present)
     own["metadata"]["annotations"] = {BOOTSTRAP: json.dumps(MEMBERS)}
-    plan = plan_set(found, {"self": own if uid else None, "workload": live}, "#!/bin/sh\n")
+    plan = plan_of(found, {"self": own if uid else None, "workload": live}, "#!/bin/sh\n")
 
     assert said in plan["invalid"]
     assert bool(plan["invalid"]) == bool(said)

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.roll import (
     Turn,
-    dispensable,
     is_rolling,
     next_turn,
 )
@@ -224,32 +223,3 @@ def test_a_serving_store_goes_only_while_all_others_serve(states):
         assert len(up) == len(states)
     assert goes <= set(found.outdated)
     assert bool(found.outdated) == bool(goes or found.waiting)
-
-
-UUIDS = {"mo-log-0": "a", "mo-log-1": "b", "mo-log-2": "c"}
-OLD = ("mo-log-2", "mo-log-1", "mo-log-0")
-
-
-@pytest.mark.parametrize(
-    ("lost", "leaders", "chosen"),
-    [
-        ({0: frozenset(), 1: frozenset()}, {0: "a", 1: "a"}, "mo-log-2"),
-        ({0: frozenset(), 1: frozenset()}, {0: "c", 1: "b"}, "mo-log-0"),
-        ({0: frozenset(), 1: frozenset()}, {0: "c", 1: "c"}, "mo-log-1"),
-        ({0: frozenset(), 1: frozenset("a")}, {0: "b", 1: "b"}, "mo-log-0"),
-        ({0: frozenset("a"), 1: frozenset("b")}, {}, ""),
-        ({1: frozenset("x")}, {}, ""),
-    ],
-)
-def test_a_log_store_goes_when_all_shards_have_their_other_replicas(lost, leaders, chosen):
-    """Leaders go last; a store whose replicas are lost already goes first."""
-    pod_name, waiting = dispensable(OLD, UUIDS, lost, leaders)
-
-    assert pod_name == chosen
-    assert bool(waiting) != bool(chosen)
-
-
-def test_who_is_missing_is_named():
-    _pod, waiting = dispensable(("mo-log-2",), UUIDS, {1: frozenset("b")}, {})
-
-    assert waiting == "log shard 1 to have its replica on mo-log-1 back"

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api.errors import InvalidSpec
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api.types import References
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.cluster.everything import (
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.kinds import (
     render_everything,
 )
 from hypothesis import given, settings

@@ -4,17 +4,17 @@
 from typing import Any
 
 import pytest
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.planning import (
-    plan_set,
-)
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.volumes import (
     awaited,
-    growth,
     keep_claim,
 )
 
 from tests.support import resources as r
 from tests.support.builders import conditions, resource, serving, workload
+from tests.support.passes import (
+    growth_of,
+    plan_of,
+)
 
 Json = dict[str, Any]
 
@@ -58,10 +58,10 @@ def claim(name: str = "mo-data-mo-log-0", size: str = "10Gi", has: str = "", **s
 def test_what_is_large_enough_stays():
     nothing = {"claims": [], "templates": [], "refused": "", "broken": ""}
 
-    assert growth(log_set(), live(template()), [claim()]) == nothing
-    assert growth(log_set("10240Mi"), live(template()), [claim()]) == nothing
-    assert growth(log_set(), None, [claim()]) == nothing
-    assert growth(resource("ProxySet"), live(), []) == nothing
+    assert growth_of(log_set(), live(template()), [claim()]) == nothing
+    assert growth_of(log_set("10240Mi"), live(template()), [claim()]) == nothing
+    assert growth_of(log_set(), None, [claim()]) == nothing
+    assert growth_of(resource("ProxySet"), live(), []) == nothing
 
 
 def test_claims_and_templates_grow():
@@ -73,7 +73,7 @@ def test_claims_and_templates_grow():
         claim("mo-data-mo-log-x"),
         claim("mo-shared"),
     ]
-    found = growth(log_set("20Gi"), live(template()), claims)
+    found = growth_of(log_set("20Gi"), live(template()), claims)
 
     names = [one["metadata"]["name"] for one in found["claims"]]
     assert names == ["mo-data-mo-log-0", "mo-data-mo-log-7"]
@@ -84,17 +84,17 @@ def test_claims_and_templates_grow():
 
 def test_what_was_interrupted_goes_on():
     """Claims first, templates later: each is done when it has not been done."""
-    after_claims = growth(log_set("20Gi"), live(template()), [claim(size="20Gi")])
+    after_claims = growth_of(log_set("20Gi"), live(template()), [claim(size="20Gi")])
     assert (after_claims["claims"], bool(after_claims["templates"])) == ([], True)
 
-    after_templates = growth(log_set("20Gi"), live(template("20Gi")), [claim()])
+    after_templates = growth_of(log_set("20Gi"), live(template("20Gi")), [claim()])
     assert (len(after_templates["claims"]), after_templates["templates"]) == (1, [])
 
 
 def test_a_claim_that_is_not_bound_is_left_for_later():
     pending = claim(phase="Pending")
 
-    assert growth(log_set("20Gi"), live(template()), [pending])["claims"] == []
+    assert growth_of(log_set("20Gi"), live(template()), [pending])["claims"] == []
 
 
 @pytest.mark.parametrize(
@@ -110,11 +110,11 @@ def test_a_claim_that_is_not_bound_is_left_for_later():
     ],
 )
 def test_what_cannot_be_is_refused_and_all_else_goes_on(wanted, has, message):
-    found = growth(wanted, live(has), [claim()])
+    found = growth_of(wanted, live(has), [claim()])
     assert message in found["refused"]
     assert (found["claims"], found["templates"], found["broken"]) == ([], [], "")
 
-    plan = plan_set(wanted, {"workload": live(has), "claims": [claim()], "self": wanted}, "#!")
+    plan = plan_of(wanted, {"workload": live(has), "claims": [claim()], "self": wanted}, "#!")
     assert message in plan["refused"]
     (made,) = [one for one in plan["objects"] if one["kind"] == "StatefulSet"]
     assert made["spec"]["volumeClaimTemplates"] == [has]
@@ -126,7 +126,7 @@ def test_volumes_are_not_added_later():
     more = {"metadata": {"name": "more"}, "spec": template("1Gi")["spec"]}
     wanted["spec"]["overlay"] = {"volumeClaims": [more]}
 
-    plan = plan_set(wanted, {"workload": live(template()), "self": wanted}, "#!")
+    plan = plan_of(wanted, {"workload": live(template()), "self": wanted}, "#!")
 
     assert plan["invalid"].startswith("spec.overlay.volumeClaims: volume more cannot be added")
     assert plan["objects"] == []
@@ -140,7 +140,7 @@ def test_templates_change_only_with_a_new_stateful_set(volumes, size):
     wanted = log_set("20Gi")
     seen = {"workload": live(template()), "self": wanted, "volumes": volumes}
 
-    plan = plan_set(wanted, seen, "#!")
+    plan = plan_of(wanted, seen, "#!")
 
     (made,) = [one for one in plan["objects"] if one["kind"] == "StatefulSet"]
     (only,) = made["spec"]["volumeClaimTemplates"]
@@ -152,7 +152,7 @@ def test_a_paused_set_grows_nothing():
     paused = log_set("20Gi")
     paused["metadata"]["annotations"] = {"matrixorigin.io/paused": "true"}
 
-    assert not growth(paused, live(template()), [claim()])["claims"]
+    assert not growth_of(paused, live(template()), [claim()])["claims"]
 
 
 @pytest.mark.parametrize(
@@ -191,10 +191,10 @@ def test_nobody_waits_for_volumes_that_cannot_grow():
     ready["status"]["conditions"] = conditions(
         ("Ready", "True", "EnoughReadyStores"), ("Synced", "False", "VolumeRefused")
     )
-    assert plan_set(tn, {"logSet": ready}, "#!")["waitingFor"] == ""
+    assert plan_of(tn, {"logSet": ready}, "#!")["waitingFor"] == ""
 
     ready["metadata"]["generation"] = 3
-    assert "not synced" in plan_set(tn, {"logSet": ready}, "#!")["waitingFor"]
+    assert "not synced" in plan_of(tn, {"logSet": ready}, "#!")["waitingFor"]
 
 
 def test_a_claim_kept_from_earlier_stays_as_it_is_but_grows():

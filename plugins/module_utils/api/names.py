@@ -40,6 +40,24 @@ SUFFIXES: Final = {
     EARLY: "",
 }
 """What a kind adds to the owner's name to make the base name of its objects."""
+WORKLOADS: Final = {
+    LOG_SET: "StatefulSet",
+    DN_SET: "StatefulSet",
+    CN_SET: "Deployment",
+    PROXY_SET: "Deployment",
+    WEB_UI: "Deployment",
+    EARLY: "StatefulSet",
+}
+"""The kind of the workload that runs the Pods of a kind."""
+NOUNS: Final = {
+    LOG_SET: "log stores",
+    DN_SET: "transaction nodes",
+    CN_SET: "compute nodes",
+    PROXY_SET: "proxies",
+    WEB_UI: "web UI pods",
+    EARLY: "databases",
+}
+"""What the Pods of a kind are called."""
 
 LABEL_NAMESPACE: Final = "matrixorigin.io/namespace"
 LABEL_INSTANCE: Final = "matrixorigin.io/instance"

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Turn what Ansible hands to a plugin into plain Python, once, at the boundary.
+"""Turn what crosses the boundary between Ansible and pure code into plain Python, once.
 
 ansible-core 2.19 wraps values: strings and numbers carry tags, dicts and lists template their
-elements when these are looked at. Pure code wants exact ``str``, ``int``, ``dict`` and ``list``.
+elements on access. Pure code needs exact ``str``, ``int``, ``dict`` and ``list``. The other way,
+variables of Ansible cannot hold the dataclasses that pure code returns.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 
@@ -25,6 +27,8 @@ def plain(value: Any) -> Any:
         return int.__int__(value)
     if isinstance(value, float):
         return float.__float__(value)
+    if is_dataclass(value) and not isinstance(value, type):
+        value = {field.name: getattr(value, field.name) for field in fields(value)}
     if isinstance(value, Mapping):
         return {str(plain(key)): plain(element) for key, element in value.items()}
     if isinstance(value, list | tuple):

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..api import names
@@ -12,7 +12,7 @@ from ..reporting.conditions import holds
 from ..reporting.reasons import ConditionType
 
 
-def entrance(children: list[Manifest]) -> str:
+def entrance(children: Sequence[Manifest]) -> str:
     """Return the Service behind which SQL is answered: the proxy's, else the first CN group's."""
     for kind in (names.PROXY_SET, names.CN_SET):
         for child in children:

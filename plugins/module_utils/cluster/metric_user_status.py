@@ -24,13 +24,13 @@ def status_of(resource: Resource, result: Result) -> dict[str, Any]:
     return dict(result.get("metrics") or before)
 
 
-def look_again(resource: Resource, metrics: Mapping[str, Any], otherwise: str) -> str:
-    """Return when to look again.
+def requeue(resource: Resource, metrics: Mapping[str, Any], otherwise: str) -> str:
+    """Return when to check again.
 
     Args:
         resource: the MatrixOneCluster.
         metrics: what its status is to say.
-        otherwise: when to look again without it.
+        otherwise: when to check again without it.
     """
     if otherwise or not (resource.get("spec") or {}).get("metricReaderEnabled"):
         return otherwise

@@ -3,79 +3,99 @@
 
 from __future__ import annotations
 
-from ..admission import mistakes_of
+from dataclasses import dataclass, replace
+
 from ..api import names
 from ..api.errors import RenderingError
 from ..api.types import Manifest, Resource
-from ..workload.plans import Observed, Plan, empty_plan, is_paused
-from ..workload.removal import retention_deletes
+from ..logservice.removal import retention_deletes
+from ..workload.plans import Observed, Plan, Prune, is_paused
 from .credentials import is_ours, login_secret
 from .entrances import answers, entrance
 from .rendering import credential_secret, render_matrixonecluster
 from .root_credential import has_changed
 
 ROOT_USER = "dump"
+_OPTIONAL = (names.CN_SET, names.PROXY_SET, names.WEB_UI)
+"""Kinds of children that a change of the spec may remove."""
 _RUN_BY_OPERATOR = (
     "metadata.name: a MatrixOneCluster of this name is in the cluster and belongs to its operator; "
     "change that resource instead of playing this one"
 )
 
 
-def plan_cluster(resource: Resource, observed: Observed) -> Plan:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterPlan(Plan):
+    """A plan for a MatrixOneCluster.
+
+    Attributes:
+        credential: name of the Secret to create; empty if one was given.
+        entrance: Service behind which SQL is answered; empty while none is.
+        dashboard: Deployment of the dashboard; empty without one.
+        rotation: the Secret with the root credential has changed since the database had it.
+        metrics: Service through which the metric user is created; empty for none.
+    """
+
+    credential: str = ""
+    entrance: str = ""
+    dashboard: str = ""
+    rotation: bool = False
+    metrics: str = ""
+
+
+def plan_cluster(resource: Resource, observed: Observed, mistakes: str = "") -> ClusterPlan:
     """Decide what a pass does: the children, in the order of their creation, and what is left.
 
     Args:
         resource: the MatrixOneCluster.
-        observed: what ``references`` of this resource led to.
+        observed: what its references led to.
+        mistakes: what is wrong with the spec beyond its schema; empty if nothing is.
     """
-    plan = empty_plan()
     if is_paused(resource):
-        plan["paused"] = True
-        return plan
-    if observed.get("self") is not None and not resource["metadata"].get("uid"):
-        plan["invalid"] = _RUN_BY_OPERATOR
-        return plan
-    if mistakes := mistakes_of(resource):
-        plan["invalid"] = "; ".join(map(str, mistakes))
-        return plan
-    try:
-        plan["objects"] = render_matrixonecluster(resource)
-    except RenderingError as error:
-        plan["invalid"] = str(error)
-        return plan
-    _plan_logins(plan, resource, observed)
+        return ClusterPlan(paused=True)
     metadata = resource["metadata"]
-    if metadata.get("uid"):
-        plan["prune"] = {
-            "kinds": [
-                {"api_version": names.API_VERSION, "kind": kind}
-                for kind in (names.CN_SET, names.PROXY_SET, names.WEB_UI)
-            ],
-            "namespace": metadata["namespace"],
-            "labels": {},
-            "owner_uid": metadata["uid"],
-            "unless_used_by": [],
-        }
-    return plan
+    if observed.get("self") is not None and not metadata.get("uid"):
+        return ClusterPlan(invalid=_RUN_BY_OPERATOR)
+    if mistakes:
+        return ClusterPlan(invalid=mistakes)
+    try:
+        objects = render_matrixonecluster(resource)
+    except RenderingError as error:
+        return ClusterPlan(invalid=str(error))
+    leftovers = Prune(
+        kinds=[{"api_version": names.API_VERSION, "kind": kind} for kind in _OPTIONAL],
+        namespace=metadata["namespace"],
+        owner_uid=metadata.get("uid") or "",
+    )
+    plan = ClusterPlan(objects=objects, prune=leftovers if metadata.get("uid") else None)
+    return _plan_logins(plan, resource, observed)
 
 
-def _plan_logins(plan: Plan, resource: Resource, observed: Observed) -> None:
-    """Decide about the Secrets of a cluster, and about what the database has to be told of them."""
+def _plan_logins(plan: ClusterPlan, resource: Resource, observed: Observed) -> ClusterPlan:
+    """Decide about the Secrets of a cluster, and about what the database has to learn of them."""
     live, record = observed.get("credential"), observed.get("accepted")
-    plan["scale"] = _keeping(resource, record)
-    if makes_credential(resource):
-        plan["credential"] = credential_secret(resource)
-        plan["scale"] += _keeping(resource, live)
+    secret = credential_secret(resource)
+    patches, ours, waiting = _keeping(resource, record), makes_credential(resource), ""
+    if ours:
+        patches += _keeping(resource, live)
     elif live is None:
-        secret = credential_secret(resource)
-        plan["waitingFor"] = f"waiting for Secret {secret}, which spec.credentialSecretRef names"
-    plan["rotation"] = not plan["waitingFor"] and has_changed(live, record)
-    for one in child(plan, names.WEB_UI):
-        plan["dashboard"] = names.base_name(names.WEB_UI, one["metadata"]["name"])
-    if answers(resource, observed):
-        plan["entrance"] = entrance(plan["objects"])
-    if (resource.get("spec") or {}).get("metricReaderEnabled"):
-        plan["metrics"] = plan["entrance"]
+        waiting = f"waiting for Secret {secret}, which spec.credentialSecretRef names"
+    service = entrance(plan.objects) if answers(resource, observed) else ""
+    dashboards = [
+        names.base_name(names.WEB_UI, one["metadata"]["name"])
+        for one in plan.objects
+        if one["kind"] == names.WEB_UI
+    ]
+    return replace(
+        plan,
+        waiting_for=waiting,
+        patches=patches,
+        credential=secret if ours else "",
+        entrance=service,
+        dashboard=dashboards[-1] if dashboards else "",
+        rotation=not waiting and has_changed(live, record),
+        metrics=service if (resource.get("spec") or {}).get("metricReaderEnabled") else "",
+    )
 
 
 def makes_credential(resource: Resource) -> bool:
@@ -125,8 +145,3 @@ def _keeping(resource: Resource, live: Manifest | None) -> list[Manifest]:
     mark = {names.ANNOTATION_KEEP: "true" if stays else None}
     wanted = {**place, "annotations": mark, "ownerReferences": [] if stays else [owner]}
     return [{"apiVersion": "v1", "kind": "Secret", "metadata": wanted}]
-
-
-def child(plan: Plan, kind: str) -> list[Manifest]:
-    """Return the children of a kind, in order."""
-    return [manifest for manifest in plan["objects"] if manifest["kind"] == kind]

@@ -10,7 +10,16 @@ from typing import Any
 
 from ..api import names
 from ..api.types import Resource
-from ..reporting.conditions import Condition, condition, find, holds, holds_now, paused, phase
+from ..reporting.conditions import (
+    Condition,
+    condition,
+    find,
+    holds,
+    holds_now,
+    paused,
+    phase,
+    summary,
+)
 from ..reporting.reasons import ConditionType, Reason
 
 Child = Mapping[str, Any]
@@ -92,7 +101,7 @@ def cluster_status(facts: ClusterFacts) -> dict[str, Any]:
         "observedGeneration": facts.generation,
         "conditions": conditions,
         "phase": phase(conditions).value,
-        "message": _message(conditions),
+        "message": summary(conditions),
         "readable": _readable(facts),
         "cnGroups": _groups(facts),
     }
@@ -264,22 +273,6 @@ def _degraded(facts: ClusterFacts) -> Condition:
                 reason = Reason(said["reason"])
                 return condition(ConditionType.DEGRADED, True, reason, message, facts.generation)
     return condition(ConditionType.DEGRADED, False, Reason.AS_EXPECTED, "", facts.generation)
-
-
-def _message(conditions: Sequence[Condition]) -> str:
-    """Pick the sentence that a human wants first: what is broken, wrong, or awaited."""
-    by_type = {entry["type"]: entry for entry in conditions}
-    for kind, bad in (
-        (ConditionType.PAUSED, "True"),
-        (ConditionType.DEGRADED, "True"),
-        (ConditionType.READY, "False"),
-        (ConditionType.SYNCED, "False"),
-        (ConditionType.PROGRESSING, "True"),
-    ):
-        entry = by_type.get(kind.value, {})
-        if entry.get("status") == bad and entry.get("message"):
-            return str(entry["message"])
-    return ""
 
 
 def _count(child: Child | None) -> tuple[int, int]:

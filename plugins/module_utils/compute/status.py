@@ -1,18 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the round over a set's compute nodes has to say: see the action ``cn_stores``."""
+"""What the status of a CNSet reports of its stores in HAKeeper; see the action ``cn_stores``."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from ..api import names
 from ..api.timestamps import timestamp
 from ..reporting.conditions import find
 from ..reporting.events import Occurrence, occurrence
 from ..reporting.reasons import ConditionType, Reason
+from ..reporting.report import terminating
+from ..reporting.sets import Findings
+from ..workload.component import SetPass
+from .pods import told_states
+from .stores import node_entries
 
-Round = Mapping[str, Any]
-"""The ``stores`` that the action returned; empty when no round was made."""
+Stores = Mapping[str, Any]
+"""The ``stores`` that the action returned; empty when it did not run."""
 
 _SOON = "5s"
 _NOW_AND_THEN = "60s"
@@ -20,15 +26,55 @@ _NOW_AND_THEN = "60s"
 _GIVEN_UP = "GivenUp"
 
 
-def draining(round_: Round, ending: Mapping[str, str] | None = None) -> str:
+def findings(seen: SetPass) -> Findings:
+    """Return what is known of compute nodes beyond what Kubernetes reports."""
+    drains = draining(seen.stores, ending(seen.resource, seen.pods, seen.now))
+    return Findings(
+        activity=(Reason.DRAINING, drains) if drains else None,
+        unreachable=unreachable(seen.stores),
+    )
+
+
+def status_fields(seen: SetPass) -> dict[str, Any]:
+    """Return the fields of the status that only a CNSet has."""
+    metadata = seen.resource["metadata"]
+    labels = names.selector_labels(names.CN_SET, metadata["name"], metadata["namespace"])
+    return {
+        "labelSelector": ",".join(f"{key}={value}" for key, value in sorted(labels.items())),
+        "stores": node_entries(seen.pods, _work_states(seen)),
+    }
+
+
+def _work_states(seen: SetPass) -> Mapping[str, str]:
+    """Return the work states of compute nodes; the recorded ones where the action did not run."""
+    if "states" in seen.stores or seen.plan.paused:
+        return seen.stores.get("states") or {}
+    return told_states(seen.resource)
+
+
+def terminating_status(
+    resource: Mapping[str, Any], pods: Iterable[Mapping[str, Any]], stores: Stores
+) -> dict[str, Any]:
+    """Return the status of a CNSet that is being deleted while its compute nodes drain.
+
+    Args:
+        resource: with its status so far.
+        pods: its Pods.
+        stores: what the action returned.
+    """
+    status = terminating(resource, waiting(stores), Reason.DRAINING)
+    return {**status, "stores": node_entries(pods, stores.get("states") or {})}
+
+
+def draining(stores: Stores, ending: Mapping[str, str] | None = None) -> str:
     """Return what the drains of a set wait for; empty when none is under way.
 
     Args:
-        round_: how the round ended.
-        ending: Pods that still serve after their deletion, see `ending`; the round knows of those
+        stores: what the action returned.
+        ending: Pods that still serve after their deletion, see `ending`; the action knows of those
             that HAKeeper knows.
     """
-    drains = round_.get("drains") or {}
+    drains = stores.get("drains") or {}
     under_way = {
         pod: f"{pod} until {timestamp(drain['until'])} at most ({drain['message']})"
         for pod, drain in drains.items()
@@ -57,51 +103,51 @@ def ending(
     return {name: end for name, end in ends.items() if end and end > now}
 
 
-def awaited(round_: Round) -> str:
+def waiting(stores: Stores) -> str:
     """Return what the end of a set waits for that drains first; empty when nothing drains."""
-    told = draining(round_)
-    return "; ".join(part for part in (told, unheard(round_)) if part) if told else ""
+    told = draining(stores)
+    return "; ".join(part for part in (told, unreachable(stores)) if part) if told else ""
 
 
-def unheard(round_: Round) -> str:
+def unreachable(stores: Stores) -> str:
     """Return why HAKeeper could not be told what it has to be; empty when it could."""
-    if not round_.get("managed") or round_.get("reached", True):
+    if not stores.get("managed") or stores.get("reached", True):
         return ""
-    problem = round_.get("problem") or "no log store is running"
+    problem = stores.get("problem") or "no log store is running"
     return f"work state and labels cannot be set: {problem}"
 
 
-def look_again(round_: Round, otherwise: str) -> str:
-    """Return when to look again.
+def requeue(stores: Stores, otherwise: str) -> str:
+    """Return when to check again.
 
     Args:
-        round_: how the round ended.
-        otherwise: when to look again without it.
+        stores: what the action returned.
+        otherwise: when to check again without it.
     """
-    reached, managed = bool(round_.get("reached")), bool(round_.get("managed"))
-    if round_.get("drains") or (reached and round_.get("unsettled")):
+    reached, managed = bool(stores.get("reached")), bool(stores.get("managed"))
+    if stores.get("drains") or (reached and stores.get("unsettled")):
         return _SOON
     if otherwise or not managed:
         return otherwise
     return _NOW_AND_THEN
 
 
-def occurrences(
-    resource: Mapping[str, Any], round_: Round, ending: Mapping[str, str]
+def drain_events(
+    resource: Mapping[str, Any], stores: Stores, ending: Mapping[str, str]
 ) -> list[Occurrence]:
     """Return an event for each drain that was given up, and for the end of all that were told.
 
     Args:
         resource: a CNSet with its status so far.
-        round_: how the round ended.
+        stores: what the action returned.
         ending: as for `draining`.
     """
     events = [
         occurrence("DrainTimedOut", f"{pod}: {drain['message']}", action="Drain", warning=True)
-        for pod, drain in (round_.get("drains") or {}).items()
+        for pod, drain in (stores.get("drains") or {}).items()
         if drain["step"] == _GIVEN_UP
     ]
     told = find(resource, ConditionType.PROGRESSING).get("reason") == Reason.DRAINING
-    if told and round_ and not draining(round_, ending):
+    if told and stores and not draining(stores, ending):
         events.append(occurrence("DrainEnded", "no compute node drains any more", action="Drain"))
     return events

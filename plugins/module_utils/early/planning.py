@@ -5,14 +5,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Final
 
 from ..api import quantities as quantity
 from ..api.errors import QuantityError, RenderingError
 from ..api.types import Manifest, Resource
-from ..workload.plans import Kind, Observed, Plan, Prune, empty_plan, is_paused
-from .reasons import EarlyReason
+from ..reporting.reasons import EarlyReason
+from ..workload.plans import Kind, Observed, Plan, Prune, is_paused
 from .rendering import (
     ANNOTATION_HASH,
     CLAIMS,
@@ -26,6 +27,7 @@ from .rendering import (
 FIRST_OPERATOR: Final = ("manager", "main", "matrixone-operator")
 """Names under which the first operator wrote fields; those fields are taken over from it."""
 
+NO_REFUSAL: Final[Mapping[str, str]] = {"reason": "", "message": ""}
 _CONFIG_MAPS: Final[list[Kind]] = [{"api_version": "v1", "kind": "ConfigMap"}]
 _OWNED: Final[list[Kind]] = [
     {"api_version": "apps/v1", "kind": "StatefulSet"},
@@ -42,10 +44,11 @@ _RESTARTS: Final = 1
 _LEAST_AGE: Final = 15.0  # seconds that a Pod gets before it counts as broken
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EarlyPlan(Plan):
     """A plan for a MatrixoneCluster.
 
-    Keys:
+    Attributes:
         refusal: reason and message of what is not served; both empty if all is.
         runtime: how the database is started; empty if that is not known.
         recreate: ``Kind/name`` of objects to replace without their Pods, for a field of theirs
@@ -53,16 +56,16 @@ class EarlyPlan(Plan):
         remove: identities of Pods to delete, for they hold up a roll-out.
         adopt: managers whose fields are taken over.
         gate: which roll-out tidying up waits for; empty if it does not wait.
-        gateRevision: the revision that is being rolled out, if the gate is shut.
+        gate_revision: the revision that is being rolled out, if the gate is shut.
     """
 
-    refusal: dict[str, str]
-    runtime: str
-    recreate: list[str]
-    remove: list[dict[str, Any]]
-    adopt: list[str]
-    gate: str
-    gateRevision: str
+    refusal: Mapping[str, str] = field(default_factory=lambda: dict(NO_REFUSAL))
+    runtime: str = ""
+    recreate: Sequence[str] = ()
+    remove: Sequence[Mapping[str, Any]] = ()
+    adopt: Sequence[str] = ()
+    gate: str = ""
+    gate_revision: str = ""
 
 
 def plan_early(resource: Resource, observed: Observed, now: datetime) -> EarlyPlan:
@@ -70,35 +73,35 @@ def plan_early(resource: Resource, observed: Observed, now: datetime) -> EarlyPl
 
     Args:
         resource: the MatrixoneCluster.
-        observed: what ``references`` led to, and as ``growth`` the result of growing the claims.
+        observed: what its references led to, and as ``growth`` the result of growing the claims.
         now: the present.
     """
-    plan = _empty(resource)
+    plan = EarlyPlan(workload=f"StatefulSet/{resource['metadata']['name']}")
     if is_paused(resource):
-        plan["paused"] = True
-        return plan
+        return replace(plan, paused=True)
     try:
         context = EarlyContext.of(resource)
-        plan["runtime"] = context.runtime
+        plan = replace(plan, runtime=context.runtime)
         objects = render_early(resource)
     except RenderingError as error:
-        plan["invalid"] = str(error)
-        plan["refusal"] = _refused(EarlyReason.INVALID_SPEC, str(error))
-        return plan
+        refusal = _refused(EarlyReason.INVALID_SPEC, str(error))
+        return replace(plan, invalid=str(error), refusal=refusal)
     if _too_many(context):
-        plan["refusal"] = _refused(EarlyReason.UNSUPPORTED_REPLICAS, _TOO_MANY)
-        return plan
+        return replace(plan, refusal=_refused(EarlyReason.UNSUPPORTED_REPLICAS, _TOO_MANY))
     live = observed.get("workload")
-    plan["refusal"] = _storage_refusal(context, observed)
-    plan["objects"] = [_with_live_sizes(one, live, context, observed) for one in objects]
-    plan["adopt"] = list(FIRST_OPERATOR)
-    wanted = plan["objects"][-1]
-    if live is not None and _sizes(live) != _sizes(wanted):
-        plan["recreate"] = [plan["workload"]]
-    _let_roll(plan, context, observed, now)
-    if not plan["gate"]:
-        plan["prune"] = _leftovers(context, resource["metadata"].get("uid") or "")
-    return plan
+    objects = [_with_live_sizes(one, live, context, observed) for one in objects]
+    resized = live is not None and _sizes(live) != _sizes(objects[-1])
+    plan = replace(
+        plan,
+        refusal=_storage_refusal(context, observed),
+        objects=objects,
+        adopt=FIRST_OPERATOR,
+        recreate=[plan.workload] if resized else [],
+    )
+    plan = _let_roll(plan, context, observed, now)
+    if plan.gate:
+        return plan
+    return replace(plan, prune=_leftovers(context, resource["metadata"].get("uid") or ""))
 
 
 def growth(resource: Resource, observed: Observed) -> list[Manifest]:
@@ -156,23 +159,7 @@ _TOO_MANY: Final = (
 )
 
 
-def _empty(resource: Resource) -> EarlyPlan:
-    workload = f"StatefulSet/{resource['metadata']['name']}"
-    nothing: EarlyPlan = {
-        **empty_plan(),
-        "refusal": {"reason": "", "message": ""},
-        "runtime": "",
-        "recreate": [],
-        "remove": [],
-        "adopt": [],
-        "gate": "",
-        "gateRevision": "",
-    }
-    nothing["workload"] = workload
-    return nothing
-
-
-def _refused(reason: EarlyReason, message: str) -> dict[str, str]:
+def _refused(reason: EarlyReason, message: str) -> Mapping[str, str]:
     return {"reason": reason.value, "message": message}
 
 
@@ -200,7 +187,7 @@ def _sizes(workload: Mapping[str, Any]) -> dict[str, int]:
     return {one["metadata"]["name"]: _requested(one) for one in templates}
 
 
-def _storage_refusal(context: EarlyContext, observed: Observed) -> dict[str, str]:
+def _storage_refusal(context: EarlyContext, observed: Observed) -> Mapping[str, str]:
     """Say why the claims are not of the wanted size: shrinking, or growth that was refused."""
     wanted = _wanted_sizes(context)
     for name, claim in own_claims(context.owner, observed.get("claims") or []):
@@ -214,7 +201,7 @@ def _storage_refusal(context: EarlyContext, observed: Observed) -> dict[str, str
     failure = str((observed.get("growth") or {}).get("msg") or "")
     if failure:
         return _refused(EarlyReason.VOLUME_NOT_EXPANDABLE, failure)
-    return {"reason": "", "message": ""}
+    return NO_REFUSAL
 
 
 def _with_live_sizes(
@@ -245,16 +232,20 @@ def _unreachable(context: EarlyContext, observed: Observed) -> set[str]:
     }
 
 
-def _let_roll(plan: EarlyPlan, context: EarlyContext, observed: Observed, now: datetime) -> None:
+def _let_roll(
+    plan: EarlyPlan, context: EarlyContext, observed: Observed, now: datetime
+) -> EarlyPlan:
     """Decide what a roll-out under way permits: help for broken Pods, and tidying up."""
     live = observed.get("workload")
     if not context.spec.flag("rollingDeploy"):
-        return
-    updated = live is None or _hash_of(live) != _hash_of(plan["objects"][-1])
-    plan["gate"] = "the StatefulSet has only just been changed" if updated else _shut(live or {})
-    plan["gateRevision"] = str(((live or {}).get("status") or {}).get("updateRevision") or "")
-    if not updated:
-        plan["remove"] = _doomed(context, observed, live or {}, now)
+        return plan
+    updated = live is None or _hash_of(live) != _hash_of(plan.objects[-1])
+    return replace(
+        plan,
+        gate="the StatefulSet has only just been changed" if updated else _shut(live or {}),
+        gate_revision=str(((live or {}).get("status") or {}).get("updateRevision") or ""),
+        remove=[] if updated else _doomed(context, observed, live or {}, now),
+    )
 
 
 def _hash_of(manifest: Mapping[str, Any]) -> str:
@@ -320,10 +311,10 @@ def _leftovers(context: EarlyContext, uid: str) -> Prune:
 
     Only what the resource owns; where it is not in the cluster and owns nothing, only ConfigMaps.
     """
-    return {
-        "kinds": _OWNED if uid else _CONFIG_MAPS,
-        "namespace": context.namespace,
-        "labels": context.labels,
-        "owner_uid": uid,
-        "unless_used_by": _USERS,
-    }
+    return Prune(
+        kinds=_OWNED if uid else _CONFIG_MAPS,
+        namespace=context.namespace,
+        labels=context.labels,
+        owner_uid=uid,
+        unless_used_by=_USERS,
+    )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a MatrixoneCluster is taken away, with or without its data (seeds.md A8)."""
+"""How a MatrixoneCluster is removed, with or without its data (seeds.md A8)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..workload.removal import Chosen, Removal
 from .planning import own_claims
 from .rendering import APP, LABEL_APP, LABEL_OWNER
 
-_MADE: list[Kind] = [
+_OURS: list[Kind] = [
     {"api_version": "apps/v1", "kind": "StatefulSet"},
     {"api_version": "v1", "kind": "Service"},
     {"api_version": "v1", "kind": "ConfigMap"},
@@ -19,43 +19,30 @@ _PODS: list[Kind] = [{"api_version": "v1", "kind": "Pod"}]
 
 
 def removal_of_early(resource: Resource, observed: Observed) -> list[Removal]:
-    """Return the steps that take a MatrixoneCluster away.
+    """Return the steps that delete a MatrixoneCluster.
 
-    Claims go last, when no Pod uses them any longer, and only those that its StatefulSet made.
-    What counts is the flag as it is now, not as it was when the finalizer came.
+    Claims are deleted last, when no Pod uses them, and only those that its StatefulSet created.
+    What counts is the flag as it is now, not as it was when the finalizer was set.
 
     Args:
         resource: the MatrixoneCluster.
-        observed: what ``references`` led to.
+        observed: what its references led to.
     """
     metadata = resource["metadata"]
     name, namespace = metadata["name"], metadata["namespace"]
     labels = {LABEL_APP: APP, LABEL_OWNER: name}
 
     def chosen(kinds: list[Kind], owner_uid: str) -> Chosen:
-        return {
-            "kinds": kinds,
-            "namespace": namespace,
-            "labels": labels,
-            "excluding": {},
-            "owner_uid": owner_uid,
-        }
+        return Chosen(kinds=kinds, namespace=namespace, labels=labels, owner_uid=owner_uid)
 
-    steps: list[Removal] = [
-        {
-            "title": f"the database {name}",
-            "patches": [],
-            "release": None,
-            "objects": [],
-            "prune": chosen(_MADE, metadata.get("uid") or ""),
-            "propagation": "Foreground",
-            "gone": chosen(_PODS, ""),
-            "awaits_deleted": True,
-            "patience": 0,
-        }
-    ]
+    database = Removal(
+        title=f"the database {name}",
+        prune=chosen(_OURS, metadata.get("uid") or ""),
+        propagation="Foreground",
+        gone=chosen(_PODS, ""),
+    )
     if (resource.get("spec") or {}).get("disablePVCDeletionFinalizer"):
-        return steps
+        return [database]
     claims = [
         {
             "apiVersion": "v1",
@@ -64,17 +51,4 @@ def removal_of_early(resource: Resource, observed: Observed) -> list[Removal]:
         }
         for _template, claim in own_claims(name, observed.get("claims") or [])
     ]
-    return [
-        *steps,
-        {
-            "title": f"the data of {name}",
-            "patches": [],
-            "release": None,
-            "objects": claims,
-            "prune": None,
-            "propagation": "Background",
-            "gone": None,
-            "awaits_deleted": True,
-            "patience": 0,
-        },
-    ]
+    return [database, Removal(title=f"the data of {name}", objects=claims)]

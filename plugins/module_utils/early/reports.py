@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a pass over a MatrixoneCluster has to say at its end: status, Events, when to look again."""
+"""What a pass over a MatrixoneCluster reports at its end: status, Events, when to check again."""
 
 from __future__ import annotations
 
@@ -8,42 +8,43 @@ from typing import Any, Final
 
 from ..api.types import Resource
 from ..reporting.events import Occurrence, occurrence
-from ..reporting.reasons import ConditionType
-from ..reporting.sets import Rollout, SetFacts
+from ..reporting.reasons import ConditionType, EarlyReason
+from ..reporting.report import Applied, Report, deleting
+from ..reporting.rollout import Rollout
+from ..reporting.sets import SetFacts
 from ..workload.plans import Observed
-from ..workload.reports import Applied, Report, deleting
 from . import status as early
-from .planning import own_claims
-from .reasons import EarlyEvent, EarlyReason
+from .events import EarlyEvent
+from .planning import EarlyPlan, own_claims
 
-_LOOK_AGAIN: Final = "10s"
+_PERIOD: Final = "10s"
 _LISTS: Final = {"statefulSets": "StatefulSet", "service": "Service"}
 
 
 def report_on_early(
     resource: Resource,
-    plan: Mapping[str, Any],
+    plan: EarlyPlan,
     observed: Observed,
     applied: Applied,
     failure: str,
 ) -> Report:
-    """Say what a pass came to.
+    """Report what a pass came to.
 
     Args:
         resource: what the pass was about, with its status so far.
         plan: what was decided; an empty one if it was not reached.
-        observed: what was seen before, and as ``growth`` the result of growing the claims.
+        observed: what was observed before, and as ``growth`` the result of growing the claims.
         applied: what apply returned; empty if it was not reached.
         failure: why the pass failed; empty if it did not.
     """
-    refused = plan.get("refusal") or {"reason": "", "message": ""}
+    refused = plan.refusal
     facts = _facts(resource, plan, observed, applied, failure)
-    gate = str(plan.get("gate") or "")
+    gate = plan.gate
     status = early.early_status(facts, refused, gate, _lists(resource, observed, applied))
-    if plan.get("runtime"):
-        status["runtime"] = plan["runtime"]
+    if plan.runtime:
+        status["runtime"] = plan.runtime
     announced = str((resource.get("status") or {}).get("rollOutAnnounced") or "")
-    revision = str(plan.get("gateRevision") or "") or announced
+    revision = plan.gate_revision or announced
     if revision and (gate or announced):
         status["rollOutAnnounced"] = revision if gate else announced
     states = {entry["type"]: entry for entry in status["conditions"]}
@@ -51,27 +52,27 @@ def report_on_early(
     serves = states[ConditionType.READY.value]["status"] == "True" or early.is_stopped(facts)
     settled = serves and (synced or bool(facts.refused)) and not gate
     idle = settled or facts.paused or bool(facts.invalid)
-    told = early.occurrences([observed.get("growth") or {}, applied], _namespace(resource))
-    return {
-        "status": status,
-        "events": [*told, *_warnings(resource, plan, observed, failure), *_waits(announced, plan)],
-        "ready": serves and synced,
-        "message": str(status.get("message") or ""),
-        "requeue": "" if idle else _LOOK_AGAIN,
-    }
+    changes = early.occurrences([observed.get("growth") or {}, applied], _namespace(resource))
+    return Report(
+        status=status,
+        events=[*changes, *_warnings(resource, plan, observed, failure), *_waits(announced, plan)],
+        ready=serves and synced,
+        message=str(status.get("message") or ""),
+        requeue="" if idle else _PERIOD,
+    )
 
 
-def farewell(
+def terminating_report(
     resource: Resource, results: Iterable[Mapping[str, Any]], failure: str
 ) -> dict[str, Any]:
-    """Return status and Events of a MatrixoneCluster that is being taken away.
+    """Return status and Events of a MatrixoneCluster that is being deleted.
 
     Args:
         resource: with its status so far.
         results: of the deletions.
         failure: why the pass failed; empty if it did not.
     """
-    status = deleting(resource, [])
+    status = deleting(resource)
     said = str((resource.get("status") or {}).get("message") or "")
     events = early.occurrences(results, _namespace(resource))
     if failure:
@@ -87,15 +88,15 @@ def _namespace(resource: Resource) -> str:
 
 def _facts(
     resource: Resource,
-    plan: Mapping[str, Any],
+    plan: EarlyPlan,
     observed: Observed,
     applied: Applied,
     failure: str,
 ) -> SetFacts:
     name = resource["metadata"]["name"]
-    refused = plan.get("refusal") or {"reason": "", "message": ""}
+    refused = plan.refusal
     live = (applied.get("objects") or {}).get(f"StatefulSet/{name}") or observed.get("workload")
-    as_it_is = plan["paused"] or refused["reason"] == EarlyReason.UNSUPPORTED_REPLICAS.value
+    as_it_is = plan.paused or refused["reason"] == EarlyReason.UNSUPPORTED_REPLICAS.value
     replicas = (resource.get("spec") or {}).get("replicas")
     rollout = Rollout.of(live, None if as_it_is or not isinstance(replicas, int) else replicas)
     return SetFacts(
@@ -103,8 +104,8 @@ def _facts(
         rollout=rollout,
         pods=observed.get("pods") or [],
         expected=[f"{name}-{ordinal}" for ordinal in range(rollout.wanted if live else 0)],
-        paused=bool(plan["paused"]),
-        invalid=str(plan["invalid"] or (refused["message"] if as_it_is else "")),
+        paused=plan.paused,
+        invalid=plan.invalid or (refused["message"] if as_it_is else ""),
         waiting="",
         failure=failure,
         refused=refused["message"],
@@ -132,13 +133,12 @@ def _lists(resource: Resource, observed: Observed, applied: Applied) -> dict[str
 
 
 def _warnings(
-    resource: Resource, plan: Mapping[str, Any], observed: Observed, failure: str
+    resource: Resource, plan: EarlyPlan, observed: Observed, failure: str
 ) -> list[Occurrence]:
     """Return Events for what the API server refused, unless the status says it already."""
     found = []
-    refused = plan.get("refusal") or {}
-    message = str(refused.get("message") or "")
-    if refused.get("reason") == EarlyReason.VOLUME_NOT_EXPANDABLE.value and not (
+    message = plan.refusal["message"]
+    if plan.refusal["reason"] == EarlyReason.VOLUME_NOT_EXPANDABLE.value and not (
         early.reported_before(resource, message)
     ):
         found.append(early.failure_event(message, exists=True))
@@ -157,10 +157,10 @@ def _exists(failure: str, observed: Observed) -> bool:
     return subject in known
 
 
-def _waits(announced: str, plan: Mapping[str, Any]) -> list[Occurrence]:
+def _waits(announced: str, plan: EarlyPlan) -> list[Occurrence]:
     """Return the Event for a roll-out that is awaited, once for each revision."""
-    revision = str(plan.get("gateRevision") or "")
-    if not plan.get("gate") or not revision or revision == announced:
+    revision = plan.gate_revision
+    if not plan.gate or not revision or revision == announced:
         return []
-    note = f"tidying up waits for the StatefulSet: {plan['gate']}"
+    note = f"tidying up waits for the StatefulSet: {plan.gate}"
     return [occurrence(EarlyEvent.ROLL_OUT_AWAITED.value, note, action="Wait")]

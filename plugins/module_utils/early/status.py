@@ -10,8 +10,8 @@ from ..api import names, versions
 from ..reporting import sets
 from ..reporting.conditions import Condition, phase
 from ..reporting.events import Occurrence, occurrence
-from ..reporting.reasons import ConditionType, Phase, Reason
-from .reasons import ACCEPTED, EarlyEvent, EarlyReason
+from ..reporting.reasons import ACCEPTED, ConditionType, EarlyReason, Phase, Reason
+from .events import EarlyEvent
 
 _MANY: Final = 10
 """Events of one pass at most; what else was done is counted in the last of them."""

@@ -73,38 +73,6 @@ def _from_config(config: Mapping[str, Any] | None) -> list[BootstrapMember]:
     ]
 
 
-def require_size(
-    resource: Resource, workload: Mapping[str, Any] | None, observed: LogSetObserved
-) -> None:
-    """Refuse a size that a log service cannot be brought to.
-
-    A resource in the cluster shrinks by one store at a time by itself; a playbook is played once
-    and cannot wait for HAKeeper in between.
-
-    Args:
-        resource: the LogSet.
-        workload: its live StatefulSet; None if there is none.
-        observed: what was decided about it.
-
-    Raises:
-        InvalidSpec: there would be fewer stores than replicas, or too many would go at once.
-    """
-    wanted = int((resource.get("spec") or {}).get("replicas") or 0)
-    present = int(((workload or {}).get("spec") or {}).get("replicas") or 0)
-    replicas = len(observed.get("bootstrap") or [])
-    if wanted == 0 or wanted >= present:
-        return
-    if wanted < replicas:
-        message = f"cannot be lowered below the number of replicas of a log shard ({replicas})"
-        raise InvalidSpec("spec.replicas", message)
-    if not resource["metadata"].get("uid") and wanted < present - 1:
-        message = (
-            f"can be lowered by one at a time without an operator, to {present - 1} now; go on "
-            "when HAKeeper has placed the replicas of the store that left anew"
-        )
-        raise InvalidSpec("spec.replicas", message)
-
-
 def record(resource: Resource, live: Resource | None, observed: LogSetObserved) -> Manifest | None:
     """Return the annotations to store on the LogSet; None if it is there, or there is no LogSet."""
     if live is None or not live["metadata"].get("uid"):

@@ -1,130 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What becomes of the log stores of a set: which one is replaced, which one may leave (design D3).
+"""Which log store is replaced after it was lost, and how far its replacement is (design D3).
 
 Pure decisions from what was observed. What is not known is None here and never counts as healthy:
-without an answer of HAKeeper nothing is taken away. A store is replaced by a new, empty one of the
+without an answer of HAKeeper nothing is deleted. A store is replaced by a new, empty one of the
 same name and address, under the next incarnation; HAKeeper then fills it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
-HEARD_SECONDS: Final = 10.0
-"""Heartbeats come every second; a store that was heard within this time lives."""
+from .view import REFUSES_REPLICAS, View, incarnation_of, listed
+
 MAX_INCARNATION: Final = 0xFFFF
-_REFUSES_REPLICAS: Final = (
-    "log stores with a locality are given no replicas that vote; take it out of their config"
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Shard:
-    """A log shard as HAKeeper has it; 0 is its own.
-
-    Attributes:
-        number: shard id.
-        members: UUIDs of the stores with a voting replica.
-        alive: those of them whose replica runs.
-        wanted: voting replicas that it should have; None when that is not known.
-        leader: UUID of the store that leads; empty while none does.
-    """
-
-    number: int
-    members: frozenset[str]
-    alive: frozenset[str]
-    wanted: int | None = None
-    leader: str = ""
-
-    @property
-    def complete(self) -> bool:
-        """Whether all replicas that it should have run."""
-        return self.members == self.alive and len(self.members) >= (self.wanted or 0)
-
-    def survives_without(self, stores: Iterable[str]) -> bool:
-        """Tell whether more than half of the replicas run without these stores."""
-        return 2 * len(self.alive - frozenset(stores)) > len(self.members)
-
-
-@dataclass(frozen=True, slots=True)
-class View:
-    """What HAKeeper answered; an answer also proves that it has a quorum.
-
-    Attributes:
-        running: whether it was bootstrapped.
-        silent: seconds since the last heartbeat, by UUID of the log store.
-        shards: the log shards.
-        placed: UUIDs of the log stores with a locality.
-    """
-
-    running: bool
-    silent: Mapping[str, float]
-    shards: Sequence[Shard]
-    placed: frozenset[str] = frozenset()
-
-    def stores_of(self, ordinal: int) -> frozenset[str]:
-        """Return the UUIDs that stores of an ordinal have or had, of any incarnation."""
-        known = {*self.silent, *(uuid for shard in self.shards for uuid in shard.members)}
-        return frozenset(uuid for uuid in known if ordinal_of(uuid) == ordinal)
-
-    def _lives(self, uuid: str) -> bool:
-        return self.silent.get(uuid, HEARD_SECONDS + 1) <= HEARD_SECONDS
-
-    def heard(self, ordinal: int) -> bool:
-        """Tell whether any store of an ordinal gave a sign of life lately."""
-        return any(map(self._lives, self.stores_of(ordinal)))
-
-    def without_data(self, ordinal: int) -> bool:
-        """Tell whether a store lives that does not run the replicas that it is counted on for."""
-        return any(
-            self._lives(uuid)
-            for shard in self.shards
-            for uuid in shard.members - shard.alive
-            if ordinal_of(uuid) == ordinal
-        )
-
-    def counts_on(self, ordinal: int) -> bool:
-        """Tell whether a shard has a replica on a store of an ordinal."""
-        own = self.stores_of(ordinal)
-        return any(shard.members & own for shard in self.shards)
-
-    def missed(self, ordinal: int) -> list[int]:
-        """Return the shards that still count on a store of an ordinal that does not run."""
-        return [
-            shard.number
-            for shard in self.shards
-            if any(ordinal_of(uuid) == ordinal for uuid in shard.members - shard.alive)
-        ]
-
-    def refuses_replicas(self, ordinal: int) -> bool:
-        """Tell whether replicas of an ordinal would find no other store.
-
-        HAKeeper gives replicas that vote only to stores without a locality, but for the first ones
-        (selectStore in MatrixOne's pkg/hakeeper/checkers/logservice/filter.go). Log stores of a set
-        have their locality in common; one that is silent may still be known with one of before.
-        """
-        return any(map(self._lives, self.placed - self.stores_of(ordinal)))
-
-    def incomplete(self) -> list[int]:
-        """Return the shards that have fewer running replicas than they should."""
-        return [shard.number for shard in self.shards if not shard.complete]
-
-
-def ordinal_of(uuid: str) -> int | None:
-    """Return the ordinal in a log store's UUID; None for a UUID of somebody else's making."""
-    groups = uuid.split("-")
-    try:
-        return int(groups[4], 16) if groups[:3] == ["00000000", "0000", "0000"] else None
-    except (IndexError, ValueError):
-        return None
-
-
-def incarnation_of(uuid: str) -> int:
-    """Return the incarnation in a log store's UUID."""
-    return int(uuid.split("-")[3], 16) if ordinal_of(uuid) is not None else 0
 
 
 def next_incarnation(ordinal: int, recorded: Mapping[str, int], view: View | None) -> int:
@@ -305,12 +196,8 @@ def why_not(store: LogStore, down: Sequence[LogStore], view: View | None, policy
     own = view.stores_of(store.ordinal)
     lost = [shard.number for shard in view.shards if not shard.survives_without(own)]
     if lost:
-        return f"log shard {_listed(lost)} would have no quorum without it"
-    return _REFUSES_REPLICAS if view.refuses_replicas(store.ordinal) else store.hindrance
-
-
-def _listed(numbers: Iterable[int]) -> str:
-    return ", ".join(map(str, sorted(numbers)))
+        return f"log shard {listed(lost)} would have no quorum without it"
+    return REFUSES_REPLICAS if view.refuses_replicas(store.ordinal) else store.hindrance
 
 
 def _continued(
@@ -345,7 +232,7 @@ def _after_removal(
     missed = view.missed(repair.ordinal)
     short = [shard.number for shard in view.shards if len(shard.members) < (shard.wanted or 0)]
     if missed or short:
-        shards = _listed({*missed, *short})
+        shards = listed({*missed, *short})
         message = f"{repair.pod} is up again; HAKeeper places its replicas of log shard {shards}"
         return Verdict(Step.AWAIT_REPLICAS, repair.pod, message)
     return Verdict(Step.FINISH, repair.pod, f"{repair.pod} has been replaced by a new store")
@@ -368,59 +255,3 @@ def _not_up_again(
         return Verdict(Step.BLOCKED, store.pod, f"{store.pod} is not replaced again: {refusal}")
     message = f"waiting for the new store of {store.pod}"
     return Verdict(Step.AWAIT_STORE, store.pod, message, due)
-
-
-@dataclass(frozen=True, slots=True)
-class ScaleIn:
-    """How many log stores a set keeps for now.
-
-    Attributes:
-        replicas: for the workload.
-        leaves: ordinal of the store that goes now; None if none does.
-        message: what the next one waits for; empty if nothing.
-    """
-
-    replicas: int
-    leaves: int | None = None
-    message: str = ""
-
-
-def scale_in(present: int, wanted: int, view: View | None) -> ScaleIn:
-    """Let one store leave at a time, when every shard keeps its quorum and is complete without it.
-
-    A stop (0) is no scale-in: all stores go at once and keep their volumes.
-
-    Args:
-        present: replicas of the workload.
-        wanted: replicas that the spec asks for.
-        view: what HAKeeper says; None when it did not answer.
-    """
-    if wanted == 0 or wanted >= present:
-        return ScaleIn(wanted)
-    ordinal = present - 1
-    refusal = _why_it_stays(ordinal, view)
-    if refusal:
-        return ScaleIn(present, None, f"log store {ordinal} stays for now: {refusal}")
-    left = present - 1
-    awaited = f"{left - wanted} more to go one by one" if left > wanted else ""
-    return ScaleIn(left, ordinal, awaited)
-
-
-def _why_it_stays(ordinal: int, view: View | None) -> str:
-    if view is None:
-        return "HAKeeper does not answer, so nobody knows which replicas it has"
-    if view.counts_on(ordinal) and view.refuses_replicas(ordinal):
-        return _REFUSES_REPLICAS
-    own = view.stores_of(ordinal)
-    # The one before may have gone so lately that HAKeeper has not missed it yet.
-    unplaced = [
-        shard.number
-        for shard in view.shards
-        if not shard.members - shard.alive <= own
-        or len(shard.members) < (shard.wanted or 0)
-        or any((ordinal_of(uuid) or 0) > ordinal for uuid in shard.members)
-    ]
-    if unplaced:
-        return f"HAKeeper is placing replicas of log shard {_listed(unplaced)} anew"
-    lost = [shard.number for shard in view.shards if not shard.survives_without(own)]
-    return f"log shard {_listed(lost)} would have no quorum without it" if lost else ""

@@ -13,13 +13,15 @@ from ..api.durations import seconds
 from ..api.fields import Fields
 from ..api.timestamps import unix_time
 from ..api.types import Resource
+from ..reporting.conditions import has_served
 from ..reporting.pods import is_ready, why
 from ..workload import nodes as node_states
 from ..workload import storage
-from . import status as log_states
 from .failover import LogStore, Policy, Repair
+from .health import REPAIR_ANNOTATION
+from .view import ordinal_of_pod
 
-ANNOTATION_REPAIR: Final = log_states.REPAIR_ANNOTATION
+ANNOTATION_REPAIR: Final = REPAIR_ANNOTATION
 _DEFAULT_TIMEOUT: Final = 600
 _MAJORITY_OF_THREE: Final = 3
 _USELESS: Final = frozenset(
@@ -126,7 +128,7 @@ def policy_of(resource: Resource) -> Policy:
     timeout = _DEFAULT_TIMEOUT
     if spec.raw("storeFailureTimeout") is not None:
         timeout = seconds(spec, "storeFailureTimeout")
-    return Policy(timeout, _shard_replicas(resource), log_states.has_served(resource))
+    return Policy(timeout, _shard_replicas(resource), has_served(resource))
 
 
 def _shard_replicas(resource: Resource) -> int:
@@ -160,11 +162,6 @@ def incarnation_annotation(numbers: Mapping[str, int]) -> dict[str, str | None]:
 def claims_of(pod: str, claims: Iterable[Claim]) -> list[Claim]:
     """Return the claims that a StatefulSet made for a Pod."""
     return [claim for claim in claims if claim["metadata"]["name"].endswith(f"-{pod}")]
-
-
-def ordinal_of_pod(pod: str) -> int:
-    """Return the ordinal in a Pod's name."""
-    return int(pod.rpartition("-")[2])
 
 
 @dataclass(frozen=True, slots=True)

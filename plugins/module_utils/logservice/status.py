@@ -1,212 +1,99 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Pods and HAKeeper together say about log stores, and how a LogSet's status tells it."""
+"""What the status of a LogSet reports of stores that are lost, replaced or leaving."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping
-from enum import Enum
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..api import names
-from ..api.timestamps import timestamp, unix_time
+from ..api.timestamps import unix_time
 from ..api.types import Resource
-from ..reporting import pods as pod_status
-from ..reporting.conditions import find, holds
-from ..reporting.reasons import ConditionType, Reason
+from ..reporting.reasons import Reason
+from ..reporting.rollout import Rollout
+from ..reporting.sets import Findings, sentences
+from ..workload.component import SetPass
+from .failover import UNDER_WAY, Step
+from .health import SETTLING_SECONDS, Pod, came_back_lately
+from .shards import known_shards, lacking, shard_replicas
 
-Round = Mapping[str, Any]
-"""The ``stores`` that the action ``log_stores`` returned; empty when no round was made."""
-Pod = Mapping[str, Any]
+Stores = Mapping[str, Any]
+"""The ``stores`` that the action ``repair`` returned; empty when it did not run."""
 
-_SETTLING_SECONDS = 30.0
-"""A store that has only just started may not have taken up its replicas yet."""
-_NEWS_SECONDS = 120.0
-"""How long HAKeeper may have news of a store that came back."""
-_FIRST_SECONDS = 60.0
-"""A Pod that is made so long after its LogSet is not the first of its ordinal."""
-REPAIR_ANNOTATION = "logset.matrixorigin.io/repair"
-_UNDER_WAY = frozenset({"Record", "Render", "TakeAway", "AwaitStore", "AwaitReplicas"})
-_AT_ONCE = frozenset({"Record", "Render", "TakeAway", "Finish", "CallOff"})
+_AT_ONCE = frozenset({Step.RECORD, Step.RENDER, Step.TAKE_AWAY, Step.FINISH, Step.CALL_OFF})
 
 
-def expected_pods(resource: Resource, replicas: int) -> list[str]:
-    """Return the names of the Pods of a LogSet."""
-    base = names.base_name(names.LOG_SET, resource["metadata"]["name"])
-    return [f"{base}-{ordinal}" for ordinal in range(replicas)]
+def findings(stores: Stores, rollout: Rollout) -> Findings:
+    """Return what is known of log stores beyond what Kubernetes reports."""
+    replacing = _message_of(stores, *UNDER_WAY)
+    leaving = str(stores.get("scaling") or "")
+    activity = None
+    if replacing:
+        activity = Reason.FAILING_OVER, replacing
+    elif leaving:
+        activity = Reason.SCALING, leaving
+    return Findings(
+        activity=activity,
+        failure=_failure(stores, rollout, replacing),
+        empty=stores.get("empty") or (),
+        outlook=_message_of(stores, Step.WAIT),
+    )
 
 
-class Question(Enum):
-    """How much depends on what HAKeeper says."""
-
-    NONE = 0
-    """Nothing: it cannot have any news."""
-    GLANCE = 1
-    """It may have news, and it is no matter when it does not answer."""
-    NEEDED = 2
-    """Something is to be decided."""
+def _failure(stores: Stores, rollout: Rollout, replacing: str) -> tuple[Reason, str] | None:
+    if blocked := _message_of(stores, Step.BLOCKED):
+        return Reason.FAILOVER_BLOCKED, blocked
+    if replacing and (rollout.ready < rollout.wanted or lacking(stores)):
+        return Reason.STORES_FAILED, sentences(lacking(stores), replacing)
+    return None
 
 
-def question(
-    resource: Resource, workload: Mapping[str, Any], pods: Collection[Pod], now: float
-) -> Question:
-    """Tell whether to ask HAKeeper.
-
-    While a set first comes up it has nothing to say, and each question would take its whole time;
-    neither has it when all stores have been up for long.
-
-    Args:
-        resource: the LogSet.
-        workload: its StatefulSet.
-        pods: its Pods.
-        now: the present, Unix time.
-    """
-    ready = sum(pod_status.is_ready(pod) for pod in pods)
-    present = int((workload.get("spec") or {}).get("replicas") or 0)
-    wanted = int((resource.get("spec") or {}).get("replicas") or 0)
-    if not ready or not (has_served(resource) or ready >= present):
-        return Question.NONE
-    status = resource.get("status") or {}
-    shrinks = 0 < wanted < present
-    if shrinks or ready < present or status.get("failedStores") or _repairs(resource):
-        return Question.NEEDED
-    came_back = any(came_back_lately(resource, pod, now, _NEWS_SECONDS) for pod in pods)
-    unknown = "shards" not in status and _served_since(resource, now) < _NEWS_SECONDS
-    if came_back or unknown or lacking(status):
-        return Question.GLANCE
-    return Question.NONE
+def _message_of(stores: Stores, *steps: Step) -> str:
+    """Return what is said of a repair that is at one of these steps; empty if it is not."""
+    repair = stores.get("repair") or {}
+    return str(repair["message"]) if repair.get("step") in steps else ""
 
 
-def _repairs(resource: Resource) -> bool:
-    return REPAIR_ANNOTATION in (resource["metadata"].get("annotations") or {})
-
-
-def _served_since(resource: Resource, now: float) -> float:
-    """Return for how many seconds a set has been ready; 0 when it is not."""
-    ready = find(resource, ConditionType.READY)
-    moved = unix_time(ready.get("lastTransitionTime"))
-    return now - moved if ready.get("status") == "True" and moved else 0.0
-
-
-def came_back_lately(resource: Resource, pod: Pod, now: float, seconds: float) -> bool:
-    """Tell whether a Pod became ready within the last seconds, and not for the first time."""
-    since = pod_status.ready_at(pod)
-    if since is None or since + seconds < now:
-        return False
-    made = unix_time(resource["metadata"].get("creationTimestamp"))
-    born = unix_time(pod["metadata"].get("creationTimestamp"))
-    containers = (pod.get("status") or {}).get("containerStatuses") or []
-    restarted = any(one.get("restartCount") for one in containers)
-    return restarted or born > made + _FIRST_SECONDS
-
-
-def has_served(resource: Resource) -> bool:
-    """Tell whether a set was ready at least once, from its own earlier conditions."""
-    if holds(resource, ConditionType.READY):
-        return True
-    before = find(resource, ConditionType.PROGRESSING).get("reason")
-    return before not in {None, Reason.CREATING.value, Reason.WAITING_FOR_DEPENDENCY.value}
-
-
-def empty_stores(pods: Iterable[Pod], view: Any, now: float) -> set[str]:
-    """Return the Pods that are ready while the replicas that are counted on there do not run.
-
-    Args:
-        pods: Pods of the set.
-        view: what HAKeeper says (planning.log_stores.View); None when it did not answer.
-        now: the present, Unix time.
-    """
-    if view is None:
-        return set()
-    return {
-        pod["metadata"]["name"]
-        for pod in pods
-        if (since := pod_status.ready_at(pod)) is not None
-        and since + _SETTLING_SECONDS <= now
-        and view.without_data(int(pod["metadata"]["name"].rpartition("-")[2]))
+def status_fields(seen: SetPass) -> dict[str, Any]:
+    """Return the fields of the status that only a LogSet has."""
+    found: dict[str, Any] = {
+        "logShardReplicas": shard_replicas(seen.resource, rendered=bool(seen.plan.objects)),
+        "shards": known_shards(seen.resource, seen.stores),
     }
+    if seen.rollout.exists:
+        found["discovery"] = _discovery(seen.resource)
+    return found
 
 
-def down_since(
-    resource: Resource,
-    pods: Iterable[Pod],
-    expected: Iterable[str],
-    empty: Collection[str],
-    now: float,
-) -> dict[str, float | None]:
-    """Return since when each expected store is down (Unix time); None for those that are up.
-
-    It is what the status says; a store that the status does not know to be down is down from now.
-    """
-    wanted = list(expected)
-    told = pod_status.stores(pods, wanted, resource.get("status"), timestamp(now), empty)
-    down = {one["podName"]: one["lastTransition"] for one in told["failedStores"]}
-    return {pod: unix_time(down[pod]) if pod in down else None for pod in wanted}
+def _discovery(resource: Resource) -> dict[str, Any]:
+    metadata, spec = resource["metadata"], resource.get("spec") or {}
+    domain = names.service_domain(metadata["namespace"], spec.get("clusterDomain"))
+    service = names.discovery_name(names.base_name(names.LOG_SET, metadata["name"]))
+    return {"port": names.PORT_LOG, "address": f"{service}.{domain}"}
 
 
-def under_way(round_: Round) -> str:
-    """Return how far the replacement of a store is; empty when there is none."""
-    repair = round_.get("repair") or {}
-    return str(repair["message"]) if repair.get("step") in _UNDER_WAY else ""
-
-
-def blocked(round_: Round) -> str:
-    """Return why a store that is down is not replaced; empty when nothing stands against it."""
-    repair = round_.get("repair") or {}
-    return str(repair["message"]) if repair.get("step") == "Blocked" else ""
-
-
-def waiting(round_: Round) -> str:
-    """Return when a store that is down will be replaced; empty if none will."""
-    repair = round_.get("repair") or {}
-    return str(repair["message"]) if repair.get("step") == "Wait" else ""
-
-
-def shrinking(round_: Round) -> str:
-    """Return what the departure of the next store waits for; empty if nothing."""
-    return str(round_.get("scaling") or "")
-
-
-def lacking(round_: Round) -> str:
-    """Return which log shards have fewer running replicas than they should; empty if none."""
-    short = [
-        f"{shard['shard']} ({shard['available']} of {shard['replicas']})"
-        for shard in round_.get("shards") or []
-        if shard["available"] < shard["replicas"]
-    ]
-    return f"replicas run of log shard {', '.join(short)}" if short else ""
-
-
-def has_quorum(log_set: Resource | None) -> bool:
-    """Tell whether a log service serves though stores of it are down.
-
-    By what its status says of its shards; a status without shards says nothing.
-    """
-    shards = ((log_set or {}).get("status") or {}).get("shards") or []
-    return bool(shards) and all(2 * one["available"] > one["replicas"] for one in shards)
-
-
-def look_again(
-    resource: Resource, pods: Iterable[Pod], round_: Round, otherwise: str, now: str
+def requeue(
+    resource: Resource, pods: Iterable[Pod], stores: Stores, otherwise: str, now: str
 ) -> str:
-    """Return when to look again.
+    """Return when to check again.
 
     Args:
         resource: the LogSet.
         pods: its Pods.
-        round_: how the round ended.
-        otherwise: when to look again without it; empty for not at all.
+        stores: what the action on its stores returned.
+        otherwise: when to check again without it; empty for not at all.
         now: the present, RFC 3339.
     """
-    repair, moment = round_.get("repair") or {}, unix_time(now)
+    repair, moment = stores.get("repair") or {}, unix_time(now)
     step, due = repair.get("step"), repair.get("due")
     if step in _AT_ONCE:
         return "2s"
-    if step in _UNDER_WAY or shrinking(round_):
+    if step in UNDER_WAY or stores.get("scaling"):
         return "5s"
     if due is not None:
         return f"{max(1, min(15, math.ceil(due - moment)))}s"
-    if otherwise or lacking(round_):
+    if otherwise or lacking(stores):
         return otherwise or "15s"
-    settling = any(came_back_lately(resource, pod, moment, _SETTLING_SECONDS) for pod in pods)
-    return f"{_SETTLING_SECONDS + 1:.0f}s" if settling else ""
+    settling = any(came_back_lately(resource, pod, moment, SETTLING_SECONDS) for pod in pods)
+    return f"{SETTLING_SECONDS + 1:.0f}s" if settling else ""

@@ -71,6 +71,14 @@ def holds_now(resource: Mapping[str, Any] | None, kind: ConditionType) -> bool:
     return found.get("status") == "True" and (found.get("observedGeneration") or 0) >= generation
 
 
+def has_served(resource: Mapping[str, Any]) -> bool:
+    """Tell whether a set was ready at least once, from its own earlier conditions."""
+    if holds(resource, ConditionType.READY):
+        return True
+    before = find(resource, ConditionType.PROGRESSING).get("reason")
+    return before not in {None, Reason.CREATING.value, Reason.WAITING_FOR_DEPENDENCY.value}
+
+
 def phase(conditions: Iterable[Mapping[str, Any]]) -> Phase:
     """Say the conditions in one word."""
     states = {entry["type"]: entry for entry in conditions}
@@ -87,6 +95,22 @@ def phase(conditions: Iterable[Mapping[str, Any]]) -> Phase:
     if is_true(ConditionType.PROGRESSING):
         return Phase.PROGRESSING
     return Phase.READY if is_true(ConditionType.READY) else Phase.NOT_READY
+
+
+def summary(conditions: Iterable[Condition]) -> str:
+    """Pick the sentence that a human needs first: what is broken, wrong, or under way."""
+    by_type = {entry["type"]: entry for entry in conditions}
+    for kind, bad in (
+        (ConditionType.PAUSED, "True"),
+        (ConditionType.DEGRADED, "True"),
+        (ConditionType.READY, "False"),
+        (ConditionType.SYNCED, "False"),
+        (ConditionType.PROGRESSING, "True"),
+    ):
+        entry = by_type.get(kind.value, {})
+        if entry.get("status") == bad and entry.get("message"):
+            return str(entry["message"])
+    return ""
 
 
 def with_times(

@@ -6,8 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, TypedDict
 
-from ..early.reasons import ACCEPTED, EarlyReason
-from .reasons import ConditionType, Phase, Reason
+from .reasons import ACCEPTED, ConditionType, EarlyReason, Phase, Reason
 
 _LONGEST_NOTE = 1024  # bytes that events.k8s.io/v1 takes
 

@@ -79,3 +79,22 @@ class Phase(StrEnum):
     DEGRADED = "Degraded"
     PAUSED = "Paused"
     DELETING = "Deleting"
+
+
+ACCEPTED = "Accepted"
+"""Type of the condition of a MatrixoneCluster that says whether the spec can be served."""
+
+
+class EarlyReason(StrEnum):
+    """Reasons that only a MatrixoneCluster of the first operator has."""
+
+    # Accepted
+    SPEC_ACCEPTED = "SpecAccepted"
+    INVALID_SPEC = "InvalidSpec"
+    UNSUPPORTED_REPLICAS = "UnsupportedReplicas"
+    VOLUME_SHRINK_REFUSED = "VolumeShrinkRefused"
+    VOLUME_NOT_EXPANDABLE = "VolumeNotExpandable"
+    # Ready
+    STOPPED = "Stopped"
+    # Progressing
+    WAITING_FOR_ROLL_OUT = "WaitingForRollOut"

@@ -13,11 +13,9 @@ from typing import Any
 from ..api import names
 from ..api.comparing import differing_paths
 from ..api.types import Manifest, References, Resource
-from ..logservice.status import has_quorum, has_served
 from ..reporting.conditions import find, holds, holds_now
-from ..reporting.pods import is_beginning
 from ..reporting.reasons import ConditionType, Reason
-from ..reporting.sets import UPDATE_PAUSED, Rollout, held_at, is_held
+from ..reporting.rollout import Rollout, held_at, is_held
 from .plans import Observed
 from .references import DEPENDENCIES, staged
 
@@ -40,7 +38,7 @@ def blocker(resource: Resource, observed: Observed, references: References | Non
         target = (deps.get(key) or {}).get("metadata") or {}
         if not target.get("name"):
             continue
-        said = _state(observed.get(key), kind)
+        said = _state(observed.get(key))
         if said:
             return f"waiting for {kind} {target['name']}: {said}"
     return ""
@@ -50,40 +48,22 @@ def _held_dependency(observed: Observed, references: References) -> str:
     """Say which dependency goes no further on purpose, by its workload; empty if none does."""
     for label, dependency in staged(references):
         replicas = dependency["spec"].get("replicas")
-        held = held_at(dependency, Rollout.of(observed.get(label), replicas))
+        kind, rollout = dependency["kind"], Rollout.of(observed.get(label), replicas)
+        held = held_at(dependency, rollout, names.NOUNS[kind])
         if held:
-            return f"waiting for {dependency['kind']} {dependency['metadata']['name']}: {held}"
+            return f"waiting for {kind} {dependency['metadata']['name']}: {held}"
     return ""
 
 
-def held_on_purpose(resource: Resource, observed: Observed) -> str:
-    """Say what holds back changes of compute nodes that exist; empty if nothing does.
-
-    The first compute node makes the system tables. When it goes in the middle of that, MatrixOne
-    1.3 does not find a way on: each later one waits for what nobody makes any more.
-    """
-    if resource["kind"] != names.CN_SET or observed.get("workload") is None:
-        return ""
-    if (resource.get("spec") or {}).get("pauseUpdate"):
-        return UPDATE_PAUSED
-    if has_served(resource):
-        return ""
-    begun = [pod for pod in observed.get("pods") or [] if is_beginning(pod, observed.get("now"))]
-    if not begun:
-        return ""
-    return f"waiting for {begun[0]['metadata']['name']} to finish the bootstrap of the database"
-
-
-def _state(dependency: Mapping[str, Any] | None, kind: str) -> str:
+def _state(dependency: Mapping[str, Any] | None) -> str:
     """Say what a dependency lacks; empty if nothing.
 
-    A log service that has lost a store serves as long as its shards have their quorum: to repair
-    it may take its time, and a change may be what is needed meanwhile.
+    A log service that has lost a store serves as long as its shards have their quorum: its repair
+    may take a while, and a change may be what is needed meanwhile.
     """
     if dependency is None:
         return "it does not exist"
-    serves = kind == names.LOG_SET and has_quorum(dependency)
-    if not (serves or holds(dependency, ConditionType.READY)):
+    if not (_has_quorum(dependency) or holds(dependency, ConditionType.READY)):
         return "not ready"
     if _does_all_it_can(dependency):
         return ""
@@ -93,6 +73,12 @@ def _state(dependency: Mapping[str, Any] | None, kind: str) -> str:
     if not holds_now(dependency, ConditionType.SYNCED):
         return "its latest change has not been applied yet"
     return ""
+
+
+def _has_quorum(dependency: Mapping[str, Any]) -> bool:
+    """Tell whether shards are reported, and each has most of its replicas."""
+    shards = (dependency.get("status") or {}).get("shards") or []
+    return bool(shards) and all(2 * one["available"] > one["replicas"] for one in shards)
 
 
 def _does_all_it_can(dependency: Mapping[str, Any]) -> bool:

@@ -92,13 +92,13 @@ def _due(pod: Pod) -> float | None:
     return datetime.fromisoformat(end).timestamp() + _GRACE_SECONDS if end else None
 
 
-def look_again(pods: Iterable[Pod], now: float, otherwise: str) -> str:
-    """Return when to look again at Pods that may be stuck on a lost node: when they are overdue.
+def requeue(pods: Iterable[Pod], now: float, otherwise: str) -> str:
+    """Return when to check Pods that may be stuck on a lost node: when they are overdue.
 
     Args:
         pods: Pods of a set.
         now: the present, Unix time.
-        otherwise: when to look again without it, in seconds such as ``10s``.
+        otherwise: when to check again without it, in seconds such as ``10s``.
     """
     dues = [due for due in map(_due, pods) if due is not None]
     if not dues:

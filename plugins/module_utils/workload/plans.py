@@ -3,13 +3,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, TypedDict
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self, TypedDict
 
 from ..api.types import Manifest, Resource
 
 Observed = Mapping[str, Any]
 """What ``observe`` returned, by the labels of ``references``: an object, a list, or None."""
+_SPELLINGS = {
+    "waiting_for": "waitingFor",
+    "create_only": "createOnly",
+    "gate_revision": "gateRevision",
+}
+"""How fields of plans are spelled in variables of Ansible."""
 
 
 class Kind(TypedDict):
@@ -24,10 +32,11 @@ class Kind(TypedDict):
     kind: str
 
 
-class Prune(TypedDict):
-    """Which objects go when they are not among the applied ones.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prune:
+    """Which objects are deleted when they are not among the applied ones.
 
-    Keys:
+    Attributes:
         kinds: where to look.
         namespace: of the objects.
         labels: that they have.
@@ -35,77 +44,61 @@ class Prune(TypedDict):
         unless_used_by: kinds whose objects keep alive what they mention by name.
     """
 
-    kinds: list[Kind]
+    kinds: Sequence[Kind]
     namespace: str
-    labels: Mapping[str, str]
-    owner_uid: str
-    unless_used_by: list[Kind]
+    labels: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    owner_uid: str = ""
+    unless_used_by: Sequence[Kind] = ()
 
 
-class Plan(TypedDict):
-    """What is to be done, in this order: records, then objects, then prune.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What is to be done, in this order: records, then objects and patches, then prune.
 
-    Keys:
+    Attributes:
         paused: the resource is to be left alone.
         invalid: what is wrong with the spec, naming the field; empty if nothing is.
         refused: what of the spec cannot be done, while everything else is; empty if nothing.
-        waitingFor: what the update of Pods waits for; empty if nothing is held back.
+        waiting_for: what the update of Pods waits for; empty if nothing is held back.
         held: fields of the workload that the gate holds back.
         records: decisions to store on the resource before anything is created.
         objects: to apply, in order.
-        createOnly: ``Kind/name`` of those that are created but never changed.
-        scale: objects of which only some fields are set: replicas, because the rest is held back;
-            the owner of a cluster's credential; what claims of log stores tell about them.
+        create_only: ``Kind/name`` of those that are created but never changed.
+        patches: objects of which only some fields are set: replicas, because the rest is held
+            back; the owner of a cluster's credential; what is recorded on claims of log stores.
         partition: the lowest ordinal of the set's Pods that is changed.
         workload: ``Kind/name`` of the set's workload; empty for a cluster.
-        credential: name of the Secret to make for a cluster; empty if one was given.
-        entrance: Service behind which SQL is answered; empty while none is.
-        dashboard: Deployment of a cluster's dashboard; empty without one.
-        rotation: the Secret with the root credential has changed since the database had it.
-        metrics: Service through which the metric user of a cluster is made; empty for none.
-        prune: what goes; None to leave everything.
+        prune: what is deleted; None to leave everything.
     """
 
-    paused: bool
-    invalid: str
-    refused: str
-    waitingFor: str
-    held: list[str]
-    records: list[Manifest]
-    objects: list[Manifest]
-    createOnly: list[str]
-    scale: list[Manifest]
-    partition: int
-    workload: str
-    credential: str
-    entrance: str
-    dashboard: str
-    rotation: bool
-    metrics: str
-    prune: Prune | None
+    paused: bool = False
+    invalid: str = ""
+    refused: str = ""
+    waiting_for: str = ""
+    held: Sequence[str] = ()
+    records: Sequence[Manifest] = ()
+    objects: Sequence[Manifest] = ()
+    create_only: Sequence[str] = ()
+    patches: Sequence[Manifest] = ()
+    partition: int = 0
+    workload: str = ""
+    prune: Prune | None = None
 
+    def variables(self) -> dict[str, Any]:
+        """Return the plan as it travels through variables of Ansible."""
+        return {
+            _SPELLINGS.get(field.name, field.name): getattr(self, field.name)
+            for field in dataclasses.fields(self)
+        }
 
-def empty_plan() -> Plan:
-    """Return a plan that does nothing."""
-    return {
-        "paused": False,
-        "invalid": "",
-        "refused": "",
-        "waitingFor": "",
-        "held": [],
-        "records": [],
-        "objects": [],
-        "createOnly": [],
-        "scale": [],
-        "partition": 0,
-        "workload": "",
-        "credential": "",
-        "entrance": "",
-        "dashboard": "",
-        "rotation": False,
-        "metrics": "",
-        "prune": None,
-    }
+    @classmethod
+    def read(cls, variables: Mapping[str, Any]) -> Self:
+        """Return the plan that `variables` wrote; one that does nothing for an empty mapping."""
+        spelled = {field.name: field.name for field in dataclasses.fields(cls)} | _SPELLINGS
+        found = {name: variables[key] for name, key in spelled.items() if key in variables}
+        if prune := found.get("prune"):
+            found["prune"] = Prune(**prune)
+        return cls(**found)
 
 
 def named(manifest: Mapping[str, Any]) -> str:

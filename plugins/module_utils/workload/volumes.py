@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypedDict
+from dataclasses import dataclass
+from typing import Any
 
 from ..api import names
 from ..api import quantities as quantity
@@ -23,59 +24,61 @@ from .plans import is_paused
 Json = dict[str, Any]
 Claim = Mapping[str, Any]
 
-VOLUME_FIELDS = {names.LOG_SET: "volume", names.DN_SET: "cacheVolume"}
-"""Kinds whose Pods have claims of their own, and the field that describes their data volume."""
 
-
-class Growth(TypedDict):
+@dataclass(frozen=True, slots=True)
+class Growth:
     """What is to be done about the volumes of a set.
 
-    Keys:
+    Attributes:
         claims: patches of claims that are smaller than the spec asks for.
         templates: claim templates that the StatefulSet should have; empty to leave it as it is.
         refused: what cannot be done, and why; empty if nothing.
         broken: what makes the Pods of the spec unusable; empty if nothing does.
     """
 
-    claims: list[Manifest]
-    templates: list[Json]
-    refused: str
-    broken: str
+    claims: Sequence[Manifest] = ()
+    templates: Sequence[Json] = ()
+    refused: str = ""
+    broken: str = ""
 
 
-def growth(resource: Resource, workload: Manifest | None, claims: Iterable[Claim]) -> Growth:
+def growth(
+    resource: Resource, field: str, workload: Manifest | None, claims: Iterable[Claim]
+) -> Growth:
     """Compare the volumes that a set asks for with those that it has.
 
     Args:
         resource: a set of any kind.
+        field: of its spec that describes the data volume of its Pods; empty where these have no
+            claims of their own.
         workload: its live workload, if there is one.
         claims: the live claims that carry its labels.
     """
-    found = Growth(claims=[], templates=[], refused="", broken="")
-    field = VOLUME_FIELDS.get(resource["kind"])
-    if field is None or workload is None or is_paused(resource):
-        return found
+    if not field or workload is None or is_paused(resource):
+        return Growth()
     try:
-        wanted = _wanted(resource, field)
-        has = {one["metadata"]["name"]: one for one in _live_templates(workload)}
-        found["broken"] = _only_at_creation(wanted, has, field)
-        found["refused"] = found["broken"] or _refused(wanted, has, field)
-        if found["refused"]:
-            return found
-        found["claims"] = [
-            _grown(claim, template)
-            for template in wanted
-            for claim in claims_of(workload, template, claims)
-            if _is_bound(claim) and _size(claim["spec"]) < _size(template["spec"])
-        ]
-        larger = (
-            _size(has[one["metadata"]["name"]]["spec"]) < _size(one["spec"]) for one in wanted
-        )
-        found["templates"] = wanted if any(larger) else []
-    except (RenderingError, QuantityError):
-        # What is wrong with the spec is told by who renders it.
-        return Growth(claims=[], templates=[], refused="", broken="")
-    return found
+        return _compared(resource, field, workload, claims)
+    except (RenderingError, QuantityError):  # reported by whoever renders the spec
+        return Growth()
+
+
+def _compared(
+    resource: Resource, field: str, workload: Manifest, claims: Iterable[Claim]
+) -> Growth:
+    wanted = _wanted(resource, field)
+    has = {one["metadata"]["name"]: one for one in _live_templates(workload)}
+    if broken := _only_at_creation(wanted, has, field):
+        return Growth(broken=broken, refused=broken)
+    if refused := _refused(wanted, has, field):
+        return Growth(refused=refused)
+    grown = [
+        _grown(claim, template)
+        for template in wanted
+        for claim in claims_of(workload, template, claims)
+        if _is_bound(claim) and _size(claim["spec"]) < _size(template["spec"])
+    ]
+    larger = (_size(has[one["metadata"]["name"]]["spec"]) < _size(one["spec"]) for one in wanted)
+    return Growth(claims=grown, templates=wanted if any(larger) else ())
 
 
 def _wanted(resource: Resource, field: str) -> list[Json]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the step of a roll has to say: see the action ``roll``."""
+"""What is reported of one step of a roll; the action ``roll`` takes it."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 from .events import Occurrence, occurrence
 
 Roll = Mapping[str, Any]
-"""The ``roll`` that the action returned; empty when no step was made."""
+"""The ``roll`` that the action returned; empty when it took no step."""
 
 
-def under_way(roll: Roll) -> str:
-    """Say what a roll does now or waits for; empty when there is none."""
+def roll_message(roll: Roll) -> str:
+    """Return what a roll does now or waits for; empty when there is none."""
     replaced = roll.get("replaced") or []
     if replaced:
         return f"replacing {', '.join(replaced)}"
@@ -22,12 +22,12 @@ def under_way(roll: Roll) -> str:
     return ""
 
 
-def look_again(roll: Roll, otherwise: str) -> str:
-    """Return when to look again: when a Pod has been ready for long enough, if not before.
+def roll_requeue(roll: Roll, otherwise: str) -> str:
+    """Return when to check again: when a Pod has been ready for long enough, if not before.
 
     Args:
         roll: what the step came to.
-        otherwise: when to look again without it, in seconds such as ``10s``; empty for not at all.
+        otherwise: when to check again without it, in seconds such as ``10s``; empty for not at all.
     """
     seconds = int(roll.get("seconds") or 0)
     if not seconds or not otherwise:
@@ -35,11 +35,11 @@ def look_again(roll: Roll, otherwise: str) -> str:
     return f"{min(seconds, int(otherwise.removesuffix('s')))}s"
 
 
-def occurrences(roll: Roll) -> list[Occurrence]:
+def roll_events(roll: Roll) -> list[Occurrence]:
     """Return an event for each step that replaced Pods."""
     replaced, outdated = roll.get("replaced") or [], roll.get("outdated") or []
     if not replaced:
         return []
     left = len(outdated) - len(replaced)
-    note = f"replacing {', '.join(replaced)}; {left} more to go" if left else under_way(roll)
+    note = f"replacing {', '.join(replaced)}; {left} more to go" if left else roll_message(roll)
     return [occurrence("ReplacingPods", note, action="Roll")]

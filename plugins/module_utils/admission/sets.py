@@ -1,18 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is wrong with the spec of one component, wherever it stands (core.md §11.4)."""
+"""What is wrong with the spec of a set of any kind, wherever it stands (core.md §11.4)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from ..api import names, toml
+from ..api import names, toml, versions
 from ..api.errors import InvalidSpec, TomlError
-from ..api.fields import Fields
-from ..webui import rendering as webui
 from . import formats
 from .containers import unknown_claims
-from .pods import ANNOTATIONS, CONTAINER_OVERLAY, OVERLAY
+from .pods import ANNOTATIONS, OVERLAY
 from .shapes import Items, Mistake, Shape, Table, Text
 
 _UNSET: Final[tuple[Any, ...]] = (None, {}, [], "")
@@ -30,10 +28,6 @@ _OWN_VOLUMES: Final = frozenset(
         names.VOLUME_SHARED,
     }
 )
-_TWO_NODES: Final = (
-    "MatrixOne supports only one transaction node; with a second one, it does not start, or loses "
-    "acknowledged rows"
-)
 _SERVICE: Final = Table(
     {
         "serviceAnnotations": ANNOTATIONS,
@@ -41,46 +35,29 @@ _SERVICE: Final = Table(
         "loadBalancerSourceRanges": Items(Text(formats.network)),
     }
 )
-_TWO_NAMES: Final = "config must not have both a [tn] and a [dn] table"
 
 
-def component_mistakes(kind: str, path: str, spec: Mapping[str, Any]) -> Iterator[Mistake]:
-    """Yield what is wrong.
+def set_mistakes(path: str, spec: Mapping[str, Any]) -> Iterator[Mistake]:
+    """Yield what is wrong with what sets of all kinds have.
 
     Args:
-        kind: of the set that the spec belongs to.
         path: of the spec, e.g. ``spec`` or ``spec.tn``.
         spec: as the API server stores it.
     """
-    if kind == names.DN_SET and (spec.get("replicas") or 0) > 1:
-        yield Mistake(f"{path}.replicas", _TWO_NODES, value=spec["replicas"])
-    yield from _config(kind, f"{path}.config", spec.get("config"))
+    yield from _config(f"{path}.config", spec.get("config"))
     yield from unknown_claims(f"{path}.resources", spec.get("resources") or {})
-    yield from _overlay(OVERLAY, f"{path}.overlay", spec.get("overlay"))
+    yield from overlay_mistakes(OVERLAY, f"{path}.overlay", spec.get("overlay"))
     yield from _SERVICE.mistakes(path, spec)
-    if kind == names.WEB_UI:
-        yield from _web_images(path, spec)
-    sidecar = spec.get("pythonUdfSidecar")
-    if kind == names.CN_SET and isinstance(sidecar, Mapping):
-        place = f"{path}.pythonUdfSidecar"
-        yield from unknown_claims(f"{place}.resources", sidecar.get("resources") or {})
-        yield from _overlay(CONTAINER_OVERLAY, f"{place}.overlay", sidecar.get("overlay"))
 
 
-def _overlay(shape: Shape, path: str, overlay: Any) -> Iterator[Mistake]:
+def overlay_mistakes(shape: Shape, path: str, overlay: Any) -> Iterator[Mistake]:
+    """Yield what is wrong with an overlay."""
     if isinstance(overlay, Mapping):
         given = {name: value for name, value in overlay.items() if value not in _UNSET}
         found = list(shape.mistakes(path, given))
         yield from found
         if not found:
             yield from _mounts(path, given)
-
-
-def _web_images(path: str, spec: Mapping[str, Any]) -> Iterator[Mistake]:
-    try:
-        webui.images(Fields(path, dict(spec)))
-    except InvalidSpec as error:
-        yield Mistake(error.field_path, error.message, value=spec.get("image"))
 
 
 def _mounts(path: str, overlay: Mapping[str, Any]) -> Iterator[Mistake]:
@@ -103,17 +80,26 @@ def _metadata(claims: Any) -> Iterator[Mapping[str, Any]]:
     return (claim.get("metadata") or {} for claim in claims or [])
 
 
-def _config(kind: str, path: str, config: Any) -> Iterator[Mistake]:
+def _config(path: str, config: Any) -> Iterator[Mistake]:
     if config is None:
         return
     try:
-        table = toml.parse(config, path)
-        toml.dump(table)
+        toml.dump(toml.parse(config, path))
     except InvalidSpec as error:
         yield Mistake(path, error.message, value=config)
-        return
     except TomlError as error:
         yield Mistake(path, str(error), value=config)
-        return
-    if kind == names.DN_SET and {"tn", "dn"} <= table.keys():
-        yield Mistake(path, _TWO_NAMES, value=config)
+
+
+def version_warnings(semantic: Any, image: str) -> Iterator[str]:
+    """Warn of an image whose tag names no version of MatrixOne."""
+    yield from unknown_version("" if semantic else versions.image_tag(image))
+
+
+def unknown_version(tag: Any) -> Iterator[str]:
+    """Warn of a version that cannot be read; there is none for an empty tag."""
+    if tag and versions.parse(str(tag)) is None:
+        yield (
+            f"spec.semanticVersion: {str(tag)!r} names no version of MatrixOne; features that "
+            "depend on the version are off until it is given"
+        )

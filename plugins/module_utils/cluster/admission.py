@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the schema of a MatrixOneCluster cannot say (core.md §11.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ..admission.sets import unknown_version
+from ..admission.shapes import Mistake
+from ..api import names, versions
+from ..api.errors import InvalidSpec
+from ..api.types import Resource
+from .parts import parts_of
+from .rendering import render_matrixonecluster
+
+
+def cluster_mistakes(resource: Resource) -> list[Mistake]:
+    """Return what is wrong with a cluster's components, or else with their composition."""
+    parts = parts_of(resource["spec"])
+    found = [mistake for part, path, spec in parts for mistake in part.mistakes(path, spec)]
+    return found or list(_of_composition(resource))
+
+
+def _of_composition(resource: Resource) -> Iterator[Mistake]:
+    """Yield what is wrong when the components are put together."""
+    metadata = resource["metadata"]
+    if not metadata.get("name"):
+        # With generateName, the API server sets the name after admission.
+        return
+    namespace = metadata.get("namespace") or "default"
+    placed = {**resource, "metadata": {**metadata, "namespace": namespace}}
+    try:
+        render_matrixonecluster(placed)
+    except InvalidSpec as error:
+        yield Mistake(error.field_path, error.message)
+
+
+def cluster_warnings(resource: Resource, old: Resource | None) -> list[str]:
+    """Return what a user should know about a valid cluster.
+
+    Args:
+        resource: as it is to be.
+        old: as it was, for an update.
+    """
+    spec, before = resource["spec"], (old or {}).get("spec") or {}
+    parts = parts_of(spec)
+    return [
+        *unknown_version("" if spec.get("semanticVersion") else spec.get("version")),
+        *(warning for part, path, one in parts for warning in part.warnings(path, one)),
+        *_older_version(spec, before),
+        *_mixed_versions(spec),
+    ]
+
+
+def _older_version(spec: Mapping[str, Any], before: Mapping[str, Any]) -> Iterator[str]:
+    """Warn of a downgrade; it is not refused, because it is the way out of a failed upgrade."""
+    now, then = _version(spec), _version(before)
+    if now and then and _numbers(now) < _numbers(then):
+        yield (
+            f"spec.version: {now} is older than {then}, which may have written data that it cannot "
+            "read; have a backup"
+        )
+
+
+def _mixed_versions(spec: Mapping[str, Any]) -> Iterator[str]:
+    wanted = _version(spec)
+    for part, path, component in parts_of(spec):
+        own = versions.parse(versions.image_tag(component.get("image") or ""))
+        if part.kind == names.WEB_UI or not (wanted and own):
+            continue
+        if _numbers(own)[:2] != _numbers(wanted)[:2]:
+            yield f"{path}.image: {own} beside {wanted}; MatrixOne is not made to mix versions"
+
+
+def _version(spec: Mapping[str, Any]) -> versions.Version | None:
+    return versions.parse(str(spec.get("semanticVersion") or spec.get("version") or ""))
+
+
+def _numbers(version: versions.Version) -> tuple[int, int, int]:
+    return version.major, version.minor, version.patch

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is asked of a MatrixOneCluster."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ..admission.shapes import Mistake
+from ..api.types import Manifest, References, Resource
+from ..reporting.report import Applied, Report
+from ..workload.component import Reference
+from ..workload.kind import Kind, Scripts
+from ..workload.plans import Observed
+from ..workload.removal import Removal
+from .admission import cluster_mistakes, cluster_warnings
+from .children import render_with_children
+from .planning import ClusterPlan, plan_cluster
+from .references import cluster_references
+from .removal import removal_of_cluster
+from .reports import report_on_cluster
+
+
+class ClusterKind(Kind[ClusterPlan]):
+    """A database of all components."""
+
+    plan_type = ClusterPlan
+
+    def references(
+        self, resource: Resource, siblings: Sequence[Manifest] = ()
+    ) -> dict[str, Reference]:
+        """Return what to observe, by label."""
+        del siblings
+        return cluster_references(resource)
+
+    def plan(
+        self,
+        resource: Resource,
+        observed: Observed,
+        script: str = "",
+        siblings: Sequence[Manifest] = (),
+    ) -> ClusterPlan:
+        """Decide what a pass does."""
+        del script, siblings
+        return plan_cluster(resource, observed, self.invalid(resource))
+
+    def report(
+        self,
+        resource: Resource,
+        plan: ClusterPlan,
+        observed: Observed,
+        applied: Applied,
+        failure: str,
+    ) -> Report:
+        """Report what a pass came to."""
+        return report_on_cluster(resource, plan, observed, applied, failure)
+
+    def removal(self, resource: Resource, observed: Observed) -> list[Removal]:
+        """Return the steps that delete a cluster."""
+        del observed
+        return removal_of_cluster(resource)
+
+    def render(
+        self, resource: Resource, scripts: Scripts, references: References
+    ) -> list[Manifest]:
+        """Return every object that a cluster leads to, children's children included."""
+        del references
+        return render_with_children(resource, scripts)
+
+    def mistakes(self, resource: Resource) -> list[Mistake]:
+        """Return what is wrong with a cluster beyond its schema."""
+        return cluster_mistakes(resource) if isinstance(resource.get("spec"), Mapping) else []
+
+    def warnings(self, resource: Resource, old: Resource | None) -> list[str]:
+        """Return what a user should know about a valid cluster."""
+        return cluster_warnings(resource, old) if isinstance(resource.get("spec"), Mapping) else []

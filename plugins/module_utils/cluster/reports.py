@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a pass over a MatrixOneCluster reports at its end."""
+
+from __future__ import annotations
+
+from ..api.errors import RenderingError
+from ..api.types import Manifest, Resource
+from ..reporting.events import Occurrence, occurrence
+from ..reporting.report import Applied, Report, is_ready_and_synced
+from ..workload.component import result_of
+from ..workload.plans import Observed, named
+from . import metric_user_status as metrics
+from . import root_credential_events as logins
+from .planning import ClusterPlan
+from .rendering import render_matrixonecluster
+from .status import ClusterFacts, cluster_status
+
+_PERIOD = "15s"
+_REFUSED = "60s"
+"""Somebody may correct a credential, and no watched object changes then."""
+
+
+def report_on_cluster(
+    resource: Resource, plan: ClusterPlan, observed: Observed, applied: Applied, failure: str
+) -> Report:
+    """Report what a pass came to.
+
+    Args:
+        resource: the cluster, with its status so far.
+        plan: what was decided.
+        observed: what was observed before.
+        applied: what apply returned; empty if it was not reached.
+        failure: why the pass failed; empty if it did not.
+    """
+    result = result_of(observed, "round")
+    status = cluster_status(_facts(resource, plan, observed, applied, failure))
+    ready = is_ready_and_synced(status)
+    idle = ready or plan.paused or bool(plan.invalid)
+    requeue = "" if idle else _REFUSED if logins.problem(result) else _PERIOD
+    if not plan.paused:
+        requeue = metrics.requeue(resource, status.get("clusterMetrics") or {}, requeue)
+    return Report(
+        status=status,
+        events=[
+            *_credential_events(plan, observed, failure),
+            *logins.occurrences(result),
+            *metrics.occurrences(result, resource),
+            *(result.get("events") or []),
+        ],
+        ready=ready,
+        message=str(status["message"]),
+        requeue=requeue,
+    )
+
+
+def _facts(
+    resource: Resource, plan: ClusterPlan, observed: Observed, applied: Applied, failure: str
+) -> ClusterFacts:
+    single = [observed.get(label) for label in ("logSet", "dnSet", "proxySet", "webUI")]
+    found = [one for one in [*single, *(observed.get("cnSets") or [])] if one is not None]
+    credential, result = observed.get("credential"), result_of(observed, "round")
+    return ClusterFacts(
+        resource=resource,
+        wanted=plan.objects or _parts(resource, found),
+        live={**{named(one): one for one in found}, **(applied.get("objects") or {})},
+        credential=credential["metadata"]["name"] if credential else _created(plan, failure),
+        paused=plan.paused,
+        invalid=plan.invalid,
+        waiting=plan.waiting_for,
+        failure=failure,
+        metrics=metrics.status_of(resource, result),
+        login=logins.problem(result),
+    )
+
+
+def _created(plan: ClusterPlan, failure: str) -> str:
+    return "" if failure else plan.credential
+
+
+def _parts(resource: Resource, existing: list[Manifest]) -> list[Manifest]:
+    """Return the parts of a cluster that is left alone: those that exist, and kinds that it lacks.
+
+    Without any of these the cluster serves nobody.
+    """
+    try:
+        rendered = render_matrixonecluster(resource)
+    except RenderingError:
+        return existing
+    kinds = {one["kind"] for one in existing}
+    return [*existing, *(one for one in rendered if one["kind"] not in kinds)]
+
+
+def _credential_events(plan: ClusterPlan, observed: Observed, failure: str) -> list[Occurrence]:
+    if not plan.credential or observed.get("credential") is not None or failure:
+        return []
+    note = f"made a random root credential in Secret {plan.credential}"
+    return [occurrence("CredentialCreated", note, action="Create")]

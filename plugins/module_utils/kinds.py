@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every kind of resource by name: the one place where kinds are told apart.
+
+A new kind is a package of its own and a line in `KINDS`: a `Component`, if it is a set of Pods,
+or else a `Kind`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from .admission.shapes import Mistake
+from .api import names
+from .api.errors import InvalidSpec
+from .api.types import Manifest, References, Resource
+from .cluster.kind import ClusterKind
+from .cluster.parts import PARTS
+from .early.kind import EarlyKind
+from .workload.kind import Kind, Scripts, SetKind
+
+SETS: Final = {kind: SetKind(part) for kind, part in PARTS.items()}
+KINDS: Final[dict[str, Kind[Any]]] = {
+    names.CLUSTER: ClusterKind(),
+    names.EARLY: EarlyKind(),
+    **SETS,
+}
+
+
+def kind_of(resource: Resource) -> Kind[Any]:
+    """Return the kind of a resource of ours."""
+    return KINDS[resource["kind"]]
+
+
+def render_everything(
+    resource: Resource, *, start_scripts: Scripts, references: References | None = None
+) -> list[Manifest]:
+    """Return every object that a resource leads to, children's children included.
+
+    Args:
+        resource: a resource of any kind of ours.
+        start_scripts: text of each start script by the name of its role (``logset``, ``cnset`` …).
+        references: what a set depends on; a cluster brings its own.
+
+    Raises:
+        InvalidSpec: The kind is none of ours, or the resource or one of its children cannot be
+            rendered; the message of a child's error begins with the child.
+    """
+    version, kind = resource.get("apiVersion"), str(resource.get("kind"))
+    if version not in (names.API_VERSION, names.EARLY_API_VERSION):
+        raise InvalidSpec("apiVersion", f"must be {names.API_VERSION}, not {version!r}")
+    if version == names.EARLY_API_VERSION:
+        kind = names.EARLY
+    elif kind == names.EARLY or kind not in KINDS:
+        known = ", ".join((names.CLUSTER, *SETS))
+        raise InvalidSpec("kind", f"{kind} is not rendered here; it must be one of {known}")
+    return KINDS[kind].render(resource, start_scripts, references or {})
+
+
+def refusals(resource: Resource, old: Resource | None) -> list[Mistake]:
+    """Return why a resource may not be stored.
+
+    Args:
+        resource: as it is to be.
+        old: as it is now; None for a new one. What is wrong with it already may stay, as with
+            rules in CEL: a finalizer or a label must not depend on an old mistake.
+    """
+    kind = kind_of(resource)
+    found = kind.mistakes(resource)
+    if not found or old is None:
+        return found
+    known = kind.mistakes(old)
+    return [mistake for mistake in found if mistake not in known]
+
+
+def warnings_of(resource: Resource, old: Resource | None = None) -> list[str]:
+    """Return what a user should know about a resource that is valid.
+
+    Args:
+        resource: as it is to be.
+        old: as it was, for an update.
+    """
+    return kind_of(resource).warnings(resource, old)

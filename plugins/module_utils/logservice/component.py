@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is particular to a LogSet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ..api import names
+from ..api.types import Manifest, References, Resource
+from ..reporting.sets import Findings
+from ..workload.component import Component, Reference, Rendered, SetPass, result_of
+from ..workload.plans import Observed
+from ..workload.references import config_map, of_set
+from ..workload.removal import Removal
+from . import bootstrap, status
+from .admission import locality_warnings
+from .claims import marks
+from .removal import removal_of_log_set
+from .rendering import render_logset
+from .scaling import require_size
+
+
+class LogService(Component):
+    """Log stores."""
+
+    kind = names.LOG_SET
+    period = "15s"
+    data_volume = "volume"
+    has_stores = True
+
+    def render(self, resource: Resource, script: str, references: References) -> list[Manifest]:
+        """Return every object of a LogSet."""
+        del references
+        return render_logset(resource, start_script=script)
+
+    def render_observed(
+        self, resource: Resource, observed: Observed, script: str, references: References
+    ) -> Rendered:
+        """Return what a LogSet leads to, by what was decided about its stores earlier."""
+        del references
+        live, claims = observed.get("self"), observed.get("claims") or []
+        decisions = bootstrap.decided(resource, live, observed.get("bootstrap"), claims)
+        patches = []
+        if live is not None and live["metadata"].get("uid"):
+            patches = marks(live, claims, decisions)
+        require_size(resource, observed.get("workload"), decisions)
+        latest = result_of(observed, "round").get("incarnations")
+        decisions["incarnations"] = latest or decisions["incarnations"]
+        record = bootstrap.record(resource, live, decisions)
+        return Rendered(
+            render_logset(resource, start_script=script, observed=decisions),
+            records=[record] if record else [],
+            create_only=[f"ConfigMap/{_bootstrap_name(resource)}"],
+            patches=patches,
+        )
+
+    def references(self, resource: Resource) -> dict[str, Reference]:
+        """Return who founded the log service, and the volumes of its stores."""
+        return {
+            "bootstrap": config_map(resource, _bootstrap_name(resource)),
+            "claims": of_set(resource, "v1", "PersistentVolumeClaim"),
+        }
+
+    def findings(self, seen: SetPass) -> Findings:
+        """Return what HAKeeper reports of log stores, and what is done about them."""
+        return status.findings(seen.stores, seen.rollout)
+
+    def status(self, seen: SetPass, findings: Findings) -> dict[str, Any]:
+        """Return the log shards, and where the log service is found."""
+        del findings
+        return status.status_fields(seen)
+
+    def requeue(self, seen: SetPass, otherwise: str) -> str:
+        """Return when to check again."""
+        if seen.plan.paused:
+            return otherwise
+        return status.requeue(seen.resource, seen.pods, seen.stores, otherwise, seen.now)
+
+    def removal(self, resource: Resource, observed: Observed) -> Removal:
+        """Return how a LogSet is deleted."""
+        return removal_of_log_set(resource, observed.get("claims") or [])
+
+    def warnings(self, path: str, spec: Mapping[str, Any]) -> Iterator[str]:
+        """Yield what a user should know about a valid LogSet."""
+        yield from locality_warnings(path, spec)
+
+
+def _bootstrap_name(resource: Resource) -> str:
+    return f"{names.base_name(names.LOG_SET, resource['metadata']['name'])}-bootstrap"

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What HAKeeper is asked about log stores, and which of them are down."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from enum import Enum
+from typing import Any
+
+from ..api import names
+from ..api.timestamps import timestamp, unix_time
+from ..api.types import Resource
+from ..reporting import pods as pod_status
+from ..reporting.conditions import find, has_served
+from ..reporting.reasons import ConditionType
+from .shards import lacking
+from .view import View, ordinal_of_pod
+
+REPAIR_ANNOTATION = "logset.matrixorigin.io/repair"
+SETTLING_SECONDS = 30.0
+"""A store that has only just started may not have taken up its replicas yet."""
+_NEWS_SECONDS = 120.0
+"""How long HAKeeper may have news of a store that came back."""
+_FIRST_SECONDS = 60.0
+"""A Pod that is created so long after its LogSet is not the first of its ordinal."""
+
+Pod = Mapping[str, Any]
+
+
+def expected_pods(resource: Resource, replicas: int) -> list[str]:
+    """Return the names of the Pods of a LogSet."""
+    base = names.base_name(names.LOG_SET, resource["metadata"]["name"])
+    return [f"{base}-{ordinal}" for ordinal in range(replicas)]
+
+
+class Question(Enum):
+    """How much depends on what HAKeeper says."""
+
+    NONE = 0
+    """Nothing: it cannot have any news."""
+    GLANCE = 1
+    """It may have news, and it is no matter when it does not answer."""
+    NEEDED = 2
+    """Something is to be decided."""
+
+
+def question(
+    resource: Resource, workload: Mapping[str, Any], pods: Collection[Pod], now: float
+) -> Question:
+    """Tell whether to ask HAKeeper.
+
+    While a set first comes up it has nothing to say, and each question would take its whole time;
+    neither has it when all stores have been up for long.
+
+    Args:
+        resource: the LogSet.
+        workload: its StatefulSet.
+        pods: its Pods.
+        now: the present, Unix time.
+    """
+    ready = sum(pod_status.is_ready(pod) for pod in pods)
+    present = int((workload.get("spec") or {}).get("replicas") or 0)
+    wanted = int((resource.get("spec") or {}).get("replicas") or 0)
+    if not ready or not (has_served(resource) or ready >= present):
+        return Question.NONE
+    status = resource.get("status") or {}
+    shrinks = 0 < wanted < present
+    if shrinks or ready < present or status.get("failedStores") or _repairs(resource):
+        return Question.NEEDED
+    came_back = any(came_back_lately(resource, pod, now, _NEWS_SECONDS) for pod in pods)
+    unknown = "shards" not in status and _served_since(resource, now) < _NEWS_SECONDS
+    if came_back or unknown or lacking(status):
+        return Question.GLANCE
+    return Question.NONE
+
+
+def _repairs(resource: Resource) -> bool:
+    return REPAIR_ANNOTATION in (resource["metadata"].get("annotations") or {})
+
+
+def _served_since(resource: Resource, now: float) -> float:
+    """Return for how many seconds a set has been ready; 0 when it is not."""
+    ready = find(resource, ConditionType.READY)
+    moved = unix_time(ready.get("lastTransitionTime"))
+    return now - moved if ready.get("status") == "True" and moved else 0.0
+
+
+def came_back_lately(resource: Resource, pod: Pod, now: float, seconds: float) -> bool:
+    """Tell whether a Pod became ready within the last seconds, and not for the first time."""
+    since = pod_status.ready_at(pod)
+    if since is None or since + seconds < now:
+        return False
+    made = unix_time(resource["metadata"].get("creationTimestamp"))
+    born = unix_time(pod["metadata"].get("creationTimestamp"))
+    containers = (pod.get("status") or {}).get("containerStatuses") or []
+    restarted = any(one.get("restartCount") for one in containers)
+    return restarted or born > made + _FIRST_SECONDS
+
+
+def empty_stores(pods: Iterable[Pod], view: View | None, now: float) -> set[str]:
+    """Return the Pods that are ready while the replicas that are counted on there do not run.
+
+    Args:
+        pods: Pods of the set.
+        view: what HAKeeper reports; None when it did not answer.
+        now: the present, Unix time.
+    """
+    if view is None:
+        return set()
+    return {
+        pod["metadata"]["name"]
+        for pod in pods
+        if (since := pod_status.ready_at(pod)) is not None
+        and since + SETTLING_SECONDS <= now
+        and view.without_data(ordinal_of_pod(pod["metadata"]["name"]))
+    }
+
+
+def down_since(
+    resource: Resource,
+    pods: Iterable[Pod],
+    expected: Iterable[str],
+    empty: Collection[str],
+    now: float,
+) -> dict[str, float | None]:
+    """Return since when each expected store is down (Unix time); None for those that are up.
+
+    It is what the status says; a store that the status does not know to be down is down from now.
+    """
+    wanted = list(expected)
+    told = pod_status.stores(pods, wanted, resource.get("status"), timestamp(now), empty)
+    down = {one["podName"]: one["lastTransition"] for one in told["failedStores"]}
+    return {pod: unix_time(down[pod]) if pod in down else None for pod in wanted}

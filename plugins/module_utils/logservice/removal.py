@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How a log service is removed, with or without its data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from ..api import names
+from ..api.errors import RenderingError
+from ..api.types import Manifest, Resource
+from ..workload.removal import CLAIM, Chosen, Removal, removal_of_set, workload_of
+from .bootstrap import decided
+from .claims import marks
+
+
+def removal_of_log_set(resource: Resource, claims: Iterable[Mapping[str, Any]]) -> Removal:
+    """Return the step that deletes a LogSet.
+
+    Args:
+        resource: the LogSet.
+        claims: its live claims; those that stay get a record of what they hold.
+    """
+    spec = resource.get("spec") or {}
+    step = removal_of_set(resource, claims_go=retention_deletes(spec))
+    step = follow_retention(step, resource["metadata"], spec)
+    return replace(step, patches=[*step.patches, *_last_marks(resource, claims)])
+
+
+def follow_retention(
+    step: Removal, metadata: Mapping[str, Any], spec: Mapping[str, Any]
+) -> Removal:
+    """Let the policy count that the spec has now, whatever it was while the log service ran."""
+    name, namespace = metadata["name"], metadata["namespace"]
+    if not retention_deletes(spec):
+        labels = names.selector_labels(names.LOG_SET, name, namespace)
+        kinds = [workload_of(names.LOG_SET), CLAIM]
+        return replace(step, release=Chosen(kinds=kinds, namespace=namespace, labels=labels))
+    place = {"name": names.shared_claim_name(name), "namespace": namespace}
+    unmarked = {**place, "annotations": {names.ANNOTATION_KEEP: None}}
+    shared = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": unmarked}
+    return replace(step, patches=[shared])
+
+
+def retention_deletes(spec: Mapping[str, Any]) -> bool:
+    """Tell whether the log stores' claims are deleted with the set (core.md §2.3)."""
+    s3 = (spec.get("sharedStorage") or {}).get("s3") or {}
+    policy = spec.get("pvcRetentionPolicy") or s3.get("s3RetentionPolicy") or "Delete"
+    return bool(policy == "Delete")
+
+
+def _last_marks(resource: Resource, claims: Iterable[Mapping[str, Any]]) -> list[Manifest]:
+    """Record on claims that stay what was decided last; nothing of it is left elsewhere."""
+    annotations = resource["metadata"].get("annotations") or {}
+    stays = not retention_deletes(resource.get("spec") or {})
+    if not stays or names.ANNOTATION_BOOTSTRAP not in annotations:
+        return []
+    try:
+        return marks(resource, claims, decided(resource, resource, None))
+    except RenderingError:  # an annotation that cannot be read; earlier records stay
+        return []

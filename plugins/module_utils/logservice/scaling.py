@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which sizes a log service can be brought to, and which log store leaves next (design D3)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..api.errors import InvalidSpec
+from ..api.types import LogSetObserved, Resource
+from .view import REFUSES_REPLICAS, View, listed, ordinal_of
+
+
+def require_size(
+    resource: Resource, workload: Mapping[str, Any] | None, observed: LogSetObserved
+) -> None:
+    """Refuse a size that a log service cannot be brought to.
+
+    A resource in the cluster shrinks by one store at a time by itself; a playbook is played once
+    and cannot wait for HAKeeper in between.
+
+    Args:
+        resource: the LogSet.
+        workload: its live StatefulSet; None if there is none.
+        observed: what was decided about it.
+
+    Raises:
+        InvalidSpec: there would be fewer stores than replicas, or too many would go at once.
+    """
+    wanted = int((resource.get("spec") or {}).get("replicas") or 0)
+    present = int(((workload or {}).get("spec") or {}).get("replicas") or 0)
+    replicas = len(observed.get("bootstrap") or [])
+    if wanted == 0 or wanted >= present:
+        return
+    if wanted < replicas:
+        message = f"cannot be lowered below the number of replicas of a log shard ({replicas})"
+        raise InvalidSpec("spec.replicas", message)
+    if not resource["metadata"].get("uid") and wanted < present - 1:
+        message = (
+            f"can be lowered by one at a time without an operator, to {present - 1} now; go on "
+            "when HAKeeper has placed the replicas of the store that left anew"
+        )
+        raise InvalidSpec("spec.replicas", message)
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleIn:
+    """How many log stores a set keeps for now.
+
+    Attributes:
+        replicas: for the workload.
+        leaves: ordinal of the store that goes now; None if none does.
+        message: what the next one waits for; empty if nothing.
+    """
+
+    replicas: int
+    leaves: int | None = None
+    message: str = ""
+
+
+def scale_in(present: int, wanted: int, view: View | None) -> ScaleIn:
+    """Let one store leave at a time, when every shard keeps its quorum and is complete without it.
+
+    A stop (0) is no scale-in: all stores go at once and keep their volumes.
+
+    Args:
+        present: replicas of the workload.
+        wanted: replicas that the spec asks for.
+        view: what HAKeeper says; None when it did not answer.
+    """
+    if wanted == 0 or wanted >= present:
+        return ScaleIn(wanted)
+    ordinal = present - 1
+    refusal = _why_it_stays(ordinal, view)
+    if refusal:
+        return ScaleIn(present, None, f"log store {ordinal} stays for now: {refusal}")
+    left = present - 1
+    awaited = f"{left - wanted} more to go one by one" if left > wanted else ""
+    return ScaleIn(left, ordinal, awaited)
+
+
+def _why_it_stays(ordinal: int, view: View | None) -> str:
+    if view is None:
+        return "HAKeeper does not answer, so nobody knows which replicas it has"
+    if view.counts_on(ordinal) and view.refuses_replicas(ordinal):
+        return REFUSES_REPLICAS
+    own = view.stores_of(ordinal)
+    # The one before may have gone so lately that HAKeeper has not missed it yet.
+    unplaced = [
+        shard.number
+        for shard in view.shards
+        if not shard.members - shard.alive <= own
+        or len(shard.members) < (shard.wanted or 0)
+        or any((ordinal_of(uuid) or 0) > ordinal for uuid in shard.members)
+    ]
+    if unplaced:
+        return f"HAKeeper is placing replicas of log shard {listed(unplaced)} anew"
+    lost = [shard.number for shard in view.shards if not shard.survives_without(own)]
+    return f"log shard {listed(lost)} would have no quorum without it" if lost else ""

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The log stores and log shards of a log service as HAKeeper reports them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+HEARD_SECONDS: Final = 10.0
+"""Heartbeats come every second; a store whose last one is no older than this is alive."""
+REFUSES_REPLICAS: Final = (
+    "log stores with a locality are given no replicas that vote; take it out of their config"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """A log shard as HAKeeper has it; 0 is its own.
+
+    Attributes:
+        number: shard id.
+        members: UUIDs of the stores with a voting replica.
+        alive: those of them whose replica runs.
+        wanted: voting replicas that it should have; None when that is not known.
+        leader: UUID of the store that leads; empty while none does.
+    """
+
+    number: int
+    members: frozenset[str]
+    alive: frozenset[str]
+    wanted: int | None = None
+    leader: str = ""
+
+    @property
+    def complete(self) -> bool:
+        """Whether all replicas that it should have run."""
+        return self.members == self.alive and len(self.members) >= (self.wanted or 0)
+
+    def survives_without(self, stores: Iterable[str]) -> bool:
+        """Tell whether more than half of the replicas run without these stores."""
+        return 2 * len(self.alive - frozenset(stores)) > len(self.members)
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What HAKeeper answered; an answer also proves that it has a quorum.
+
+    Attributes:
+        running: whether it was bootstrapped.
+        silent: seconds since the last heartbeat, by UUID of the log store.
+        shards: the log shards.
+        placed: UUIDs of the log stores with a locality.
+    """
+
+    running: bool
+    silent: Mapping[str, float]
+    shards: Sequence[Shard]
+    placed: frozenset[str] = frozenset()
+
+    def stores_of(self, ordinal: int) -> frozenset[str]:
+        """Return the UUIDs that stores of an ordinal have or had, of any incarnation."""
+        known = {*self.silent, *(uuid for shard in self.shards for uuid in shard.members)}
+        return frozenset(uuid for uuid in known if ordinal_of(uuid) == ordinal)
+
+    def _lives(self, uuid: str) -> bool:
+        return self.silent.get(uuid, HEARD_SECONDS + 1) <= HEARD_SECONDS
+
+    def heard(self, ordinal: int) -> bool:
+        """Tell whether any store of an ordinal gave a sign of life lately."""
+        return any(map(self._lives, self.stores_of(ordinal)))
+
+    def without_data(self, ordinal: int) -> bool:
+        """Tell whether a store lives that does not run the replicas that it is counted on for."""
+        return any(
+            self._lives(uuid)
+            for shard in self.shards
+            for uuid in shard.members - shard.alive
+            if ordinal_of(uuid) == ordinal
+        )
+
+    def counts_on(self, ordinal: int) -> bool:
+        """Tell whether a shard has a replica on a store of an ordinal."""
+        own = self.stores_of(ordinal)
+        return any(shard.members & own for shard in self.shards)
+
+    def missed(self, ordinal: int) -> list[int]:
+        """Return the shards that still count on a store of an ordinal that does not run."""
+        return [
+            shard.number
+            for shard in self.shards
+            if any(ordinal_of(uuid) == ordinal for uuid in shard.members - shard.alive)
+        ]
+
+    def refuses_replicas(self, ordinal: int) -> bool:
+        """Tell whether replicas of an ordinal would find no other store.
+
+        HAKeeper gives replicas that vote only to stores without a locality, but for the first ones
+        (selectStore in MatrixOne's pkg/hakeeper/checkers/logservice/filter.go). Log stores of a set
+        have their locality in common; one that is silent may still be known with one of before.
+        """
+        return any(map(self._lives, self.placed - self.stores_of(ordinal)))
+
+    def incomplete(self) -> list[int]:
+        """Return the shards that have fewer running replicas than they should."""
+        return [shard.number for shard in self.shards if not shard.complete]
+
+
+def ordinal_of(uuid: str) -> int | None:
+    """Return the ordinal in a log store's UUID; None for a UUID of somebody else's making."""
+    groups = uuid.split("-")
+    try:
+        return int(groups[4], 16) if groups[:3] == ["00000000", "0000", "0000"] else None
+    except (IndexError, ValueError):
+        return None
+
+
+def incarnation_of(uuid: str) -> int:
+    """Return the incarnation in a log store's UUID."""
+    return int(uuid.split("-")[3], 16) if ordinal_of(uuid) is not None else 0
+
+
+def ordinal_of_pod(pod: str) -> int:
+    """Return the ordinal in a Pod's name."""
+    return int(pod.rpartition("-")[2])
+
+
+def listed(numbers: Iterable[int]) -> str:
+    """Return the numbers of shards as text."""
+    return ", ".join(map(str, sorted(numbers)))

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is asked of a resource of any kind, and the answers of sets."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import ClassVar, Generic, TypeVar
+
+from ..admission.shapes import Mistake
+from ..api.timestamps import timestamp_now
+from ..api.types import Manifest, References, Resource
+from ..reporting.report import Applied, Report
+from .component import Component, Reference
+from .planning import plan_set
+from .plans import Observed, Plan
+from .references import find_references, set_references
+from .removal import Removal, leaves_orphans
+from .reports import report_on_set
+from .volumes import Growth, growth
+
+Scripts = Mapping[str, str]
+"""Text of each start script by the name of its role (``logset``, ``cnset`` …)."""
+PlanT = TypeVar("PlanT", bound=Plan)
+
+
+class Kind(ABC, Generic[PlanT]):
+    """A kind of resource.
+
+    Attributes:
+        plan_type: what a plan for it looks like.
+    """
+
+    plan_type: ClassVar[type[Plan]]
+
+    @abstractmethod
+    def references(
+        self, resource: Resource, siblings: Sequence[Manifest] = ()
+    ) -> dict[str, Reference]:
+        """Return what to observe, by label.
+
+        Args:
+            resource: the resource.
+            siblings: resources that the same playbook plays, which are not in the cluster.
+        """
+
+    @abstractmethod
+    def plan(
+        self,
+        resource: Resource,
+        observed: Observed,
+        script: str = "",
+        siblings: Sequence[Manifest] = (),
+    ) -> PlanT:
+        """Decide what a pass does.
+
+        Args:
+            resource: the resource.
+            observed: what its references led to.
+            script: text of its start script.
+            siblings: as for `references`.
+        """
+
+    @abstractmethod
+    def report(
+        self, resource: Resource, plan: PlanT, observed: Observed, applied: Applied, failure: str
+    ) -> Report:
+        """Report what a pass came to.
+
+        Args:
+            resource: with its status so far.
+            plan: what was decided.
+            observed: what was observed before.
+            applied: what apply returned; empty if it was not reached.
+            failure: why the pass failed; empty if it did not.
+        """
+
+    @abstractmethod
+    def removal(self, resource: Resource, observed: Observed) -> list[Removal]:
+        """Return the steps that delete a resource."""
+
+    @abstractmethod
+    def render(
+        self, resource: Resource, scripts: Scripts, references: References
+    ) -> list[Manifest]:
+        """Return every object that a resource leads to, children's children included.
+
+        Raises:
+            InvalidSpec: The resource or one of its children cannot be rendered.
+        """
+
+    @abstractmethod
+    def mistakes(self, resource: Resource) -> list[Mistake]:
+        """Return what is wrong with a resource beyond its schema."""
+
+    @abstractmethod
+    def warnings(self, resource: Resource, old: Resource | None) -> list[str]:
+        """Return what a user should know about a valid resource."""
+
+    def invalid(self, resource: Resource) -> str:
+        """Return as text what is wrong with a resource beyond its schema; empty if nothing is."""
+        return "; ".join(map(str, self.mistakes(resource)))
+
+
+class SetKind(Kind[Plan]):
+    """A set of Pods of one component."""
+
+    plan_type = Plan
+
+    def __init__(self, component: Component) -> None:
+        self._component = component
+
+    def references(
+        self, resource: Resource, siblings: Sequence[Manifest] = ()
+    ) -> dict[str, Reference]:
+        """Return what to observe, by label."""
+        return set_references(self._component, resource, siblings)
+
+    def plan(
+        self,
+        resource: Resource,
+        observed: Observed,
+        script: str = "",
+        siblings: Sequence[Manifest] = (),
+    ) -> Plan:
+        """Decide what a pass does."""
+        played = find_references(resource, siblings) if siblings else None
+        invalid = self.invalid(resource)
+        return plan_set(self._component, resource, observed, script, played, invalid)
+
+    def report(
+        self, resource: Resource, plan: Plan, observed: Observed, applied: Applied, failure: str
+    ) -> Report:
+        """Report what a pass came to."""
+        now = timestamp_now()
+        return report_on_set(self._component, resource, plan, observed, applied, failure, now)
+
+    def removal(self, resource: Resource, observed: Observed) -> list[Removal]:
+        """Return the step that deletes a set."""
+        if leaves_orphans(resource):
+            return []
+        return [self._component.removal(resource, observed)]
+
+    def render(
+        self, resource: Resource, scripts: Scripts, references: References
+    ) -> list[Manifest]:
+        """Return every object of a set."""
+        script = scripts.get(self._component.kind.lower(), "")
+        return self._component.render(resource, script, references)
+
+    def mistakes(self, resource: Resource) -> list[Mistake]:
+        """Return what is wrong with a set beyond its schema."""
+        spec = resource.get("spec")
+        return list(self._component.mistakes("spec", spec)) if isinstance(spec, Mapping) else []
+
+    def warnings(self, resource: Resource, old: Resource | None) -> list[str]:
+        """Return what a user should know about a valid set."""
+        del old
+        spec = resource.get("spec")
+        if not isinstance(spec, Mapping):
+            return []
+        versions = self._component.version_warnings(spec)
+        return [*versions, *self._component.warnings("spec", spec)]
+
+    def growth(self, resource: Resource, observed: Observed) -> Growth:
+        """Return what is to be done about the volumes of a set."""
+        claims = observed.get("claims") or []
+        return growth(resource, self._component.data_volume, observed.get("workload"), claims)

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a pass decides and reports, as the roles see it: plain values in variables of Ansible."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils import kinds
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api.plain import plain
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.cluster.parts import PARTS
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.planning import (
+    plan_set,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.reports import (
+    report_on_set,
+)
+
+Json = dict[str, Any]
+
+
+def plan_of(
+    resource: Any, observed: Any, script: str = "", references: Mapping[str, Any] | None = None
+) -> Json:
+    """Return what a pass decides.
+
+    Args:
+        resource: the resource.
+        observed: what its references led to.
+        script: text of its start script.
+        references: what the ``deps`` of a set name, where a playbook plays it.
+    """
+    kind = kinds.kind_of(resource)
+    if references is None:
+        plan = kind.plan(resource, observed, script)
+    else:
+        part, invalid = PARTS[resource["kind"]], kind.invalid(resource)
+        plan = plan_set(part, resource, observed, script, references, invalid)
+    return plain(plan.variables())
+
+
+def report_on(
+    resource: Any, plan: Any, observed: Any, applied: Any, failure: str, now: str
+) -> Json:
+    """Return what a pass reports.
+
+    Args:
+        resource: with its status so far.
+        plan: what was decided; what is left out is as in a plan that does nothing.
+        observed: what was observed before.
+        applied: what apply returned.
+        failure: why the pass failed.
+        now: the present, RFC 3339.
+    """
+    kind = kinds.kind_of(resource)
+    decided = kind.plan_type.read(plan)
+    if resource["kind"] not in PARTS:
+        return plain(kind.report(resource, decided, observed, applied, failure))
+    part = PARTS[resource["kind"]]
+    return plain(report_on_set(part, resource, decided, observed, applied, failure, now))
+
+
+def references_of(resource: Any, siblings: Any = ()) -> Json:
+    """Return what a pass observes."""
+    return kinds.kind_of(resource).references(resource, siblings)
+
+
+def removal_of(resource: Any, observed: Any = None) -> list[Json]:
+    """Return the steps that delete a resource."""
+    return plain(kinds.kind_of(resource).removal(resource, observed or {}))
+
+
+def growth_of(resource: Any, workload: Any, claims: Any) -> Json:
+    """Return what is to be done about the volumes of a set."""
+    seen = {"workload": workload, "claims": claims}
+    return plain(kinds.SETS[resource["kind"]].growth(resource, seen))
