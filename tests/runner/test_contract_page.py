@@ -21,7 +21,7 @@ def names_in(file: str) -> frozenset[str]:
 
 def rows() -> list[str]:
     lines = [line for line in PAGE.read_text().splitlines() if line.startswith("| ")]
-    return [line for line in lines if not line.startswith("| behaviour |")]
+    return [line for line in lines if not line.startswith("| behavior |")]
 
 
 def test_every_row_names_a_test() -> None:
