@@ -16,8 +16,8 @@ from ..module_utils.api.timestamps import timestamp_now
 from ..module_utils.cluster.planning import credential, makes_credential
 from ..module_utils.cluster.removal import drains_of_cluster, removal_of_leftovers
 from ..module_utils.compute.removal import emptied
-from ..module_utils.early.planning import growth as claim_growth
 from ..module_utils.early.reports import terminating_report
+from ..module_utils.early.storage import growth as claim_growth
 from ..module_utils.kinds import SETS, kind_of, render_everything
 from ..module_utils.reporting.report import beginning, deleting
 from ..module_utils.workload.roll import is_rolling

@@ -12,12 +12,12 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.kub
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.early.planning import (
     EarlyPlan,
-    growth,
     plan_early,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.early.reports import (
     report_on_early,
 )
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.early.storage import growth
 
 from tests.early.resources import OLD_IMAGE, Json, early
 from tests.support.passes import (

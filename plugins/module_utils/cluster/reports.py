@@ -11,9 +11,10 @@ from ..workload.component import result_of
 from ..workload.plans import Observed, named
 from . import metric_user_status as metrics
 from . import root_credential_events as logins
+from .conditions import ClusterFacts
 from .planning import ClusterPlan
 from .rendering import render_matrixonecluster
-from .status import ClusterFacts, cluster_status
+from .status import cluster_status
 
 _PERIOD = "15s"
 _REFUSED = "60s"

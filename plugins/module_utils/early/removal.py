@@ -6,8 +6,8 @@ from __future__ import annotations
 from ..api.types import Resource
 from ..workload.plans import Kind, Observed
 from ..workload.removal import Chosen, Removal
-from .planning import own_claims
 from .rendering import APP, LABEL_APP, LABEL_OWNER
+from .storage import own_claims
 
 _OURS: list[Kind] = [
     {"api_version": "apps/v1", "kind": "StatefulSet"},

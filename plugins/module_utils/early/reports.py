@@ -15,7 +15,8 @@ from ..reporting.sets import SetFacts
 from ..workload.plans import Observed
 from . import status as early
 from .events import EarlyEvent
-from .planning import EarlyPlan, own_claims
+from .planning import EarlyPlan
+from .storage import own_claims
 
 _PERIOD: Final = "10s"
 _LISTS: Final = {"statefulSets": "StatefulSet", "service": "Service"}
