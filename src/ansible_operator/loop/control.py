@@ -90,10 +90,10 @@ class ControlLoop:
         synced: set when the caches of all kinds are complete.
     """
 
-    def __init__(self, dependencies: Dependencies, plans: Sequence[Plan], total: int) -> None:
+    def __init__(self, deps: Dependencies, plans: Sequence[Plan], total: int) -> None:
         self.synced = asyncio.Event()
         self._started = time.time()
-        self._around = dependencies
+        self._deps = deps
         self._names = controller_names([plan.watch for plan in plans])
         self._plans = dict(zip(self._names, plans, strict=True))
         self._own = OwnWrites()
@@ -105,7 +105,7 @@ class ControlLoop:
         self._foreign = ForeignChanges(self._queue, self._own)
         self._controlled: dict[GroupVersionKind, Controlled] = {}
         self._dependents = DependentWatches(
-            dependencies.informers, self._queue, self._controlled, self._foreign
+            deps.informers, self._queue, self._controlled, self._foreign
         )
         self._reconciles: dict[str, Reconcile] = {}
         self._begun: asyncio.Queue[Controlled] = asyncio.Queue()
@@ -145,22 +145,22 @@ class ControlLoop:
 
     def _follow(self, controlled: Controlled, group: asyncio.TaskGroup) -> None:
         """Start what goes on as long as objects of a kind are run."""
-        around = self._around
+        deps = self._deps
         group.create_task(self._tidy(controlled), name=f"leftovers {controlled.name}")
         for reference in controlled.watch.references:
-            watch = ReferenceWatch(controlled, reference, around.informers, self._queue)
-            group.create_task(watch.start(around.mapper), name=f"reference {watch.gvk}")
+            watch = ReferenceWatch(controlled, reference, deps.informers, self._queue)
+            group.create_task(watch.start(deps.mapper), name=f"reference {watch.gvk}")
         for wanted in controlled.watch.members:
-            members = MembersWatch(controlled, wanted, around.informers, self._queue)
-            group.create_task(members.run(around.mapper), name=f"members {members.gvk}")
+            members = MembersWatch(controlled, wanted, deps.informers, self._queue)
+            group.create_task(members.run(deps.mapper), name=f"members {members.gvk}")
 
     async def _tidy(self, controlled: Controlled) -> None:
         """Remove run directories of objects that went before this process came."""
-        around = self._around
-        informer = around.informers.peek(controlled.resource)
+        deps = self._deps
+        informer = deps.informers.peek(controlled.resource)
         if informer is not None:
-            scope = around.informers.namespaces
-            await remove_leftovers(controlled, informer, around.settings, scope, self._started)
+            scope = deps.informers.namespaces
+            await remove_leftovers(controlled, informer, deps.settings, scope, self._started)
 
     async def drain(self, timeout: float) -> bool:
         """End all runs; see :meth:`ansible_operator.loop.queueing.workers.Workers.drain`."""
@@ -173,7 +173,7 @@ class ControlLoop:
         """Find a kind, follow it and wait for its cache."""
         plan = self._plans[name]
         kind = gvk_of(plan.watch.kind)
-        resource = await wait_until_served(self._around.mapper, kind, _LOG.error)
+        resource = await wait_until_served(self._deps.mapper, kind, _LOG.error)
         controlled = Controlled(
             name=name,
             watch=plan.watch,
@@ -182,7 +182,7 @@ class ControlLoop:
             verbosity=plan.verbosity,
         )
         self._controlled[resource.gvk] = controlled
-        informer = self._around.informers.start(resource)
+        informer = self._deps.informers.start(resource)
         release = informer.subscribe(_ignore)  # it must not be stopped while nobody else is told
         await informer.synced.wait()
         self._reconciles[name] = self._controller(controlled).reconcile
@@ -193,7 +193,7 @@ class ControlLoop:
 
     def _on_deleted(self, controlled: Controlled) -> None:
         """With the last object of a kind its dependents' watches go."""
-        informer = self._around.informers.peek(controlled.resource)
+        informer = self._deps.informers.peek(controlled.resource)
         if informer is not None and not informer.list():
             self._dependents.end_all(controlled.gvk)
 
@@ -202,17 +202,17 @@ class ControlLoop:
         synced = {
             gvk
             for gvk, item in self._controlled.items()
-            if (informer := self._around.informers.peek(item.resource)) and informer.synced.is_set()
+            if (informer := self._deps.informers.peek(item.resource)) and informer.synced.is_set()
         }
         return [str(kind) for kind in missing if gvk_of(kind) not in synced]
 
     def _controller(self, controlled: Controlled) -> Controller:
-        around = self._around
+        deps = self._deps
         return Controller(
             controlled=controlled,
-            objects=ObjectStore(around.client, controlled.resource, around.informers),
-            runs=Runs(controlled, around.settings, around.engine, around.kubeconfig_for),
-            recorder=around.recorder,
+            objects=ObjectStore(deps.client, controlled.resource, deps.informers),
+            runs=Runs(controlled, deps.settings, deps.engine, deps.kubeconfig_for),
+            recorder=deps.recorder,
             transitions=Transitions(),
         )
 
@@ -228,7 +228,7 @@ class ControlLoop:
         What changes between the creation of an object and the first list of its kind would look
         like a part of that creation, and lead to no run.
         """
-        informer = self._around.informers.peek(dependent)
+        informer = self._deps.informers.peek(dependent)
         if informer is not None and not informer.tried.is_set():
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(informer.tried.wait(), FIRST_LIST_SECONDS)

@@ -1,21 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Starts everything in order, watches over it and ends it in order (runner.md §2.1, §2.22)."""
+"""Assembles the parts of one operator process and starts them in order (runner.md §2.1)."""
 
 import asyncio
-import contextlib
 import os
-import shutil
-import signal
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ansible_operator import metrics
 from ansible_operator.engine import make_engine
-from ansible_operator.engine.interface import Engine
 from ansible_operator.engine.rundir import make_folders
-from ansible_operator.errors import ConfigError, LeadershipLostError, OperatorError
+from ansible_operator.errors import ConfigError, OperatorError
 from ansible_operator.kube.access import ClusterAccess, load_access
 from ansible_operator.kube.client import HttpClient
 from ansible_operator.kube.discovery import DiscoveryMapper
@@ -33,6 +28,8 @@ from ansible_operator.manager.plans import (
     roles_to_load,
     total_runs,
 )
+from ansible_operator.manager.stop import Stop
+from ansible_operator.manager.supervision import Parts, supervise
 from ansible_operator.manager.webhook import Webhook
 from ansible_operator.options import Options, split_address, watched_namespaces
 from ansible_operator.serve.proxy import LoopbackProxy
@@ -40,65 +37,9 @@ from ansible_operator.serve.small_servers import ServerSettings, small_servers
 from ansible_operator.version import COMMIT, VERSION
 from ansible_operator.watches import Watch, load
 
-FLUSH_SECONDS = 2.0
-LINGER_SECONDS = 3.0
-"""How long a replica that ends goes on to answer reviews: its Service may forget it so late."""
 COMPONENT = "ansible-operator"
 
 _LOG = get_logger("cmd")
-
-
-@dataclass(slots=True)
-class _Stop:
-    """The wish to end, from a signal; the second one ends the process at once.
-
-    Attributes:
-        private: folder with the kubeconfigs of runs, which must not be left behind.
-        abandon: has runs end that this process does not wait for.
-    """
-
-    wanted: asyncio.Event = field(default_factory=asyncio.Event)
-    private: Path | None = None
-    abandon: Callable[[], None] = field(default=lambda: None)
-
-    def install(self) -> None:
-        """Listen to SIGTERM and SIGINT."""
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, self._on_signal, number)
-
-    def _on_signal(self, number: signal.Signals) -> None:
-        if self.wanted.is_set():
-            self.abandon()
-            if self.private is not None:
-                shutil.rmtree(self.private, ignore_errors=True)
-            os._exit(1)
-        _LOG.info("Stopping", signal=number.name)
-        self.wanted.set()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Parts:
-    """What works by itself once everything listens."""
-
-    client: HttpClient
-    engine: Engine
-    loop: ControlLoop
-    recorder: EventRecorder
-    election: LeaderElection | None
-    webhook: Webhook
-    stopping: asyncio.Event
-    engine_ready: asyncio.Event = field(default_factory=asyncio.Event)
-
-    def unready(self) -> str:
-        """Why objects could not be run now; ``""`` if they could."""
-        if self.stopping.is_set():
-            return "stopping"
-        if not self.loop.synced.is_set():
-            return "caches are not complete yet"
-        if not self.webhook.ready.is_set():
-            return "the webhook does not answer yet"
-        return "" if self.engine_ready.is_set() else "the engine is not warm yet"
 
 
 class Manager:
@@ -106,7 +47,7 @@ class Manager:
 
     def __init__(self, options: Options) -> None:
         self._options = options
-        self._stop = _Stop()
+        self._stop = Stop()
         self._namespaces = watched_namespaces(os.environ)
 
     async def run(self) -> None:
@@ -152,7 +93,7 @@ class Manager:
         options = self._options
         total = total_runs(plans, options)
         bridge = Bridge(options.inject_owner_ref, private)
-        around = Dependencies(
+        deps = Dependencies(
             client=client,
             mapper=DiscoveryMapper(client),
             informers=informers,
@@ -168,12 +109,12 @@ class Manager:
             recorder=EventRecorder(client, COMPONENT),
             settings=make_settings(options, os.environ, client.access.server),
         )
-        self._stop.abandon = around.engine.abandon
-        loop = bridge.loop = ControlLoop(around, plans, total)
-        parts = self._parts(client, around, loop)
+        self._stop.abandon = deps.engine.abandon
+        loop = bridge.loop = ControlLoop(deps, plans, total)
+        parts = self._parts(client, deps, loop)
         proxy = LoopbackProxy(
             client,
-            around.mapper,
+            deps.mapper,
             informers,
             add_dependent=bridge.add_dependent,
             write_seen=bridge.write_seen,
@@ -183,17 +124,17 @@ class Manager:
         ready = {"readyz": parts.unready}
         async with small_servers(client, self._servers(), ready), proxy:
             bridge.proxy = proxy
-            await self._supervise(parts)
+            await supervise(parts, options.graceful_shutdown_timeout)
 
-    def _parts(self, client: HttpClient, around: Dependencies, loop: ControlLoop) -> _Parts:
-        return _Parts(
+    def _parts(self, client: HttpClient, deps: Dependencies, loop: ControlLoop) -> Parts:
+        return Parts(
             client=client,
-            engine=around.engine,
+            engine=deps.engine,
             loop=loop,
-            recorder=around.recorder,
-            election=self._election(client, around.recorder),
-            webhook=Webhook(client, around.mapper, loop.watches, self._options, self._namespaces),
-            stopping=self._stop.wanted,
+            recorder=deps.recorder,
+            election=self._election(client, deps.recorder),
+            webhook=Webhook(client, deps.mapper, loop.watches, self._options, self._namespaces),
+            stopping=self._stop.requested,
         )
 
     def _election(self, client: HttpClient, recorder: EventRecorder) -> LeaderElection | None:
@@ -217,76 +158,6 @@ class Manager:
             metrics_api_port=options.metrics_api_port,
             probes=split_address(options.health_probe_bind_address),
         )
-
-    async def _supervise(self, parts: _Parts) -> None:
-        """Run the parts until the stop, then end them in order."""
-        try:
-            async with asyncio.TaskGroup() as group:
-                recording = group.create_task(parts.recorder.run(), name="events")
-                working = group.create_task(_work(parts), name="work")
-                admitting = group.create_task(parts.webhook.serve(), name="webhook")
-                await self._stop.wanted.wait()
-                lingering = group.create_task(asyncio.sleep(self._linger(parts)))
-                await parts.loop.drain(self._options.graceful_shutdown_timeout)
-                working.cancel()
-                with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(parts.recorder.flush(), FLUSH_SECONDS)
-                await asyncio.wait({working})
-                await _give_way(parts)
-                await lingering
-                admitting.cancel()
-                recording.cancel()
-        except* LeadershipLostError:
-            # Somebody else may be reconciling already: nothing more may be written.
-            await parts.client.close()
-            raise
-        finally:
-            await parts.loop.drain(0)
-            await parts.engine.stop()
-            await _give_way(parts)
-
-    def _linger(self, parts: _Parts) -> float:
-        """Return for how many seconds from now on reviews are still to be answered."""
-        if not parts.webhook.is_behind_a_service:
-            return 0.0
-        return min(LINGER_SECONDS, self._options.graceful_shutdown_timeout)
-
-
-async def _give_way(parts: _Parts) -> None:
-    """Let another replica lead; once nothing is written any more."""
-    if parts.election is not None:
-        await parts.election.release()
-
-
-async def _work(parts: _Parts) -> None:
-    """Warm the engine while caches fill and the lease is waited for; then reconcile.
-
-    Every replica does the first two, so that a new leader begins at once.
-    """
-    async with asyncio.TaskGroup() as group:
-        group.create_task(_warm(parts), name="engine start")
-        group.create_task(parts.loop.synchronize(), name="caches")
-        if parts.election is not None:
-            group.create_task(_lead(parts, parts.election), name="leader")
-        else:
-            group.create_task(_reconcile(parts), name="reconcile")
-
-
-async def _warm(parts: _Parts) -> None:
-    await parts.engine.start()
-    parts.engine_ready.set()
-
-
-async def _lead(parts: _Parts, election: LeaderElection) -> None:
-    await election.acquire()
-    async with asyncio.TaskGroup() as group:
-        group.create_task(election.hold(), name="lease")
-        group.create_task(_reconcile(parts), name="reconcile")
-
-
-async def _reconcile(parts: _Parts) -> None:
-    await parts.engine_ready.wait()
-    await parts.loop.work()
 
 
 def _access() -> ClusterAccess:

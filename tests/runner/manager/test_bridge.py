@@ -36,7 +36,7 @@ async def test_a_dependent_is_created_after_its_kind_is_known(
     ):
         mapper = DiscoveryMapper(client)
         bridge: Any = Bridge(True, tmp_path)
-        around = Dependencies(
+        deps = Dependencies(
             client=client,
             mapper=mapper,
             informers=informers,
@@ -45,7 +45,7 @@ async def test_a_dependent_is_created_after_its_kind_is_known(
             recorder=EventRecorder(client, "test"),
             settings=RunSettings(run_root=tmp_path, cluster="https://here"),
         )
-        bridge.loop = ControlLoop(around, [plan], 1)
+        bridge.loop = ControlLoop(deps, [plan], 1)
         await asyncio.wait_for(bridge.loop.synchronize(), 20)
         secrets = await mapper.by_kind(GroupVersionKind("", "v1", "Secret"))
         assert secrets is not None

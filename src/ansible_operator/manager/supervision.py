@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the parts of the process side by side and ends them in order (runner.md §2.22)."""
+
+import asyncio
+import contextlib
+from dataclasses import dataclass, field
+
+from ansible_operator.engine.interface import Engine
+from ansible_operator.errors import LeadershipLostError
+from ansible_operator.kube.client import HttpClient
+from ansible_operator.kube.lease import LeaderElection
+from ansible_operator.kube.recorder import EventRecorder
+from ansible_operator.loop.control import ControlLoop
+from ansible_operator.manager.webhook import Webhook
+
+FLUSH_SECONDS = 2.0
+LINGER_SECONDS = 3.0
+"""How long a replica that ends continues to answer reviews: its Service may remove it that late."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """What works by itself once everything listens."""
+
+    client: HttpClient
+    engine: Engine
+    loop: ControlLoop
+    recorder: EventRecorder
+    election: LeaderElection | None
+    webhook: Webhook
+    stopping: asyncio.Event
+    engine_ready: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def unready(self) -> str:
+        """Why objects could not be run now; ``""`` if they could."""
+        if self.stopping.is_set():
+            return "stopping"
+        if not self.loop.synced.is_set():
+            return "caches are not complete yet"
+        if not self.webhook.ready.is_set():
+            return "the webhook does not answer yet"
+        return "" if self.engine_ready.is_set() else "the engine is not warm yet"
+
+
+async def supervise(parts: Parts, grace: float) -> None:
+    """Run the parts until the stop, then end them in order.
+
+    Args:
+        parts: what runs.
+        grace: seconds that runs under way get to end.
+
+    Raises:
+        OperatorError: a part has failed.
+    """
+    try:
+        async with asyncio.TaskGroup() as group:
+            recording = group.create_task(parts.recorder.run(), name="events")
+            working = group.create_task(_work(parts), name="work")
+            admitting = group.create_task(parts.webhook.serve(), name="webhook")
+            await parts.stopping.wait()
+            lingering = group.create_task(asyncio.sleep(_linger(parts, grace)))
+            await parts.loop.drain(grace)
+            working.cancel()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(parts.recorder.flush(), FLUSH_SECONDS)
+            await asyncio.wait({working})
+            await _give_way(parts)
+            await lingering
+            admitting.cancel()
+            recording.cancel()
+    except* LeadershipLostError:
+        # Somebody else may be reconciling already: nothing more may be written.
+        await parts.client.close()
+        raise
+    finally:
+        await parts.loop.drain(0)
+        await parts.engine.stop()
+        await _give_way(parts)
+
+
+def _linger(parts: Parts, grace: float) -> float:
+    """Return for how many seconds from now on reviews are still to be answered."""
+    if not parts.webhook.is_behind_a_service:
+        return 0.0
+    return min(LINGER_SECONDS, grace)
+
+
+async def _give_way(parts: Parts) -> None:
+    """Let another replica lead; once nothing is written any more."""
+    if parts.election is not None:
+        await parts.election.release()
+
+
+async def _work(parts: Parts) -> None:
+    """Warm the engine while caches fill and the lease is waited for; then reconcile.
+
+    Every replica does the first two, so that a new leader begins at once.
+    """
+    async with asyncio.TaskGroup() as group:
+        group.create_task(_warm(parts), name="engine start")
+        group.create_task(parts.loop.synchronize(), name="caches")
+        if parts.election is not None:
+            group.create_task(_lead(parts, parts.election), name="leader")
+        else:
+            group.create_task(_reconcile(parts), name="reconcile")
+
+
+async def _warm(parts: Parts) -> None:
+    await parts.engine.start()
+    parts.engine_ready.set()
+
+
+async def _lead(parts: Parts, election: LeaderElection) -> None:
+    await election.acquire()
+    async with asyncio.TaskGroup() as group:
+        group.create_task(election.hold(), name="lease")
+        group.create_task(_reconcile(parts), name="reconcile")
+
+
+async def _reconcile(parts: Parts) -> None:
+    await parts.engine_ready.wait()
+    await parts.loop.work()
