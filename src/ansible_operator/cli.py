@@ -39,7 +39,7 @@ class _Duration(click.ParamType[float]):
 
 
 def _level(value: str) -> int:
-    """The lowest level to print: a word, or a number of V-levels, all of which are debug."""
+    """The lowest level to print: a name, or a number of V-levels, all of which are debug."""
     if value in LEVELS:
         return LEVELS[value]
     if value.isdigit() and int(value) > 0:
@@ -81,7 +81,7 @@ _ANSIBLE = _options(
         "--ansible-log-events",
         default="tasks",
         show_default=True,
-        help="What is logged of plays: nothing, tasks, everything.",
+        help="What to log of plays: nothing, tasks, everything.",
     ),
     click.option(
         "--ansible-verbosity",
@@ -106,7 +106,11 @@ _ANSIBLE = _options(
     ),
 )
 _CONTROL = _options(
-    _flag("--inject-owner-ref", "Make the CR the owner of what its play creates.", default=True),
+    _flag(
+        "--inject-owner-ref",
+        "Make the CR the owner of the objects that its play creates.",
+        default=True,
+    ),
     click.option(
         "--max-concurrent-reconciles",
         type=int,
@@ -152,14 +156,14 @@ _CONTROL = _options(
         type=_Duration(),
         default="30s",
         show_default=True,
-        help="Time that running plays get when the process stops.",
+        help="Time that running plays get to end when the process stops.",
     ),
 )
 _SERVING = _options(
     click.option(
         "--metrics-bind-address",
         default=None,
-        help="Where metrics are served; 0 for nowhere  [default: :8443]",
+        help="Address of the metrics server; 0 disables it  [default: :8443]",
     ),
     click.option("--metrics-addr", default=None, help="Deprecated: --metrics-bind-address."),
     _flag("--metrics-secure", "Serve metrics over TLS."),
@@ -168,7 +172,7 @@ _SERVING = _options(
         "--health-probe-bind-address",
         default=":6789",
         show_default=True,
-        help="Where probes are answered.",
+        help="Address of the health probes.",
     ),
     _flag(
         "--enable-http2",
@@ -176,7 +180,7 @@ _SERVING = _options(
     ),
 )
 _LEADER = _options(
-    _flag("--leader-elect", "Let only one of several replicas run objects.", default=None),
+    _flag("--leader-elect", "Let only one of several replicas reconcile objects.", default=None),
     _flag("--enable-leader-election", "Deprecated: --leader-elect.", default=None),
     click.option("--leader-election-id", default="", help="Name of the Lease."),
     click.option("--leader-election-namespace", default="", help="Namespace of the Lease."),
@@ -185,7 +189,7 @@ _LEADER = _options(
         type=_Duration(),
         default="15s",
         show_default=True,
-        help="Time after which a silent leader is replaced.",
+        help="Time after which a leader that does not renew the Lease is replaced.",
     ),
     click.option(
         "--leader-elect-renew-deadline",
@@ -205,7 +209,7 @@ _WEBHOOK = _options(
         "--webhook-bind-address",
         default="0",
         show_default=True,
-        help="Where admission reviews are answered, such as :9443; 0 for nowhere.",
+        help="Address of the admission webhook, such as :9443; 0 disables it.",
     ),
     click.option("--webhook-service", default="", help="Name of the Service in front of it."),
     click.option(
@@ -234,28 +238,28 @@ _WEBHOOK = _options(
         "--webhook-cert-dir",
         type=click.Path(path_type=Path),
         default=None,
-        help="Folder of tls.crt, tls.key and ca.crt; without it they are made in a Secret.",
+        help="Folder with tls.crt, tls.key and ca.crt; without it they are created in a Secret.",
     ),
     click.option(
         "--webhook-configurations",
         type=click.Choice(CARES),
         default=CARES[0],
         show_default=True,
-        help="Make the webhook configurations, put the CA into existing ones, or leave them.",
+        help="Create the webhook configurations, inject the CA into existing ones, or leave them.",
     ),
     click.option(
         "--webhook-failure-policy",
         type=click.Choice(["Ignore", "Fail"]),
         default="Ignore",
         show_default=True,
-        help="What the API server does without an answer.",
+        help="What the API server does when no answer comes.",
     ),
     click.option(
         "--webhook-timeout",
         type=_Duration(),
         default="5s",
         show_default=True,
-        help="Time in which the API server wants an answer, 1s to 30s.",
+        help="Time that the API server waits for an answer, 1s to 30s.",
     ),
 )
 _LOGGING = _options(
@@ -264,7 +268,7 @@ _LOGGING = _options(
         "--zap-encoder",
         type=click.Choice(["json", "console"]),
         default=None,
-        help="Form of log lines  [default: json]",
+        help="Format of log lines  [default: json]",
     ),
     click.option(
         "--zap-log-level",
@@ -275,14 +279,14 @@ _LOGGING = _options(
         "--zap-stacktrace-level",
         type=click.Choice(["info", "error", "panic"]),
         default=None,
-        help="Lowest level whose lines say where they were logged  [default: none; crashes do]",
+        help="Lowest level whose lines get a stack trace  [default: none, crashes only]",
     ),
     click.option(
         "--zap-time-encoding",
         type=click.Choice(list(TIME_FORMATS)),
         default="rfc3339",
         show_default=True,
-        help="Form of times.",
+        help="Format of times.",
     ),
 )
 

@@ -27,9 +27,9 @@ class LogSettings:
 
     Attributes:
         level: lowest level that is printed, as a number of the ``logging`` module.
-        encoding: JSON lines, or text for people.
+        encoding: JSON lines, or text.
         time: name of the time format.
-        stacktrace: lowest level whose lines say where they were logged; None for none. What a
+        stacktrace: lowest level whose lines get a stack trace; None for none. What a
             crash raised is always part of its line.
     """
 
@@ -91,7 +91,7 @@ def _console(_logger: Any, _method: str, entry: _Entry) -> str:
 
 def configure(settings: LogSettings) -> None:
     """Set up logging for the whole process."""
-    # Without blanks between keys and values: people and scripts search for whole fragments.
+    # Without blanks between keys and values: scripts search for whole fragments.
     json_line = structlog.processors.JSONRenderer(
         ensure_ascii=False, default=str, separators=(",", ":")
     )

@@ -193,6 +193,6 @@ def note_resource(labels: tuple[str, str, str, str, str], created: str) -> None:
 
 
 def forget_resource(labels: tuple[str, str, str, str, str]) -> None:
-    """A controlled object is gone; labels as in :func:`note_resource`."""
+    """A controlled object was deleted; labels as in :func:`note_resource`."""
     with contextlib.suppress(KeyError):
         RESOURCE_CREATED.remove(*labels)

@@ -171,7 +171,7 @@ def _tls(
 
 
 def _load_pair(context: ssl.SSLContext, certificate: bytes, key: bytes, origin: Path) -> None:
-    """Hand a key pair to OpenSSL, which takes it from a file only: private, gone at once."""
+    """Hand a key pair to OpenSSL, which takes it from a file only: private, removed at once."""
     with tempfile.NamedTemporaryFile(mode="wb", prefix="kube-client-") as pair:
         pair.write(certificate + b"\n" + key)
         pair.flush()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The HTTP session to the API server: keep-alive, credentials, careful retries, counted requests.
 
-A request is sent again only when that cannot do a thing twice: reads after any failure, writes
+A request is sent again only when that cannot have an effect twice: reads after any failure, writes
 when no connection could be made or the server refused them with 429.
 """
 
@@ -29,7 +29,7 @@ FIRST_DELAY = 0.1
 LONGEST_DELAY = 10.0
 CONNECTIONS = 100
 LONGEST_SILENCE = 15.0
-"""Seconds without a byte after which a read is asked again on another connection."""
+"""Seconds without a byte after which a read is sent again on another connection."""
 DEAD_SECONDS = 30
 """Seconds after which the kernel gives up a connection whose other side has vanished."""
 _KEEPALIVE = {"TCP_KEEPIDLE": 15, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3}
@@ -195,7 +195,7 @@ class HttpClient:
         return response
 
     async def credentials(self, *, renew: bool = False) -> dict[str, str]:
-        """The headers that say who we are; for upgraded connections (exec, port-forward) too."""
+        """The headers that authenticate us; for upgraded connections (exec, port-forward) too."""
         access = self.access
         if access.token is not None:
             return {"Authorization": f"Bearer {await access.token.token(renew=renew)}"}
@@ -205,7 +205,7 @@ class HttpClient:
 
 
 def _reason(error: Exception) -> str:
-    """Why no answer came, in plain words."""
+    """Why no answer came, for messages."""
     if isinstance(error, aiohttp.ClientSSLError):
         return f"{type(error).__name__}: {error}"
     if isinstance(error, aiohttp.ClientConnectorError):
@@ -217,13 +217,13 @@ def _reason(error: Exception) -> str:
 
 def _watchful_socket(address: tuple[Any, ...]) -> socket.socket:
     family, kind, protocol = address[:3]
-    made = socket.socket(family, kind, protocol)
-    notice_death(made)
-    return made
+    created = socket.socket(family, kind, protocol)
+    detect_dead_peer(created)
+    return created
 
 
-def notice_death(connection: Any) -> None:
-    """Have the kernel notice when the other side of a TCP socket vanishes without a word.
+def detect_dead_peer(connection: Any) -> None:
+    """Have the kernel detect when the peer of a TCP socket vanishes without closing it.
 
     A node that loses power or a firewall that forgets a connection sends nothing: without this, a
     watch would stay silent for minutes, and a request on a kept connection until its deadline.

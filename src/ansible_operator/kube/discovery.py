@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which kinds the API server serves; asked per group and version, and only when needed.
+"""Which kinds the API server serves; requested per group and version, and only when needed.
 
-One broken aggregated API therefore never stands in the way of the others (runner.md §5.3).
+One broken aggregated API therefore never affects the others (runner.md §5.3).
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from ansible_operator.kube.interface import GroupVersionKind, ResourceType
 REFRESH_INTERVAL = 1.0
 LOOKUP_SECONDS = (0.5, 10.0)
 """First and longest time between two lookups of a kind that is not served: CRDs that are applied
-together with the operator are there in a moment."""
+together with the operator are served within a second."""
 LOG_AFTER_SECONDS = 2.0
 
 
@@ -33,7 +33,7 @@ class _GroupVersion:
 class DiscoveryMapper:
     """Which kinds are served, and under which names; with a cache.
 
-    What is known stays known; what is not is asked for again, at most once a second.
+    Known kinds stay known; unknown ones are requested again, at most once a second.
     """
 
     def __init__(self, client: HttpClient, clock: Callable[[], float] = time.monotonic) -> None:

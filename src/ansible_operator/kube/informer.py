@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""List, then watch, for ever: a local copy of all objects of a kind.
+"""List, then watch until cancelled: a local copy of all objects of a kind.
 
 A break of any kind leads to another attempt with a growing, jittered delay; nothing is given up.
 """
@@ -26,7 +26,7 @@ FIRST_DELAY = 0.2
 LONGEST_DELAY = 10.0
 HEALTHY_SECONDS = 5.0
 _PASSING = frozenset({401, 403, 429, 500, 502, 503, 504})
-"""Answers after which a watch goes on where it was; others call for a new list."""
+"""Answers after which a watch continues where it was; others need a new list."""
 
 _METADATA = (
     "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1",

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Leader election with a Lease (runner.md §2.22): of several processes one may reconcile.
 
-A lease is free when it is new, given back, or unchanged for as long as its holder promised to
+A lease is free when it is new, released, or unchanged for as long as its holder promised to
 renew it, measured by this process's own clock: clocks of other machines are never compared.
 """
 
@@ -120,7 +120,7 @@ class LeaderElection:
 
     @property
     def is_leader(self) -> bool:
-        """Whether this process held the lease when it last looked."""
+        """Whether this process held the lease at the last check."""
         return self._observed.get("holderIdentity") == self.settings.identity
 
     async def acquire(self) -> None:
@@ -130,7 +130,7 @@ class LeaderElection:
         while True:
             if await self._attempt(self.settings.renew_deadline):
                 break
-            # A little apart, so that processes that started together do not collide for ever.
+            # A little apart, so that processes that started together do not collide forever.
             jitter = random.uniform(0.8, 1.0)  # noqa: S311
             await asyncio.sleep(self.settings.retry_period * jitter)
         _LOG.info(f"successfully acquired lease {where}")
@@ -139,7 +139,7 @@ class LeaderElection:
 
     @property
     def _longest_attempt(self) -> float:
-        """Seconds after which a renewal is tried anew: one dead connection is not the end.
+        """Seconds after which a renewal is tried again: one dead connection is not the end.
 
         Half of the deadline: a slow API server gets as long as the Go runner gives it.
         """
@@ -175,7 +175,7 @@ class LeaderElection:
                     # A renewal that was cut off has reached the server all the same.
                     self._observe(await self._client.request("GET", self._path()))
         except (KubeError, TimeoutError) as error:
-            _LOG.info("The lease could not be given back", err=str(error) or "no answer")
+            _LOG.info("The lease could not be released", err=str(error) or "no answer")
         finally:
             self._observed = {}
 
@@ -297,5 +297,5 @@ class LeaderElection:
 
 
 def _now() -> str:
-    """This moment as a Kubernetes MicroTime."""
+    """The current time as a Kubernetes MicroTime."""
     return datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -43,12 +43,12 @@ class EventRecorder:
     def record(
         self, obj: Object, kind: Literal["Normal", "Warning"], reason: str, message: str
     ) -> None:
-        """Tell what happened to an object.
+        """Record what happened to an object.
 
         Args:
             obj: the object, complete.
             kind: type of the Event.
-            reason: one CamelCase word.
+            reason: one word in CamelCase.
             message: a sentence; cut at 1024 characters.
         """
         metadata = obj["metadata"]

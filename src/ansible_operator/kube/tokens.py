@@ -19,7 +19,7 @@ EXPIRY_MARGIN = 30.0
 
 
 class TokenSource(Protocol):
-    """Something that knows the bearer token of the moment."""
+    """Gives the current bearer token."""
 
     async def token(self, *, renew: bool = False) -> str:
         """The token; ``renew`` after the server has refused the last one.

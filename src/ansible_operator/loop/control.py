@@ -40,7 +40,7 @@ _LOG = get_logger("ansible-controller")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """A watch with what flags and environment say about it.
+    """A watch with its settings from flags and environment.
 
     Attributes:
         limit: runs of this kind at the same time.
@@ -55,7 +55,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dependencies:
-    """What the loop is given by the manager."""
+    """What the loop needs from the manager."""
 
     client: HttpClient
     mapper: DiscoveryMapper
@@ -80,7 +80,7 @@ def controller_names(watches: Sequence[Watch]) -> list[str]:
 
 
 def _ignore(_event: EventType, _before: Object | None, _now: Object) -> None:
-    """Be told of changes and do nothing."""
+    """Receive changes and do nothing."""
 
 
 class ControlLoop:
@@ -117,7 +117,7 @@ class ControlLoop:
         return [plan.watch for plan in self._plans.values()]
 
     async def synchronize(self) -> None:
-        """Find all kinds and fill their caches; each is run as soon as it is there.
+        """Find all kinds and fill their caches; each is reconciled once its cache is complete.
 
         Raises:
             ConfigError: a kind is not served, or its cache does not get complete in time.
@@ -144,18 +144,18 @@ class ControlLoop:
                 self._follow(await self._begun.get(), group)
 
     def _follow(self, controlled: Controlled, group: asyncio.TaskGroup) -> None:
-        """Start what goes on as long as objects of a kind are run."""
+        """Start the tasks that follow a kind: its leftovers, references and members."""
         deps = self._deps
-        group.create_task(self._tidy(controlled), name=f"leftovers {controlled.name}")
+        group.create_task(self._remove_leftovers(controlled), name=f"leftovers {controlled.name}")
         for reference in controlled.watch.references:
             watch = ReferenceWatch(controlled, reference, deps.informers, self._queue)
             group.create_task(watch.start(deps.mapper), name=f"reference {watch.gvk}")
-        for wanted in controlled.watch.members:
-            members = MembersWatch(controlled, wanted, deps.informers, self._queue)
-            group.create_task(members.run(deps.mapper), name=f"members {members.gvk}")
+        for members in controlled.watch.members:
+            follower = MembersWatch(controlled, members, deps.informers, self._queue)
+            group.create_task(follower.run(deps.mapper), name=f"members {follower.gvk}")
 
-    async def _tidy(self, controlled: Controlled) -> None:
-        """Remove run directories of objects that went before this process came."""
+    async def _remove_leftovers(self, controlled: Controlled) -> None:
+        """Remove run directories of objects that were deleted before this process started."""
         deps = self._deps
         informer = deps.informers.peek(controlled.resource)
         if informer is not None:
@@ -170,7 +170,7 @@ class ControlLoop:
         return await self._workers.drain(timeout)
 
     async def _begin(self, name: str) -> None:
-        """Find a kind, follow it and wait for its cache."""
+        """Find a kind, watch it and wait for its cache."""
         plan = self._plans[name]
         kind = gvk_of(plan.watch.kind)
         resource = await wait_until_served(self._deps.mapper, kind, _LOG.error)
@@ -183,7 +183,7 @@ class ControlLoop:
         )
         self._controlled[resource.gvk] = controlled
         informer = self._deps.informers.start(resource)
-        release = informer.subscribe(_ignore)  # it must not be stopped while nobody else is told
+        release = informer.subscribe(_ignore)  # it must not stop while it has no other subscriber
         await informer.synced.wait()
         self._reconciles[name] = self._controller(controlled).reconcile
         trigger = PrimaryTrigger(controlled, self._queue, self._foreign, self._on_deleted)
@@ -192,7 +192,7 @@ class ControlLoop:
         self._begun.put_nowait(controlled)
 
     def _on_deleted(self, controlled: Controlled) -> None:
-        """With the last object of a kind its dependents' watches go."""
+        """With the last object of a kind its dependents' watches end."""
         informer = self._deps.informers.peek(controlled.resource)
         if informer is not None and not informer.list():
             self._dependents.end_all(controlled.gvk)
@@ -219,14 +219,14 @@ class ControlLoop:
     def watch_dependent(
         self, owner: GroupVersionKind, dependent: ResourceType, *, by_annotation: bool
     ) -> bool:
-        """A run on behalf of this kind creates such an object; whether it is watched now."""
+        """Watch a kind of which a run creates an object; whether it is watched now."""
         return self._dependents.watch(owner, dependent, by_annotation)
 
     async def await_dependents(self, dependent: ResourceType) -> None:
-        """Wait a moment until the objects of a watched kind are known.
+        """Wait, for a limited time, until the objects of a watched kind are cached.
 
-        What changes between the creation of an object and the first list of its kind would look
-        like a part of that creation, and lead to no run.
+        A change between the creation of an object and the first list of its kind would appear as
+        part of that creation, and lead to no run.
         """
         informer = self._deps.informers.peek(dependent)
         if informer is not None and not informer.tried.is_set():

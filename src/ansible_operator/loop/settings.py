@@ -36,9 +36,9 @@ class RunSettings:
         cluster: what names the cluster whose objects are run: the API server's URL.
         command_line: value of ``--ansible-args``.
         inventory: value of ``ANSIBLE_INVENTORY``.
-        gather_facts: whether plays made for roles gather facts.
+        gather_facts: whether plays generated for roles gather facts.
         log_level: value of ``--ansible-log-events``.
-        raw_output: whether the environment asks for plain output (``ANSIBLE_VERBOSITY`` > 0).
+        raw_output: whether the environment requests plain output (``ANSIBLE_VERBOSITY`` > 0).
         debug_logs: whether to print the complete output of each run.
     """
 

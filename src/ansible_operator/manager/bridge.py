@@ -16,7 +16,7 @@ from ansible_operator.serve.proxy import LoopbackProxy
 
 @dataclass(slots=True)
 class Bridge:
-    """What the loop asks of the proxy, and what the proxy reports to the loop.
+    """Opens sessions of the proxy for runs, and reports its writes to the loop.
 
     Attributes:
         inject_owner: value of ``--inject-owner-ref``.
@@ -32,7 +32,7 @@ class Bridge:
 
     @contextlib.contextmanager
     def kubeconfig_for(self, controlled: Controlled, obj: Object) -> Iterator[Path]:
-        """A kubeconfig for one run on behalf of an object; gone when the context ends.
+        """A kubeconfig for one run on behalf of an object; removed when the context ends.
 
         Raises:
             ConfigError: the proxy does not listen.

@@ -83,7 +83,7 @@ def make_settings(options: Options, environ: Mapping[str, str], cluster: str) ->
 
 
 def checks_to_load(plans: Sequence[Plan]) -> list[str]:
-    """Names of all checks that may be asked whether a run is needed."""
+    """Names of all checks that may decide whether a run is needed."""
     return list(dict.fromkeys(plan.watch.precheck for plan in plans if plan.watch.precheck))
 
 

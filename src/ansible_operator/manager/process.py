@@ -89,7 +89,7 @@ class Manager:
     async def _serve(
         self, client: HttpClient, informers: SharedInformers, plans: Sequence[Plan], private: Path
     ) -> None:
-        """Make all parts, listen, and let them work."""
+        """Create all parts, listen, and let them work."""
         options = self._options
         total = total_runs(plans, options)
         bridge = Bridge(options.inject_owner_ref, private)

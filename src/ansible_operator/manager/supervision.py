@@ -20,7 +20,7 @@ LINGER_SECONDS = 3.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
-    """What works by itself once everything listens."""
+    """The parts that run side by side once everything listens."""
 
     client: HttpClient
     engine: Engine
@@ -64,7 +64,7 @@ async def supervise(parts: Parts, grace: float) -> None:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(parts.recorder.flush(), FLUSH_SECONDS)
             await asyncio.wait({working})
-            await _give_way(parts)
+            await _release_lease(parts)
             await lingering
             admitting.cancel()
             recording.cancel()
@@ -75,18 +75,18 @@ async def supervise(parts: Parts, grace: float) -> None:
     finally:
         await parts.loop.drain(0)
         await parts.engine.stop()
-        await _give_way(parts)
+        await _release_lease(parts)
 
 
 def _linger(parts: Parts, grace: float) -> float:
-    """Return for how many seconds from now on reviews are still to be answered."""
+    """Return for how many seconds from now on reviews must still be answered."""
     if not parts.webhook.is_behind_a_service:
         return 0.0
     return min(LINGER_SECONDS, grace)
 
 
-async def _give_way(parts: Parts) -> None:
-    """Let another replica lead; once nothing is written any more."""
+async def _release_lease(parts: Parts) -> None:
+    """Release the lease, once nothing is written any more."""
     if parts.election is not None:
         await parts.election.release()
 

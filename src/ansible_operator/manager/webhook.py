@@ -72,7 +72,7 @@ class Webhook:
 
     @property
     def is_behind_a_service(self) -> bool:
-        """Whether reviews find their way here by a Service, which forgets a replica late."""
+        """Whether reviews arrive through a Service, which removes a replica late."""
         return self.is_wanted and bool(self._options.webhook_service)
 
     async def serve(self) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Serving certificates: found in a folder, else made here and signed by themselves."""
+"""Serving certificates: from a folder, else self-signed."""
 
 import datetime
 import ipaddress
@@ -99,9 +99,9 @@ def server_context(pair: KeyPair) -> ssl.SSLContext:
 
 
 def load(context: ssl.SSLContext, pair: KeyPair) -> None:
-    """Give a context another certificate; connections made from now on use it.
+    """Give a context another certificate; new connections use it.
 
-    OpenSSL takes keys from files only: a private one that is gone at once.
+    OpenSSL takes keys from files only: a private one that is removed at once.
 
     Raises:
         ConfigError: certificate and key do not fit or are malformed.

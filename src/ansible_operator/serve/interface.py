@@ -28,7 +28,7 @@ class Owner:
 
 @dataclass(frozen=True, slots=True)
 class ProxyLimits:
-    """What a watch says about the objects that its plays create.
+    """What a watch configures for the objects that its plays create.
 
     Attributes:
         inject_owner: whether creates get an owner reference or annotations.
@@ -62,7 +62,7 @@ class OwnWrite:
 
     Attributes:
         resource: kind of the object.
-        uid: the object's uid; ``""`` when the answer did not say.
+        uid: the object's uid; ``""`` when the answer did not contain it.
         resource_version: the version that the write led to; ``""`` for deletions without one.
     """
 
@@ -75,4 +75,4 @@ class OwnWrite:
 
 WriteSeen: TypeAlias = Callable[[Owner, OwnWrite], None]
 """Called after each successful write of a run (dry runs excepted), before the play gets its
-answer, so that the loop can tell the run's own changes from those of others."""
+answer, so that the loop can distinguish the run's own changes from those of others."""

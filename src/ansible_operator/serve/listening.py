@@ -16,10 +16,10 @@ _log = get_logger("serve")
 
 
 class Site:
-    """One listening address; subclasses say in :meth:`serve` what is answered.
+    """One listening address; subclasses answer in :meth:`serve`.
 
     Args:
-        what: name for people.
+        what: name in messages.
         host: address; ``""`` for all.
         port: 0 takes a free one, see :attr:`port`.
         flag: the flag that changes the address, for error messages.

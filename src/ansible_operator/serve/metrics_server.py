@@ -22,7 +22,7 @@ from ansible_operator.serve.listening import Site
 from ansible_operator.serve.user_metrics import UserMetrics
 
 DECISION_LIFETIME = 60.0
-"""Seconds that the API server's word on a token is trusted."""
+"""Seconds that the API server's decision on a token is cached."""
 MOST_DECISIONS = 256
 REVIEW_TIMEOUT = 10.0
 
@@ -36,7 +36,7 @@ def certificate_folder() -> Path:
 
 @dataclass(slots=True)
 class Gatekeeper:
-    """Asks the API server who a token belongs to and whether they may read ``/metrics``.
+    """Authenticates tokens and authorizes reading ``/metrics`` by reviews of the API server.
 
     Attributes:
         client: needs create on ``tokenreviews`` and ``subjectaccessreviews``.

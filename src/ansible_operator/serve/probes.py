@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """``/healthz`` and ``/readyz`` (runner.md §2.22): alive while the loop turns, ready when it works.
 
-Each named check can be asked for by itself (``/readyz/readyz``); ``?verbose`` shows all of them.
+Each named check can be requested by itself (``/readyz/readyz``); ``?verbose`` shows all of them.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,7 +18,7 @@ PORT = 6789
 
 
 def always_well() -> str:
-    """The check of things that are well if they answer at all."""
+    """A check that passes when the server answers at all."""
     return ""
 
 

@@ -41,9 +41,9 @@ async def small_servers(
     """Run them while the context lasts.
 
     Args:
-        client: asks the API server who may read metrics.
+        client: for access reviews of those who read metrics.
         settings: where they listen.
-        ready: checks of ``/readyz``: name and a function that says what is missing, or ``""``.
+        ready: checks of ``/readyz``: name and a function that returns what is missing, or ``""``.
 
     Raises:
         ConfigError: an address cannot be listened on.

@@ -32,7 +32,7 @@ class _Metric(Protocol):
     """One metric of a role."""
 
     def apply(self, operations: Mapping[str, Any]) -> None:
-        """Carry out the first operation that is asked for."""
+        """Carry out the first operation of the request."""
         ...
 
     def samples(self, name: str) -> Iterator[str]:
@@ -164,14 +164,14 @@ class UserMetrics:
                 ``operator_sdk.util.osdk_metric`` sends them.
 
         Raises:
-            MetricError: with the text that the caller is told.
+            MetricError: with the text of the reply.
         """
-        asked = [kind for kind in TYPES if request.get(kind) is not None]
-        if len(asked) > 1:
+        given = [kind for kind in TYPES if request.get(kind) is not None]
+        if len(given) > 1:
             raise MetricError("only one metric can be processed at a time")
-        if not asked:
+        if not given:
             raise MetricError("a request should contain at least one metric")
-        [kind] = asked
+        [kind] = given
         operations, name = request[kind], request.get("name", "")
         if not isinstance(operations, Mapping) or not isinstance(name, str):
             raise MetricError(f"json: cannot unmarshal {kind}: an object with a name is needed")

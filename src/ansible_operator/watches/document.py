@@ -115,15 +115,15 @@ def _key(key: Any) -> str:
     return str(key)
 
 
-def mismatch(value: Any, place: str, wanted: str) -> ConfigError:
+def mismatch(value: Any, place: str, expected: str) -> ConfigError:
     """The error of Go's JSON decoder for a value of the wrong type.
 
     Args:
         value: what was found.
         place: ``value``, or ``struct field <struct>.<Field>``.
-        wanted: Go's name of the wanted type.
+        expected: Go's name of the expected type.
     """
     return ConfigError(
         "error unmarshaling JSON: while decoding JSON: json: cannot unmarshal "
-        f"{json_type(value)} into Go {place} of type {wanted}"
+        f"{json_type(value)} into Go {place} of type {expected}"
     )

@@ -26,9 +26,9 @@ class Fields:
     def _take(self, name: str) -> Any:
         return self._values.pop(name.lower(), None)
 
-    def _mismatch(self, name: str, value: Any, wanted: str) -> Exception:
+    def _mismatch(self, name: str, value: Any, expected: str) -> Exception:
         field = name[:1].upper() + name[1:]
-        return mismatch(value, f"struct field {self._struct}.{field}", wanted)
+        return mismatch(value, f"struct field {self._struct}.{field}", expected)
 
     def text(self, name: str, *, lenient: bool = False) -> str:
         """A string; lenient ones take booleans and numbers as written in JSON."""

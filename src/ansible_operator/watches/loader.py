@@ -205,7 +205,7 @@ def _retry(fields: Fields) -> Retry:
 
 
 def _admission(given: tuple[str, ...] | Fields) -> Admission:
-    """A list names functions that do both; a mapping says more."""
+    """A list names functions that do both; a mapping names them separately."""
     if isinstance(given, tuple):
         return Admission(default=given, validate=given)
     usual = Admission()

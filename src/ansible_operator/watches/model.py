@@ -13,7 +13,7 @@ DEFAULT_ARTIFACTS = 20
 
 
 class DependentAnnotations(StrEnum):
-    """Which changes of a dependent's annotations trigger a run, as the watches file says it."""
+    """Which changes of a dependent's annotations trigger a run, as in the watches file."""
 
     NONE = "false"
     OTHERS = "true"
@@ -75,7 +75,7 @@ class PlayPath:
 
 @dataclass(frozen=True, slots=True)
 class Finalizer:
-    """What to do before an object goes (runner.md §2.8); an empty play repeats the normal one."""
+    """What to do before deletion (runner.md §2.8); an empty play repeats the normal one."""
 
     name: str
     play: PlayPath = field(default_factory=PlayPath)
@@ -132,9 +132,9 @@ class Admission:
 
     Attributes:
         default: names of filter plugins that fill in what an object leaves out, in this order.
-        validate: names of filter plugins that say what is wrong with an object.
-        operations: what they are asked about: CREATE, UPDATE, DELETE.
-        subresources: what they are asked about beside the object itself, such as ``scale``.
+        validate: names of filter plugins that return what is wrong with an object.
+        operations: which of CREATE, UPDATE, DELETE they review.
+        subresources: what they review beside the object itself, such as ``scale``.
         failure_policy: what the API server does without an answer; ``""`` means the flag's value.
     """
 
@@ -164,7 +164,7 @@ class Watch:
             are more than half of many objects, and every task pays for them.
         run_timeout: seconds after which a run is ended; 0 means no limit.
         admission: filter plugins that default and validate objects; false when there are none.
-        precheck: full name of the test plugin that says whether a run would change nothing; ``""``
+        precheck: full name of the test plugin that finds out if a run would change nothing; ``""``
             when every reconcile is a run.
         isolation: whether the processes of its runs serve other runs.
         unknown_keys: keys of the entry that mean nothing here.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where playbooks and roles are looked for (runner.md §1.3)."""
+"""Search paths of playbooks and roles (runner.md §1.3)."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -38,7 +38,7 @@ def _collection_folders(environ: Mapping[str, str]) -> list[Path]:
 
 
 def resolve(playbook: str, role: str, cwd: Path, environ: Mapping[str, str]) -> PlayPath:
-    """Find a playbook or a role; what is found nowhere stays as written."""
+    """Find a playbook or a role; what is not found stays as written."""
     if playbook:
         return PlayPath(playbook=str(cwd / playbook))
     if not role:

@@ -68,8 +68,8 @@ def test_what_went_while_nobody_looked_leaves_no_run_directory(
     assert first.stop(signal.SIGKILL) == -signal.SIGKILL
     cluster.kubectl("delete", "probes", "gone")
     second = start(cluster.namespace, f"--run-directory={first.runs}")
-    told = "Removed the run directory of an object that is gone"
-    (line,) = eventually(lambda: second.lines(told))
+    text = "Removed the run directory of a deleted object"
+    (line,) = eventually(lambda: second.lines(text))
     assert line["path"].endswith(f"/{cluster.namespace}/gone")
     assert [path.parent.name for path in first.runs.glob("**/gone")] == ["elsewhere"]
     assert any(first.runs.glob("**/kept/env"))

@@ -32,7 +32,7 @@ class Key(NamedTuple):
 
 
 class Lane(IntEnum):
-    """What goes first: objects that changed, then those whose time has come."""
+    """Order of precedence: objects that changed, then those whose period has passed."""
 
     CHANGED = 0
     PERIODIC = 1
@@ -47,15 +47,15 @@ class Why:
     """Why an object is run.
 
     Attributes:
-        reason: for people.
+        reason: for logs and messages.
         fresh: whether the object itself has changed, not only time or other objects.
-        asked: whether somebody has changed it since it was seen first, and so has asked for a run.
+        requested: whether somebody has changed it since it was first observed.
         failed: whether its last run has failed.
     """
 
     reason: str
     fresh: bool
-    asked: bool = False
+    requested: bool = False
     failed: bool = False
 
 
@@ -63,7 +63,7 @@ class Why:
 class _Whys:
     reasons: dict[str, None] = field(default_factory=dict)
     fresh: bool = False
-    asked: bool = False
+    requested: bool = False
 
 
 @dataclass(slots=True)
@@ -131,22 +131,22 @@ class WorkQueue:
         reason: str = "",
         *,
         fresh: bool = False,
-        asked: bool = False,
+        requested: bool = False,
     ) -> None:
         """Run an object as soon as possible; while it runs, once more afterwards.
 
         Args:
             key: the object.
             lane: what it may overtake.
-            reason: why, for people; reasons of several adds are joined.
+            reason: why, for logs; reasons of several adds are joined.
             fresh: whether the object itself has changed.
-            asked: whether somebody has asked for a run by that.
+            requested: whether somebody has requested a run by that.
         """
         if self._closed:
             return
         why = self._whys.setdefault(key, _Whys())
         why.fresh |= fresh
-        why.asked |= asked
+        why.requested |= requested
         if reason and len(why.reasons) < MOST_REASONS:
             why.reasons[reason] = None
         if key in self._active[key.controller]:
@@ -162,7 +162,7 @@ class WorkQueue:
         self._changed.set()
 
     def add_after(self, key: Key, delay: float, lane: Lane = Lane.PERIODIC) -> None:
-        """Add an object in a while (seconds); of several pending times the earliest counts."""
+        """Add an object after a delay in seconds; of several pending times the earliest counts."""
         if delay <= 0:
             self.add(key, lane)
             return
@@ -191,11 +191,11 @@ class WorkQueue:
         return delay
 
     def forget(self, key: Key) -> None:
-        """Start the back-off of an object anew."""
+        """Reset the back-off of an object."""
         self._failures.pop(key, None)
 
     def drop(self, key: Key) -> None:
-        """Forget an object that has gone, pending times included."""
+        """Forget an object that was deleted, pending times included."""
         self.forget(key)
         self._ended.pop(key, None)
         if (pending := self._delayed.pop(key, None)) is not None:
@@ -252,11 +252,11 @@ class WorkQueue:
         self._changed.set()
 
     def why(self, key: Key) -> Why:
-        """Why an object just taken is to be run; asked once per run."""
+        """Why an object just taken is to be run; called once per run."""
         whys = self._whys.pop(key, None) or _Whys()
         failed = key in self._failures
         reason = ", ".join(whys.reasons) or ("retry" if failed else "period")
-        return Why(reason, fresh=whys.fresh, asked=whys.asked, failed=failed)
+        return Why(reason, fresh=whys.fresh, requested=whys.requested, failed=failed)
 
     def close(self) -> None:
         """Take nothing more in and forget what waits."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the work queue tells Prometheus, under client-go's names (runner.md §2.20)."""
+"""Metrics of the work queue, under client-go's names (runner.md §2.20)."""
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from functools import partial
@@ -38,7 +38,7 @@ class QueueTimes:
         self._working[controller][key] = now
 
     def done(self, controller: str, key: Hashable) -> None:
-        """The worker is through with it."""
+        """The worker has finished it."""
         since = self._working[controller].pop(key, None)
         if since is not None:
             seconds = self._clock() - since

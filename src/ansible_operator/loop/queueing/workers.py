@@ -28,11 +28,11 @@ class ReconcileResult:
 
     Attributes:
         requeue_after: seconds until the next one; None, 0 or less for none but by an event.
-        gone: whether the object does not exist any more.
+        deleted: whether the object does not exist any more.
     """
 
     requeue_after: float | None = None
-    gone: bool = False
+    deleted: bool = False
 
 
 Reconcile: TypeAlias = Callable[[Key, Why], Awaitable[ReconcileResult]]
@@ -53,7 +53,7 @@ class Workers:
         self._running: set[asyncio.Task[None]] = set()
 
     async def run(self) -> None:
-        """Work until cancelled; reconciles under way go on, see :meth:`drain`."""
+        """Work until cancelled; reconciles under way continue, see :meth:`drain`."""
         while True:
             key = await self._queue.get()
             task = asyncio.create_task(self._reconcile(key), name=f"reconcile {'/'.join(key)}")
@@ -114,10 +114,10 @@ class Workers:
     def _after(self, key: Key, result: ReconcileResult) -> str:
         """Plan the next run; the result's name in metrics."""
         self._queue.forget(key)
-        if result.gone:
+        if result.deleted:
             self._queue.drop(key)
-        # As for the Go runner, a time that is not in the future asks for nothing: taken literally,
-        # an annotation of ``-1s`` would keep the object running for ever.
+        # As for the Go runner, a time that is not in the future means no requeue: taken literally,
+        # an annotation of ``-1s`` would keep the object running forever.
         if result.requeue_after is None or result.requeue_after <= 0:
             return "success"
         self._queue.add_after(key, _spread(result.requeue_after), Lane.PERIODIC)

@@ -2,7 +2,7 @@
 """The conditions that the runner keeps on an object, as pure functions (runner.md §2.9).
 
 Every function takes the conditions as they are and returns new ones; foreign conditions keep
-their place and all their fields. Times change only as appendix B says.
+their place and all their fields. Times change as in appendix B.
 """
 
 import datetime

@@ -23,15 +23,15 @@ from ansible_operator.watches import InvalidDuration, format_duration, parse_dur
 INTERRUPTED = (
     "The operator was stopped before the run had ended; it is run again by the next operator"
 )
-FAREWELL_SECONDS = 5.0
-"""Longest time to tell the truth about an interrupted run while the process stops."""
+INTERRUPTED_STATUS_SECONDS = 5.0
+"""Longest time to write the status of an interrupted run while the process stops."""
 DELETED_MEANWHILE_SECONDS = 5.0
 
 _LOG = get_logger("ansible-controller")
 
 
 class ReconcileError(OperatorError):
-    """A reconcile has failed in a way that its own status or log line already tells."""
+    """A reconcile has failed in a way that its status or a log line already reports."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,11 +53,11 @@ class Controller:
         obj = self._new(key) or await self.objects.read(key.namespace, key.name)
         if obj is None:
             await self.runs.forget(key.namespace, key.name)
-            return ReconcileResult(gone=True)
+            return ReconcileResult(deleted=True)
         if not self._is_ours(obj):
             return ReconcileResult()
         period = await self._period(obj)
-        admitted = await self._through_finalizer(obj)
+        admitted = await self._with_finalizer(obj)
         if admitted is None:
             return ReconcileResult()
         if await self._needs_no_run(admitted, why):
@@ -66,15 +66,15 @@ class Controller:
         return await self._run(admitted, why, period, self._report(quiet=quiet))
 
     def _new(self, key: Key) -> Object | None:
-        """An object that was never run, as its watch has told of it.
+        """An object that was never run, from the cache.
 
         It need not be read: the conditions that its first run begins with are written to just
         that version of it, and if it has changed they are not, and it is read then.
         """
-        told = self.objects.told(key.namespace, key.name)
-        if told is None or not self.controlled.watch.manage_status:
+        cached = self.objects.cached(key.namespace, key.name)
+        if cached is None or not self.controlled.watch.manage_status:
             return None
-        return None if current(told.get("status")) else told
+        return None if current(cached.get("status")) else cached
 
     def _report(self, *, quiet: bool = False) -> StatusReport:
         managed = self.controlled.watch.manage_status
@@ -101,7 +101,7 @@ class Controller:
             await self._mark_error(obj, message)
             raise ReconcileError(message) from error
 
-    async def _through_finalizer(self, obj: Object) -> Object | None:
+    async def _with_finalizer(self, obj: Object) -> Object | None:
         """The object to run, with our finalizer on it; None when nothing is to be run."""
         finalizer = self.controlled.watch.finalizer
         if is_deleting(obj):
@@ -114,13 +114,13 @@ class Controller:
         return await self.objects.add_finalizer(obj, finalizer.name)
 
     async def _needs_no_run(self, obj: Object, why: Why) -> bool:
-        """Whether a check says that a run would change nothing, which then counts as a success.
+        """Whether a check finds that a run would change nothing, which then counts as a success.
 
-        Who has changed the object has asked for a run and gets it; so does one that has failed,
+        A change of the object requests a run and gets it; so does an object whose run has failed,
         and one whose conditions have to be written.
         """
         watch = self.controlled.watch
-        must_run = why.asked or why.failed or is_deleting(obj) or has_failed(obj)
+        must_run = why.requested or why.failed or is_deleting(obj) or has_failed(obj)
         if not watch.precheck or must_run or (watch.manage_status and not has_succeeded(obj)):
             return False
         started = time.monotonic()
@@ -136,11 +136,11 @@ class Controller:
         finalizing = is_deleting(obj)
         began = await report.begin(obj)
         if began is None:
-            return ReconcileResult(gone=True)
+            return ReconcileResult(deleted=True)
         try:
             outcome = await self._play(began, why, report, finalizing=finalizing)
         except asyncio.CancelledError:
-            await self._say_interrupted(began, report)
+            await self._mark_interrupted(began, report)
             raise
         return await self._conclude(began, outcome, period, report)
 
@@ -157,10 +157,10 @@ class Controller:
         finally:
             metrics.RECONCILES.labels(gvk).observe(time.monotonic() - started)
 
-    async def _say_interrupted(self, obj: Object, report: StatusReport) -> None:
-        """Leave no condition behind that claims a run is going on."""
+    async def _mark_interrupted(self, obj: Object, report: StatusReport) -> None:
+        """Leave no condition behind that reports a run under way."""
         try:
-            async with asyncio.timeout(FAREWELL_SECONDS):
+            async with asyncio.timeout(INTERRUPTED_STATUS_SECONDS):
                 await report.error(obj, INTERRUPTED)
         except (OperatorError, TimeoutError) as error:
             _LOG.error("Status of an interrupted run was not written", error=str(error))
@@ -168,10 +168,10 @@ class Controller:
     async def _conclude(
         self, obj: Object, outcome: PlayResult, period: float, report: StatusReport
     ) -> ReconcileResult:
-        """Write what came of a run and say when the next one is due."""
+        """Write the result of a run; when the next one is due."""
         failed = bool(outcome.failures)
         self._count(failed=failed)
-        self._announce(obj, outcome)
+        self._record(obj, outcome)
         finalizing = is_deleting(obj)
         now: Object | None = obj
         if finalizing and not failed:
@@ -183,7 +183,7 @@ class Controller:
                 "event runner on failed" if managed else "received failed task event"
             )
         if now is None:
-            return ReconcileResult(gone=True)
+            return ReconcileResult(deleted=True)
         if is_deleting(now) and self._owns(now):
             return ReconcileResult(requeue_after=DELETED_MEANWHILE_SECONDS)
         if outcome.requeue_after is not None:
@@ -193,7 +193,7 @@ class Controller:
         return ReconcileResult(requeue_after=period)
 
     async def _release(self, obj: Object) -> Object | None:
-        """Take our finalizer off; the object that is left, None when it is gone."""
+        """Remove our finalizer; the object that is left, None when it is deleted."""
         finalizer = self.controlled.watch.finalizer
         if finalizer is None:
             return obj
@@ -207,8 +207,8 @@ class Controller:
         result = "failed" if failed else "succeeded"
         metrics.RECONCILE_RESULT.labels(str(self.controlled.gvk), result).inc()
 
-    def _announce(self, obj: Object, outcome: PlayResult) -> None:
-        """Tell people what is news: a failure, or the end of one."""
+    def _record(self, obj: Object, outcome: PlayResult) -> None:
+        """Record an Event for a failure, or for the end of one."""
         if outcome.failures:
             message = "\n".join(outcome.failures)
             self.recorder.record(obj, "Warning", "ReconcileFailed", message)
@@ -232,11 +232,11 @@ class Controller:
 
 
 def is_deleting(obj: Object) -> bool:
-    """Whether somebody has asked to delete the object."""
+    """Whether deletion of the object was requested."""
     return bool(obj["metadata"].get("deletionTimestamp"))
 
 
 def has_failed(obj: Object) -> bool:
-    """Whether the conditions say that the last run failed."""
+    """Whether the last run failed, by the conditions."""
     failures = (item for item in current(obj.get("status")) if item["type"] == FAILURE)
     return any(item["status"] == "True" for item in failures)

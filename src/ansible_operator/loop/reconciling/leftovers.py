@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run directories of objects that went while no operator looked.
+"""Run directories of objects that were deleted while no operator ran.
 
-They hold the objects' content, so they must not stay. A folder of run directories may be shared by
+They hold the objects' content, so they are removed. A folder of run directories may be shared by
 operators, even of several clusters: only what belongs to this cluster, to kinds and namespaces that
-are watched, and has not been touched since this process began is looked at.
+are watched, and has not been touched since this process started is removed.
 """
 
 import asyncio
@@ -48,13 +48,13 @@ async def remove_leftovers(
             if not outside and informer.get(namespace, name) is None:
                 await _remove(path)
     except OSError as error:
-        _LOG.info("Run directories of the past cannot be looked through", error=str(error))
+        _LOG.info("Old run directories cannot be listed", error=str(error))
 
 
 async def _remove(path: Path) -> None:
     try:
         await asyncio.to_thread(rundir.remove, path)
     except EngineError as error:
-        _LOG.info("A run directory of the past stays", error=str(error))
+        _LOG.info("An old run directory cannot be removed", error=str(error))
     else:
-        _LOG.info("Removed the run directory of an object that is gone", path=str(path))
+        _LOG.info("Removed the run directory of a deleted object", path=str(path))

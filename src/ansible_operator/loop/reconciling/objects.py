@@ -28,13 +28,13 @@ class ObjectStore:
         self._client = client
         self._informers = informers
 
-    def told(self, namespace: str, name: str) -> Object | None:
-        """The object as it was when its kind's watch last told of it; None if it has not."""
+    def cached(self, namespace: str, name: str) -> Object | None:
+        """The object in its kind's cache; None if it is not there."""
         informer = self._informers.peek(self.resource)
         return None if informer is None else informer.get(namespace, name)
 
     async def read(self, namespace: str, name: str) -> Object | None:
-        """The object as it is now; None when it is gone.
+        """The current object; None when it is deleted.
 
         Raises:
             KubeError: it could not be read.
@@ -56,7 +56,7 @@ class ObjectStore:
         conditions nor anybody else's are lost.
 
         Returns:
-            The object after the write; None when it is gone.
+            The object after the write; None when it is deleted.
 
         Raises:
             KubeError: the status could not be written.
@@ -64,15 +64,15 @@ class ObjectStore:
 
         def patch(now: Object) -> dict[str, Any] | None:
             status = now.get("status")
-            wanted = change(conditions.current(status))
-            if isinstance(status, dict) and status.get("conditions") == wanted:
+            desired = change(conditions.current(status))
+            if isinstance(status, dict) and status.get("conditions") == desired:
                 return None
-            return {"status": {"conditions": wanted}}
+            return {"status": {"conditions": desired}}
 
         return await self._patch(obj, patch, "status")
 
     async def add_finalizer(self, obj: Object, finalizer: str) -> Object | None:
-        """Put our finalizer on an object; None when it is gone."""
+        """Add our finalizer to an object; None when it is deleted."""
 
         def patch(now: Object) -> dict[str, Any] | None:
             owned = now["metadata"].get("finalizers") or []
@@ -83,7 +83,7 @@ class ObjectStore:
         return await self._patch(obj, patch)
 
     async def remove_finalizer(self, obj: Object, finalizer: str) -> Object | None:
-        """Take our finalizer off an object; None when it is gone."""
+        """Remove our finalizer from an object; None when it is deleted."""
 
         def patch(now: Object) -> dict[str, Any] | None:
             owned = now["metadata"].get("finalizers") or []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run's events say about its end (runner.md §2.15, §2.16)."""
+"""The result of a run, from its events (runner.md §2.15, §2.16)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ class PlayResult:
     """Collects a run's events; :meth:`finish` draws the conclusion.
 
     Attributes:
-        requeue_after: seconds until the next run that the play asked for; None if it did not.
+        requeue_after: seconds until the next run that the play requested; None if it did not.
         failures: messages of what failed in the end; empty for a success.
         result: the recap of ``localhost``.
         recap: text of the play recap.
@@ -34,7 +34,7 @@ class PlayResult:
     _stats: JobEvent | None = None
 
     def take(self, event: JobEvent) -> None:
-        """Look at one event, in the order of the run."""
+        """Process one event, in the order of the run."""
         kind, data = event.get("event"), event.get("event_data") or {}
         result = data.get("res") or {}
         if kind == "runner_on_failed" and not data.get("ignore_errors"):
@@ -76,7 +76,7 @@ class PlayResult:
         """Messages of failures that no ``rescue`` has caught.
 
         The recap counts those per host; of a host's failed tasks the last ones are theirs,
-        because a play goes on only after a rescued one.
+        because a play continues only after a rescued one.
         """
         found = list(self._messages.get("", []))
         for host, count in (data.get("failures") or {}).items():

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an object's conditions say before, during and after one run.
+"""An object's conditions before, during and after one run.
 
-A run that only looks after an object that was well, and finds nothing to do, leaves no trace: with
+A periodic run of an object that was up to date, and that changes nothing, writes nothing: with
 hundreds of objects and a short period, such writes would be most of an API server's load. As soon
-as it changes something, fails or takes longer than a moment, it is told like any other.
+as it changes something, fails or takes longer than a moment, it is reported like any other.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ _Change = Callable[[list[Condition]], list[Condition]]
 
 
 def has_succeeded(obj: Object) -> bool:
-    """Whether the conditions say that the last run succeeded and none is under way."""
+    """Whether the last run succeeded and none is under way, by the conditions."""
     found = {item["type"]: item for item in current(obj.get("status"))}
     return (
         found.get(SUCCESSFUL, {}).get("status") == "True"
@@ -47,7 +47,7 @@ class StatusReport:
         objects: where the status is written.
         transitions: how conditions change.
         managed: whether the runner writes the status at all.
-        quiet: whether the run may leave no trace.
+        quiet: whether the run may write nothing.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class StatusReport:
         self._late: asyncio.Task[None] | None = None
 
     async def begin(self, obj: Object) -> Object | None:
-        """A run begins; the object afterwards, None when it is gone.
+        """A run begins; the object afterwards, None when it is deleted.
 
         Raises:
             KubeError: the status could not be written, so nothing may be run.
@@ -81,19 +81,19 @@ class StatusReport:
         except KubeError as error:
             _LOG.info("The status of a run under way was not written", error=str(error))
 
-    async def _settle_late(self) -> None:
+    async def _stop_late(self) -> None:
         if self._late is not None:
             self._late.cancel()
             await asyncio.wait([self._late])
             self._late = None
 
     async def end(self, obj: Object, outcome: PlayResult) -> Object | None:
-        """A run has ended; the object afterwards, None when it is gone.
+        """A run has ended; the object afterwards, None when it is deleted.
 
         Raises:
             KubeError: the status could not be written.
         """
-        await self._settle_late()
+        await self._stop_late()
         message = "\n".join(outcome.failures)
         if not outcome.failures and not self._marked and not outcome.result.changed:
             return obj
@@ -109,7 +109,7 @@ class StatusReport:
         Raises:
             KubeError: the status could not be written.
         """
-        await self._settle_late()
+        await self._stop_late()
         return await self._change(obj, lambda now: self._transitions.errored(now, message))
 
     async def _change(self, obj: Object, change: _Change) -> Object | None:

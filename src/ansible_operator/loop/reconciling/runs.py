@@ -90,7 +90,7 @@ class Runs:
         return outcome
 
     async def is_up_to_date(self, obj: Object, why: Why) -> bool:
-        """Ask the watch's check whether a run would change nothing; false when in doubt."""
+        """Whether a run would change nothing, by the watch's check; false when in doubt."""
         watch, metadata = self.controlled.watch, obj["metadata"]
         names = {
             "gvk": str(self.controlled.gvk),

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Spec keys to variable names, exactly as roles written for the Go runner expect (§2.12).
 
-The rules look odd in places; every corner is somebody's variable name.
+Some rules are odd; each of them is somebody's variable name.
 """
 
 import re

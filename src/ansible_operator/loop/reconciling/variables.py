@@ -46,8 +46,8 @@ def extra_vars(watch: Watch, obj: Object, why: Why, *, finalizing: bool) -> dict
     Args:
         watch: the watch of the object's kind.
         obj: the object as read, status included.
-        why: what led to the run; plays get it if the watch says so.
-        finalizing: whether this is the run before the object goes.
+        why: what led to the run; plays get it if the watch names a variable for it.
+        finalizing: whether this is the run before the object is deleted.
     """
     spec = obj.get("spec")
     spec = spec if isinstance(spec, dict) else {}

@@ -7,9 +7,9 @@ from typing import Any
 from ansible_operator.kube.interface import Object
 from ansible_operator.watches import DependentAnnotations
 
-_BOOKS = ("deployment.kubernetes.io/",)
-"""Beginnings of the annotations that controllers of Kubernetes write and nobody sets: the one of
-Deployments notes the revision on each that it has seen, and it is no part of what was asked for."""
+_PREFIXES = ("deployment.kubernetes.io/",)
+"""Prefixes of the annotations that controllers of Kubernetes write and nobody sets: the one of
+Deployments records the revision on each that it has observed; it is not desired state."""
 
 
 def differs(
@@ -23,25 +23,25 @@ def differs(
 
     With all annotations and without status, that is the rule which roles of the Go runner live
     with: everything but ``status``, the version and the times in ``managedFields`` counts. Of
-    these, the annotations of controllers in Kubernetes and what ``managedFields`` say about
-    subresources are left out by default: controllers keep their books there. Without annotations,
+    these, the annotations of controllers in Kubernetes and the entries of ``managedFields``
+    for subresources are left out by default: controllers write there. Without annotations,
     all of them and ``managedFields`` are left out. With status, ``managedFields`` never count,
     which change with every write.
     """
     if before["metadata"].get("resourceVersion") == now["metadata"].get("resourceVersion"):
         return False
-    essences = [
-        _essence(obj, with_status=with_status, annotations=annotations) for obj in (before, now)
+    states = [
+        _relevant(obj, with_status=with_status, annotations=annotations) for obj in (before, now)
     ]
-    return essences[0] != essences[1]
+    return states[0] != states[1]
 
 
 def conditions_differ(before: Object, now: Object, types: Collection[str]) -> bool:
     """Whether the spec, the beginning of the deletion or one of these conditions has changed."""
-    return _standing(before, types) != _standing(now, types)
+    return _observed(before, types) != _observed(now, types)
 
 
-def _standing(obj: Object, types: Collection[str]) -> tuple[Any, ...]:
+def _observed(obj: Object, types: Collection[str]) -> tuple[Any, ...]:
     metadata, status = obj["metadata"], obj.get("status") or {}
     conditions = {
         condition.get("type"): (condition.get("status"), condition.get("observedGeneration"))
@@ -51,18 +51,18 @@ def _standing(obj: Object, types: Collection[str]) -> tuple[Any, ...]:
     return metadata.get("generation"), "deletionTimestamp" in metadata, conditions
 
 
-def _essence(
+def _relevant(
     obj: Object, *, with_status: bool, annotations: DependentAnnotations
 ) -> dict[str, Any]:
-    """What counts of an object."""
+    """The parts of an object whose change counts."""
     metadata = {key: value for key, value in obj["metadata"].items() if key != "resourceVersion"}
     fields = metadata.pop("managedFields", None) or []
-    noted = metadata.pop("annotations", None) or {}
+    kept = metadata.pop("annotations", None) or {}
     if annotations is DependentAnnotations.OTHERS:
-        noted = {key: value for key, value in noted.items() if not key.startswith(_BOOKS)}
+        kept = {key: value for key, value in kept.items() if not key.startswith(_PREFIXES)}
         fields = [item for item in fields if not item.get("subresource")]
     if annotations is not DependentAnnotations.NONE:
-        metadata["annotations"] = noted
+        metadata["annotations"] = kept
     if with_status:
         return {**obj, "metadata": metadata}
     rest = {key: value for key, value in obj.items() if key != "status"}

@@ -60,7 +60,7 @@ def owners_by_annotation(controlled: Controlled, obj: Object) -> Iterator[tuple[
 
 
 def _matters(controlled: Controlled, before: Object, now: Object) -> bool:
-    """Whether a dependent has changed in what its owner's watch asks for."""
+    """Whether a dependent has changed in what its owner's watch follows."""
     return differs(
         before,
         now,
@@ -125,7 +125,7 @@ class DependentWatches:
             both = (before, now) if before is not None else (now,)
             owners = dict.fromkeys(owner for obj in both for owner in find(controlled, obj))
             for namespace, name in owners:
-                _tell(link, event, now, (namespace, name))
+                _log_event(link, event, now, (namespace, name))
                 self._trigger(Key(controlled.name, namespace, name), event, now)
             if event is EventType.DELETED:
                 asyncio.get_running_loop().call_soon(self._end_if_unused, link)
@@ -151,7 +151,7 @@ class DependentWatches:
             self._end(link)
 
     def end_all(self, owner: GroupVersionKind) -> None:
-        """End all watches of an owner's kind: its last object is gone."""
+        """End all watches of an owner's kind: its last object was deleted."""
         for link in [link for link in self._links if link.owner == owner]:
             self._end(link)
 
@@ -162,10 +162,10 @@ class DependentWatches:
         _LOG.info("Child resource is no longer watched", kind=str(link.dependent))
 
 
-def _tell(link: Link, event: EventType, obj: Object, owner: tuple[str, str]) -> None:
-    """Say in the log which dependent runs which owner."""
+def _log_event(link: Link, event: EventType, obj: Object, owner: tuple[str, str]) -> None:
+    """Log which dependent triggers which owner."""
     metadata = obj["metadata"]
-    told = {
+    keys = {
         "Event type": EVENT_NAMES[event],
         "GroupVersionKind": str(link.dependent),
         "Name": metadata["name"],
@@ -175,4 +175,4 @@ def _tell(link: Link, event: EventType, obj: Object, owner: tuple[str, str]) -> 
         "Owner Namespace": owner[0],
     }
     way = "Annotation" if link.by_annotation else "OwnerReference"
-    _LOG.debug(f"{way} handler event", **told)
+    _LOG.debug(f"{way} handler event", **keys)

@@ -30,7 +30,7 @@ def _selected(watch: Watch, obj: Object) -> bool:
     return watch.selects(_metadata(obj))
 
 
-def _holds_us(watch: Watch, obj: Object) -> bool:
+def _has_finalizer(watch: Watch, obj: Object) -> bool:
     finalizer = watch.finalizer
     return finalizer is not None and finalizer.name in (_metadata(obj).get("finalizers") or ())
 
@@ -39,13 +39,13 @@ def why_run(watch: Watch, event: EventType, before: Object | None, now: Object) 
     """Why an event of an object leads to a run; ``""`` if it does not.
 
     A change of labels that makes an object match counts, and so does every deletion of an object
-    that carries our finalizer, whatever its labels say.
+    that carries our finalizer, whatever its labels are.
     """
     if event is EventType.DELETED:
         return "deleted"
     if before is None or event is EventType.ADDED:
-        return "created" if _selected(watch, now) or _is_leaving(watch, now) else ""
-    if _is_leaving(watch, now) and not _is_leaving(watch, before):
+        return "created" if _selected(watch, now) or _is_finalizing(watch, now) else ""
+    if _is_finalizing(watch, now) and not _is_finalizing(watch, before):
         return "deletion requested"
     if not _selected(watch, now):
         return ""
@@ -66,17 +66,17 @@ def _why_update(watch: Watch, before: Object, now: Object) -> str:
     return ""
 
 
-def _is_leaving(watch: Watch, obj: Object) -> bool:
-    return bool(_metadata(obj).get("deletionTimestamp")) and _holds_us(watch, obj)
+def _is_finalizing(watch: Watch, obj: Object) -> bool:
+    return bool(_metadata(obj).get("deletionTimestamp")) and _has_finalizer(watch, obj)
 
 
 class PrimaryTrigger:
-    """Hears of the objects of one controller and puts them into the queue.
+    """Receives the events of the objects of one controller and adds them to the queue.
 
     Args:
         controlled: the kind.
         queue: where runs wait.
-        foreign: tells changes by the object's own run from others.
+        foreign: distinguishes changes by the object's own run from others.
         on_deleted: called after each deletion.
     """
 
@@ -95,18 +95,18 @@ class PrimaryTrigger:
     def __call__(self, event: EventType, before: Object | None, now: Object) -> None:
         """An informer's handler."""
         self._count(event, now)
-        self._say_ignored(event, now)
+        self._log_ignored(event, now)
         reason = why_run(self._controlled.watch, event, before, now)
         metadata = _metadata(now)
         key = Key(self._controlled.name, metadata.get("namespace", ""), metadata["name"])
         if reason == "annotations changed":
             self._foreign.consider(key, now, reason, fresh=True)
         elif reason:
-            self._queue.add(key, reason=reason, fresh=True, asked=reason != "created")
+            self._queue.add(key, reason=reason, fresh=True, requested=reason != "created")
         if event is EventType.DELETED:
             self._on_deleted(self._controlled)
 
-    def _say_ignored(self, event: EventType, now: Object) -> None:
+    def _log_ignored(self, event: EventType, now: Object) -> None:
         metadata, watch = _metadata(now), self._controlled.watch
         namespace = metadata.get("namespace", "")
         if event is EventType.ADDED and namespace in watch.ignored_namespaces:
@@ -120,10 +120,10 @@ class PrimaryTrigger:
             metrics.forget_resource(labels)
         else:
             metrics.note_resource(labels, metadata.get("creationTimestamp", ""))
-        told = {
+        keys = {
             "Event type": EVENT_NAMES[event],
             "GroupVersionKind": str(gvk),
             "Name": metadata["name"],
             "Namespace": metadata.get("namespace", ""),
         }
-        _LOG.debug("Metrics handler event", **told)
+        _LOG.debug("Metrics handler event", **keys)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs objects again when something changes that names them in a label, such as their Pods.
 
-An addition to the contract: ``members`` of a watch. Pods are made by workloads, not by plays, so
-nothing else tells of them; only their metadata is read, and of that only what the watch lists.
+An addition to the contract: ``members`` of a watch. Pods are created by workloads, not by plays, so
+they are no dependents; only their metadata is read, and of that only what the watch lists.
 """
 
 from collections.abc import Mapping
@@ -43,7 +43,7 @@ class MembersWatch:
     Args:
         controlled: the kind that is run.
         members: what is followed.
-        informers: makes informers.
+        informers: creates informers.
         queue: where runs wait.
     """
 
@@ -73,7 +73,7 @@ class MembersWatch:
 
     def _on_event(self, event: EventType, before: Object | None, now: Object) -> None:
         if event is not EventType.MODIFIED or before is None:
-            # What comes and goes changes the status of the workload, which is followed already.
+            # Creation and deletion change the status of the workload, which is watched already.
             return
         owner = owner_of(self._members, now)
         if owner is None or what_matters(self._members, before) == what_matters(self._members, now):

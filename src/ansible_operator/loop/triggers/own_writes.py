@@ -2,7 +2,7 @@
 """Remembers what runs have written, so that a run is not run again because of itself.
 
 A change counts as a run's own only if the object is in exactly the version that the API server
-gave as the answer to a write of that run; anything that came later or from somebody else counts.
+gave as the answer to a write of that run; anything later or from another writer counts.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ REMEMBERED = 20_000
 REST_SECONDS = 0.2
 """How long after its last run an object is run again because of a dependent.
 
-What a run creates goes on changing for a moment, each change an event; and an event may come
+What a run creates keeps changing for a moment, each change an event; and an event may come
 before the answer to the write that caused it.
 """
 
@@ -43,7 +43,7 @@ class OwnWrites:
 
 
 class ForeignChanges:
-    """Puts objects into the queue for changes that their own runs have not made."""
+    """Adds objects to the queue for changes that their own runs did not cause."""
 
     def __init__(self, queue: WorkQueue, own: OwnWrites) -> None:
         self._queue = queue
@@ -71,4 +71,4 @@ class ForeignChanges:
             return
         for changed, reason, fresh in self._waiting.pop(key):
             if not self._own.include(key, changed):
-                self._queue.add(key, reason=reason, fresh=fresh, asked=fresh)
+                self._queue.add(key, reason=reason, fresh=fresh, requested=fresh)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The few fields of API objects that the proxy looks at, and the answers it makes itself."""
+"""The few fields of API objects that the proxy reads, and the answers of its own."""
 
 from typing import Any, TypeVar
 

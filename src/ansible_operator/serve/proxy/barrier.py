@@ -74,7 +74,7 @@ class WriteBarrier:
         kind.is_opaque = len(kind.deletions) > LONGEST_MEMORY
 
     def note_unknown(self, gvk: GroupVersionKind) -> None:
-        """Something of the kind was changed, the server did not say what."""
+        """Some objects of the kind were changed; which ones is unknown."""
         self._kinds.setdefault(gvk, _Kind()).is_opaque = True
 
     def object_if_fresh(self, informer: KindInformer, namespace: str, name: str) -> Object | None:
@@ -118,7 +118,7 @@ def _saw_deletion(kind: _Kind, key: _Key, cached: Object | None) -> bool:
         if is_same and (deletion.is_final or "deletionTimestamp" not in metadata):
             return False
     elif key in kind.writes:
-        # Created and deleted faster than the informer could see: its creation is still to come.
+        # Created and deleted before the informer saw it: its creation is still to arrive.
         return False
     del kind.deletions[key]
     return True

@@ -28,7 +28,7 @@ class DependentKinds:
     async def register(
         self, grant: Grant, resource: ResourceType, style: OwnershipStyle, namespace: str
     ) -> None:
-        """Have the kind watched before one of its objects comes into being.
+        """Have the kind watched before one of its objects is created.
 
         Raises:
             KubeError: the watch cannot be set up.

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A short memory for discovery: every play asks for it, it seldom changes.
+"""A short-lived cache for discovery: every play requests it, it seldom changes.
 
 Plays start in bursts and each client begins with ``/version``, ``/api``, ``/apis`` and the lists
-of a few groups. Answers are kept for seconds only, and not at all for a while after a play has
+of a few groups. Answers are kept for seconds only, and not at all for a minute after a play has
 touched custom resource definitions or API services.
 """
 
@@ -56,7 +56,7 @@ class DiscoveryAnswers:
         return path in _ROOTS or path.startswith(("/api/", "/apis/", "/openapi/"))
 
     def lock(self, key: tuple[str, str]) -> asyncio.Lock:
-        """Taken around look-up and fetch, so that a burst asks once."""
+        """Held around lookup and fetch, so that a burst leads to one request."""
         if len(self._locks) > MOST:
             self._locks = {k: lock for k, lock in self._locks.items() if lock.locked()}
         return self._locks.setdefault(key, asyncio.Lock())

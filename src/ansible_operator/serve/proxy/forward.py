@@ -11,7 +11,7 @@ from ansible_operator.errors import OperatorError
 from ansible_operator.kube.client import HttpClient
 
 LARGEST_BUFFERED = 4 << 20
-"""Bytes of an answer that are held to be read; longer ones stream and are not looked at."""
+"""Longest answer in bytes that is held to be read; longer ones stream unread."""
 LARGEST_BODY = 16 << 20
 """Bytes of a request body that the proxy is willing to read as a whole (the API server takes 3)."""
 
@@ -46,7 +46,7 @@ def origin_form(target: str) -> str:
 def request_headers(headers: CIMultiDictProxy[str]) -> CIMultiDict[str]:
     """What the API server may see of a play's headers.
 
-    The play's credentials stay here. Answers are asked for uncompressed: they travel over
+    The play's credentials stay here. Answers are requested uncompressed: they travel over
     loopback afterwards, and plays would only unpack them again.
     """
     dropped = _NOT_FORWARDED | _named(headers.getall("Connection", ()))
@@ -69,7 +69,7 @@ def _named(values: Iterable[str]) -> frozenset[str]:
 
 
 async def continue_if_expected(request: web.BaseRequest) -> None:
-    """Tell a client that waits for leave to send its body to go on."""
+    """Answer ``100 Continue`` to a client that waits for it before it sends its body."""
     if request.headers.get("Expect", "").lower() == "100-continue":
         await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         # That was no part of the answer: aiohttp must not believe it has begun.
@@ -111,8 +111,8 @@ class Forwarder:
 
         Args:
             request: the play's request.
-            body: what replaces its body; None passes the body through as it comes.
-            prefer_json: ask for JSON, which the proxy can read, if the play takes it at all.
+            body: what replaces its body; None passes the body through unchanged.
+            prefer_json: request JSON, which the proxy can read, if the play takes it at all.
 
         Raises:
             KubeError: the API server could not be reached.

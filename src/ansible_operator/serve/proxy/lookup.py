@@ -16,7 +16,7 @@ from ansible_operator.serve.proxy.request_info import RequestInfo
 
 METADATA_ONLY = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 FOREIGN: Mapping[str, Any] = {"metadata": {}}
-"""Stands for an object that cannot be read: it counts as somebody else's."""
+"""Placeholder of an object that cannot be read: it counts as not ours."""
 
 _log = get_logger("proxy")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How an object says whose dependent it is: owner references, or annotations (runner.md §2.18).
+"""How an object names its owner: owner references, or annotations (runner.md §2.18).
 
 Pure functions on decoded objects; nothing here talks to anyone.
 """

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads answered from informers that run anyway (runner.md §2.18, GET).
 
-A read never starts an informer: roles that look at one Secret must not make the process hold ten
+A read never starts an informer: roles that read one Secret must not make the process hold ten
 thousand. Watches, pages, tables and everything else that a cache cannot answer exactly go live.
 """
 
@@ -65,7 +65,7 @@ class CacheReader:
     async def answer(
         self, info: RequestInfo, query: Mapping[str, str], accept: str, grant: Grant
     ) -> tuple[web.Response, list[Object]] | None:
-        """The answer and the objects in it; None to ask the API server."""
+        """The answer and the objects in it; None if the API server has to answer."""
         informer = await self._informer(info, query, accept, grant)
         if informer is None:
             _log.debug("Skipping cache lookup", resource=info.record())
@@ -108,13 +108,13 @@ class CacheReader:
     def _list(
         self, informer: KindInformer, info: RequestInfo, query: Mapping[str, str]
     ) -> Object | None:
-        wanted = simple_selector(query.get("labelSelector", ""))
-        if wanted is None or query.get("fieldSelector") or not informer.resource_version:
+        selector = simple_selector(query.get("labelSelector", ""))
+        if selector is None or query.get("fieldSelector") or not informer.resource_version:
             return None
         if not self._barrier.is_list_fresh(informer, info.namespace):
             return None
-        found = [obj for obj in informer.list(info.namespace) if _matches(obj, wanted)]
-        # Clients ask for long pages by habit. One that holds all is what the server would answer.
+        found = [obj for obj in informer.list(info.namespace) if _matches(obj, selector)]
+        # Clients request long pages by habit. One that holds all is what the server would answer.
         if len(found) > min(LONGEST_LIST, int(query.get("limit") or LONGEST_LIST)):
             return None
         gvk = informer.resource.gvk
@@ -132,9 +132,9 @@ def _is_plain(query: Mapping[str, str]) -> bool:
     return is_known and query.get("resourceVersion", "") in {"", "0"}
 
 
-def _matches(obj: Object, wanted: Mapping[str, str]) -> bool:
+def _matches(obj: Object, selector: Mapping[str, str]) -> bool:
     labels = obj["metadata"].get("labels") or {}
-    return all(labels.get(key) == value for key, value in wanted.items())
+    return all(labels.get(key) == value for key, value in selector.items())
 
 
 def _typed(resource: ResourceType, obj: Object) -> Object:

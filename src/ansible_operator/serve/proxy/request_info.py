@@ -22,12 +22,12 @@ _FALSE = frozenset({"false", "0"})
 
 
 class UnreadableRequestError(OperatorError):
-    """The path looks like one of the API but names neither kind nor namespace."""
+    """The path is one of the API but names neither kind nor namespace."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestInfo:
-    """Verb and object of one request; empty strings where the path says nothing.
+    """Verb and object of one request; empty strings for what the path does not contain.
 
     Attributes:
         verb: get, list, watch, create, update, patch, delete, deletecollection or proxy; the

@@ -49,7 +49,7 @@ IDLE_TIMEOUT = 300.0
 STOP_TIMEOUT = 2.0
 ADDED = "X-Applied-Metadata"
 """Header of an answer that is one object: what the proxy adds to its metadata when it is applied,
-as JSON. A client that knows it can tell that an apply would change nothing."""
+as JSON. A client that knows it can find out that an apply would change nothing."""
 _WRITES = frozenset({"create", "update", "patch", "delete", "deletecollection"})
 
 _log = get_logger("proxy")
@@ -63,7 +63,7 @@ class LoopbackProxy:
         mapper: discovery.
         informers: informers to read from; the proxy never starts one.
         add_dependent: awaited before a create is forwarded.
-        write_seen: told of every confirmed write of a run.
+        write_seen: called for every confirmed write of a run.
         namespaces: ``WATCH_NAMESPACE``; empty for all.
         port: port on the loopback addresses; 0 takes a free one (see :attr:`port`).
     """
@@ -194,7 +194,7 @@ class LoopbackProxy:
     async def _recover_from(
         self, info: RequestInfo, body: bytes, grant: Grant, answer: web.StreamResponse
     ) -> None:
-        """Look for dependents in a live answer; they show which watches a restart has lost."""
+        """Find dependents in a live answer; they show which watches a restart has lost."""
         if info.verb == "get":
             head = decode(body, Head)
             heads = [head] if head is not None else []
@@ -210,7 +210,7 @@ class LoopbackProxy:
         grant: Grant,
         answer: web.StreamResponse,
     ) -> None:
-        """Have dependents' kind watched; tell in a single one's answer what an apply gets added."""
+        """Have dependents' kind watched; add to a single one's answer what an apply gets added."""
         owned = [one for one in seen if one.get("ownerReferences") or one.get("annotations")]
         if not owned or not grant.limits.inject_owner:
             return
@@ -247,10 +247,10 @@ class LoopbackProxy:
 
 
 def _acknowledge(request: web.BaseRequest) -> None:
-    """Let the body of a request come at once.
+    """Acknowledge a request at once, so that its body follows without delay.
 
     urllib3 uses Nagle's algorithm towards a proxy: it holds the body back until the packet with
-    the headers is acknowledged, which the kernel delays by 40 ms unless it is told otherwise, for
+    the headers is acknowledged, which the kernel delays by 40 ms by default, for
     every single request.
     """
     transport = request.transport
@@ -262,8 +262,8 @@ def _acknowledge(request: web.BaseRequest) -> None:
 def _loopback(port: int) -> list[socket.socket]:
     """Sockets on 127.0.0.1 and, where there is one, on ::1 with the same port.
 
-    ``localhost`` may mean either; were one left free, another process could take it and be told
-    the tokens.
+    ``localhost`` may mean either; were one left free, another process could take it and
+    receive the tokens.
 
     Raises:
         ConfigError: the port is taken.

@@ -2,7 +2,7 @@
 """Who may use the proxy: one token and one kubeconfig per run (runner.md §2.18).
 
 The token is the password of HTTP basic authentication, the owner is its user name, and every
-client has to find a way to send them. Python clients take them from ``users``. Go clients ignore
+client has to be able to send them. Python clients take them from ``users``. Go clients ignore
 ``users`` when the server speaks plain HTTP, and their WebSockets refuse names in the server's URL;
 but they honour ``proxy-url``: they send each request here as to a forward proxy, with the same
 name and token. The server's URL is the same for all runs, so clients share what they discover.
@@ -92,7 +92,7 @@ class Grant:
 
 
 def owner_user(owner: Owner) -> str:
-    """The user name that stands for an owner: URL-safe base64 of JSON (capital N as ever)."""
+    """The user name that encodes an owner: URL-safe base64 of JSON, with Go's ``Namespace``."""
     text = json.dumps(
         {
             "apiVersion": owner.gvk.api_version,
@@ -161,10 +161,12 @@ class Sessions:
         except (binascii.Error, UnicodeDecodeError):
             raise UnauthorizedError("the basic authentication cannot be decoded") from None
         user, _, token = decoded.partition(":")
-        # The look-up is by digest: its timing tells nothing about the token.
+        # The lookup is by digest: its timing reveals nothing about the token.
         grant = self._grants.get(_digest(token))
         if grant is None:
-            raise UnauthorizedError("the token is unknown: the run that it was made for has ended")
+            raise UnauthorizedError(
+                "the token is unknown: the run that it was created for has ended"
+            )
         # Go clients of old decoded the name with either alphabet.
         if not hmac.compare_digest(_plain(user), _plain(grant.user)):
             raise UnauthorizedError("the token belongs to a run of another object")

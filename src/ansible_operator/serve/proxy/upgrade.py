@@ -14,7 +14,7 @@ from multidict import CIMultiDict
 
 from ansible_operator import metrics
 from ansible_operator.errors import KubeError
-from ansible_operator.kube.client import HttpClient, notice_death
+from ansible_operator.kube.client import HttpClient, detect_dead_peer
 from ansible_operator.serve.proxy.forward import HOP_BY_HOP, origin_form
 
 CONNECT_TIMEOUT = 10.0
@@ -30,13 +30,13 @@ Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 def wants_upgrade(request: web.BaseRequest) -> bool:
-    """Whether the client asks to speak another protocol on this connection."""
+    """Whether the client requests another protocol on this connection."""
     names = request.headers.get("Connection", "").lower().split(",")
     return "Upgrade" in request.headers and "upgrade" in (name.strip() for name in names)
 
 
 class _TakenOver(web.StreamResponse):
-    """Tells aiohttp that everything has been said on this connection already."""
+    """Lets aiohttp send nothing more on this connection."""
 
     async def prepare(self, request: web.BaseRequest) -> Any:  # noqa: ARG002
         """Send nothing."""
@@ -57,7 +57,7 @@ async def tunnel(client: HttpClient, request: web.BaseRequest) -> web.StreamResp
     except (OSError, TimeoutError, asyncio.IncompleteReadError) as error:
         raise KubeError(f"{request.method} {request.path}: {error or 'no connection'}") from error
     try:
-        notice_death(writer.get_extra_info("socket"))
+        detect_dead_peer(writer.get_extra_info("socket"))
         writer.write(await _head(client, request))
         await writer.drain()
         async with asyncio.timeout(ANSWER_TIMEOUT):
@@ -152,13 +152,13 @@ async def carry(request: web.BaseRequest, answer: bytes, upstream: Streams) -> w
     """Take the client's connection away from aiohttp and join it with another one.
 
     Args:
-        request: what the client has asked for on its connection.
+        request: the client's request.
         answer: the head of the answer, sent as it is.
         upstream: the other connection; the caller closes it.
     """
     transport = request.transport
     if transport is None:
-        raise ConnectionResetError("the client has gone")
+        raise ConnectionResetError("the client has disconnected")
     former = transport.get_protocol()
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader(limit=LONGEST_HEAD, loop=loop)
@@ -173,7 +173,7 @@ async def carry(request: web.BaseRequest, answer: bytes, upstream: Streams) -> w
         await _join((reader, writer), upstream)
     finally:
         writer.close()
-        # aiohttp no longer hears of the connection's end by itself; it may as soon as this
+        # aiohttp no longer notices the connection's end by itself; it may as soon as this
         # request's task is through.
         if request.task is not None:
             request.task.add_done_callback(lambda _: former.connection_lost(None))

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes of plays: who owns what they create, and which writes caches have yet to see.
 
-Creates get an owner, however they are made: POST, PUT, server-side apply (runner.md §2.18). An
+Creates get an owner, however they are sent: POST, PUT, server-side apply (runner.md §2.18). An
 apply names the owner again as long as the object is the owner's, because a field that a manager
-leaves out of its next apply is removed; objects that somebody else made are never adopted.
+leaves out of its next apply is removed; objects of other creators are never adopted.
 """
 
 from dataclasses import dataclass
@@ -194,8 +194,8 @@ class Writer:
             message = f"Could not determine if we should add owner ref: {error}"
             raise RefusedError(400, message) from error
         await self._register(write, resource, style, namespace)
-        tell = _log.info if write.info.verb == "create" else _log.debug
-        tell("Injecting owner reference", owner=grant.owner.name, gvk=str(resource.gvk))
+        log = _log.info if write.info.verb == "create" else _log.debug
+        log("Injecting owner reference", owner=grant.owner.name, gvk=str(resource.gvk))
         return msgspec.json.encode(owned)
 
     async def _register(
@@ -212,7 +212,7 @@ class Writer:
 
 
 def _is_event(resource: ResourceType) -> bool:
-    """Whether objects of the kind tell about others: these must outlive what they tell about."""
+    """Whether objects of the kind report on others: these must outlive what they report on."""
     return resource.gvk.kind == "Event" and resource.gvk.group in {"", "events.k8s.io"}
 
 

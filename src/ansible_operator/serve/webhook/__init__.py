@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Admission: the HTTPS server that the API server asks before it stores an object.
+"""Admission: the HTTPS server that the API server calls before it stores an object.
 
-What is asked is answered by functions that a watch names; they live in processes of their own
+Reviews are answered by functions that a watch names; they live in processes of their own
 (``engine.admission``), this room carries questions and answers and keeps certificates and
 registrations right. Every replica serves, whether it leads or not.
 """

@@ -31,7 +31,7 @@ class Functions:
 
 
 def functions_of(watch: Watch) -> Functions:
-    """The functions that a watch names, with where they are looked for."""
+    """The functions that a watch names, and where they are searched for."""
     play = watch.play
     if play.playbook:
         folder, collection = Path(play.playbook).parent, ""
@@ -46,7 +46,7 @@ def functions_of(watch: Watch) -> Functions:
 
 @dataclass(frozen=True, slots=True)
 class FunctionJudge:
-    """Asks the functions of the kind that a review is about."""
+    """Calls the functions of the kind that a review is about."""
 
     pool: FunctionPool
     functions: Mapping[GroupVersionKind, Functions]
@@ -54,25 +54,25 @@ class FunctionJudge:
     async def __call__(self, question: Question, is_default: bool, seconds: float) -> Verdict:
         """See :data:`ansible_operator.serve.webhook.review.Judge`."""
         functions = self.functions[question.gvk]
-        asked = functions.default if is_default else functions.validate
-        if not asked:
+        names = functions.default if is_default else functions.validate
+        if not names:
             return Verdict()
         phase = Phase.DEFAULT if is_default else Phase.VALIDATE
-        call = Call(phase, asked, question.object, _request(question))
+        call = Call(phase, names, question.object, _request(question))
         try:
-            said = await self.pool.call(call, seconds)
+            answer = await self.pool.call(call, seconds)
         except AdmissionError as error:
             metrics.ADMISSION_FAILURES.labels(str(question.gvk), error.reason).inc()
             raise
-        return _verdict(said)
+        return _verdict(answer)
 
 
-def _verdict(said: Answer) -> Verdict:
+def _verdict(answer: Answer) -> Verdict:
     mistakes = tuple(
         Mistake(item["message"], item.get("field", ""), item.get("reason", _DEFAULT_REASON))
-        for item in said.errors
+        for item in answer.errors
     )
-    return Verdict(said.object, mistakes, said.warnings)
+    return Verdict(answer.object, mistakes, answer.warnings)
 
 
 def _request(question: Question) -> dict[str, Any]:

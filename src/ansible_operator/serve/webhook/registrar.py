@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keeps the API server's webhook configurations right; every replica does."""
+"""Reconciles the API server's webhook configurations; every replica does."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,12 +28,12 @@ _log = get_logger("webhook")
 
 
 class Care(StrEnum):
-    """What is done about configurations."""
+    """What the process does with webhook configurations."""
 
     MANAGE = "manage"
-    """Make them and keep them as the watches want them."""
+    """Create them and reconcile them with the watches."""
     INJECT = "inject"
-    """Put the certificates to trust into those that somebody else has made."""
+    """Inject the CA into existing ones."""
     NONE = "none"
     """Nothing."""
 
@@ -56,11 +56,11 @@ class Registrar:
     hooks: Sequence[Hook]
 
     async def ensure(self, terms: Terms, bundle: bytes | None) -> bool:
-        """Write what is not as it should be.
+        """Write what differs.
 
         Args:
             terms: what all webhooks have in common.
-            bundle: certificates to trust, PEM; None when somebody else fills them in.
+            bundle: certificates to trust, PEM; None when another controller injects them.
 
         Returns:
             Whether that is all: False while a kind is not served yet.
@@ -75,8 +75,8 @@ class Registrar:
             return True
         served = await self._served()
         for phase in PHASES:
-            wanted = configuration(phase, self.name, served, terms, bundle)
-            await self._manage(phase, wanted)
+            desired = configuration(phase, self.name, served, terms, bundle)
+            await self._manage(phase, desired)
         return len(served) == len(self.hooks)
 
     async def _served(self) -> list[tuple[Hook, ResourceType]]:
@@ -93,16 +93,16 @@ class Registrar:
             raise
         return found
 
-    async def _manage(self, phase: Phase, wanted: Object) -> None:
+    async def _manage(self, phase: Phase, desired: Object) -> None:
         found = await self._found(phase)
         if found is None:
-            if not wanted["webhooks"]:
+            if not desired["webhooks"]:
                 return
-        elif covers(found.get("webhooks", []), wanted["webhooks"]):
+        elif covers(found.get("webhooks", []), desired["webhooks"]):
             return
         query = {"fieldManager": MANAGER, "force": "true"}
         path = configuration_path(phase, self.name)
-        await self.client.request("PATCH", path, query=query, body=wanted, content_type=_APPLY)
+        await self.client.request("PATCH", path, query=query, body=desired, content_type=_APPLY)
         _log.info("Registered webhooks", kind=phase.kind, name=self.name)
 
     async def _inject(self, phase: Phase, bundle: bytes) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which kinds the API server is to ask about, where, and whom it is to trust. Pure."""
+"""Webhook configurations: for which kinds, where, trusted by which CA. Pure."""
 
 import base64
 from collections.abc import Mapping, Sequence
@@ -27,7 +27,7 @@ class Phase:
     prefix: str
 
     def path(self, gvk: GroupVersionKind) -> str:
-        """Where a kind's reviews are posted, as users of controller-runtime know it."""
+        """URL path of a kind's reviews, in the form of controller-runtime."""
         group = gvk.group.replace(".", "-")
         return f"{self.prefix}{group}-{gvk.version}-{gvk.kind.lower()}"
 
@@ -50,7 +50,7 @@ class Hook:
     """A kind whose watch names functions.
 
     Attributes:
-        selector: objects that are asked about; None for all.
+        selector: objects that are reviewed; None for all.
     """
 
     gvk: GroupVersionKind
@@ -70,7 +70,7 @@ class Terms:
         address: ``{"url": root}`` or ``{"service": {namespace, name, port}}``.
         failure_policy: for watches that name none.
         timeout: whole seconds that the API server waits.
-        namespaces: asked about; empty for all.
+        namespaces: whose objects are reviewed; empty for all.
     """
 
     address: Mapping[str, Any]
@@ -99,23 +99,23 @@ def configuration(
         hooks: kinds with the way they are served; those without functions of the phase are left
             out.
         terms: what they have in common.
-        bundle: certificates to trust, PEM; None when somebody else fills them in.
+        bundle: certificates to trust, PEM; None when another controller injects them.
     """
-    asked = [(hook, resource) for hook, resource in hooks if hook.names(phase)]
+    named = [(hook, resource) for hook, resource in hooks if hook.names(phase)]
     return {
         "apiVersion": "admissionregistration.k8s.io/v1",
         "kind": phase.kind,
         "metadata": {"name": name},
         "webhooks": [
             _webhook(phase, hook, resource, terms, bundle)
-            for hook, resource in asked
+            for hook, resource in named
             if _operations(phase, hook)
         ],
     }
 
 
 def _operations(phase: Phase, hook: Hook) -> list[str]:
-    """Nothing can be filled in when an object goes."""
+    """Defaults cannot be set on DELETE."""
     return [
         operation
         for operation in hook.admission.operations
@@ -162,7 +162,7 @@ def _client_config(path: str, address: Mapping[str, Any], bundle: bytes | None) 
 
 
 def _selectors(hook: Hook, resource: ResourceType, namespaces: Sequence[str]) -> dict[str, Any]:
-    """What this process does not run, it does not judge either."""
+    """Objects that this process does not reconcile are not reviewed either."""
     selectors: dict[str, Any] = {}
     if namespaces and resource.namespaced:
         requirement = {
@@ -182,25 +182,25 @@ def _selectors(hook: Hook, resource: ResourceType, namespaces: Sequence[str]) ->
     return selectors
 
 
-def covers(found: Any, wanted: Any) -> bool:
-    """Whether a document has everything that is wanted; more keys do no harm, more items do."""
-    if isinstance(wanted, Mapping):
+def covers(found: Any, desired: Any) -> bool:
+    """Whether a document has everything that is desired; it may have more keys, not more items."""
+    if isinstance(desired, Mapping):
         return isinstance(found, Mapping) and all(
-            covers(found.get(key, _empty(value)), value) for key, value in wanted.items()
+            covers(found.get(key, _empty(value)), value) for key, value in desired.items()
         )
-    if isinstance(wanted, list):
-        same = isinstance(found, list) and len(found) == len(wanted)
-        return same and all(map(covers, found, wanted))
-    return bool(found == wanted)
+    if isinstance(desired, list):
+        same = isinstance(found, list) and len(found) == len(desired)
+        return same and all(map(covers, found, desired))
+    return bool(found == desired)
 
 
 def _empty(value: Any) -> Any:
-    """What the API server leaves out where an empty value was sent."""
+    """What the API server omits where an empty value was sent."""
     return type(value)() if isinstance(value, list | dict) else None
 
 
 def injections(found: Object, bundle: bytes) -> list[dict[str, Any]]:
-    """JSON patch that puts certificates into a configuration that somebody else has made."""
+    """JSON patch that injects the CA into a configuration of another owner."""
     encoded = base64.b64encode(bundle).decode()
     operations: list[dict[str, Any]] = []
     for index, webhook in enumerate(found.get("webhooks") or []):

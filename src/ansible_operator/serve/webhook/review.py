@@ -13,7 +13,7 @@ from ansible_operator.kube.interface import GroupVersionKind, Object
 
 
 class MalformedReviewError(OperatorError):
-    """What was posted is no AdmissionReview with a request."""
+    """The body is not an AdmissionReview with a request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class Mistake:
     """Why an object is refused.
 
     Attributes:
-        message: a sentence for people.
+        message: shown to the user.
         field: dotted path of the field; ``""`` for the whole object.
         reason: a cause as Kubernetes names them, such as ``FieldValueForbidden``.
     """
@@ -36,12 +36,12 @@ class Mistake:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What the functions of a watch say about an object.
+    """The answer of the functions of a watch about an object.
 
     Attributes:
         object: the object with defaults filled in; None for no change.
         mistakes: why it is refused; empty to allow it.
-        warnings: what the user is told either way.
+        warnings: shown to the user either way.
     """
 
     object: Object | None = None
@@ -57,13 +57,13 @@ class Question:
         uid: identifies question and answer.
         gvk: the kind that the webhook was registered for, whatever version was sent.
         operation: CREATE, UPDATE or DELETE.
-        object: as it is to be stored; on DELETE the one that goes.
+        object: as it is to be stored; on DELETE the one that is deleted.
         old: as it is stored now; None on CREATE.
         name: ``""`` when the API server makes one up.
         namespace: ``""`` for objects without one.
         subresource: ``""`` for the object itself.
         is_dry_run: whether nothing will be stored.
-        user: who asks: ``username``, ``uid``, ``groups``, ``extra``.
+        user: who sent the request: ``username``, ``uid``, ``groups``, ``extra``.
     """
 
     uid: str
@@ -79,11 +79,11 @@ class Question:
 
 
 Judge: TypeAlias = Callable[[Question, bool, float], Awaitable[Verdict]]
-"""Asks the functions of a watch: the question, whether to fill in defaults (else to validate), and
+"""Calls the functions of a watch: the question, whether to fill in defaults (else to validate), and
 the seconds that there are.
 
 Raises:
-    OperatorError: they cannot answer; the API server then does what the failure policy says.
+    OperatorError: they cannot answer; the failure policy then decides.
 """
 
 
@@ -120,8 +120,8 @@ def make_answer(question: Question, verdict: Verdict, *, may_change: bool) -> di
     """The AdmissionReview to answer with.
 
     Args:
-        question: what was asked.
-        verdict: what the functions say.
+        question: the request.
+        verdict: the answer of the functions.
         may_change: whether defaults are filled in (mutating) or only mistakes count (validating).
     """
     refused = bool(verdict.mistakes) and not may_change

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The running webhook: a TLS server whose certificate and registration stay right."""
+"""The running webhook: a TLS server whose certificate and registration are kept up to date."""
 
 import asyncio
 import contextlib
@@ -31,14 +31,14 @@ from ansible_operator.watches import parse_duration
 
 LARGEST_REVIEW = 8 << 20
 CHECK_INTERVAL = 15.0
-"""Seconds between two looks at certificates and registration."""
+"""Seconds between two checks of certificates and registration."""
 SOON = 2.0
-"""Seconds between two looks while something is missing."""
+"""Seconds between two checks while something is missing."""
 SPREAD = 5.0
-"""Seconds in which API servers have heard of a change of their configuration."""
+"""Seconds in which API servers observe a change of their configuration."""
 START_SECONDS = 60.0
 SHARE = 0.9
-"""Part of the API server's patience that is ours; the rest is for the way."""
+"""Part of the API server's timeout that functions may use; the rest is for the network."""
 _AGREE_ATTEMPTS = 5
 
 T = TypeVar("T")
@@ -74,7 +74,7 @@ class WebhookSettings:
         return [self.url_host]
 
     def terms_at(self, port: int) -> Terms:
-        """The terms with the API server's way to a server on this port."""
+        """The terms with the address of a server on this port."""
         if self.service:
             address: dict[str, Any] = {
                 "service": {
@@ -95,7 +95,7 @@ class WebhookServer(Site):
     Args:
         settings: where it listens.
         pair: the certificate to begin with.
-        kinds: what it is asked about.
+        kinds: what it reviews.
         judge: answers the questions.
     """
 
@@ -122,7 +122,7 @@ class WebhookServer(Site):
         return pair == self._pair
 
     def use(self, pair: KeyPair) -> None:
-        """Show this certificate from the next connection on."""
+        """Serve this certificate from the next connection on."""
         load(self._context, pair)
         self._pair = pair
         _log.info("The serving certificate was replaced")
@@ -145,7 +145,7 @@ class WebhookServer(Site):
     async def _answer(self, request: web.BaseRequest) -> web.Response:
         phase, gvk = self._paths[request.path]
         is_default, name = phase is MUTATING, ""
-        begin, seconds = time.monotonic(), self._patience(request) * SHARE
+        begin, seconds = time.monotonic(), self._time_left(request) * SHARE
         try:
             async with asyncio.timeout(seconds):
                 question = parse_review(await _body(request), gvk)
@@ -161,11 +161,11 @@ class WebhookServer(Site):
             return web.Response(status=500, text=f"{text}\n")
         return web.Response(body=answer, content_type="application/json")
 
-    def _patience(self, request: web.BaseRequest) -> float:
-        """Seconds that the API server waits for this answer; it says so in the URL."""
-        told = request.query.get("timeout", "")
+    def _time_left(self, request: web.BaseRequest) -> float:
+        """Seconds that the API server waits for this answer, from the URL."""
+        given = request.query.get("timeout", "")
         try:
-            seconds = parse_duration(told)
+            seconds = parse_duration(given)
         except ConfigError:
             return self._timeout
         return min(max(seconds, 0.1), 30.0)
@@ -183,7 +183,7 @@ async def _body(request: web.BaseRequest) -> bytes:
 
 @dataclass(slots=True)
 class _Keeper:
-    """Keeps certificates and registration right."""
+    """Keeps certificates and registration up to date."""
 
     source: Source
     registrar: Registrar
@@ -192,7 +192,7 @@ class _Keeper:
     trusted: bytes | None
 
     async def check(self, *, spread: float) -> bool:
-        """Look once; whether nothing is missing.
+        """Check once; whether nothing is missing.
 
         Raises:
             OperatorError: the API server refuses, or there are no certificates.
@@ -200,7 +200,7 @@ class _Keeper:
         trust, complete = await self._agree()
         if not self.server.shows(trust.serving):
             if trust.bundle != self.trusted:
-                # A certificate of another authority is shown once it is trusted everywhere.
+                # A certificate of another authority is served once it is trusted everywhere.
                 await asyncio.sleep(spread)
             self.server.use(trust.serving)
         self.trusted = trust.bundle
@@ -219,17 +219,17 @@ class _Keeper:
         raise ConfigError("the webhook's certificates change too often")
 
     async def keep(self, interval: float, spread: float, *, complete: bool) -> None:
-        """Look again and again."""
-        said = ""
+        """Check at intervals until cancelled."""
+        reported = ""
         while True:
             await asyncio.sleep(interval if complete else min(interval, SOON))
             try:
                 complete = await self.check(spread=spread)
-                said = ""
+                reported = ""
             except OperatorError as error:
-                if str(error) != said:
-                    said = str(error)
-                    _log.error("Could not check the webhook's registration", error=said)
+                if str(error) != reported:
+                    reported = str(error)
+                    _log.error("Could not check the webhook's registration", error=reported)
 
 
 @contextlib.asynccontextmanager
@@ -248,11 +248,11 @@ async def webhooks(
         OperatorError: it cannot be set up.
     """
     hooks: Sequence[Hook] = registrar.hooks
-    trust = await _patiently(source.refresh)
+    trust = await _with_retries(source.refresh)
     kinds = [hook.gvk for hook in hooks]
     async with WebhookServer(settings, trust.serving, kinds, judge) as server:
         keeper = _Keeper(source, registrar, settings, server, trust.bundle)
-        complete = await _patiently(lambda: keeper.check(spread=spread))
+        complete = await _with_retries(lambda: keeper.check(spread=spread))
         keeping = asyncio.create_task(
             keeper.keep(interval, spread, complete=complete), name="webhook certificates"
         )
@@ -263,8 +263,8 @@ async def webhooks(
             await asyncio.wait([keeping])
 
 
-async def _patiently(attempt: Callable[[], Awaitable[T]]) -> T:
-    """Try until the API server answers; what it refuses is told at once.
+async def _with_retries(attempt: Callable[[], Awaitable[T]]) -> T:
+    """Try until the API server answers; a refusal is raised at once.
 
     Raises:
         ConfigError: it refuses, or does not answer in time.
@@ -277,7 +277,7 @@ async def _patiently(attempt: Callable[[], Awaitable[T]]) -> T:
             passing = error.status in {0, 409, 429} or error.status >= 500
             if not passing or time.monotonic() > deadline:
                 raise ConfigError(
-                    f"the webhook cannot be set up: {error}; which rights it needs is said in "
+                    f"the webhook cannot be set up: {error}; the rights that it needs are in "
                     "docs/reference/admission.md"
                 ) from error
         await asyncio.sleep(1)

@@ -29,7 +29,7 @@ def _utc_now() -> datetime.datetime:
 
 @dataclass(frozen=True, slots=True)
 class SharedSecret:
-    """Reads, makes and renews the certificates.
+    """Reads, creates and renews the certificates.
 
     Attributes:
         namespace: where the Secret is.
@@ -49,7 +49,7 @@ class SharedSecret:
 
         Raises:
             KubeError: the Secret cannot be read or written.
-            ConfigError: the Secret is somebody else's, or replicas keep overwriting each other.
+            ConfigError: the Secret has another owner, or replicas keep overwriting each other.
         """
         for _ in range(ATTEMPTS):
             try:
@@ -66,33 +66,33 @@ class SharedSecret:
         except KubeError as error:
             if not error.is_not_found:
                 raise
-            made = make_credentials(self.names, self.clock())
+            created = make_credentials(self.names, self.clock())
             metadata = {"name": self.name, "namespace": self.namespace}
-            await self.client.request("POST", root, body=_with(made, {"metadata": metadata}))
-            return made
+            await self.client.request("POST", root, body=_with(created, {"metadata": metadata}))
+            return created
         self._refuse_others(secret)
         found = _read(secret)
-        wanted = self._wanted(found)
-        if wanted is not found:
-            await self.client.request("PUT", f"{root}/{self.name}", body=_with(wanted, secret))
-        return wanted
+        desired = self._desired(found)
+        if desired is not found:
+            await self.client.request("PUT", f"{root}/{self.name}", body=_with(desired, secret))
+        return desired
 
-    def _wanted(self, found: Credentials | None) -> Credentials:
-        """What the Secret is to hold: what it holds, unless that is damaged or due."""
+    def _desired(self, found: Credentials | None) -> Credentials:
+        """The desired content of the Secret: the current one, unless that is damaged or due."""
         if found is not None:
             try:
                 return renewed(found, self.names, self.clock())
             except ConfigError as error:
-                _log.error("The webhook's certificates are made anew", error=str(error))
+                _log.error("The webhook's certificates are recreated", error=str(error))
         return make_credentials(self.names, self.clock())
 
     def _refuse_others(self, secret: Object) -> None:
-        """Leave certificates alone that somebody else has made, such as cert-manager."""
+        """Refuse certificates of another owner, such as cert-manager."""
         data = secret.get("data") or {}
         if "tls.key" in data and "ca.key" not in data:
             raise ConfigError(
-                f"Secret {self.namespace}/{self.name} has certificates that were not made here; "
-                "mount it and name the folder with --webhook-cert-dir, or choose another "
+                f"Secret {self.namespace}/{self.name} has certificates that the operator did not "
+                "create; mount it and name the folder with --webhook-cert-dir, or choose another "
                 "--webhook-name"
             )
 

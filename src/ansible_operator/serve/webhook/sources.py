@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the server's certificate comes from: made and shared by replicas, or found in a folder."""
+"""Sources of the server's certificate: a Secret that replicas share, or a folder."""
 
 import asyncio
 from dataclasses import dataclass
@@ -13,10 +13,10 @@ from ansible_operator.serve.webhook.shared_secret import SharedSecret
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    """What the server shows, and whom the API server has to trust for it.
+    """The serving certificate, and the CA that the API server has to trust for it.
 
     Attributes:
-        bundle: certificates, PEM; None when somebody else tells the API server.
+        bundle: certificates, PEM; None when another controller configures the API server.
     """
 
     serving: KeyPair
@@ -24,10 +24,10 @@ class Trust:
 
 
 class Source(Protocol):
-    """Gives the certificates as they are to be now."""
+    """Gives the current certificates."""
 
     async def refresh(self) -> Trust:
-        """Look again; renew what is due.
+        """Read again; renew what is due.
 
         Raises:
             OperatorError: there are none.
@@ -37,7 +37,7 @@ class Source(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SecretSource:
-    """Certificates that the replicas make themselves."""
+    """Certificates that the replicas create."""
 
     secret: SharedSecret
 
@@ -49,7 +49,7 @@ class SecretSource:
 
 @dataclass(frozen=True, slots=True)
 class FolderSource:
-    """``tls.crt`` and ``tls.key`` that somebody else renews, such as cert-manager.
+    """``tls.crt`` and ``tls.key`` that another program renews, such as cert-manager.
 
     A ``ca.crt`` beside them is what the API server has to trust.
     """

@@ -142,9 +142,9 @@ async def test_who_asks_for_a_run_gets_one_and_a_failure_is_known_until_a_succes
     queue.add(key("x"), reason="created", fresh=True)
     assert queue.why(key("x")) == Why("created", fresh=True)
     queue.add(key("x"), reason="Pod p modified")
-    queue.add(key("x"), reason="spec changed", fresh=True, asked=True)
-    assert queue.why(key("x")).asked
-    assert not queue.why(key("x")).asked
+    queue.add(key("x"), reason="spec changed", fresh=True, requested=True)
+    assert queue.why(key("x")).requested
+    assert not queue.why(key("x")).requested
     queue.retry(key("x"))
     queue.add(key("x"), reason="Pod p modified")
     assert queue.why(key("x")) == Why("Pod p modified", fresh=False, failed=True)
