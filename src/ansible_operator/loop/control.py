@@ -25,9 +25,9 @@ from ansible_operator.loop.reconciling.objects import ObjectStore
 from ansible_operator.loop.reconciling.runs import Runs
 from ansible_operator.loop.settings import Controlled, KubeconfigFor, RunSettings, gvk_of
 from ansible_operator.loop.triggers.dependents import DependentWatches
-from ansible_operator.loop.triggers.events import PrimaryTrigger
 from ansible_operator.loop.triggers.members import MembersWatch
 from ansible_operator.loop.triggers.own_writes import ForeignChanges, OwnWrites
+from ansible_operator.loop.triggers.primaries import PrimaryTrigger
 from ansible_operator.loop.triggers.references import ReferenceWatch
 from ansible_operator.watches import Watch
 

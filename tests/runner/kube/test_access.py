@@ -156,7 +156,7 @@ def plugin(tmp_path: Path, script: str) -> Path:
     return config(tmp_path / "config", user)
 
 
-async def test_a_credential_plugin_is_asked_and_its_token_kept(tmp_path: Path) -> None:
+async def test_the_token_of_a_credential_plugin_is_cached(tmp_path: Path) -> None:
     answer = json.dumps({"status": {"token": "from-plugin-$WHO"}}).replace('"', '\\"')
     access = from_kubeconfig([plugin(tmp_path, f'echo x >> {tmp_path}/calls; echo "{answer}"')])
     assert isinstance(access.token, ExecToken)

@@ -86,7 +86,7 @@ async def test_a_refused_write_is_repeated_after_the_time_the_server_asks_for(
     assert len(server.seen) == 2
 
 
-async def test_a_server_that_stays_broken_is_given_up_with_its_words(
+async def test_a_server_that_stays_broken_leads_to_its_own_error(
     server: Server, client: HttpClient
 ) -> None:
     server.script = [answer(500)]
@@ -127,7 +127,7 @@ async def test_no_answer_in_time(server: Server, client: HttpClient) -> None:
     await runner.cleanup()
 
 
-async def test_a_read_on_a_dead_connection_is_asked_again_on_another(
+async def test_a_read_on_a_dead_connection_is_sent_again_on_another(
     server: Server, client: HttpClient
 ) -> None:
     server.script = [answer()]

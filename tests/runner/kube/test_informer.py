@@ -155,7 +155,7 @@ async def test_a_kind_that_may_not_be_listed_is_known_to_be_so(api: Api) -> None
     assert not informer.synced.is_set()
 
 
-async def test_a_kind_that_went_away_is_listed_anew(api: Api) -> None:
+async def test_a_kind_that_was_removed_is_listed_again(api: Api) -> None:
     scripted, _, _ = api
     await until(lambda: scripted.watches)
     scripted.refusals = [404]
@@ -177,7 +177,7 @@ async def test_an_expired_version_leads_to_a_new_list_and_to_the_difference(api:
     assert informer.failure == ""
 
 
-async def test_a_cut_connection_goes_on_where_it_was(api: Api) -> None:
+async def test_a_watch_continues_after_a_cut_connection(api: Api) -> None:
     scripted, informer, heard = api
     await informer.synced.wait()
     scripted.send("ADDED", pod("a", 5))
@@ -189,7 +189,7 @@ async def test_a_cut_connection_goes_on_where_it_was(api: Api) -> None:
     assert heard == ["ADDED a 5"]
 
 
-async def test_handlers_are_told_the_past_once_and_can_leave(api: Api) -> None:
+async def test_handlers_get_the_cache_once_and_can_unsubscribe(api: Api) -> None:
     scripted, informer, _ = api
     scripted.items = [pod("a", 1)]
     await informer.synced.wait()

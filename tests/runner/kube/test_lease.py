@@ -30,7 +30,7 @@ def lease_path(namespace):
 
 
 @pytest.mark.api
-async def test_the_first_leads_and_says_so(client, fake_namespace):
+async def test_the_first_leads_and_records_an_event(client, fake_namespace):
     recorder = EventRecorder(client, "ansible-operator")
     writing = asyncio.create_task(recorder.run())
     election = LeaderElection(client, settings(fake_namespace), recorder)
@@ -70,7 +70,7 @@ async def test_a_holder_keeps_the_lease_while_it_renews(client, fake_namespace):
 
 
 @pytest.mark.api
-async def test_a_lease_is_given_back_after_a_renewal_was_cut_off(client, fake_namespace):
+async def test_a_lease_is_released_after_a_renewal_was_cut_off(client, fake_namespace):
     """The server has renewed, the holder has not heard of it: its version is out of date."""
     election = LeaderElection(client, settings(fake_namespace))
     await asyncio.wait_for(election.acquire(), 10)

@@ -3,11 +3,11 @@
 
 import asyncio
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
-from ansible_operator.engine.interface import Engine
+from ansible_operator.engine import make_engine
 from ansible_operator.kube.access import from_kubeconfig
 from ansible_operator.kube.client import HttpClient
 from ansible_operator.kube.discovery import DiscoveryMapper
@@ -40,7 +40,7 @@ async def test_a_dependent_is_created_after_its_kind_is_known(
             client=client,
             mapper=mapper,
             informers=informers,
-            engine=cast("Engine", None),
+            engine=make_engine("warm"),
             kubeconfig_for=bridge.kubeconfig_for,
             recorder=EventRecorder(client, "test"),
             settings=RunSettings(run_root=tmp_path, cluster="https://here"),

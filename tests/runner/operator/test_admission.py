@@ -227,7 +227,7 @@ def test_dry_runs_are_judged_too(admission: Admission) -> None:
     assert "Warning: spec.size: a single one is not redundant" in shown.stderr
 
 
-def test_deletions_are_judged_where_a_watch_says_so(admission: Admission) -> None:
+def test_deletions_are_reviewed_if_a_watch_lists_them(admission: Admission) -> None:
     kept, other = admission.create("Sized", keep=True), admission.create("Sized")
     with pytest.raises(ApiError, match=r"spec\.keep: is set, so it stays"):
         admission.delete(kept)

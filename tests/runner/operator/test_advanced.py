@@ -58,7 +58,7 @@ def test_arguments_reach_ansible_playbook(cluster: Cluster, operator: Operator) 
     assert data(cluster, "args") == {"msg": "The decrypted value is thisisatest"}
 
 
-def test_keys_keep_their_case_where_the_watch_says_so(cluster: Cluster, operator: Operator) -> None:
+def test_keys_keep_their_case_without_snake_case(cluster: Cluster, operator: Operator) -> None:
     cluster.apply("CaseTest", "case", {"camelCaseVar": "true"})
     assert data(cluster, "case") == {"shouldBeCamel": "true"}
 

@@ -41,7 +41,7 @@ def played(operator: Operator) -> int:
     return len({line["name"] for line in operator.lines("Ansible-runner exited successfully")})
 
 
-def test_objects_that_came_while_nobody_looked_are_all_run(cluster: Cluster, start: Start) -> None:
+def test_objects_created_while_no_operator_ran_are_all_run(cluster: Cluster, start: Start) -> None:
     create_many(cluster)
     first = start(cluster.namespace)
     eventually(lambda: successes(cluster) == COUNT, seconds=120)
@@ -56,7 +56,7 @@ def test_objects_that_came_while_nobody_looked_are_all_run(cluster: Cluster, sta
     assert second.stop() == 0
 
 
-def test_what_went_while_nobody_looked_leaves_no_run_directory(
+def test_objects_deleted_while_no_operator_ran_leave_no_run_directory(
     cluster: Cluster, start: Start
 ) -> None:
     first = start(cluster.namespace)

@@ -14,7 +14,7 @@ def finalizers(cluster: Cluster, name: str) -> list[str]:
     return found["metadata"].get("finalizers", [])
 
 
-def test_a_failing_finalizer_keeps_the_object_and_says_why(
+def test_a_failing_finalizer_keeps_the_object_and_reports_why(
     cluster: Cluster, operator: Operator
 ) -> None:
     cluster.apply("Parting", "stubborn", {"behave": "succeed", "farewell": "fail", "text": "no"})
@@ -31,7 +31,7 @@ def test_a_failing_finalizer_keeps_the_object_and_says_why(
     eventually(lambda: not any(operator.runs.glob("**/stubborn")))
 
 
-def test_an_object_that_waits_for_others_is_left_in_peace(
+def test_an_object_with_foreign_finalizers_alone_is_not_played(
     cluster: Cluster, operator: Operator
 ) -> None:
     theirs = "others.example.com/later"

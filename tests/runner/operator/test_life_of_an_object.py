@@ -74,7 +74,9 @@ def test_values_of_an_object_are_no_templates(cluster: Cluster, operator: Operat
     cluster.kubectl("delete", "probes", "template")
 
 
-def test_a_failure_is_told_and_retried_and_overcome(cluster: Cluster, operator: Operator) -> None:
+def test_a_failure_is_reported_and_retried_until_success(
+    cluster: Cluster, operator: Operator
+) -> None:
     cluster.apply("Probe", "broken", {"behave": "fail", "text": "x"})
     failure = cluster.wait_for("probes", "broken", "Failure")
     assert failure["message"] == "it is broken: x"
@@ -220,7 +222,7 @@ def test_periodic_runs_that_find_nothing_to_do_write_nothing(
     cluster.kubectl("delete", "probes", "often")
 
 
-def test_a_quiet_run_that_takes_a_while_or_fails_is_told(
+def test_a_quiet_run_that_takes_long_or_fails_is_reported(
     cluster: Cluster, operator: Operator
 ) -> None:
     name = "ansible.sdk.operatorframework.io/reconcile-period"

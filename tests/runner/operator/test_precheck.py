@@ -117,7 +117,7 @@ def counted(metrics: int, name: str, *labels: str) -> float:
     return sum(float(line.split()[-1]) for line in wanted)
 
 
-def test_what_is_settled_is_reconciled_without_a_play(
+def test_an_object_that_is_up_to_date_is_reconciled_without_a_play(
     place: Cluster, operator: Operator, metrics: int
 ) -> None:
     idle = Checked(place, "idle")
@@ -138,7 +138,7 @@ def test_what_is_settled_is_reconciled_without_a_play(
     assert (place.get(idle.resource, "idle") or {})["metadata"]["resourceVersion"] == version
 
 
-def test_what_is_not_settled_is_played(place: Cluster, operator: Operator) -> None:
+def test_an_object_that_is_not_up_to_date_is_played(place: Cluster, operator: Operator) -> None:
     torn = Checked(place, "torn")
     torn.apply("one")
     settle(torn, operator)
@@ -210,9 +210,7 @@ def test_without_an_answer_there_is_a_play(
     settle(moody, operator)
 
 
-def test_conditions_are_written_before_anything_is_settled(
-    place: Cluster, operator: Operator
-) -> None:
+def test_conditions_are_written_before_a_check_is_used(place: Cluster, operator: Operator) -> None:
     reported = Checked(place, "reported", "Reported")
     reported.feel("content")
     reported.apply("one")
@@ -251,7 +249,7 @@ def test_the_other_engine_plays_always(kinds: TestBed, start: Start) -> None:
         assert slow.stop() == 0
 
 
-def test_an_unknown_check_is_told_at_the_start(
+def test_an_unknown_check_is_reported_at_the_start(
     place: Cluster, start: Start, tmp_path: Path
 ) -> None:
     watches = tmp_path / "watches.yaml"

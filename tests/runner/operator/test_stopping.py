@@ -54,7 +54,7 @@ def test_a_run_that_ends_in_time_reports_its_success(cluster: Cluster, start: St
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_run_that_takes_too_long_is_ended_and_says_so(
+def test_a_run_that_takes_too_long_is_ended_and_reported(
     cluster: Cluster, start: Start, number: signal.Signals
 ) -> None:
     operator = start(cluster.namespace, "--graceful-shutdown-timeout=1s")
@@ -95,7 +95,9 @@ def test_election_without_a_name_is_refused(cluster: Cluster, start: Start) -> N
     assert "LeaderElectionID must be configured" in operator.text()
 
 
-def test_a_kind_that_nobody_serves_is_told(cluster: Cluster, start: Start, tmp_path: Path) -> None:
+def test_a_kind_that_is_not_served_is_reported(
+    cluster: Cluster, start: Start, tmp_path: Path
+) -> None:
     watches = tmp_path / "watches.yaml"
     watches.write_text("- {group: no.example.com, version: v1, kind: Nothing, role: probe}")
     operator = start(cluster.namespace, f"--watches-file={watches}")

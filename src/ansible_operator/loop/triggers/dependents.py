@@ -6,16 +6,14 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from ansible_operator.kube.interface import EventType, GroupVersionKind, Object, ResourceType
+from ansible_operator.kube.owners import PRIMARY_RESOURCE, PRIMARY_RESOURCE_TYPE, owner_type
 from ansible_operator.kube.shared_informers import SharedInformers
 from ansible_operator.logs import get_logger
 from ansible_operator.loop.queueing.queue import Key, WorkQueue
 from ansible_operator.loop.settings import Controlled
 from ansible_operator.loop.triggers.changes import differs
-from ansible_operator.loop.triggers.events import EVENT_NAMES
 from ansible_operator.loop.triggers.own_writes import ForeignChanges
-
-OWNER_ANNOTATION = "operator-sdk/primary-resource"
-OWNER_TYPE_ANNOTATION = "operator-sdk/primary-resource-type"
+from ansible_operator.loop.triggers.primaries import EVENT_NAMES
 
 _LOG = get_logger("dependents")
 
@@ -42,17 +40,12 @@ def owners_by_reference(controlled: Controlled, obj: Object) -> Iterator[tuple[s
             yield (namespace if controlled.resource.namespaced else "", reference["name"])
 
 
-def owner_type(gvk: GroupVersionKind) -> str:
-    """The type annotation's value for an owner: ``Kind.group``, for the core group ``Kind``."""
-    return f"{gvk.kind}.{gvk.group}" if gvk.group else gvk.kind
-
-
 def owners_by_annotation(controlled: Controlled, obj: Object) -> Iterator[tuple[str, str]]:
     """Namespace and name of the owner that an object's annotations name."""
     annotations = obj["metadata"].get("annotations") or {}
-    if annotations.get(OWNER_TYPE_ANNOTATION) != owner_type(controlled.gvk):
+    if annotations.get(PRIMARY_RESOURCE_TYPE) != owner_type(controlled.gvk):
         return
-    path = str(annotations.get(OWNER_ANNOTATION, "")).strip()
+    path = str(annotations.get(PRIMARY_RESOURCE, "")).strip()
     if not path:
         return
     namespace, slash, name = path.partition("/")

@@ -10,10 +10,8 @@ from typing import Any
 
 from ansible_operator.errors import OperatorError
 from ansible_operator.kube.interface import Object, ResourceType
+from ansible_operator.kube.owners import PRIMARY_RESOURCE, PRIMARY_RESOURCE_TYPE, owner_type
 from ansible_operator.serve.interface import Owner
-
-PRIMARY_RESOURCE = "operator-sdk/primary-resource"
-PRIMARY_RESOURCE_TYPE = "operator-sdk/primary-resource-type"
 
 
 class MalformedObjectError(OperatorError):
@@ -50,12 +48,6 @@ def namespace_of(url_namespace: str, body: Mapping[str, Any]) -> str:
     return url_namespace or str(_mapping(body.get("metadata")).get("namespace") or "")
 
 
-def owner_type(owner: Owner) -> str:
-    """Value of the type annotation: ``Kind.group``, or ``Kind`` for the core group."""
-    gvk = owner.gvk
-    return f"{gvk.kind}.{gvk.group}" if gvk.group else gvk.kind
-
-
 def owner_path(owner: Owner) -> str:
     """Value of the other annotation: ``namespace/name``, or ``name`` without a namespace."""
     return f"{owner.namespace}/{owner.name}" if owner.namespaced else owner.name
@@ -70,7 +62,7 @@ def is_owned(obj: Mapping[str, Any], owner: Owner, style: OwnershipStyle) -> boo
     annotations = _mapping(metadata.get("annotations"))
     return annotations.get(PRIMARY_RESOURCE) == owner_path(owner) and annotations.get(
         PRIMARY_RESOURCE_TYPE
-    ) == owner_type(owner)
+    ) == owner_type(owner.gvk)
 
 
 def with_owner(obj: Mapping[str, Any], owner: Owner, style: OwnershipStyle) -> Object:
@@ -101,7 +93,7 @@ def owner_metadata(owner: Owner, style: OwnershipStyle) -> dict[str, Any]:
     return {
         "annotations": {
             PRIMARY_RESOURCE: owner_path(owner),
-            PRIMARY_RESOURCE_TYPE: owner_type(owner),
+            PRIMARY_RESOURCE_TYPE: owner_type(owner.gvk),
         }
     }
 
@@ -141,6 +133,6 @@ def style_of(metadata: Mapping[str, Any], owner: Owner) -> OwnershipStyle | None
             return OwnershipStyle.REFERENCE
     named = (metadata.get("annotations") or {}).get(PRIMARY_RESOURCE_TYPE, "")
     # Objects of the core group were annotated with and without the trailing dot.
-    if named and named.removesuffix(".") == owner_type(owner):
+    if named and named.removesuffix(".") == owner_type(owner.gvk):
         return OwnershipStyle.ANNOTATION
     return None

@@ -7,14 +7,12 @@ Protocol buffers allow fields to be appended: no schema is needed to add an entr
 has its metadata in field 1.
 """
 
+from ansible_operator.kube.owners import PRIMARY_RESOURCE, PRIMARY_RESOURCE_TYPE, owner_type
 from ansible_operator.serve.interface import Owner
 from ansible_operator.serve.proxy.ownership import (
-    PRIMARY_RESOURCE,
-    PRIMARY_RESOURCE_TYPE,
     MalformedObjectError,
     OwnershipStyle,
     owner_path,
-    owner_type,
 )
 
 CONTENT_TYPE = "application/vnd.kubernetes.protobuf"
@@ -55,7 +53,7 @@ def _addition(owner: Owner, style: OwnershipStyle) -> bytes:
         return _field(
             _OWNER_REFERENCES, b"".join(_field(number, text.encode()) for number, text in texts)
         )
-    pairs = {PRIMARY_RESOURCE: owner_path(owner), PRIMARY_RESOURCE_TYPE: owner_type(owner)}
+    pairs = {PRIMARY_RESOURCE: owner_path(owner), PRIMARY_RESOURCE_TYPE: owner_type(owner.gvk)}
     return b"".join(
         _field(_ANNOTATIONS, _field(1, key.encode()) + _field(2, value.encode()))
         for key, value in pairs.items()

@@ -80,7 +80,7 @@ async def test_of_several_delays_the_earliest_counts_and_a_run_settles_them_all(
     assert await taken(queue) is None
 
 
-async def test_back_off_doubles_up_to_its_limit_and_starts_anew_after_success() -> None:
+async def test_back_off_doubles_up_to_its_limit_and_is_reset_by_success() -> None:
     queue = WorkQueue(10, {"a": 10}, {"a": Retry(first=0.01, longest=0.05)})
     delays = [queue.retry(key("x")) for _ in range(5)]
     assert delays == pytest.approx([0.01, 0.02, 0.04, 0.05, 0.05])

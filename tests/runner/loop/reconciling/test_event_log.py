@@ -144,7 +144,7 @@ def test_log_lines_are_json_with_the_known_keys(
 
 
 @pytest.mark.parametrize(("level", "expected"), [(None, False), (20, True), (40, False)])
-def test_lines_of_a_level_say_where_they_were_logged(
+def test_lines_of_a_level_have_a_stack_trace(
     capsys: pytest.CaptureFixture[str], fresh: None, level: int | None, expected: bool
 ) -> None:
     entry = json.loads(written(capsys, LogSettings(stacktrace=level)))

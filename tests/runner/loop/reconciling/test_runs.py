@@ -3,13 +3,12 @@
 
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 import structlog.testing
 
-from ansible_operator.engine import RunRequest
-from ansible_operator.engine.interface import Engine
+from ansible_operator.engine import RunRequest, make_engine
 from ansible_operator.kube.interface import GroupVersionKind, ResourceType
 from ansible_operator.loop.reconciling.runs import Runs
 from ansible_operator.loop.settings import Controlled, RunSettings
@@ -27,7 +26,7 @@ def request(
     resource = ResourceType(GroupVersionKind(*KIND), "ks", True)
     controlled = Controlled(name="k", watch=watch, resource=resource, period=0, verbosity=2)
     settings = RunSettings(run_root=Path("/runs"), cluster="https://here")
-    runs = Runs(controlled, settings, cast("Engine", None), lambda *_: nullcontext(Path("/kc")))
+    runs = Runs(controlled, settings, make_engine("warm"), lambda *_: nullcontext(Path("/kc")))
     metadata = {"name": "n", "namespace": "ns", "annotations": annotations or {}}
     return runs._request({"metadata": metadata}, "7", Path("/kc"), {"a": 1}, finalizing=finalizing)
 
@@ -40,15 +39,13 @@ def test_the_watch_and_the_flags_decide_without_annotations() -> None:
 
 
 @pytest.mark.parametrize(("verbosity", "expected"), [("4", 4), ("9", 9), ("0", 0), ("-3", 0)])
-def test_annotations_of_an_object_replace_what_the_watch_says(
-    verbosity: str, expected: int
-) -> None:
+def test_annotations_of_an_object_override_the_watch(verbosity: str, expected: int) -> None:
     annotations = {f"{PREFIX}/verbosity": verbosity, f"{PREFIX}/max-runner-artifacts": "0"}
     asked = request(annotations=annotations)
     assert (asked.verbosity, asked.artifacts_to_keep) == (expected, 0)
 
 
-def test_annotations_that_are_no_numbers_are_ignored_and_told() -> None:
+def test_annotations_that_are_no_numbers_are_ignored_and_logged() -> None:
     annotations = {f"{PREFIX}/verbosity": "much", f"{PREFIX}/max-runner-artifacts": "few"}
     with structlog.testing.capture_logs() as lines:
         asked = request(annotations=annotations)

@@ -36,7 +36,7 @@ def test_keys_are_converted_at_every_depth_and_values_never() -> None:
     }
 
 
-def test_of_two_keys_with_one_name_the_last_wins_and_somebody_is_told() -> None:
+def test_of_two_keys_with_one_name_the_last_wins_with_a_warning() -> None:
     with structlog.testing.capture_logs() as lines:
         assert snake_case_keys({"fooBar": 1, "foo_bar": 2}) == {"foo_bar": 2}
     assert [line["variable"] for line in lines] == ["foo_bar"]

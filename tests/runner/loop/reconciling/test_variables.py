@@ -78,7 +78,7 @@ def test_later_rows_override_earlier_ones() -> None:
     assert extra_vars(kept, memcached(**spec), WHY, finalizing=True)["state"] == "absent"
 
 
-def test_keys_stay_when_the_watch_says_so() -> None:
+def test_keys_stay_without_snake_case() -> None:
     found = extra_vars(
         watch(snake_case_parameters=False), memcached(camelCase=1), WHY, finalizing=False
     )
@@ -116,7 +116,7 @@ def test_a_variable_of_the_watch_hides_one_of_ours() -> None:
     assert found["ansible_operator_meta"] == {"name": "mine"}
 
 
-def test_managed_fields_are_part_of_the_object_unless_the_watch_says_otherwise() -> None:
+def test_managed_fields_are_part_of_the_object_unless_the_watch_drops_them() -> None:
     obj = memcached(size=1)
     obj["metadata"]["managedFields"] = [{"manager": "kubectl"}]
     name = "_cache_example_com_memcached"
@@ -140,7 +140,7 @@ def test_names_of_object_variables(group: str, kind: str, name: str) -> None:
     assert object_variable(group, kind) == name
 
 
-def test_a_play_learns_why_it_runs_where_the_watch_says_so() -> None:
+def test_a_play_gets_its_trigger_if_the_watch_enables_it() -> None:
     found = extra_vars(watch(trigger_variable=True), memcached(), WHY, finalizing=False)
     assert found["ansible_operator_trigger"] == {
         "reason": {"__ansible_unsafe": "spec changed"},

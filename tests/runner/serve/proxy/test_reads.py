@@ -38,7 +38,7 @@ async def test_a_cluster_scoped_object_is_cached_under_its_name(served):
     assert answer.json["metadata"]["name"] == served.namespace
 
 
-async def test_a_miss_is_asked_again(served):
+async def test_a_cache_miss_is_read_live(served):
     await served.watch()
     answer = await served.request(served.open(), "GET", served.path("nowhere"))
     assert answer.status == 404

@@ -94,7 +94,7 @@ async def test_replicas_that_start_together_agree(client, fake_namespace):
 @pytest.mark.parametrize(
     "data", [{"tls.key": None}, {"ca.crt": "bm9uc2Vuc2U="}, {"ca.key": "IQ=="}], ids=str
 )
-async def test_a_damaged_secret_is_made_anew(client, fake_namespace, data):
+async def test_a_damaged_secret_is_recreated(client, fake_namespace, data):
     secret = SharedSecret(client, fake_namespace, "damaged", ["x"])
     first = await secret.refresh()
     path = f"/api/v1/namespaces/{fake_namespace}/secrets/damaged"
@@ -105,7 +105,7 @@ async def test_a_damaged_secret_is_made_anew(client, fake_namespace, data):
     assert (await secret.refresh()) == made
 
 
-async def test_the_secret_of_somebody_else_is_left_alone(client, fake_namespace):
+async def test_the_secret_of_another_owner_is_not_changed(client, fake_namespace):
     """As cert-manager writes it: without the key of the authority."""
     path = f"/api/v1/namespaces/{fake_namespace}/secrets"
     data = {"tls.crt": "YQ==", "tls.key": "Yg==", "ca.crt": "Yw=="}

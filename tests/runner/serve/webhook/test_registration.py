@@ -45,7 +45,7 @@ def test_what_is_registered():
     assert mutating["rules"][0]["operations"] == ["UPDATE"], "nothing to complete in what goes"
 
 
-def test_what_a_watch_says_is_registered():
+def test_settings_of_a_watch_are_registered():
     admission = Admission(validate=("f",), subresources=("scale",), failure_policy="Fail")
     address = {"service": {"namespace": "ns", "name": "s", "port": 443}}
     terms = Terms(address=address, namespaces=("b", "a"))

@@ -110,7 +110,7 @@ def test_reviews():
     )
 
 
-def test_reviews_of_deletions_have_the_object_that_goes():
+def test_reviews_of_deletions_contain_the_deleted_object():
     request = {"uid": "u", "operation": "DELETE", "object": None, "oldObject": {"spec": {}}}
     question = parse_review(json.dumps({"request": request}).encode(), KIND)
     assert question.object == {"spec": {}}

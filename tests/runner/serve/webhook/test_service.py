@@ -22,7 +22,9 @@ async def test_objects_are_completed_and_judged(client, things, fake_namespace, 
             await client.request("PUT", things.path("a", fake_namespace), body=made)
 
 
-async def test_what_cannot_be_judged_goes_through(client, things, fake_namespace, running):
+async def test_objects_that_cannot_be_reviewed_are_admitted(
+    client, things, fake_namespace, running
+):
     async with running():
         made = await make(client, things, fake_namespace, "a", size=13)
         assert made["spec"] == {"size": 13}
@@ -36,7 +38,7 @@ async def test_without_an_answer_the_policy_decides(client, things, fake_namespa
             await make(client, things, fake_namespace, "a", size=13)
 
 
-async def test_deletions_are_judged_if_asked_for(client, things, fake_namespace, running):
+async def test_deletions_are_reviewed_if_registered(client, things, fake_namespace, running):
     admission = Admission(validate=("f",), operations=("CREATE", "DELETE"))
     async with running(admission=admission):
         for name, keep in (("a", True), ("b", False)):
@@ -46,7 +48,7 @@ async def test_deletions_are_judged_if_asked_for(client, things, fake_namespace,
         await client.request("DELETE", things.path("b", fake_namespace))
 
 
-async def test_subresources_are_judged_if_asked_for(client, things, fake_namespace, running):
+async def test_subresources_are_reviewed_if_registered(client, things, fake_namespace, running):
     admission = Admission(validate=("f",), subresources=("status",))
     async with running(admission=admission):
         made = await make(client, things, fake_namespace, "a")

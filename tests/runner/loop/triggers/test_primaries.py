@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from ansible_operator.kube.interface import EventType
-from ansible_operator.loop.triggers.events import why_run
+from ansible_operator.loop.triggers.primaries import why_run
 from ansible_operator.watches import Finalizer, KindName, PlayPath, Requirement, Selector, Watch
 
 KIND = KindName("g", "v1", "K")
