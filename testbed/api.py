@@ -51,7 +51,11 @@ def _context(cluster: Json, user: Json) -> ssl.SSLContext:
 
 
 class ApiClient:
-    """Talks to one API server as the user of a kubeconfig that a test bed has written."""
+    """Talks to one API server as the user of a kubeconfig that a test bed has written.
+
+    Attributes:
+        warnings: what the server warned of in its last answer.
+    """
 
     def __init__(self, kubeconfig: Path) -> None:
         content = yaml.safe_load(kubeconfig.read_text())
@@ -60,6 +64,7 @@ class ApiClient:
         self._host, self._port = url.hostname or "", url.port or 443
         self._context = _context(cluster, user)
         self._connection: http.client.HTTPSConnection | None = None
+        self.warnings: list[str] = []
 
     def _connect(self, timeout: float) -> http.client.HTTPSConnection:
         return http.client.HTTPSConnection(
@@ -105,6 +110,7 @@ class ApiClient:
             connection.request(method, path, payload, headers)
             answer = connection.getresponse()
             content = answer.read()
+            self.warnings = answer.headers.get_all("Warning") or []
         except BaseException:
             connection.close()
             raise

@@ -13,6 +13,7 @@ from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
 import testbed
+from tests.support.namespaces import install
 
 pytest_plugins = ["testbed.pytest_plugin"]
 
@@ -60,6 +61,13 @@ def own_state(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         for name in testbed.names():
             testbed.down(name)
         shutil.rmtree(root)
+
+
+@pytest.fixture(scope="session")
+def installed_testbed(fake_testbed: testbed.TestBed) -> testbed.TestBed:
+    """The test bed with fake nodes and our CRDs."""
+    install(fake_testbed)
+    return fake_testbed
 
 
 class _FileByFile(LoadScopeScheduling):

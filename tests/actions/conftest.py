@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from testbed.bed import TestBed
+from tests.support.places import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 Task = dict[str, Any]
 Play = Callable[..., list[dict[str, Any]]]
 

@@ -17,7 +17,7 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.kub
     open_session,
 )
 
-from tests.support.operators import eventually
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.api
 

@@ -6,8 +6,7 @@ import json
 import pytest
 
 from testbed.bed import TestBed
-
-from .conftest import ROOT
+from tests.support.places import ROOT
 
 pytestmark = pytest.mark.api
 

@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Specs at random out of the CRDs' schemas: mostly right, at times a little off."""
 
-from pathlib import Path
 from typing import Any
 
 import yaml
 from hypothesis import strategies as st
 
 from tests.golden.variants import OVERLAY
+from tests.support.places import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 Json = dict[str, Any]
 Strategy = st.SearchStrategy[Any]
 

@@ -25,11 +25,11 @@ from tests.admission.cases import (
     WARNINGS,
     Json,
 )
-from tests.crds.conftest import ROOT
 from tests.crds.manifests import changed, minimal
 from tests.support.passes import (
     plan_of,
 )
+from tests.support.places import ROOT
 
 KINDS = [kind.name for kind in Sources(ROOT / "crds" / "schema").kinds()]
 

@@ -35,8 +35,9 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.kinds impor
 from hypothesis import HealthCheck, Phase, given, settings
 
 from testbed.bed import TestBed
-from tests.admission.specs import ROOT, Json, spec_of
+from tests.admission.specs import Json, spec_of
 from tests.crds.manifests import minimal
+from tests.support.places import ROOT
 
 pytestmark = pytest.mark.api
 EXAMPLES = int(os.environ.get("WIDE_EXAMPLES", "60"))

@@ -12,8 +12,7 @@ import pytest
 import testbed
 from bench import cost, report
 from bench.peers import GO, peers
-
-ROOT = Path(__file__).resolve().parents[2]
+from tests.support.places import ROOT
 
 
 @pytest.mark.api

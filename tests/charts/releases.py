@@ -15,8 +15,8 @@ import yaml
 
 from testbed import building
 from testbed.bed import TestBed
+from tests.support.places import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 OPERATOR = ROOT / "charts" / "matrixone-operator"
 CLUSTER = ROOT / "charts" / "matrixone"
 _SECONDS = 400

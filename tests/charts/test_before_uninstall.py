@@ -15,7 +15,8 @@ import pytest
 import yaml
 
 from testbed.bed import TestBed
-from tests.charts.releases import OPERATOR, ROOT, Helm, define, find
+from tests.charts.releases import OPERATOR, Helm, define, find
+from tests.support.places import ROOT
 
 pytestmark = pytest.mark.api
 SCRIPT = OPERATOR / "files" / "before_uninstall.py"

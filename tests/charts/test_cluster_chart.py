@@ -10,7 +10,8 @@ import pytest
 import yaml
 
 from testbed.bed import TestBed
-from tests.charts.releases import CLUSTER, ROOT, Helm, HelmError, define, find
+from tests.charts.releases import CLUSTER, Helm, HelmError, define, find
+from tests.support.places import ROOT
 
 pytestmark = pytest.mark.api
 TINY = str(CLUSTER / "ci" / "tiny-values.yaml")

@@ -15,7 +15,8 @@ from crds.generate.chart import DefinitionError, template
 from deploy.generate.rights import Scope, chosen, read
 from testbed.bed import KubectlError, TestBed
 from tests.charts.go_modules import MONITORING, module
-from tests.charts.releases import OPERATOR, ROOT, Helm, HelmError, define, find, kinds
+from tests.charts.releases import OPERATOR, Helm, HelmError, define, find, kinds
+from tests.support.places import ROOT
 
 pytestmark = pytest.mark.api  # helm is built with the test bed's programs
 

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from testbed.bed import TestBed
+from tests.support.places import ROOT
 
 pytestmark = pytest.mark.api
-ROOT = Path(__file__).resolve().parents[2]
 Inventory = Callable[..., subprocess.CompletedProcess[str]]
 
 

@@ -10,8 +10,7 @@ import yaml
 
 from dev.render import to_yaml
 from tests.support import resources as r
-
-ROOT = Path(__file__).resolve().parents[2]
+from tests.support.places import ROOT
 
 
 def render(

@@ -4,7 +4,6 @@
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,8 +11,7 @@ import pytest
 from testbed.api import ApiClient, ApiError
 from testbed.bed import TestBed
 from tests.crds.manifests import API_VERSION, EARLY, PLURALS, Json
-
-ROOT = Path(__file__).resolve().parents[2]
+from tests.support.places import ROOT
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,8 @@ import pytest
 import yaml
 
 from testbed.bed import TestBed
-from tests.crds.conftest import ROOT, Server
+from tests.crds.conftest import Server
+from tests.support.places import ROOT
 
 # examples/memcached is an operator with a CRD and tests of its own.
 EXAMPLES = sorted(

@@ -17,8 +17,8 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.reporting.r
 
 from crds.generate import __main__ as generate
 from crds.generate.sources import SchemaError, Sources
-from tests.crds.conftest import ROOT
 from tests.crds.manifests import PLURALS, Json
+from tests.support.places import ROOT
 
 #: Bytes of a definition as JSON; client-side apply stores it in an annotation of at most 262144.
 LARGEST = 230_000

@@ -10,7 +10,8 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.kinds impor
 )
 
 from testbed.bed import TestBed
-from tests.crds.conftest import ROOT, Server
+from tests.crds.conftest import Server
+from tests.support.places import ROOT
 
 START_SCRIPTS = {
     path.parts[-3]: path.read_text() for path in sorted(ROOT.glob("roles/*/files/start.sh"))

@@ -7,8 +7,9 @@ import pytest
 
 from crds.generate.sources import Sources
 from testbed.api import ApiError
-from tests.crds.conftest import ROOT, Server
+from tests.crds.conftest import Server
 from tests.crds.manifests import EARLY, LOG_SET, S3, changed, minimal
+from tests.support.places import ROOT
 
 pytestmark = pytest.mark.api
 

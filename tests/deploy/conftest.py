@@ -5,11 +5,10 @@ import os
 import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 from testbed.bed import TestBed
+from tests.support.places import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 COMMAND_SECONDS = 600
 
 

@@ -12,8 +12,9 @@ import yaml
 import testbed
 from deploy.generate.roles import NAME
 from testbed.bed import TestBed
+from tests.support.places import ROOT
 
-from .conftest import ROOT, Make, maker
+from .conftest import Make, maker
 
 pytestmark = pytest.mark.api
 

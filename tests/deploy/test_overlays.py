@@ -8,7 +8,7 @@ import yaml
 
 from deploy.generate import overlays
 from testbed.bed import TestBed
-from tests.e2e.clusters import ROOT
+from tests.support.places import ROOT
 
 OVERLAYS = sorted(path.name for path in (ROOT / "deploy" / "overlays").iterdir())
 

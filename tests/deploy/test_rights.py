@@ -4,13 +4,8 @@
 import http.client
 import json
 import os
-import signal
 import ssl
-import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,29 +18,22 @@ from deploy.generate.rights import RightsError, Scope, read
 from deploy.generate.roles import NAME
 from testbed.bed import TestBed
 from testbed.ports import choose_ports
+from tests.support.namespaces import Namespace, install
 from tests.support.operator_rights import account, refusals
+from tests.support.operators import running_operator
+from tests.support.waiting import eventually
 
 SECONDS = 120
 USER = f"system:serviceaccount:{NAME}:{NAME}"
 Grant = tuple[str, str, str]
 
 
-@dataclass(frozen=True)
-class Operator:
-    """An operator that looks after all namespaces, and a namespace with a cluster."""
+class Operator(Namespace):
+    """An operator that watches all namespaces, and a namespace for a cluster."""
 
-    bed: TestBed
-    metrics_port: int
-    namespace: str = "databases"
-
-    def kubectl(self, *arguments: str, **how: Any) -> str:
-        return self.bed.kubectl("-n", self.namespace, *arguments, **how)
-
-    def apply(self, resource: dict[str, Any]) -> None:
-        self.kubectl("apply", "--server-side", "-f", "-", input=json.dumps(resource))
-
-    def wait(self, condition: str) -> None:
-        self.kubectl("wait", f"--for=condition={condition}", "mo/mo", f"--timeout={SECONDS}s")
+    def __init__(self, bed: TestBed, metrics_port: int) -> None:
+        super().__init__(bed, "databases")
+        self.metrics_port = metrics_port
 
     def audited(self) -> Iterator[dict[str, Any]]:
         """What the API server was asked by the operator about resources."""
@@ -68,53 +56,27 @@ def operator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Operator]:
     name = f"pytest-rights-{os.getpid()}"
     try:
         bed = testbed.up(name, nodes="fake", audit=True)
-        bed.kubectl("apply", "--server-side", "-f", str(ROOT / "crds"))
+        install(bed)
         bed.kubectl("create", "namespace", NAME)
         bed.kubectl("create", "namespace", "databases")
         kubeconfig = account(bed, NAME, folder / "kubeconfig", everywhere=True)
-        ports = choose_ports(("proxy", "api", "metrics", "webhook"), ())
-        process = _started(kubeconfig, ports, folder / "log")
-        try:
+        ports = choose_ports(("metrics", "webhook"), ())
+        with running_operator(kubeconfig, folder, *_flags(ports)) as log:
             yield Operator(bed, ports["metrics"])
-        finally:
-            process.send_signal(signal.SIGTERM)
-            process.wait(60)
-        assert refusals(folder / "log") == []
+        assert refusals(log) == []
     finally:
         testbed.down(name)
 
 
-def _started(kubeconfig: Path, ports: dict[str, int], log: Path) -> "subprocess.Popen[bytes]":
-    with log.open("wb") as output:
-        return subprocess.Popen(
-            [
-                *(str(Path(sys.executable).parent / "ansible-operator"), "run"),
-                *("--watches-file", str(ROOT / "watches.yaml"), "--ansible-verbosity", "0"),
-                *("--proxy-port", str(ports["proxy"]), "--metrics-api-port", str(ports["api"])),
-                *("--metrics-bind-address", f"127.0.0.1:{ports['metrics']}"),
-                *("--metrics-secure", "--metrics-require-rbac", "--health-probe-bind-address", "0"),
-                *("--leader-elect", "--leader-election-id", NAME),
-                *("--leader-election-namespace", NAME),
-                *("--webhook-bind-address", f"127.0.0.1:{ports['webhook']}"),
-                *("--webhook-url-host", "127.0.0.1", "--webhook-namespace", NAME),
-                *("--webhook-name", f"{NAME}-webhook"),
-            ],
-            env={
-                **{key: os.environ[key] for key in ("PATH", "HOME")},
-                "KUBECONFIG": str(kubeconfig),
-                "ANSIBLE_COLLECTIONS_PATH": str(ROOT / ".collections"),
-                "ANSIBLE_GATHERING": "explicit",
-            },
-            stdout=output,
-            stderr=output,
-        )
-
-
-def eventually(holds: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + SECONDS
-    while not holds():
-        assert time.monotonic() < deadline, f"{what}: not within {SECONDS} s"
-        time.sleep(0.3)
+def _flags(ports: dict[str, int]) -> tuple[str, ...]:
+    return (
+        "--ansible-verbosity=0",
+        *(f"--metrics-bind-address=127.0.0.1:{ports['metrics']}", "--metrics-secure"),
+        *("--metrics-require-rbac", "--leader-elect", f"--leader-election-id={NAME}"),
+        f"--leader-election-namespace={NAME}",
+        *(f"--webhook-bind-address=127.0.0.1:{ports['webhook']}", "--webhook-url-host=127.0.0.1"),
+        *(f"--webhook-namespace={NAME}", f"--webhook-name={NAME}-webhook"),
+    )
 
 
 def full_cluster() -> dict[str, Any]:
@@ -142,15 +104,14 @@ def play_a_life(operator: Operator) -> None:
     kubectl("annotate", "mo", "mo", "matrixorigin.io/paused=true")
     operator.wait("Paused")
     kubectl("annotate", "mo", "mo", "matrixorigin.io/paused-")
-    eventually(lambda: "False" in kubectl("get", "mo/mo", "-o", _condition("Paused")), "unpaused")
+    eventually(lambda: operator.condition("mo", "mo", "Paused")["status"] == "False")
 
     _fail_once(operator, cluster)
     _run_the_early_kind(operator)
     del cluster["spec"]["webui"]
     del cluster["spec"]["proxy"]
     operator.apply(cluster)
-    kinds = "proxyset,webui"
-    eventually(lambda: not kubectl("get", kinds, "-o", "name"), "proxy and web UI are gone")
+    eventually(lambda: not operator.names("proxyset,webui"), what="no proxy and web UI")
     operator.wait("Synced")
     kubectl("delete", "mo", "mo", f"--timeout={SECONDS}s")
 
@@ -160,12 +121,8 @@ def _run_the_early_kind(operator: Operator) -> None:
     resource["metadata"]["name"] = "early"
     subject = "matrixoneclusters.matrixone.matrixorigin.cn/early"
     operator.apply(resource)
-    operator.kubectl("wait", "--for=condition=Ready", subject, f"--timeout={SECONDS}s")
+    operator.wait("Ready", *subject.split("/"))
     operator.kubectl("delete", subject, f"--timeout={SECONDS}s")
-
-
-def _condition(name: str) -> str:
-    return f'jsonpath={{.status.conditions[?(@.type=="{name}")].status}}'
 
 
 def _fail_once(operator: Operator, cluster: dict[str, Any]) -> None:
@@ -175,10 +132,14 @@ def _fail_once(operator: Operator, cluster: dict[str, Any]) -> None:
     operator.apply({**quota, "spec": {"hard": {"count/configmaps": 1}}})
     cluster["spec"]["proxy"]["config"] = '[log]\nlevel = "warn"\n'
     operator.apply(cluster)
-    counted = ("get", "events", "--field-selector=reason=ReconcileFailed", "-o")
-    eventually(lambda: "2" in kubectl(*counted, "jsonpath={.items[*].count}"), "failures counted")
+    eventually(lambda: 2 in _failures(operator), what="two failures")
     kubectl("delete", "resourcequota", "none")
     operator.wait("Synced")
+
+
+def _failures(operator: Operator) -> list[int]:
+    events = operator.listed("events")
+    return [one.get("count", 0) for one in events if one["reason"] == "ReconcileFailed"]
 
 
 @pytest.fixture(scope="module")

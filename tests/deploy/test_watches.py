@@ -2,7 +2,6 @@
 """The collection's watches.yaml: what each kind is watched with, whatever it shares with others."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -16,8 +15,8 @@ from ansible_operator.watches import (
     Watch,
     load,
 )
+from tests.support.places import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 CORE, EARLY = "core.matrixorigin.io", "matrixone.matrixorigin.cn"
 POD = Members(
     kind=KindName("", "v1", "Pod"),

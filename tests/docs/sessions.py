@@ -17,7 +17,8 @@ import yaml
 
 from testbed.bed import TestBed
 from tests.docs.pages import Command, File, Page, differs
-from tests.e2e.clusters import ROOT, Operator
+from tests.e2e.clusters import Operator
+from tests.support.places import ROOT
 
 _COMMAND_SECONDS = 300
 _END = b"\0"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.e2e.clusters import ROOT
+from tests.support.places import ROOT
 
 PAGE = (ROOT / "docs" / "configure.md").read_text()
 COMPONENTS = ("logService", "tn", "cnGroups", "proxy", "webui")

@@ -9,7 +9,7 @@ from image.operator import project_archive
 from testbed import lifecycle
 from testbed.bed import TestBed
 from tests.docs.pages import File, read
-from tests.e2e.clusters import ROOT
+from tests.support.places import ROOT
 
 pytestmark = [pytest.mark.node, pytest.mark.scenario]
 IMAGE = "docker.io/team/website-operator:dev"

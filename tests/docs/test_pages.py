@@ -9,7 +9,7 @@ import pytest
 from testbed.bed import TestBed
 from tests.docs.pages import Page, read
 from tests.docs.sessions import session
-from tests.e2e.clusters import ROOT
+from tests.support.places import ROOT
 
 DOCS = ROOT / "docs"
 PAGES = {path.relative_to(DOCS).as_posix(): path for path in sorted(DOCS.rglob("*.md"))}

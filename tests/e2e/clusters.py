@@ -5,10 +5,7 @@ import base64
 import json
 import os
 import signal
-import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -18,11 +15,12 @@ import pymysql
 import yaml
 
 from testbed.bed import TestBed
-from testbed.ports import choose_ports
 from tests.e2e.deployed import Deployed
 from tests.support.operator_rights import account, refusals
+from tests.support.operators import Operator as Process
+from tests.support.operators import launch
+from tests.support.places import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 _READY_SECONDS = 240
 DRAIN_SECONDS = 330
 """What a drain may take at most, by default, and a bit."""
@@ -41,14 +39,13 @@ class Operator:
 
     def __init__(self, bed: TestBed, namespace: str, folder: Path) -> None:
         self._bed, self._namespace, self._folder = bed, namespace, folder
-        self._ports = choose_ports(("proxy", "api"), ())
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: Process | None = None
         self._rights = account(bed, namespace, folder / "kubeconfig", everywhere=True)
 
     @property
     def log(self) -> Path:
-        """What it said, over all its starts."""
-        return self._folder / "operator.log"
+        """What it printed, over all its starts."""
+        return self._folder / "log"
 
     def artifacts(self) -> str:
         """What its runs have left behind until now."""
@@ -57,32 +54,13 @@ class Operator:
 
     def start(self) -> None:
         """Start it."""
-        with self.log.open("ab") as log:
-            self._process = subprocess.Popen(
-                [
-                    *(str(Path(sys.executable).parent / "ansible-operator"), "run"),
-                    *("--watches-file", str(ROOT / "watches.yaml")),
-                    *("--proxy-port", str(self._ports["proxy"])),
-                    *("--metrics-api-port", str(self._ports["api"])),
-                    *("--metrics-bind-address", "0", "--health-probe-bind-address", "0"),
-                    *("--run-directory", str(self._folder / "runs")),
-                ],
-                env={
-                    **os.environ,
-                    "KUBECONFIG": str(self._rights),
-                    "WATCH_NAMESPACE": self._namespace,
-                    "ANSIBLE_COLLECTIONS_PATH": str(ROOT / ".collections"),
-                    "ANSIBLE_GATHERING": "explicit",
-                },
-                stdout=log,
-                stderr=log,
-            )
+        watched = {"WATCH_NAMESPACE": self._namespace}
+        self._process = launch(self._rights, self._folder, variables=watched)
 
     def end(self, how: signal.Signals = signal.SIGTERM) -> None:
         """End it; SIGKILL plays a crash."""
         if self._process is not None:
-            self._process.send_signal(how)
-            self._process.wait(60)
+            self._process.stop(how)
             self._process = None
 
     def remove(self) -> None:
@@ -147,26 +125,6 @@ class Cluster:
         return pymysql.connect(
             **self.entrance, connect_timeout=15, read_timeout=30, write_timeout=30, autocommit=True
         )
-
-
-def eventually(
-    holds: Callable[[], bool], seconds: float, what: str, pause: float = 1.0, otherwise: Any = None
-) -> float:
-    """Wait until something holds; return how long that took.
-
-    Args:
-        holds: asked again and again.
-        seconds: after which the test fails.
-        what: that did not happen, for the message.
-        pause: between two looks.
-        otherwise: called for what the message says besides, e.g. the present state.
-    """
-    begun = time.monotonic()
-    while not holds():
-        seen = otherwise() if otherwise else ""
-        assert time.monotonic() - begun < seconds, f"no {what} within {seconds} s {seen}"
-        time.sleep(pause)
-    return time.monotonic() - begun
 
 
 def tiny_cluster() -> Json:

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.traffic import FIGURES
+from tests.support.places import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 COMMAND_SECONDS = 900
 
 Command = Callable[..., str]

@@ -13,8 +13,8 @@ from typing import Any
 from image.operator import IMAGE, operator_archive
 from testbed import lifecycle
 from testbed.bed import KubectlError, TestBed
+from tests.support.places import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 NAMESPACE = "matrixone-operator"
 LABELS = "app.kubernetes.io/name=matrixone-operator,app.kubernetes.io/component=operator"
 _SECONDS = 300

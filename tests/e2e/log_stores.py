@@ -2,10 +2,12 @@
 """Log stores of a cluster on the real node: break them, mend them, ask how they are."""
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
-from tests.e2e.clusters import Cluster, eventually
+from tests.e2e.clusters import Cluster
+from tests.support.waiting import eventually
 
 # HAKeeper gives a log store up after 5 minutes; tests cannot wait for that.
 HAKEEPER_TIMEOUT = '[logservice.HAKeeperConfig]\nlog-store-timeout = "20s"\n'
@@ -73,12 +75,14 @@ def replaced(cluster: Cluster, ordinal: int, incarnation: int) -> bool:
 
 def await_replacement(cluster: Cluster, ordinal: int, incarnation: int) -> float:
     """Wait until a store was replaced, all shards are complete and the cluster is ready."""
-    seconds = eventually(
+    begun = time.monotonic()
+    eventually(
         lambda: replaced(cluster, ordinal, incarnation),
         REPAIR_SECONDS,
         f"incarnation {incarnation} of store {ordinal}",
         otherwise=lambda: state(cluster),
     )
+    seconds = time.monotonic() - begun
     eventually(lambda: shards(cluster) == [(3, 3)] * 2, 30, "complete shards")
     cluster.await_ready(60)
     return seconds

@@ -16,13 +16,13 @@ import pytest
 
 import testbed
 from testbed.bed import TestBed
-from tests.e2e.clusters import Cluster, eventually, operated, tiny_cluster
+from tests.e2e.clusters import Cluster, operated, tiny_cluster
 from tests.e2e.traffic import Traffic
+from tests.support.waiting import eventually
 
 pytestmark = [
     pytest.mark.node,
     pytest.mark.scenario,
-    pytest.mark.xdist_group("real-node"),
 ]
 
 IMAGE = "docker.io/matrixorigin/matrixone"

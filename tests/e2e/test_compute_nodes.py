@@ -9,11 +9,12 @@ import pymysql
 import pytest
 
 from testbed.bed import TestBed
-from tests.e2e.clusters import DRAIN_SECONDS, Cluster, eventually, operated, tiny_cluster
+from tests.e2e.clusters import DRAIN_SECONDS, Cluster, operated, tiny_cluster
 from tests.e2e.compute_nodes import pods, stores
 from tests.e2e.traffic import Traffic
+from tests.support.waiting import eventually
 
-pytestmark = [pytest.mark.node, pytest.mark.xdist_group("real-node")]
+pytestmark = pytest.mark.node
 
 LONGEST_GAP = 45.0
 """Most runs stay below 3 s; 29 s were seen, while a node that went was asked for its locks."""

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 import testbed
-from tests.e2e.conftest import ROOT, Command
+from tests.e2e.conftest import Command
+from tests.support.places import ROOT
 from tests.testbed import traces
 
 pytestmark = pytest.mark.node

@@ -15,15 +15,16 @@ import pytest
 from image.operator import IMAGE, project_archive
 from testbed import lifecycle
 from testbed.bed import KubectlError, TestBed
-from tests.e2e.clusters import ROOT, Cluster, eventually, tiny_cluster
+from tests.e2e.clusters import Cluster, tiny_cluster
 from tests.e2e.deployed import NAMESPACE, Deployed
 from tests.e2e.traffic import Traffic, conclude
 from tests.support.operator_rights import refusals
+from tests.support.places import ROOT
+from tests.support.waiting import eventually
 
 pytestmark = [
     pytest.mark.node,
     pytest.mark.scenario,
-    pytest.mark.xdist_group("real-node"),
 ]
 
 HAND_OVER_SECONDS = 30
@@ -91,9 +92,11 @@ def test_another_pod_leads_when_the_leader_is_killed(cluster: Cluster, operator:
     # Whatever the container may kill, at once: nobody is left to give the lease back.
     with suppress(KubectlError):  # it kills its own shell, too
         operator.kubectl("exec", leader, "--", "sh", "-c", "kill -9 -1")
-    took = eventually(
+    begun = time.monotonic()
+    eventually(
         lambda: operator.leader() not in {"", leader}, HAND_OVER_SECONDS, "new leader", pause=0.2
     )
+    took = time.monotonic() - begun
     eventually(lambda: len(cluster.pods("CNSet")) == 2, 60, "second compute node")
     cluster.await_ready()
 

@@ -9,9 +9,10 @@ import pymysql
 import pytest
 
 from testbed.bed import TestBed
-from tests.e2e.clusters import Cluster, Json, eventually, operating, tiny_cluster
+from tests.e2e.clusters import Cluster, Json, operating, tiny_cluster
+from tests.support.waiting import eventually
 
-pytestmark = [pytest.mark.node, pytest.mark.scenario, pytest.mark.xdist_group("real-node")]
+pytestmark = [pytest.mark.node, pytest.mark.scenario]
 
 IMAGE = "matrixorigin/matrixone:1.3.0"
 READY_SECONDS = 240

@@ -11,7 +11,7 @@ import pymysql
 import pytest
 
 from testbed.bed import TestBed
-from tests.e2e.clusters import Cluster, eventually, operated, tiny_cluster
+from tests.e2e.clusters import Cluster, operated, tiny_cluster
 from tests.e2e.log_stores import (
     HAKEEPER_TIMEOUT,
     INCARNATIONS,
@@ -29,8 +29,9 @@ from tests.e2e.log_stores import (
     wreck,
 )
 from tests.e2e.traffic import Traffic
+from tests.support.waiting import eventually
 
-pytestmark = [pytest.mark.node, pytest.mark.xdist_group("real-node")]
+pytestmark = pytest.mark.node
 
 FAILURE_TIMEOUT = 20
 

@@ -11,14 +11,14 @@ import pytest
 import testbed
 from testbed.bed import TestBed
 from testbed.errors import RequirementError
-from tests.e2e.clusters import Cluster, eventually, operated, tiny_cluster
+from tests.e2e.clusters import Cluster, operated, tiny_cluster
 from tests.e2e.log_stores import HAKEEPER_TIMEOUT
 from tests.e2e.traffic import Traffic
+from tests.support.waiting import eventually
 
 pytestmark = [
     pytest.mark.node,
     pytest.mark.scenario,
-    pytest.mark.xdist_group("real-node"),
 ]
 
 LOST = "node-1"

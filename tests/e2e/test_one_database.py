@@ -10,10 +10,11 @@ from collections.abc import Iterator
 import pytest
 
 from testbed.bed import TestBed
-from tests.e2e.clusters import DRAIN_SECONDS, Cluster, eventually, operated, tiny_cluster
+from tests.e2e.clusters import DRAIN_SECONDS, Cluster, operated, tiny_cluster
 from tests.e2e.compute_nodes import pods, stores
 from tests.e2e.log_stores import HAKEEPER_TIMEOUT, await_replacement, events, volume, wreck
 from tests.e2e.traffic import Traffic
+from tests.support.waiting import eventually
 
 pytestmark = [pytest.mark.node, pytest.mark.gate]
 

@@ -13,7 +13,8 @@ import yaml
 
 import testbed
 from demo import sql
-from tests.e2e.conftest import ROOT, Command
+from tests.e2e.conftest import Command
+from tests.support.places import ROOT
 
 pytestmark = pytest.mark.node
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from testbed.bed import TestBed
-from tests.e2e.clusters import DRAIN_SECONDS, Cluster, eventually, operated, tiny_cluster
+from tests.e2e.clusters import DRAIN_SECONDS, Cluster, operated, tiny_cluster
 from tests.e2e.log_stores import (
     HAKEEPER_TIMEOUT,
     INCARNATIONS,
@@ -20,11 +20,11 @@ from tests.e2e.log_stores import (
     wreck,
 )
 from tests.e2e.traffic import Traffic
+from tests.support.waiting import eventually
 
 pytestmark = [
     pytest.mark.node,
     pytest.mark.scenario,
-    pytest.mark.xdist_group("real-node"),
 ]
 
 

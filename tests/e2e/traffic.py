@@ -18,7 +18,8 @@ from typing import Any
 
 import pymysql
 
-from tests.e2e.clusters import ROOT, Cluster
+from tests.e2e.clusters import Cluster
+from tests.support.places import ROOT
 
 REPORTS = ROOT / "build" / "scenarios"
 FIGURES: list[str] = []

@@ -1,29 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """The operator as a process, and a namespace with what it makes."""
 
-import json
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
 
 from testbed.bed import TestBed
-from tests.early.resources import KIND, ROOT, Json
+from tests.early.resources import KIND, Json
+from tests.support.namespaces import Namespace
 from tests.support.operators import running_operator
+from tests.support.waiting import eventually
 
-T = TypeVar("T")
 MADE = "statefulset,service,configmap,pvc,pod,networkpolicy"
-
-
-def eventually(look: Callable[[], T], seconds: float = 60.0) -> T:
-    """Return what ``look`` finds as soon as it finds something; fail when the time is over."""
-    deadline = time.monotonic() + seconds
-    while not (found := look()):
-        assert time.monotonic() < deadline, f"not within {seconds} s"
-        time.sleep(0.2)
-    return found
 
 
 class Space:
@@ -31,41 +22,33 @@ class Space:
 
     def __init__(self, bed: TestBed, name: str) -> None:
         self.bed, self.name = bed, name
+        self._inside = Namespace(bed, name)
 
     def kubectl(self, *arguments: str, **how: Any) -> str:
-        return self.bed.kubectl("-n", self.name, *arguments, **how)
+        return self._inside.kubectl(*arguments, **how)
 
     def apply(self, resource: Json) -> None:
-        text = json.dumps(
-            {**resource, "metadata": {**resource["metadata"], "namespace": self.name}}
-        )
-        self.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", input=text)
+        self._inside.apply(resource)
 
     def patch(self, name: str, **spec: Any) -> None:
-        self.kubectl("patch", KIND, name, "--type=merge", "-p", json.dumps({"spec": spec}))
+        self._inside.patch(KIND, name, {"spec": spec})
 
     def get(self, kind: str, name: str) -> Json:
-        text = self.kubectl("get", kind, name, "--ignore-not-found", "-o", "json")
-        return json.loads(text) if text.strip() else {}
+        return self._inside.get(kind, name)
 
     def cluster(self, name: str) -> Json:
         return self.get(KIND, name)
 
     def named(self, name: str, kinds: str = MADE) -> set[str]:
         """Return the short names of what carries the label of a MatrixoneCluster."""
-        text = self.kubectl("get", kinds, "-l", f"matrixone_cr={name}", "-o", "name")
-        return {
-            line.replace(".apps", "").replace(".networking.k8s.io", "") for line in text.split()
-        }
+        found = self._inside.names(kinds, f"matrixone_cr={name}")
+        return {one.replace(".apps", "").replace(".networking.k8s.io", "") for one in found}
 
     def condition(self, name: str, wanted: str) -> Json:
-        listed = (self.cluster(name).get("status") or {}).get("conditions") or []
-        return next((one for one in listed if one["type"] == wanted), {})
+        return self._inside.condition(KIND, name, wanted)
 
-    def wait(self, name: str, condition: str = "Ready", seconds: int = 60) -> None:
-        """Wait as a user would."""
-        subject = f"{KIND}/{name}"
-        self.kubectl("wait", f"--for=condition={condition}", subject, f"--timeout={seconds}s")
+    def wait(self, name: str, condition: str = "Ready", seconds: float = 60) -> None:
+        self._inside.wait(condition, KIND, name, seconds)
 
     def settled(self, name: str) -> Json:
         """Wait until the present generation is applied everywhere, and return the object."""
@@ -81,15 +64,13 @@ class Space:
 
     def events(self, name: str) -> list[tuple[str, str, str]]:
         """Return type, reason and note of the Events about a MatrixoneCluster, oldest first."""
-        listed = json.loads(self.kubectl("get", "events.events.k8s.io", "-o", "json"))["items"]
         mine = [
             one
-            for one in listed
+            for one in self._inside.events()
             if one["regarding"].get("kind") == "MatrixoneCluster"
             and one["regarding"]["name"] == name
             and one["reportingController"] != "ansible-operator"  # that a run has failed
         ]
-        mine.sort(key=lambda one: str(one["eventTime"]))
         assert {one["reportingController"] for one in mine} <= {"matrixone-operator"}
         return [(one["type"], one["reason"], one["note"]) for one in mine]
 
@@ -98,8 +79,7 @@ class Space:
 
     def touch(self, name: str) -> None:
         """Ask for a pass."""
-        mark = f"test/touched={time.monotonic()}"
-        self.kubectl("annotate", KIND, name, mark, "--overwrite")
+        self._inside.annotate(KIND, name, **{"test/touched": str(time.monotonic())})
 
 
 def claims(space: Space, name: str) -> set[str]:
@@ -117,25 +97,11 @@ def passes(log: Path) -> int:
     return log.read_text().count("exited successfully")
 
 
-def install(bed: TestBed) -> None:
-    """Install the CRDs and wait until they are served."""
-    bed.kubectl("apply", "--server-side", "--force-conflicts", "-f", str(ROOT / "crds"))
-    path = "jsonpath={.status.conditions[?(@.type=='Established')].status}"
-    eventually(lambda: bed.kubectl("get", "crd", KIND, "-o", path) == "True")
-
-
-@pytest.fixture(scope="session")
-def early_testbed(fake_testbed: TestBed) -> TestBed:
-    """The test bed with our CRDs."""
-    install(fake_testbed)
-    return fake_testbed
-
-
 @pytest.fixture(scope="module")
-def space(early_testbed: TestBed) -> Iterator[Space]:
+def space(installed_testbed: TestBed) -> Iterator[Space]:
     """A namespace of the module's own."""
-    with early_testbed.namespace("early") as name:
-        yield Space(early_testbed, name)
+    with installed_testbed.namespace("early") as name:
+        yield Space(installed_testbed, name)
 
 
 @pytest.fixture(scope="module")

@@ -2,14 +2,14 @@
 """A small MatrixoneCluster for tests, to be changed field by field."""
 
 import copy
-from pathlib import Path
 from typing import Any
 
 import yaml
 
+from tests.support.places import ROOT
+
 Json = dict[str, Any]
 
-ROOT = Path(__file__).resolve().parents[2]
 SAMPLE = ROOT / "examples" / "early" / "tiny-cluster.yaml"
 OLD_IMAGE = "matrixorigin/matrixone:0.4.0"
 KIND = "matrixoneclusters.matrixone.matrixorigin.cn"

@@ -7,8 +7,9 @@ from collections.abc import Callable
 import pytest
 
 from testbed.bed import KubectlError
-from tests.early.conftest import Space, claims, eventually, uid_of
+from tests.early.conftest import Space, claims, uid_of
 from tests.early.resources import DELETE, KIND, OLD_IMAGE, Json, early
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.api
 

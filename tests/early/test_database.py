@@ -9,11 +9,13 @@ import pymysql
 import pytest
 
 from testbed.bed import TestBed
-from tests.early.conftest import Space, eventually, install
+from tests.early.conftest import Space
 from tests.early.resources import KIND, Json, early
+from tests.support.namespaces import install
 from tests.support.operators import running_operator
+from tests.support.waiting import eventually
 
-pytestmark = [pytest.mark.node, pytest.mark.xdist_group("real-node")]
+pytestmark = pytest.mark.node
 
 ROWS = 500
 

@@ -11,7 +11,8 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.reporting.r
     EarlyReason,
 )
 
-from tests.early.resources import ANNOTATION, ROOT
+from tests.early.resources import ANNOTATION
+from tests.support.places import ROOT
 
 PAGE = (ROOT / "docs" / "early-cluster.md").read_text()
 SCHEMA = (ROOT / "crds" / "schema" / "matrixonecluster_early.yaml").read_text()

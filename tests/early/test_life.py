@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.early.conftest import Space, claims, eventually, passes, uid_of
+from tests.early.conftest import Space, claims, passes, uid_of
 from tests.early.resources import KIND, Json, early
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.api
 

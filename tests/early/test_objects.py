@@ -14,7 +14,8 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.kinds impor
     render_everything,
 )
 
-from tests.early.resources import ANNOTATION, DELETE, OLD_IMAGE, ROOT, Json, early
+from tests.early.resources import ANNOTATION, DELETE, OLD_IMAGE, Json, early
+from tests.support.places import ROOT
 
 LABELS = {"app": "matrixone", "matrixone_cr": "mo"}
 OLD_PORTS = {

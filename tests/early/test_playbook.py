@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 
 from testbed.bed import TestBed
-from tests.early.conftest import Space, eventually
+from tests.early.conftest import Space
 from tests.early.resources import SAMPLE
-from tests.support.operators import play
+from tests.support.plays import play
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.api
 
@@ -22,9 +23,9 @@ def played(space: Space, home: Path, *options: str) -> str:
 
 
 def test_it_comes_stays_and_goes(
-    early_testbed: TestBed, fake_namespace: str, tmp_path: Path
+    installed_testbed: TestBed, fake_namespace: str, tmp_path: Path
 ) -> None:
-    space = Space(early_testbed, fake_namespace)
+    space = Space(installed_testbed, fake_namespace)
     assert "changed=1" in played(space, tmp_path, "--check")
     assert space.named("mo", "statefulset,service") == set()
 
@@ -37,11 +38,11 @@ def test_it_comes_stays_and_goes(
 
 
 def test_a_second_database_is_refused(
-    early_testbed: TestBed, fake_namespace: str, tmp_path: Path
+    installed_testbed: TestBed, fake_namespace: str, tmp_path: Path
 ) -> None:
     with pytest.raises(AssertionError, match=r"spec\.replicas: must be 0 or 1"):
         played(
-            Space(early_testbed, fake_namespace),
+            Space(installed_testbed, fake_namespace),
             tmp_path,
             "-e",
             '{"spec": {"image": "mo:1.3.0", "dataVolumeCap": "1Gi", "logVolumeCap": "1Gi", '

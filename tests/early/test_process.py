@@ -11,11 +11,13 @@ from pathlib import Path
 import pytest
 
 from testbed.bed import TestBed
-from tests.early.conftest import Space, eventually
-from tests.early.resources import KIND, ROOT, early
+from tests.early.conftest import Space
+from tests.early.resources import KIND, early
 from tests.support.operator_rights import account, refusals
 from tests.support.operators import running_operator
+from tests.support.places import ROOT
 from tests.support.ports import free_port
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.api
 
@@ -23,15 +25,15 @@ FINALIZER = "deletepvc.finalizers.matrixone.matrixorigin.cn"
 
 
 @pytest.fixture
-def spaces(early_testbed: TestBed) -> "list[Space]":
+def spaces(installed_testbed: TestBed) -> "list[Space]":
     """Return three namespaces, taken away at the end."""
     made = []
     with (
-        early_testbed.namespace("a") as first,
-        early_testbed.namespace("b") as second,
-        early_testbed.namespace("denied") as third,
+        installed_testbed.namespace("a") as first,
+        installed_testbed.namespace("b") as second,
+        installed_testbed.namespace("denied") as third,
     ):
-        made = [Space(early_testbed, name) for name in (first, second, third)]
+        made = [Space(installed_testbed, name) for name in (first, second, third)]
         yield made
 
 
@@ -40,23 +42,23 @@ def served(space: Space) -> bool:
 
 
 def test_t01_t29_t30_t31_t32_ready_and_only_where_it_may_work(
-    spaces: list[Space], early_testbed: TestBed, tmp_path: Path
+    spaces: list[Space], installed_testbed: TestBed, tmp_path: Path
 ) -> None:
     """WATCH_NAMESPACE and DENY_LIST are lists; spaces in them do not count."""
     first, second, denied = spaces
-    outside = early_testbed.namespace("outside")
+    outside = installed_testbed.namespace("outside")
     port = free_port()
     with (
         outside as name,
         running_operator(
-            early_testbed.kubeconfig,
+            installed_testbed.kubeconfig,
             tmp_path,
-            probes=f"127.0.0.1:{port}",
+            f"--health-probe-bind-address=127.0.0.1:{port}",
             WATCH_NAMESPACE=f"{first.name}, {second.name},{denied.name}",
             DENY_LIST=f"kube-system, {denied.name}",
         ) as log,
     ):
-        other = Space(early_testbed, name)
+        other = Space(installed_testbed, name)
         eventually(lambda: _answers(port, "/readyz"), 30)
         assert _answers(port, "/healthz")
         denied.kubectl("apply", "-f", str(ROOT / "examples" / "tiny-cluster.yaml"))
@@ -89,7 +91,7 @@ def _answers(port: int, path: str) -> bool:
 
 @pytest.mark.parametrize("wait", ["10", "soon"])
 def test_t33_a_period_that_is_none_ends_the_start_with_a_reason(
-    early_testbed: TestBed, wait: str
+    installed_testbed: TestBed, wait: str
 ) -> None:
     done = subprocess.run(
         [
@@ -98,7 +100,7 @@ def test_t33_a_period_that_is_none_ends_the_start_with_a_reason(
         ],
         env={
             **os.environ,
-            "KUBECONFIG": str(early_testbed.kubeconfig),
+            "KUBECONFIG": str(installed_testbed.kubeconfig),
             "ANSIBLE_COLLECTIONS_PATH": str(ROOT / ".collections"),
             "RECONCILE_WAIT": wait,
         },
@@ -113,11 +115,11 @@ def test_t33_a_period_that_is_none_ends_the_start_with_a_reason(
 
 
 def test_t33_t35_the_whole_life_with_the_rights_of_one_namespace(
-    spaces: list[Space], early_testbed: TestBed, tmp_path: Path
+    spaces: list[Space], installed_testbed: TestBed, tmp_path: Path
 ) -> None:
     """The operator's own ServiceAccount and nothing else; `10s` is a period."""
     space = spaces[0]
-    kubeconfig = account(early_testbed, space.name, tmp_path / "kubeconfig")
+    kubeconfig = account(installed_testbed, space.name, tmp_path / "kubeconfig")
     with running_operator(
         kubeconfig, tmp_path, WATCH_NAMESPACE=space.name, RECONCILE_WAIT="10s"
     ) as log:
@@ -131,7 +133,7 @@ def test_t33_t35_the_whole_life_with_the_rights_of_one_namespace(
 
 
 def test_t36_one_of_two_operators_works(
-    spaces: list[Space], early_testbed: TestBed, tmp_path: Path
+    spaces: list[Space], installed_testbed: TestBed, tmp_path: Path
 ) -> None:
     """The second waits for the lease."""
     space = spaces[0]
@@ -142,10 +144,10 @@ def test_t36_one_of_two_operators_works(
         folder.mkdir()
     with (
         running_operator(
-            early_testbed.kubeconfig, folders[0], *flags, WATCH_NAMESPACE=space.name
+            installed_testbed.kubeconfig, folders[0], *flags, WATCH_NAMESPACE=space.name
         ) as first,
         running_operator(
-            early_testbed.kubeconfig, folders[1], *flags, WATCH_NAMESPACE=space.name
+            installed_testbed.kubeconfig, folders[1], *flags, WATCH_NAMESPACE=space.name
         ) as second,
     ):
         space.apply(early("mo"))

@@ -7,8 +7,6 @@ mistake, or belongs behind a new ``operatorVersion``; only before a release is i
     .venv/bin/pytest tests/golden --regenerate-golden
 """
 
-from pathlib import Path
-
 import pytest
 import yaml
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.kinds import (
@@ -21,8 +19,8 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.re
 from dev.render import to_yaml
 from tests.golden.variants import VARIANTS
 from tests.support import resources as r
+from tests.support.places import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 GOLDEN = ROOT / "tests" / "golden"
 ROLES = ("logset", "dnset", "cnset", "proxyset")
 

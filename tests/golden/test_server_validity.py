@@ -18,8 +18,9 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.kub
 
 from dev.render import to_yaml
 from testbed.bed import KubectlError, TestBed
-from tests.golden.test_golden import GOLDEN, ROOT
+from tests.golden.test_golden import GOLDEN
 from tests.golden.variants import VARIANTS
+from tests.support.places import ROOT
 
 pytestmark = pytest.mark.api
 

@@ -14,7 +14,9 @@ import pytest
 
 from testbed.bed import TestBed
 from tests.management.conftest import LABEL
-from tests.support.operators import ROOT, Played, eventually, play
+from tests.support.places import ROOT
+from tests.support.plays import Played, play
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.api
 SPACE = "tools"

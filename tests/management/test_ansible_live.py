@@ -13,12 +13,14 @@ import pytest
 from image.operator import IMAGE, operator_archive
 from testbed import lifecycle
 from testbed.bed import TestBed
-from tests.e2e.clusters import ROOT, Cluster, eventually
+from tests.e2e.clusters import Cluster
 from tests.e2e.traffic import Traffic
 from tests.management.conftest import LABEL
 from tests.management.databases import answers, fill, identities, seen
 from tests.management.transcripts import Transcript
-from tests.support.operators import Played, play
+from tests.support.places import ROOT
+from tests.support.plays import Played, play
+from tests.support.waiting import eventually
 
 pytestmark = [pytest.mark.node, pytest.mark.scenario]
 SPACE = "matrixone-operator"

@@ -16,9 +16,10 @@ import pytest
 import yaml
 
 from testbed.bed import KubectlError
-from tests.charts.releases import OPERATOR, ROOT, HelmError, earlier
+from tests.charts.releases import OPERATOR, HelmError, earlier
 from tests.management.conftest import LABEL, QUICK, RELEASE, Management
-from tests.support.operators import eventually
+from tests.support.places import ROOT
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.api
 IMAGE = "matrixorigin/matrixone-operator"

@@ -13,9 +13,9 @@ import pytest
 
 from testbed import building
 from testbed.bed import TestBed
-from tests.charts.releases import ROOT
 from tests.docs.pages import Command, read
 from tests.docs.sessions import Session
+from tests.support.places import ROOT
 
 pytestmark = pytest.mark.api
 DOCS = ROOT / "docs"

@@ -18,9 +18,12 @@ import yaml
 
 from testbed.bed import KubectlError, TestBed
 from testbed.ports import choose_ports
-from tests.charts.releases import ROOT, define
+from tests.charts.releases import define
+from tests.support.namespaces import Namespace
 from tests.support.operator_rights import account, refusals
-from tests.support.operators import Namespace, eventually, running_operator
+from tests.support.operators import running_operator
+from tests.support.places import ROOT
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.api
 EXAMPLE = ROOT / "examples" / "tiny-cluster.yaml"
@@ -45,8 +48,8 @@ def space(fake_testbed: TestBed, tmp_path_factory: pytest.TempPathFactory) -> It
             with running_operator(kubeconfig, folder, *flags, WATCH_NAMESPACE=name) as log:
                 made = Namespace(bed, name)
                 made.kubectl("apply", "-f", str(EXAMPLE))
-                made.wait("condition=Ready")
-                made.wait("condition=Synced")
+                made.wait("Ready")
+                made.wait("Synced")
                 yield made
                 made.kubectl("delete", "matrixone", "--all", "--timeout=120s")
             assert refusals(log) == []
@@ -87,7 +90,7 @@ def test_c04_controllers_act_without_being_asked(space: Namespace) -> None:
     space.kubectl("scale", "statefulset", "mo-dn", "--replicas=3")
     replicas = ("get", "statefulset", "mo-dn", "-o", "jsonpath={.spec.replicas}")
     eventually(lambda: space.kubectl(*replicas) == "1", SECONDS)
-    space.wait("condition=Ready")
+    space.wait("Ready")
 
 
 def test_c05_actual_state_is_collected(space: Namespace) -> None:
@@ -108,7 +111,7 @@ def test_c05_actual_state_is_collected(space: Namespace) -> None:
 
     space.kubectl("apply", "-f", str(EXAMPLE))
     eventually(lambda: status("phase") == "Ready", SECONDS)
-    space.wait("condition=Synced")
+    space.wait("Synced")
 
 
 @pytest.mark.parametrize(
@@ -167,7 +170,7 @@ def test_c10_a_cluster_leads_to_resources_with_controllers_of_their_own(space: N
 
     comes_back(space, "cnset", "mo-tp")
     comes_back(space, "proxyset", "mo")
-    space.wait("condition=Ready")
+    space.wait("Ready")
 
     alone = yaml.safe_load((ROOT / "examples" / "standalone" / "logset.yaml").read_text())
     del alone["metadata"]["namespace"]
@@ -177,7 +180,7 @@ def test_c10_a_cluster_leads_to_resources_with_controllers_of_their_own(space: N
         *secret, "--from-literal=AWS_ACCESS_KEY_ID=a", "--from-literal=AWS_SECRET_ACCESS_KEY=b"
     )
     space.kubectl("apply", "-f", "-", input=json.dumps(alone))
-    space.wait("condition=Ready", "logset", "alone")
+    space.wait("Ready", "logset", "alone")
     assert space.get("statefulset", "alone-log")["status"]["readyReplicas"] == 3
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.support.operators import ROOT
+from tests.support.places import ROOT
 
 FOLDER = ROOT / "build" / "transcripts"
 _MOST_LINES = 30

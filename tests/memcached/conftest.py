@@ -1,83 +1,44 @@
 # SPDX-License-Identifier: Apache-2.0
 """The memcached project under `ansible-operator run`, with the rights of its ServiceAccount."""
 
-import json
-import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
 
 from demo import memcached
 from testbed.bed import TestBed
-
-T = TypeVar("T")
-
-
-def eventually(look: Callable[[], T | None], seconds: float = 60.0) -> T:
-    """What ``look`` finds, asked again until it is true; fails after some seconds."""
-    deadline = time.monotonic() + seconds
-    while True:
-        found = look()
-        if found:
-            return found
-        assert time.monotonic() < deadline, f"not within {seconds:g} s (last: {found!r})"
-        time.sleep(0.1)
+from tests.support.namespaces import Namespace
 
 
-@dataclass
-class Caches:
+class Caches(Namespace):
     """Memcached resources of a namespace that the operator watches."""
 
-    bed: TestBed
-    namespace: str
-    log: Path
+    def __init__(self, bed: TestBed, name: str, log: Path) -> None:
+        super().__init__(bed, name)
+        self.log = log
 
-    def kubectl(self, *arguments: str, text: str | None = None) -> str:
-        return self.bed.kubectl("-n", self.namespace, *arguments, input=text)
+    def create(self, name: str, **spec: Any) -> None:
+        resource = {"apiVersion": "cache.example.com/v1alpha1", "kind": "Memcached"}
+        self.apply({**resource, "metadata": {"name": name}, "spec": spec})
 
-    def get(self, resource: str, *selection: str) -> Any:
-        text = self.kubectl("get", resource, *selection, "--ignore-not-found", "-o", "json")
-        return json.loads(text) if text else None
-
-    def listed(self, resource: str, *selection: str) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = json.loads(
-            self.kubectl("get", resource, *selection, "-o", "json")
-        )["items"]
-        return found
-
-    def apply(self, name: str, **spec: Any) -> None:
-        resource = {
-            "apiVersion": "cache.example.com/v1alpha1",
-            "kind": "Memcached",
-            "metadata": {"name": name},
-            "spec": spec,
-        }
-        self.kubectl("apply", "-f", "-", text=json.dumps(resource))
-
-    def patch(self, name: str, size: int) -> None:
-        patch = json.dumps({"spec": {"size": size}})
-        self.kubectl("patch", "memcached", name, "--type=merge", "-p", patch)
+    def resize(self, name: str, size: int) -> None:
+        self.patch("memcached", name, {"spec": {"size": size}})
 
     def pods(self, name: str) -> list[str]:
-        found = self.listed("pods", "-l", f"app=memcached,memcached_cr={name}")
+        found = self.listed("pods", f"app=memcached,memcached_cr={name}")
         return sorted(
             pod["metadata"]["name"] for pod in found if "deletionTimestamp" not in pod["metadata"]
         )
 
     def nodes(self, name: str) -> list[str] | None:
-        return (self.get("memcached", name) or {}).get("status", {}).get("nodes")
+        return self.get("memcached", name).get("status", {}).get("nodes")
 
     def has_nodes(self, name: str, count: int) -> bool:
         """Whether the status lists so many pods, and those that there are."""
         nodes = self.nodes(name)
         return nodes is not None and len(nodes) == count and nodes == self.pods(name)
-
-    def conditions(self, name: str) -> dict[str, dict[str, Any]]:
-        found = (self.get("memcached", name) or {}).get("status", {}).get("conditions", [])
-        return {item["type"]: item for item in found}
 
 
 @pytest.fixture(scope="module")

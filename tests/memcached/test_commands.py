@@ -12,9 +12,9 @@ import pytest
 import testbed
 from demo import memcached
 from testbed.bed import TestBed
-from tests.memcached.conftest import eventually
+from tests.support.waiting import eventually
 
-pytestmark = [pytest.mark.api, pytest.mark.xdist_group("memcached")]
+pytestmark = pytest.mark.api
 
 
 def test_the_demo_tells_its_story_and_leaves_nothing(own_state: Path) -> None:

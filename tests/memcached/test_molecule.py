@@ -12,7 +12,7 @@ import pytest
 from demo import memcached
 from testbed.bed import TestBed
 
-pytestmark = [pytest.mark.api, pytest.mark.xdist_group("memcached")]
+pytestmark = pytest.mark.api
 
 FLAGS = ("proxy-port", "metrics-bind-address", "health-probe-bind-address", "metrics-api-port")
 

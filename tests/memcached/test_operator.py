@@ -5,19 +5,21 @@ import json
 
 import pytest
 
+from testbed.api import ApiError
 from testbed.bed import KubectlError
-from tests.memcached.conftest import Caches, eventually
+from tests.memcached.conftest import Caches
+from tests.support.waiting import eventually
 
-pytestmark = [pytest.mark.api, pytest.mark.xdist_group("memcached")]
+pytestmark = pytest.mark.api
 
 
 def replicas(caches: Caches, name: str) -> int:
-    return (caches.get("deployment", name) or {}).get("spec", {}).get("replicas", -1)
+    return caches.get("deployment", name).get("spec", {}).get("replicas", -1)
 
 
 @pytest.fixture(scope="module")
 def sample(caches: Caches) -> str:
-    caches.apply("sample", size=2)
+    caches.create("sample", size=2)
     eventually(lambda: caches.has_nodes("sample", 2))
     return "sample"
 
@@ -26,9 +28,11 @@ def test_create(caches: Caches, sample: str) -> None:
     # The run that saw the Pods come up ends well, too: it is the next one that tells of all.
     for condition in ("Available", "Successful"):
         eventually(
-            lambda of=condition: caches.conditions(sample).get(of, {}).get("status") == "True"
+            lambda of=condition: (
+                caches.conditions("memcached", sample).get(of, {}).get("status") == "True"
+            )
         )
-    conditions = caches.conditions(sample)
+    conditions = caches.conditions("memcached", sample)
     told = {name: (item["status"], item["reason"]) for name, item in conditions.items()}
     assert told["Available"] == ("True", "Reconciling")
     assert told["Progressing"] == ("False", "Settled")
@@ -53,18 +57,18 @@ def test_deployment(caches: Caches, sample: str) -> None:
 
 @pytest.mark.parametrize("size", [3, 5, 1, 0, 2])
 def test_scale_by_patch(caches: Caches, sample: str, size: int) -> None:
-    caches.patch(sample, size)
+    caches.resize(sample, size)
     eventually(lambda: replicas(caches, sample) == size)
     eventually(lambda: caches.has_nodes(sample, size))
 
 
 def test_a_negative_size_is_refused(caches: Caches, sample: str) -> None:
-    with pytest.raises(KubectlError, match="greater than or equal to 0"):
-        caches.patch(sample, -1)
+    with pytest.raises(ApiError, match="greater than or equal to 0"):
+        caches.resize(sample, -1)
 
 
 def test_scaling_the_deployment_is_taken_back(caches: Caches, sample: str) -> None:
-    caches.patch(sample, 5)
+    caches.resize(sample, 5)
     eventually(lambda: caches.has_nodes(sample, 5))
     caches.kubectl("scale", "deployment", sample, "--replicas=1")
     eventually(lambda: replicas(caches, sample) == 5)
@@ -89,7 +93,7 @@ def test_a_deleted_pod_is_replaced_in_the_status(caches: Caches, sample: str) ->
 
 def test_another_port_reaches_the_container(caches: Caches, sample: str) -> None:
     del sample
-    caches.apply("port", size=1, containerPort=11311)
+    caches.create("port", size=1, containerPort=11311)
     eventually(lambda: replicas(caches, "port") == 1)
     container = caches.get("deployment", "port")["spec"]["template"]["spec"]["containers"][0]
     assert container["ports"][0]["containerPort"] == 11311
@@ -107,13 +111,15 @@ def test_a_refused_deployment_is_told(caches: Caches) -> None:
     }
     with caches.bed.namespace("quota") as namespace:
         crowded = Caches(caches.bed, namespace, caches.log)
-        crowded.kubectl("apply", "-f", "-", text=json.dumps(quota))
+        crowded.apply(quota)
         eventually(lambda: crowded.get("quota", "nothing").get("status", {}).get("hard"))
-        crowded.apply("refused", size=1)
+        crowded.create("refused", size=1)
         told = eventually(
             lambda: (
                 found
-                if (found := crowded.conditions("refused")).get("Failure", {}).get("status")
+                if (found := crowded.conditions("memcached", "refused"))
+                .get("Failure", {})
+                .get("status")
                 == "True"
                 else None
             )
@@ -164,18 +170,19 @@ def at_most_three(namespace: str) -> str:
 def test_a_refused_resize_is_told(caches: Caches) -> None:
     with caches.bed.namespace("resize") as namespace:
         crowded = Caches(caches.bed, namespace, caches.log)
-        crowded.apply("big", size=2)
+        crowded.create("big", size=2)
         eventually(lambda: crowded.has_nodes("big", 2), seconds=60)
         policy = at_most_three(namespace)
-        crowded.kubectl("apply", "-f", "-", text=policy)
+        crowded.kubectl("apply", "-f", "-", input=policy)
         try:
             # A new policy takes a moment to count.
             eventually(lambda: refuses(crowded, "big"), seconds=60)
-            crowded.patch("big", 5)
+            crowded.resize("big", 5)
             told = eventually(
                 lambda: (
                     found
-                    if (found := crowded.conditions("big"))["Available"]["reason"] == "Resizing"
+                    if (found := crowded.conditions("memcached", "big"))["Available"]["reason"]
+                    == "Resizing"
                     else None
                 ),
                 seconds=60,
@@ -183,7 +190,7 @@ def test_a_refused_resize_is_told(caches: Caches) -> None:
             assert told["Available"]["status"] == "False"
             assert "too many" in told["Available"]["message"]
         finally:
-            crowded.kubectl("delete", "-f", "-", text=policy)
+            crowded.kubectl("delete", "-f", "-", input=policy)
         eventually(lambda: crowded.has_nodes("big", 5), seconds=120)
         crowded.kubectl("delete", "memcached", "big", "--timeout=60s")
 
@@ -200,14 +207,17 @@ def refuses(caches: Caches, name: str) -> bool:
 
 def test_delete(caches: Caches, sample: str) -> None:
     caches.kubectl("delete", "memcached", sample, "--timeout=60s")
-    selection = ("--field-selector", f"reason=Deleting,involvedObject.name={sample}")
-    (event,) = caches.listed("events", *selection)
+    (event,) = (
+        one
+        for one in caches.listed("events")
+        if (one["reason"], one["involvedObject"]["name"]) == ("Deleting", sample)
+    )
     assert event["type"] == "Warning"
     assert sample in event["message"]
-    assert caches.namespace in event["message"]
+    assert caches.name in event["message"]
     assert "ownerReferences" not in event["metadata"]
     # The garbage collector may have to learn the kind first.
-    eventually(lambda: caches.get("deployment", sample) is None, seconds=120)
+    eventually(lambda: not caches.get("deployment", sample), seconds=120)
     eventually(lambda: not caches.pods(sample), seconds=60)
 
 

@@ -10,8 +10,6 @@ import yaml
 from demo import memcached
 from testbed.bed import KubectlError, TestBed
 
-pytestmark = [pytest.mark.xdist_group("memcached")]
-
 
 def files() -> list[Path]:
     return [path for path in memcached.PROJECT.rglob("*") if path.is_file()]

@@ -10,8 +10,11 @@ import pytest
 import yaml
 
 from testbed.bed import TestBed
+from tests.support.namespaces import KINDS, Namespace
 from tests.support.operator_rights import account, refusals
-from tests.support.operators import KINDS, ROOT, Namespace, Played, play, running_operator
+from tests.support.operators import running_operator
+from tests.support.places import ROOT
+from tests.support.plays import Played, play
 
 
 def tiny_cluster(namespace: str) -> dict[str, Any]:
@@ -58,25 +61,14 @@ def play_role(tmp_path: Path, fake_testbed: TestBed) -> Callable[..., Played]:
 @pytest.fixture
 def objects(fake_testbed: TestBed, fake_namespace: str) -> Callable[[], set[str]]:
     """Return a function that names what is in the namespace, but what Kubernetes puts there."""
-
-    def read() -> set[str]:
-        found = fake_testbed.kubectl("-n", fake_namespace, "get", KINDS, "-o", "name").split()
-        return {name for name in found if not name.endswith("kube-root-ca.crt")}
-
-    return read
+    space = Namespace(fake_testbed, fake_namespace)
+    return lambda: space.names(KINDS)
 
 
 @pytest.fixture(scope="module")
-def space(fake_testbed: TestBed) -> Iterator[Namespace]:
-    folder = str(ROOT / "crds")
-    fake_testbed.kubectl("apply", "--server-side", "--force-conflicts", "-f", folder)
-    names = [
-        f"crd/{path.stem.replace('core.matrixorigin.io_', '')}.core.matrixorigin.io"
-        for path in (ROOT / "crds").glob("core.*.yaml")
-    ]
-    fake_testbed.kubectl("wait", "--for=condition=Established", "--timeout=60s", *names)
-    with fake_testbed.namespace("operator") as name:
-        yield Namespace(fake_testbed, name)
+def space(installed_testbed: TestBed) -> Iterator[Namespace]:
+    with installed_testbed.namespace("operator") as name:
+        yield Namespace(installed_testbed, name)
 
 
 @pytest.fixture(scope="module")

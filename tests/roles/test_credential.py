@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.operators import Namespace, eventually
+from tests.support.namespaces import Namespace
+from tests.support.waiting import eventually
 
 from .conftest import tiny_cluster
 
@@ -22,7 +23,7 @@ def cluster(space: Namespace, operator: object) -> Iterator[dict[str, Any]]:
     resource = tiny_cluster(space.name)
     resource["spec"]["webui"] = {"replicas": 1}
     space.apply(resource)
-    space.wait("condition=Ready")
+    space.wait("Ready")
     yield resource
     space.kubectl("delete", "mo", "--all", "--timeout=120s")
     eventually(lambda: f"secret/{ACCEPTED}" not in space.names("secret"))
@@ -83,12 +84,12 @@ def test_a_password_that_cannot_be_changed_is_told_and_taken_back(space, cluster
     assert not password or json.dumps(password)[1:-1] not in text
 
     change(space, base64.b64decode(given["data"]["password"]).decode())
-    space.wait("condition=Synced")
+    space.wait("Synced")
 
 
 def test_the_dashboard_is_not_fought_over(space, cluster):
     """What makes its Pods anew after a change is a note that its own passes leave alone."""
-    space.kubectl("wait", "--for=condition=Synced", "webui/mo", "--timeout=120s")
+    space.wait("Synced", "webui")
     note = {"matrixorigin.io/credential-version": "8"}
     patch = {"spec": {"template": {"metadata": {"annotations": note}}}}
     space.kubectl(
@@ -98,7 +99,7 @@ def test_the_dashboard_is_not_fought_over(space, cluster):
 
     space.kubectl("patch", "mo", "mo", "--type=merge", "-p", '{"spec":{"webui":{"replicas":2}}}')
     eventually(lambda: space.get("deployment", "mo-webui")["spec"]["replicas"] == 2)
-    space.kubectl("wait", "--for=condition=Synced", "webui/mo", "--timeout=120s")
+    space.wait("Synced", "webui")
 
     template = space.get("deployment", "mo-webui")["spec"]["template"]
     assert template["metadata"]["annotations"].items() >= note.items()

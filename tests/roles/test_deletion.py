@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Clusters and sets go whatever state they are in, and what the spec keeps is kept."""
 
-import json
 import time
 from typing import Any
 
 import pytest
 
-from tests.support.operators import CHILDREN, KINDS, Namespace, eventually
+from tests.support.namespaces import CHILDREN, KINDS, Namespace
+from tests.support.waiting import eventually
 
 from .conftest import tiny_cluster
 
@@ -44,7 +44,7 @@ def test_a_cluster_that_never_came_up_goes(space):
 def test_a_paused_cluster_goes_in_order(space):
     """The log service is the last to go; a pause keeps nothing alive."""
     make(space, "paused")
-    space.wait("condition=Ready", name="paused")
+    space.wait("Ready", name="paused")
     space.kubectl("annotate", "mo,logset", "paused", "matrixorigin.io/paused=true")
     eventually(lambda: space.condition("logset", "paused", "Paused").get("status") == "True")
 
@@ -65,7 +65,7 @@ def test_a_paused_cluster_goes_in_order(space):
 def test_a_child_that_is_deleted_comes_back(space):
     """And goes for good with its cluster, deleted in the foreground."""
     make(space, "parent")
-    space.wait("condition=Ready", name="parent")
+    space.wait("Ready", name="parent")
     old = space.get("proxyset", "parent")["metadata"]["uid"]
 
     space.kubectl("delete", "proxyset", "parent", "--timeout=60s")
@@ -73,7 +73,7 @@ def test_a_child_that_is_deleted_comes_back(space):
     eventually(
         lambda: space.get("proxyset", "parent").get("metadata", {}).get("uid") not in {None, old}
     )
-    space.wait("condition=Ready", kind="proxyset", name="parent")
+    space.wait("Ready", kind="proxyset", name="parent")
     space.kubectl("delete", "mo", "parent", "--cascade=foreground", "--timeout=120s")
     eventually(lambda: left(space, "parent") == set())
 
@@ -81,8 +81,8 @@ def test_a_child_that_is_deleted_comes_back(space):
 def test_orphans_serve_on_and_are_adopted_again(space):
     """Who deletes without the dependents keeps every Pod, and may come back to it."""
     resource = make(space, "orphan")
-    space.wait("condition=Ready", name="orphan")
-    space.wait("condition=Synced", name="orphan")
+    space.wait("Ready", name="orphan")
+    space.wait("Synced", name="orphan")
     pods = {name for name in space.names("pods") if "orphan" in name}
 
     space.kubectl("delete", "mo", "orphan", "--cascade=orphan", "--timeout=60s")
@@ -90,7 +90,7 @@ def test_orphans_serve_on_and_are_adopted_again(space):
     assert {name for name in space.names("pods") if "orphan" in name} == pods
     assert not space.get("logset", "orphan")["metadata"].get("ownerReferences")
     space.apply(resource)
-    space.wait("condition=Ready", name="orphan")
+    space.wait("Ready", name="orphan")
     assert {name for name in space.names("pods") if "orphan" in name} == pods
     space.kubectl("delete", "mo", "orphan", "--timeout=120s")
     eventually(lambda: left(space, "orphan") == set())
@@ -125,7 +125,7 @@ def test_volumes_go_or_stay_as_the_policy_says(space, name, policy, s3_policy, k
         "spec": spec,
     }
     space.apply(log_set)
-    space.wait("condition=Ready", kind="logset", name=name)
+    space.wait("Ready", kind="logset", name=name)
     claim = f"mo-data-{name}-log-0"
     assert space.get("pvc", claim)
 
@@ -143,7 +143,7 @@ def test_what_opens_and_holds_kept_data_is_kept(space):
     resource["metadata"]["name"] = "kept"
     resource["spec"]["logService"]["pvcRetentionPolicy"] = "Retain"
     space.apply(resource)
-    space.wait("condition=Ready", name="kept")
+    space.wait("Ready", name="kept")
     secret = space.get("secret", "kept-credential")
     assert not secret["metadata"].get("ownerReferences")
     assert not space.get("pvc", "kept-shared")["metadata"].get("ownerReferences")
@@ -158,7 +158,7 @@ def test_what_opens_and_holds_kept_data_is_kept(space):
     }
 
     space.apply(resource)
-    space.wait("condition=Ready", name="kept")
+    space.wait("Ready", name="kept")
     assert space.get("secret", "kept-credential")["data"] == secret["data"]
     space.kubectl("delete", "mo", "kept", "--timeout=120s")
 
@@ -169,8 +169,8 @@ def test_an_update_is_held_back_and_chosen_pods_go_first(space):
     group = resource["spec"]["cnGroups"][0]
     group["replicas"] = 3
     space.apply(resource)
-    space.wait("condition=Ready", name="held")
-    space.wait("condition=Synced", name="held")
+    space.wait("Ready", name="held")
+    space.wait("Synced", name="held")
     before = compute_nodes(space)
 
     group["pauseUpdate"] = True
@@ -187,16 +187,15 @@ def test_an_update_is_held_back_and_chosen_pods_go_first(space):
 
     del group["pauseUpdate"]
     space.apply(resource)
-    space.wait("condition=Synced", name="held")
+    space.wait("Synced", name="held")
     assert not compute_nodes(space) & before
     space.kubectl("delete", "mo", "held", "--timeout=120s")
 
 
 def compute_nodes(space: Namespace) -> set[str]:
     """Return the names of the compute nodes that are not going."""
-    text = space.kubectl("get", "pods", "-l", "matrixorigin.io/instance=held-tp", "-o", "json")
     return {
         one["metadata"]["name"]
-        for one in json.loads(text)["items"]
+        for one in space.listed("pods", "matrixorigin.io/instance=held-tp")
         if "deletionTimestamp" not in one["metadata"]
     }

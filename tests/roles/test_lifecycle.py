@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.operators import Namespace, eventually
+from tests.support.namespaces import Namespace
+from tests.support.waiting import eventually
 
 from .conftest import tiny_cluster
 
@@ -20,7 +21,7 @@ pytestmark = pytest.mark.api
 @pytest.fixture(scope="module")
 def storage_class(space: Namespace) -> Iterator[str]:
     """A StorageClass that nobody else uses."""
-    made = json.loads(space.bed.kubectl("get", "storageclass", "standard", "-o", "json"))
+    made = space.get("storageclass", "standard")
     made["metadata"] = {"name": f"class-of-{space.name}"}
     space.bed.kubectl("apply", "-f", "-", input=json.dumps(made))
     yield made["metadata"]["name"]
@@ -49,28 +50,24 @@ def settled(space: Namespace, cluster: dict[str, Any], storage_class: str) -> di
     if cluster["spec"]["version"] == "broken":
         cluster["spec"]["version"] = "1.3.0"
     space.apply(cluster)
-    space.wait("condition=Synced")
-    space.wait("condition=Ready")
+    space.wait("Synced")
+    space.wait("Ready")
     return cluster
 
 
 def images(space: Namespace, component: str) -> dict[str, str]:
     """Return the image's tag by Pod."""
-    text = space.kubectl(
-        "get", "pods", "-l", f"matrixorigin.io/component={component}", "-o", "json"
-    )
     return {
         one["metadata"]["name"]: one["spec"]["containers"][0]["image"].rpartition(":")[2]
-        for one in json.loads(text)["items"]
+        for one in space.listed("pods", f"matrixorigin.io/component={component}")
     }
 
 
 def notes(space: Namespace, kind: str, reason: str) -> list[str]:
     """Return what was told about resources of a kind, in order."""
-    text = space.kubectl("get", "events.events.k8s.io", "--sort-by=.eventTime", "-o", "json")
     return [
         one["note"]
-        for one in json.loads(text)["items"]
+        for one in space.events()
         if one["regarding"]["kind"] == kind and one["reason"] == reason
     ]
 
@@ -89,8 +86,8 @@ def test_a_cluster_that_began_with_a_bad_image_comes_up_with_a_good_one(space, c
     assert "mo-log-0 (ImagePullBackOff of matrixorigin/matrixone:broken)" in told["message"]
 
     change(space, cluster, version="1.3.0")
-    space.wait("condition=Ready")
-    space.wait("condition=Synced")
+    space.wait("Ready")
+    space.wait("Synced")
 
     assert notes(space, "LogSet", "ReplacingPods") == ["replacing mo-log-2, mo-log-1, mo-log-0"]
     assert space.condition("mo", "mo", "Degraded")["status"] == "False"
@@ -122,7 +119,7 @@ def test_a_bad_image_stops_at_the_first_pod_and_a_good_one_goes_on(space, settle
     assert said["reason"] == "RollingOut"
 
     change(space, settled, version="1.3.1")
-    space.wait("condition=Synced")
+    space.wait("Synced")
     for component in ("LogSet", "DNSet", "CNSet", "ProxySet"):
         assert set(images(space, component).values()) == {"1.3.1"}, component
     assert notes(space, "LogSet", "ReplacingPods")[-3:] == [
@@ -134,7 +131,7 @@ def test_a_bad_image_stops_at_the_first_pod_and_a_good_one_goes_on(space, settle
 
 def uids(space: Namespace) -> dict[str, str]:
     """Return what tells Pods from their namesakes, by name."""
-    listed = json.loads(space.kubectl("get", "pods", "-o", "json"))["items"]
+    listed = space.listed("pods")
     return {one["metadata"]["name"]: one["metadata"]["uid"] for one in listed}
 
 
@@ -161,13 +158,13 @@ def test_a_partition_holds_a_roll_and_the_spec_of_before_takes_it_back(space, se
     assert {name for name in before if after.get(name) != before[name]} == {"mo-log-2"}
 
     change(space, settled, version=version)
-    space.wait("condition=Synced")
+    space.wait("Synced")
     assert set(images(space, "LogSet").values()) == {version}
     back = uids(space)
     assert {name for name in after if back.get(name) != after[name]} == {"mo-log-2"}
 
     change(space, settled, logService=service)
-    space.wait("condition=Synced")
+    space.wait("Synced")
     assert uids(space) == back
 
 
@@ -182,7 +179,7 @@ def test_a_partition_that_is_lowered_lets_the_roll_go_on(space, settled):
         assert "1.3.8" not in images(space, "DNSet").values()
 
     change(space, settled, logService=service)
-    space.wait("condition=Synced")
+    space.wait("Synced")
     for component in ("LogSet", "DNSet", "CNSet", "ProxySet"):
         assert set(images(space, component).values()) == {"1.3.8"}, component
 
@@ -207,25 +204,25 @@ def test_a_roll_gives_each_log_store_its_time(space, settled):
     change(space, settled, logService=patient, cnGroups=groups)
     eventually(lambda: space.get("statefulset", "mo-log")["spec"]["minReadySeconds"] == 8)
     eventually(lambda: space.get("deployment", "mo-tp-cn")["spec"]["minReadySeconds"] == 2)
-    space.wait("condition=Synced")
+    space.wait("Synced")
     assert uids(space) == before
 
     change(space, settled, version="1.3.9")
     awaited = ["waiting for mo-log-2 to be ready for 8 s"]
     eventually(lambda: _naming(space.condition("logset", "mo", "Synced"), awaited))
     eventually(lambda: images(space, "LogSet")["mo-log-0"] == "1.3.9")
-    space.wait("condition=Synced")
+    space.wait("Synced")
     times = [_made_and_ready(space, f"mo-log-{number}") for number in (2, 1, 0)]
     pauses = [made - ready for (_, ready), (made, _) in pairwise(times)]
     assert all(7 <= pause <= 14 for pause in pauses), pauses  # times are whole seconds
 
     change(space, settled, logService=service)
-    space.wait("condition=Synced")
+    space.wait("Synced")
 
 
 def claims(space: Namespace, pod: str) -> dict[str, tuple[str, str, str]]:
     """Return uid, wanted and present size of the claims of a set, by name."""
-    listed = json.loads(space.kubectl("get", "pvc", "-o", "json"))["items"]
+    listed = space.listed("pvc")
     return {
         one["metadata"]["name"]: (
             one["metadata"]["uid"],
@@ -238,7 +235,7 @@ def claims(space: Namespace, pod: str) -> dict[str, tuple[str, str, str]]:
 
 
 def pods(space: Namespace) -> dict[str, str]:
-    listed = json.loads(space.kubectl("get", "pods", "-o", "json"))["items"]
+    listed = space.listed("pods")
     return {one["metadata"]["name"]: one["metadata"]["uid"] for one in listed}
 
 
@@ -249,7 +246,7 @@ def test_volumes_grow_under_running_pods(space, settled):
     settled["spec"]["logService"]["volume"]["size"] = "2Gi"
     settled["spec"]["tn"]["cacheVolume"]["size"] = "3Gi"
     space.apply(settled)
-    space.wait("condition=Synced")
+    space.wait("Synced")
 
     grown = claims(space, "mo-log") | claims(space, "mo-dn")
     assert {name: uid for name, (uid, _, _) in grown.items()} == {
@@ -275,7 +272,7 @@ def test_a_stateful_set_that_lost_its_way_is_made_again(space, settled):
     eventually(
         lambda: space.get("statefulset", "mo-log").get("status", {}).get("readyReplicas") == 3
     )
-    space.wait("condition=Synced", "logset")
+    space.wait("Synced", "logset")
     assert pods(space) == running
 
 
@@ -295,7 +292,7 @@ def test_volumes_that_cannot_grow_are_told_and_stop_nothing_else(space, settled,
 
     let_grow(space, storage_class, "true")
     space.kubectl("annotate", "logset", "mo", "look=1")
-    space.wait("condition=Synced")
+    space.wait("Synced")
     assert {size for _, _, size in claims(space, "mo-log").values()} == {"5Gi"}
 
 
@@ -358,7 +355,7 @@ def test_idle_passes_tell_nothing(space, settled):
     """Passes over everything, with nothing to do, change nothing and emit no event."""
 
     def told() -> int:
-        found = json.loads(space.kubectl("get", "events.events.k8s.io", "-o", "json"))["items"]
+        found = space.events()
         return sum(one.get("reportingController") == "matrixorigin.io/matrixone" for one in found)
 
     eventually(lambda: _unchanged(space, told))

@@ -15,8 +15,10 @@ import pytest
 
 import testbed
 from testbed.bed import TestBed
+from tests.support.namespaces import Namespace, install
 from tests.support.operator_rights import NAME, account, refusals
-from tests.support.operators import ROOT, Namespace, eventually, running_operator
+from tests.support.operators import running_operator
+from tests.support.waiting import eventually
 
 from .conftest import tiny_cluster
 
@@ -35,8 +37,7 @@ def audited() -> Iterator[TestBed]:
     nodes = max(3, CLUSTERS * 6 // PODS_OF_A_NODE + 2)
     try:
         bed = testbed.up(name, nodes="fake", node_count=nodes, audit=True)
-        bed.kubectl("apply", "--server-side", "-f", str(ROOT / "crds"))
-        bed.kubectl("wait", "--for=condition=Established", "--timeout=60s", "crd", "--all")
+        install(bed)
         yield bed
     finally:
         testbed.down(name)
@@ -71,10 +72,9 @@ def listed(items: list[dict[str, Any]]) -> dict[str, Any]:
 
 def unsettled(space: Namespace) -> list[str]:
     """Return the clusters that do not say that they serve and have all that they ask for."""
-    found = json.loads(space.kubectl("get", "mo", "-o", "json"))["items"]
     return [
         one["metadata"]["name"]
-        for one in found
+        for one in space.listed("mo")
         if {"Ready", "Synced"}
         - {
             said["type"]

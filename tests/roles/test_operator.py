@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.operators import CHILDREN, KINDS, Namespace, eventually
+from tests.support.namespaces import CHILDREN, KINDS, Namespace
+from tests.support.waiting import eventually
 
 from .conftest import tiny_cluster
 
@@ -22,8 +23,8 @@ def cluster(space: Namespace, operator: Path) -> Iterator[dict[str, Any]]:
     """A cluster that serves; taken away at the end."""
     resource = tiny_cluster(space.name)
     space.apply(resource)
-    space.wait("condition=Ready")
-    space.wait("condition=Synced")
+    space.wait("Ready")
+    space.wait("Synced")
     yield resource
     space.kubectl("delete", "mo", "--all", "--ignore-not-found", "--timeout=120s")
 
@@ -59,10 +60,9 @@ def test_bootstrap_is_on_record(space, cluster):
 
 def test_everything_has_an_owner(space, cluster):
     """What the operator made goes when its owner goes: nothing is left to be forgotten."""
-    text = space.kubectl("get", f"{CHILDREN},{KINDS}", "-o", "json")
     made = [
         one
-        for one in json.loads(text)["items"]
+        for one in space.listed(f"{CHILDREN},{KINDS}")
         if one["metadata"]["name"] != "kube-root-ca.crt"
         and not one["metadata"]["name"].startswith("mo-data-")
     ]
@@ -127,7 +127,7 @@ def test_what_others_take_away_or_change_comes_back(space, cluster):
     eventually(
         lambda: "app.kubernetes.io/name" in space.get(budget, "mo-log")["metadata"]["labels"]
     )
-    space.wait("condition=Ready")
+    space.wait("Ready")
 
 
 def _quiet(log: Path, seconds: float) -> bool:
@@ -142,14 +142,14 @@ def test_change_reaches_every_part(space, cluster):
         part["config"] = '[log]\nlevel = "debug"\n'
     cluster["spec"]["version"] = "1.3.1"
     space.apply(cluster)
-    space.wait("condition=Synced")
-    space.wait("condition=Ready")
+    space.wait("Synced")
+    space.wait("Ready")
 
     found = space.get("mo", "mo")
     assert found["status"]["observedGeneration"] == found["metadata"]["generation"]
     assert found["status"]["version"] == "1.3.1"
-    images = space.kubectl("get", "pods", "-o", "jsonpath={.items[*].spec.containers[0].image}")
-    assert set(images.split()) == {"matrixorigin/matrixone:1.3.1"}
+    images = {one["spec"]["containers"][0]["image"] for one in space.listed("pods")}
+    assert images == {"matrixorigin/matrixone:1.3.1"}
 
 
 def test_config_maps_stay_while_they_can_be_rolled_back_to(space, cluster):
@@ -158,11 +158,10 @@ def test_config_maps_stay_while_they_can_be_rolled_back_to(space, cluster):
     assert len(configs) == 2
     used = space.get("deployment", "mo-tp-cn")["spec"]["template"]["spec"]["volumes"]
     (kept,) = [one["configMap"]["name"] for one in used if "configMap" in one]
-    for replica_set in space.names("replicaset"):
-        if "mo-tp-cn" in replica_set:
-            spec = json.loads(space.kubectl("get", replica_set, "-o", "json"))["spec"]
-            if spec["replicas"] == 0:
-                space.kubectl("delete", replica_set)
+    for replica_set in space.listed("replicaset"):
+        name = replica_set["metadata"]["name"]
+        if "mo-tp-cn" in name and replica_set["spec"]["replicas"] == 0:
+            space.kubectl("delete", "replicaset", name)
     space.kubectl("annotate", "cnset", "mo-tp", "touch=1")
 
     eventually(
@@ -189,7 +188,7 @@ def test_unusable_config_is_told_and_mended(space, cluster):
 
     cluster["spec"]["tn"]["config"] = '[log]\nlevel = "info"\n'
     space.apply(cluster)
-    space.wait("condition=Synced")
+    space.wait("Synced")
 
 
 def _is(condition: dict[str, Any], reason: str) -> dict[str, Any]:
@@ -207,14 +206,14 @@ def test_pause_leaves_everything_alone(space, cluster):
 
     space.kubectl("annotate", "mo", "mo", "matrixorigin.io/paused-")
     eventually(lambda: space.get("cnset", "mo-tp")["spec"]["replicas"] == 2)
-    space.wait("condition=Synced")
+    space.wait("Synced")
 
 
 def test_replicas_that_are_left_out_belong_to_others(space, cluster):
     """kubectl scale on a group of open size is not reverted by the cluster."""
     del cluster["spec"]["cnGroups"][0]["replicas"]
     space.apply(cluster)
-    space.wait("condition=Synced")
+    space.wait("Synced")
     space.kubectl("scale", "cnset", "mo-tp", "--replicas=3")
 
     eventually(lambda: space.get("deployment", "mo-tp-cn")["status"].get("readyReplicas") == 3)
@@ -257,10 +256,9 @@ def test_removed_parts_go(space, cluster):
 
 def test_events_tell_the_story(space, cluster):
     """What a human would want to know was told, and nothing was told twice in a row."""
-    text = space.kubectl("get", "events.events.k8s.io", "-o", "json")
     told = [
         (one["regarding"]["kind"], one["reason"])
-        for one in json.loads(text)["items"]
+        for one in space.events()
         if one.get("reportingController") == "matrixorigin.io/matrixone"
     ]
 

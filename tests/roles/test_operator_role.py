@@ -14,8 +14,11 @@ import pytest
 
 import testbed
 from testbed.bed import TestBed
+from tests.support.namespaces import Namespace
 from tests.support.operator_rights import account
-from tests.support.operators import Namespace, Played, eventually, play, running_operator
+from tests.support.operators import running_operator
+from tests.support.plays import Played, play
+from tests.support.waiting import eventually
 
 from .conftest import tiny_cluster
 
@@ -89,7 +92,7 @@ def test_a_cascade_keeps_the_volumes_of_log_services(
             cluster["metadata"]["name"] = name
             space.apply(cluster)
         for name in ("awake", "asleep"):
-            space.wait("condition=Ready", name=name)
+            space.wait("Ready", name=name)
         space.kubectl("annotate", "mo,logset", "asleep", "matrixorigin.io/paused=true")
         eventually(lambda: space.condition("mo", "asleep", "Paused").get("status") == "True")
         before = space.names("pvc")

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.operators import CHILDREN, Namespace, eventually
+from tests.support.namespaces import CHILDREN, Namespace
+from tests.support.waiting import eventually
 
 from .conftest import tiny_cluster
 
@@ -29,8 +30,8 @@ def cluster(space: Namespace, operator: object) -> Iterator[dict[str, Any]]:
     resource = tiny_cluster(space.name)
     resource["spec"]["webui"] = {"replicas": 1, "image": "matrixorigin/webui:1"}
     space.apply(resource)
-    space.wait("condition=Ready")
-    space.wait("condition=Synced")
+    space.wait("Ready")
+    space.wait("Synced")
     yield resource
     space.kubectl("delete", "mo", "--all", "--ignore-not-found", "--timeout=120s")
 
@@ -87,11 +88,11 @@ def test_each_part_can_be_paused_and_goes_on(space, cluster):
 
     for kind, name, workload in PARTS:
         pause(space, kind, name, "-")
-        space.wait("condition=Synced", kind, name)
-        space.wait("condition=Paused=False", kind, name)
+        space.wait("Synced", kind, name)
+        eventually(lambda k=kind, n=name: space.condition(k, n, "Paused")["status"] == "False")
         assert images(space)[workload] != before[workload]
-    space.wait("condition=Synced")
-    space.wait("condition=Ready")
+    space.wait("Synced")
+    space.wait("Ready")
 
 
 def test_a_paused_cluster_says_so_and_its_parts_are_repaired_all_the_same(space, cluster):
@@ -101,9 +102,9 @@ def test_a_paused_cluster_says_so_and_its_parts_are_repaired_all_the_same(space,
 
     space.kubectl("delete", "deployment", "mo-proxy")
     eventually(lambda: space.get("deployment", "mo-proxy"))
-    space.wait("condition=Ready", "proxyset")
+    space.wait("Ready", "proxyset")
     pause(space, "mo", "mo", "-")
-    space.wait("condition=Synced")
+    space.wait("Synced")
 
 
 def test_nothing_is_made_of_what_begins_paused_and_nobody_calls_it_ready(space, cluster):
@@ -135,10 +136,10 @@ def test_nothing_is_made_of_what_begins_paused_and_nobody_calls_it_ready(space, 
     assert {name for name in names if name.startswith("new")} == set(new.values()) - {"fresh"}
 
     pause(space, "mo", "fresh", "-")
-    space.wait("condition=Ready", "mo", "fresh")
+    space.wait("Ready", "mo", "fresh")
     for kind, name in new.items():
         if kind != "matrixonecluster":
             pause(space, kind, name, "-")
-            space.wait("condition=Ready", kind, name)
+            space.wait("Ready", kind, name)
             space.kubectl("delete", kind, name, "--wait=false")
     space.kubectl("delete", "mo", "fresh", "--timeout=120s")

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.operators import Namespace, eventually
+from tests.support.namespaces import Namespace
+from tests.support.waiting import eventually
 
 from .conftest import tiny_cluster
 
@@ -19,19 +20,18 @@ def make(space: Namespace, name: str) -> dict[str, Any]:
     resource = tiny_cluster(space.name)
     resource["metadata"]["name"] = name
     space.apply(resource)
-    space.wait("condition=Ready", name=name)
-    space.wait("condition=Synced", name=name)
+    space.wait("Ready", name=name)
+    space.wait("Synced", name=name)
     return resource
 
 
 def claims(space: Namespace, name: str) -> dict[str, list[str]]:
     """Return the claims of a log service that are not going, with the kinds of their owners."""
-    text = space.kubectl("get", "pvc", "-l", f"matrixorigin.io/instance={name}", "-o", "json")
     return {
         one["metadata"]["name"]: [
             owner["kind"] for owner in one["metadata"].get("ownerReferences") or []
         ]
-        for one in json.loads(text)["items"]
+        for one in space.listed("pvc", f"matrixorigin.io/instance={name}")
         if "deletionTimestamp" not in one["metadata"]
     }
 
@@ -57,8 +57,8 @@ def test_volumes_are_let_go_of_and_taken_back(space):
     for policy, wanted in [("Retain", names("turn")), ("Delete", owned), ("Retain", names("turn"))]:
         retention(space, "mo", "turn", policy)
         eventually(lambda wanted=wanted: claims(space, "turn") == wanted)
-        space.wait("condition=Ready", name="turn")
-        space.wait("condition=Synced", name="turn")
+        space.wait("Ready", name="turn")
+        space.wait("Synced", name="turn")
     assert {name for name in space.names("pods") if "turn" in name} == pods
 
     space.kubectl("delete", "mo", "turn", "--cascade=foreground", "--timeout=120s")
@@ -74,7 +74,7 @@ def test_volumes_taken_back_go_with_their_cluster(space):
     assert claims(space, "back") == names("back")
 
     space.apply(resource)  # says Delete, and finds what was kept
-    space.wait("condition=Ready", name="back")
+    space.wait("Ready", name="back")
     eventually(lambda: claims(space, "back") == names("back", "StatefulSet", "LogSet"))
     space.kubectl("delete", "mo", "back", "--timeout=120s")
     eventually(lambda: claims(space, "back") == {})
@@ -95,7 +95,7 @@ def test_the_policy_of_the_bucket_counts_where_there_is_no_other(space):
         },
     }
     space.apply(log_set)
-    space.wait("condition=Ready", kind="logset", name="chain")
+    space.wait("Ready", kind="logset", name="chain")
     assert claims(space, "chain") == {"mo-data-chain-log-0": ["StatefulSet"]}
     s3["s3RetentionPolicy"] = "Retain"
     space.apply(log_set)
@@ -144,7 +144,7 @@ def test_volumes_tell_what_they_hold(space):
 
     resource["spec"]["logService"] |= {"pvcRetentionPolicy": "Retain", "replicas": 5}
     space.apply(resource)
-    space.wait("condition=Ready", name="again")
+    space.wait("Ready", name="again")
 
     annotations = space.get("logset", "again")["metadata"]["annotations"]
     assert json.loads(annotations[mark]) == {"0": 1, "1": 3, "2": 1}
@@ -158,9 +158,8 @@ def test_volumes_tell_what_they_hold(space):
 
 def marked(space: Namespace, name: str, mark: str) -> dict[str, str]:
     """Return what the claims of log stores carry under an annotation, by their names."""
-    text = space.kubectl("get", "pvc", "-l", f"matrixorigin.io/instance={name}", "-o", "json")
     return {
         one["metadata"]["name"]: one["metadata"].get("annotations", {}).get(mark, "")
-        for one in json.loads(text)["items"]
+        for one in space.listed("pvc", f"matrixorigin.io/instance={name}")
         if one["metadata"]["name"].startswith("mo-data-")
     }

@@ -11,8 +11,11 @@ from typing import Any
 
 import pytest
 
+from tests.support.namespaces import CHILDREN, Namespace
 from tests.support.operator_rights import account, refusals
-from tests.support.operators import CHILDREN, ROOT, Namespace, eventually, running_operator
+from tests.support.operators import running_operator
+from tests.support.places import ROOT
+from tests.support.waiting import eventually
 
 from .conftest import tiny_cluster
 
@@ -49,7 +52,7 @@ def make(space: Namespace, name: str, **spec: Any) -> dict[str, Any]:
     resource["metadata"]["name"] = name
     resource["spec"].update(spec)
     space.apply(resource)
-    space.wait("condition=Ready", name=name)
+    space.wait("Ready", name=name)
     return resource
 
 
@@ -58,7 +61,7 @@ def teardown(space: Namespace, name: str, seconds: float = 120) -> list[set[str]
     seen: list[set[str]] = []
     deadline = time.monotonic() + seconds
     while space.get("mo", name):
-        listed = space.kubectl("get", CHILDREN, "-o", "name").split()
+        listed = space.names(CHILDREN)
         kinds = {one.partition(".")[0] for one in listed if f"/{name}" in one}
         if not seen or seen[-1] != kinds:
             seen.append(kinds)
@@ -101,7 +104,7 @@ def naming(space: Namespace, kind: str, name: str, what: str) -> str:
 
 
 def events(space: Namespace, name: str) -> list[dict[str, Any]]:
-    listed = json.loads(space.kubectl("get", "events.events.k8s.io", "-o", "json"))["items"]
+    listed = space.events()
     return [one for one in listed if one["regarding"]["name"] == name]
 
 

@@ -1,138 +1,108 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Playbooks and operators as users start them, and a namespace in which they work."""
+"""Operators as processes, as `make run` starts them."""
 
 import json
 import os
-import re
 import signal
 import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-from testbed.bed import TestBed
-from tests.support.ports import free_port
+from testbed.processes import last_words
+from tests.support.places import COLLECTIONS, PROGRAMS, ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
-PROGRAMS = Path(sys.executable).parent
-KINDS = "statefulset,deployment,service,configmap,secret,pvc,poddisruptionbudget,networkpolicy"
-CHILDREN = "logset,dnset,cnset,proxyset,webui"
-T = TypeVar("T")
+_STOP_SECONDS = 60.0
 
 
-def eventually(look: Callable[[], T], seconds: float = 90.0) -> T:
-    """Return what ``look`` finds as soon as it finds something; fail when the time is over."""
-    deadline = time.monotonic() + seconds
-    while not (found := look()):
-        assert time.monotonic() < deadline, f"not within {seconds} s"
-        time.sleep(0.3)
-    return found
+@dataclass
+class Operator:
+    """A running ``ansible-operator run``.
+
+    Attributes:
+        process: of the operator.
+        log: file with its output.
+        runs: its run directory.
+    """
+
+    process: subprocess.Popen[bytes]
+    log: Path
+    runs: Path
+
+    def stop(self, number: signal.Signals = signal.SIGTERM, seconds: float = _STOP_SECONDS) -> int:
+        """Send it a signal, if it still runs, and return its exit code."""
+        if self.process.poll() is None:
+            self.process.send_signal(number)
+        return self.process.wait(seconds)
+
+    def kill(self) -> None:
+        """End it with SIGKILL, if it still runs."""
+        self.stop(signal.SIGKILL, 10)
+
+    def text(self) -> str:
+        return self.log.read_text()
+
+    def lines(self, message: str = "", **wanted: Any) -> list[dict[str, Any]]:
+        """Log lines with this message and these keys."""
+        found = []
+        for text in self.text().splitlines():
+            if not text.startswith("{"):
+                continue
+            line = json.loads(text)
+            if message in {"", line["msg"]} and wanted.items() <= line.items():
+                found.append(line)
+        return found
+
+    def runs_of(self, name: str) -> int:
+        """How many runs of an object have begun."""
+        return sum(line["key"].endswith(f"/{name}") for line in self.lines("Reconciling"))
 
 
-class Namespace:
-    """What is in the namespace of these tests."""
-
-    def __init__(self, bed: TestBed, name: str) -> None:
-        self.bed, self.name = bed, name
-
-    def kubectl(self, *arguments: str, **how: Any) -> str:
-        return self.bed.kubectl("-n", self.name, *arguments, **how)
-
-    def apply(self, resource: dict[str, Any]) -> None:
-        self.kubectl("apply", "--server-side", "-f", "-", input=json.dumps(resource))
-
-    def get(self, kind: str, name: str) -> dict[str, Any]:
-        text = self.kubectl("get", kind, name, "--ignore-not-found", "-o", "json")
-        return json.loads(text) if text.strip() else {}
-
-    def names(self, kinds: str) -> set[str]:
-        found = self.kubectl("get", kinds, "-o", "name").split()
-        return {name for name in found if not name.endswith("kube-root-ca.crt")}
-
-    def condition(self, kind: str, name: str, wanted: str) -> dict[str, Any]:
-        listed = (self.get(kind, name).get("status") or {}).get("conditions") or []
-        return next((one for one in listed if one["type"] == wanted), {})
-
-    def wait(self, condition: str, kind: str = "mo", name: str = "mo") -> None:
-        """Wait as a user would."""
-        self.kubectl("wait", f"--for={condition}", f"{kind}/{name}", "--timeout=120s")
-
-    def versions(self) -> dict[str, str]:
-        text = self.kubectl("get", f"mo,{CHILDREN},{KINDS}", "-o", "json")
-        return {
-            f"{one['kind']}/{one['metadata']['name']}": one["metadata"]["resourceVersion"]
-            for one in json.loads(text)["items"]
-        }
-
-
-@dataclass(frozen=True)
-class Played:
-    """What a play came to: exit code, output, and the counts of its recap."""
-
-    code: int
-    output: str
-    counts: dict[str, int]
-
-
-def play(playbook: str, kubeconfig: Path, home: Path, *options: str) -> Played:
-    """Play a playbook of the collection.
+def launch(
+    kubeconfig: Path,
+    folder: Path,
+    *flags: str,
+    project: Path = ROOT,
+    variables: Mapping[str, str] | None = None,
+) -> Operator:
+    """Start an operator; it opens no port that another process may have.
 
     Args:
-        playbook: its name without the collection's, or the path of another one.
-        kubeconfig: of the cluster.
-        home: Ansible's folder for temporary files.
-        options: of ansible-playbook.
+        kubeconfig: who it is, and on which cluster.
+        folder: gets its log, to which it appends, and its run directory.
+        flags: of ``ansible-operator run``; they override those of this function.
+        project: folder with its watches.yaml, in which it runs.
+        variables: of its environment.
     """
-    named = playbook if "/" in playbook else f"matrixorigin.matrixone.{playbook}"
-    command = [str(PROGRAMS / "ansible-playbook"), named, *options]
+    log, runs = folder / "log", folder / "runs"
+    command = [str(PROGRAMS / "ansible-operator"), "run"]
+    command += ["--proxy-port=0", "--metrics-api-port=0"]
+    command += ["--metrics-bind-address=0", "--health-probe-bind-address=0"]
+    command += [f"--run-directory={runs}", *flags]
     environment = {
         **os.environ,
-        "ANSIBLE_COLLECTIONS_PATH": str(ROOT / ".collections"),
-        "ANSIBLE_LOCALHOST_WARNING": "false",
-        "ANSIBLE_INVENTORY_UNPARSED_WARNING": "false",
-        "ANSIBLE_NOCOLOR": "true",
-        "ANSIBLE_HOME": str(home),
         "KUBECONFIG": str(kubeconfig),
+        "ANSIBLE_COLLECTIONS_PATH": str(COLLECTIONS),
+        "ANSIBLE_GATHERING": "explicit",
+        **(variables or {}),
     }
-    try:
-        done = subprocess.run(
-            command, env=environment, capture_output=True, text=True, timeout=300, check=False
+    with log.open("ab") as output:
+        process = subprocess.Popen(
+            command, cwd=project, env=environment, stdout=output, stderr=output
         )
-    except subprocess.TimeoutExpired as error:
-        raise AssertionError(f"{error}:\n{(error.stdout or b'').decode()}") from error
-    recap = re.findall(r"(\w+)=(\d+)", done.stdout.rpartition("PLAY RECAP")[2])
-    counts = {name: int(count) for name, count in recap}
-    return Played(done.returncode, done.stdout + done.stderr, counts)
+    return Operator(process, log, runs)
 
 
 @contextmanager
 def running_operator(
-    kubeconfig: Path, folder: Path, *flags: str, probes: str = "0", **variables: str
+    kubeconfig: Path, folder: Path, *flags: str, **variables: str
 ) -> Iterator[Path]:
-    """Run the operator as `make run` does; gives the file with its output."""
-    log = folder / "log"
-    command = [
-        *(str(PROGRAMS / "ansible-operator"), "run"),
-        *("--watches-file", str(ROOT / "watches.yaml")),
-        *("--proxy-port", str(free_port()), "--metrics-api-port", str(free_port())),
-        *("--metrics-bind-address", "0", "--health-probe-bind-address", probes),
-        *("--run-directory", str(folder / "runs"), *flags),
-    ]
-    environment = {
-        **os.environ,
-        "KUBECONFIG": str(kubeconfig),
-        "ANSIBLE_COLLECTIONS_PATH": str(ROOT / ".collections"),
-        "ANSIBLE_GATHERING": "explicit",
-        **variables,
-    }
-    with log.open("wb") as output:
-        process = subprocess.Popen(command, env=environment, stdout=output, stderr=output)
+    """Run the operator of MatrixOne for the block, which gets its log; it must not end before."""
+    operator = launch(kubeconfig, folder, *flags, variables=variables)
     try:
-        yield log
+        yield operator.log
+        assert operator.process.poll() is None, last_words(operator.log)
     finally:
-        process.send_signal(signal.SIGTERM)
-        process.wait(60)
+        operator.stop()

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import testbed
-from tests.testbed.waiting import eventually
+from tests.support.waiting import eventually
 
 
 def run(*arguments: str, code: int = 0, **environment: str) -> tuple[str, str]:

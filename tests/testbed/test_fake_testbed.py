@@ -11,7 +11,8 @@ import pytest
 
 from testbed import KubectlError, TestBed
 from testbed.api import ApiClient
-from tests.testbed.waiting import eventually, get
+from tests.support.waiting import eventually
+from tests.testbed.objects import get
 
 pytestmark = pytest.mark.api
 

@@ -13,8 +13,9 @@ import testbed
 from testbed import TestBed
 from testbed.images import oci, recipes
 from testbed.images.oci import Entry, Image
+from tests.support.waiting import eventually
 from tests.testbed import traces
-from tests.testbed.waiting import eventually, get
+from tests.testbed.objects import get
 
 pytestmark = pytest.mark.node
 

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from tests.support import resources as r
+from tests.support.places import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 TOOLS = [
     *("awk", "cat", "cp", "cut", "date", "grep"),
     *("hostname", "mkdir", "mv", "od", "sha256sum", "timeout"),

@@ -2,7 +2,7 @@
 """The client against a real MatrixOne with three log services and two compute nodes."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.matrixone import (
@@ -22,19 +22,13 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.mat
 
 from tests.clients.matrixone.matrixone import Database, cn_uuid, database, log_uuid
 from tests.clients.matrixone.traffic import Traffic
+from tests.support.waiting import eventually
 
-pytestmark = [pytest.mark.node, pytest.mark.xdist_group("mo-processes")]
+pytestmark = pytest.mark.node
 
 
 def soon(seconds: float = 10) -> Deadline:
     return Deadline.after(seconds)
-
-
-def eventually(holds: Callable[[], bool], seconds: float, what: str) -> None:
-    deadline = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < deadline, f"{what} did not happen within {seconds} s"
-        time.sleep(0.3)
 
 
 @pytest.fixture(scope="module")

@@ -23,11 +23,11 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.transaction
 
 from tests.clients.matrixone.matrixone import Database, database
 from tests.clients.matrixone.traffic import Traffic
+from tests.support.waiting import eventually
 
 pytestmark = [
     pytest.mark.node,
     pytest.mark.scenario,
-    pytest.mark.xdist_group("mo-processes"),
 ]
 
 T = TypeVar("T")
@@ -64,7 +64,7 @@ def replaced(db: Database, memory: bytes) -> set[int]:
         before = len(traffic.acknowledged)
         time.sleep(_BLIND_SECONDS)
         _revive(db)
-        _eventually(lambda: len(traffic.acknowledged) > before + 50)
+        eventually(lambda: len(traffic.acknowledged) > before + 50)
         time.sleep(3)
     found = _patiently(traffic.stored)
     time.sleep(5)
@@ -87,13 +87,6 @@ def _patiently(call: Callable[[], T]) -> T:
         except pymysql.MySQLError:
             time.sleep(1)
     return call()
-
-
-def _eventually(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
-    while not holds():
-        assert time.monotonic() < deadline, "nobody can write"
-        time.sleep(0.3)
 
 
 def remembered(db: Database) -> bytes:
