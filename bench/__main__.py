@@ -17,6 +17,7 @@ from bench.measuring import Load
 from bench.peers import WORKERS, Peer, PeerError, peers
 from bench.scenarios import SCENARIOS, Scenario
 from testbed import TestBedError
+from testbed.interrupts import end_as_by_ctrl_c
 
 _SLOW_SIZE = 50
 
@@ -121,6 +122,7 @@ def _write(output: Path, results: list[report.Result]) -> None:
 
 
 if __name__ == "__main__":
+    end_as_by_ctrl_c()
     try:
         main()
     except TestBedError as error:

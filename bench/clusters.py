@@ -191,8 +191,8 @@ def _follow(
 @contextmanager
 def fresh(name: str) -> Iterator[Cluster]:
     """Bring a test bed with fake nodes up for the block, with the benchmark's kind in it."""
-    bed = testbed.up(name, nodes="fake", node_count=10, audit=True)
     try:
+        bed = testbed.up(name, nodes="fake", node_count=10, audit=True)
         bed.kubectl("create", "namespace", "bench")
         bed.kubectl("create", "-f", "-", input=json.dumps(_DEFINITION))
         bed.kubectl(

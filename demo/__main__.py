@@ -22,6 +22,7 @@ from demo.clusters import (
 from demo.stages import Timeline, observe
 from demo.watching import Watcher
 from testbed import TestBedError
+from testbed.interrupts import end_as_by_ctrl_c
 from testbed.processes import Launcher
 
 PROJECT = Path(__file__).resolve().parents[1]
@@ -177,6 +178,7 @@ def _delete_database(cluster: Cluster, clock: Clock) -> None:
 
 def main() -> None:
     """Run the command line; an expected error is one line and exit code 1."""
+    end_as_by_ctrl_c()
     try:
         cli(standalone_mode=False)
     except (KeyboardInterrupt, click.exceptions.Abort):

@@ -20,6 +20,7 @@ import click
 import yaml
 
 import testbed
+from testbed.interrupts import end_as_by_ctrl_c
 from testbed.ports import choose_ports
 from testbed.processes import last_words
 
@@ -229,9 +230,10 @@ def _tell_or_quote(story: Story, log: Path) -> None:
 
 def main() -> None:
     """Run the demo; an expected error is one line and exit code 1."""
+    end_as_by_ctrl_c()
     try:
-        bed = testbed.up(_NAME, nodes="fake", progress=click.echo)
         try:
+            bed = testbed.up(_NAME, nodes="fake", progress=click.echo)
             with tempfile.TemporaryDirectory(prefix="memcached-") as folder:
                 install(bed)
                 kubeconfig = service_account_kubeconfig(bed, Path(folder))
@@ -242,6 +244,9 @@ def main() -> None:
     except (testbed.TestBedError, DemoError) as error:
         click.echo(f"demo: {error}", err=True)
         sys.exit(1)
+    except KeyboardInterrupt:
+        click.echo("\ndemo: interrupted", err=True)
+        sys.exit(130)
 
 
 if __name__ == "__main__":

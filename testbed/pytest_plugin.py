@@ -8,14 +8,14 @@ running: the way to run a single test again and again.
 import json
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
 
 from testbed import lifecycle
 from testbed.bed import TestBed
-from testbed.errors import RequirementError
+from testbed.errors import RequirementError, TestBedError
 from testbed.locks import locked
 from testbed.places import state_root
 from testbed.processes import Process, boot_id, start_time
@@ -24,6 +24,7 @@ from testbed.state import NodeKind
 
 _PREFIX = "pytest-"
 _LOCK_SECONDS = 3600.0
+_IMAGES = ("matrixone",)
 
 
 def _users_file(name: str) -> Path:
@@ -62,6 +63,24 @@ def remove_orphans() -> None:
             if not _users(name):
                 lifecycle.down(name)
                 _set_users(name, [])
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Build what test beds need before the first test begins, whose time is limited.
+
+    What cannot be built or run here is for the fixtures to report.
+    """
+    if session.config.option.collectonly:
+        return
+    wanted = {name for item in session.items for name in getattr(item, "fixturenames", ())}
+    beds: tuple[tuple[str, NodeKind, tuple[str, ...]], ...] = (
+        ("fake_testbed", "fake", ()),
+        ("real_testbed", "real", _IMAGES),
+    )
+    for fixture, nodes, images in beds:
+        if fixture in wanted:
+            with suppress(TestBedError):
+                lifecycle.build(nodes, images, progress=_reporter(session.config))
 
 
 @contextmanager
@@ -113,7 +132,7 @@ def real_testbed(pytestconfig: pytest.Config) -> Iterator[TestBed]:
     Skips, with the reason, on a machine that cannot run one; where CI is set, that is an error.
     """
     try:
-        with _shared(pytestconfig, "real", ("matrixone",)) as bed:
+        with _shared(pytestconfig, "real", _IMAGES) as bed:
             yield bed
     except RequirementError as missing:
         if os.environ.get("CI"):  # a machine that runs all tests must be able to

@@ -70,19 +70,68 @@ def installed_testbed(fake_testbed: testbed.TestBed) -> testbed.TestBed:
     return fake_testbed
 
 
-class _FileByFile(LoadScopeScheduling):
-    """Keeps the tests of a file on one worker, for they share what their fixtures start.
+_NODE_SECONDS, _SCENARIO_SECONDS = 900, 3600
 
-    The marker xdist_group would say so test by test, but xdist 3.8 writes it into a field of the
-    items that pytest 9.2 does not have any longer. Folders in _TOGETHER stay whole.
-    """
+_LONGEST = (
+    "tests/roles/test_lifecycle.py",
+    "tests/roles/test_playbook.py",
+    "tests/memcached",
+    "tests/roles/test_stuck_deletion.py",
+    "tests/roles/test_operator.py",
+    "tests/roles/test_deletion.py",
+    "tests/management/test_helm.py",
+    "tests/deploy/test_rights.py",
+    "tests/charts/test_before_uninstall.py",
+    "tests/roles/test_operator_role.py",
+    "tests/management/test_ansible.py",
+    "tests/early/test_life.py",
+    "tests/roles/test_retention.py",
+    "tests/roles/test_pausing.py",
+    "tests/roles/test_many.py",
+    "tests/actions/test_apply.py",
+    "tests/management/test_operator.py",
+    "tests/admission/test_operator.py",
+    "tests/runner/operator/",
+    "tests/early/test_process.py",
+    "tests/early/test_roll_out.py",
+    "tests/runner/engine/",
+)
+"""What takes long begins first, the longest before all others, so that all workers end together."""
+
+
+def _rank(item: pytest.Item) -> int:
+    places = (rank for rank, long in enumerate(_LONGEST) if item.nodeid.startswith(long))
+    return next(places, len(_LONGEST))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Start what takes long first, and give tests on a real node the time that they need."""
+    items.sort(key=_rank)
+    for item in items:
+        if item.get_closest_marker("timeout"):
+            continue
+        if item.get_closest_marker("scenario"):
+            item.add_marker(pytest.mark.timeout(_SCENARIO_SECONDS))
+        elif item.get_closest_marker("node"):
+            item.add_marker(pytest.mark.timeout(_NODE_SECONDS))
+
+
+_TOGETHER = frozenset({"test_molecule.py", "test_operator.py", "test_project.py"})
+"""Files of tests/memcached that share its CRD, which one of them deletes."""
+
+
+class _FileByFile(LoadScopeScheduling):
+    """Keeps the tests of a file on one worker, for they share what their fixtures start."""
+
+    def __init__(self, config: pytest.Config, log: Producer) -> None:
+        super().__init__(config, log)
+        config.option.loadscopereorder = False  # the order of collection counts
 
     def _split_scope(self, nodeid: str) -> str:
         file = Path(nodeid.partition("::")[0])
-        return file.parent.name if file.parent.name in _TOGETHER else str(file)
-
-
-_TOGETHER = frozenset({"memcached"})
+        together = file.parent.name == "memcached" and file.name in _TOGETHER
+        return file.parent.name if together else str(file)
 
 
 @pytest.hookimpl(optionalhook=True)

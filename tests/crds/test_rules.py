@@ -234,7 +234,7 @@ REFUSED_ON_CREATE: list[tuple[str, dict[str, Any], str]] = [
     # transaction nodes
     ("DNSet", {"spec.config": "[tn]\nport-base = 1\n [ dn ]\n"}, "both a [tn] and a [dn] table"),
     ("DNSet", {"spec.cacheVolume": {"size": 0}}, "size must be greater than zero"),
-    ("DNSet", {"spec.replicas": 2}, "spec.replicas: Invalid value: MatrixOne is made for one"),
+    ("DNSet", {"spec.replicas": 2}, "spec.replicas: Invalid value: MatrixOne supports only one"),
     ("DNSet", {"spec.image": None}, "image must be given"),
     # compute nodes
     ("CNSet", {"spec.image": None}, "image must be given"),
