@@ -17,6 +17,9 @@ from tests.support.namespaces import install
 
 pytest_plugins = ["testbed.pytest_plugin"]
 
+# Tests start hundreds of Python processes: each would compile our code again.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 # One profile for all tests. How long an example takes depends on what else the machine does, so no deadline; the gate
 # (CI is set) draws the same examples every time.
 settings.register_profile(

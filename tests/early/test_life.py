@@ -21,7 +21,7 @@ LISTS = ("statefulSets", "service", "pods", "persistentVolumeClaims")
 def mo(space: Space, operator: Path) -> Iterator[Space]:
     """The sample as `mo`, ready; what is measured here is T2."""
     space.apply(early("mo"))
-    eventually(lambda: "TASK [" in operator.read_text(), what="the first pass")
+    eventually(lambda: "TASK [" in operator.read_text(), 120, "the first pass")
     begun = time.monotonic()
     space.wait("mo")
     assert time.monotonic() - begun < 60
