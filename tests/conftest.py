@@ -78,25 +78,25 @@ _NODE_SECONDS, _SCENARIO_SECONDS = 900, 3600
 _LONGEST = (
     "tests/roles/test_lifecycle.py",
     "tests/roles/test_playbook.py",
-    "tests/memcached",
+    "tests/docs/test_pages.py",
+    "tests/runner/operator/test_precheck.py",
     "tests/roles/test_stuck_deletion.py",
+    "tests/runner/operator/test_stopping.py",
+    "tests/memcached",
+    "tests/management/test_helm.py",
+    "tests/actions/test_apply.py",
     "tests/roles/test_operator.py",
     "tests/roles/test_deletion.py",
-    "tests/management/test_helm.py",
     "tests/deploy/test_rights.py",
     "tests/charts/test_before_uninstall.py",
-    "tests/roles/test_operator_role.py",
-    "tests/management/test_ansible.py",
-    "tests/early/test_life.py",
-    "tests/roles/test_retention.py",
-    "tests/roles/test_pausing.py",
-    "tests/roles/test_many.py",
-    "tests/actions/test_apply.py",
-    "tests/management/test_operator.py",
+    "tests/roles/test_",
+    "tests/deploy/test_kustomize.py",
+    "tests/management/test_",
+    "tests/runner/operator/test_",
+    "tests/actions/test_",
+    "tests/early/test_",
     "tests/admission/test_operator.py",
-    "tests/runner/operator/",
-    "tests/early/test_process.py",
-    "tests/early/test_roll_out.py",
+    "tests/runner/serve/",
     "tests/runner/engine/",
 )
 """What takes long begins first, the longest before all others, so that all workers end together."""
@@ -124,6 +124,10 @@ _TOGETHER = frozenset({"test_molecule.py", "test_operator.py", "test_project.py"
 """Files of tests/memcached that share its CRD, which one of them deletes."""
 
 
+_APART = frozenset({"tests/roles/test_playbook.py", "tests/docs/test_pages.py"})
+"""Long files whose tests share the test bed only: any worker may take any of their tests."""
+
+
 class _FileByFile(LoadScopeScheduling):
     """Keeps the tests of a file on one worker, for they share what their fixtures start."""
 
@@ -133,6 +137,8 @@ class _FileByFile(LoadScopeScheduling):
 
     def _split_scope(self, nodeid: str) -> str:
         file = Path(nodeid.partition("::")[0])
+        if str(file) in _APART:
+            return nodeid
         together = file.parent.name == "memcached" and file.name in _TOGETHER
         return file.parent.name if together else str(file)
 
