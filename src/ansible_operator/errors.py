@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The one error hierarchy of the runner.
 
-Every message says what was attempted, on what, and what to do next.
+Every message names what was attempted, on what, and what to do next.
 """
 
 from collections.abc import Mapping

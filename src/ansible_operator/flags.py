@@ -10,7 +10,7 @@ import click
 from ansible_operator.engine import KINDS
 from ansible_operator.logs import TIME_FORMATS
 from ansible_operator.options import Options
-from ansible_operator.serve.webhook import CARES
+from ansible_operator.serve.webhook import CONFIGURATION_MODES
 from ansible_operator.watches import InvalidDuration, parse_duration
 
 _Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -227,8 +227,8 @@ _WEBHOOK = _options(
     ),
     click.option(
         "--webhook-configurations",
-        type=click.Choice(CARES),
-        default=CARES[0],
+        type=click.Choice(CONFIGURATION_MODES),
+        default=CONFIGURATION_MODES[0],
         show_default=True,
         help="Create the webhook configurations, inject the CA into existing ones, or leave them.",
     ),

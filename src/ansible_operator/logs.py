@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Structured logs in the shape that users of the Go runner know (runner.md §2.17).
+"""Structured logs in the format of the Go runner (runner.md §2.17).
 
 One JSON object per line on standard error: ``level, ts, logger, msg`` and the line's own keys.
 Nothing secret may be handed to a logger; request bodies and variables are never logged.

@@ -23,5 +23,5 @@ def version_line() -> str:
 
 
 def runtime() -> str:
-    """The interpreter, in the place where the Go runner names its Go."""
+    """The interpreter, where the Go runner names its Go version."""
     return f"python{platform.python_version()}"

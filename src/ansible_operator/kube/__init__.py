@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Kubernetes client: configuration, requests, discovery, informers, leases, events.
 
-It may import ``errors``, ``metrics`` and ``watches``; nothing here knows Ansible.
+It may import ``errors``, ``logs``, ``metrics`` and ``watches``; nothing here knows Ansible.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the API server is and how to prove who we are (runner.md §2.1 step 4).
+"""Address of the API server and credentials for it (runner.md §2.1 step 4).
 
 The order is that of every Kubernetes tool: the files named by ``KUBECONFIG``, then the service
 account of the pod, then ``~/.kube/config``.

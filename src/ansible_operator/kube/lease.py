@@ -124,13 +124,13 @@ class LeaderElection:
         return self._observed.get("holderIdentity") == self.settings.identity
 
     async def acquire(self) -> None:
-        """Wait, for as long as it takes, until this process holds the lease."""
+        """Wait until this process holds the lease."""
         where = f"{self.settings.namespace}/{self.settings.name}"
         _LOG.info(f"attempting to acquire leader lease {where}...")
         while True:
             if await self._attempt(self.settings.renew_deadline):
                 break
-            # A little apart, so that processes that started together do not collide forever.
+            # With some jitter, so that processes that started together do not collide forever.
             jitter = random.uniform(0.8, 1.0)  # noqa: S311
             await asyncio.sleep(self.settings.retry_period * jitter)
         _LOG.info(f"successfully acquired lease {where}")
@@ -150,7 +150,7 @@ class LeaderElection:
 
         Raises:
             LeadershipLostError: another process took the lease, or it could not be renewed in
-                time. The process has to end: somebody else may be reconciling already.
+                time. The process has to end: another may be reconciling already.
         """
         renewed = began = self._clock()
         while True:
@@ -167,12 +167,12 @@ class LeaderElection:
                 raise LeadershipLostError("leader election lost")
 
     async def release(self) -> None:
-        """Give the lease back, so that a waiting process takes over at its next attempt."""
+        """Release the lease, so that a waiting process takes over at its next attempt."""
         self._status.set(0)
         try:
             async with asyncio.timeout(RELEASE_TIMEOUT):
                 while self.is_leader and not await self._give_back():
-                    # A renewal that was cut off has reached the server all the same.
+                    # A renewal that was cut off may still have reached the server.
                     self._observe(await self._client.request("GET", self._path()))
         except (KubeError, TimeoutError) as error:
             _LOG.info("The lease could not be released", err=str(error) or "no answer")
@@ -213,7 +213,7 @@ class LeaderElection:
             return False
 
     async def _renew(self, timeout: float) -> bool:
-        """Write without reading first; False when the lease has changed under our hands."""
+        """Write without reading first; False when the lease has changed meanwhile."""
         if self._lease is None:
             return False
         try:
@@ -252,7 +252,7 @@ class LeaderElection:
         return self._clock() >= self._observed_at + promised
 
     def _mine(self, lease: Object) -> Object:
-        """The lease as it is to be, with this process as its holder."""
+        """The desired lease, with this process as its holder."""
         spec, now = lease.get("spec") or {}, _now()
         is_new = spec.get("holderIdentity") != self.settings.identity
         transitions = int(spec.get("leaseTransitions") or 0) + int(is_new)

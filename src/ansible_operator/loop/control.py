@@ -108,7 +108,7 @@ class ControlLoop:
             deps.informers, self._queue, self._controlled, self._foreign
         )
         self._reconciles: dict[str, Reconcile] = {}
-        self._begun: asyncio.Queue[Controlled] = asyncio.Queue()
+        self._ready: asyncio.Queue[Controlled] = asyncio.Queue()
         self._workers: Workers | None = None
 
     @property
@@ -126,7 +126,7 @@ class ControlLoop:
             metrics.MAX_CONCURRENT_RECONCILES.labels(name).set(plan.limit)
         try:
             async with asyncio.timeout(SYNC_SECONDS):
-                await asyncio.gather(*map(self._begin, self._names))
+                await asyncio.gather(*map(self._start_kind, self._names))
         except TimeoutError as error:
             late = ", ".join(self._late())
             raise ConfigError(f"timed out waiting for caches to be synced: {late}") from error
@@ -141,9 +141,9 @@ class ControlLoop:
         async with asyncio.TaskGroup() as group:
             group.create_task(self._workers.run(), name="workers")
             while True:
-                self._follow(await self._begun.get(), group)
+                self._follow_kind(await self._ready.get(), group)
 
-    def _follow(self, controlled: Controlled, group: asyncio.TaskGroup) -> None:
+    def _follow_kind(self, controlled: Controlled, group: asyncio.TaskGroup) -> None:
         """Start the tasks that follow a kind: its leftovers, references and members."""
         deps = self._deps
         group.create_task(self._remove_leftovers(controlled), name=f"leftovers {controlled.name}")
@@ -169,7 +169,7 @@ class ControlLoop:
             return True
         return await self._workers.drain(timeout)
 
-    async def _begin(self, name: str) -> None:
+    async def _start_kind(self, name: str) -> None:
         """Find a kind, watch it and wait for its cache."""
         plan = self._plans[name]
         kind = gvk_of(plan.watch.kind)
@@ -189,7 +189,7 @@ class ControlLoop:
         trigger = PrimaryTrigger(controlled, self._queue, self._foreign, self._on_deleted)
         informer.subscribe(trigger)
         release()
-        self._begun.put_nowait(controlled)
+        self._ready.put_nowait(controlled)
 
     def _on_deleted(self, controlled: Controlled) -> None:
         """With the last object of a kind its dependents' watches end."""

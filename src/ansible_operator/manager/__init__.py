@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Starts everything in order, connects the rooms, ends everything in order."""
+"""Starts all parts in order, connects the packages, ends all parts in order."""

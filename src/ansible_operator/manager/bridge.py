@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Connects the loop and the proxy, which do not know each other."""
+"""Connects the loop and the proxy, which do not import each other."""
 
 import contextlib
 from collections.abc import Iterator

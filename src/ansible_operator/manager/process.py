@@ -177,7 +177,7 @@ def _refuse_contradictions(options: Options) -> None:
 
 
 def _check_run_directory(folder: Path) -> None:
-    """Refuse a folder in which no run could keep anything; a mounted volume may be another's."""
+    """Refuse a folder that runs cannot write to, such as a volume of another user."""
     reason = ""
     try:
         make_folders(folder.absolute())

@@ -32,7 +32,7 @@ class Parts:
     engine_ready: asyncio.Event = field(default_factory=asyncio.Event)
 
     def unready(self) -> str:
-        """Why objects could not be run now; ``""`` if they could."""
+        """Why objects cannot be run now; ``""`` if they can."""
         if self.stopping.is_set():
             return "stopping"
         if not self.loop.synced.is_set():
@@ -69,7 +69,7 @@ async def supervise(parts: Parts, grace: float) -> None:
             admitting.cancel()
             recording.cancel()
     except* LeadershipLostError:
-        # Somebody else may be reconciling already: nothing more may be written.
+        # Another process may be reconciling already: nothing more may be written.
         await parts.client.close()
         raise
     finally:

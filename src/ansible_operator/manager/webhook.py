@@ -14,7 +14,7 @@ from ansible_operator.logs import get_logger
 from ansible_operator.loop.settings import gvk_of
 from ansible_operator.options import Options, available_cpus, split_address
 from ansible_operator.serve.webhook import (
-    Care,
+    ConfigurationMode,
     FolderSource,
     FunctionJudge,
     Hook,
@@ -57,7 +57,7 @@ class Webhook:
         self._options = options
         self._namespaces = namespaces
         self._address = split_address(options.webhook_bind_address)
-        if not self.is_wanted:
+        if not self.is_enabled:
             self.ready.set()
         if self._watches and self._address is None:
             kinds = [str(watch.kind) for watch in self._watches]
@@ -66,14 +66,14 @@ class Webhook:
             _LOG.info("No watch names admission functions, so no webhook is served")
 
     @property
-    def is_wanted(self) -> bool:
+    def is_enabled(self) -> bool:
         """Whether there is anything to serve."""
         return bool(self._watches) and self._address is not None
 
     @property
     def is_behind_a_service(self) -> bool:
         """Whether reviews arrive through a Service, which removes a replica late."""
-        return self.is_wanted and bool(self._options.webhook_service)
+        return self.is_enabled and bool(self._options.webhook_service)
 
     async def serve(self) -> None:
         """Load the functions, then answer reviews until cancelled.
@@ -81,7 +81,7 @@ class Webhook:
         Raises:
             OperatorError: a function cannot be loaded, or the webhook not be set up.
         """
-        if not self.is_wanted:
+        if not self.is_enabled:
             return
         async with self._serving():
             self.ready.set()
@@ -99,8 +99,8 @@ class Webhook:
             for watch in self._watches
         ]
         name = self._options.webhook_name or f"{settings.service}.{settings.namespace}"
-        care = Care(self._options.webhook_configurations)
-        registrar = Registrar(self._client, self._mapper, name, care, hooks)
+        mode = ConfigurationMode(self._options.webhook_configurations)
+        registrar = Registrar(self._client, self._mapper, name, mode, hooks)
         size = max(2, min(MOST_WORKERS, available_cpus()))
         async with FunctionPool(named, size=size) as pool:
             judge = FunctionJudge(pool, functions)

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the process serves: the plays' API proxy, metrics, probes, the metrics API, webhooks."""
+"""The servers of the process: the plays' API proxy, metrics, probes, the metrics API, webhooks."""

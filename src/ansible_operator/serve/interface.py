@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Seams between the proxy and the rest; the manager connects them."""
+"""Types that the proxy and its callers share; the manager connects them."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field

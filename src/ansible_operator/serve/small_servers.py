@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The servers that every replica runs whether it leads or not: metrics, metrics API, probes."""
+"""The servers that every replica runs, leader or not: metrics, metrics API, probes."""
 
 import contextlib
 from collections.abc import AsyncIterator, Mapping

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Metrics that roles make up (runner.md §2.21): created on first use, kept in memory, no labels.
+"""Metrics that roles define (runner.md §2.21): created on first use, kept in memory, no labels.
 
 They are exposed under exactly the names that roles give; the Prometheus library would add
 ``_total`` to counters, so they are written out here.
@@ -25,7 +25,7 @@ _log = get_logger("metrics-api")
 
 
 class MetricError(OperatorError):
-    """A request of a role makes no sense; the message is the answer's text."""
+    """A request of a role is invalid; the message is the text of the answer."""
 
 
 class _Metric(Protocol):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What environment variables do to watches: expansion in the text, overrides per kind.
+"""Environment variables in watches: expansion in the text, overrides per kind.
 
 The rules of expansion are those that users of the Go runner rely on (runner.md §1.1), odd corners
 included: what is not set is written back, what is not a name is removed.

@@ -259,7 +259,7 @@ class WorkQueue:
         return Why(reason, fresh=whys.fresh, requested=whys.requested, failed=failed)
 
     def close(self) -> None:
-        """Take nothing more in and forget what waits."""
+        """Accept no more objects and forget those that wait."""
         self._closed = True
         for delayed in self._delayed.values():
             delayed.handle.cancel()
@@ -276,7 +276,7 @@ class WorkQueue:
         return key in self._active[key.controller]
 
     def rest(self, key: Key, seconds: float) -> float:
-        """For how long an object has to rest until so many seconds lie behind its last run.
+        """For how long an object has to wait until so many seconds have passed since its last run.
 
         While it runs, that is all of them.
         """

@@ -24,7 +24,7 @@ class QueueTimes:
             metrics.LONGEST_RUNNING.labels(name, name).set_function(partial(self._longest, name))
 
     def added(self, controller: str, key: Hashable) -> None:
-        """An object was put into the queue; again while it waits counts once."""
+        """An object was added to the queue; further adds while it waits do not count."""
         waiting = self._waiting[controller]
         if key not in waiting:
             waiting[key] = self._clock()
@@ -50,7 +50,7 @@ class QueueTimes:
         metrics.RECONCILE_ERRORS.labels(controller).inc()
 
     def closed(self) -> None:
-        """What waited will not be taken any more."""
+        """Objects that wait will not be taken any more."""
         for waiting in self._waiting.values():
             waiting.clear()
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The conditions that the runner keeps on an object, as pure functions (runner.md §2.9).
+"""The conditions that the runner writes to an object, as pure functions (runner.md §2.9).
 
 Every function takes the conditions as they are and returns new ones; foreign conditions keep
 their place and all their fields. Times change as in appendix B.
@@ -109,7 +109,7 @@ class Transitions:
         return _set(lowered, self._new(RUNNING, "True", REASON_RUNNING, MESSAGE_RUNNING))
 
     def succeeded(self, conditions: Sequence[Condition], result: AnsibleResult) -> list[Condition]:
-        """A run has ended well."""
+        """A run has succeeded."""
         running = self._new(RUNNING, "True", REASON_SUCCESSFUL, MESSAGE_AWAITING)
         after = _set(conditions, {**running, "ansibleResult": result.to_json()})
         good = self._new(SUCCESSFUL, "True", REASON_SUCCESSFUL, MESSAGE_SUCCESSFUL)
@@ -118,7 +118,7 @@ class Transitions:
     def failed(
         self, conditions: Sequence[Condition], message: str, result: AnsibleResult
     ) -> list[Condition]:
-        """A run has ended with failures."""
+        """A run has failed."""
         failure = self._new(FAILURE, "True", REASON_FAILED, message)
         after = self._lower(conditions, RUNNING)
         after = _set(after, {**failure, "ansibleResult": result.to_json()})

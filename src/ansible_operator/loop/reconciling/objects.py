@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Live reads and careful writes of one controller's objects."""
+"""Live reads and conditional writes of one controller's objects."""
 
 from collections.abc import Callable
 from typing import Any

@@ -16,7 +16,7 @@ LONGEST_MESSAGE = 16 * 1024
 
 @dataclass(slots=True)
 class PlayResult:
-    """Collects a run's events; :meth:`finish` draws the conclusion.
+    """Collects a run's events; :meth:`finish` decides between success and failure.
 
     Attributes:
         requeue_after: seconds until the next run that the play requested; None if it did not.

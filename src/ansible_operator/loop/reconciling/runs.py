@@ -160,5 +160,5 @@ class Runs:
         return self.settings.run_root.joinpath(gvk.group, gvk.version, gvk.kind, namespace, name)
 
     async def forget(self, namespace: str, name: str) -> None:
-        """Remove what runs of an object have left on disk."""
+        """Remove the files that runs of an object have left."""
         await asyncio.to_thread(remove, self._directory(namespace, name))

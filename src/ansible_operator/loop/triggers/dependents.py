@@ -85,7 +85,7 @@ class DependentWatches:
         cluster-scoped dependents ``watchClusterScopedResources``.
         """
         controlled = self._controlled.get(owner)
-        if controlled is None or not self._wanted(controlled, dependent, by_annotation):
+        if controlled is None or not self._should_watch(controlled, dependent, by_annotation):
             _LOG.info("Resource will not be watched/cached.", gvk=str(dependent.gvk))
             return False
         link = Link(owner, dependent.gvk, by_annotation)
@@ -96,7 +96,9 @@ class DependentWatches:
             self._links[link] = (dependent, end)
         return True
 
-    def _wanted(self, owner: Controlled, dependent: ResourceType, by_annotation: bool) -> bool:
+    def _should_watch(
+        self, owner: Controlled, dependent: ResourceType, by_annotation: bool
+    ) -> bool:
         watch = owner.watch
         listed = any(GroupVersionKind(*kind) == dependent.gvk for kind in watch.blacklist)
         if not watch.watch_dependent_resources or listed:

@@ -64,7 +64,7 @@ class ForeignChanges:
         self._decide(key)
 
     def _decide(self, key: Key) -> None:
-        """Decide on what waits, now or when the object has had its rest."""
+        """Decide on what waits, now or after the delay of the object."""
         rest = self._queue.rest(key, REST_SECONDS)
         if rest > 0:
             asyncio.get_running_loop().call_later(rest, self._decide, key)

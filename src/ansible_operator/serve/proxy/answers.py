@@ -21,7 +21,7 @@ _CHALLENGES = {401: "WWW-Authenticate", 407: "Proxy-Authenticate"}
 
 
 class OwnerReference(msgspec.Struct):
-    """Who an object belongs to, as far as it is compared."""
+    """The owner of an object, as far as it is compared."""
 
     apiVersion: str = ""  # noqa: N815
     kind: str = ""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """``CONNECT`` to ourselves: how Go clients open upgraded connections through a ``proxy-url``.
 
-Such a client proves itself when it connects; what it then sends through the connection carries no
+Such a client authenticates when it connects; what it then sends through the connection carries no
 credentials. So the requests of the connection count as those of the run that has opened it. A
 client that connects without credentials (Python's WebSockets) has to send them with each request.
 """
@@ -47,7 +47,7 @@ class Connections:
             return grant
 
     async def open(self, request: web.BaseRequest, port: int) -> web.StreamResponse:
-        """Carry a connection of a client to this proxy.
+        """Relay a connection of a client to this proxy.
 
         Raises:
             KubeError: the proxy does not answer itself.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Passing requests on to the API server and its answers back, streaming what streams."""
+"""Forwards requests to the API server and its answers to the play, streaming what streams."""
 
 from collections.abc import AsyncIterator, Iterable
 
@@ -44,7 +44,7 @@ def origin_form(target: str) -> str:
 
 
 def request_headers(headers: CIMultiDictProxy[str]) -> CIMultiDict[str]:
-    """What the API server may see of a play's headers.
+    """The headers of a play that the API server gets.
 
     The play's credentials stay here. Answers are requested uncompressed: they travel over
     loopback afterwards, and plays would only unpack them again.
@@ -56,7 +56,7 @@ def request_headers(headers: CIMultiDictProxy[str]) -> CIMultiDict[str]:
 
 
 def response_headers(upstream: aiohttp.ClientResponse) -> CIMultiDict[str]:
-    """What a play may see of the API server's headers."""
+    """The headers of the API server that a play gets."""
     dropped = HOP_BY_HOP | _named(upstream.headers.getall("Connection", ()))
     if "Content-Encoding" in upstream.headers:
         # The client has unpacked the body already.
@@ -72,7 +72,7 @@ async def continue_if_expected(request: web.BaseRequest) -> None:
     """Answer ``100 Continue`` to a client that waits for it before it sends its body."""
     if request.headers.get("Expect", "").lower() == "100-continue":
         await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-        # That was no part of the answer: aiohttp must not believe it has begun.
+        # That was not part of the answer: aiohttp must not assume that it has started.
         request.writer.output_size = 0
 
 
@@ -107,7 +107,7 @@ class Forwarder:
     async def send(
         self, request: web.BaseRequest, body: bytes | None = None, *, prefer_json: bool = False
     ) -> aiohttp.ClientResponse:
-        """Send a request on and return the open answer.
+        """Forward a request and return the open answer.
 
         Args:
             request: the play's request.
@@ -139,7 +139,7 @@ class Forwarder:
     async def relay(
         self, request: web.BaseRequest, upstream: aiohttp.ClientResponse, *, hold: bool
     ) -> tuple[web.StreamResponse, bytes | None]:
-        """Hand an answer to the play.
+        """Relay an answer to the play.
 
         Args:
             request: the play's request.
@@ -185,7 +185,7 @@ async def _stream(
         async for chunk in upstream.content.iter_any():
             await response.write(chunk)
     except aiohttp.ClientError:
-        # The answer broke off; so must ours, or the play would take it for complete.
+        # The answer broke off; ours must too, or the play would take it for complete.
         if request.transport is not None:
             request.transport.abort()
     return response

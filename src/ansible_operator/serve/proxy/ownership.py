@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How an object names its owner: owner references, or annotations (runner.md §2.18).
 
-Pure functions on decoded objects; nothing here talks to anyone.
+Pure functions on decoded objects, without I/O.
 """
 
 from collections.abc import Mapping

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who may use the proxy: one token and one kubeconfig per run (runner.md §2.18).
+"""Access to the proxy: one token and one kubeconfig per run (runner.md §2.18).
 
 The token is the password of HTTP basic authentication, the owner is its user name, and every
 client has to be able to send them. Python clients take them from ``users``. Go clients ignore
@@ -167,7 +167,7 @@ class Sessions:
             raise UnauthorizedError(
                 "the token is unknown: the run that it was created for has ended"
             )
-        # Go clients of old decoded the name with either alphabet.
+        # Older Go clients decoded the name with either alphabet.
         if not hmac.compare_digest(_plain(user), _plain(grant.user)):
             raise UnauthorizedError("the token belongs to a run of another object")
         return grant

@@ -47,7 +47,7 @@ class _TakenOver(web.StreamResponse):
 
 
 async def tunnel(client: HttpClient, request: web.BaseRequest) -> web.StreamResponse:
-    """Carry one upgraded connection until both sides are done.
+    """Relay one upgraded connection until both sides are done.
 
     Raises:
         KubeError: the API server could not be reached or did not answer in time.
@@ -174,7 +174,7 @@ async def carry(request: web.BaseRequest, answer: bytes, upstream: Streams) -> w
     finally:
         writer.close()
         # aiohttp no longer notices the connection's end by itself; it may as soon as this
-        # request's task is through.
+        # request's task has ended.
         if request.task is not None:
             request.task.add_done_callback(lambda _: former.connection_lost(None))
     return _TakenOver()

@@ -67,7 +67,7 @@ class WriteObserver:
         if metadata.deletionTimestamp and grant.owner.uid != metadata.uid:
             # The write may have removed the last finalizer.
             grant.adopting.pop((resource.gvk.group, resource.plural, namespace, name), None)
-        self._tell(resource, namespace, name, grant, metadata.uid, version)
+        self._report(resource, namespace, name, grant, metadata.uid, version)
 
     def _deleted(
         self, resource: ResourceType, namespace: str, name: str, grant: Grant, head: Head
@@ -85,7 +85,7 @@ class WriteObserver:
             is_final=not is_pending,
             informer=self._informers.peek(resource),
         )
-        self._tell(resource, namespace, name, grant, uid, head.metadata.resourceVersion)
+        self._report(resource, namespace, name, grant, uid, head.metadata.resourceVersion)
 
     def _many_deleted(
         self, resource: ResourceType, namespace: str, grant: Grant, heads: Heads | None
@@ -97,7 +97,7 @@ class WriteObserver:
             inside = head.metadata.namespace or namespace
             self._deleted(resource, inside, head.metadata.name, grant, head)
 
-    def _tell(
+    def _report(
         self,
         resource: ResourceType,
         namespace: str,

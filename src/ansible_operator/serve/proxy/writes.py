@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes of plays: who owns what they create, and which writes caches have yet to see.
+"""Writes of plays: the owner of what they create, and the writes that caches do not contain yet.
 
 Creates get an owner, however they are sent: POST, PUT, server-side apply (runner.md §2.18). An
 apply names the owner again as long as the object is the owner's, because a field that a manager
@@ -201,7 +201,7 @@ class Writer:
     async def _register(
         self, write: Write, resource: ResourceType, style: OwnershipStyle, namespace: str
     ) -> None:
-        """Have the kind watched before the object exists; dry runs make none."""
+        """Have the kind watched before the object exists; dry runs create none."""
         if write.is_dry_run:
             return
         try:

@@ -2,12 +2,16 @@
 """Admission: the HTTPS server that the API server calls before it stores an object.
 
 Reviews are answered by functions that a watch names; they live in processes of their own
-(``engine.admission``), this room carries questions and answers and keeps certificates and
+(``engine.admission``), this package carries questions and answers and keeps certificates and
 registrations right. Every replica serves, whether it leads or not.
 """
 
 from ansible_operator.serve.webhook.judging import FunctionJudge, Functions, functions_of
-from ansible_operator.serve.webhook.registrar import CARES, Care, Registrar
+from ansible_operator.serve.webhook.registrar import (
+    CONFIGURATION_MODES,
+    ConfigurationMode,
+    Registrar,
+)
 from ansible_operator.serve.webhook.registration import Hook, Terms
 from ansible_operator.serve.webhook.review import Judge, Mistake, Question, Verdict
 from ansible_operator.serve.webhook.service import WebhookSettings, webhooks
@@ -15,8 +19,8 @@ from ansible_operator.serve.webhook.shared_secret import SharedSecret
 from ansible_operator.serve.webhook.sources import FolderSource, SecretSource, Source
 
 __all__ = [
-    "CARES",
-    "Care",
+    "CONFIGURATION_MODES",
+    "ConfigurationMode",
     "FolderSource",
     "FunctionJudge",
     "Functions",

@@ -27,7 +27,7 @@ _JSON_PATCH = "application/json-patch+json"
 _log = get_logger("webhook")
 
 
-class Care(StrEnum):
+class ConfigurationMode(StrEnum):
     """What the process does with webhook configurations."""
 
     MANAGE = "manage"
@@ -38,7 +38,7 @@ class Care(StrEnum):
     """Nothing."""
 
 
-CARES = tuple(str(care) for care in Care)
+CONFIGURATION_MODES = tuple(str(mode) for mode in ConfigurationMode)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Registrar:
     client: HttpClient
     mapper: DiscoveryMapper
     name: str
-    care: Care
+    mode: ConfigurationMode
     hooks: Sequence[Hook]
 
     async def ensure(self, terms: Terms, bundle: bytes | None) -> bool:
@@ -68,10 +68,10 @@ class Registrar:
         Raises:
             KubeError: the API server refuses.
         """
-        if self.care is Care.INJECT and bundle is not None:
+        if self.mode is ConfigurationMode.INJECT and bundle is not None:
             for phase in PHASES:
                 await self._inject(phase, bundle)
-        if self.care is not Care.MANAGE:
+        if self.mode is not ConfigurationMode.MANAGE:
             return True
         served = await self._served()
         for phase in PHASES:

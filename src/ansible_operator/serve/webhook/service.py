@@ -39,7 +39,7 @@ SPREAD = 5.0
 START_SECONDS = 60.0
 SHARE = 0.9
 """Part of the API server's timeout that functions may use; the rest is for the network."""
-_AGREE_ATTEMPTS = 5
+_REGISTER_ATTEMPTS = 5
 
 T = TypeVar("T")
 _log = get_logger("webhook")
@@ -117,7 +117,7 @@ class WebhookServer(Site):
         """The context whose certificate :meth:`use` replaces."""
         return self._context
 
-    def shows(self, pair: KeyPair) -> bool:
+    def serves(self, pair: KeyPair) -> bool:
         """Whether this certificate is the one in use."""
         return pair == self._pair
 
@@ -182,7 +182,7 @@ async def _body(request: web.BaseRequest) -> bytes:
 
 
 @dataclass(slots=True)
-class _Keeper:
+class _Maintenance:
     """Keeps certificates and registration up to date."""
 
     source: Source
@@ -197,8 +197,8 @@ class _Keeper:
         Raises:
             OperatorError: the API server refuses, or there are no certificates.
         """
-        trust, complete = await self._agree()
-        if not self.server.shows(trust.serving):
+        trust, complete = await self._register()
+        if not self.server.serves(trust.serving):
             if trust.bundle != self.trusted:
                 # A certificate of another authority is served once it is trusted everywhere.
                 await asyncio.sleep(spread)
@@ -206,11 +206,11 @@ class _Keeper:
         self.trusted = trust.bundle
         return complete
 
-    async def _agree(self) -> tuple[Trust, bool]:
+    async def _register(self) -> tuple[Trust, bool]:
         """Register what all replicas trust, even when another one changes it meanwhile."""
         terms = self.settings.terms_at(self.server.port)
         trust = await self.source.refresh()
-        for _ in range(_AGREE_ATTEMPTS):
+        for _ in range(_REGISTER_ATTEMPTS):
             complete = await self.registrar.ensure(terms, trust.bundle)
             now = await self.source.refresh()
             if now.bundle == trust.bundle:
@@ -218,7 +218,7 @@ class _Keeper:
             trust = now
         raise ConfigError("the webhook's certificates change too often")
 
-    async def keep(self, interval: float, spread: float, *, complete: bool) -> None:
+    async def run(self, interval: float, spread: float, *, complete: bool) -> None:
         """Check at intervals until cancelled."""
         reported = ""
         while True:
@@ -251,16 +251,16 @@ async def webhooks(
     trust = await _with_retries(source.refresh)
     kinds = [hook.gvk for hook in hooks]
     async with WebhookServer(settings, trust.serving, kinds, judge) as server:
-        keeper = _Keeper(source, registrar, settings, server, trust.bundle)
-        complete = await _with_retries(lambda: keeper.check(spread=spread))
-        keeping = asyncio.create_task(
-            keeper.keep(interval, spread, complete=complete), name="webhook certificates"
+        maintenance = _Maintenance(source, registrar, settings, server, trust.bundle)
+        complete = await _with_retries(lambda: maintenance.check(spread=spread))
+        maintaining = asyncio.create_task(
+            maintenance.run(interval, spread, complete=complete), name="webhook certificates"
         )
         try:
             yield server
         finally:
-            keeping.cancel()
-            await asyncio.wait([keeping])
+            maintaining.cancel()
+            await asyncio.wait([maintaining])
 
 
 async def _with_retries(attempt: Callable[[], Awaitable[T]]) -> T:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Secret through which replicas share the webhook's certificates.
 
-Any replica may make or renew them; the API server's version check lets one of several win, the
+Any replica may create or renew them; the API server's version check lets one of several win, the
 others read what it has written.
 """
 

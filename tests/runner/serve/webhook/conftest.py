@@ -10,7 +10,7 @@ from ansible_operator.errors import KubeError, OperatorError
 from ansible_operator.kube.discovery import DiscoveryMapper
 from ansible_operator.kube.interface import GroupVersionKind
 from ansible_operator.serve.webhook import (
-    Care,
+    ConfigurationMode,
     Hook,
     Mistake,
     Registrar,
@@ -97,7 +97,9 @@ async def running(client, fake_namespace, things):
     name = f"hook-{fake_namespace}"
 
     @contextlib.asynccontextmanager
-    async def run(*, source=None, care=Care.MANAGE, admission=None, client=client, **options):
+    async def run(
+        *, source=None, mode=ConfigurationMode.MANAGE, admission=None, client=client, **options
+    ):
         settings = WebhookSettings(
             host="127.0.0.1",
             port=0,
@@ -107,7 +109,7 @@ async def running(client, fake_namespace, things):
         )
         admission = admission or Admission(default=("f",), validate=("f",))
         hooks = [Hook(gvk=things.gvk, admission=admission)]
-        registrar = Registrar(client, DiscoveryMapper(client), name, care, hooks)
+        registrar = Registrar(client, DiscoveryMapper(client), name, mode, hooks)
         secret = SharedSecret(client, fake_namespace, name, settings.names())
         source = source or SecretSource(secret)
         async with webhooks(settings, source, registrar, judge, **options) as server:

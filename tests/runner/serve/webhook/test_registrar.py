@@ -8,7 +8,7 @@ import pytest
 
 from ansible_operator.errors import KubeError
 from ansible_operator.serve.webhook import (
-    Care,
+    ConfigurationMode,
     SharedSecret,
 )
 from tests.runner.serve.webhook.conftest import PLURALS, ROOT, make
@@ -62,7 +62,7 @@ async def test_configurations_of_others_get_the_certificates(
 ):
     """A chart may make the configurations; only what is to be trusted is filled in."""
     path = f"{ROOT}/{PLURALS[1]}"
-    async with running(care=Care.INJECT, interval=0.3) as server:
+    async with running(mode=ConfigurationMode.INJECT, interval=0.3) as server:
         place = f"/validate-{things.gvk.group.replace('.', '-')}-v1-thing"
         rule = {
             "apiGroups": [things.gvk.group],
