@@ -18,46 +18,46 @@ export PATH := $(CURDIR)/.venv/bin:$(PATH)
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-venv: ## make .venv and .collections (done by the other commands too)
+venv: ## create .venv and .collections (also done by the other commands)
 	@dev/setup.sh
 
-crds: venv ## generate crds/, and all that follows from crds/schema/ in charts/, roles/ and docs/
+crds: venv ## generate crds/, and the files in charts/, roles/ and docs/ that depend on crds/schema/
 	@$(PYTHON) -m crds.generate
 
-rbac: venv ## generate the operator's roles and the chart's rules from deploy/rights.yaml, the page of its values, too
+rbac: venv ## generate RBAC roles from deploy/rights.yaml, and the page of the chart values
 	@$(PYTHON) -m deploy.generate
 
-render: venv ## print every object that CR=<file> leads to, without a cluster
+render: venv ## print every object that CR=<file> creates, without a cluster
 	@$(PYTHON) dev/render.py $(CR)
 
 cluster-up: venv ## start a test bed; NODE=fake|real NAME=<name>
 	@$(PYTHON) -m testbed up --nodes $(NODE) --name $(NAME) $(if $(filter real,$(NODE)),--image matrixone)
 
-cluster-down: venv ## stop the test bed NAME=<name>
+cluster-down: venv ## delete the test bed NAME=<name>
 	@$(PYTHON) -m testbed down --name $(NAME)
 
-demo: venv ## from a fresh machine to a MatrixOne that answers SQL
+demo: venv ## run the demo: from a new machine to a MatrixOne that answers SQL queries
 	@$(PYTHON) -m demo up
 
-demo-down: venv ## remove everything that the demo made
+demo-down: venv ## remove everything that the demo has created
 	@$(PYTHON) -m demo down
 
-demo-memcached: venv ## the tutorial operator of examples/memcached on fake nodes, start to end
+demo-memcached: venv ## run the tutorial operator of examples/memcached on fake nodes
 	@$(PYTHON) -m demo.memcached
 
-bench: venv ## measure this runner and its peers; SCENARIOS= SIZES= PEERS= choose (bench/README.md)
+bench: venv ## run the benchmarks; SCENARIOS= SIZES= PEERS= select (bench/README.md)
 	@$(PYTHON) -m bench --scenarios "$(SCENARIOS)" --sizes "$(SIZES)" --peers "$(PEERS)" $(if $(SECONDS_EACH),--seconds $(SECONDS_EACH))
 
-install: ## apply the CRDs to the cluster that KUBECONFIG names
+install: ## install the CRDs in the cluster in KUBECONFIG
 	@deploy/operator.sh install
 
-uninstall: ## remove the CRDs; refused while there are resources of theirs
+uninstall: ## delete the CRDs; refused while resources of their kinds exist
 	@deploy/operator.sh uninstall
 
-deploy: ## CRDs and operator into the cluster; IMG=<image> OVERLAY=default|namespaced|prometheus
+deploy: ## install CRDs and operator; IMG=<image> OVERLAY=default|namespaced|prometheus
 	@deploy/operator.sh deploy $(IMG)
 
-undeploy: ## the operator out of the cluster; refused while resources need it (FORCE=1 goes on)
+undeploy: ## uninstall the operator; refused while resources require it (FORCE=1 overrides)
 	@deploy/operator.sh undeploy
 
 op-build: venv ## build the operator's image IMG; BUILDER= PLATFORMS= BASE_IMAGE= (docs/install.md)
@@ -66,10 +66,10 @@ op-build: venv ## build the operator's image IMG; BUILDER= PLATFORMS= BASE_IMAGE
 op-push: venv ## push the image IMG to the registry in its name
 	@$(PYTHON) -m image push $(IMG) --builder "$(BUILDER)" --platforms "$(PLATFORMS)" --base "$(BASE_IMAGE)"
 
-bundle: venv ## the bundle for the Operator Lifecycle Manager, in build/bundle; IMG=<image>
+bundle: venv ## generate the bundle for the Operator Lifecycle Manager in build/bundle; IMG=<image>
 	@$(PYTHON) -m deploy.generate.bundle build/bundle --image "$(IMG)"
 
-op-requirements: venv ## pin the image's Python packages anew, with their hashes
+op-requirements: venv ## update the pinned Python packages of the image, with their hashes
 	@$(PYTHON) -m image requirements
 
 run: venv ## run the operator in the foreground against KUBECONFIG
@@ -78,17 +78,17 @@ run: venv ## run the operator in the foreground against KUBECONFIG
 docs: venv ## build the documentation into build/docs; warnings are errors
 	@dev/docs.sh
 
-lint: venv ## every linter
+lint: venv ## run all linters
 	@dev/lint.sh
 
-molecule: venv ## the Molecule scenarios that run here; SCENARIOS="default node"
+molecule: venv ## run the Molecule scenarios that are supported here; SCENARIOS="default node"
 	@dev/molecule.sh $(SCENARIOS)
 
-e2e: venv ## the end-to-end tests against the operator in the cluster; TESTS=<file> for some, OPERATOR=process for one on this machine
+e2e: venv ## run the end-to-end tests with the operator in the cluster; TESTS=<file> OPERATOR=process
 	@$(PYTHON) -m image archive
 	@OPERATOR=$(OPERATOR) pytest -m node $(TESTS)
 
-scenarios: venv ## all of `make e2e`, upgrades of the operator under traffic, and 200 clusters on fake nodes
+scenarios: venv ## run all of `make e2e`, operator upgrades under traffic, and 200 clusters on fake nodes
 	@$(PYTHON) -m dev.gate binaries deployed scenarios wide
 
 test: venv ## the gate: at most 30 minutes on two cores, and what the change touches; STAGES= for some

@@ -64,7 +64,7 @@ def cli() -> None:
 
 @cli.command()
 def up() -> None:
-    """Bring a MatrixOne cluster up and talk to it in SQL."""
+    """Start a MatrixOne cluster and run SQL statements."""
     clock = Clock()
     cluster: Cluster = (
         ExistingCluster.of_environment() if _existing() else TestBedCluster.up(clock.say)
@@ -120,7 +120,7 @@ def _follow(watcher: Watcher, timeline: Timeline, clock: Clock, launcher: Launch
                 return
     message = (
         f"the cluster is not ready after {_CLUSTER_SECONDS:.0f} s, last seen: {last_line}; "
-        f"look at `kubectl -n {NAMESPACE} describe mo {NAME}`"
+        f"see `kubectl -n {NAMESPACE} describe mo {NAME}`"
     )
     raise ClusterError(message)
 
@@ -147,14 +147,14 @@ def _report(cluster: Cluster, clock: Clock, timeline: Timeline, where: sql.Endpo
         f"  export KUBECONFIG={cluster.kubeconfig}\n"
         f"  mysql -h {where.host} -P {where.port} -u {where.user} "
         f'-p"$({secret} -o jsonpath={{.data.password}} | base64 -d)"\n'
-        f"look around: kubectl get matrixone -A\n"
-        f"take it away: make demo-down"
+        f"status: kubectl get matrixone -A\n"
+        f"remove it: make demo-down"
     )
 
 
 @cli.command()
 def down() -> None:
-    """Remove everything that the demo made."""
+    """Remove everything that the demo has created."""
     clock = Clock()
     cluster = ExistingCluster.of_environment() if _existing() else TestBedCluster.find()
     if cluster is None:
@@ -173,7 +173,7 @@ def _delete_database(cluster: Cluster, clock: Clock) -> None:
         *("-n", NAMESPACE, "delete", manifest["kind"], manifest["metadata"]["name"]),
         *("--ignore-not-found", f"--timeout={_DELETE_SECONDS}s"),
     )
-    clock.say("the database is gone")
+    clock.say("the database is deleted")
 
 
 def main() -> None:
@@ -182,7 +182,7 @@ def main() -> None:
     try:
         cli(standalone_mode=False)
     except (KeyboardInterrupt, click.exceptions.Abort):
-        click.echo("\ninterrupted: `make demo` goes on, `make demo-down` removes it", err=True)
+        click.echo("\ninterrupted: `make demo` continues, `make demo-down` removes it", err=True)
         sys.exit(130)
     except click.ClickException as error:
         error.show()

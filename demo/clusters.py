@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the demo runs: on a test bed of its own, or on the cluster that KUBECONFIG names."""
+"""The demo's cluster: its own test bed, or the cluster in KUBECONFIG."""
 
 import base64
 import json
@@ -49,13 +49,13 @@ class Cluster(Protocol):
         ...
 
     def remove(self, progress: Callable[[str], None]) -> None:
-        """Take away what the demo made."""
+        """Delete what the demo has created."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class TestBedCluster:
-    """A test bed with one real node, made for the demo."""
+    """A test bed with one real node for the demo."""
 
     bed: testbed.TestBed
 
@@ -163,7 +163,7 @@ class ExistingCluster:
             kill(forward)
         if self.launcher.places.root.exists():
             shutil.rmtree(self.launcher.places.root)
-        progress("the demo's processes have ended; the CRDs stay: `make uninstall` removes them")
+        progress("the demo's processes have ended; to delete the CRDs: `make uninstall`")
 
 
 def endpoint(cluster: Cluster) -> Endpoint:

@@ -36,7 +36,7 @@ _PEER = os.environ.get("PEER_ANSIBLE_OPERATOR", "")
 _START_SECONDS = 60.0
 _STOP_SECONDS = 40.0
 _STEP_SECONDS = 150.0 if _PEER else 30.0
-# The garbage collector looks for new kinds twice a minute; before that it does not know the owner.
+# The garbage collector discovers new kinds twice a minute; until then it does not know the owner.
 _GARBAGE_SECONDS = 90.0
 
 
@@ -204,22 +204,22 @@ def tell(story: Story) -> None:
         'jsonpath={range .status.conditions[*]}{.type}={.status} {.reason}: {.message}{"\\n"}{end}',
     )
     story.do("delete", "memcached", SAMPLE, "--wait=false")
-    story.await_that("the resource is gone", lambda: story.get("memcached", SAMPLE) is None)
+    story.await_that("the resource is deleted", lambda: story.get("memcached", SAMPLE) is None)
     story.show(
         *("get", "events", "--field-selector", "reason=Deleting"),
         *("-o", "custom-columns=TYPE:.type,REASON:.reason,MESSAGE:.message"),
     )
     story.await_that(
-        "Kubernetes has taken the Deployment away",
+        "the Deployment is garbage-collected",
         lambda: story.get("deployment", SAMPLE) is None,
         _GARBAGE_SECONDS,
     )
     selector = f"--selector=memcached_cr={SAMPLE}"
-    story.await_that("its pods are gone", lambda: story.get("pods", selector) is None)
+    story.await_that("its pods are deleted", lambda: story.get("pods", selector) is None)
 
 
 def _tell_or_quote(story: Story, log: Path) -> None:
-    """Tell the story; when it does not end well, quote the operator, whose log goes away."""
+    """Run the steps; on a failure, quote the operator's log, which is deleted afterwards."""
     story.say("the operator is ready")
     try:
         tell(story)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a cluster's start looks like from outside: pure functions over observed workloads."""
+"""The stages of a cluster's start: pure functions of observed workloads."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -65,7 +65,7 @@ class Timeline:
 
 
 def replicas(workload: Mapping[str, Any]) -> tuple[int, int]:
-    """Ready and wanted replicas of a StatefulSet or Deployment."""
+    """Ready and desired replicas of a StatefulSet or Deployment."""
     status = workload.get("status") or {}
     return status.get("readyReplicas") or 0, (workload.get("spec") or {}).get("replicas", 1)
 
@@ -99,13 +99,13 @@ def observe(timeline: Timeline, kind: str, resource: Mapping[str, Any], at: floa
     component = f"{kind}/{resource['metadata']['name']}"
     if component not in COMPONENTS:
         return ""
-    title, (ready, wanted) = COMPONENTS[component], replicas(resource)
+    title, (ready, desired) = COMPONENTS[component], replicas(resource)
     if component not in timeline.seen:
         timeline.seen[component] = at
-        return f"{title}: created, {wanted} wanted"
+        return f"{title}: created, {desired} desired"
     if component not in timeline.ready and is_ready(resource):
         timeline.ready[component] = at
-        return f"{title}: {ready}/{wanted} ready"
+        return f"{title}: {ready}/{desired} ready"
     return ""
 
 

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Puts the operator into the cluster that KUBECONFIG names, or takes it away; needs kubectl and nothing else.
+# Installs the operator in the cluster in KUBECONFIG, or uninstalls it; requires only kubectl.
 #
 #   deploy/operator.sh install              the CRDs
 #   deploy/operator.sh deploy [IMAGE]       the CRDs and the operator
-#   deploy/operator.sh undeploy             the operator, unless resources of ours still need it
-#   deploy/operator.sh uninstall            the CRDs, unless there are resources of theirs
+#   deploy/operator.sh undeploy             the operator, unless resources still require it
+#   deploy/operator.sh uninstall            the CRDs, unless resources of their kinds exist
 #
-# OVERLAY: default, namespaced or prometheus (deploy/overlays/). NAMESPACE: where the operator lives.
-# FORCE=1: undeploy although there are resources; the databases run on without an operator.
+# OVERLAY: default, namespaced or prometheus (deploy/overlays/). NAMESPACE: the operator's namespace.
+# FORCE=1: undeploy even if resources exist; the databases keep running without an operator.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -19,10 +19,10 @@ wait=${TIMEOUT:-180s}
 
 manifests() ( # [image]
   [ -d "deploy/overlays/$overlay" ] || {
-    echo "deploy: there is no overlay $overlay; there are:" deploy/overlays/* >&2
+    echo "deploy: overlay $overlay does not exist; available:" deploy/overlays/* >&2
     exit 1
   }
-  # One of its own: another cluster may be served at the same time. kustomize wants a relative path.
+  # A new one: another process may be running for another cluster. kustomize requires a relative path.
   mkdir -p build
   folder=$(mktemp -d build/deploy.XXXXXX)
   trap 'rm -rf "$folder"' EXIT
@@ -41,8 +41,8 @@ manifests() ( # [image]
   "$kubectl" kustomize "$folder"
 )
 
-# Resources whose finalizers nobody but the operator takes away. The kinds are asked for by name:
-# kubectl may remember from before that there is no such category.
+# Resources with finalizers that only the operator removes. The kinds are listed by name:
+# kubectl may have cached that the category does not exist.
 ours() {
   local kinds where=(--all-namespaces)
   [ "$overlay" != namespaced ] || where=(--namespace "$namespace")
@@ -57,13 +57,13 @@ refuse_while_needed() { # what
   [ -n "$left" ] || return 0
   if [ "${FORCE:-}" = 1 ]; then
     # shellcheck disable=SC2086  # one line of names
-    echo "deploy: left behind, and not deleted before an operator is back:" $left >&2
+    echo "deploy: these remain, and cannot be deleted until an operator is running again:" $left >&2
     return 0
   fi
   {
-    echo "deploy: $1 would leave these behind, whose deletion needs the operator:"
+    echo "deploy: $1 is refused while these resources exist, whose deletion requires the operator:"
     head -10 <<<"$left" | sed 's/^/  /'
-    echo "Delete them first (kubectl delete mo --all -A), or set FORCE=1 to leave the databases as they are."
+    echo "Delete them first (kubectl delete mo --all -A), or set FORCE=1 to keep the databases running without an operator."
   } >&2
   exit 1
 }
@@ -78,9 +78,9 @@ case "${1:-}" in
     "$kubectl" -n "$namespace" rollout status deployment/matrixone-operator --timeout="$wait"
     ;;
   undeploy)
-    refuse_while_needed "taking the operator away"
+    refuse_while_needed "removing the operator"
     manifests | "$kubectl" delete --ignore-not-found --timeout="$wait" -f -
-    # Made by the operator itself; without it they would only delay whoever writes a resource.
+    # Created by the operator itself; without it, they would only delay writes of resources.
     [ "$overlay" = namespaced ] || "$kubectl" delete --ignore-not-found \
       mutatingwebhookconfigurations,validatingwebhookconfigurations matrixone-operator-webhook
     ;;

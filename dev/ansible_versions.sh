@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Plays tests of the warm engine, of roles in a playbook and under an operator under every
 # release of ansible-core that is supported and that the main environment does not have: each in an
-# environment of its own below .cache, made once. Where no Python of this machine can run a release,
+# separate environment below .cache, created once. Where no Python of this machine can run a release,
 # the output says so, and its last line counts it.
 # (ansible-runner does not depend on the release; one test compares both engines' events.)
 #   dev/ansible_versions.sh            all of them

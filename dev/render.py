@@ -123,7 +123,7 @@ def _secret_note(resource: dict[str, Any]) -> str:
         return ""
     return (
         f", and to the Secret {credential_secret(resource)} with the root credential, which is "
-        "taken as it is or made with a random password"
+        "used if it exists, or created with a random password"
     )
 
 

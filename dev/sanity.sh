@@ -13,14 +13,14 @@ tree=build/sanity/ansible_collections/matrixorigin/matrixone
 mkdir -p "$tree"
 tar -xzf build/sanity/matrixorigin-matrixone-*.tar.gz -C "$tree"
 
-# ansible-test fetches its pip bootstrap script from a server of its own unless it finds one here;
+# ansible-test downloads its pip bootstrap script from its own server unless it finds one here;
 # Python's own ensurepip does the same without that server.
 export HOME="${XDG_CACHE_HOME:-$HOME/.cache}/matrixone-ansible-test"
 mkdir -p "$HOME/.ansible/test/cache"
 echo 'import ensurepip; ensurepip.bootstrap(default_pip=True)' >"$HOME/.ansible/test/cache/get_pip_24_2.py"
 
 cd "$tree"
-# ansible-test asks git for the files of the tree; the artifact becomes a repository of its own.
+# ansible-test asks git for the files of the tree; the artifact becomes a separate repository.
 git init -q .
 git add -A
 python_version=$(python -c 'import sys; print("%d.%d" % sys.version_info[:2])')

@@ -3,7 +3,7 @@
 # Sourced by scripts whose tools want other versions of each other than the linters do.
 
 # provide_tools NAME PACKAGE... sets `tools` to a Python environment in the cache that has exactly these packages.
-# It is made anew when the list differs, by one process at a time.
+# It is recreated if the list differs, by one process at a time.
 provide_tools() {
   local name=$1
   shift

@@ -70,7 +70,7 @@ def write_archive() -> None:
 
 @main.command("requirements")
 def requirements() -> None:
-    """Writes the pinned Python packages of the image anew, from dev/constraints.txt."""
+    """Updates the pinned Python packages of the image, from dev/constraints.txt."""
     pinning.write(Path(sys.executable).parent / "uv")
 
 

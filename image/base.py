@@ -22,11 +22,11 @@ _SECONDS = 900.0
 
 
 class BaseError(Exception):
-    """The base image could not be made; the message ends with what the tool said."""
+    """The base image could not be built; the message ends with the tool's output."""
 
 
 def root_archive(progress: Progress) -> Path:
-    """Return a tar of the root file system; made once and kept in the cache.
+    """Return a tar of the root file system; built once and kept in the cache.
 
     Raises:
         BaseError: the packages cannot be had.

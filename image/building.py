@@ -90,7 +90,7 @@ def run(command: Sequence[str | Path]) -> str:
 
 
 def buildah(*arguments: str | Path) -> str:
-    """Run buildah on a storage of its own, so that nothing of the user's is touched.
+    """Run buildah on a separate storage, so that the user's storage is not changed.
 
     Raises:
         ImageError: it failed.
@@ -149,7 +149,7 @@ def build(wanted: Build, builder: str, progress: Progress = silent) -> None:
 
 
 def _with_base(wanted: Build, builder: str, progress: Progress) -> Build:
-    """Make the local base image if it is asked for."""
+    """Build the local base image if requested."""
     arguments = dict(wanted.arguments)
     if arguments.get("BASE_IMAGE") != DEBOOTSTRAP:
         return wanted
@@ -247,7 +247,7 @@ def _drop_others(target: Path, name: str) -> None:
 
 
 def _fingerprint(wanted: Build, sources: Sequence[Path]) -> str:
-    """Return what tells whether an image made from these files would be the same."""
+    """Return a digest of the files that determine an image."""
     content = hashlib.sha256(repr((wanted.image, wanted.target, wanted.arguments)).encode())
     for path in sorted(file for source in sources for file in _files(source)):
         content.update(f"{path}\0{path.stat().st_mode:o}\0".encode())

@@ -11,7 +11,7 @@ IMAGE = "docker.io/matrixorigin/matrixone-operator:dev"
 
 
 def sources() -> list[Path]:
-    """What the image is made of: the Dockerfile, and what .dockerignore lets through to it."""
+    """The sources of the image: the Dockerfile, and the files that .dockerignore includes."""
     lines = (ROOT / ".dockerignore").read_text().splitlines()
     return [ROOT / "Dockerfile", *(ROOT / line[1:] for line in lines if line.startswith("!"))]
 

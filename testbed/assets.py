@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Everything a test bed is made from: packages, programs, images; found, installed or built."""
+"""Everything a test bed requires: packages, programs, images; found, installed or built."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ from testbed.toolchain import programs_for
 
 @dataclass(frozen=True, slots=True)
 class Assets:
-    """What has been found or made.
+    """What has been found or built.
 
     Attributes:
         programs: absolute paths by name.

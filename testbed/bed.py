@@ -55,7 +55,7 @@ class TestBed:
 
     @property
     def audit_log(self) -> Path:
-        """The API server's audit log, one JSON object per line; made with ``audit=True`` only."""
+        """The API server's audit log, one JSON object per line; only with ``audit=True``."""
         return self.places.logs / "audit.log"
 
     @property

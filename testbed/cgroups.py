@@ -24,14 +24,14 @@ def _hierarchies() -> list[Path]:
     """Return the root of each hierarchy: one in version 2, one per controller in version 1."""
     if (_ROOT / "cgroup.controllers").exists():
         return [_ROOT]
-    # Combined controllers have symbolic links beside them.
+    # Combined controllers also have symbolic links.
     return [path for path in sorted(_ROOT.iterdir()) if path.is_dir() and not path.is_symlink()]
 
 
 def _make(folder: Path) -> None:
     folder.mkdir(exist_ok=True)
     for setting in ("cpuset.cpus", "cpuset.mems"):
-        # In version 1 a group without processors and memory nodes of its own takes no process.
+        # In version 1, a group without its own processors and memory nodes accepts no process.
         own, given = folder / setting, folder.parent / setting
         if own.exists() and given.exists() and not own.read_text().strip():
             with contextlib.suppress(OSError):
@@ -63,7 +63,7 @@ def _hand_down(state: State) -> None:
 
 
 def _take_back(state: State) -> None:
-    """Undo `_hand_down`, as far as nobody else uses these controllers by now."""
+    """Undo `_hand_down`, unless these controllers are in use by now."""
     if not _own_controllers(state).exists():
         return
     for name in _own_controllers(state).read_text().split():

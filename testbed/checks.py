@@ -37,7 +37,7 @@ def check_machine(nodes: NodeKind) -> None:
             "real nodes need root (containers, network interfaces): "
             "use sudo, or fake nodes with --nodes fake"
         )
-    # A node has folders of its own at these places, so it could not see the test bed's.
+    # A node has private folders at these paths, so it could not see the test bed's.
     if nodes == "real" and any(state_root().resolve().is_relative_to(p) for p in _NODE_PLACES):
         raise RequirementError(
             f"real nodes cannot be kept in {state_root()}: set TESTBED_STATE to a folder "

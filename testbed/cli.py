@@ -12,7 +12,7 @@ from testbed.errors import NotFoundError, TestBedError
 from testbed.processes import resident_mebibytes
 from testbed.state import NodeKind
 
-_NAME = click.option("--name", default="default", show_default=True, help="Which test bed.")
+_NAME = click.option("--name", default="default", show_default=True, help="Name of the test bed.")
 
 
 def _say(line: str) -> None:
@@ -29,7 +29,7 @@ def cli() -> None:
 @click.option("--nodes", type=click.Choice(["fake", "real"]), default="fake", show_default=True)
 @click.option("--node-count", type=click.IntRange(1, 1000), help="3 fake or 1 real by default.")
 @click.option("--image", "images", multiple=True, help="Image for real nodes: matrixone or a tar.")
-@click.option("--audit", is_flag=True, help="Let the API server write an audit log.")
+@click.option("--audit", is_flag=True, help="Write an audit log of the API server.")
 def up(
     name: str, nodes: NodeKind, node_count: int | None, images: tuple[str, ...], audit: bool
 ) -> None:
@@ -43,7 +43,7 @@ def up(
 @cli.command()
 @_NAME
 def down(name: str) -> None:
-    """Remove a test bed and everything it made."""
+    """Delete a test bed and everything that it created."""
     if not lifecycle.down(name, progress=_say):
         _say(f"no test bed is called {name!r}")
 
@@ -126,7 +126,7 @@ def build(nodes: NodeKind, images: tuple[str, ...], programs: tuple[str, ...]) -
 @click.option("--lines", default=50, show_default=True, type=click.IntRange(1, 100_000))
 @click.argument("process", required=False)
 def logs(name: str, lines: int, process: str | None) -> None:
-    """Print the end of a process' log; without a name, tell which logs there are."""
+    """Print the end of a process' log; without a name, list the logs."""
     folder = lifecycle.get(name).places.logs
     if process is None:
         for path in sorted(folder.glob("*.log")):
@@ -147,13 +147,13 @@ def main() -> None:
     try:
         cli(standalone_mode=False)
     except click.exceptions.Abort:
-        _say("interrupted; `down` removes what was begun, `up` goes on")
+        _say("interrupted; `up` continues, `down` removes what was created")
         sys.exit(130)
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
     except KeyboardInterrupt:
-        _say("interrupted; `down` removes what was begun, `up` goes on")
+        _say("interrupted; `up` continues, `down` removes what was created")
         sys.exit(130)
     except TestBedError as error:
         _say(f"testbed: {error}")

@@ -37,7 +37,7 @@ def _options(values: Mapping[str, str | Path | int]) -> list[str]:
 
 
 def _require_free(state: State, launcher: Launcher, process: str, *purposes: str) -> None:
-    """Refuse to start a server whose port somebody else has taken since it was chosen."""
+    """Refuse to start a server if another program has taken its port since it was chosen."""
     existing = find(launcher.places, process)
     if existing and existing.alive():
         return
@@ -141,7 +141,7 @@ def _start_controllers(state: State, launcher: Launcher, authority: Authority) -
         "root-ca-file": authority.folder / "ca.crt",
         "cluster-signing-cert-file": authority.folder / "ca.crt",
         "cluster-signing-key-file": authority.folder / "ca.key",
-        # The defaults are made for big shared clusters; here they would only slow bursts down.
+        # The defaults are for large shared clusters; here they would only slow down bursts.
         "kube-api-qps": 1000,
         "kube-api-burst": 2000,
         "profiling": "false",

@@ -13,7 +13,7 @@ class RequirementError(TestBedError):
 
 
 class BuildError(TestBedError):
-    """A binary or an image could not be made; the message ends with the tool's last lines."""
+    """A binary or an image could not be built; the message ends with the tool's last lines."""
 
 
 class StartError(TestBedError):

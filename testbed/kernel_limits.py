@@ -28,7 +28,7 @@ def raise_limits() -> None:
 
 
 def restore_limits() -> None:
-    """Put the old value back, unless somebody else has chosen another one since."""
+    """Restore the old value, unless it has been changed since."""
     if not _original().exists():
         return
     if int(_SETTING.read_text()) == _WANTED:

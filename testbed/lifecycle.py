@@ -76,7 +76,7 @@ def _reserve(name: str, nodes: NodeKind, node_count: int, audit: bool) -> State:
 
 
 def _record(name: str, nodes: NodeKind, node_count: int | None, audit: bool) -> State:
-    """Return the record of the test bed, made now if it is new.
+    """Return the record of the test bed, created now if it is new.
 
     Raises:
         TestBedError: it exists and is of another kind.
@@ -246,7 +246,7 @@ def _remove(name: str, progress: Progress) -> None:
     places = Places.of(name)
     try:
         state = records.advance(records.load(name), "stopping")
-    except NotFoundError:  # nothing was begun, or everything is gone but the folder
+    except NotFoundError:  # nothing was created, or only the folder is left
         state = None
     if state:
         kill_all(places, state.identity)
@@ -255,16 +255,16 @@ def _remove(name: str, progress: Progress) -> None:
             cgroups.remove(state)
         progress(f"processes of {name} have ended")
     _refuse_mounts(places.root)
-    # The record goes last: an interrupted removal can be taken up again.
+    # The record is deleted last: an interrupted deletion can be resumed.
     for entry in places.root.iterdir():
         if entry != places.state:
             shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
     shutil.rmtree(places.root)
-    progress(f"{name} is gone")
+    progress(f"{name} is deleted")
 
 
 def _refuse_mounts(root: Path) -> None:
-    """Raise an error when somebody has mounted something below a folder about to be removed."""
+    """Raise an error if something is mounted below a folder that is about to be deleted."""
     for line in Path("/proc/self/mountinfo").read_text().splitlines():
         place = Path(line.split()[4].encode().decode("unicode_escape"))
         if place.is_relative_to(root):
@@ -272,7 +272,7 @@ def _refuse_mounts(root: Path) -> None:
 
 
 def remove_root() -> None:
-    """Leave no empty folder behind when the last test bed has gone."""
+    """Remove the empty folder after the last test bed."""
     try:
         with locked(_reservation(), timeout=_RESERVE_SECONDS):  # a killed `up` may have left it
             if not names():

@@ -17,7 +17,7 @@ def _try_lock(path: Path) -> int | None:
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except FileNotFoundError:  # the folder was removed by a holder that has just let go
+    except FileNotFoundError:  # the folder was removed by a holder that has just released the lock
         return None
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The first process of a real node, in namespaces of its own, begins here: it gives the node its own
 # view of the file system and then waits. Nothing that is mounted from here on is seen outside, and
-# all of it goes away with the node's last process.
+# all of it is removed with the node's last process.
 # Arguments: folder of the node, name of the node, program that waits.
 set -eu
 folder=$1 name=$2 wait_program=$3
@@ -27,7 +27,7 @@ set_aside kernel/panic_on_oops 1 panic_on_oops
 set_aside kernel/keys/root_maxkeys 1000000 root_maxkeys
 set_aside kernel/keys/root_maxbytes 25000000 root_maxbytes
 
-# Paths that the runtime, kubelet and CNI use whatever they are told.
+# Paths that the runtime, kubelet and CNI use regardless of their configuration.
 for place in run var/lib var/log; do
   mkdir -p "$folder/$place"
   mount --bind "$folder/$place" "/$place"

@@ -91,7 +91,7 @@ address = "{SOCKET}"
 sandbox_image = "{PAUSE}"
 # Where CAP_SYS_RESOURCE is missing, runc could not lower the score and no pod would start.
 restrict_oom_score_adj = true
-# A profile would stay loaded in the kernel when the node is gone.
+# A profile would stay loaded in the kernel after the node is deleted.
 disable_apparmor = true
 
 [plugins."io.containerd.grpc.v1.cri".containerd]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Debian packages that real nodes and images are made with."""
+"""Debian packages that real nodes and images require."""
 
 import os
 import shutil
@@ -16,7 +16,7 @@ _APT_SECONDS = 900.0
 
 
 def find_tool(name: str) -> str | None:
-    """Return the path of a system tool; root's folders are searched whoever asks."""
+    """Return the path of a system tool; root's folders are searched for every user."""
     return shutil.which(name, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin:/usr/bin:/bin")
 
 

@@ -231,7 +231,7 @@ def kill_all(places: Places, identity: str) -> None:
 
 
 def kill(process: Process) -> None:
-    """End one process and wait until it is gone.
+    """Terminate one process and wait for its end.
 
     Raises:
         StartError: it does not end within half a minute.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long work tells a caller what it does."""
+"""Progress reports of long operations."""
 
 from collections.abc import Callable
 
@@ -8,4 +8,4 @@ Progress = Callable[[str], None]
 
 
 def silent(_line: str) -> None:
-    """Tell nobody."""
+    """Report nothing."""

@@ -26,7 +26,7 @@ _FIRST_PAUSE_SECONDS = 0.1
 
 @dataclass
 class Mirror:
-    """Keeps the newest state of a collection and tells which objects have changed."""
+    """Keeps the newest state of a collection and reports the objects that have changed."""
 
     path: str
     client: ApiClient
@@ -34,7 +34,7 @@ class Mirror:
     objects: dict[str, Json] = field(default_factory=dict)
 
     def run(self) -> None:
-        """List and watch for ever; lists again after a lost watch, slower while it fails."""
+        """List and watch forever; lists again after a lost watch, with back-off on failures."""
         pause = _FIRST_PAUSE_SECONDS
         while True:
             try:

@@ -56,7 +56,7 @@ def _set_users(name: str, users: list[Process]) -> None:
 
 def remove_orphans() -> None:
     """Take down what pytest runs that were killed have left."""
-    # The list of users is written before anything else is made.
+    # The list of users is written before anything else is created.
     for path in state_root().glob(f".{_PREFIX}*.users"):
         name = path.stem.removeprefix(".")
         with locked(state_root() / f".{name}.share", timeout=_LOCK_SECONDS):

@@ -180,7 +180,7 @@ def _ready(node: Json) -> bool:
 
 
 def _allow_proxies(client: ApiClient) -> None:
-    """Bind the role that Kubernetes has for kube-proxy; the user's binding is made by nobody."""
+    """Bind the built-in role for kube-proxy, for which Kubernetes creates no binding."""
     client.apply(
         "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/testbed:kube-proxy",
         {

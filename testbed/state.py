@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a test bed is made of, written down before any of it exists.
+"""The components of a test bed, recorded before any of them exists.
 
 ``down`` works from this record alone, so it also clears what an interrupted ``up`` began.
 """
@@ -104,7 +104,7 @@ def read(path: Path) -> State:
         # A newer version may have written more: what is known here is enough to take it down.
         return State(**{key: content[key] for key in content.keys() & State.__slots__})
     except (ValueError, TypeError, AttributeError) as error:
-        raise TestBedError(f"{path} cannot be read ({error}); remove it after a look") from error
+        raise TestBedError(f"{path} cannot be read ({error}); check it and remove it") from error
 
 
 def load(name: str) -> State:
@@ -128,6 +128,6 @@ def load_all() -> list[State]:
             found.append(read(path))
         except FileNotFoundError:  # taken down meanwhile
             continue
-        except TestBedError:  # must not keep others from coming up; `load` tells about it
+        except TestBedError:  # must not keep others from starting; `load` reports it
             continue
     return found

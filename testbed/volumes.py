@@ -29,7 +29,7 @@ class Folders:
     root: Path
 
     def claim(self, claim: Json) -> None:
-        """Make the volume that a claim waits for, or grow the one it has."""
+        """Create the volume that a claim waits for, or expand the existing one."""
         metadata = claim["metadata"]
         if metadata.get("deletionTimestamp"):
             return

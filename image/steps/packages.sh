@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Installs Debian packages into the image that is being built, and nothing beside them.
+# Installs Debian packages into the image that is being built, and nothing else.
 set -eu
 export DEBIAN_FRONTEND=noninteractive
 apt-get -qq update

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Makes /opt/operator, a virtual environment with all Python packages, and fetches the package
-# that carries kubernetes.core. Byte code is made once, so that a read-only image starts as fast.
+# that carries kubernetes.core. Byte code is compiled once, so that a read-only image starts as fast.
 set -eu
 cd "$(dirname "$0")"
 if [ -s /run/secrets/ca.crt ]; then export PIP_CERT=/run/secrets/ca.crt; fi

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Container images made without Docker and without a registry."""
+"""Container images built without Docker and without a registry."""

@@ -62,7 +62,7 @@ def _pause(program: Path) -> Image:
 
 
 def _fingerprint(sources: Iterable[Path]) -> str:
-    """Return what tells whether an image made from these files would be the same."""
+    """Return a digest of the files that determine an image."""
     facts: list[object] = [Path(module).read_text() for module in (__file__, str(oci.__file__))]
     for path in sources:
         stat = path.stat()
@@ -84,7 +84,7 @@ def _cached(name: str, sources: Sequence[Path], image: Callable[[], Image]) -> P
 
 
 def archive(image: str, progress: Progress) -> Path:
-    """Return the archive of an image, made now when it is one of ours and not cached.
+    """Return the archive of an image, built now if it is one of ours and not cached.
 
     Args:
         image: ``matrixone``, or the path of an archive.
@@ -99,7 +99,7 @@ def archive(image: str, progress: Progress) -> Path:
     path = Path(image)
     if not path.is_file():
         known = ", ".join(PROGRAMS)
-        raise NotFoundError(f"{image} is neither a file nor an image that can be made ({known})")
+        raise NotFoundError(f"{image} is neither a file nor a known image ({known})")
     return path.resolve()
 
 

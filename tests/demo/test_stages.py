@@ -96,7 +96,7 @@ def test_only_news_are_told() -> None:
     again = observe(timeline, "StatefulSet", workload("mo-log", 2, 3), 2.0)
     foreign = observe(timeline, "Deployment", workload("nginx", 1), 3.0)
 
-    assert first == "log service: created, 3 wanted"
+    assert first == "log service: created, 3 desired"
     assert again == ""
     assert foreign == ""
 

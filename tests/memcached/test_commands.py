@@ -32,10 +32,10 @@ def test_the_demo_tells_its_story_and_leaves_nothing(own_state: Path) -> None:
         "5 pods are in status.nodes",
         "the Deployment is back at 5",
         "Available=True Reconciling: Deployment memcached-sample has 5 of 5 replicas available",
-        "the resource is gone",
+        "the resource is deleted",
         "Memcached memcached-sample is being deleted",
-        "Kubernetes has taken the Deployment away",
-        "its pods are gone",
+        "the Deployment is garbage-collected",
+        "its pods are deleted",
     ):
         assert line in told.stdout
     assert testbed.names() == []
