@@ -46,7 +46,7 @@ def plan_for(
     volumes: Any = None,
 ) -> Any:
     """Return what a pass does."""
-    done = {"round": plain(stores or {}), "volumes": plain(volumes or {}), "now": timestamp_now()}
+    done = {"results": plain(stores or {}), "volumes": plain(volumes or {}), "now": timestamp_now()}
     subject, seen = plain(resource), {**plain(observed), **done}
     plan = kind_of(subject).plan(subject, seen, plain(start_script), plain(siblings or []))
     return plain(plan.variables())
@@ -62,7 +62,7 @@ def report_for(
     roll: Any = None,
 ) -> Any:
     """Return status, events and what is waited for at the end of a pass."""
-    seen = {**plain(observed or {}), "round": plain(stores or {}), "roll": plain(roll or {})}
+    seen = {**plain(observed or {}), "results": plain(stores or {}), "roll": plain(roll or {})}
     subject = plain(resource)
     kind = kind_of(subject)
     decided = kind.plan_type.read(plain(plan or {}))

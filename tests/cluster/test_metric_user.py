@@ -63,7 +63,7 @@ def test_the_user_is_made_where_sql_is_answered(resource, observed, service):
 def test_what_is_said_of_it(before, result, said, events, requeue):
     resource = cluster()
     resource["status"] = {"clusterMetrics": before} if before else {}
-    observed = {**seen(), "round": result}
+    observed = {**seen(), "results": result}
     plan = plan_of(resource, observed)
 
     told = report_on(resource, plan, observed, {}, "", NOW)

@@ -286,7 +286,7 @@ def test_what_is_said_of_it(result, synced, events, requeue):
         "cnSets": [serving("CNSet", "mo-tp")],
         "credential": secret("new", version="8"),
         "accepted": record("old"),
-        "round": {"login": {"secret": "mo-credential", **result}} if result else {},
+        "results": {"login": {"secret": "mo-credential", **result}} if result else {},
     }
     plan = plan_of(cluster(), observed)
 

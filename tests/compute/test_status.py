@@ -178,7 +178,7 @@ LOG_SET = {
 
 @pytest.mark.parametrize(("kept", "replicas"), [(3, 3), (None, 2)])
 def test_the_workload_keeps_its_size_while_nodes_drain(kept: int | None, replicas: int) -> None:
-    observed = {"logSet": LOG_SET, "workload": None, "round": {**GOOD, "replicas": kept}}
+    observed = {"logSet": LOG_SET, "workload": None, "results": {**GOOD, "replicas": kept}}
     plan = plan_of(cn_set(2), observed, "#!/bin/sh\n", {"logSet": LOG_SET})
     workload = next(one for one in plan["objects"] if one["kind"] == "Deployment")
     assert plan["invalid"] == ""
@@ -204,7 +204,7 @@ def status_of(
         },
     }
     pods = [{"metadata": {"name": "tp-cn-x", "namespace": "test"}, "spec": {}, "status": {}}]
-    observed = {"workload": live, "pods": [*pods, *others], "round": round_}
+    observed = {"workload": live, "pods": [*pods, *others], "results": round_}
     resource = cn_set(2)
     resource["spec"]["scalingConfig"]["storeDrainEnabled"] = drains
     resource["status"] |= told or {}

@@ -160,7 +160,7 @@ def test_a_pass_marks_the_claims_as_they_were_seen():
         "self": live,
         "claims": [claim(0, name=f"mo-data-{name}-log-0")],
         "workload": workload(name=f"{name}-log"),
-        "round": {"incarnations": {"0": 1}},
+        "results": {"incarnations": {"0": 1}},
     }
 
     plan = plan_of(live, seen, "")

@@ -51,7 +51,7 @@ def report(found: Json, listed: list[Json], ready: int = 3, **status: Any) -> An
     subject["status"] = {"conditions": SERVED, **status}
     plan = {"workload": "StatefulSet/mo-log", "objects": [{}]}
     live = workload(readyReplicas=ready)
-    observed = {"workload": live, "pods": listed, "round": found}
+    observed = {"workload": live, "pods": listed, "results": found}
     return report_on(subject, plan, observed, {}, "", NOW)
 
 

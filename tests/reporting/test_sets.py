@@ -403,7 +403,7 @@ def test_a_transaction_node_serves_when_it_has_its_shard():
     plan = {"workload": "StatefulSet/mo-dn", "objects": [{}]}
     for unserved, ready, requeue in ((["mo-dn-0"], "False", "2s"), ([], "True", "")):
         told = {"asked": True, "reached": True, "unserved": unserved}
-        observed = {"workload": live, "pods": [pod("mo-dn-0")], "round": told}
+        observed = {"workload": live, "pods": [pod("mo-dn-0")], "results": told}
         said = report_on(subject, plan, observed, {}, "", NOW)
         assert states(said["status"])["Ready"][0] == ready
         assert said["requeue"] == requeue

@@ -308,7 +308,7 @@ def test_pause(annotations, paused):
 def test_what_transaction_nodes_serve_outlives_their_pods(told, kept, nodes, expected):
     observed = {
         "logSet": serving_log_set(),
-        "round": {"asked": True, "reached": bool(told), "tnShards": told},
+        "results": {"asked": True, "reached": bool(told), "tnShards": told},
         "shards": None if kept is None else {"data": {"shards": kept}},
         "workload": {"metadata": {}, "spec": {"replicas": nodes}},
     }

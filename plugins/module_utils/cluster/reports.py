@@ -7,7 +7,7 @@ from ..api.errors import RenderingError
 from ..api.types import Manifest, Resource
 from ..reporting.events import Occurrence, occurrence
 from ..reporting.report import Applied, Report, is_ready_and_synced
-from ..workload.component import result_of
+from ..workload.component import results_of
 from ..workload.plans import Observed, named
 from . import metric_user_status as metrics
 from . import root_credential_events as logins
@@ -33,7 +33,7 @@ def report_on_cluster(
         applied: what apply returned; empty if it was not reached.
         failure: why the pass failed; empty if it did not.
     """
-    result = result_of(observed, "round")
+    result = results_of(observed)
     status = cluster_status(_facts(resource, plan, observed, applied, failure))
     ready = is_ready_and_synced(status)
     idle = ready or plan.paused or bool(plan.invalid)
@@ -59,7 +59,7 @@ def _facts(
 ) -> ClusterFacts:
     single = [observed.get(label) for label in ("logSet", "dnSet", "proxySet", "webUI")]
     found = [one for one in [*single, *(observed.get("cnSets") or [])] if one is not None]
-    credential, result = observed.get("credential"), result_of(observed, "round")
+    credential, result = observed.get("credential"), results_of(observed)
     return ClusterFacts(
         resource=resource,
         wanted=plan.objects or _parts(resource, found),

@@ -9,7 +9,7 @@ from typing import Any
 from ..api import names
 from ..api.types import Manifest, References, Resource
 from ..reporting.sets import Findings
-from ..workload.component import Component, Reference, Rendered, SetPass, result_of
+from ..workload.component import Component, Reference, Rendered, SetPass, results_of
 from ..workload.plans import Observed
 from ..workload.references import config_map, of_set
 from ..workload.removal import Removal
@@ -45,7 +45,7 @@ class LogService(Component):
         if live is not None and live["metadata"].get("uid"):
             patches = marks(live, claims, decisions)
         require_size(resource, observed.get("workload"), decisions)
-        latest = result_of(observed, "round").get("incarnations")
+        latest = results_of(observed).get("incarnations")
         decisions["incarnations"] = latest or decisions["incarnations"]
         record = bootstrap.record(resource, live, decisions)
         return Rendered(

@@ -13,7 +13,7 @@ from ..api import names
 from ..api.types import Manifest, References, Resource
 from ..reporting.sets import Findings
 from ..workload import nodes
-from ..workload.component import Component, Reference, Rendered, SetPass, result_of
+from ..workload.component import Component, Reference, Rendered, SetPass, results_of
 from ..workload.plans import Observed
 from ..workload.references import config_map, of_set
 from .admission import mistakes_of_dnset
@@ -38,7 +38,7 @@ class TransactionNodes(Component):
         self, resource: Resource, observed: Observed, script: str, references: References
     ) -> Rendered:
         """Return what a DNSet leads to, with the shards that its nodes serve."""
-        shards = str(result_of(observed, "round").get("tnShards") or _kept(observed))
+        shards = str(results_of(observed).get("tnShards") or _kept(observed))
         return Rendered(
             render_dnset(resource, start_script=script, references=references, shards=shards)
         )

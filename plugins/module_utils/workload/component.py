@@ -69,18 +69,17 @@ class SetPass:
     @property
     def stores(self) -> Mapping[str, Any]:
         """What the action on the stores of the set returned; empty when it did not run."""
-        return result_of(self.observed, "round")
+        return results_of(self.observed)
 
     @property
     def roll(self) -> Mapping[str, Any]:
         """What the step of the roll returned; empty without one."""
-        return result_of(self.observed, "roll")
+        return self.observed.get("roll") or {}
 
 
-def result_of(observed: Observed, action: str) -> Mapping[str, Any]:
-    """Return what an action of the pass returned; empty when it did not run."""
-    found = observed.get(action)
-    return found if isinstance(found, Mapping) else {}
+def results_of(observed: Observed) -> Mapping[str, Any]:
+    """Return what the action of the component returned in this pass; empty when it did not run."""
+    return observed.get("results") or {}
 
 
 class Component(ABC):

@@ -11,7 +11,7 @@ from ..api import names
 from ..api.errors import RenderingError
 from ..api.types import Manifest, References, Resource
 from ..reporting.rollout import partition_of
-from .component import Component, result_of
+from .component import Component, results_of
 from .gates import blocker, held_back, only_scaled
 from .plans import Kind, Observed, Plan, Prune, is_paused, named
 from .references import DEPENDENCIES, observed_references
@@ -104,7 +104,7 @@ def _keep_replicas(
     objects: Sequence[Manifest], workload: str, observed: Observed
 ) -> Sequence[Manifest]:
     """Leave the workload at its size until Pods may leave: drained, or not needed any more."""
-    replicas = result_of(observed, "round").get("replicas")
+    replicas = results_of(observed).get("replicas")
     if replicas is None:
         return objects
     return [
