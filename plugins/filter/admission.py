@@ -13,13 +13,13 @@ from ..module_utils.kinds import refusals, warnings_of
 
 def admission(resource: Any, request: Any) -> Any:
     """Return what is wrong with a resource beyond its schema; see module_utils.kinds."""
-    asked, wanted = plain(request), plain(resource)
+    asked, desired = plain(request), plain(resource)
     old = asked.get("old") if asked.get("operation") == "UPDATE" else None
     errors = [
         {"field": mistake.field, "message": mistake.message, "reason": mistake.reason}
-        for mistake in refusals(wanted, old)
+        for mistake in refusals(desired, old)
     ]
-    return {"errors": errors, "warnings": warnings_of(wanted, old)}
+    return {"errors": errors, "warnings": warnings_of(desired, old)}
 
 
 class FilterModule:

@@ -71,7 +71,7 @@ def report_for(
 
 
 def rolling_of(plan: Any, observed: Any, applied: Any = None) -> Any:
-    """Tell whether Pods of a StatefulSet are to be replaced."""
+    """Return whether Pods of a StatefulSet are to be replaced."""
     if plan["paused"] or plan["invalid"] or plan["held"]:
         return False
     seen = plain(observed)

@@ -60,7 +60,7 @@ def lacking(kind, name, *entries, pods="0/1"):
         (
             {"version": "1.3.0", "logService": {"replicas": 3}, "tn": {"replicas": 1}},
             {"logSet": serving("LogSet", "mo", "3/3")},
-            "waiting for DNSet mo: no news of it yet",
+            "waiting for DNSet mo: it has no status yet",
         ),
     ],
 )

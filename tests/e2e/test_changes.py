@@ -288,8 +288,8 @@ def test_a_change_of_configuration_rolls_in_order(cluster: Cluster) -> None:
     await_end_of(cluster, before)
     require_order(cluster)
     assert [note.partition(";")[2] for note in replacements(cluster)] == [
-        " 2 more to go",
-        " 1 more to go",
+        " 2 more to replace",
+        " 1 more to replace",
         "",
     ]
 

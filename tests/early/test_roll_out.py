@@ -70,7 +70,7 @@ def test_t19_t22_t23_t24_a_roll_out_with_its_gate(space: Space, made: Make, oper
     )
     assert awaited["status"] == "True"
     time.sleep(3)
-    assert space.get("service", "owned"), "T22: tidying up waits"
+    assert space.get("service", "owned"), "T22: cleanup waits"
 
     set_status(space, "gate-0", ready=True)
     space.touch("gate")

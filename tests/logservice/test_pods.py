@@ -69,7 +69,7 @@ def around(*others: Json, workload: Json = SETTLED, **more: Any) -> Surroundings
 @pytest.mark.parametrize(
     ("found", "surroundings", "said"),
     [
-        (None, around(), "Kubernetes has not made its Pod"),
+        (None, around(), "Kubernetes has not created its Pod"),
         (pod(), around(), ""),
         (pod(waiting="CrashLoopBackOff"), around(), ""),
         (pod(waiting="ContainerCreating"), around(), ""),

@@ -95,7 +95,7 @@ def report(found: Json, listed: list[Json], ready: int = 3, **status: Any) -> An
             "5s",
         ),
         (
-            round_(scaling="log store 4 stays for now", replicas=3),
+            round_(scaling="log store 4 is kept for now", replicas=3),
             (),
             ("True", "Scaling"),
             ("False", "AsExpected"),

@@ -63,7 +63,7 @@ def test_settled():
         pytest.param(
             {"live": workload(generation=2)},
             {"Ready": ("Unknown", "Reconciling"), "Synced": ("False", "RollingOut")},
-            "the change has only just been applied",
+            "the change has just been applied",
             id="controller has not seen the change",
         ),
         pytest.param(
@@ -155,7 +155,7 @@ def test_settled():
                 "Progressing": ("False", "Paused"),
                 "Paused": ("True", "PausedByAnnotation"),
             },
-            "an annotation asks to leave this resource alone",
+            "an annotation pauses this resource",
             id="paused",
         ),
         pytest.param(
@@ -390,9 +390,9 @@ def test_deleting_says_what_is_left():
 
     assert states(status)["Ready"] == ("False", "Deleting")
     assert status["phase"] == "Deleting"
-    assert status["message"] == "waiting until gone: Pod mo-log-0"
+    assert status["message"] == "waiting for deletion: Pod mo-log-0"
     many = deleting(resource(), [f"Pod {number}" for number in range(6)], 600)
-    assert many["message"].startswith("waiting until gone, at most 600 s: Pod 0, ")
+    assert many["message"].startswith("waiting for deletion, at most 600 s: Pod 0, ")
     assert many["message"].endswith("Pod 3 and 2 more")
 
 
@@ -487,7 +487,7 @@ def test_a_roll_goes_on_as_soon_as_the_last_pod_was_ready_for_long_enough(second
         ),
         (
             *(30, {"availableReplicas": 4, "updatedReplicas": 3, "readyReplicas": 4}),
-            "waiting for 1 compute nodes of before to go",
+            "waiting for 1 compute nodes of an earlier template to terminate",
         ),
     ],
 )

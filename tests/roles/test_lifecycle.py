@@ -123,8 +123,8 @@ def test_a_bad_image_stops_at_the_first_pod_and_a_good_one_goes_on(space, settle
     for component in ("LogSet", "DNSet", "CNSet", "ProxySet"):
         assert set(images(space, component).values()) == {"1.3.1"}, component
     assert notes(space, "LogSet", "ReplacingPods")[-3:] == [
-        "replacing mo-log-2; 2 more to go",
-        "replacing mo-log-1; 1 more to go",
+        "replacing mo-log-2; 2 more to replace",
+        "replacing mo-log-1; 1 more to replace",
         "replacing mo-log-0",
     ]
 

@@ -176,11 +176,11 @@ def _amounts_fit(path: str, resources: Mapping[str, Any]) -> Iterator[Mistake]:
             if is_exact:
                 yield Mistake(place, f"needs a limit of the same amount of {name}", REQUIRED)
             continue
-        wanted, most = quantity.parse(amount), quantity.parse(limit)
-        if wanted > most:
+        required, most = quantity.parse(amount), quantity.parse(limit)
+        if required > most:
             text = f"must not be larger than the limit of {name}, {limit}"
             yield Mistake(place, text, value=amount)
-        elif is_exact and wanted != most:
+        elif is_exact and required != most:
             yield Mistake(place, f"must be equal to the limit of {name}, {limit}", value=amount)
     for kind, amounts in (("requests", requests), ("limits", limits)):
         yield from _whole(f"{path}.{kind}", amounts)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Formats of texts in Pods, as Kubernetes defines them; each is None or says what is wanted."""
+"""Formats of texts in Pods, as Kubernetes defines them; each is None or says what is required."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..api import quantities as quantity
 from ..api.errors import QuantityError
 
 Format = Callable[[str], Optional[str]]
-"""What is wanted instead of a text, or None when the text is right."""
+"""What is required instead of a text, or None when the text is right."""
 
 _LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _SUBDOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
@@ -21,9 +21,9 @@ _PORT_NAME: Final = re.compile(r"(?=.*[a-z])[a-z0-9]+(-[a-z0-9]+)*")
 _ENV_NAME: Final = re.compile(r"[ -<>-~]+")
 
 
-def _of(pattern: re.Pattern[str], longest: int, wanted: str) -> Format:
+def _of(pattern: re.Pattern[str], longest: int, required: str) -> Format:
     def check(text: str) -> str | None:
-        return None if len(text) <= longest and pattern.fullmatch(text) else wanted
+        return None if len(text) <= longest and pattern.fullmatch(text) else required
 
     return check
 
@@ -67,14 +67,14 @@ def address(text: str) -> str | None:
 
 def network(text: str) -> str | None:
     """Check a network as ``<address>/<prefix length>``; bits behind the prefix do no harm."""
-    wanted = "must be a network such as 192.0.2.0/24"
+    required = "must be a network such as 192.0.2.0/24"
     host, _slash, length = text.partition("/")
     if "%" in host or not length.isdecimal():
-        return wanted
+        return required
     try:
         ipaddress.ip_interface(text)
     except ValueError:
-        return wanted
+        return required
     return None
 
 

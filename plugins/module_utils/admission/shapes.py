@@ -67,8 +67,8 @@ class Text:
         elif self.choices and value not in self.choices:
             words = ", ".join(filter(None, self.choices))
             yield Mistake(path, f"must be one of {words}, not {value!r}", value=value)
-        elif self.pattern and (wanted := self.pattern(value)):
-            yield Mistake(path, f"{wanted}, not {value!r}", value=value)
+        elif self.pattern and (required := self.pattern(value)):
+            yield Mistake(path, f"{required}, not {value!r}", value=value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +104,8 @@ class Amount:
 
     def mistakes(self, path: str, value: Any) -> Iterator[Mistake]:
         """See :class:`Shape`."""
-        if wanted := amount(value):
-            yield Mistake(path, wanted, value=value)
+        if required := amount(value):
+            yield Mistake(path, required, value=value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,8 +223,8 @@ class Keyed:
             yield Mistake(path, f"must be an object, not {_kind(value)}", value=value)
             return
         for key, inner in value.items():
-            if wanted := self.keys(key):
-                yield Mistake(path, f"{wanted}, not {key!r}", value=key)
+            if required := self.keys(key):
+                yield Mistake(path, f"{required}, not {key!r}", value=key)
             if inner is not None:
                 yield from self.values.mistakes(f"{path}.{key}", inner)
         size = sum(len(key.encode()) + len(str(inner).encode()) for key, inner in value.items())

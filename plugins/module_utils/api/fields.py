@@ -31,7 +31,7 @@ class Fields:
         return f"{self.path}.{name}" if self.path else name
 
     def has(self, name: str) -> bool:
-        """Tell whether the field is written at all, be it as null or empty."""
+        """Return whether the field is written at all, be it as null or empty."""
         return name in self.data
 
     def raw(self, name: str) -> Any:

@@ -53,7 +53,7 @@ class Version:
         return f"{self.major}.{self.minor}.{self.patch}{self.suffix}"
 
     def reaches(self, base: Version, *, across_majors: bool = False) -> bool:
-        """Tell whether this version has what came with ``base``; pre-releases do not matter."""
+        """Return whether this version has what came with ``base``; pre-releases do not matter."""
         if across_majors and self.major > base.major:
             return True
         if self.major != base.major:
@@ -100,7 +100,7 @@ def operator_version(text: str) -> Version:
 
 
 def has_feature(version: Version | None, feature: str) -> bool:
-    """Tell whether a MatrixOne version has a feature; an unknown version has none."""
+    """Return whether a MatrixOne version has a feature; an unknown version has none."""
     if version is None:
         return False
     if feature in _MO_FEATURES_ACROSS_MAJORS:
@@ -111,5 +111,5 @@ def has_feature(version: Version | None, feature: str) -> bool:
 
 
 def operator_does(version: Version, feature: str) -> bool:
-    """Tell whether an operator version behaves in a certain way."""
+    """Return whether an operator version behaves in a certain way."""
     return any(version.reaches(base) for base in map(parse, _OPERATOR_FEATURES[feature]) if base)

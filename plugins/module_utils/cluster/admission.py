@@ -64,13 +64,13 @@ def _older_version(spec: Mapping[str, Any], before: Mapping[str, Any]) -> Iterat
 
 
 def _mixed_versions(spec: Mapping[str, Any]) -> Iterator[str]:
-    wanted = _version(spec)
+    desired = _version(spec)
     for part, path, component in parts_of(spec):
         own = versions.parse(versions.image_tag(component.get("image") or ""))
-        if part.kind == names.WEB_UI or not (wanted and own):
+        if part.kind == names.WEB_UI or not (desired and own):
             continue
-        if _numbers(own)[:2] != _numbers(wanted)[:2]:
-            yield f"{path}.image: {own} beside {wanted}; MatrixOne is not made to mix versions"
+        if _numbers(own)[:2] != _numbers(desired)[:2]:
+            yield f"{path}.image: {own} beside {desired}; MatrixOne does not support mixed versions"
 
 
 def _version(spec: Mapping[str, Any]) -> versions.Version | None:

@@ -35,11 +35,11 @@ _SYNCED_RULES = (
 
 @dataclass(frozen=True, slots=True)
 class ClusterFacts:
-    """Everything that the status of a cluster is made from.
+    """Everything that the status of a cluster is computed from.
 
     Attributes:
         resource: the cluster with its present status.
-        wanted: the rendered children.
+        desired: the rendered children.
         live: the children as they are in the cluster, by ``Kind/name``.
         credential: name of the Secret with the root credential; empty before there is one.
         paused: the resource is left alone.
@@ -51,7 +51,7 @@ class ClusterFacts:
     """
 
     resource: Resource
-    wanted: Sequence[Mapping[str, Any]]
+    desired: Sequence[Mapping[str, Any]]
     live: Mapping[str, Child]
     credential: str
     paused: bool
@@ -68,8 +68,8 @@ class ClusterFacts:
 
     def children(self, kind: str) -> list[tuple[str, Child | None]]:
         """Return name and live object of the desired children of a kind, in order."""
-        wanted = [one["metadata"]["name"] for one in self.wanted if one["kind"] == kind]
-        return [(name, self.live.get(f"{kind}/{name}")) for name in wanted]
+        desired = [one["metadata"]["name"] for one in self.desired if one["kind"] == kind]
+        return [(name, self.live.get(f"{kind}/{name}")) for name in desired]
 
 
 def cluster_conditions(facts: ClusterFacts) -> list[Condition]:
@@ -89,7 +89,7 @@ def _first_lacking(
         lacking = [(name, child) for name, child in facts.children(kind) if not fulfils(child)]
         if lacking:
             name, child = lacking[0]
-            said = find(child, kind_of_condition).get("message") or "no news of it yet"
+            said = find(child, kind_of_condition).get("message") or "it has no status yet"
             return reason, f"waiting for {kind} {name}: {said}"
     return None
 
@@ -225,7 +225,7 @@ def _degraded(facts: ClusterFacts) -> Condition:
 def count(child: Child | None) -> tuple[int, int]:
     """Return ready and desired Pods of a child."""
     text = str(((child or {}).get("status") or {}).get("pods") or "")
-    ready, _slash, wanted = text.partition("/")
-    if ready.isdigit() and wanted.isdigit():
-        return int(ready), int(wanted)
+    ready, _slash, desired = text.partition("/")
+    if ready.isdigit() and desired.isdigit():
+        return int(ready), int(desired)
     return 0, int(((child or {}).get("spec") or {}).get("replicas") or 0)

@@ -22,7 +22,7 @@ def entrance(children: Sequence[Manifest]) -> str:
 
 
 def answers(resource: Resource, observed: Mapping[str, Any]) -> bool:
-    """Tell whether SQL can be expected to be answered.
+    """Return whether SQL can be expected to be answered.
 
     A playbook brings the components up first, and asks then.
     """

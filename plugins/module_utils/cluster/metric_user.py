@@ -22,14 +22,14 @@ def secret(resource: Resource, password: str) -> Manifest:
 
     Args:
         resource: the MatrixOneCluster.
-        password: made at random by the caller.
+        password: created at random by the caller.
     """
     pairs = {"username": USER, "account": "sys", "role": ROLE, "password": password}
     return login_secret(resource, secret_name(resource["metadata"]["name"]), pairs, {})
 
 
 def statements(password: str) -> list[tuple[str, tuple[str, ...]]]:
-    """Return the SQL that makes the user, or gives it another password."""
+    """Return the SQL that creates the user, or gives it another password."""
     return [
         (f"create user if not exists {USER} identified by %s", (password,)),
         (f"alter user {USER} identified by %s", (password,)),

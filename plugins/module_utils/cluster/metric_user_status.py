@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is said of the SQL user that may read the metrics tables: see the action ``metric_user``."""
+"""What is reported of the SQL user of the metrics tables; the action ``metric_user`` creates it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Result = Mapping[str, Any]
 """Result of the action: ``metrics`` and ``made``; empty when it was not needed or not reached."""
 
 LOOK_AGAIN = "10m"
-"""Nobody tells when a Secret changes: none is watched."""
+"""A change of a Secret starts no pass: none is watched."""
 
 
 def status_of(resource: Resource, result: Result) -> dict[str, Any]:
@@ -38,7 +38,7 @@ def requeue(resource: Resource, metrics: Mapping[str, Any], otherwise: str) -> s
 
 
 def occurrences(result: Result, resource: Resource) -> list[Occurrence]:
-    """Return an event when the user was made, or when it is news that it cannot be."""
+    """Return an event when the user was created, or when it newly cannot be."""
     metrics = result.get("metrics") or {}
     before = (resource.get("status") or {}).get("clusterMetrics") or {}
     if result.get("made"):
@@ -47,5 +47,5 @@ def occurrences(result: Result, resource: Resource) -> list[Occurrence]:
     problem = metrics.get("message") or ""
     if not problem or problem == before.get("message"):
         return []
-    note = f"the metric user cannot be made: {problem}"
+    note = f"the metric user cannot be created: {problem}"
     return [occurrence("MetricUserFailed", note, action="Create", warning=True)]

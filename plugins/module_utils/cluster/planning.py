@@ -99,7 +99,7 @@ def _plan_logins(plan: ClusterPlan, resource: Resource, observed: Observed) -> C
 
 
 def makes_credential(resource: Resource) -> bool:
-    """Tell whether the root credential is ours to make: no Secret was given."""
+    """Return whether the operator creates the root credential: no Secret was given."""
     given = (resource.get("spec") or {}).get("credentialSecretRef") or {}
     return not given.get("name")
 
@@ -109,7 +109,7 @@ def credential(resource: Resource, password: str) -> Manifest:
 
     Args:
         resource: the MatrixOneCluster.
-        password: made at random by the caller.
+        password: created at random by the caller.
     """
     pairs = {"username": ROOT_USER, "password": password}
     annotations = {names.ANNOTATION_KEEP: "true"} if outlives(resource) else {}
@@ -117,15 +117,15 @@ def credential(resource: Resource, password: str) -> Manifest:
 
 
 def outlives(resource: Resource) -> bool:
-    """Tell whether the data of a cluster are kept when it goes, and so what opens them."""
+    """Return whether the data of a cluster, and so its credential, are kept when it is deleted."""
     log_service = (resource.get("spec") or {}).get("logService") or {}
     return not retention_deletes(log_service)
 
 
 def _keeping(resource: Resource, live: Manifest | None) -> list[Manifest]:
-    """Return the patch by which a credential of ours goes with its cluster, or stays, as it should.
+    """Return the patch by which a credential is deleted with its cluster, or stays.
 
-    A Secret that somebody else made is left alone.
+    A Secret that somebody else created is left alone.
     """
     uid = resource["metadata"].get("uid")
     if live is None or not is_ours(live) or not uid:
@@ -143,5 +143,5 @@ def _keeping(resource: Resource, live: Manifest | None) -> list[Manifest]:
     }
     place = {key: metadata[key] for key in ("name", "namespace")}
     mark = {names.ANNOTATION_KEEP: "true" if stays else None}
-    wanted = {**place, "annotations": mark, "ownerReferences": [] if stays else [owner]}
-    return [{"apiVersion": "v1", "kind": "Secret", "metadata": wanted}]
+    desired = {**place, "annotations": mark, "ownerReferences": [] if stays else [owner]}
+    return [{"apiVersion": "v1", "kind": "Secret", "metadata": desired}]

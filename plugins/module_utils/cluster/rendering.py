@@ -67,7 +67,7 @@ def credential_secret(resource: Resource) -> str:
 
 
 class _Cluster:
-    """A cluster while its children are made."""
+    """A cluster while its children are rendered."""
 
     def __init__(self, resource: Resource) -> None:
         root = Fields("", resource)
@@ -177,7 +177,7 @@ class _Cluster:
         return spec
 
     def _inherit(self, spec: Json, fields: Iterable[str]) -> None:
-        """Take over what a component does not say itself, in place."""
+        """Take over what a component does not specify itself, in place."""
         for name in fields:
             if spec.get(name) is None and self.spec.raw(name) is not None:
                 spec[name] = copy.deepcopy(self.spec.raw(name))

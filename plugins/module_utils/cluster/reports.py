@@ -62,7 +62,7 @@ def _facts(
     credential, result = observed.get("credential"), results_of(observed)
     return ClusterFacts(
         resource=resource,
-        wanted=plan.objects or _parts(resource, found),
+        desired=plan.objects or _parts(resource, found),
         live={**{named(one): one for one in found}, **(applied.get("objects") or {})},
         credential=credential["metadata"]["name"] if credential else _created(plan, failure),
         paused=plan.paused,
@@ -94,5 +94,5 @@ def _parts(resource: Resource, existing: list[Manifest]) -> list[Manifest]:
 def _credential_events(plan: ClusterPlan, observed: Observed, failure: str) -> list[Occurrence]:
     if not plan.credential or observed.get("credential") is not None or failure:
         return []
-    note = f"made a random root credential in Secret {plan.credential}"
+    note = f"created a random root credential in Secret {plan.credential}"
     return [occurrence("CredentialCreated", note, action="Create")]

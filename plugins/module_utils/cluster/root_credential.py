@@ -40,7 +40,7 @@ def login_of(secret: Secret) -> Login:
     """Return the login in a Secret; a user that it lacks is the usual one, a password is empty.
 
     Raises:
-        ValueError: what it holds is no text; the message tells nothing of it.
+        ValueError: what it holds is no text; the message does not contain it.
     """
     data = secret.get("data") or {}
     try:
@@ -53,7 +53,7 @@ def login_of(secret: Secret) -> Login:
 
 
 def mistake_in(login: Login) -> str:
-    """Say why a login cannot be given to the database; empty if it can.
+    """Return why a login cannot be given to the database; empty if it can.
 
     MatrixOne takes everything but an empty password; what is beyond ASCII, clients encode in
     different ways, and then their logins are refused.
@@ -72,10 +72,10 @@ def version_of(secret: Secret) -> str:
 
 
 def has_changed(credential: Secret | None, record: Secret | None) -> bool:
-    """Tell whether a Secret has changed since the database was last known to accept it.
+    """Return whether a Secret has changed since the database was last known to accept it.
 
     Args:
-        credential: the Secret that the user sees; None where one is made in this pass.
+        credential: the Secret that the user sees; None where one is created in this pass.
         record: the Secret with what the database accepts.
     """
     if credential is None or record is None:
@@ -107,13 +107,13 @@ def alter(login: Login) -> tuple[str, tuple[str, ...]]:
     return ("alter user %s identified by %s", (login.user, login.password))
 
 
-def siblings(known: Login, wanted: Login) -> list[Login]:
+def siblings(known: Login, desired: Login) -> list[Login]:
     """Return the built-in users that may have the old password as well, with that password."""
-    return [Login(user, known.password) for user in BUILT_IN if user != wanted.user]
+    return [Login(user, known.password) for user in BUILT_IN if user != desired.user]
 
 
 def restarted(deployment: str, namespace: str, version: str) -> Manifest:
-    """Return the patch that makes Pods anew which read the credential only when they start."""
+    """Return the patch that recreates Pods which read the credential only when they start."""
     annotations = {names.ANNOTATION_CREDENTIAL_VERSION: version}
     return {
         "apiVersion": "apps/v1",

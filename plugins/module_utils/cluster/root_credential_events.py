@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is said of the root credential of a running cluster: see the action ``root_credential``."""
+"""What is reported of the root credential; the action ``root_credential`` changes it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Result = Mapping[str, Any]
 
 
 def problem(result: Result) -> str:
-    """Say why the database does not have the credential of its Secret; empty if it has."""
+    """Return why the database does not have the credential of its Secret; empty if it has."""
     login = result.get("login") or {}
     if not login.get("problem"):
         return ""

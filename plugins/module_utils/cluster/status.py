@@ -93,7 +93,7 @@ def _groups(facts: ClusterFacts) -> dict[str, Any]:
 
 def _version(facts: ClusterFacts) -> str:
     """Return the version that runs: that of a component that is still behind, if any."""
-    wanted = str((facts.resource.get("spec") or {}).get("version") or "")
+    desired = str((facts.resource.get("spec") or {}).get("version") or "")
     seen = [
         str((child.get("status") or {}).get("version") or "")
         for kind, _reason in READY_RULES
@@ -101,7 +101,7 @@ def _version(facts: ClusterFacts) -> str:
         if child
     ]
     known = [version for version in seen if version]
-    behind = [version for version in known if version != wanted]
+    behind = [version for version in known if version != desired]
     return (behind or known or [""])[0]
 
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is to become of the compute nodes of a set in HAKeeper (extended.md §5).
+"""What happens to the compute nodes of a set in HAKeeper (extended.md §5).
 
 Pure decisions from what was observed: which node should get sessions and under which labels, which
-ones go when the set shrinks, how far the draining of each is. What is not known is None here and
-never counts as zero: a node that nobody could ask is busy until its time is over.
+ones leave when the set shrinks, how far the draining of each is. What is not known is None here and
+never counts as zero: a node that could not be asked is busy until its time is over.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _SECONDS_FOR_NOBODY: Final = 30
 """Locks are handed over within seconds, unless the compute node has lost track of a transaction."""
 _SLACK_SECONDS: Final = 60
 COST_OF_VICTIMS: Final = -1000
-"""``pod-deletion-cost`` of Pods that go first when the set shrinks."""
+"""``pod-deletion-cost`` of Pods that leave first when the set shrinks."""
 
 
 class State(StrEnum):
@@ -73,7 +73,7 @@ class Load:
         return (self.sessions, self.pipelines, self.replicas) == (0, 0, 0)
 
     def text(self) -> str:
-        """Say what is left, or what is not known."""
+        """Return what is left, or what is not known."""
         counts = (
             (self.sessions, "sessions"),
             (self.pipelines, "pipelines"),
@@ -101,10 +101,10 @@ class CNStore:
         asked_process: the `process` whose locks were asked for; empty if none were.
         wanted_labels: labels that it should have.
         registration: its state in HAKeeper; None where it is not registered.
-        asked: whether HAKeeper could be asked; if not, nobody knows whether it is registered.
+        asked: whether HAKeeper could be asked; if not, it is unknown whether it is registered.
         cost: its present ``pod-deletion-cost``; None without one.
         marked: work state that this operator recorded on the Pod last; empty if it never did.
-        template: hash of the template that the Pod was made from; empty if nobody knows.
+        template: hash of the template that the Pod was made from; empty if it is unknown.
         gated: whether the Pod is not ready before this operator says that its store is known.
     """
 
@@ -137,8 +137,8 @@ class Policy:
 
     Attributes:
         drains: whether it does at all.
-        delay: seconds until everybody knows that a node drains.
-        timeout: seconds after which a drain is given up and the node goes as it is.
+        delay: seconds until all proxies and nodes know that a node drains.
+        timeout: seconds after which a drain is given up and the node is deleted as it is.
     """
 
     drains: bool
@@ -147,20 +147,20 @@ class Policy:
 
     @property
     def patience(self) -> int:
-        """Seconds after which each drain is over, and whoever makes rounds has found that out."""
+        """Seconds after which each drain is over, and the operator has noticed."""
         return self.timeout + self.delay + _SLACK_SECONDS
 
 
 def victims(
     stores: Sequence[CNStore], wanted: int, present: int, chosen: Collection[str] = ()
 ) -> frozenset[str]:
-    """Return the Pods that go, so that as many as wanted are left.
+    """Return the Pods that leave, so that as many as desired are left.
 
     While Pods are replaced by those of a newer template, there are more of them for a time, and
-    the older ones go by themselves when the newer ones serve: then only a set that shrinks has
+    Kubernetes deletes the older ones when the newer ones serve: then only a set that shrinks has
     victims, older ones, besides those that drain already.
 
-    Those whose locks were taken go first, since they serve no more; then those that somebody chose;
+    Those whose locks were taken leave first, since they serve no more; then those that were chosen;
     then those that drain already, so that a choice once made stays; then, as Kubernetes does it,
     those that are not ready; then cordoned ones; then the youngest.
 
@@ -200,7 +200,7 @@ def _older(candidates: Sequence[CNStore]) -> list[CNStore]:
 
 
 def must_be_replaced(store: CNStore, chosen: frozenset[str]) -> bool:
-    """Tell whether a drain that was called off came too late: the locks are gone for good."""
+    """Return whether a drain that was called off came too late: the locks are gone for good."""
     return store.locks_asked and not store.going and store.pod not in chosen
 
 
@@ -217,7 +217,7 @@ def wanted_state(store: CNStore, *, leaves: bool) -> State:
 
 
 def opens_gate(store: CNStore) -> bool:
-    """Tell whether a Pod whose store is up in HAKeeper still waits for that to be said.
+    """Return whether a Pod whose store is up in HAKeeper still waits for that to be said.
 
     It is said once: what happens to the node later, its own probes tell.
     """
@@ -261,7 +261,7 @@ class Step(StrEnum):
     SPREADING = "Spreading"
     """Proxies and other nodes are still learning of it: counts are not to be trusted yet."""
     BUSY = "Busy"
-    """There is work left, or nobody knows."""
+    """There is work left, or it is unknown."""
     ASK_FOR_LOCKS = "AskForLocks"
     """Quiet: the transaction node is to be asked to take the locks back, once."""
     WAIT_FOR_LOCKS = "WaitForLocks"
@@ -291,7 +291,7 @@ class Drain:
 
     @property
     def finished(self) -> bool:
-        """Whether the Pod may go."""
+        """Whether the Pod may be deleted."""
         return self.step in FINISHED
 
 
@@ -304,7 +304,7 @@ def next_step(
     *,
     needed: bool = True,
 ) -> Drain:
-    """Say how far a drain is.
+    """Return how far a drain is.
 
     Args:
         store: what drains; ``draining_since`` is set.
@@ -325,14 +325,17 @@ def next_step(
     elif not store.process or (store.asked and store.registration is None):
         step, message = Step.DONE, "no process that HAKeeper knows"
     elif now < begun + policy.delay:
-        step, message = Step.SPREADING, f"{begun + policy.delay - now:.0f} s until everybody knows"
+        step, message = (
+            Step.SPREADING,
+            f"{begun + policy.delay - now:.0f} s until all proxies and nodes know",
+        )
     elif not load.idle:
         step, message = Step.BUSY, load.text()
     else:
         step, message = _step_of_locks(store, locks)
         patience = begun + policy.delay + _SECONDS_FOR_NOBODY
         if step is Step.WAIT_FOR_LOCKS and locks is Locks.HELD and not needed and now >= patience:
-            step, message = Step.DONE, "drained but for locks that nobody needs"
+            step, message = Step.DONE, "drained except for locks that no transaction needs"
     return Drain(step, message, until)
 
 

@@ -28,11 +28,11 @@ def emptied(resource: Resource) -> Resource:
 
 
 def drains_at_its_end(resource: Resource) -> bool:
-    """Tell whether the nodes of a CNSet hand their work over before it is deleted."""
+    """Return whether the nodes of a CNSet hand their work over before it is deleted."""
     return bool(resource["spec"].get("terminationPolicy") == "Drain")
 
 
 def sheds_at_its_end(resource: Resource) -> bool:
-    """Tell whether Pods of a CNSet stay until their clients are gone, who then must be moved."""
+    """Return whether Pods of a CNSet stay until their clients are gone, who then must be moved."""
     scaling = resource["spec"].get("scalingConfig") or {}
     return bool(scaling.get("storeDrainEnabled"))

@@ -41,9 +41,9 @@ _PORTS: Final = policies.Ports(
     public=(names.PORT_SQL, names.PORT_METRICS),
 )
 DEFAULT_DELAY_SECONDS: Final = 15
-"""Proxies look every 5 s and compute nodes every 10 s for who drains."""
+"""Proxies check every 5 s, and compute nodes every 10 s, which nodes drain."""
 _QUIET_SECONDS: Final = 15
-"""The operator looks every 5 s at what drains, and a hand-over of locks takes seconds. Locks that
+"""The operator checks every 5 s what drains, and a hand-over of locks takes seconds. Locks that
 stay with a node that ends are not free for a minute and more, and writes wait for them."""
 _MIN_READY_SECONDS: Final = 5
 _DEFAULT_DRAIN_SECONDS: Final = 300
@@ -129,7 +129,7 @@ def _pod_parts(context: SetContext, config_map: str, log_service: LogService) ->
             value_env("HEADLESS_SERVICE_NAME", context.headless),
             field_env("POD_IP", "status.podIP"),
         ],
-        # Each look leaves a line in the log of a SQL server, so it looks less often than others.
+        # Each check leaves a line in the log of a SQL server, so it checks less often than others.
         probes=tcp_probes(names.PORT_SQL, readiness_period=5),
         shared=log_service.shared,
         volumes=_data_volumes(context),

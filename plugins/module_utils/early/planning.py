@@ -48,7 +48,7 @@ class EarlyPlan(Plan):
             that cannot be changed has changed.
         remove: identities of Pods to delete, for they hold up a roll-out.
         adopt: managers whose fields are taken over.
-        gate: which roll-out tidying up waits for; empty if it does not wait.
+        gate: which roll-out cleanup waits for; empty if it does not wait.
         gate_revision: the revision that is being rolled out, if the gate is shut.
     """
 
@@ -107,7 +107,7 @@ def _let_roll(
     updated = live is None or _hash_of(live) != _hash_of(plan.objects[-1])
     return replace(
         plan,
-        gate="the StatefulSet has only just been changed" if updated else _shut(live or {}),
+        gate="the StatefulSet has just been changed" if updated else _shut(live or {}),
         gate_revision=str(((live or {}).get("status") or {}).get("updateRevision") or ""),
         remove=[] if updated else doomed(context, observed, live or {}, now),
     )
@@ -118,7 +118,7 @@ def _hash_of(manifest: Mapping[str, Any]) -> str:
 
 
 def _shut(live: Mapping[str, Any]) -> str:
-    """Say what a roll-out lacks; empty when it is complete (seeds.md A5)."""
+    """Return what a roll-out lacks; empty when it is complete (seeds.md A5)."""
     status = live.get("status") or {}
     if (status.get("observedGeneration") or 0) < (live["metadata"].get("generation") or 0):
         return "the StatefulSet's controller has not seen the change yet"
@@ -130,7 +130,7 @@ def _shut(live: Mapping[str, Any]) -> str:
 
 
 def _leftovers(context: EarlyContext, uid: str) -> Prune:
-    """Select objects of ours that are not wanted any longer.
+    """Select objects of ours that are no longer needed.
 
     Only what the resource owns; where it is not in the cluster and owns nothing, only ConfigMaps.
     """

@@ -97,9 +97,9 @@ class EarlyContext:
 
     @property
     def replicas(self) -> int:
-        """Pods that are wanted."""
-        wanted = self.spec.number("replicas")
-        return 1 if wanted is None else wanted
+        """Pods that are desired."""
+        desired = self.spec.number("replicas")
+        return 1 if desired is None else desired
 
     @property
     def runtime(self) -> str:

@@ -104,7 +104,7 @@ def _facts(
         resource=resource,
         rollout=rollout,
         pods=observed.get("pods") or [],
-        expected=[f"{name}-{ordinal}" for ordinal in range(rollout.wanted if live else 0)],
+        expected=[f"{name}-{ordinal}" for ordinal in range(rollout.desired if live else 0)],
         paused=plan.paused,
         invalid=plan.invalid or (refused["message"] if as_it_is else ""),
         waiting="",
@@ -149,7 +149,7 @@ def _warnings(
 
 
 def _exists(failure: str, observed: Observed) -> bool:
-    """Tell whether the object that a failure is about was there before."""
+    """Return whether the object that a failure is about was there before."""
     subject = " ".join(failure.partition(":")[0].split(" ")[1:3])
     seen = [*(observed.get("services") or []), *(observed.get("statefulSets") or [])]
     known = {
@@ -163,5 +163,5 @@ def _waits(announced: str, plan: EarlyPlan) -> list[Occurrence]:
     revision = plan.gate_revision
     if not plan.gate or not revision or revision == announced:
         return []
-    note = f"tidying up waits for the StatefulSet: {plan.gate}"
+    note = f"cleanup waits for the StatefulSet: {plan.gate}"
     return [occurrence(EarlyEvent.ROLL_OUT_AWAITED.value, note, action="Wait")]

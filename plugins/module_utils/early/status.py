@@ -29,7 +29,7 @@ def early_status(
     Args:
         facts: what is known.
         refused: reason and message of what is not served; both empty if all is.
-        gate: which roll-out tidying up waits for; empty if it does not wait.
+        gate: which roll-out cleanup waits for; empty if it does not wait.
         lists: names of the objects, by the field of the status.
     """
     status = sets.set_status(facts, "")
@@ -52,8 +52,8 @@ def early_status(
 
 
 def is_stopped(facts: sets.SetFacts) -> bool:
-    """Tell whether the database is stopped on purpose."""
-    return facts.rollout.exists and facts.rollout.wanted == 0 and facts.rollout.ready == 0
+    """Return whether the database is stopped on purpose."""
+    return facts.rollout.exists and facts.rollout.desired == 0 and facts.rollout.ready == 0
 
 
 def _accepted(facts: sets.SetFacts, refused: Mapping[str, str]) -> Condition:
@@ -143,7 +143,7 @@ def failure_event(failure: str, exists: bool) -> Occurrence:
 
 
 def reported_before(resource: Mapping[str, Any], failure: str) -> bool:
-    """Tell whether the status says already what went wrong."""
+    """Return whether the status says already what went wrong."""
     conditions = (resource.get("status") or {}).get("conditions") or []
     return any(
         entry.get("message") == failure

@@ -17,12 +17,12 @@ from .rendering import CLAIMS, LABEL_OWNER, EarlyContext
 
 
 def growth(resource: Resource, observed: Observed) -> list[Manifest]:
-    """Return the claims that are smaller than wanted, as patches that make them grow."""
+    """Return the claims that are smaller than desired, as patches that make them grow."""
     try:
         context = EarlyContext.of(resource)
         if is_paused(resource) or too_many(context):
             return []
-        wanted = _wanted_sizes(context)
+        desired = _wanted_sizes(context)
     except RenderingError:
         return []
     return [
@@ -33,14 +33,14 @@ def growth(resource: Resource, observed: Observed) -> list[Manifest]:
             "spec": {"resources": {"requests": {"storage": context.spec.raw(CLAIMS[name])}}},
         }
         for name, claim in own_claims(context.owner, observed.get("claims") or [])
-        if _requested(claim) < wanted[name]
+        if _requested(claim) < desired[name]
     ]
 
 
 def own_claims(
     owner: str, claims: Sequence[Mapping[str, Any]]
 ) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield the claims that a StatefulSet made, each with the name of its template.
+    """Yield the claims that a StatefulSet created, each with the name of its template.
 
     A label is not enough to belong: users may put it on claims of their own.
     """
@@ -53,7 +53,7 @@ def own_claims(
 
 
 def _wanted_sizes(context: EarlyContext) -> dict[str, int]:
-    """Return the wanted bytes of each claim template."""
+    """Return the desired bytes of each claim template."""
     return {name: quantity.to_bytes(context.spec.raw(field)) for name, field in CLAIMS.items()}
 
 
@@ -73,10 +73,10 @@ def sizes(workload: Mapping[str, Any]) -> dict[str, int]:
 
 
 def storage_refusal(context: EarlyContext, observed: Observed) -> Mapping[str, str]:
-    """Say why the claims are not of the wanted size: shrinking, or growth that was refused."""
-    wanted = _wanted_sizes(context)
+    """Return why the claims are not of the desired size: shrinking, or growth that was refused."""
+    desired = _wanted_sizes(context)
     for name, claim in own_claims(context.owner, observed.get("claims") or []):
-        if _requested(claim) > wanted[name]:
+        if _requested(claim) > desired[name]:
             field = CLAIMS[name]
             message = (
                 f"spec.{field}: {context.spec.raw(field)} is less than what the claim "
@@ -107,11 +107,11 @@ def with_live_sizes(
 
 
 def _unreachable(context: EarlyContext, observed: Observed) -> set[str]:
-    """Return the claim templates whose claims cannot have the wanted size."""
-    wanted = _wanted_sizes(context)
+    """Return the claim templates whose claims cannot have the desired size."""
+    desired = _wanted_sizes(context)
     failed = bool((observed.get("growth") or {}).get("msg"))
     return {
         name
         for name, claim in own_claims(context.owner, observed.get("claims") or [])
-        if _requested(claim) > wanted[name] or (failed and _requested(claim) < wanted[name])
+        if _requested(claim) > desired[name] or (failed and _requested(claim) < desired[name])
     }

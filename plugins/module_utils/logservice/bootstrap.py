@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who founds the log service: decided once, recorded before anything is created (core.md §5.3).
+"""Which stores found the log service: decided once, recorded before creation (core.md §5.3).
 
 The record is an annotation on the LogSet. Where there is no LogSet in the cluster, or where the
-annotation was lost, claims that were kept tell what was decided, or the bootstrap ConfigMap itself.
+annotation was lost, claims that were kept hold the record, or the bootstrap ConfigMap itself.
 """
 
 from __future__ import annotations

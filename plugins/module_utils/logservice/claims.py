@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the claims of log stores tell about the log service that they were made for.
+"""What the claims of log stores record about the log service that they belong to.
 
 Volumes that are kept outlive their LogSet and what is recorded on it. So the record is on their
 claims, too: who founded the log service, and which stores were replaced. A LogSet that finds them
-carries on: it neither counts incarnations anew, nor lets a store that lost its volume meanwhile
+continues: it neither restarts the count of incarnations, nor lets a store that lost its volume
 found a second HAKeeper beside the one that the other volumes hold.
 """
 
@@ -22,15 +22,15 @@ Claim = Mapping[str, Any]
 
 
 def decided_earlier(resource: Resource, claims: Iterable[Claim]) -> LogSetObserved | None:
-    """Read back what was decided about the log service that claims were made for.
+    """Read back what was decided about the log service that claims belong to.
 
     Args:
         resource: the LogSet.
         claims: the live claims with its labels.
 
     Returns:
-        Members and incarnations; None if no claim tells. A founding store whose claim is gone
-        begins anew, as the successor of the one that it was.
+        Members and incarnations; None if no claim has a record. A founding store without a claim
+        starts as the successor of the one that it was.
     """
     told = {ordinal: mark for ordinal, claim in _data(resource, claims) if (mark := _mark(claim))}
     if not told:

@@ -52,7 +52,7 @@ class Repair:
         began: when it was decided (Unix time).
         taken: whether nothing of the old store is left.
         rendered: whether the stores' configuration has the new incarnation.
-        made: when the Pod of the new store was made (Unix time); 0 before that.
+        made: when the Pod of the new store was created (Unix time); 0 before that.
     """
 
     pod: str
@@ -135,7 +135,7 @@ def next_repair(
     repair: Repair | None,
     now: float,
 ) -> Verdict:
-    """Say what is to be done about log stores that are down.
+    """Return what is to be done about log stores that are down.
 
     Args:
         stores: the log stores that should exist.
@@ -175,7 +175,7 @@ def _waiting(down: Sequence[LogStore], policy: Policy) -> Verdict:
 
 
 def why_not(store: LogStore, down: Sequence[LogStore], view: View | None, policy: Policy) -> str:
-    """Say why a store that is down must not be replaced, or need not be; empty if it may.
+    """Return why a store that is down must not be replaced, or need not be; empty if it may.
 
     Args:
         store: the store.
@@ -186,13 +186,13 @@ def why_not(store: LogStore, down: Sequence[LogStore], view: View | None, policy
     if not policy.served or (view is not None and not view.running):
         return "the log service has never been up as a whole"
     if view is None:
-        return "HAKeeper does not answer, so nobody knows which replicas are left"
+        return "HAKeeper does not answer, so it is unknown which replicas are left"
     counted = [one.pod for one in down if one is store or view.counts_on(one.ordinal)]
     if len(counted) > policy.shard_replicas // 2:
-        majority = "more than a minority of the replicas of a log shard; bring one of them back"
+        majority = "more than a minority of the replicas of a log shard; recover one of them"
         return f"{' and '.join(sorted(counted))} are down, {majority}"
     if view.heard(store.ordinal) and not view.without_data(store.ordinal):
-        return "HAKeeper still hears from it"
+        return "HAKeeper still receives its heartbeats"
     own = view.stores_of(store.ordinal)
     lost = [shard.number for shard in view.shards if not shard.survives_without(own)]
     if lost:
@@ -251,7 +251,7 @@ def _not_up_again(
     if now >= due:
         refusal = why_not(store, down, view, policy)
         if not refusal:
-            return Verdict(Step.RECORD, store.pod, f"{store.pod} is replaced by a new store, again")
+            return Verdict(Step.RECORD, store.pod, f"{store.pod} is replaced by a new store again")
         return Verdict(Step.BLOCKED, store.pod, f"{store.pod} is not replaced again: {refusal}")
     message = f"waiting for the new store of {store.pod}"
     return Verdict(Step.AWAIT_STORE, store.pod, message, due)

@@ -47,7 +47,7 @@ class Question(Enum):
 def question(
     resource: Resource, workload: Mapping[str, Any], pods: Collection[Pod], now: float
 ) -> Question:
-    """Tell whether to ask HAKeeper.
+    """Return whether to ask HAKeeper.
 
     While a set first comes up it has nothing to say, and each question would take its whole time;
     neither has it when all stores have been up for long.
@@ -86,7 +86,7 @@ def _served_since(resource: Resource, now: float) -> float:
 
 
 def came_back_lately(resource: Resource, pod: Pod, now: float, seconds: float) -> bool:
-    """Tell whether a Pod became ready within the last seconds, and not for the first time."""
+    """Return whether a Pod became ready within the last seconds, and not for the first time."""
     since = pod_status.ready_at(pod)
     if since is None or since + seconds < now:
         return False

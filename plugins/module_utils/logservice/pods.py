@@ -95,7 +95,7 @@ def _named(pod: Pod) -> str:
 
 
 def _made(pod: Pod) -> float:
-    """Return when a Pod was made, Unix time; 0 when nobody knows."""
+    """Return when a Pod was created, Unix time; 0 when it is unknown."""
     return unix_time(pod["metadata"].get("creationTimestamp"))
 
 
@@ -143,13 +143,13 @@ def _shard_replicas(resource: Resource) -> int:
 
 
 def keeps_volumes(resource: Resource) -> bool:
-    """Tell whether the volume of a replaced store stays: `Orphan` says so, as does `Retain`."""
+    """Return whether the volume of a replaced store stays: `Orphan` says so, as does `Retain`."""
     spec = Fields("spec", resource.get("spec") or {})
     return spec.text("failedPodStrategy") == "Orphan" or storage.pvc_policy(spec) == "Retain"
 
 
 def claims_stay(resource: Resource) -> bool:
-    """Tell whether a store that leaves a set keeps its claims."""
+    """Return whether a store that leaves a set keeps its claims."""
     return storage.pvc_policy(Fields("spec", resource.get("spec") or {})) == "Retain"
 
 
@@ -160,7 +160,7 @@ def incarnation_annotation(numbers: Mapping[str, int]) -> dict[str, str | None]:
 
 
 def claims_of(pod: str, claims: Iterable[Claim]) -> list[Claim]:
-    """Return the claims that a StatefulSet made for a Pod."""
+    """Return the claims that a StatefulSet created for a Pod."""
     return [claim for claim in claims if claim["metadata"]["name"].endswith(f"-{pod}")]
 
 
@@ -195,9 +195,9 @@ def log_store(name: str, down_since: float | None, around: Surroundings) -> LogS
 
 
 def hindrance_of(pod: Pod | None, around: Surroundings) -> str:
-    """Say why a new, empty store in place of a Pod would not come up either; empty if it might."""
+    """Return why a new, empty store in place of a Pod would not start either; empty if it might."""
     if pod is None:
-        return "Kubernetes has not made its Pod"
+        return "Kubernetes has not created its Pod"
     if pod["metadata"].get("deletionTimestamp"):
         lost = node_states.is_lost(node_states.node_name(pod), around.nodes)
         return "" if lost else "its Pod is being deleted"
@@ -205,7 +205,7 @@ def hindrance_of(pod: Pod | None, around: Surroundings) -> str:
 
 
 def _why_pending(pod: Pod, around: Surroundings) -> str:
-    """Say what keeps a Pod from starting that a Pod without data would meet, too."""
+    """Return what keeps a Pod from starting that a Pod without data would meet, too."""
     reason = why(pod)
     if reason in _USELESS:
         return f"its Pod cannot start ({reason}), nor would a new one"
@@ -225,7 +225,7 @@ def _condition(pod: Pod, kind: str) -> Mapping[str, Any]:
 
 
 def _unproven(pod: Pod, around: Surroundings) -> str:
-    """Say so where a Pod runs an update that has not come up anywhere: its volume is fine."""
+    """Return a reason where a Pod runs an update that has not started anywhere: not its volume."""
     status = around.workload.get("status") or {}
     newest = status.get("updateRevision")
     revision = _revision(pod)

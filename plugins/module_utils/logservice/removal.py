@@ -44,7 +44,7 @@ def follow_retention(
 
 
 def retention_deletes(spec: Mapping[str, Any]) -> bool:
-    """Tell whether the log stores' claims are deleted with the set (core.md §2.3)."""
+    """Return whether the log stores' claims are deleted with the set (core.md §2.3)."""
     s3 = (spec.get("sharedStorage") or {}).get("s3") or {}
     policy = spec.get("pvcRetentionPolicy") or s3.get("s3RetentionPolicy") or "Delete"
     return bool(policy == "Delete")

@@ -38,8 +38,8 @@ def require_size(
         raise InvalidSpec("spec.replicas", message)
     if not resource["metadata"].get("uid") and wanted < present - 1:
         message = (
-            f"can be lowered by one at a time without an operator, to {present - 1} now; go on "
-            "when HAKeeper has placed the replicas of the store that left anew"
+            f"can be lowered by one at a time without an operator, to {present - 1} now; continue "
+            "when HAKeeper has placed the replicas of the removed store again"
         )
         raise InvalidSpec("spec.replicas", message)
 
@@ -74,15 +74,15 @@ def scale_in(present: int, wanted: int, view: View | None) -> ScaleIn:
     ordinal = present - 1
     refusal = _why_it_stays(ordinal, view)
     if refusal:
-        return ScaleIn(present, None, f"log store {ordinal} stays for now: {refusal}")
+        return ScaleIn(present, None, f"log store {ordinal} is kept for now: {refusal}")
     left = present - 1
-    awaited = f"{left - wanted} more to go one by one" if left > wanted else ""
+    awaited = f"{left - wanted} more to leave one by one" if left > wanted else ""
     return ScaleIn(left, ordinal, awaited)
 
 
 def _why_it_stays(ordinal: int, view: View | None) -> str:
     if view is None:
-        return "HAKeeper does not answer, so nobody knows which replicas it has"
+        return "HAKeeper does not answer, so it is unknown which replicas it has"
     if view.counts_on(ordinal) and view.refuses_replicas(ordinal):
         return REFUSES_REPLICAS
     own = view.stores_of(ordinal)
@@ -95,6 +95,6 @@ def _why_it_stays(ordinal: int, view: View | None) -> str:
         or any((ordinal_of(uuid) or 0) > ordinal for uuid in shard.members)
     ]
     if unplaced:
-        return f"HAKeeper is placing replicas of log shard {listed(unplaced)} anew"
+        return f"HAKeeper is placing replicas of log shard {listed(unplaced)}"
     lost = [shard.number for shard in view.shards if not shard.survives_without(own)]
     return f"log shard {listed(lost)} would have no quorum without it" if lost else ""

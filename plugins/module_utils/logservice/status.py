@@ -44,7 +44,7 @@ def findings(stores: Stores, rollout: Rollout) -> Findings:
 def _failure(stores: Stores, rollout: Rollout, replacing: str) -> tuple[Reason, str] | None:
     if blocked := _message_of(stores, Step.BLOCKED):
         return Reason.FAILOVER_BLOCKED, blocked
-    if replacing and (rollout.ready < rollout.wanted or lacking(stores)):
+    if replacing and (rollout.ready < rollout.desired or lacking(stores)):
         return Reason.STORES_FAILED, sentences(lacking(stores), replacing)
     return None
 

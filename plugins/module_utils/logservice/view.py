@@ -38,7 +38,7 @@ class Shard:
         return self.members == self.alive and len(self.members) >= (self.wanted or 0)
 
     def survives_without(self, stores: Iterable[str]) -> bool:
-        """Tell whether more than half of the replicas run without these stores."""
+        """Return whether more than half of the replicas run without these stores."""
         return 2 * len(self.alive - frozenset(stores)) > len(self.members)
 
 
@@ -67,11 +67,11 @@ class View:
         return self.silent.get(uuid, HEARD_SECONDS + 1) <= HEARD_SECONDS
 
     def heard(self, ordinal: int) -> bool:
-        """Tell whether any store of an ordinal gave a sign of life lately."""
+        """Return whether any store of an ordinal gave a sign of life lately."""
         return any(map(self._lives, self.stores_of(ordinal)))
 
     def without_data(self, ordinal: int) -> bool:
-        """Tell whether a store lives that does not run the replicas that it is counted on for."""
+        """Return whether a store lives that does not run the replicas that it is counted on for."""
         return any(
             self._lives(uuid)
             for shard in self.shards
@@ -80,7 +80,7 @@ class View:
         )
 
     def counts_on(self, ordinal: int) -> bool:
-        """Tell whether a shard has a replica on a store of an ordinal."""
+        """Return whether a shard has a replica on a store of an ordinal."""
         own = self.stores_of(ordinal)
         return any(shard.members & own for shard in self.shards)
 
@@ -93,7 +93,7 @@ class View:
         ]
 
     def refuses_replicas(self, ordinal: int) -> bool:
-        """Tell whether replicas of an ordinal would find no other store.
+        """Return whether replicas of an ordinal would find no other store.
 
         HAKeeper gives replicas that vote only to stores without a locality, but for the first ones
         (selectStore in MatrixOne's pkg/hakeeper/checkers/logservice/filter.go). Log stores of a set

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conditions: make them, read them, keep their times (core.md §2.1)."""
+"""Conditions: create them, read them, keep their times (core.md §2.1)."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ def condition(
     message: str,
     generation: int,
 ) -> Condition:
-    """Make a condition.
+    """Return a condition.
 
     Args:
         kind: its type.
         holds: True, False, or None for Unknown.
         reason: from the closed list.
-        message: for a human; what is awaited, if anything.
+        message: for a human; what it is waiting for, if anything.
         generation: ``metadata.generation`` that this was decided for.
     """
     return {
@@ -41,7 +41,7 @@ def condition(
 def paused(resource: Mapping[str, Any], is_paused: bool, generation: int) -> list[Condition]:
     """Return the Paused condition: while the resource is paused, and ever after it once was."""
     if is_paused:
-        message = "an annotation asks to leave this resource alone"
+        message = "an annotation pauses this resource"
         return [
             condition(ConditionType.PAUSED, True, Reason.PAUSED_BY_ANNOTATION, message, generation)
         ]
@@ -60,19 +60,19 @@ def find(resource: Mapping[str, Any] | None, kind: ConditionType) -> Mapping[str
 
 
 def holds(resource: Mapping[str, Any] | None, kind: ConditionType) -> bool:
-    """Tell whether the condition is True, whichever generation it speaks about."""
+    """Return whether the condition is True, whichever generation it speaks about."""
     return find(resource, kind).get("status") == "True"
 
 
 def holds_now(resource: Mapping[str, Any] | None, kind: ConditionType) -> bool:
-    """Tell whether the condition is True of the resource's present generation."""
+    """Return whether the condition is True of the resource's present generation."""
     found = find(resource, kind)
     generation = ((resource or {}).get("metadata") or {}).get("generation") or 0
     return found.get("status") == "True" and (found.get("observedGeneration") or 0) >= generation
 
 
 def has_served(resource: Mapping[str, Any]) -> bool:
-    """Tell whether a set was ready at least once, from its own earlier conditions."""
+    """Return whether a set was ready at least once, from its own earlier conditions."""
     if holds(resource, ConditionType.READY):
         return True
     before = find(resource, ConditionType.PROGRESSING).get("reason")
@@ -114,19 +114,19 @@ def summary(conditions: Iterable[Condition]) -> str:
 
 
 def with_times(
-    wanted: Mapping[str, Any], live: Mapping[str, Any] | None, now: str
+    desired: Mapping[str, Any], live: Mapping[str, Any] | None, now: str
 ) -> dict[str, Any]:
     """Give the conditions of a status their lastTransitionTime.
 
     Args:
-        wanted: status to write.
+        desired: status to write.
         live: status of the live object; a condition whose status stays keeps its time.
         now: the present, RFC 3339 in whole seconds.
     """
     known = {entry.get("type"): entry for entry in (live or {}).get("conditions") or []}
     timed = []
-    for entry in wanted.get("conditions") or []:
+    for entry in desired.get("conditions") or []:
         before = known.get(entry["type"], {})
         kept = before.get("lastTransitionTime") if before.get("status") == entry["status"] else None
         timed.append({**entry, "lastTransitionTime": kept or now})
-    return {**wanted, "conditions": timed} if timed else dict(wanted)
+    return {**desired, "conditions": timed} if timed else dict(desired)

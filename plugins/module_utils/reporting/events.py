@@ -65,7 +65,7 @@ _QUIET = frozenset(
         EarlyReason.WAITING_FOR_ROLL_OUT.value,
     }
 )
-"""Reasons that tell nothing beyond another condition's event of the same moment."""
+"""Reasons that add nothing to another condition's event of the same moment."""
 
 
 def transitions(before: Mapping[str, Any] | None, after: Mapping[str, Any]) -> list[Occurrence]:
@@ -125,7 +125,7 @@ def _told(entry: Mapping[str, Any]) -> Occurrence:
 def occurrence(
     reason: str, note: str, *, action: str = "Reconcile", warning: bool = False
 ) -> Occurrence:
-    """Make an event; a note that is too long for the API is cut."""
+    """Return an event; a note that is too long for the API is cut."""
     kept = note.encode()[:_LONGEST_NOTE].decode(errors="ignore")
     kind = "Warning" if warning else "Normal"
     return {"type": kind, "reason": reason, "action": action, "note": kept}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the Pods of a set tell: which are up, what keeps the others, which version runs."""
+"""What is known of the Pods of a set: which are up, what blocks the others, which version runs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _STUCK = frozenset(
         "RunContainerError",
     }
 )
-"""Reasons of a waiting container that time alone does not mend."""
+"""Reasons of a waiting container that time alone does not fix."""
 _SAME = {"ErrImagePull": "ImagePullBackOff"}
 _OF_THE_IMAGE = frozenset({"ErrImageNeverPull", "ImagePullBackOff", "InvalidImageName"})
 _RESTARTS = 2
@@ -32,7 +32,7 @@ _RESTARTS = 2
 
 
 def is_ready(pod: Pod) -> bool:
-    """Tell whether a Pod serves; one that is terminating does not."""
+    """Return whether a Pod serves; one that is terminating does not."""
     return (
         not pod["metadata"].get("deletionTimestamp")
         and _condition(pod, "Ready").get("status") == "True"
@@ -55,7 +55,7 @@ def _condition(pod: Pod, kind: str) -> Mapping[str, Any]:
 
 
 def ready_at(pod: Pod) -> float | None:
-    """Return since when a Pod is ready (Unix time), 0 where nobody knows; None if it is not."""
+    """Return since when a Pod is ready (Unix time), 0 where it is unknown; None if it is not."""
     if not is_ready(pod):
         return None
     return unix_time(_condition(pod, "Ready").get("lastTransitionTime"))
@@ -108,7 +108,7 @@ def natural_order(name: str) -> tuple[str, int, str]:
 
 
 def awaited(pods: Sequence[Pod], expected: Iterable[str]) -> str:
-    """Say which Pods are not ready and why: ``mo-log-1 (ContainerCreating)``; empty if all are."""
+    """Return which Pods are not ready, e.g. ``mo-log-1 (ContainerCreating)``; empty if all are."""
     live = {pod["metadata"]["name"]: pod for pod in pods}
     parts = [
         f"{name} ({why(live[name]) if name in live else 'not created yet'})"
@@ -119,7 +119,7 @@ def awaited(pods: Sequence[Pod], expected: Iterable[str]) -> str:
 
 
 def why(pod: Pod) -> str:
-    """Say in few words what keeps a Pod from being ready."""
+    """Return in few words what keeps a Pod from being ready."""
     if pod["metadata"].get("deletionTimestamp"):
         return "Terminating"
     status = pod.get("status") or {}
@@ -157,7 +157,7 @@ def _held_up(container: Mapping[str, Any]) -> str:
     """Return the reason why a container does not run; empty if it does.
 
     One that ends again and again runs in between, and is pulled again in between: those moments are
-    told like the others, so that what is said does not change with each of them.
+    reported like the others, so that the message does not change with each of them.
     """
     waiting = (container.get("state") or {}).get("waiting") or {}
     reason = str(waiting.get("reason") or "")
@@ -169,7 +169,7 @@ def _held_up(container: Mapping[str, Any]) -> str:
 
 
 def _last_end(container: Mapping[str, Any]) -> str:
-    """Say how a container that does not serve ended last; empty if it did not end."""
+    """Return how a container that does not serve ended last; empty if it did not end."""
     ends = ((container.get(name) or {}).get("terminated") for name in ("state", "lastState"))
     end = next((one for one in ends if one), None)
     if end is None or container.get("ready"):
@@ -182,7 +182,7 @@ _LATELY_SECONDS = 20.0
 
 
 def became_unready_lately(pods: Iterable[Pod], now: str) -> bool:
-    """Tell whether a Pod that is not ready was made, or ceased to be ready, a moment ago.
+    """Return whether a Pod that is not ready was created, or ceased to be ready, a moment ago.
 
     Args:
         pods: the Pods.
@@ -207,7 +207,7 @@ _BEGINNING_SECONDS = 300.0
 
 
 def is_beginning(pod: Pod, now: str | None) -> bool:
-    """Tell whether a Pod runs for the first time, is not ready, and has begun lately.
+    """Return whether a Pod runs for the first time, is not ready, and has begun lately.
 
     Args:
         pod: the Pod.
@@ -225,7 +225,7 @@ def is_beginning(pod: Pod, now: str | None) -> bool:
 
 
 def is_hopeless(pod: Pod) -> bool:
-    """Tell whether a Pod will not come up by itself: its image, its start, or no place for it."""
+    """Return whether a Pod will not come up by itself: its image, its start, or no place for it."""
     if pod["metadata"].get("deletionTimestamp"):
         return False
     reasons = {_held_up(container) for container in _containers(pod)}

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The closed list of condition types and reasons; the CRDs document the same words.
 
-Reasons are part of the API: tools match them, so none is renamed, and none is made up in place.
+Reasons are part of the API: tools match them, so none is renamed, and none is invented in place.
 """
 
 from __future__ import annotations

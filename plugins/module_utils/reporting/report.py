@@ -39,7 +39,7 @@ class Report:
 
 
 def is_ready_and_synced(status: Mapping[str, Any]) -> bool:
-    """Tell whether a status says that all is up and applied."""
+    """Return whether a status says that all is up and applied."""
     states = {entry["type"]: entry["status"] for entry in status["conditions"]}
     return {states[ConditionType.READY.value], states[ConditionType.SYNCED.value]} == {"True"}
 
@@ -68,8 +68,8 @@ def deleting(resource: Resource, left: Sequence[str] = (), seconds: int = 0) -> 
     """
     more = f" and {len(left) - _NAMED} more" if len(left) > _NAMED else ""
     bound = f", at most {seconds} s" if seconds else ""
-    message = f"waiting until gone{bound}: {', '.join(left[:_NAMED])}{more}"
-    return terminating(resource, message if left else "being taken away", Reason.DELETING)
+    message = f"waiting for deletion{bound}: {', '.join(left[:_NAMED])}{more}"
+    return terminating(resource, message if left else "being deleted", Reason.DELETING)
 
 
 def terminating(resource: Resource, message: str, progress: Reason) -> dict[str, Any]:

@@ -41,5 +41,7 @@ def roll_events(roll: Roll) -> list[Occurrence]:
     if not replaced:
         return []
     left = len(outdated) - len(replaced)
-    note = f"replacing {', '.join(replaced)}; {left} more to go" if left else roll_message(roll)
+    note = (
+        f"replacing {', '.join(replaced)}; {left} more to replace" if left else roll_message(roll)
+    )
     return [occurrence("ReplacingPods", note, action="Roll")]

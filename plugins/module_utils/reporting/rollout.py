@@ -23,7 +23,7 @@ class Rollout:
     Attributes:
         exists: there is a workload.
         seen: its controller has seen the latest template and size.
-        wanted: Pods it should have.
+        desired: Pods it should have.
         current: Pods it has.
         ready: Pods that are ready.
         updated: Pods of the latest template.
@@ -33,7 +33,7 @@ class Rollout:
 
     exists: bool
     seen: bool
-    wanted: int
+    desired: int
     current: int
     ready: int
     updated: int
@@ -51,12 +51,12 @@ class Rollout:
         spec = (workload or {}).get("spec") or {}
         status = (workload or {}).get("status") or {}
         generation = ((workload or {}).get("metadata") or {}).get("generation") or 0
-        wanted = replicas if replicas is not None else spec.get("replicas")
+        desired = replicas if replicas is not None else spec.get("replicas")
         ready, least = int(status.get("readyReplicas") or 0), int(spec.get("minReadySeconds") or 0)
         return cls(
             exists=workload is not None,
             seen=workload is not None and (status.get("observedGeneration") or 0) >= generation,
-            wanted=1 if wanted is None else int(wanted),
+            desired=1 if desired is None else int(desired),
             current=int(status.get("replicas") or 0),
             ready=ready,
             updated=int(status.get("updatedReplicas") or 0),
@@ -66,8 +66,8 @@ class Rollout:
 
     @property
     def settled(self) -> bool:
-        """Whether exactly the wanted Pods exist, all of the latest template."""
-        return self.seen and self.current == self.wanted and self.updated >= self.wanted
+        """Whether exactly the desired Pods exist, all of the latest template."""
+        return self.seen and self.current == self.desired and self.updated >= self.desired
 
 
 def partition_of(resource: Mapping[str, Any]) -> int:
@@ -77,7 +77,7 @@ def partition_of(resource: Mapping[str, Any]) -> int:
 
 
 def held_at(resource: Mapping[str, Any], rollout: Rollout, noun: str) -> str:
-    """Say at which partition the roll of a set goes no further; empty if it does, or is over.
+    """Return at which partition the roll of a set goes no further; empty if it does, or is over.
 
     Args:
         resource: the set.
@@ -85,19 +85,19 @@ def held_at(resource: Mapping[str, Any], rollout: Rollout, noun: str) -> str:
         noun: what its Pods are called.
     """
     partition = partition_of(resource)
-    whole = rollout.current == rollout.wanted <= rollout.ready
-    done = rollout.updated >= rollout.wanted - partition
+    whole = rollout.current == rollout.desired <= rollout.ready
+    done = rollout.updated >= rollout.desired - partition
     if not partition or rollout.settled or not (rollout.seen and whole and done):
         return ""
-    counted = f"{rollout.updated}/{rollout.wanted} {noun}"
+    counted = f"{rollout.updated}/{rollout.desired} {noun}"
     return f"{_HELD} {partition}: {counted} run what the spec asks for"
 
 
 def is_on_purpose(waiting: str) -> bool:
-    """Tell whether what an update waits for comes only when somebody changes a spec."""
+    """Return whether what an update waits for comes only when somebody changes a spec."""
     return waiting == UPDATE_PAUSED or f": {_HELD} " in waiting
 
 
 def is_held(resource: Mapping[str, Any] | None) -> bool:
-    """Tell whether the status of a set says that its roll goes no further on purpose."""
+    """Return whether the status of a set says that its roll goes no further on purpose."""
     return str(find(resource, ConditionType.SYNCED).get("message")).startswith(_HELD)

@@ -15,7 +15,7 @@ from .reasons import ConditionType, Reason
 from .roll import roll_message
 from .rollout import UPDATE_PAUSED, Rollout, held_at, is_held
 
-_JUST_APPLIED = "the change has only just been applied"
+_JUST_APPLIED = "the change has just been applied"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Findings:
 
 @dataclass(frozen=True, slots=True)
 class SetFacts:
-    """Everything that the status of a set is made from.
+    """Everything that the status of a set is computed from.
 
     Attributes:
         resource: the set's resource with its present status.
@@ -80,7 +80,7 @@ class SetFacts:
 
     @property
     def held(self) -> str:
-        """Say what somebody holds back on purpose, or at which partition; empty if nothing."""
+        """Return what somebody holds back on purpose, or at which partition; empty if nothing."""
         if self.waiting:
             return self.waiting if self.waiting == UPDATE_PAUSED else ""
         return "" if self.roll.get("outdated") else held_at(self.resource, self.rollout, self.noun)
@@ -106,7 +106,7 @@ def set_status(facts: SetFacts, now: str) -> dict[str, Any]:
         "phase": phase(conditions).value,
         "message": summary(conditions),
         "version": pod_status.running_version(facts.pods),
-        "pods": f"{rollout.ready}/{rollout.wanted}",
+        "pods": f"{rollout.ready}/{rollout.desired}",
         "replicas": rollout.current,
         "readyReplicas": rollout.ready,
         "updatedReplicas": rollout.updated,
@@ -123,9 +123,9 @@ def _conditions(facts: SetFacts) -> list[Condition]:
 
 
 def _ready(facts: SetFacts) -> Condition:
-    """Say whether enough Pods serve; Unknown until the workload's controller has seen the spec."""
+    """Report whether enough Pods serve; Unknown until the controller has seen the spec."""
     rollout = facts.rollout
-    counted = f"{rollout.ready}/{rollout.wanted} {facts.noun} are ready"
+    counted = f"{rollout.ready}/{rollout.desired} {facts.noun} are ready"
     if not rollout.exists:
         held = f"not created: {_reason_for_nothing(facts)}"
         return condition(
@@ -140,7 +140,7 @@ def _ready(facts: SetFacts) -> Condition:
             facts.generation,
         )
     unserved = facts.findings.unserved
-    if rollout.ready >= rollout.wanted and not unserved:
+    if rollout.ready >= rollout.desired and not unserved:
         return condition(
             ConditionType.READY, True, Reason.ENOUGH_READY_STORES, counted, facts.generation
         )
@@ -154,11 +154,11 @@ def _ready(facts: SetFacts) -> Condition:
 def _reason_for_nothing(facts: SetFacts) -> str:
     if facts.paused:
         return "paused by an annotation"
-    return facts.invalid or facts.waiting or facts.failure or "the work has only just begun"
+    return facts.invalid or facts.waiting or facts.failure or "reconciliation has just started"
 
 
 def _synced(facts: SetFacts) -> Condition:
-    """Say whether what the spec asks for is applied and has reached every Pod."""
+    """Report whether what the spec asks for is applied and has reached every Pod."""
     rollout = facts.rollout
     if facts.paused:
         holds_, reason, message = False, Reason.PAUSED, "changes are not applied while paused"
@@ -173,7 +173,7 @@ def _synced(facts: SetFacts) -> Condition:
     elif not rollout.seen:
         holds_, reason, message = False, Reason.ROLLING_OUT, _JUST_APPLIED
     elif not rollout.settled:
-        counted = f"{rollout.updated}/{rollout.wanted} {facts.noun} run what the spec asks for"
+        counted = f"{rollout.updated}/{rollout.desired} {facts.noun} run what the spec asks for"
         holds_, reason, message = False, Reason.ROLLING_OUT, f"{counted}; {_work(facts)[1]}"
     elif facts.volumes:
         holds_, reason, message = False, Reason.GROWING_VOLUMES, facts.volumes
@@ -185,7 +185,7 @@ def _synced(facts: SetFacts) -> Condition:
 
 
 def _progressing(facts: SetFacts) -> Condition:
-    """Say what is under way."""
+    """Return what is under way."""
     rollout = facts.rollout
     if facts.paused:
         under_way, reason, message = False, Reason.PAUSED, ""
@@ -197,7 +197,7 @@ def _progressing(facts: SetFacts) -> Condition:
         under_way, reason, message = True, Reason.WAITING_FOR_DEPENDENCY, facts.waiting
     elif facts.findings.activity:
         under_way, (reason, message) = True, facts.findings.activity
-    elif not rollout.settled or rollout.ready < rollout.wanted:
+    elif not rollout.settled or rollout.ready < rollout.desired:
         under_way, (reason, message) = True, _work(facts)
     elif facts.volumes:
         under_way, reason, message = True, Reason.GROWING_VOLUMES, facts.volumes
@@ -215,20 +215,23 @@ def _work(facts: SetFacts) -> tuple[Reason, str]:
     message = roll_message(facts.roll) or message
     if not has_served(facts.resource):
         return Reason.CREATING, message
-    if rollout.seen and rollout.updated < min(rollout.current, rollout.wanted):
+    if rollout.seen and rollout.updated < min(rollout.current, rollout.desired):
         return Reason.ROLLING_OUT, message
     if rollout.updated < rollout.current:
-        surplus = rollout.current - rollout.wanted
+        surplus = rollout.current - rollout.desired
         if rollout.young:
             return Reason.ROLLING_OUT, message
-        return Reason.ROLLING_OUT, f"waiting for {surplus} {facts.noun} of before to go"
-    if rollout.current != rollout.wanted:
-        return Reason.SCALING, f"{rollout.current} of {rollout.wanted} {facts.noun} exist"
+        return (
+            Reason.ROLLING_OUT,
+            f"waiting for {surplus} {facts.noun} of an earlier template to terminate",
+        )
+    if rollout.current != rollout.desired:
+        return Reason.SCALING, f"{rollout.current} of {rollout.desired} {facts.noun} exist"
     return Reason.ROLLING_OUT, message
 
 
 def _degraded(facts: SetFacts) -> Condition:
-    """Say whether something is broken, beyond being merely under way."""
+    """Report whether something is broken, beyond being merely under way."""
     found = None if facts.paused else _broken(facts)
     if found is None:
         return condition(ConditionType.DEGRADED, False, Reason.AS_EXPECTED, "", facts.generation)
@@ -258,15 +261,15 @@ def _losses(facts: SetFacts) -> list[str]:
     """Name the stores that are down, and those that run without their data."""
     rollout = facts.rollout
     parts = [f"{pod} has lost its data" for pod in facts.findings.empty]
-    if rollout.ready < rollout.wanted:
+    if rollout.ready < rollout.desired:
         awaited = pod_status.awaited(facts.pods, facts.expected)
-        missing = rollout.wanted - rollout.ready
-        parts.append(f"{missing} of {rollout.wanted} {facts.noun} are down: {awaited}")
+        missing = rollout.desired - rollout.ready
+        parts.append(f"{missing} of {rollout.desired} {facts.noun} are down: {awaited}")
     return parts
 
 
 def _lost_stores(facts: SetFacts) -> bool:
-    """Tell whether Pods that were ready are gone though nobody asked for it."""
+    """Return whether Pods that were ready are gone though nobody asked for it."""
     rollout = facts.rollout
     before = find(facts.resource, ConditionType.SYNCED)
     unchanged = before.get("observedGeneration") == facts.generation
@@ -274,7 +277,7 @@ def _lost_stores(facts: SetFacts) -> bool:
     all_served = done and holds(facts.resource, ConditionType.READY)
     was_settled = all_served or holds(facts.resource, ConditionType.DEGRADED)
     served = has_served(facts.resource)
-    return rollout.seen and rollout.ready < rollout.wanted and unchanged and was_settled and served
+    return rollout.seen and rollout.ready < rollout.desired and unchanged and was_settled and served
 
 
 def selector_text(resource: Resource) -> str:

@@ -21,7 +21,7 @@ from .references import DEPENDENCIES, staged
 
 
 def blocker(resource: Resource, observed: Observed, references: References | None = None) -> str:
-    """Say which dependency is not ready and synced at its generation; empty if all are.
+    """Return which dependency is not ready and synced at its generation; empty if all are.
 
     Dependencies of a resource that is not in the cluster (a playbook's) are brought up before it
     by the playbook itself, but for what is held back at a partition.
@@ -45,7 +45,7 @@ def blocker(resource: Resource, observed: Observed, references: References | Non
 
 
 def _held_dependency(observed: Observed, references: References) -> str:
-    """Say which dependency goes no further on purpose, by its workload; empty if none does."""
+    """Return which dependency goes no further on purpose, by its workload; empty if none does."""
     for label, dependency in staged(references):
         replicas = dependency["spec"].get("replicas")
         kind, rollout = dependency["kind"], Rollout.of(observed.get(label), replicas)
@@ -56,7 +56,7 @@ def _held_dependency(observed: Observed, references: References) -> str:
 
 
 def _state(dependency: Mapping[str, Any] | None) -> str:
-    """Say what a dependency lacks; empty if nothing.
+    """Return what a dependency lacks; empty if nothing.
 
     A log service that has lost a store serves as long as its shards have their quorum: its repair
     may take a while, and a change may be what is needed meanwhile.
@@ -76,43 +76,43 @@ def _state(dependency: Mapping[str, Any] | None) -> str:
 
 
 def _has_quorum(dependency: Mapping[str, Any]) -> bool:
-    """Tell whether shards are reported, and each has most of its replicas."""
+    """Return whether shards are reported, and each has most of its replicas."""
     shards = (dependency.get("status") or {}).get("shards") or []
     return bool(shards) and all(2 * one["available"] > one["replicas"] for one in shards)
 
 
 def _does_all_it_can(dependency: Mapping[str, Any]) -> bool:
-    """Tell whether all is applied but volumes that cannot be as asked: nobody waits for those."""
+    """Return whether all is applied but volumes that cannot be as asked: nobody waits for those."""
     said = find(dependency, ConditionType.SYNCED)
     generation = dependency["metadata"].get("generation") or 0
     refused = said.get("reason") == Reason.VOLUME_REFUSED.value
     return refused and bool((said.get("observedGeneration") or 0) >= generation)
 
 
-def held_back(workload: Mapping[str, Any] | None, wanted: Manifest) -> list[str]:
-    """Return the fields of a live workload's template that the wanted one would change.
+def held_back(workload: Mapping[str, Any] | None, desired: Manifest) -> list[str]:
+    """Return the fields of a live workload's template that the desired one would change.
 
     Args:
         workload: the live workload; None if there is none.
-        wanted: the rendered workload.
+        desired: the rendered workload.
     """
     if workload is None:
         return ["spec.template"]
     live = {"template": workload["spec"].get("template")}
     return [
-        f"spec.{path}" for path in differing_paths(live, {"template": wanted["spec"]["template"]})
+        f"spec.{path}" for path in differing_paths(live, {"template": desired["spec"]["template"]})
     ]
 
 
-def only_scaled(wanted: Manifest) -> Manifest | None:
+def only_scaled(desired: Manifest) -> Manifest | None:
     """Return the part of a workload that scales it; None if its size belongs to others."""
-    replicas = wanted["spec"].get("replicas")
+    replicas = desired["spec"].get("replicas")
     if replicas is None:
         return None
-    metadata = {key: wanted["metadata"][key] for key in ("name", "namespace")}
+    metadata = {key: desired["metadata"][key] for key in ("name", "namespace")}
     return {
-        "apiVersion": wanted["apiVersion"],
-        "kind": wanted["kind"],
+        "apiVersion": desired["apiVersion"],
+        "kind": desired["kind"],
         "metadata": metadata,
         "spec": {"replicas": replicas},
     }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nodes: which are lost, and which Pods can only be let go of by force."""
+"""Nodes: which are lost, and which Pods can only be force-deleted."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def node_name(pod: Pod) -> str:
 
 
 def is_lost(name: str, nodes: Nodes) -> bool:
-    """Tell whether a node is gone, or its kubelet has fallen silent; unknown is not lost."""
+    """Return whether a node is gone, or its kubelet has fallen silent; unknown is not lost."""
     if name not in nodes:
         return False
     return _readiness(nodes[name]) in {"", "Unknown"}
@@ -61,13 +61,13 @@ def nodes_of(volume: Mapping[str, Any]) -> set[str]:
 
 
 def is_reachable(volume: Mapping[str, Any], nodes: Nodes) -> bool:
-    """Tell whether a PersistentVolume can be used on a node that lives; unknown counts as yes."""
+    """Return whether a PersistentVolume can be used on a node that lives; unknown counts as yes."""
     names = nodes_of(volume)
     return not names or any(not is_lost(name, nodes) for name in names)
 
 
 def overdue(pods: Iterable[Pod], now: float) -> list[Pod]:
-    """Return the Pods that were to be gone by now.
+    """Return the Pods that were to have terminated by now.
 
     Args:
         pods: Pods of a set.
@@ -77,7 +77,7 @@ def overdue(pods: Iterable[Pod], now: float) -> list[Pod]:
 
 
 def stuck_on_lost_nodes(pods: Iterable[Pod], nodes: Nodes, now: float) -> list[Pod]:
-    """Return the Pods that were to be gone, on nodes that nobody can ask any more."""
+    """Return the Pods that were to have terminated, on nodes that are lost."""
     return [pod for pod in overdue(pods, now) if is_lost(node_name(pod), nodes)]
 
 
@@ -87,7 +87,7 @@ def _is_overdue(pod: Pod, now: float) -> bool:
 
 
 def _due(pod: Pod) -> float | None:
-    """Return when a Pod has to be gone, Unix time; None for one that is not to go."""
+    """Return when a Pod has to have terminated, Unix time; None for one that is not deleted."""
     end = pod["metadata"].get("deletionTimestamp")
     return datetime.fromisoformat(end).timestamp() + _GRACE_SECONDS if end else None
 
@@ -109,5 +109,5 @@ def requeue(pods: Iterable[Pod], now: float, otherwise: str) -> str:
 
 
 def farewell(pod: Pod) -> str:
-    """Say that a Pod was let go of."""
-    return f"let go of {pod['metadata']['name']} on the lost node {node_name(pod)}"
+    """Return the note of the event for a Pod that was force-deleted."""
+    return f"force-deleted {pod['metadata']['name']} on the lost node {node_name(pod)}"

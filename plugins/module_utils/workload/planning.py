@@ -95,7 +95,7 @@ def leftovers(resource: Resource) -> Prune:
 
 
 def _lacks_dependency(resource: Resource, observed: Observed) -> bool:
-    """Tell whether a resource that ``deps`` names does not exist: nothing can be rendered then."""
+    """Return whether a resource that ``deps`` names does not exist: then nothing is rendered."""
     given = [key for key in DEPENDENCIES if (resource.get("deps") or {}).get(key)]
     return any(observed.get(key) is None for key in given)
 

@@ -111,7 +111,7 @@ PAUSE_ANNOTATIONS = ("matrixorigin.io/paused", "matrixorigin.io/skip-sync")
 
 
 def is_paused(resource: Resource) -> bool:
-    """Tell whether an annotation asks to leave the resource alone."""
+    """Return whether an annotation asks to leave the resource alone."""
     annotations = resource["metadata"].get("annotations") or {}
     values = (str(annotations.get(name) or "").lower() for name in PAUSE_ANNOTATIONS)
     return any(value not in {"", "false", "no"} for value in values)

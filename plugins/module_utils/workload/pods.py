@@ -266,7 +266,7 @@ def config_map_volume(name: str, config_map: str) -> Json:
 
 
 def empty_data_volume() -> Json:
-    """Return the data volume of a set whose data may go with its Pod."""
+    """Return the data volume of a set whose data may be deleted with its Pod."""
     return {"name": names.VOLUME_DATA, "emptyDir": {}}
 
 
@@ -278,7 +278,7 @@ def tcp_probes(port: int, readiness_period: int = 3) -> dict[str, Json]:
 
     Args:
         port: the port that takes connections when the store serves.
-        readiness_period: seconds between two looks at a store that has started.
+        readiness_period: seconds between two checks of a store that has started.
     """
     return {
         "startupProbe": tcp_probe(port, period=2, timeout=1, failures=900),

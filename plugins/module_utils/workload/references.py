@@ -103,8 +103,8 @@ def find_references(resource: Resource, candidates: Sequence[Manifest]) -> Refer
     """Find what a set's ``deps`` name among given resources."""
 
     def find(key: str) -> Resource | None:
-        wanted = dependency_of(resource, key)
-        found = (one for one in candidates if _is(one, DEPENDENCIES[key], wanted))
+        desired = dependency_of(resource, key)
+        found = (one for one in candidates if _is(one, DEPENDENCIES[key], desired))
         return next(found, None)
 
     return {"logSet": find("logSet"), "dnSet": find("dnSet"), "cnSet": find("cnset")}

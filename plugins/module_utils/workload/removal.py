@@ -111,5 +111,5 @@ def workload_of(kind: str) -> Kind:
 
 
 def leaves_orphans(resource: Resource) -> bool:
-    """Tell whether whoever deletes a resource wants to keep all that it owns."""
+    """Return whether whoever deletes a resource wants to keep all that it owns."""
     return "orphan" in (resource["metadata"].get("finalizers") or [])

@@ -17,7 +17,7 @@ from ..reporting.rollout import UPDATE_PAUSED, Rollout, is_held
 from ..reporting.sets import Findings, SetFacts, set_status
 from .component import Component, SetPass
 from .plans import Observed, Plan
-from .volumes import awaited as awaited_volumes
+from .volumes import awaited as waiting_volumes
 
 _ENDING = "5s"
 """No change of a Deployment tells that a Pod is gone, and its version counts until then."""
@@ -81,13 +81,13 @@ def _status(
         resource=seen.resource,
         rollout=rollout,
         pods=seen.pods,
-        expected=expected_pods(seen.resource, rollout.wanted if rollout.exists else 0),
+        expected=expected_pods(seen.resource, rollout.desired if rollout.exists else 0),
         paused=plan.paused,
         invalid=plan.invalid,
         waiting=plan.waiting_for,
         failure=failure,
         refused=plan.refused,
-        volumes=awaited_volumes(seen.observed.get("claims") or []),
+        volumes=waiting_volumes(seen.observed.get("claims") or []),
         roll=seen.roll,
         findings=findings,
         has_stores=component.has_stores,
@@ -126,7 +126,7 @@ def _while_pods_change(seen: SetPass, otherwise: str) -> str:
     """
     rollout = seen.rollout
     agreed = sum(map(is_ready, seen.pods)) == rollout.ready
-    serves = rollout.ready >= rollout.wanted
+    serves = rollout.ready >= rollout.desired
     if not rollout.exists or (agreed and serves):
         return otherwise
     early = serves and not holds(seen.resource, ConditionType.READY)
@@ -136,7 +136,7 @@ def _while_pods_change(seen: SetPass, otherwise: str) -> str:
 
 
 def _awaits_the_end_of_pods(seen: SetPass) -> bool:
-    """Tell whether Pods of a Deployment still end; the status of a StatefulSet shows its own."""
+    """Return whether Pods of a Deployment still end; the status of a StatefulSet shows its own."""
     if names.WORKLOADS[seen.resource["kind"]] != "Deployment":
         return False
     return any(pod["metadata"].get("deletionTimestamp") for pod in seen.pods)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which Pods of a StatefulSet are replaced next, and what the next replacement waits for.
 
-The StatefulSets have the update strategy OnDelete. Kubernetes' own rolling update looks at the
-readiness of Pods only: before 1.35 it takes a healthy log store away while one of a lower ordinal
+The StatefulSets have the update strategy OnDelete. Kubernetes' own rolling update considers the
+readiness of Pods only: before 1.35 it deletes a healthy log store while one of a lower ordinal
 is down, and from 1.35 on it never replaces a Pod that a bad template has broken.
 """
 
@@ -27,11 +27,11 @@ class Turn:
 
     Attributes:
         outdated: Pods of an earlier template.
-        replace: those of them that do not serve, or that none can do harm any more: they go now.
-        candidates: those of which one may go if the store behind it can be done without, the best
+        replace: those of them to delete now: they do not serve, or nothing can be lost any more.
+        candidates: those of which one may be deleted if its store is dispensable, the best
             one first.
-        waiting: what the next replacement waits for; empty when nothing is left or something goes.
-        seconds: when time alone will have brought that about; 0 where nobody knows.
+        waiting: what the next replacement waits for; empty at the end or when something is deleted.
+        seconds: when time alone will have brought that about; 0 where it is unknown.
     """
 
     outdated: tuple[str, ...] = ()
@@ -76,7 +76,7 @@ def next_turn(
 
 
 def is_rolling(workload: Mapping[str, Any] | None, pods: Iterable[Pod], partition: int = 0) -> bool:
-    """Tell whether a workload is a StatefulSet with Pods of an earlier template to change."""
+    """Return whether a workload is a StatefulSet with Pods of an earlier template to change."""
     if workload is None or workload.get("kind") != "StatefulSet":
         return False
     return bool(_outdated(workload, pods, partition))
@@ -111,10 +111,10 @@ def _names(pods: Iterable[Pod]) -> list[str]:
 def _awaited(
     known: Mapping[str, Pod], expected: Sequence[str], least: int, now: datetime
 ) -> tuple[str, int]:
-    """Say which Pods are not ready, or else not for long enough yet, and for how many seconds.
+    """Return which Pods are not ready, or else not for long enough yet, and for how many seconds.
 
     Returns:
-        What is waited for, empty if nothing is; and the seconds, 0 where nobody knows.
+        What is waited for, empty if nothing is; and the seconds, 0 where it is unknown.
     """
     present = [known[name] for name in expected if name in known]
     down = pod_status.awaited(present, expected)

@@ -45,7 +45,7 @@ def internal_service(context: SetContext, name: str, port: int, port_name: str =
 
 
 def metric_service(context: SetContext) -> Manifest:
-    """Return the Service for scraping; whether Prometheus looks at it depends on the spec."""
+    """Return the Service for scraping; whether Prometheus scrapes it depends on the spec."""
     service = internal_service(
         context, names.metric_name(context.base), names.PORT_METRICS, "metric"
     )

@@ -132,12 +132,12 @@ def dependency_of(resource: Resource, name: str) -> tuple[str, str] | None:
 
 
 def replicas_of(spec: Fields) -> int | None:
-    """Return how many Pods are wanted; None leaves the number to whoever scales."""
+    """Return how many Pods are desired; None leaves the number to whoever scales."""
     return spec.number("replicas")
 
 
 def required_replicas(spec: Fields) -> int:
-    """Return how many Pods are wanted, where the number shapes more than the workload."""
+    """Return how many Pods are desired, where the number shapes more than the workload."""
     replicas = replicas_of(spec)
     if replicas is None:
         raise InvalidSpec(spec.at("replicas"), "must be set")

@@ -65,20 +65,20 @@ def growth(
 def _compared(
     resource: Resource, field: str, workload: Manifest, claims: Iterable[Claim]
 ) -> Growth:
-    wanted = _wanted(resource, field)
+    desired = _wanted(resource, field)
     has = {one["metadata"]["name"]: one for one in _live_templates(workload)}
-    if broken := _only_at_creation(wanted, has, field):
+    if broken := _only_at_creation(desired, has, field):
         return Growth(broken=broken, refused=broken)
-    if refused := _refused(wanted, has, field):
+    if refused := _refused(desired, has, field):
         return Growth(refused=refused)
     grown = [
         _grown(claim, template)
-        for template in wanted
+        for template in desired
         for claim in claims_of(workload, template, claims)
         if _is_bound(claim) and _size(claim["spec"]) < _size(template["spec"])
     ]
-    larger = (_size(has[one["metadata"]["name"]]["spec"]) < _size(one["spec"]) for one in wanted)
-    return Growth(claims=grown, templates=wanted if any(larger) else ())
+    larger = (_size(has[one["metadata"]["name"]]["spec"]) < _size(one["spec"]) for one in desired)
+    return Growth(claims=grown, templates=desired if any(larger) else ())
 
 
 def _wanted(resource: Resource, field: str) -> list[Json]:
@@ -91,9 +91,9 @@ def _live_templates(workload: Manifest) -> list[Json]:
     return list((workload.get("spec") or {}).get("volumeClaimTemplates") or [])
 
 
-def _only_at_creation(wanted: Sequence[Json], has: Mapping[str, Json], field: str) -> str:
+def _only_at_creation(desired: Sequence[Json], has: Mapping[str, Json], field: str) -> str:
     """Refuse to add or remove volumes: Pods of the one kind cannot become Pods of the other."""
-    names_wanted = {one["metadata"]["name"] for one in wanted}
+    names_wanted = {one["metadata"]["name"] for one in desired}
     changed = sorted(names_wanted ^ set(has))
     if not changed:
         return ""
@@ -101,8 +101,8 @@ def _only_at_creation(wanted: Sequence[Json], has: Mapping[str, Json], field: st
     return f"{path}: volume {changed[0]} cannot be added or removed after creation"
 
 
-def _refused(wanted: Sequence[Json], has: Mapping[str, Json], field: str) -> str:
-    for template in wanted:
+def _refused(desired: Sequence[Json], has: Mapping[str, Json], field: str) -> str:
+    for template in desired:
         name = template["metadata"]["name"]
         old, new = has[name]["spec"], template["spec"]
         path = f"spec.{field}" if name == names.VOLUME_DATA else "spec.overlay.volumeClaims"
@@ -117,7 +117,7 @@ def _refused(wanted: Sequence[Json], has: Mapping[str, Json], field: str) -> str
 
 
 def claims_of(workload: Manifest, template: Json, claims: Iterable[Claim]) -> list[Claim]:
-    """Return the live claims that were made from a template, also those of Pods that went."""
+    """Return the live claims that were created from a template, also those of Pods that went."""
     stem = f"{template['metadata']['name']}-{workload['metadata']['name']}"
     pattern = re.compile(rf"{re.escape(stem)}-\d+")
     return [
@@ -164,16 +164,16 @@ _TEMPLATES = "volumeClaimTemplates"
 
 def keep_claim(claim: Manifest, live: Claim) -> Manifest:
     """Return a rendered claim with what cannot be changed of one that was kept from earlier."""
-    wanted, has = claim["spec"], live["spec"]
-    spec = {name: has.get(name, value) for name, value in wanted.items()}
-    spec["resources"] = wanted["resources"]
-    if _size(has) > _size(wanted):
+    desired, has = claim["spec"], live["spec"]
+    spec = {name: has.get(name, value) for name, value in desired.items()}
+    spec["resources"] = desired["resources"]
+    if _size(has) > _size(desired):
         spec["resources"] = {"requests": {"storage": _text(has)}}
     return {**claim, "spec": spec}
 
 
 def awaited(claims: Iterable[Claim]) -> str:
-    """Say which volumes are growing and what they wait for; empty if none is."""
+    """Return which volumes are growing and what they wait for; empty if none is."""
     parts = []
     for claim in sorted(claims, key=lambda one: str(one["metadata"]["name"])):
         capacity = ((claim.get("status") or {}).get("capacity") or {}).get("storage")
@@ -188,7 +188,7 @@ def awaited(claims: Iterable[Claim]) -> str:
 
 
 def _said(claim: Claim) -> str:
-    """Say how far Kubernetes is with a claim, in its own words."""
+    """Return how far Kubernetes is with a claim, in its own words."""
     status = claim.get("status") or {}
     waiting = [one["type"] for one in status.get("conditions") or [] if one.get("status") == "True"]
     state = (status.get("allocatedResourceStatuses") or {}).get("storage")

@@ -59,7 +59,7 @@ def deployment(
         context: the set.
         template: the Pod template.
         rolling_update: maxSurge and maxUnavailable.
-        min_ready_seconds: how long a new Pod must have been ready before an old one goes.
+        min_ready_seconds: how long a new Pod must have been ready before an old one is deleted.
     """
     spec = {
         **_common(context, template),
