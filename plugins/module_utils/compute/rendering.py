@@ -13,15 +13,17 @@ from ..api.toml import Table
 from ..api.types import Manifest, References, Resource
 from ..workload import configmaps as configmap
 from ..workload import overlay, policies, services, storage, workloads
-from ..workload.log_service import LogService, fileservices
-from ..workload.pods import (
-    PodParts,
+from ..workload.containers import (
     container_security,
     empty_data_volume,
     field_env,
-    pod_template,
     tcp_probes,
     value_env,
+)
+from ..workload.log_service import LogService, fileservices
+from ..workload.pods import (
+    PodParts,
+    pod_template,
 )
 from ..workload.sets import SetContext
 

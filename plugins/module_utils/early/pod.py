@@ -8,7 +8,12 @@ from typing import Any, Final
 from ..api import names
 from ..api.errors import InvalidSpec
 from ..api.fields import Fields
-from ..workload.pods import config_map_volume, container_security, pod_security, tcp_probe
+from ..workload.containers import (
+    config_map_volume,
+    container_security,
+    pod_security,
+    tcp_probe,
+)
 from . import config as early_config
 
 Json = dict[str, Any]

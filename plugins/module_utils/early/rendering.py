@@ -19,7 +19,10 @@ from ..api import names, versions
 from ..api.fields import Fields
 from ..api.types import Manifest, Resource
 from ..workload import storage
-from ..workload.pods import field_env, value_env
+from ..workload.containers import (
+    field_env,
+    value_env,
+)
 from ..workload.sets import namespace_of
 from . import config as early_config
 from . import pod as early_pod

@@ -13,14 +13,16 @@ from ..api.fields import Fields
 from ..api.types import BootstrapMember, LogSetObserved, Manifest, Resource
 from ..workload import configmaps as configmap
 from ..workload import policies, services, storage, workloads
+from ..workload.containers import (
+    config_map_volume,
+    field_env,
+    tcp_probes,
+    value_env,
+)
 from ..workload.log_service import discovery_address, log_addresses
 from ..workload.pods import (
     PodParts,
-    config_map_volume,
-    field_env,
     pod_template,
-    tcp_probes,
-    value_env,
 )
 from ..workload.sets import SetContext, required_replicas
 from ..workload.storage import SharedStorage

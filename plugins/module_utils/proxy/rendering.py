@@ -10,8 +10,16 @@ from ..api import names
 from ..api.types import Manifest, References, Resource
 from ..workload import configmaps as configmap
 from ..workload import policies, services, storage, workloads
+from ..workload.containers import (
+    empty_data_volume,
+    field_env,
+    value_env,
+)
 from ..workload.log_service import LogService, fileservices
-from ..workload.pods import PodParts, empty_data_volume, field_env, pod_template, value_env
+from ..workload.pods import (
+    PodParts,
+    pod_template,
+)
 from ..workload.sets import SetContext
 
 _INSTANCE_KEYS: Final = (("proxy", "uuid"),)
@@ -79,4 +87,5 @@ def _pod_parts(context: SetContext, config_map: str, log_service: LogService) ->
         env=env,
         probes={"readinessProbe": readiness},
         shared=log_service.shared,
+        is_store=False,
     )

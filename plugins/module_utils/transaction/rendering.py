@@ -9,15 +9,17 @@ from ..api import names
 from ..api.types import Manifest, References, Resource
 from ..workload import configmaps as configmap
 from ..workload import policies, services, storage, workloads
-from ..workload.log_service import LogService, fileservices
-from ..workload.pods import (
-    PodParts,
+from ..workload.containers import (
     config_map_volume,
     empty_data_volume,
     field_env,
-    pod_template,
     tcp_probes,
     value_env,
+)
+from ..workload.log_service import LogService, fileservices
+from ..workload.pods import (
+    PodParts,
+    pod_template,
 )
 from ..workload.sets import SetContext
 from . import shards as tn_shards

@@ -17,11 +17,13 @@ from ..api.fields import Fields
 from ..api.types import Manifest, References, Resource
 from ..workload import configmaps as configmap
 from ..workload import overlay, policies, services, workloads
-from ..workload.pods import (
+from ..workload.containers import (
     config_map_volume,
     container_security,
-    place,
     pod_security,
+)
+from ..workload.pods import (
+    place,
     template_metadata,
 )
 from ..workload.sets import SetContext, dependency_of

@@ -10,15 +10,13 @@ from typing import Any, Final
 from ..api import names, versions
 from ..api.fields import Fields
 from . import overlay, storage
+from .containers import config_map_volume, container_security, pod_security
 from .sets import SetContext
 from .storage import SharedStorage
 
 Json = dict[str, Any]
 
-_MODE_READABLE: Final = 0o644
-_USER: Final = 1000
 _DEFAULT_PULL_POLICY: Final = "IfNotPresent"
-_KINDS_WITH_BINARY_IN_MEMORY: Final = (names.LOG_SET, names.DN_SET, names.CN_SET)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +35,8 @@ class PodParts:
         annotations: annotations of the template besides the common ones.
         extras: further fields of the Pod's spec.
         pre_stop: command that `main` is stopped after; empty for none.
+        is_store: whether it is a store of the database, which gets a default GODEBUG and whose
+            program ``memoryFsSize`` puts into memory.
     """
 
     config_map: str
@@ -50,6 +50,7 @@ class PodParts:
     annotations: Mapping[str, str] = field(default_factory=dict)
     extras: Mapping[str, Any] = field(default_factory=dict)
     pre_stop: list[str] = field(default_factory=list)
+    is_store: bool = True
 
 
 def pod_template(context: SetContext, parts: PodParts) -> Json:
@@ -60,7 +61,7 @@ def pod_template(context: SetContext, parts: PodParts) -> Json:
     """
     over = context.spec.table("overlay")
     main = _main(context, parts)
-    overlay.apply_to_main(main, _with_default_env(context, over))
+    overlay.apply_to_main(main, _with_default_env(parts, over))
     pod: Json = {
         "containers": [main],
         "volumes": [*parts.volumes, *_writable_volumes(parts)],
@@ -73,7 +74,8 @@ def pod_template(context: SetContext, parts: PodParts) -> Json:
     _inject_storage(main, pod, parts.shared)
     place(context, pod)
     overlay.apply_to_pod(pod, over)
-    _put_binary_into_memory(context, main, pod)
+    if parts.is_store:
+        _put_binary_into_memory(context, main, pod)
     pod["volumes"] = overlay.upsert(
         pod["volumes"], [config_map_volume(names.VOLUME_CONFIG, parts.config_map)]
     )
@@ -155,9 +157,9 @@ def _memory_limit(spec: Fields) -> list[Json]:
     return [{"name": "GOMEMLIMIT", "value": str(limit * percent // 100)}]
 
 
-def _with_default_env(context: SetContext, over: Fields) -> Fields:
+def _with_default_env(parts: PodParts, over: Fields) -> Fields:
     """Add the default GODEBUG behind the overlay's own environment (core.md §11.3)."""
-    if context.kind not in _KINDS_WITH_BINARY_IN_MEMORY:
+    if not parts.is_store:
         return over
     if any(entry.text("name") == "GODEBUG" for entry in over.tables("env")):
         return over
@@ -185,8 +187,6 @@ def _inject_storage(main: Json, pod: Json, shared: SharedStorage | None) -> None
 
 
 def _put_binary_into_memory(context: SetContext, main: Json, pod: Json) -> None:
-    if context.kind not in _KINDS_WITH_BINARY_IN_MEMORY:
-        return
     if context.spec.raw("memoryFsSize") is None:
         return
     size = storage.size_of(context.spec, "memoryFsSize")
@@ -223,82 +223,4 @@ def scrape_annotations() -> dict[str, str]:
     return {
         names.ANNOTATION_SCRAPE: "true",
         names.ANNOTATION_SCRAPE_PORT: str(names.PORT_METRICS),
-    }
-
-
-def pod_security() -> Json:
-    """Return the Pod's part of the restricted security profile.
-
-    The group owns what volumes hold, so that a data volume written by another user stays usable.
-    """
-    return {
-        "runAsNonRoot": True,
-        "runAsUser": _USER,
-        "runAsGroup": _USER,
-        "fsGroup": _USER,
-        "fsGroupChangePolicy": "OnRootMismatch",
-        "seccompProfile": {"type": "RuntimeDefault"},
-    }
-
-
-def container_security(*, read_only: bool = True) -> Json:
-    """Return the container's part of the restricted security profile."""
-    return {
-        "allowPrivilegeEscalation": False,
-        "readOnlyRootFilesystem": read_only,
-        "capabilities": {"drop": ["ALL"]},
-    }
-
-
-def field_env(name: str, path: str) -> Json:
-    """Return an environment variable that holds a field of the Pod."""
-    return {"name": name, "valueFrom": {"fieldRef": {"apiVersion": "v1", "fieldPath": path}}}
-
-
-def value_env(name: str, value: str) -> Json:
-    """Return an environment variable with a fixed value."""
-    return {"name": name, "value": value}
-
-
-def config_map_volume(name: str, config_map: str) -> Json:
-    """Return a volume that shows a ConfigMap."""
-    return {"name": name, "configMap": {"name": config_map, "defaultMode": _MODE_READABLE}}
-
-
-def empty_data_volume() -> Json:
-    """Return the data volume of a set whose data may be deleted with its Pod."""
-    return {"name": names.VOLUME_DATA, "emptyDir": {}}
-
-
-def tcp_probes(port: int, readiness_period: int = 3) -> dict[str, Json]:
-    """Return the probes of a store.
-
-    Starting may replay a long log, so it gets half an hour; it is noticed within seconds. A store
-    is restarted only after two minutes without a single accepted connection.
-
-    Args:
-        port: the port that takes connections when the store serves.
-        readiness_period: seconds between two checks of a store that has started.
-    """
-    return {
-        "startupProbe": tcp_probe(port, period=2, timeout=1, failures=900),
-        "readinessProbe": tcp_probe(port, period=readiness_period, timeout=2, failures=3),
-        "livenessProbe": tcp_probe(port, period=30, timeout=5, failures=4),
-    }
-
-
-def tcp_probe(port: int, *, period: int, timeout: int, failures: int) -> Json:
-    """Return a probe that connects to a port.
-
-    Args:
-        port: the port.
-        period: seconds between two tries.
-        timeout: seconds that a connection may take.
-        failures: how many tries in a row must fail.
-    """
-    return {
-        "tcpSocket": {"port": port},
-        "periodSeconds": period,
-        "timeoutSeconds": timeout,
-        "failureThreshold": failures,
     }
