@@ -29,7 +29,7 @@ lint_shell() {
 check ruff ruff check .
 check format ruff format --check .
 check mypy lint_types
-check imports lint-imports --no-cache
+check imports env PYTHONPATH=.collections lint-imports --no-cache
 check yamllint yamllint --strict .
 check shellcheck lint_shell
 check crds python -m crds.generate --check
