@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # The operator's image, and the image of the runner alone (`--target runner`), on which any Ansible
-# operator can be built: the layout under /opt/ansible is that of operator-sdk's base image.
+# operator can be built. The layout of /opt/ansible is that of operator-sdk's base image.
 #
 #   make op-build IMG=registry.example.com/matrixone-operator:0.1.0
 #
 # Python packages are pinned with their hashes. The base image is pinned by its tag; add the digest
-# that your registry shows for it: BASE_IMAGE=debian:12.11-slim@sha256:… (no digest is written here
-# because none could be looked up where this file was made). The certificate authority of a proxy
-# on the way to PyPI goes in as the secret `ca`.
+# from your registry: BASE_IMAGE=debian:12.11-slim@sha256:… (this file contains no digest because
+# no registry was reachable when it was written). The certificate authority of a proxy
+# in front of PyPI is passed as the secret `ca`.
 ARG BASE_IMAGE=debian:12.11-slim
 
 # --- Python packages, with everything that fetches and builds them
@@ -24,7 +24,7 @@ COPY pyproject.toml README.md LICENSE /build/runner/
 COPY src/ /build/runner/src/
 RUN /build/steps/wheel.sh
 
-# --- the collection as it is released, and the one that it depends on
+# --- the collection as released, and its dependency
 FROM python AS collection
 COPY image/steps/collection.sh image/steps/kubernetes_core.py /build/steps/
 COPY . /build/collection/

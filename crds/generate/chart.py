@@ -20,7 +20,7 @@ _BRACES = re.compile(r"\{\{|\}\}")
 
 
 class DefinitionError(Exception):
-    """A CRD does not look as the generator of CRDs writes it."""
+    """A CRD does not have the format that the generator of CRDs writes."""
 
 
 def template(definition: str) -> str:

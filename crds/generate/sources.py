@@ -146,7 +146,7 @@ def _laid_over(base: Any, beside: Json) -> Any:
 
 
 def _name_rules(limit: int) -> list[Json]:
-    """Rules that keep the names of all objects made from this one within 63 characters."""
+    """Rules that keep the names of all objects created for this one within 63 characters."""
     return [
         {
             "rule": f"size(self.metadata.name) <= {limit}",

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the operator's roles out of ``deploy/rights.yaml``: ``python -m deploy.generate``."""
+"""Generates the operator's roles from ``deploy/rights.yaml``: ``python -m deploy.generate``."""

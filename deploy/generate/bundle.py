@@ -110,7 +110,7 @@ def _deployment(root: Path, image: str) -> Json:
 
 
 def owned(crd: Json) -> Json:
-    """What the ClusterServiceVersion says of a kind."""
+    """The description of a kind in the ClusterServiceVersion."""
     spec = crd["spec"]
     [version] = spec["versions"]
     schema = version["schema"]["openAPIV3Schema"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the console of the Operator Lifecycle Manager shows fields, out of a CRD's schema."""
+"""Descriptors of fields for the console of the Operator Lifecycle Manager, from a CRD's schema."""
 
 import re
 from collections.abc import Iterator

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Roles and bindings for kustomize, and the chart's rules, out of the rights."""
+"""Roles and bindings for kustomize, and the chart's rules, from the permissions."""
 
 import re
 from collections.abc import Iterable, Mapping

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page of the charts' values, out of the comments in values.yaml."""
+"""The page of the chart values, from the comments in values.yaml."""
 
 import json
 from collections.abc import Iterator
