@@ -12,25 +12,26 @@ from ..module_utils.clients.kubernetes.errors import WaitExpired
 from ..module_utils.clients.kubernetes.kinds import describe
 from ..module_utils.clients.kubernetes.session import Session
 from ..module_utils.compute import pods as cn_pods
-from ..module_utils.compute import status as rounds
+from ..module_utils.compute import status as cn_status
 from ..module_utils.kinds import kind_of
 from ..module_utils.reporting.conditions import find, holds
 from ..module_utils.reporting.reasons import ConditionType
 from ..module_utils.reporting.report import Report
 from ..module_utils.reporting.rollout import is_held, is_on_purpose
 from ..module_utils.workload.plans import Plan
-from ..plugin_utils import cn_looking
-from ..plugin_utils.kube_action import KubeAction
-from ..plugin_utils.observing import fetch
-from ..plugin_utils.rolling import take_step
+from ..plugin_utils.compute import situation as situations
+from ..plugin_utils.compute.store_pass import run_pass
+from ..plugin_utils.kubernetes.action import KubeAction
+from ..plugin_utils.kubernetes.observing import fetch
+from ..plugin_utils.workload.rolling_update import take_step
 
 _FIRST_PAUSE = 0.25  # seconds
 _LONGEST_PAUSE = 2.0  # seconds
-_ROUND_SECONDS = 10.0
+_PASS_SECONDS = 10.0
 
 
 class ActionModule(KubeAction):
-    """Wait until a set serves what its resource asks for; show what is awaited."""
+    """Wait until a set serves what its resource asks for; show what it waits for."""
 
     SPEC: ClassVar[dict[str, Any]] = {
         "resource": {"type": "dict", "required": True},
@@ -40,26 +41,26 @@ class ActionModule(KubeAction):
     }
 
     def act(self, session: Session, arguments: dict[str, Any]) -> dict[str, Any]:
-        """Look again and again, with growing pauses, until it is ready or the time is over."""
+        """Observe repeatedly, with growing pauses, until it is ready or the time is over."""
         resource, timeout = arguments["resource"], arguments["timeout"]
         plan = kind_of(resource).plan_type.read(arguments["plan"])
         title = describe(resource)
         started = time.monotonic()
-        pause, said, held, changed = _FIRST_PAUSE, "", "", False
+        pause, shown, held, changed = _FIRST_PAUSE, "", "", False
         while not self.dry_run:
-            seen = _seen(session, resource)
-            report = _report(resource, plan, seen)
-            held = _held(plan, report, seen)
+            observed = _observed(session, resource)
+            report = kind_of(resource).report(resource, plan, observed, {}, "")
+            held = _held(plan, report, observed)
             if report.ready or held:
                 break
-            helped, problem = _help(session, arguments, plan, seen)
+            helped, problem = _help(session, arguments, plan, observed)
             changed = changed or helped
             message = "; ".join(filter(None, (report.message, problem)))
-            if message != said:
-                said = message
-                self.say(f"{title}: {said}")
+            if message != shown:
+                shown = message
+                self.say(f"{title}: {shown}")
             if time.monotonic() - started + pause > timeout:
-                raise WaitExpired(_expired(resource, plan, timeout, said))
+                raise WaitExpired(_expired(resource, plan, timeout, shown))
             time.sleep(pause)
             pause = min(pause * 1.5, _LONGEST_PAUSE)
         if held:
@@ -68,28 +69,24 @@ class ActionModule(KubeAction):
         return {"changed": changed, "seconds": seconds, "held": held}
 
 
-def _seen(session: Session, resource: dict[str, Any]) -> dict[str, Any]:
+def _observed(session: Session, resource: dict[str, Any]) -> dict[str, Any]:
     return {
         label: fetch(session, label, reference)
         for label, reference in kind_of(resource).references(resource).items()
     }
 
 
-def _report(resource: dict[str, Any], plan: Plan, seen: dict[str, Any]) -> Report:
-    return kind_of(resource).report(resource, plan, seen, {}, "")
-
-
-def _held(plan: Plan, report: Report, seen: dict[str, Any]) -> str:
-    """Say what goes no further on purpose, once all else is done; empty if nothing is held."""
+def _held(plan: Plan, report: Report, observed: dict[str, Any]) -> str:
+    """Return what is held back on purpose, once all else is done; empty if nothing is."""
     subject = {"status": report.status}
     if is_held(subject):
         return str(find(subject, ConditionType.SYNCED)["message"])
-    done = holds(subject, ConditionType.READY) or seen["workload"] is None
+    done = holds(subject, ConditionType.READY) or observed["workload"] is None
     return plan.waiting_for if done and is_on_purpose(plan.waiting_for) else ""
 
 
 def _help(
-    session: Session, arguments: dict[str, Any], plan: Plan, seen: dict[str, Any]
+    session: Session, arguments: dict[str, Any], plan: Plan, observed: dict[str, Any]
 ) -> tuple[bool, str]:
     """Do what an operator does meanwhile.
 
@@ -99,14 +96,14 @@ def _help(
     resource = arguments["resource"]
     if plan.workload.startswith("StatefulSet/") and not plan.paused:
         return bool(take_step(session, resource, dry_run=False).replaced), ""
-    if resource["kind"] != names.CN_SET or not any(map(cn_pods.is_gated, seen["pods"])):
+    if resource["kind"] != names.CN_SET or not any(map(cn_pods.is_gated, observed["pods"])):
         return False, ""
-    situation = cn_looking.situation_of(session, resource, arguments["log_set"], None)
-    outcome = cn_looking.look(session, situation, _ROUND_SECONDS)
-    return outcome.changed, rounds.unreachable(cn_looking.shown(outcome))
+    situation = situations.observe(session, resource, arguments["log_set"], None)
+    outcome = run_pass(session, situation, _PASS_SECONDS)
+    return outcome.changed, cn_status.unreachable(outcome.as_result())
 
 
-def _expired(resource: dict[str, Any], plan: Plan, timeout: int, said: str) -> str:
+def _expired(resource: dict[str, Any], plan: Plan, timeout: int, shown: str) -> str:
     namespace = resource["metadata"]["namespace"]
-    look = f"kubectl -n {namespace} describe {plan.workload.lower()}"
-    return f"{describe(resource)} is not ready after {timeout} s: {said}; look further with: {look}"
+    command = f"kubectl -n {namespace} describe {plan.workload.lower()}"
+    return f"{describe(resource)} is not ready after {timeout} s: {shown}; see: {command}"

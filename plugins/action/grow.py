@@ -13,7 +13,7 @@ from ..module_utils.clients.kubernetes.errors import Refused, WaitExpired
 from ..module_utils.clients.kubernetes.kinds import describe
 from ..module_utils.clients.kubernetes.selecting import Selection
 from ..module_utils.clients.kubernetes.session import Session
-from ..plugin_utils.kube_action import KubeAction
+from ..plugin_utils.kubernetes.action import KubeAction
 
 Json = dict[str, Any]
 _PAUSE = 0.2  # seconds
@@ -21,7 +21,7 @@ _RETAIN = {"whenDeleted": "Retain", "whenScaled": "Retain"}
 
 
 class ActionModule(KubeAction):
-    """Grow the claims of a StatefulSet and make it again with larger claim templates."""
+    """Grow the claims of a StatefulSet and recreate it with larger claim templates."""
 
     SPEC: ClassVar[dict[str, Any]] = {
         "workload": {"type": "dict", "required": True},
@@ -42,19 +42,23 @@ class ActionModule(KubeAction):
                 break
             if outcome.change is not Change.UNCHANGED:
                 grown.append(claim["metadata"]["name"])
-        remade = bool(arguments["templates"]) and not refused
-        if remade and not self.dry_run:
-            _remake(writer, arguments)
+        recreated = bool(arguments["templates"]) and not refused
+        if recreated and not self.dry_run:
+            _recreate(writer, arguments)
         return {
-            "changed": bool(grown) or remade,
-            "volumes": {"grown": grown, "remade": remade and not self.dry_run, "refused": refused},
+            "changed": bool(grown) or recreated,
+            "volumes": {
+                "grown": grown,
+                "remade": recreated and not self.dry_run,
+                "refused": refused,
+            },
         }
 
 
-def _remake(writer: Writer, arguments: Json) -> None:
+def _recreate(writer: Writer, arguments: Json) -> None:
     """Replace a StatefulSet by the same one with other claim templates; its Pods live on.
 
-    Until its claims are its own no longer, the garbage collector might take them with it.
+    While it owns its claims, the garbage collector might delete them with it.
     """
     workload, timeout = arguments["workload"], arguments["timeout"]
     title = describe(workload)
@@ -64,14 +68,12 @@ def _remake(writer: Writer, arguments: Json) -> None:
         if not live["metadata"].get("deletionTimestamp"):
             policy = {"persistentVolumeClaimRetentionPolicy": _RETAIN}
             writer.patch({**_identity(live), "spec": policy})
-            _until(
-                lambda: not _owned(writer, live, uid), timeout, f"{title} to let go of its claims"
-            )
+            _until(lambda: not _owned(writer, live, uid), timeout, f"{title} to release its claims")
             writer.delete(_identity(live), "Orphan")
-        _until(lambda: _is_gone(writer, live), timeout, f"{title} to go without its Pods")
+        _until(lambda: _is_gone(writer, live), timeout, f"{title} to be deleted without its Pods")
         live = None
     if live is None:
-        writer.apply(_remade(workload, arguments["templates"]))
+        writer.apply(_recreated(workload, arguments["templates"]))
 
 
 def _identity(live: Mapping[str, Any]) -> Json:
@@ -80,7 +82,7 @@ def _identity(live: Mapping[str, Any]) -> Json:
 
 
 def _owned(writer: Writer, live: Mapping[str, Any], uid: str) -> list[Json]:
-    """Return the claims that would go with the StatefulSet."""
+    """Return the claims that would be deleted with the StatefulSet."""
     labels = live["spec"]["selector"]["matchLabels"]
     namespace = live["metadata"]["namespace"]
     chosen = Selection("v1", "PersistentVolumeClaim", namespace, labels, owner_uid=uid)
@@ -96,11 +98,13 @@ def _until(holds: Callable[[], bool], timeout: float, what: str) -> None:
     deadline = time.monotonic() + timeout
     while not holds():
         if time.monotonic() + _PAUSE > deadline:
-            raise WaitExpired(f"waited {timeout:.0f} s for {what}; the next pass goes on from here")
+            raise WaitExpired(
+                f"waited {timeout:.0f} s for {what}; the next pass continues from here"
+            )
         time.sleep(_PAUSE)
 
 
-def _remade(workload: Mapping[str, Any], templates: list[Json]) -> Json:
+def _recreated(workload: Mapping[str, Any], templates: list[Json]) -> Json:
     """Return the StatefulSet as it was, but for the claim templates and what the server sets."""
     kept = ("name", "namespace", "labels", "annotations", "ownerReferences")
     metadata = {key: workload["metadata"][key] for key in kept if key in workload["metadata"]}

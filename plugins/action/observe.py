@@ -7,8 +7,8 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from ..module_utils.clients.kubernetes.session import Session
-from ..plugin_utils.kube_action import KubeAction
-from ..plugin_utils.observing import fetch
+from ..plugin_utils.kubernetes.action import KubeAction
+from ..plugin_utils.kubernetes.observing import fetch
 
 
 class ActionModule(KubeAction):

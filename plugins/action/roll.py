@@ -7,22 +7,16 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from ..module_utils.clients.kubernetes.session import Session
-from ..plugin_utils.kube_action import KubeAction
-from ..plugin_utils.rolling import take_step
+from ..plugin_utils.kubernetes.action import KubeAction
+from ..plugin_utils.workload.rolling_update import take_step
 
 
 class ActionModule(KubeAction):
-    """Take the roll of a LogSet or DNSet one step further."""
+    """Take the rolling update of a LogSet or DNSet one step further."""
 
     SPEC: ClassVar[dict[str, Any]] = {"resource": {"type": "dict", "required": True}}
 
     def act(self, session: Session, arguments: dict[str, Any]) -> dict[str, Any]:
-        """Replace the Pods that may go now; return at once."""
+        """Replace the Pods that may be deleted now; return at once."""
         step = take_step(session, arguments["resource"], dry_run=self.dry_run)
-        roll = {
-            "outdated": list(step.outdated),
-            "replaced": list(step.replaced),
-            "waiting": step.waiting,
-            "seconds": step.seconds,
-        }
-        return {"changed": bool(step.replaced), "roll": roll}
+        return {"changed": bool(step.replaced), "roll": step.as_result()}

@@ -17,8 +17,8 @@ from ..module_utils.cluster.credentials import is_ours
 from ..module_utils.cluster.planning import outlives
 from ..module_utils.cluster.rendering import credential_secret
 from ..module_utils.cluster.root_credential import Login, login_of, version_of
-from ..plugin_utils.kube_action import KubeAction
-from ..plugin_utils.logins import entrance, find_secret
+from ..plugin_utils.cluster.logins import entrance, find_secret
+from ..plugin_utils.kubernetes.action import KubeAction
 
 Json = dict[str, Any]
 _NEITHER = (

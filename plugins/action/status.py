@@ -13,12 +13,12 @@ from ..module_utils.clients.kubernetes.errors import ApiError
 from ..module_utils.clients.kubernetes.kinds import describe
 from ..module_utils.clients.kubernetes.session import Session
 from ..module_utils.reporting.events import occurrence
-from ..plugin_utils import telling
-from ..plugin_utils.kube_action import KubeAction
+from ..plugin_utils.kubernetes import status_writer
+from ..plugin_utils.kubernetes.action import KubeAction
 
 
 class ActionModule(KubeAction):
-    """Write a resource's status when it says something new, and tell it as Events."""
+    """Write a resource's status when it has changed, and emit Events."""
 
     SPEC: ClassVar[dict[str, Any]] = {
         "resource": {"type": "dict", "required": True},
@@ -31,32 +31,32 @@ class ActionModule(KubeAction):
 
     def act(self, session: Session, arguments: dict[str, Any]) -> dict[str, Any]:
         """Compare with the live status, write what differs, emit what happened."""
-        live = telling.find(session, arguments["resource"])
+        live = status_writer.find(session, arguments["resource"])
         result: dict[str, Any] = {"changed": False}
         if live is not None:
             try:
                 manager = arguments["field_manager"]
-                told = telling.write(
+                written = status_writer.write(
                     session, live, arguments["status"], manager, dry_run=self.dry_run
                 )
             except ApiError as error:
                 if arguments["event_on_refusal"] and not self.dry_run:
-                    reason, said = arguments["event_on_refusal"], str(error)
-                    event = occurrence(reason, said, action="Patch", warning=True)
-                    telling.report(session, live, [event])
+                    reason, note = arguments["event_on_refusal"], str(error)
+                    event = occurrence(reason, note, action="Patch", warning=True)
+                    status_writer.emit_all(session, live, [event])
                 raise
-            result = self._result(live, told)
+            result = self._result(live, written)
             if not self.dry_run:
-                events = [*arguments["events"], *told.occurrences]
-                result.update(telling.report(session, live, events))
+                events = [*arguments["events"], *written.occurrences]
+                result.update(status_writer.emit_all(session, live, events))
         if arguments["failure"]:
             result.update(failed=True, msg=arguments["failure"])
         return result
 
-    def _result(self, live: Mapping[str, Any], told: telling.Told) -> dict[str, Any]:
-        changed = told.after != told.before
-        result: dict[str, Any] = {"changed": changed, "status": told.after}
+    def _result(self, live: Mapping[str, Any], written: status_writer.Written) -> dict[str, Any]:
+        changed = written.after != written.before
+        result: dict[str, Any] = {"changed": changed, "status": written.after}
         if changed and self._task.diff:
             shown = shown_difference(f"status of {describe(live)}", None, None)
-            result["diff"] = [{**shown, "before": told.before, "after": told.after}]
+            result["diff"] = [{**shown, "before": written.before, "after": written.after}]
         return result

@@ -13,7 +13,7 @@ description:
   - Applies objects with server-side apply, one after the other, in one HTTP session.
   - Owns only the fields that it sets. Fields that a manifest leaves out belong to others, fields
     that it no longer has are removed.
-  - What changed, the difference and the check mode are the API server's own word, so that
+  - What changed, the difference and the check mode come from the API server's own dry run, so that
     validation and defaults are real.
 extends_documentation_fragment:
   - matrixorigin.matrixone.connection
@@ -28,16 +28,10 @@ attributes:
 options:
   objects:
     description:
-      - Objects in the order of their application. With O(state=absent) only their identity counts,
-        and they are deleted in reverse order.
+      - Objects in the order of their application.
     type: list
     elements: dict
     default: []
-  state:
-    description: Whether the objects shall exist.
-    type: str
-    choices: [present, absent]
-    default: present
   create_only:
     description:
       - Objects among O(objects), as C(Kind/name), that are created if there is none of that name
@@ -47,11 +41,15 @@ options:
     default: []
   recreate:
     description:
-      - Objects among O(objects), as C(Kind/name), that are deleted without what depends on them
-        and created again, for a field of theirs that cannot be changed has changed.
+      - Objects among O(objects), as C(Kind/name), that are deleted without their dependents and
+        created again, because a field of theirs has changed that cannot be changed in place.
     type: list
     elements: str
     default: []
+  recreate_timeout:
+    description: Seconds to wait at most until an object of O(recreate) is gone.
+    type: int
+    default: 300
   adopt_from:
     description:
       - Other field managers whose fields of O(objects) are taken over, so that those that a
@@ -59,17 +57,17 @@ options:
     type: list
     elements: str
     default: []
-  remove:
+  delete:
     description:
       - Objects to delete after O(objects) were applied, by their identity; with C(metadata.uid)
-        only that very object.
+        only that very object. M(matrixorigin.matrixone.remove) waits until objects are gone.
     type: list
     elements: dict
     default: []
   patches:
     description:
-      - Existing objects of which only the given fields are set, while everything else is left
-        alone. With O(state=absent) that comes first, and those that are gone already are skipped.
+      - Existing objects of which only the given fields are set, after O(objects) were applied.
+        Everything else of them is left alone.
     type: list
     elements: dict
     default: []
@@ -87,12 +85,12 @@ options:
         and lives in their namespace, unless they carry the annotation C(matrixorigin.io/keep) with
         value V(true). Those that carry it lose the owner references that they have.
     type: dict
-  release:
+  prune:
     description:
-      - Objects that outlive what is deleted. Before anything is, StatefulSets among them are told
-        to keep their claims, and all others lose their owner references.
+      - Objects to delete that are not among O(objects). Those with the annotation
+        C(matrixorigin.io/keep) of value V(true) stay.
     type: dict
-    suboptions: &selection
+    suboptions:
       kinds:
         description: Kinds to look at.
         type: list
@@ -122,33 +120,6 @@ options:
         description: C(uid) of the objects' owner; any if empty.
         type: str
         default: ""
-  prune:
-    description:
-      - Objects to delete that are not among O(objects). Those with the annotation
-        C(matrixorigin.io/keep) of value V(true) stay.
-    type: dict
-    suboptions:
-      kinds:
-        description: Kinds to look at.
-        type: list
-        elements: dict
-        default: []
-        suboptions: *kind
-      namespace:
-        description: Namespace to look in; all if left out.
-        type: str
-      labels:
-        description: Labels that the objects have.
-        type: dict
-        default: {}
-      excluding:
-        description: Label values that the objects do not have, as a list per label.
-        type: dict
-        default: {}
-      owner_uid:
-        description: C(uid) of the objects' owner; any if empty.
-        type: str
-        default: ""
       unless_used_by:
         description: >-
           Kinds whose objects, with the same labels, keep alive what they mention by name.
@@ -156,37 +127,6 @@ options:
         elements: dict
         default: []
         suboptions: *kind
-  propagation:
-    description: How what depends on a deleted object goes.
-    type: str
-    choices: [Background, Foreground, Orphan]
-    default: Background
-  wait:
-    description: Whether to wait until what was deleted is gone.
-    type: bool
-    default: false
-  wait_timeout:
-    description: Seconds to wait at most.
-    type: int
-    default: 300
-  wait_deleted:
-    description: Whether O(wait) is for what was deleted itself, too, or for O(wait_gone) alone.
-    type: bool
-    default: true
-  wait_gone:
-    description: Further objects that must be gone, by the same keys as in O(prune).
-    type: dict
-    suboptions: *selection
-  fail_on_timeout:
-    description: >-
-      Whether what is still there after O(wait_timeout) is a failure; otherwise it is a warning.
-    type: bool
-    default: true
-  tell:
-    description:
-      - Custom resource that is being taken away. Its status says what O(wait) waits for, after the
-        first seconds and as long as it does.
-    type: dict
 """
 
 EXAMPLES = r"""
@@ -205,15 +145,6 @@ EXAMPLES = r"""
       kinds: [{api_version: v1, kind: ConfigMap}]
       namespace: prod
       labels: {app: shop}
-
-- name: Take it away and wait until it is gone
-  matrixorigin.matrixone.apply:
-    state: absent
-    wait: true
-    objects:
-      - apiVersion: v1
-        kind: ConfigMap
-        metadata: {name: settings, namespace: prod}
 """
 
 RETURN = r"""
@@ -238,11 +169,6 @@ before:
   description: The objects that were changed, as they were before, in the same form.
   returned: success
   type: dict
-left:
-  description: What still exists after O(wait_timeout).
-  returned: when O(wait=true)
-  type: list
-  elements: str
 fields:
   description: Fields to blame.
   returned: when the API server refuses

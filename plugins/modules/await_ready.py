@@ -10,8 +10,8 @@ short_description: Wait until a set of a MatrixOne cluster serves
 version_added: 0.1.0
 author: MatrixOne maintainers (@matrixorigin)
 description:
-  - Looks at the workload and the Pods of a LogSet, DNSet, CNSet, ProxySet or WebUI until they serve
-    what the resource asks for, and shows what is awaited whenever that changes.
+  - Observes the workload and the Pods of a LogSet, DNSet, CNSet, ProxySet or WebUI until they serve
+    what the resource asks for, and shows what it waits for whenever that changes.
   - The resource need not be in the cluster; it may have been played by a playbook.
   - While it waits for a LogSet or DNSet, it replaces Pods of an earlier template, as
     M(matrixorigin.matrixone.roll) does. While it waits for compute nodes of a pool, it opens the

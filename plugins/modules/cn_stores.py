@@ -6,13 +6,13 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: cn_stores
-short_description: Bring compute nodes to what their set asks for in HAKeeper
+short_description: Set work state and labels of compute nodes in HAKeeper, drain those that leave
 version_added: 0.1.0
 author: MatrixOne maintainers (@matrixorigin)
 description:
-  - Makes one round over all compute nodes of a CNSet. Each gets its work state and its labels, a
-    cordoned one and one that goes get no new sessions, and those that have to go because the set
-    shrinks are drained, which takes several rounds.
+  - Runs one pass over all compute nodes of a CNSet. Each gets its work state and its labels. One
+    that is cordoned or leaves gets no new sessions. Those that leave because the set shrinks are
+    drained, which takes several passes.
   - It ends by its timeout, whatever MatrixOne does. When HAKeeper cannot be reached, that is a
     result and no failure, and what could not be found out counts as busy.
 extends_documentation_fragment:
@@ -37,46 +37,46 @@ options:
     description: The live Deployment of the set, if there is one.
     type: dict
   timeout:
-    description: Seconds that a round may take.
+    description: Seconds that a pass may take.
     type: float
     default: 10
   await_drains:
     description:
-      - Whether to make round after round until nothing drains any more, which takes a minute longer
-        than C(spec.scalingConfig.storeDrainTimeout) at most. For playbooks, which come by once.
+      - Whether to run further passes until no drain is in progress, which takes a minute longer
+        than C(spec.scalingConfig.storeDrainTimeout) at most. For playbooks, which run once.
     type: bool
     default: false
-  await_settled:
+  await_registered:
     description:
-      - Whether to make further rounds, for half a minute at most, until all Pods are what they
-        should be in HAKeeper. What is not then is a warning, also where HAKeeper cannot be reached.
+      - Whether to run further passes, for 30 seconds at most, until all Pods have their state in
+        HAKeeper. The others are listed in a warning, also where HAKeeper cannot be reached.
     type: bool
     default: false
-  tell:
+  write_status:
     description:
-      - Whether to say in the status of the set, which is being taken away, and by Events what
+      - Whether to write to the status of the set, which is being deleted, and to Events what
         O(await_drains) waits for, as long as it does.
     type: bool
     default: false
 """
 
 EXAMPLES = r"""
-- name: Bring compute nodes to what their set asks for
+- name: Set work state and labels of compute nodes
   matrixorigin.matrixone.cn_stores:
     resource: "{{ cnset }}"
     log_set: "{{ observed.objects.logSet }}"
     workload: "{{ observed.objects.workload }}"
-  register: round
+  register: cn_stores
 """
 
 RETURN = r"""
 stores:
-  description: How the round ended; empty where none was made, in check mode for example.
+  description: How the pass ended; empty where there was none, in check mode for example.
   returned: success
   type: dict
   contains:
     managed:
-      description: Whether HAKeeper has to be told anything about this set.
+      description: Whether anything of this set is to be set in HAKeeper.
       type: bool
       returned: always
     reached:
@@ -102,7 +102,7 @@ stores:
       returned: always
     drains:
       description:
-        - How far the drain of each Pod that goes is, as C(step), C(message), C(finished), and
+        - How far the drain of each Pod is that leaves, as C(step), C(message), C(finished), and
           C(until), the Unix time at which it is given up.
       type: dict
       returned: always

@@ -2,7 +2,6 @@
 """matrixorigin.matrixone.apply against a real API server."""
 
 import base64
-import time
 from typing import Any
 
 import pytest
@@ -16,8 +15,6 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.kub
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.kubernetes.session import (
     open_session,
 )
-
-from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.api
 
@@ -64,8 +61,9 @@ def apply(*objects: dict[str, Any], check: bool = False, **options: Any) -> dict
     return {"matrixorigin.matrixone.apply": arguments, "check_mode": check}
 
 
-def absent(*objects: dict[str, Any], check: bool = False, **options: Any) -> dict[str, Any]:
-    return apply(*objects, check=check, state="absent", wait=not check, **options)
+def remove(*objects: dict[str, Any], check: bool = False, **options: Any) -> dict[str, Any]:
+    arguments = {"objects": list(objects), "wait": not check, **options}
+    return {"matrixorigin.matrixone.remove": arguments, "check_mode": check}
 
 
 @pytest.mark.parametrize("make", [config, stateful_set], ids=["ConfigMap", "StatefulSet"])
@@ -80,7 +78,7 @@ def test_cycle_of_twelve_steps(play, fake_namespace, make):
         first["spec"]["replicas"], second["spec"]["replicas"] = 0, 1
     steps = [
         step
-        for action, manifest in ((apply, first), (apply, second), (absent, second))
+        for action, manifest in ((apply, first), (apply, second), (remove, second))
         for step in (
             action(manifest, check=True),
             action(manifest),
@@ -267,35 +265,6 @@ def test_what_is_to_be_kept_is_let_go_of(play, fake_namespace, live):
     [reference] = taken_back["objects"]["ConfigMap/kept"]["metadata"]["ownerReferences"]
     assert reference["uid"] == uid
     assert not live("configmap", "kept")["metadata"].get("annotations")
-
-
-def test_claims_are_released_before_what_owns_them_goes(play, fake_namespace, live):
-    """A StatefulSet that would take its claims with it is told otherwise, and forgets them."""
-    going = {"whenDeleted": "Delete", "whenScaled": "Delete"}
-    store = stateful_set(fake_namespace, persistentVolumeClaimRetentionPolicy=going, replicas=1)
-    labels = store["metadata"]["labels"]
-    kinds = [
-        {"api_version": "apps/v1", "kind": "StatefulSet"},
-        {"api_version": "v1", "kind": "PersistentVolumeClaim"},
-    ]
-    release = {"kinds": kinds, "namespace": fake_namespace, "labels": labels}
-    play(apply(store))
-    eventually(
-        lambda: (live("pvc", "data-store-0") or {}).get("metadata", {}).get("ownerReferences")
-    )
-
-    dry, gone = play(
-        absent(store, check=True, release=release, propagation="Foreground"),
-        absent(store, release=release, propagation="Foreground"),
-    )
-
-    assert f"StatefulSet {fake_namespace}/store changed" in dry["changes"]
-    assert f"StatefulSet {fake_namespace}/store deleted" in gone["changes"]
-    time.sleep(1)
-    kept = live("pvc", "data-store-0")["metadata"]
-    assert not kept.get("ownerReferences")
-    assert "deletionTimestamp" not in kept
-    assert live("statefulset", "store") is None
 
 
 def test_prune_removes_what_is_not_wanted(play, fake_namespace, live):
@@ -494,22 +463,3 @@ def test_data_of_a_resource_is_never_a_template(play, fake_namespace, live):
     )
 
     assert live("configmap", "settings")["data"] == {"a": text}
-
-
-def test_wait_for_deletion_has_an_end(play, fake_namespace, live):
-    """What holds a finalizer is named when the time is over; it can be a warning instead."""
-    held = config(fake_namespace, name="held")
-    held["metadata"]["finalizers"] = ["example.com/never"]
-
-    _, failed, warned, released = play(
-        apply(held),
-        absent(held, wait_timeout=1),
-        absent(held, wait_timeout=1, fail_on_timeout=False),
-        apply({**held, "metadata": {**held["metadata"], "finalizers": []}}),
-    )
-
-    assert failed["failed"]
-    assert f"still there after 1 s: ConfigMap {fake_namespace}/held" in failed["msg"]
-    assert not warned.get("failed")
-    assert warned["left"] == [f"ConfigMap {fake_namespace}/held"]
-    assert not released.get("failed")

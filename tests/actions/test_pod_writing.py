@@ -15,7 +15,9 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.kub
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.kubernetes.session import (
     brief_session,
 )
-from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.pod_writing import PodWriter
+from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.compute.pod_writer import (
+    PodWriter,
+)
 
 from testbed.bed import TestBed
 

@@ -8,6 +8,7 @@ import pytest
 from ansible_operator.watches import (
     Admission,
     Finalizer,
+    Isolation,
     KindName,
     Members,
     PlayPath,
@@ -60,7 +61,8 @@ def watch(role: str, kind: str, group: str = CORE) -> Watch:
         watch_dependent_status=True,
         keep_managed_fields=False,
         admission=Admission(validate=("matrixorigin.matrixone.admission",)),
-        precheck="matrixorigin.matrixone.settled",
+        precheck="matrixorigin.matrixone.up_to_date",
+        isolation=Isolation.SHARED,
     )
 
 

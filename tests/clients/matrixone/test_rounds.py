@@ -12,6 +12,7 @@ import pytest
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.matrixone import (
     Deadline,
     HAKeeper,
+    WorkState,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute import (
     drain as cn_stores,
@@ -23,7 +24,18 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute.dra
     Load,
     Policy,
 )
-from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils import cn_round
+from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.compute.load import (
+    load_of,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.compute.outcome import (
+    Outcome,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.compute.situation import (
+    Situation,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.compute.store_pass import (
+    StorePass,
+)
 
 from tests.clients.matrixone.conftest import Peers, simulated
 
@@ -91,17 +103,17 @@ class Set:
 
     def round(
         self, policy: Policy = DRAINS, wanted: int = 3, present: int = 3, seconds: float = 10
-    ) -> cn_round.Outcome:
-        situation = cn_round.Situation(
+    ) -> Outcome:
+        situation = Situation(
             policy=policy,
-            wanted=wanted,
+            desired=wanted,
             present=present,
             pods=list(self.cluster.pods.values()),
             others=[],
             addresses=self.sim.stores,
             now=self.now,
         )
-        return cn_round.Round(situation, self.cluster, Deadline.after(seconds)).run()
+        return StorePass(situation, self.cluster, Deadline.after(seconds)).run()
 
     def uuid(self, name: str) -> str:
         return cn_pods.uuid_of(self.cluster.pods[name])
@@ -177,7 +189,7 @@ def test_a_node_that_lost_its_labels_gets_them_back(made: Callable[..., Set]) ->
 def test_a_set_without_labels_and_drain_is_left_alone(made: Callable[..., Set]) -> None:
     nodes = made()
     with HAKeeper(addresses=nodes.sim.stores) as hakeeper:
-        somebody = cn_round.WorkState.DRAINING
+        somebody = WorkState.DRAINING
         hakeeper.set_work_state(nodes.uuid("cn-b"), somebody, Deadline.after(10))
     outcome = nodes.round(PLAIN)
     assert nodes.stored("cn-b")[0] == 2
@@ -227,7 +239,7 @@ def test_shrinking_waits_for_delay_sessions_and_locks(made: Callable[..., Set]) 
     nodes.sim.do("cn", uuid=nodes.uuid("cn-c"), proxy_sessions=2, sys_sessions=3)
     steps: list[tuple[float, str, int | None]] = []
 
-    def after(seconds: float) -> cn_round.Outcome:
+    def after(seconds: float) -> Outcome:
         nodes.now = BEGIN + seconds
         outcome = nodes.round(wanted=2)
         assert list(outcome.drains) == ["cn-c"]
@@ -363,11 +375,11 @@ def test_a_compute_node_that_does_not_answer_is_not_idle(made: Callable[..., Set
     nodes = made()
     with HAKeeper(addresses=nodes.sim.stores) as hakeeper:
         record = hakeeper.cluster_details(Deadline.after(10)).cn_store(nodes.uuid("cn-a"))
-    assert cn_round._measured(record, Deadline.after(5)) == Load(0, 0, 0)
+    assert load_of(record, Deadline.after(5)) == Load(0, 0, 0)
     nodes.sim.process.kill()
     nodes.sim.process.wait(10)
-    assert cn_round._measured(record, Deadline.after(5)) == Load()
-    assert cn_round._measured(None, Deadline.after(5)) == Load()
+    assert load_of(record, Deadline.after(5)) == Load()
+    assert load_of(None, Deadline.after(5)) == Load()
 
 
 def test_no_transaction_node_keeps_the_locks_unknown(made: Callable[..., Set]) -> None:

@@ -7,11 +7,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..module_utils.clients.kubernetes.applying import Writer
-from ..module_utils.clients.kubernetes.differences import without_payload
-from ..module_utils.clients.kubernetes.errors import BadManifest, NotFound
-from ..module_utils.clients.kubernetes.selecting import Selection
-from ..module_utils.clients.kubernetes.session import Session
+from ...module_utils.clients.kubernetes.applying import Writer
+from ...module_utils.clients.kubernetes.differences import without_payload
+from ...module_utils.clients.kubernetes.errors import BadManifest, NotFound
+from ...module_utils.clients.kubernetes.selecting import Selection
+from ...module_utils.clients.kubernetes.session import Session
 
 
 def fetch(session: Session, label: str, reference: Mapping[str, Any]) -> Any:

@@ -5,23 +5,21 @@
 from __future__ import annotations
 
 DOCUMENTATION = r"""
-module: repair
-short_description: Replace lost log stores, let log stores leave, let go of Pods on lost nodes
+module: log_stores
+short_description: Replace lost log stores and let surplus log stores leave
 version_added: 0.1.0
 author: MatrixOne maintainers (@matrixorigin)
 description:
-  - For a LogSet it asks HAKeeper which log shards have which replicas. A store that has been down
-    for C(spec.storeFailureTimeout), or runs without the data that it is counted on for, is replaced
-    by a new, empty store of the same name and address, which HAKeeper then fills. This takes
-    several runs, each one step. What has begun is recorded in annotations of the LogSet, so that
-    any later run goes on from there.
+  - Asks HAKeeper which log shards have which replicas. A store that has been down for
+    C(spec.storeFailureTimeout), or runs without the data of its replicas, is replaced by a new,
+    empty store of the same name and address, which HAKeeper then fills. This takes several runs,
+    one step each. Each step is recorded in annotations of the LogSet, so that any later run
+    continues from there.
   - No store is replaced while HAKeeper does not answer, while a log shard would be left without a
     quorum, before the log service has been up as a whole, or where a new store would not come up
     either.
   - When a LogSet shrinks, one store leaves at a time, and the next one only when HAKeeper has
-    placed the replicas of the one before anew.
-  - For a DNSet it removes Pods that only their node could end, when that node is lost, and asks
-    HAKeeper which shards the transaction nodes serve.
+    placed the replicas of the one before on other stores.
   - It ends by its timeout, whatever MatrixOne does. When HAKeeper cannot be reached, that is a
     result and no failure.
 extends_documentation_fragment:
@@ -36,20 +34,18 @@ attributes:
     support: none
 options:
   resource:
-    description: The LogSet or DNSet as it is in the cluster.
+    description: The LogSet as it is in the cluster.
     type: dict
     required: true
   workload:
-    description: The live StatefulSet of the set, if there is one.
+    description: The live StatefulSet of the set.
     type: dict
+    required: true
   pods:
     description: The live Pods of the set.
     type: list
     elements: dict
     default: []
-  log_set:
-    description: The LogSet that a DNSet depends on, if it is in the cluster.
-    type: dict
   timeout:
     description: Seconds that questions to HAKeeper may take.
     type: float
@@ -58,72 +54,61 @@ options:
 
 EXAMPLES = r"""
 - name: Replace log stores that are lost
-  matrixorigin.matrixone.repair:
+  matrixorigin.matrixone.log_stores:
     resource: "{{ observed.objects.self }}"
     workload: "{{ observed.objects.workload }}"
     pods: "{{ observed.objects.pods }}"
-  register: round
+  register: log_stores
 """
 
 RETURN = r"""
 stores:
-  description: How the round ended; empty where none was made, in check mode for example.
+  description: How the pass ended; empty where there was none, in check mode for example.
   returned: success
   type: dict
   contains:
     asked:
       description: Whether HAKeeper was asked; a log service that is still starting is not.
       type: bool
-      returned: for a LogSet or DNSet
+      returned: always
     reached:
       description: Whether HAKeeper answered.
       type: bool
-      returned: for a LogSet or DNSet
+      returned: always
     problem:
       description: Why it did not; empty if it did.
       type: str
-      returned: for a LogSet
-    unserved:
-      description: Pods whose transaction node has no shard.
-      type: list
-      elements: str
-      returned: for a DNSet
-    tnShards:
-      description: >-
-        Lines with ordinal, shard, log shard and replica of what transaction nodes serve; empty if
-        that is unknown.
-      type: str
-      returned: for a DNSet
+      returned: always
     shards:
       description: >-
         C(shard), C(replicas) and C(available) of each log shard; null when HAKeeper did not answer.
       type: list
       elements: dict
-      returned: for a LogSet
+      returned: always
     empty:
       description: Pods whose store has lost its data.
       type: list
       elements: str
-      returned: for a LogSet
+      returned: always
     repair:
       description: >-
         What is being done about a store that is down, as C(step), C(pod), C(message), C(due).
       type: dict
-      returned: for a LogSet
+      returned: always
     replicas:
       description: Replicas that the workload keeps for now; null for the spec's.
       type: int
-      returned: for a LogSet
+      returned: always
     scaling:
-      description: What the departure of the next store waits for; empty for nothing.
+      description: What the next store that leaves waits for; empty for nothing.
       type: str
-      returned: for a LogSet
+      returned: always
     incarnations:
       description: How often the store of each ordinal was replaced.
       type: dict
-      returned: for a LogSet
+      returned: always
     events:
-      description: What happened, to be told as Events.
+      description: What happened, to be emitted as Events.
       type: list
       elements: dict
       returned: always

@@ -1,8 +1,8 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One look at the transaction nodes of a set: which shards do they serve?
+"""Ask HAKeeper which shards the transaction nodes of a set serve.
 
-It ends by its deadline: what could not be asked stays unknown.
+That ends by its deadline: what could not be asked stays unknown.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..module_utils.api import names
-from ..module_utils.clients.matrixone import ClusterDetails, Deadline, HAKeeper, MatrixOneError
-from ..module_utils.transaction.shards import TNShard, lines, store_uuid
-from ..module_utils.workload.sets import SetContext
+from ...module_utils.api import names
+from ...module_utils.clients.matrixone import ClusterDetails, Deadline, HAKeeper, MatrixOneError
+from ...module_utils.transaction.shards import TNShard, lines, store_uuid
+from ...module_utils.workload.sets import SetContext
 
 _SECONDS = 1.0
 
 
 @dataclass(slots=True)
-class Outcome:
-    """What a look came to.
+class ServedShards:
+    """What HAKeeper answered.
 
     Attributes:
         asked: whether HAKeeper was asked.
@@ -37,30 +37,40 @@ class Outcome:
     unserved: list[str] = field(default_factory=list)
     shards: str = ""
 
+    def as_result(self) -> dict[str, Any]:
+        """Return what a task's result has of it: ``stores``."""
+        return {
+            "asked": self.asked,
+            "reached": self.reached,
+            "problem": self.problem,
+            "unserved": self.unserved,
+            "tnShards": self.shards,
+        }
 
-def look(
+
+def ask(
     resource: Mapping[str, Any],
     workload: Mapping[str, Any],
     addresses: Sequence[str],
     deadline: Deadline,
-) -> Outcome:
+) -> ServedShards:
     """Ask HAKeeper which shards the transaction nodes serve.
 
     Args:
         resource: the DNSet.
         workload: its StatefulSet.
         addresses: where HAKeeper may be; empty when no log store runs.
-        deadline: when the look ends.
+        deadline: when it ends.
 
     Raises:
         InvalidSpec: the DNSet cannot be read.
     """
     ready = int((workload.get("status") or {}).get("readyReplicas") or 0)
-    wanted = int((workload.get("spec") or {}).get("replicas") or 0)
+    desired = int((workload.get("spec") or {}).get("replicas") or 0)
     context = SetContext.of(names.DN_SET, dict(resource))
-    if not addresses or not ready or ready < wanted:
-        return Outcome()
-    found, within = Outcome(asked=True), deadline.within(_SECONDS)
+    if not addresses or not ready or ready < desired:
+        return ServedShards()
+    found, within = ServedShards(asked=True), deadline.within(_SECONDS)
     try:
         with HAKeeper(discovery=addresses, addresses=addresses) as hakeeper:
             details = hakeeper.cluster_details(within)
@@ -70,7 +80,7 @@ def look(
         return found
     found.reached = True
     shards: list[TNShard] = []
-    for ordinal in range(wanted):
+    for ordinal in range(desired):
         mine = _served(details, store_uuid(context, ordinal))
         if not mine:
             found.unserved.append(f"{context.base}-{ordinal}")

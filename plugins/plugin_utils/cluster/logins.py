@@ -7,12 +7,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..module_utils.api import names
-from ..module_utils.clients.kubernetes.applying import Writer
-from ..module_utils.clients.sql import Entrance
-from ..module_utils.cluster.credentials import is_ours
-from ..module_utils.cluster.rendering import credential_secret
-from ..module_utils.cluster.root_credential import Login, login_of
+from ...module_utils.api import names
+from ...module_utils.clients.kubernetes.applying import Writer
+from ...module_utils.clients.sql import Entrance
+from ...module_utils.cluster.credentials import is_ours
+from ...module_utils.cluster.rendering import credential_secret
+from ...module_utils.cluster.root_credential import Login, login_of
 
 Json = dict[str, Any]
 

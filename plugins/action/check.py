@@ -1,18 +1,18 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The action behind M(matrixorigin.matrixone.glance); documented in plugins/modules/glance.py."""
+"""The action behind M(matrixorigin.matrixone.check); documented in plugins/modules/check.py."""
 
 from __future__ import annotations
 
 from typing import Any, ClassVar
 
 from ..module_utils.clients.kubernetes.session import Session
-from ..plugin_utils.glancing import Glance
-from ..plugin_utils.kube_action import KubeAction
+from ..plugin_utils.checking import Check
+from ..plugin_utils.kubernetes.action import KubeAction
 
 
 class ActionModule(KubeAction):
-    """Tell whether there is anything to do for a resource at all."""
+    """Check whether there is anything to do for a resource at all."""
 
     SPEC: ClassVar[dict[str, Any]] = {
         "resource": {"type": "dict", "required": True},
@@ -20,6 +20,6 @@ class ActionModule(KubeAction):
     }
 
     def act(self, session: Session, arguments: dict[str, Any]) -> dict[str, Any]:
-        """Look, decide as a pass would, change nothing."""
-        glance = Glance(session, arguments["resource"], arguments["start_script"])
-        return {"changed": False, "settled": glance.is_settled()}
+        """Decide as a pass would, change nothing."""
+        check = Check(session, arguments["resource"], arguments["start_script"])
+        return {"changed": False, "up_to_date": check.is_up_to_date()}

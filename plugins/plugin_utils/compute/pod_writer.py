@@ -1,6 +1,6 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What rounds over compute nodes change of Pods."""
+"""What passes over compute nodes change of Pods."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from ..module_utils.api import names
-from ..module_utils.api.timestamps import timestamp_now
-from ..module_utils.clients.kubernetes.applying import FIELD_MANAGER, Writer
-from ..module_utils.clients.kubernetes.errors import NotFound
-from ..module_utils.clients.kubernetes.statuses import write_status
+from ...module_utils.api import names
+from ...module_utils.api.timestamps import timestamp_now
+from ...module_utils.clients.kubernetes.applying import FIELD_MANAGER, Writer
+from ...module_utils.clients.kubernetes.errors import NotFound
+from ...module_utils.clients.kubernetes.statuses import write_status
 
 Json = dict[str, Any]
 
@@ -48,7 +48,7 @@ class PodWriter:
             )
 
     def delete(self, pod: Mapping[str, Any]) -> None:
-        """Delete this very Pod, not a namesake made later."""
+        """Delete this very Pod, not a later one of the same name."""
         self._writer.delete(_identity(pod, uid=pod["metadata"]["uid"]))
 
 

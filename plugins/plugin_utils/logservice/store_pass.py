@@ -1,37 +1,31 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One round over the log stores of a set: look, replace one that is lost, let one leave.
+"""One pass over the log stores of a set: observe, replace one that is lost, let one leave.
 
-A round takes one step at most and records it before it acts, so that the next round goes on from
-there, whoever makes it. It ends by its deadline: what could not be asked stays unknown.
+A pass takes one step at most and records it before it acts, so that the next pass continues from
+there, whoever runs it. It ends by its deadline: what could not be asked stays unknown.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from ..module_utils.clients.matrixone import (
-    ClusterDetails,
-    ClusterState,
-    Deadline,
-    HAKeeper,
-    MatrixOneError,
-    shard_health,
-)
-from ..module_utils.compute import pods as cn_pods
-from ..module_utils.logservice import failover as log_stores
-from ..module_utils.logservice import health
-from ..module_utils.logservice import pods as log_pods
-from ..module_utils.logservice.failover import Step, Verdict
-from ..module_utils.logservice.health import Question
-from ..module_utils.logservice.pods import Record, Surroundings
-from ..module_utils.logservice.scaling import ScaleIn, scale_in
-from ..module_utils.logservice.view import HEARD_SECONDS, Shard, View, ordinal_of_pod
-from ..module_utils.reporting.events import Occurrence, occurrence
-from ..module_utils.workload import nodes
+from ...module_utils.clients.matrixone import Deadline, MatrixOneError
+from ...module_utils.compute import pods as cn_pods
+from ...module_utils.logservice import failover as log_stores
+from ...module_utils.logservice import health
+from ...module_utils.logservice import pods as log_pods
+from ...module_utils.logservice.failover import Step, Verdict
+from ...module_utils.logservice.health import Question
+from ...module_utils.logservice.pods import Record, Surroundings
+from ...module_utils.logservice.scaling import ScaleIn, scale_in
+from ...module_utils.logservice.view import ordinal_of_pod
+from ...module_utils.reporting.events import occurrence
+from ...module_utils.workload import nodes
+from .outcome import Outcome, Situation
+from .view import ask
 
 Json = Mapping[str, Any]
 
@@ -39,7 +33,7 @@ _SECONDS = {Question.NEEDED: 3.5, Question.GLANCE: 0.5}
 
 
 class Kubernetes(Protocol):
-    """What a round needs of Kubernetes."""
+    """What a pass needs of Kubernetes."""
 
     def nodes(self, wanted: Iterable[str]) -> nodes.Nodes:
         """Return nodes by name, as far as they may be read; None for one that does not exist."""
@@ -60,68 +54,14 @@ class Kubernetes(Protocol):
         """Make a PersistentVolume outlive its claim; return why that cannot be, or nothing."""
 
     def delete(self, found: Json, *, force: bool = False) -> None:
-        """Delete this very object; by force without waiting for its node."""
+        """Delete this very object; with ``force`` without waiting for its node."""
 
 
-@dataclass(frozen=True, slots=True)
-class Situation:
-    """What a round begins with.
-
-    Attributes:
-        resource: the LogSet as it is in the cluster now.
-        workload: its StatefulSet.
-        pods: its Pods.
-        now: the present, Unix time.
-    """
-
-    resource: Json
-    workload: Json
-    pods: Sequence[Json]
-    now: float
-
-    @property
-    def present(self) -> int:
-        """Replicas of the workload."""
-        return int((self.workload.get("spec") or {}).get("replicas") or 0)
-
-    @property
-    def wanted(self) -> int:
-        """Replicas that the spec asks for."""
-        return int((self.resource.get("spec") or {}).get("replicas") or 0)
-
-
-@dataclass(slots=True)
-class Outcome:
-    """How a round ended.
-
-    Attributes:
-        asked: whether HAKeeper was asked.
-        view: what it said; None when it did not answer.
-        problem: why it did not.
-        verdict: what was found out and done about stores that are down.
-        scale: how many stores the workload keeps for now.
-        incarnations: the incarnations as they are recorded now.
-        events: what happened.
-        empty: Pods whose store has lost its data.
-        changed: whether anything was.
-    """
-
-    asked: bool = False
-    view: View | None = None
-    problem: str = ""
-    verdict: Verdict = field(default_factory=lambda: Verdict(Step.NOTHING))
-    scale: ScaleIn | None = None
-    incarnations: dict[str, int] = field(default_factory=dict)
-    events: list[Occurrence] = field(default_factory=list)
-    empty: set[str] = field(default_factory=set)
-    changed: bool = False
-
-
-class Round:
-    """One round; `run` is called once.
+class StorePass:
+    """One pass; `run` is called once.
 
     Args:
-        situation: what it begins with.
+        situation: what it starts from.
         kubernetes: how objects are read and changed.
         deadline: when it ends.
     """
@@ -133,7 +73,7 @@ class Round:
         self._nodes: nodes.Nodes = {}
 
     def run(self) -> Outcome:
-        """Look, decide, act."""
+        """Observe, decide, act."""
         situation, outcome = self._situation, self._outcome
         question = health.question(
             situation.resource, situation.workload, situation.pods, situation.now
@@ -160,13 +100,9 @@ class Round:
             self._outcome.problem = "no log store is running"
             return
         try:
-            with HAKeeper(discovery=addresses, addresses=addresses) as hakeeper:
-                details = hakeeper.cluster_details(self._deadline.within(seconds))
-                state = hakeeper.cluster_state(self._deadline.within(seconds))
+            self._outcome.view = ask(addresses, self._deadline, seconds)
         except MatrixOneError as error:
             self._outcome.problem = str(error)
-            return
-        self._outcome.view = view_of(details, state)
 
     def _stores(self, policy: log_stores.Policy) -> list[log_stores.LogStore]:
         situation, view = self._situation, self._outcome.view
@@ -185,11 +121,11 @@ class Round:
             if moment is not None and moment + policy.timeout <= situation.now
         ]
         if overdue or self._record is not None:
-            around = self._looked_around(overdue)
+            around = self._surroundings(overdue)
         return [log_pods.log_store(pod, moment, around) for pod, moment in since.items()]
 
-    def _looked_around(self, overdue: Sequence[str]) -> Surroundings:
-        """Look at nodes and volumes, which only matters when a store is to be replaced."""
+    def _surroundings(self, overdue: Sequence[str]) -> Surroundings:
+        """Observe nodes and volumes, which matter only when a store is to be replaced."""
         situation = self._situation
         waiting = [
             pod["metadata"]["name"]
@@ -211,7 +147,7 @@ class Round:
         if verdict.step is Step.RECORD:
             self._begin(verdict.pod)
         elif verdict.step is Step.TAKE_AWAY and record is not None:
-            self._take_away(record, claims)
+            self._delete_old(record, claims)
         elif verdict.step in {Step.FINISH, Step.CALL_OFF} and record is not None:
             self._annotate({log_pods.ANNOTATION_REPAIR: None})
             reason = "FailedOver" if verdict.step is Step.FINISH else "FailoverCalledOff"
@@ -250,8 +186,8 @@ class Round:
         self._outcome.incarnations[str(ordinal)] = number
         return log_pods.incarnation_annotation(self._outcome.incarnations)
 
-    def _take_away(self, record: Record, claims: Sequence[Json]) -> None:
-        """Remove claims and Pod; what is gone already stays gone."""
+    def _delete_old(self, record: Record, claims: Sequence[Json]) -> None:
+        """Delete claims and Pod; what is gone already stays gone."""
         old = [one for one in claims if one["metadata"]["uid"] in record.claims.values()]
         problem = self._keep(record, old) if record.keep else ""
         if problem:
@@ -261,7 +197,7 @@ class Round:
         for claim in old:
             self._kubernetes.delete(claim)
         pod = self._pod(record.pod)
-        # A Pod made meanwhile uses the old claim as long as that is there.
+        # A Pod created meanwhile uses the old claim as long as that is there.
         if pod is not None and (old or pod["metadata"]["uid"] == record.pod_uid):
             lost = nodes.is_lost(nodes.node_name(pod), self._nodes)
             self._kubernetes.delete(pod, force=lost)
@@ -285,11 +221,11 @@ class Round:
         return ""
 
     def _scale(self) -> None:
-        """Let the last store leave, if it may; should it ever come back, it is another one."""
+        """Let the last store leave, if it may; if it ever returns, it is a new one."""
         situation, outcome = self._situation, self._outcome
-        if not 0 < situation.wanted < situation.present:
+        if not 0 < situation.desired < situation.present:
             return
-        outcome.scale = scale_in(situation.present, situation.wanted, outcome.view)
+        outcome.scale = scale_in(situation.present, situation.desired, outcome.view)
         if outcome.verdict.step in log_stores.UNDER_WAY:
             message = f"{outcome.verdict.pod} is being replaced"
             outcome.scale = ScaleIn(situation.present, None, message)
@@ -306,27 +242,3 @@ class Round:
     def _annotate(self, annotations: Mapping[str, str | None]) -> None:
         self._kubernetes.annotate(annotations)
         self._outcome.changed = True
-
-
-def view_of(details: ClusterDetails, state: ClusterState) -> View:
-    """Bring the answers of HAKeeper into the shape that decisions are made from.
-
-    A shard of which no store runs a replica is only in HAKeeper's own state: none of it lives.
-    """
-    health = shard_health(details, HEARD_SECONDS)
-    shards = []
-    for number in sorted({*health, *state.shards}):
-        known = health.get(number)
-        shard = known.shard if known else state.shards[number]
-        shards.append(
-            Shard(
-                number=number,
-                members=frozenset(shard.members.values()),
-                alive=known.alive if known else frozenset(),
-                wanted=state.wanted_replicas.get(number),
-                leader=shard.members.get(shard.leader, "") if shard.leader else "",
-            )
-        )
-    silent = {store.uuid: store.silent for store in details.log_stores}
-    placed = frozenset(store.uuid for store in details.log_stores if store.locality)
-    return View(state.running, silent, shards, placed)

@@ -5,14 +5,14 @@
 from __future__ import annotations
 
 DOCUMENTATION = r"""
-module: glance
-short_description: Tell whether there is anything to do for a resource
+module: check
+short_description: Check whether there is anything to do for a resource
 version_added: 0.1.0
 author: MatrixOne maintainers (@matrixorigin)
 description:
-  - Looks at a resource of C(core.matrixorigin.io) and at all that belongs to it, and decides as the
-    role of its kind does, in one task. Roles begin with it, so that a pass that would change
-    nothing costs next to nothing.
+  - Checks a resource of C(core.matrixorigin.io) and all that belongs to it, and decides as the role
+    of its kind does, in one task. Roles begin with it, so that a pass that would change nothing
+    costs next to nothing.
   - When anything is in doubt, or HAKeeper has to be asked, there is something to do.
 extends_documentation_fragment:
   - matrixorigin.matrixone.connection
@@ -35,18 +35,18 @@ options:
 """
 
 EXAMPLES = r"""
-- name: Look whether anything is to be done
-  matrixorigin.matrixone.glance:
+- name: Check whether anything is to be done
+  matrixorigin.matrixone.check:
     resource: "{{ logset_resource }}"
     start_script: "{{ lookup('ansible.builtin.file', 'start.sh', rstrip=false) }}"
-  register: glance
-- name: End here when nothing is
+  register: check
+- name: End here if the resource is up to date
   ansible.builtin.meta: end_role
-  when: glance.settled
+  when: check.up_to_date
 """
 
 RETURN = r"""
-settled:
+up_to_date:
   description: Whether a pass would change nothing and wait for nothing.
   returned: success
   type: bool

@@ -12,10 +12,10 @@ from typing import Any, ClassVar
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
-from ..module_utils.api.plain import plain
-from ..module_utils.clients.kubernetes.connection import OPTIONS, resolve_options
-from ..module_utils.clients.kubernetes.errors import ApiError, KubeError
-from ..module_utils.clients.kubernetes.session import Session, open_session
+from ...module_utils.api.plain import plain
+from ...module_utils.clients.kubernetes.connection import OPTIONS, resolve_options
+from ...module_utils.clients.kubernetes.errors import ApiError, KubeError
+from ...module_utils.clients.kubernetes.session import Session, open_session
 
 
 def failed(error: KubeError) -> dict[str, Any]:
@@ -52,7 +52,7 @@ class KubeAction(ActionBase):
     def _arguments(self) -> dict[str, Any]:
         """Return the validated arguments as plain types.
 
-        They are made plain first: the validation copies them, and a copy of what Ansible has
+        They are converted first: the validation copies them, and a copy of what Ansible has
         tagged costs ten times as much.
         """
         given = self._task.args

@@ -7,9 +7,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..module_utils.api import names
-from ..module_utils.clients.kubernetes.selecting import Selection
-from ..module_utils.clients.kubernetes.session import Session
+from ...module_utils.api import names
+from ...module_utils.clients.kubernetes.selecting import Selection
+from ...module_utils.clients.kubernetes.session import Session
 
 Json = dict[str, Any]
 

@@ -1,6 +1,6 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The test behind C(matrixorigin.matrixone.settled): the look of the roles, without a play."""
+"""The test behind C(matrixorigin.matrixone.up_to_date): the check of the roles, without a play."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from ..module_utils.api.plain import plain
 from ..module_utils.clients.kubernetes.connection import resolve_options
 from ..module_utils.clients.kubernetes.errors import KubeError
 from ..module_utils.clients.kubernetes.session import brief_session
-from ..plugin_utils.glancing import Glance
+from ..plugin_utils.checking import Check
 
 _ROLES = Path(__file__).parents[2] / "roles"
 
 
-def settled(resource: Any) -> bool:
-    """Tell whether a pass over a resource would change nothing; see glancing."""
+def up_to_date(resource: Any) -> bool:
+    """Tell whether a pass over a resource would change nothing; see plugin_utils.checking."""
     known: Mapping[str, Any] = plain(resource)
     try:
         # A warm process is asked about many resources, each time with other credentials.
         with brief_session(resolve_options({}, os.environ)) as session:
-            return Glance(session, known, _start_script(known["kind"])).is_settled()
+            return Check(session, known, _start_script(known["kind"])).is_up_to_date()
     except KubeError as error:
-        raise AnsibleError(f"settled: {error}") from error
+        raise AnsibleError(f"up_to_date: {error}") from error
 
 
 def _start_script(kind: str) -> str:
@@ -42,4 +42,4 @@ class TestModule:
 
     def tests(self) -> dict[str, Callable[..., bool]]:
         """Return the test by name."""
-        return {"settled": settled}
+        return {"up_to_date": up_to_date}

@@ -1,6 +1,6 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Tell what becomes of a resource: its status when that says something new, and Events."""
+"""Report on a resource: its status when that has changed, and Events."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..module_utils.api.timestamps import timestamp_now
-from ..module_utils.clients.kubernetes.applying import FIELD_MANAGER, Writer
-from ..module_utils.clients.kubernetes.emitting import emit
-from ..module_utils.clients.kubernetes.errors import KubeError
-from ..module_utils.clients.kubernetes.session import Session
-from ..module_utils.clients.kubernetes.statuses import write_status
-from ..module_utils.reporting.conditions import with_times
-from ..module_utils.reporting.events import Occurrence, transitions
+from ...module_utils.api.timestamps import timestamp_now
+from ...module_utils.clients.kubernetes.applying import FIELD_MANAGER, Writer
+from ...module_utils.clients.kubernetes.emitting import emit
+from ...module_utils.clients.kubernetes.errors import KubeError
+from ...module_utils.clients.kubernetes.session import Session
+from ...module_utils.clients.kubernetes.statuses import write_status
+from ...module_utils.reporting.conditions import with_times
+from ...module_utils.reporting.events import Occurrence, transitions
 
 Json = dict[str, Any]
 _EVERY = 5.0  # seconds
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """What was told of a resource.
+class Written:
+    """What was written of a resource.
 
     Attributes:
         before: its status before.
@@ -38,7 +38,7 @@ class Told:
 
 
 def find(session: Session, resource: Mapping[str, Any]) -> Json | None:
-    """Return the live object that a resource is, not a namesake made later; None if it is gone."""
+    """Return the live object of a resource, not a later one of its name; None if it is gone."""
     live = Writer(session).get(resource)
     uid = resource["metadata"].get("uid")
     return live if live is not None and (not uid or live["metadata"]["uid"] == uid) else None
@@ -51,7 +51,7 @@ def write(
     manager: str = FIELD_MANAGER,
     *,
     dry_run: bool = False,
-) -> Told:
+) -> Written:
     """Write a status if it differs from the live one; a condition keeps its time with its status.
 
     Raises:
@@ -59,16 +59,16 @@ def write(
     """
     now = timestamp_now()
     before = live.get("status") or {}
-    wanted = with_times(status, before, now)
-    after = wanted
-    if before != wanted:
-        answer = write_status(session, live, wanted, manager, dry_run=dry_run)
+    desired = with_times(status, before, now)
+    after = desired
+    if before != desired:
+        answer = write_status(session, live, desired, manager, dry_run=dry_run)
         after = answer.get("status") or {}
-    return Told(before, after, transitions(before, wanted))
+    return Written(before, after, transitions(before, desired))
 
 
-def report(session: Session, live: Mapping[str, Any], events: Iterable[Occurrence]) -> Json:
-    """Emit events; that they cannot be emitted is worth a warning, not a failure.
+def emit_all(session: Session, live: Mapping[str, Any], events: Iterable[Occurrence]) -> Json:
+    """Emit events; when they cannot be emitted, that is a warning and no failure.
 
     Returns:
         For the result of a task: ``events``, their reasons, or ``warnings``.
@@ -83,13 +83,13 @@ def report(session: Session, live: Mapping[str, Any], events: Iterable[Occurrenc
     return {"events": emitted}
 
 
-class Teller:
-    """Tells a resource's status again and again while something is awaited.
+class StatusWriter:
+    """Writes a resource's status repeatedly while a task waits for something.
 
     Args:
         session: connection to the API server.
-        resource: what is told of; empty to tell nothing.
-        begin: seconds from now before which nothing is told.
+        resource: whose status it is; empty to write nothing.
+        begin: seconds from now before which nothing is written.
         clock: monotonic time in seconds.
     """
 
@@ -103,17 +103,17 @@ class Teller:
         self._session, self._resource, self._clock = session, resource, clock
         self._next = clock() + begin
 
-    def tell(self, status: Callable[[Json], Mapping[str, Any]]) -> None:
-        """Write the status that a function makes of the live resource, unless that was just now."""
+    def write(self, status: Callable[[Json], Mapping[str, Any]]) -> None:
+        """Write the status that a function returns for the live resource, every few seconds."""
         if self._resource and self._clock() >= self._next:
             self._next = self._clock() + _EVERY
             live = find(self._session, self._resource)
             if live is not None:
-                told = write(self._session, live, status(live))
-                report(self._session, live, told.occurrences)
+                written = write(self._session, live, status(live))
+                emit_all(self._session, live, written.occurrences)
 
     def emit(self, events: Callable[[Json], Iterable[Occurrence]]) -> None:
-        """Emit the events that a function finds for the live resource."""
+        """Emit the events that a function returns for the live resource."""
         live = find(self._session, self._resource) if self._resource else None
         if live is not None:
-            report(self._session, live, events(live))
+            emit_all(self._session, live, events(live))

@@ -18,7 +18,6 @@ from ..module_utils.api.timestamps import timestamp_now
 from ..module_utils.clients.kubernetes.applying import Identity, Writer, identity
 from ..module_utils.clients.kubernetes.selecting import Selection, prune
 from ..module_utils.clients.kubernetes.session import Session
-from ..module_utils.clients.matrixone import Deadline
 from ..module_utils.compute.pods import (
     came_up_lately,
     live_pods,
@@ -28,20 +27,21 @@ from ..module_utils.compute.pods import (
 )
 from ..module_utils.kinds import SETS, kind_of
 from ..module_utils.logservice.health import Question, question
-from ..module_utils.reporting.conditions import ConditionType, holds_now, with_times
+from ..module_utils.reporting.conditions import holds_now, with_times
+from ..module_utils.reporting.reasons import ConditionType
 from ..module_utils.reporting.rollout import partition_of
 from ..module_utils.workload.plans import Plan, Prune, is_paused, named
 from ..module_utils.workload.roll import is_rolling
-from .cn_round import Round, Situation
-from .observing import fetch_raw, shown
+from .compute.situation import Situation
+from .kubernetes.observing import fetch_raw, shown
 
 Json = Mapping[str, Any]
 _ACTING = ("paused", "invalid", "waiting_for", "held", "records", "patches", "rotation")
 """What is in a plan only while there is something to do, or to wait for."""
 
 
-class Glance:
-    """One look at a resource and all that belongs to it."""
+class Check:
+    """One check of a resource and all that belongs to it."""
 
     def __init__(self, session: Session, resource: Json, start_script: str) -> None:
         self._session = session
@@ -50,7 +50,7 @@ class Glance:
         self._start_script = start_script
         self._live: dict[Identity, Json] = {}
 
-    def is_settled(self) -> bool:
+    def is_up_to_date(self) -> bool:
         """Tell whether a pass would change nothing and wait for nothing."""
         if not _may_be_settled(self._resource):
             return False
@@ -137,8 +137,7 @@ def _asks(resource: Json, workload: Json, pods: list[dict[str, Any]]) -> bool:
     living = live_pods(pods)
     if set(came_up_lately(living, now)) & set(unheard_of(living, told_states(resource))):
         return True
-    situation = Situation(policy_of(resource), wanted, present, living, (), (), now)
-    return Round(situation, None, Deadline.after(0)).is_needed()
+    return Situation(policy_of(resource), wanted, present, living, (), (), now).is_managed
 
 
 def _all_in_place(writer: Writer, plan: Plan) -> bool:

@@ -1,6 +1,6 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One step of the roll of a StatefulSet: look at Pods and log shards, replace what may go."""
+"""One step of the rolling update of a StatefulSet: replace the Pods that log shards can spare."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any
 
-from ..module_utils.api import digests as digest
-from ..module_utils.api import names
-from ..module_utils.clients.kubernetes.applying import Writer
-from ..module_utils.clients.kubernetes.selecting import Selection
-from ..module_utils.clients.kubernetes.session import Session
-from ..module_utils.clients.matrixone import (
+from ...module_utils.api import digests as digest
+from ...module_utils.api import names
+from ...module_utils.clients.kubernetes.applying import Writer
+from ...module_utils.clients.kubernetes.selecting import Selection
+from ...module_utils.clients.kubernetes.session import Session
+from ...module_utils.clients.matrixone import (
     Deadline,
     HAKeeper,
     MalformedAnswer,
@@ -25,11 +25,11 @@ from ..module_utils.clients.matrixone import (
     Unreachable,
     Unsupported,
 )
-from ..module_utils.clients.matrixone.quorum import shard_health
-from ..module_utils.compute.pods import log_addresses
-from ..module_utils.logservice.roll import dispensable
-from ..module_utils.reporting.rollout import partition_of
-from ..module_utils.workload import roll as rolling
+from ...module_utils.clients.matrixone.quorum import shard_health
+from ...module_utils.compute.pods import log_addresses
+from ...module_utils.logservice.roll import dispensable
+from ...module_utils.reporting.rollout import partition_of
+from ...module_utils.workload import roll as rolling
 
 Json = dict[str, Any]
 _ASK_SECONDS = 5.0
@@ -38,13 +38,13 @@ _KNOCK_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What became of a step.
+    """What a step did.
 
     Attributes:
         outdated: Pods of an earlier template, those included that were replaced now.
         replaced: Pods that were deleted, to come back with the new template.
         waiting: what the next replacement waits for.
-        seconds: when time alone will have brought that about; 0 where nobody knows.
+        seconds: after how many seconds time alone brings that about; 0 if unknown.
     """
 
     outdated: Sequence[str]
@@ -52,9 +52,18 @@ class Step:
     waiting: str
     seconds: int = 0
 
+    def as_result(self) -> dict[str, Any]:
+        """Return what a task's result has of it: ``roll``."""
+        return {
+            "outdated": list(self.outdated),
+            "replaced": list(self.replaced),
+            "waiting": self.waiting,
+            "seconds": self.seconds,
+        }
+
 
 def take_step(session: Session, resource: Mapping[str, Any], *, dry_run: bool) -> Step:
-    """Replace the Pods of a set's StatefulSet that may go now.
+    """Replace the Pods of a set's StatefulSet that may be deleted now.
 
     Args:
         session: connection to the API server.
@@ -77,21 +86,21 @@ def take_step(session: Session, resource: Mapping[str, Any], *, dry_run: bool) -
     }
     now, partition = datetime.now(timezone.utc), partition_of(resource)
     turn = rolling.next_turn(workload, pods.values(), now, partition)
-    going, waiting = list(turn.replace), turn.waiting
+    chosen, waiting = list(turn.replace), turn.waiting
     if turn.candidates and kind == names.LOG_SET:
-        chosen, waiting = _dispensable(resource, turn.candidates, list(pods.values()))
-        going = [chosen] if chosen else []
+        spare, waiting = _dispensable(resource, turn.candidates, list(pods.values()))
+        chosen = [spare] if spare else []
     elif turn.candidates:
-        going = [turn.candidates[0]]
-    for name in going:
+        chosen = [turn.candidates[0]]
+    for name in chosen:
         Writer(session, dry_run=dry_run).delete(_identity(pods[name]))
-    return Step(turn.outdated, going, waiting, turn.seconds)
+    return Step(turn.outdated, chosen, waiting, turn.seconds)
 
 
 def _identity(pod: Mapping[str, Any]) -> Json:
-    """Name this very Pod, not its namesake that has come back already."""
-    wanted = {key: pod["metadata"][key] for key in ("name", "namespace", "uid")}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": wanted}
+    """Name this very Pod, not a later one of the same name."""
+    identity = {key: pod["metadata"][key] for key in ("name", "namespace", "uid")}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": identity}
 
 
 def _dispensable(
@@ -100,8 +109,8 @@ def _dispensable(
     """Ask HAKeeper which of the candidates the log shards can do without.
 
     Where none can be reached although Kubernetes reaches them all, the operator has no way into
-    their network; where none is understood, a release must not be the last one. Then readiness has
-    to suffice. A log service that says that it has no leader, or nothing, is waited for.
+    their network; an answer that is not understood may come from another release. Then readiness
+    has to suffice. A log service that has no leader, or does not answer, is waited for.
     """
     addresses = log_addresses(pods)
     if not _reachable(addresses):

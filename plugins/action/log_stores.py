@@ -1,0 +1,44 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The action behind M(matrixorigin.matrixone.log_stores); see plugins/modules/log_stores.py."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, ClassVar
+
+from ..module_utils.api.errors import RenderingError
+from ..module_utils.clients.kubernetes.session import Session
+from ..module_utils.clients.matrixone import Deadline
+from ..module_utils.workload.plans import is_paused
+from ..plugin_utils.kubernetes.action import KubeAction
+from ..plugin_utils.kubernetes.set_objects import SetObjects
+from ..plugin_utils.logservice.outcome import Situation
+from ..plugin_utils.logservice.store_pass import StorePass
+
+Json = dict[str, Any]
+
+
+class ActionModule(KubeAction):
+    """Replace log stores that are lost, and let surplus ones leave."""
+
+    SPEC: ClassVar[dict[str, Any]] = {
+        "resource": {"type": "dict", "required": True},
+        "workload": {"type": "dict", "required": True},
+        "pods": {"type": "list", "elements": "dict", "default": []},
+        "timeout": {"type": "float", "default": 8.0},
+    }
+
+    def act(self, session: Session, arguments: Json) -> Json:
+        """Take one step, if there is one to take."""
+        resource = arguments["resource"]
+        if self.dry_run or is_paused(resource):
+            return {"changed": False, "stores": {}}
+        situation = Situation(resource, arguments["workload"], arguments["pods"], time.time())
+        deadline = Deadline.after(arguments["timeout"])
+        try:
+            outcome = StorePass(situation, SetObjects(session, resource), deadline).run()
+        except RenderingError:
+            # What is wrong with the spec is reported by the plan.
+            return {"changed": False, "stores": {}}
+        return {"changed": outcome.changed, "stores": outcome.as_result()}

@@ -1,0 +1,55 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How a pass over compute nodes ended."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from ...module_utils.compute.drain import Drain
+
+
+@dataclass(slots=True)
+class Outcome:
+    """How a pass ended.
+
+    Attributes:
+        managed: whether anything of this set is to be set in HAKeeper.
+        reached: whether HAKeeper answered.
+        problem: the first thing that went wrong; empty if nothing did.
+        changed: whether anything was changed, there or on a Pod.
+        states: work state by Pod.
+        drains: how far the drain of each Pod is that leaves.
+        replicas: replicas that the workload keeps for now; None to leave them to the spec.
+        unsettled: Pods that run but are not yet what they should be in HAKeeper.
+    """
+
+    managed: bool = False
+    reached: bool = False
+    problem: str = ""
+    changed: bool = False
+    states: dict[str, str] = field(default_factory=dict)
+    drains: dict[str, Drain] = field(default_factory=dict)
+    replicas: int | None = None
+    unsettled: list[str] = field(default_factory=list)
+
+    def as_result(self) -> dict[str, Any]:
+        """Return what a task's result has of it: ``stores``."""
+        return {
+            "managed": self.managed,
+            "reached": self.reached,
+            "problem": self.problem,
+            "states": self.states,
+            "unsettled": self.unsettled,
+            "replicas": self.replicas,
+            "drains": {
+                pod: {
+                    "step": drain.step.value,
+                    "message": drain.message,
+                    "until": drain.until,
+                    "finished": drain.finished,
+                }
+                for pod, drain in sorted(self.drains.items())
+            },
+        }

@@ -1,0 +1,44 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Options of actions that select objects by kind, label and owner."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ...module_utils.clients.kubernetes.selecting import Selection
+
+KINDS: dict[str, Any] = {
+    "type": "list",
+    "elements": "dict",
+    "default": [],
+    "options": {
+        "api_version": {"type": "str", "required": True},
+        "kind": {"type": "str", "required": True},
+    },
+}
+SELECTION: dict[str, Any] = {
+    "kinds": KINDS,
+    "namespace": {"type": "str"},
+    "labels": {"type": "dict", "default": {}},
+    "excluding": {"type": "dict", "default": {}},
+    "owner_uid": {"type": "str", "default": ""},
+}
+
+
+def selections(chosen: Mapping[str, Any] | None) -> list[Selection]:
+    """Return a selection per kind of a validated option; none if it was left out."""
+    if not chosen:
+        return []
+    return [
+        Selection(
+            api_version=kind["api_version"],
+            kind=kind["kind"],
+            namespace=chosen["namespace"],
+            labels=chosen["labels"],
+            excluding=chosen["excluding"],
+            owner_uid=chosen["owner_uid"],
+        )
+        for kind in chosen["kinds"]
+    ]

@@ -1,0 +1,88 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Read and change what surrounds the Pods of a set: nodes, claims, volumes, the resource itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from ...module_utils.api import names
+from ...module_utils.clients.kubernetes.applying import Writer
+from ...module_utils.clients.kubernetes.errors import NotFound, Refused
+from ...module_utils.clients.kubernetes.selecting import Selection
+from ...module_utils.clients.kubernetes.session import Session
+
+Json = dict[str, Any]
+
+
+class SetObjects:
+    """The objects around a set; what may not be read is unknown."""
+
+    def __init__(self, session: Session, resource: Mapping[str, Any]) -> None:
+        self._session, self._writer, self._resource = session, Writer(session), resource
+        metadata = resource["metadata"]
+        self._name, self._namespace = metadata["name"], metadata["namespace"]
+
+    def nodes(self, wanted: Iterable[str]) -> dict[str, Json | None]:
+        """Return nodes by name, as far as they may be read; None for one that does not exist."""
+        found: dict[str, Json | None] = {}
+        for name in wanted:
+            node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}}
+            try:
+                found[name] = self._writer.get(node)
+            except Refused:
+                return {}
+        return found
+
+    def claims(self) -> list[Json]:
+        """Return the claims of the set."""
+        labels = names.selector_labels(self._resource["kind"], self._name, self._namespace)
+        chosen = Selection("v1", "PersistentVolumeClaim", self._namespace, labels)
+        return chosen.list(self._session)
+
+    def volumes(self, claims: Sequence[Mapping[str, Any]]) -> list[Json]:
+        """Return the PersistentVolumes that claims are bound to, as far as they may be read."""
+        bound = [(claim.get("spec") or {}).get("volumeName") for claim in claims]
+        try:
+            found = [self._writer.get(_volume(name)) for name in bound if name]
+        except Refused:
+            return []
+        return [volume for volume in found if volume is not None]
+
+    def gossip(self) -> str:
+        """Return the incarnations as the stores' configuration has them."""
+        name = f"{names.base_name(names.LOG_SET, self._name)}-gossip"
+        place = {"name": name, "namespace": self._namespace}
+        found = self._writer.get({"apiVersion": "v1", "kind": "ConfigMap", "metadata": place})
+        return str(((found or {}).get("data") or {}).get(names.INCARNATIONS_FILE) or "")
+
+    def annotate(self, annotations: Mapping[str, str | None]) -> None:
+        """Set annotations of the resource; None removes one."""
+        place = {"name": self._name, "namespace": self._namespace}
+        identity = {key: self._resource[key] for key in ("apiVersion", "kind")}
+        self._writer.patch({**identity, "metadata": {**place, "annotations": dict(annotations)}})
+
+    def keep(self, volume: Mapping[str, Any]) -> str:
+        """Make a PersistentVolume outlive its claim; return why that cannot be, or nothing."""
+        manifest = _volume(volume["metadata"]["name"])
+        labels = {names.LABEL_NAMESPACE: self._namespace, names.LABEL_INSTANCE: self._name}
+        manifest["metadata"]["labels"] = {**labels, names.LABEL_COMPONENT: names.LOG_SET}
+        try:
+            self._writer.patch({**manifest, "spec": {"persistentVolumeReclaimPolicy": "Retain"}})
+        except Refused as error:
+            return str(error)
+        return ""
+
+    def delete(self, found: Mapping[str, Any], *, force: bool = False) -> None:
+        """Delete this very object, not a later one of the same name."""
+        metadata = {key: found["metadata"][key] for key in ("name", "namespace", "uid")}
+        manifest = {"apiVersion": "v1", "kind": found["kind"], "metadata": metadata}
+        try:
+            self._writer.delete(manifest, grace_seconds=0 if force else None)
+        except NotFound:
+            return
+
+
+def _volume(name: str) -> Json:
+    return {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name}}

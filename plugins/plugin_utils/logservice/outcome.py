@@ -1,0 +1,105 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a pass over log stores starts from, and how it ended."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ...module_utils.logservice.failover import Step, Verdict
+from ...module_utils.logservice.scaling import ScaleIn
+from ...module_utils.logservice.view import View
+from ...module_utils.reporting.events import Occurrence
+
+Json = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """What a pass starts from.
+
+    Attributes:
+        resource: the LogSet as it is in the cluster now.
+        workload: its StatefulSet.
+        pods: its Pods.
+        now: the current time, Unix time.
+    """
+
+    resource: Json
+    workload: Json
+    pods: Sequence[Json]
+    now: float
+
+    @property
+    def present(self) -> int:
+        """Replicas of the workload."""
+        return int((self.workload.get("spec") or {}).get("replicas") or 0)
+
+    @property
+    def desired(self) -> int:
+        """Replicas that the spec asks for."""
+        return int((self.resource.get("spec") or {}).get("replicas") or 0)
+
+
+@dataclass(slots=True)
+class Outcome:
+    """How a pass ended.
+
+    Attributes:
+        asked: whether HAKeeper was asked.
+        view: what it answered; None when it did not.
+        problem: why it did not.
+        verdict: what was found out and done about stores that are down.
+        scale: how many stores the workload keeps for now.
+        incarnations: the incarnations as they are recorded now.
+        events: what happened.
+        empty: Pods whose store has lost its data.
+        changed: whether anything was.
+    """
+
+    asked: bool = False
+    view: View | None = None
+    problem: str = ""
+    verdict: Verdict = field(default_factory=lambda: Verdict(Step.NOTHING))
+    scale: ScaleIn | None = None
+    incarnations: dict[str, int] = field(default_factory=dict)
+    events: list[Occurrence] = field(default_factory=list)
+    empty: set[str] = field(default_factory=set)
+    changed: bool = False
+
+    def as_result(self) -> dict[str, Any]:
+        """Return what a task's result has of it: ``stores``."""
+        verdict, scale = self.verdict, self.scale
+        return {
+            "asked": self.asked,
+            "reached": self.view is not None,
+            "problem": self.problem,
+            "shards": _shards(self.view),
+            "empty": sorted(self.empty),
+            "repair": {
+                "step": verdict.step.value,
+                "pod": verdict.pod,
+                "message": verdict.message,
+                "due": verdict.due,
+            },
+            "replicas": scale.replicas if scale else None,
+            "scaling": scale.message if scale else "",
+            "incarnations": self.incarnations,
+            "events": self.events,
+        }
+
+
+def _shards(view: View | None) -> list[dict[str, Any]] | None:
+    """Return the log shards as status shows them; None when HAKeeper did not answer."""
+    if view is None:
+        return None
+    return [
+        {
+            "shard": shard.number,
+            "replicas": max(len(shard.members), shard.wanted or 0),
+            "available": len(shard.alive),
+        }
+        for shard in view.shards
+    ]
