@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from ..module_utils.clients.kubernetes.session import Session
-from ..plugin_utils.checking import Check
+from ..plugin_utils.checking.check import is_up_to_date
 from ..plugin_utils.kubernetes.action import KubeAction
 
 
@@ -21,5 +21,5 @@ class ActionModule(KubeAction):
 
     def act(self, session: Session, arguments: dict[str, Any]) -> dict[str, Any]:
         """Decide as a pass would, change nothing."""
-        check = Check(session, arguments["resource"], arguments["start_script"])
-        return {"changed": False, "up_to_date": check.is_up_to_date()}
+        resource, script = arguments["resource"], arguments["start_script"]
+        return {"changed": False, "up_to_date": is_up_to_date(session, resource, script)}

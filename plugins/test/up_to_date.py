@@ -15,18 +15,18 @@ from ..module_utils.api.plain import plain
 from ..module_utils.clients.kubernetes.connection import resolve_options
 from ..module_utils.clients.kubernetes.errors import KubeError
 from ..module_utils.clients.kubernetes.session import brief_session
-from ..plugin_utils.checking import Check
+from ..plugin_utils.checking.check import is_up_to_date
 
 _ROLES = Path(__file__).parents[2] / "roles"
 
 
 def up_to_date(resource: Any) -> bool:
-    """Tell whether a pass over a resource would change nothing; see plugin_utils.checking."""
+    """Tell whether a pass over a resource would change nothing; see plugin_utils.checking.check."""
     known: Mapping[str, Any] = plain(resource)
     try:
         # A warm process is asked about many resources, each time with other credentials.
         with brief_session(resolve_options({}, os.environ)) as session:
-            return Check(session, known, _start_script(known["kind"])).is_up_to_date()
+            return is_up_to_date(session, known, _start_script(known["kind"]))
     except KubeError as error:
         raise AnsibleError(f"up_to_date: {error}") from error
 

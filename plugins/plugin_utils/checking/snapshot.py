@@ -1,0 +1,141 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a resource and all that belongs to it look like, and what a pass would make of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from ...module_utils.api.timestamps import timestamp_now
+from ...module_utils.clients.kubernetes.applying import Identity, Writer, identity
+from ...module_utils.clients.kubernetes.selecting import Selection, prune
+from ...module_utils.clients.kubernetes.session import Session
+from ...module_utils.kinds import kind_of
+from ...module_utils.reporting.conditions import with_times
+from ...module_utils.workload.plans import Plan, named
+from ..kubernetes.observing import fetch_raw, shown
+
+Json = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A step of a pass.
+
+    Attributes:
+        task: name of the task of the role that does it.
+        is_needed: tells whether it would do anything now, or has to find that out.
+    """
+
+    task: str
+    is_needed: Callable[[Snapshot], bool]
+
+
+@dataclass
+class Snapshot:
+    """One observation of a resource and all that belongs to it.
+
+    Attributes:
+        session: connection to the API server.
+        resource: the resource, with its status.
+        start_script: text of its start script.
+    """
+
+    session: Session
+    resource: dict[str, Any]
+    start_script: str
+    _live: dict[Identity, Json] = field(default_factory=dict)
+
+    @cached_property
+    def observed(self) -> dict[str, Any]:
+        """What the pass would observe; the resource itself is at hand."""
+        observed: dict[str, Any] = {"self": self.resource}
+        for label, reference in kind_of(self.resource).references(self.resource).items():
+            if label == "self":
+                continue
+            found = fetch_raw(self.session, label, reference)
+            for one in found if isinstance(found, list) else [found] if found else []:
+                self._live[identity(one)] = one
+            observed[label] = shown(found, reference)
+        return observed
+
+    @cached_property
+    def plan(self) -> Any:
+        """What the pass would decide: a plan of the resource's kind."""
+        return kind_of(self.resource).plan(self.resource, self.observed, self.start_script)
+
+    @property
+    def workload(self) -> dict[str, Any] | None:
+        """The live workload of a set."""
+        found: dict[str, Any] | None = self.observed.get("workload")
+        return found
+
+    @property
+    def pods(self) -> list[dict[str, Any]]:
+        """The live Pods of a set."""
+        return self.observed.get("pods") or []
+
+    @cached_property
+    def now(self) -> float:
+        """The current time, Unix time."""
+        return time.time()
+
+    def applies(self) -> bool:
+        """Tell whether anything would be created, changed or deleted."""
+        plan: Plan = self.plan
+        if plan.patches:
+            return True
+        candidates = self._candidates()
+        self._live.update((identity(found), found) for found in candidates)
+        writer = Writer(self.session, dry_run=True, owner=self.resource, listed=self._live)
+        return not self._is_in_place(writer) or self._has_leftovers(writer, candidates)
+
+    def reports(self) -> bool:
+        """Tell whether the status would change, or an Event or another pass would follow."""
+        live = {
+            named(manifest): shown(self._live[identity(manifest)], {})
+            for manifest in self.plan.objects
+        }
+        kind = kind_of(self.resource)
+        report = kind.report(self.resource, self.plan, self.observed, {"objects": live}, "")
+        if not report.ready or report.requeue or report.events:
+            return True
+        before = self.resource["status"]
+        return bool(with_times(report.status, before, timestamp_now()) != before)
+
+    def _candidates(self) -> list[dict[str, Any]]:
+        chosen = self.plan.prune
+        if chosen is None:
+            return []
+        place, labels, owner = chosen.namespace, chosen.labels, chosen.owner_uid
+        return [
+            found
+            for kind in chosen.kinds
+            for found in Selection(
+                kind["api_version"], kind["kind"], place, labels, owner_uid=owner
+            ).list(self.session)
+        ]
+
+    def _is_in_place(self, writer: Writer) -> bool:
+        once = set(self.plan.create_only)
+        for manifest in self.plan.objects:
+            live = writer.listed.get(identity(manifest))
+            if live is None or live["metadata"].get("deletionTimestamp"):
+                return False
+            if named(manifest) not in once and not writer.is_in_place(manifest, live):
+                return False
+        return True
+
+    def _has_leftovers(self, writer: Writer, candidates: list[dict[str, Any]]) -> bool:
+        chosen = self.plan.prune
+        if chosen is None:
+            return False
+        users = [
+            Selection(kind["api_version"], kind["kind"], chosen.namespace, chosen.labels)
+            for kind in chosen.unless_used_by
+        ]
+        return bool(prune(writer, candidates, self.plan.objects, users))
