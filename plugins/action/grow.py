@@ -56,24 +56,28 @@ class ActionModule(KubeAction):
 
 
 def _recreate(writer: Writer, arguments: Json) -> None:
-    """Replace a StatefulSet by the same one with other claim templates; its Pods live on.
-
-    While it owns its claims, the garbage collector might delete them with it.
-    """
-    workload, timeout = arguments["workload"], arguments["timeout"]
-    title = describe(workload)
+    """Replace a StatefulSet by the same one with other claim templates; its Pods live on."""
+    workload = arguments["workload"]
     live = writer.get(workload)
     if live is not None and live["metadata"]["uid"] == workload["metadata"]["uid"]:
-        uid = live["metadata"]["uid"]
-        if not live["metadata"].get("deletionTimestamp"):
-            policy = {"persistentVolumeClaimRetentionPolicy": _RETAIN}
-            writer.patch({**_identity(live), "spec": policy})
-            _until(lambda: not _owned(writer, live, uid), timeout, f"{title} to release its claims")
-            writer.delete(_identity(live), "Orphan")
-        _until(lambda: _is_gone(writer, live), timeout, f"{title} to be deleted without its Pods")
+        _delete(writer, live, arguments["timeout"])
         live = None
     if live is None:
         writer.apply(_recreated(workload, arguments["templates"]))
+
+
+def _delete(writer: Writer, live: Json, timeout: float) -> None:
+    """Delete a StatefulSet without its Pods.
+
+    While it owns its claims, the garbage collector might delete them with it.
+    """
+    title, uid = describe(live), live["metadata"]["uid"]
+    if not live["metadata"].get("deletionTimestamp"):
+        policy = {"persistentVolumeClaimRetentionPolicy": _RETAIN}
+        writer.patch({**_identity(live), "spec": policy})
+        _until(lambda: not _owned(writer, live, uid), timeout, f"{title} to release its claims")
+        writer.delete(_identity(live), "Orphan")
+    _until(lambda: _is_gone(writer, live), timeout, f"{title} to be deleted without its Pods")
 
 
 def _identity(live: Mapping[str, Any]) -> Json:

@@ -21,7 +21,7 @@ _PASSWORD_BYTES = 24
 
 
 class ActionModule(KubeAction):
-    """Make the SQL user that may read the metrics tables; give it the password of its Secret."""
+    """Create the SQL user that may read the metrics tables, with the password of its Secret."""
 
     SPEC: ClassVar[dict[str, Any]] = {
         "resource": {"type": "dict", "required": True},
@@ -30,28 +30,28 @@ class ActionModule(KubeAction):
     }
 
     def act(self, session: Session, arguments: Json) -> Json:
-        """Do what has not been done for this very Secret; a database that is away is no failure."""
+        """Do what this version of the Secret needs; an unreachable database is no failure."""
         resource = arguments["resource"]
         writer = Writer(session, dry_run=self.dry_run, owner=resource)
         name = metric_user.secret_name(resource["metadata"]["name"])
         live = find_secret(writer, resource, name)
         if live is None:
-            wanted = metric_user.secret(resource, secrets.token_urlsafe(_PASSWORD_BYTES))
-            live = dict(writer.create_once(wanted).after or wanted)
+            desired = metric_user.secret(resource, secrets.token_urlsafe(_PASSWORD_BYTES))
+            live = dict(writer.create_once(desired).after or desired)
         version = str(live["metadata"].get("resourceVersion") or "")
-        told = {"secretRef": {"name": name}, "secretVersion": version, "initialized": True}
+        metrics = {"secretRef": {"name": name}, "secretVersion": version, "initialized": True}
         before = (resource.get("status") or {}).get("clusterMetrics") or {}
         done = bool(version) and before.get("secretVersion") == version
         if done and before.get("initialized"):
-            return {"changed": False, "metrics": told, "made": False}
+            return {"changed": False, "metrics": metrics, "made": False}
         problem = "" if self.dry_run else _made(writer, arguments, live)
         if problem:
-            told = {**told, "initialized": False, "message": problem}
-        return {"changed": not problem, "metrics": told, "made": not problem}
+            metrics = {**metrics, "initialized": False, "message": problem}
+        return {"changed": not problem, "metrics": metrics, "made": not problem}
 
 
 def _made(writer: Writer, arguments: Json, secret: Json) -> str:
-    """Make the user, or change its password; return what went wrong."""
+    """Create the user, or change its password; return what went wrong."""
     resource = arguments["resource"]
     try:
         password = login_of(secret).password

@@ -28,7 +28,7 @@ _NEITHER = (
 
 
 class ActionModule(KubeAction):
-    """Give the root user of a database the password of its Secret."""
+    """Set the password of a database's root user to that of its Secret."""
 
     SPEC: ClassVar[dict[str, Any]] = {
         "resource": {"type": "dict", "required": True},
@@ -38,73 +38,73 @@ class ActionModule(KubeAction):
     }
 
     def act(self, session: Session, arguments: Json) -> Json:
-        """Record what the database was given; when that is another password, change it there."""
+        """Record what the database has; if the Secret has another password, change it there."""
         resource = arguments["resource"]
         writer = Writer(session, dry_run=self.dry_run, owner=resource)
         name = credential_secret(resource)
-        told = {"secret": name, "problem": "", "rotated": False}
+        result = {"secret": name, "problem": "", "rotated": False}
         secret = find_secret(writer, resource, name)
         if secret is None:
-            return {"changed": False, "credential": told}
+            return {"changed": False, "credential": result}
         try:
-            told["rotated"] = _bring(writer, arguments, secret)
+            result["rotated"] = _bring(writer, arguments, secret)
         except (KubeError, SqlError, ValueError) as error:
-            return {"changed": False, "credential": {**told, "problem": str(error)}}
-        return {"changed": True, "credential": told}
+            return {"changed": False, "credential": {**result, "problem": str(error)}}
+        return {"changed": True, "credential": result}
 
 
 def _bring(writer: Writer, arguments: Json, secret: Json) -> bool:
-    """Bring database and record to what the Secret says; return whether it was something else.
+    """Bring database and record to what the Secret has; return whether that was changed.
 
     Raises:
         KubeError: the API server refuses.
         SqlError: the database does not answer, or refuses.
-        ValueError: the Secret is no good, or it is not yet time.
+        ValueError: the Secret cannot be used, or the database cannot be asked yet.
     """
     resource = arguments["resource"]
-    wanted, version = login_of(secret), version_of(secret)
+    desired, version = login_of(secret), version_of(secret)
     record = find_secret(writer, resource, names.accepted_name(resource["metadata"]["name"]))
-    manifest = root_credential.accepted(resource, wanted, version, kept=outlives(resource))
-    if record is None and wanted.password:
+    manifest = root_credential.accepted(resource, desired, version, kept=outlives(resource))
+    if record is None and desired.password:
         writer.create_once(manifest)
         return False
-    if problem := root_credential.mistake_in(wanted):
+    if problem := root_credential.mistake_in(desired):
         raise ValueError(problem)
     if record is None or not is_ours(record):
         raise ValueError(f"Secret {manifest['metadata']['name']} is somebody else's")
     known = login_of(record)
-    rotates = wanted != known
+    rotates = desired != known
     if rotates and not writer.dry_run:
-        _change(writer, arguments, known, wanted)
+        _change(writer, arguments, known, desired)
         _restart(writer, arguments, version)
     writer.patch(manifest)
     return rotates
 
 
-def _change(writer: Writer, arguments: Json, known: Login, wanted: Login) -> None:
-    """Make the database accept a login; whatever was done before is found done.
+def _change(writer: Writer, arguments: Json, known: Login, desired: Login) -> None:
+    """Make the database accept a login; what an earlier try has done is not done again.
 
     Raises:
         SqlError: it does not answer, or refuses.
-        ValueError: neither login is any good, or it is not yet time.
+        ValueError: neither login is accepted, or the database cannot be asked yet.
     """
     if not arguments["service"]:
         raise ValueError("the database does not answer yet")
     seconds = arguments["timeout"]
-    present = entrance(writer, arguments["resource"], arguments["service"], wanted)
+    present = entrance(writer, arguments["resource"], arguments["service"], desired)
     if accepts(present, seconds):
         return
     before = _as(present, known)
     if not accepts(before, seconds):
         raise ValueError(_NEITHER)
-    others = root_credential.siblings(known, wanted)
+    others = root_credential.siblings(known, desired)
     following = [
-        Login(other.user, wanted.password)
+        Login(other.user, desired.password)
         for other in others
         if accepts(_as(present, other), seconds)
     ]
-    # The user that logs in comes last: until then the login of before is good for another try.
-    order = sorted((*following, wanted), key=lambda login: login.user == known.user)
+    # The user that logs in comes last: until then the previous login works for another try.
+    order = sorted((*following, desired), key=lambda login: login.user == known.user)
     run(before, [root_credential.alter(login) for login in order], seconds)
     if not accepts(present, seconds):
         raise ValueError(_NEITHER)
@@ -115,7 +115,7 @@ def _as(entrance_: Entrance, login: Login) -> Entrance:
 
 
 def _restart(writer: Writer, arguments: Json, version: str) -> None:
-    """Make the dashboard read its credential again."""
+    """Restart the dashboard, which reads its credential at its start."""
     namespace = arguments["resource"]["metadata"]["namespace"]
     patch = root_credential.restarted(arguments["dashboard"], namespace, version)
     if arguments["dashboard"] and writer.get(patch) is not None:

@@ -10,10 +10,10 @@ short_description: Grow the volumes of a StatefulSet
 version_added: 0.1.0
 author: MatrixOne maintainers (@matrixorigin)
 description:
-  - Asks for more storage in the claims of a StatefulSet, then makes the StatefulSet again with
+  - Asks for more storage in the claims of a StatefulSet, then recreates the StatefulSet with
     larger claim templates, which Kubernetes does not let anyone change. The Pods run on meanwhile.
   - Whatever was done before is not done again, so that it may be interrupted at any moment.
-  - Where the StorageClass does not let volumes grow, nothing is changed, and the result says so.
+  - If the StorageClass does not allow expansion, nothing is changed, and the result contains that.
 extends_documentation_fragment:
   - matrixorigin.matrixone.connection
 attributes:
@@ -55,7 +55,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 volumes:
-  description: What became of it.
+  description: What was done.
   returned: success
   type: dict
   contains:

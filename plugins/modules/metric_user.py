@@ -6,14 +6,14 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: metric_user
-short_description: Make the SQL user that may read the metrics tables
+short_description: Create the SQL user that may read the metrics tables
 version_added: 0.1.0
 author: MatrixOne maintainers (@matrixorigin)
 description:
-  - Makes the user C(mo_operator) with the role C(metric_reader) in the database of a cluster, with
-    the password of the Secret C(CLUSTER-metric), which is made with a random one if there is none.
-    Its role has to be named at login, as in C(sys:mo_operator:metric_reader).
-  - When the Secret has been changed since, the user gets the new password. Otherwise nothing is
+  - Creates the user C(mo_operator) with the role C(metric_reader) in the database of a cluster,
+    with the password of the Secret C(CLUSTER-metric), which is created with a random one if there
+    is none. Its role has to be named at login, as in C(sys:mo_operator:metric_reader).
+  - If the Secret has been changed since, the user gets the new password. Otherwise nothing is
     done, and the database is not asked.
   - A database that cannot be reached by the deadline is a result and no failure.
 requirements:
@@ -44,7 +44,7 @@ options:
 """
 
 EXAMPLES = r"""
-- name: Make the metric user
+- name: Create the metric user
   matrixorigin.matrixone.metric_user:
     resource: "{{ cluster }}"
     service: mo-proxy
@@ -53,7 +53,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 metrics:
-  description: What C(status.clusterMetrics) is to say.
+  description: Content of C(status.clusterMetrics).
   returned: success
   type: dict
   contains:
@@ -74,7 +74,7 @@ metrics:
       type: str
       returned: when it has not
 made:
-  description: Whether the user was made, or got a new password, now.
+  description: Whether the user was created, or got a new password, now.
   returned: success
   type: bool
 """

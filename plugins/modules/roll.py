@@ -6,17 +6,17 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: roll
-short_description: Take the roll of a LogSet or DNSet one step further
+short_description: Take the rolling update of a LogSet or DNSet one step further
 version_added: 0.1.0
 author: MatrixOne maintainers (@matrixorigin)
 description:
   - Replaces Pods that do not have the latest template of their StatefulSet, whose update strategy
-    is C(OnDelete). It does one step and returns at once.
-  - Pods that cannot come up as they are, because of their image or their configuration, go first
-    and at once. Of those that serve one goes at a time, and only while all others serve,
-    and have been ready for C(minReadySeconds) of the set.
-  - A log store goes only when HAKeeper says that every log shard has all its other replicas. Where
-    the operator has no way into the network of the log service, readiness has to suffice.
+    is C(OnDelete). It takes one step and returns at once.
+  - Pods that cannot become ready, because of their image or their configuration, are replaced
+    first and at once. Of those that serve, one is replaced at a time, and only while all others
+    serve and have been ready for C(minReadySeconds) of the set.
+  - A log store is replaced only if every log shard has all its other replicas in HAKeeper. Where
+    the operator cannot reach the network of the log service, readiness has to suffice.
 extends_documentation_fragment:
   - matrixorigin.matrixone.connection
 attributes:
@@ -42,7 +42,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 roll:
-  description: What became of the step.
+  description: What the step did.
   returned: success
   type: dict
   contains:
@@ -62,7 +62,7 @@ roll:
       returned: always
     seconds:
       description:
-        - In how many seconds a Pod will have been ready for the C(minReadySeconds) of its set,
+        - After how many seconds a Pod has been ready for the C(minReadySeconds) of its set,
           where that is all that the next replacement waits for; else 0.
       type: int
       returned: always

@@ -6,18 +6,18 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: root_credential
-short_description: Give the root user of a database the password of its Secret
+short_description: Set the password of the root user of a database to that of its Secret
 version_added: 0.1.0
 author: MatrixOne maintainers (@matrixorigin)
 description:
-  - A database takes the root credential from a Secret when it starts for the first time. This gives
-    it the one that the Secret has now.
-  - What the database accepts is kept in the Secret C(CLUSTER-credential-accepted). Where there is
-    none, the present credential is taken for it, and the database is not asked. Otherwise it is
+  - A database takes the root credential from a Secret when it starts for the first time. This sets
+    the one that the Secret has now.
+  - What the database accepts is recorded in the Secret C(CLUSTER-credential-accepted). If there is
+    none, the current credential is recorded, and the database is not asked. Otherwise it is
     asked only when user or password differ.
-  - When the new login works already, it is only recorded. Otherwise the one of before is used to
-    change it, so that this can end anywhere and begin again. The other one of the built-in users
-    C(dump) and C(root) gets the new password too if it has the old one.
+  - If the new login works already, it is only recorded. Otherwise the previous one is used to
+    change it, so that this can be interrupted at any moment and run again. The other one of the
+    built-in users C(dump) and C(root) gets the new password, too, if it has the old one.
   - Passwords are printable ASCII.
   - A database that cannot be reached, or refuses, is a result and no failure.
 requirements:
@@ -53,7 +53,7 @@ options:
 """
 
 EXAMPLES = r"""
-- name: Give the database the root credential of its Secret
+- name: Set the root credential of the database
   matrixorigin.matrixone.root_credential:
     resource: "{{ cluster }}"
     service: mo-proxy
