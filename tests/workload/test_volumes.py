@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.volumes import (
-    awaited,
+    growing,
     keep_claim,
 )
 
@@ -178,8 +178,8 @@ def test_a_paused_set_grows_nothing():
     ],
 )  # fmt: skip
 def test_what_grows_is_said(claims, said):
-    assert said in awaited(claims)
-    assert bool(awaited(claims)) == bool(said)
+    assert said in growing(claims)
+    assert bool(growing(claims)) == bool(said)
 
 
 def test_nobody_waits_for_volumes_that_cannot_grow():

@@ -62,8 +62,8 @@ def overlay_mistakes(shape: Shape, path: str, overlay: Any) -> Iterator[Mistake]
 
 def _mounts(path: str, overlay: Mapping[str, Any]) -> Iterator[Mistake]:
     """Yield the mounts whose volume is neither in the overlay nor one that a Pod of ours has."""
-    made = [*(overlay.get("volumes") or []), *_metadata(overlay.get("volumeClaims"))]
-    known = {str(volume.get("name")) for volume in made} | _OWN_VOLUMES
+    volumes = [*(overlay.get("volumes") or []), *_metadata(overlay.get("volumeClaims"))]
+    known = {str(volume.get("name")) for volume in volumes} | _OWN_VOLUMES
     places = [("volumeMounts", overlay.get("volumeMounts") or [])]
     for field in ("initContainers", "sidecarContainers"):
         for index, container in enumerate(overlay.get(field) or []):

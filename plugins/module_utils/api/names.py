@@ -78,7 +78,7 @@ ANNOTATION_SCRAPE_PORT: Final = "prometheus.io/port"
 ANNOTATION_KEEP: Final = "matrixorigin.io/keep"
 """Set to "true" on an object that must outlive its owner: it gets no owner reference."""
 ANNOTATION_CREDENTIAL_VERSION: Final = "matrixorigin.io/credential-version"
-"""The resourceVersion of the Secret with the root credential that an object goes with."""
+"""The resourceVersion of the Secret with the root credential that an object was created for."""
 
 CONDITION_CN_STORE: Final = "matrixorigin.io/cn-store"
 
@@ -97,7 +97,7 @@ PORT_WEB: Final = 8001
 PORT_WEB_BACKEND: Final = 8007
 PORT_RANGE: Final = 20
 """A TN or CN takes its services' ports one after the other from its port base; when one is in use
-it goes on to the next, through at most this many (MatrixOne: address manager)."""
+it tries the next, through at most this many (MatrixOne: address manager)."""
 
 DATA_MOUNT: Final = "/var/lib/matrixone"
 DATA_DIR: Final = "/var/lib/matrixone/data"

@@ -89,8 +89,8 @@ def _first_lacking(
         lacking = [(name, child) for name, child in facts.children(kind) if not fulfils(child)]
         if lacking:
             name, child = lacking[0]
-            said = find(child, kind_of_condition).get("message") or "it has no status yet"
-            return reason, f"waiting for {kind} {name}: {said}"
+            message = find(child, kind_of_condition).get("message") or "it has no status yet"
+            return reason, f"waiting for {kind} {name}: {message}"
     return None
 
 
@@ -173,11 +173,11 @@ def _progressing(facts: ClusterFacts) -> Condition:
         for name, child in facts.children(kind):
             if _is_done(child) or _is_at_rest(child):
                 continue
-            said = (
+            reported = (
                 find(child, ConditionType.PROGRESSING).get("message") or "a change is being applied"
             )
             reason = _busy_reason(facts, child)
-            message = f"{kind} {name}: {said}"
+            message = f"{kind} {name}: {reported}"
             return condition(ConditionType.PROGRESSING, True, reason, message, facts.generation)
     return condition(
         ConditionType.PROGRESSING, False, Reason.SETTLED, facts.login, facts.generation
@@ -195,10 +195,10 @@ def _is_done(child: Child | None) -> bool:
 
 def _is_at_rest(child: Child | None) -> bool:
     """Return whether a child does nothing although its spec is not met: the rest was refused."""
-    said = find(child, ConditionType.PROGRESSING)
+    found = find(child, ConditionType.PROGRESSING)
     generation = ((child or {}).get("metadata") or {}).get("generation") or 0
-    now = (said.get("observedGeneration") or 0) >= generation
-    return now and said.get("status") == "False" and _may_serve(child)
+    now = (found.get("observedGeneration") or 0) >= generation
+    return now and found.get("status") == "False" and _may_serve(child)
 
 
 def _busy_reason(facts: ClusterFacts, child: Child | None) -> Reason:
@@ -207,17 +207,17 @@ def _busy_reason(facts: ClusterFacts, child: Child | None) -> Reason:
     beginnings = {None, Reason.CREATING.value}
     if ever in beginnings and not holds(facts.resource, ConditionType.READY):
         return Reason.CREATING
-    said = find(child, ConditionType.PROGRESSING)
-    return Reason(said["reason"]) if said.get("status") == "True" else Reason.ROLLING_OUT
+    found = find(child, ConditionType.PROGRESSING)
+    return Reason(found["reason"]) if found.get("status") == "True" else Reason.ROLLING_OUT
 
 
 def _degraded(facts: ClusterFacts) -> Condition:
     for kind, _reason in READY_RULES:
         for name, child in facts.children(kind):
-            said = find(child, ConditionType.DEGRADED)
-            if said.get("status") == "True":
-                message = f"{kind} {name}: {said.get('message')}"
-                reason = Reason(said["reason"])
+            found = find(child, ConditionType.DEGRADED)
+            if found.get("status") == "True":
+                message = f"{kind} {name}: {found.get('message')}"
+                reason = Reason(found["reason"])
                 return condition(ConditionType.DEGRADED, True, reason, message, facts.generation)
     return condition(ConditionType.DEGRADED, False, Reason.AS_EXPECTED, "", facts.generation)
 

@@ -45,6 +45,6 @@ def login_secret(
 
 
 def is_ours(secret: Manifest) -> bool:
-    """Return whether a Secret was created by `login_secret`, and not by somebody else."""
+    """Return whether a Secret was created by `login_secret`."""
     labels = secret["metadata"].get("labels") or {}
     return bool(labels.get(_MANAGED_BY) == names.MANAGED_BY)

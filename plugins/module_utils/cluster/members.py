@@ -20,7 +20,7 @@ class Member:
 
     Attributes:
         host: ``<pod>.<namespace>``; no two Pods of a Kubernetes cluster share it.
-        groups: names of its groups, not yet made safe for Ansible.
+        groups: names of its groups, not yet valid names for Ansible.
         variables: host variables.
     """
 

@@ -125,7 +125,7 @@ def outlives(resource: Resource) -> bool:
 def _keeping(resource: Resource, live: Manifest | None) -> list[Manifest]:
     """Return the patch by which a credential is deleted with its cluster, or stays.
 
-    A Secret that somebody else created is left alone.
+    A Secret that was not created by the operator is left alone.
     """
     uid = resource["metadata"].get("uid")
     if live is None or not is_ours(live) or not uid:

@@ -91,7 +91,7 @@ def _removal_of_objects(resource: Resource, patience: int | None) -> list[Remova
 def drains_of_cluster(resource: Resource) -> list[Drain]:
     """Return how the compute nodes of a cluster drain that a playbook removes.
 
-    All of them begin before one is waited for, so that no session moves to one that goes next, and
+    All of them begin before one is waited for, so that no session moves to one that ends next, and
     the longest time counts, not the sum. Child resources do that by themselves.
     """
     if resource["metadata"].get("uid") or leaves_orphans(resource):
@@ -134,15 +134,15 @@ def _retention_of_parts(resource: Resource) -> list[Manifest]:
 
     A Secret that the user gave is left alone.
     """
-    metadata, goes = resource["metadata"], retention_deletes(_log_service(resource))
+    metadata, deleted = resource["metadata"], retention_deletes(_log_service(resource))
     place = {"name": metadata["name"], "namespace": metadata["namespace"]}
     log_set: Manifest = {
         "apiVersion": names.API_VERSION,
         "kind": names.LOG_SET,
         "metadata": place,
-        "spec": {"pvcRetentionPolicy": "Delete" if goes else "Retain"},
+        "spec": {"pvcRetentionPolicy": "Delete" if deleted else "Retain"},
     }
-    if goes:
+    if deleted:
         return [log_set]
     mark = {"annotations": {names.ANNOTATION_KEEP: "true"}, "ownerReferences": []}
     secrets = [{**one, "metadata": {**one["metadata"], **mark}} for one in _secrets(resource)]

@@ -18,7 +18,7 @@ from .status import cluster_status
 
 _PERIOD = "15s"
 _REFUSED = "60s"
-"""Somebody may correct a credential, and no watched object changes then."""
+"""A credential may be corrected, and no watched object changes then."""
 
 
 def report_on_cluster(
@@ -81,7 +81,7 @@ def _created(plan: ClusterPlan, failure: str) -> str:
 def _parts(resource: Resource, existing: list[Manifest]) -> list[Manifest]:
     """Return the parts of a cluster that is left alone: those that exist, and kinds that it lacks.
 
-    Without any of these the cluster serves nobody.
+    Without any of these the cluster does not serve.
     """
     try:
         rendered = render_matrixonecluster(resource)

@@ -2,7 +2,7 @@
 """The root credential of a running cluster: what its Secret asks for, what the database accepts.
 
 A database takes the password of its Secret when it starts for the first time. To give it another
-one later, somebody has to log in with the one of before; so that is kept in a Secret of its own.
+one later, the previous one is needed to log in; so that is kept in a Secret of its own.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ def hold(resource: Resource, observed: Observed) -> str:
     """Return what changes of compute nodes that exist wait for; empty if nothing.
 
     The first compute node creates the system tables. When it ends in the middle of that, MatrixOne
-    1.3 cannot go on: each later one waits for what nobody creates any more.
+    1.3 cannot go on: each later one waits for what is never created.
     """
     if observed.get("workload") is None:
         return ""

@@ -43,7 +43,7 @@ def policy_of(resource: Resource) -> Policy:
 
 
 def is_managed(policy: Policy, stores: Iterable[CNStore]) -> bool:
-    """Return whether HAKeeper has to be told anything about a set, now or when a node restarts."""
+    """Return whether HAKeeper has to learn anything about a set, now or when a node restarts."""
     return policy.drains or any(
         store.wanted_labels or store.cordoned or store.gated or store.marked == State.DRAINING
         for store in stores
@@ -111,7 +111,7 @@ def cn_store(pod: Pod, registration: Registration | None, *, asked: bool) -> CNS
 
 
 def is_gated(pod: Pod) -> bool:
-    """Return whether a Pod is not ready before somebody says that its store is known."""
+    """Return whether a Pod is not ready before its store is known."""
     return names.CONDITION_CN_STORE in closed_gates(pod)
 
 
@@ -164,7 +164,7 @@ def _whole(text: str | None) -> int | None:
 
 
 def _labels(text: str | None) -> Labels:
-    """Read the labels that rendering wrote on a Pod; text of somebody else's making is none."""
+    """Read the labels that rendering wrote on a Pod; other text holds none."""
     try:
         entries = json.loads(text or "null") or []
         return {str(one["key"]): tuple(map(str, one.get("values") or ())) for one in entries}

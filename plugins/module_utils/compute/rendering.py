@@ -193,7 +193,7 @@ def _drain_window(spec: Fields) -> tuple[int, int]:
 def _pre_stop(context: SetContext, log_service: LogService) -> list[str]:
     """Return the hook that keeps a CN up until clients and locks have moved, however it is deleted.
 
-    It is told who the other members are, because they have sessions of their own on a CN, those
+    It knows the other members, because they have sessions of their own on a CN, those
     that come while it serves, too: log stores by the name that all of them share.
     """
     if not _drains(context.spec):

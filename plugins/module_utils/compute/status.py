@@ -105,12 +105,12 @@ def ending(
 
 def waiting(stores: Stores) -> str:
     """Return what the end of a set waits for that drains first; empty when nothing drains."""
-    told = draining(stores)
-    return "; ".join(part for part in (told, unreachable(stores)) if part) if told else ""
+    drains = draining(stores)
+    return "; ".join(part for part in (drains, unreachable(stores)) if part) if drains else ""
 
 
 def unreachable(stores: Stores) -> str:
-    """Return why HAKeeper could not be told what it has to be; empty when it could."""
+    """Return why work states could not be set in HAKeeper; empty when it could."""
     if not stores.get("managed") or stores.get("reached", True):
         return ""
     problem = stores.get("problem") or "no log store is running"
@@ -135,7 +135,7 @@ def requeue(stores: Stores, otherwise: str) -> str:
 def drain_events(
     resource: Mapping[str, Any], stores: Stores, ending: Mapping[str, str]
 ) -> list[Occurrence]:
-    """Return an event for each drain that was given up, and for the end of all that were told.
+    """Return an event for each drain that was given up, and for the end of all that were reported.
 
     Args:
         resource: a CNSet with its status so far.
@@ -147,7 +147,7 @@ def drain_events(
         for pod, drain in (stores.get("drains") or {}).items()
         if drain["step"] == _GIVEN_UP
     ]
-    told = find(resource, ConditionType.PROGRESSING).get("reason") == Reason.DRAINING
-    if told and stores and not draining(stores, ending):
+    reported = find(resource, ConditionType.PROGRESSING).get("reason") == Reason.DRAINING
+    if reported and stores and not draining(stores, ending):
         events.append(occurrence("DrainEnded", "no compute node drains any more", action="Drain"))
     return events

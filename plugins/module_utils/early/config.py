@@ -42,7 +42,7 @@ def launch_files(spec: Fields, *, log_to_volume: bool) -> dict[str, str]:
 
     Args:
         spec: of the MatrixoneCluster.
-        log_to_volume: whether log lines go to a file on the log volume instead of to the output.
+        log_to_volume: whether the log is a file on the log volume instead of the output.
 
     Raises:
         InvalidSpec: A size cannot be read.

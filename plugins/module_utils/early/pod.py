@@ -49,7 +49,7 @@ _LAUNCH_WITH_LOG_FILE: Final = (
 
 
 def left_to_image(spec: Fields, main: Json) -> Json:
-    """Return the Pod's spec for an image that starts by itself, as the first operator made it.
+    """Return the Pod's spec for an image that starts by itself, as the first operator rendered it.
 
     Args:
         spec: of the MatrixoneCluster.
@@ -77,7 +77,8 @@ def launched(spec: Fields, main: Json, config_map: str, *, log_to_volume: bool) 
     """
     if spec.texts("command"):
         raise InvalidSpec(
-            spec.at("command"), "needs the runtime image; take away the annotation that says launch"
+            spec.at("command"),
+            "needs the runtime image; remove the annotation with the value launch",
         )
     shell = ["/bin/sh", "-c", _LAUNCH_WITH_LOG_FILE]
     container = {

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A MatrixoneCluster of the first operator: one StatefulSet, two Services (seeds.md A2, A13).
 
-Names, labels, claims, mounts and environment are those of the first operator, so that what it made
-can be taken over. Images that know how to start MatrixOne in one process are started so, with a
+Names, labels, claims, mounts and environment are those of the first operator, so that its objects
+can be taken over. Images that can start MatrixOne in one process are started so, with a
 configuration of ours (runtime ``launch``); older ones, and those with a command of the user's, are
 left to themselves (runtime ``image``).
 """
@@ -256,7 +256,7 @@ def _pod_name(spec: Fields) -> Json:
 
 
 def _when_scaled(context: EarlyContext) -> str:
-    """Delete claims of Pods that go only where asked to, and never those of the last Pod."""
+    """Delete claims of removed Pods only where asked to, and never those of the last Pod."""
     delete = context.spec.flag("deleteOrphanPvc") and context.replicas >= 1
     return "Delete" if delete else "Retain"
 

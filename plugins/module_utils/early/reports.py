@@ -74,11 +74,11 @@ def terminating_report(
         failure: why the pass failed; empty if it did not.
     """
     status = deleting(resource)
-    said = str((resource.get("status") or {}).get("message") or "")
+    reported = str((resource.get("status") or {}).get("message") or "")
     events = early.occurrences(results, _namespace(resource))
     if failure:
         status["message"] = failure
-        if said != failure:
+        if reported != failure:
             events.append(early.failure_event(failure, exists=True))
     return {"status": status, "events": events}
 
@@ -124,8 +124,10 @@ def _lists(resource: Resource, observed: Observed, applied: Applied) -> dict[str
     for field, kind in _LISTS.items():
         label = "services" if kind == "Service" else field
         seen = {f"{kind}/{one['metadata']['name']}" for one in observed.get(label) or []}
-        made = {name for name in applied.get("objects") or {} if name.startswith(f"{kind}/")}
-        found[field] = sorted(name.partition("/")[2] for name in (seen | made) - gone)
+        applied_names = {
+            name for name in applied.get("objects") or {} if name.startswith(f"{kind}/")
+        }
+        found[field] = sorted(name.partition("/")[2] for name in (seen | applied_names) - gone)
     pods = (one["metadata"]["name"] for one in observed.get("pods") or [])
     claims = own_claims(resource["metadata"]["name"], observed.get("claims") or [])
     found["pods"] = sorted(name for name in pods if f"Pod/{name}" not in gone)
@@ -159,7 +161,7 @@ def _exists(failure: str, observed: Observed) -> bool:
 
 
 def _waits(announced: str, plan: EarlyPlan) -> list[Occurrence]:
-    """Return the Event for a roll-out that is awaited, once for each revision."""
+    """Return the Event for a roll-out that is waited for, once for each revision."""
     revision = plan.gate_revision
     if not plan.gate or not revision or revision == announced:
         return []

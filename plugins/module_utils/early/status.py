@@ -70,11 +70,11 @@ def _worded(entry: Condition, facts: sets.SetFacts, gate: str) -> Condition:
     """Say a condition that all kinds have in the words of this one."""
     quiet = facts.paused or bool(facts.invalid or facts.failure)
     if entry["type"] == ConditionType.READY.value and is_stopped(facts):
-        said = {"reason": EarlyReason.STOPPED.value, "message": "stopped: replicas is 0"}
-        return {**entry, "status": "False", **said}
+        changed = {"reason": EarlyReason.STOPPED.value, "message": "stopped: replicas is 0"}
+        return {**entry, "status": "False", **changed}
     if entry["type"] == ConditionType.PROGRESSING.value and gate and not quiet:
-        said = {"reason": EarlyReason.WAITING_FOR_ROLL_OUT.value, "message": gate}
-        return {**entry, "status": "True", **said}
+        changed = {"reason": EarlyReason.WAITING_FOR_ROLL_OUT.value, "message": gate}
+        return {**entry, "status": "True", **changed}
     return entry
 
 
@@ -101,18 +101,18 @@ def occurrences(results: Iterable[Mapping[str, Any]], namespace: str) -> list[Oc
         results: of ``apply``, with ``done`` as ``Kind/name`` and what happened to it.
         namespace: where all that is.
     """
-    told = {
+    words = {
         "created": (EarlyEvent.CREATED, "Create"),
         "changed": (EarlyEvent.UPDATED, "Update"),
         "deleted": (EarlyEvent.DELETED, "Delete"),
     }
     done = [entry for result in results for entry in result.get("done") or []]
     if len(done) > _MANY:
-        # What people care about is told by name, their data first.
+        # What matters most is reported by name, data first.
         done.sort(key=lambda entry: _WEIGHT.get(entry["kind"], len(_WEIGHT)))
     found = []
     for entry in done[:_MANY]:
-        reason, action = told[entry["change"]]
+        reason, action = words[entry["change"]]
         note = f"{entry['change']} {entry['kind']} {entry['name']} in namespace {namespace}"
         found.append(occurrence(reason.value, note, action=action))
     if len(done) > _MANY:

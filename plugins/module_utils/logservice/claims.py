@@ -32,20 +32,22 @@ def decided_earlier(resource: Resource, claims: Iterable[Claim]) -> LogSetObserv
         Members and incarnations; None if no claim has a record. A founding store without a claim
         starts as the successor of the one that it was.
     """
-    told = {ordinal: mark for ordinal, claim in _data(resource, claims) if (mark := _mark(claim))}
-    if not told:
+    records = {
+        ordinal: mark for ordinal, claim in _data(resource, claims) if (mark := _mark(claim))
+    }
+    if not records:
         return None
-    members = next(iter(told.values()))[0]
+    members = next(iter(records.values()))[0]
     present = {ordinal for ordinal, _claim in _data(resource, claims)}
     latest: dict[str, int] = {}
-    for _members, numbers in told.values():
+    for _members, numbers in records.values():
         for key, number in numbers.items():
             latest[key] = max(number, latest.get(key, 0))
     founders = {int(member["ordinal"]) for member in members}
     found = {}
     for ordinal in founders | present | {int(key) for key in latest}:
-        if ordinal in told:
-            number = told[ordinal][1].get(str(ordinal), 0)
+        if ordinal in records:
+            number = records[ordinal][1].get(str(ordinal), 0)
         elif ordinal in present:
             number = latest.get(str(ordinal), 0)
         else:
@@ -78,7 +80,7 @@ def marks(resource: Resource, claims: Iterable[Claim], decided: LogSetObserved) 
 
 
 def _data(resource: Resource, claims: Iterable[Claim]) -> list[tuple[int, Claim]]:
-    """Return the claims of data volumes that are not going, with the ordinals of their stores."""
+    """Return the claims of data volumes that stay, with the ordinals of their stores."""
     base = names.base_name(names.LOG_SET, resource["metadata"]["name"])
     pattern = re.compile(rf"{re.escape(names.VOLUME_DATA)}-{re.escape(base)}-(\d+)")
     found = []

@@ -96,11 +96,11 @@ class Step(StrEnum):
     AWAIT_STORE = "AwaitStore"
     """The new store is not up yet."""
     AWAIT_REPLICAS = "AwaitReplicas"
-    """The new store is up, HAKeeper has not placed all replicas anew yet."""
+    """The new store is up, HAKeeper has not placed all replicas yet."""
     FINISH = "Finish"
     """Replaced: forget the record."""
     CALL_OFF = "CallOff"
-    """It came back before anything was taken away: forget the record."""
+    """It came back before anything was deleted: forget the record."""
 
 
 UNDER_WAY: Final = frozenset(
@@ -114,9 +114,9 @@ class Verdict:
 
     Attributes:
         step: what is next.
-        pod: whom it is about; empty for nobody.
+        pod: of which Pod; empty for none.
         message: for people.
-        due: when that will be looked at anew (Unix time); None for the usual period.
+        due: when that will be checked again (Unix time); None for the usual period.
     """
 
     step: Step
@@ -203,7 +203,7 @@ def why_not(store: LogStore, down: Sequence[LogStore], view: View | None, policy
 def _continued(
     repair: Repair, down: Sequence[LogStore], view: View | None, policy: Policy, now: float
 ) -> Verdict:
-    """Take a replacement one step further; each step asks anew whether it still may be."""
+    """Take a replacement one step further; each step checks again whether it still may be."""
     store = next((one for one in down if one.pod == repair.pod), None)
     if repair.taken:
         return _after_removal(repair, store, down, view, policy, now)

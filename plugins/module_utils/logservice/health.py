@@ -90,11 +90,11 @@ def came_back_lately(resource: Resource, pod: Pod, now: float, seconds: float) -
     since = pod_status.ready_at(pod)
     if since is None or since + seconds < now:
         return False
-    made = unix_time(resource["metadata"].get("creationTimestamp"))
+    created = unix_time(resource["metadata"].get("creationTimestamp"))
     born = unix_time(pod["metadata"].get("creationTimestamp"))
     containers = (pod.get("status") or {}).get("containerStatuses") or []
     restarted = any(one.get("restartCount") for one in containers)
-    return restarted or born > made + _FIRST_SECONDS
+    return restarted or born > created + _FIRST_SECONDS
 
 
 def empty_stores(pods: Iterable[Pod], view: View | None, now: float) -> set[str]:
@@ -128,6 +128,6 @@ def down_since(
     It is what the status says; a store that the status does not know to be down is down from now.
     """
     wanted = list(expected)
-    told = pod_status.stores(pods, wanted, resource.get("status"), timestamp(now), empty)
-    down = {one["podName"]: one["lastTransition"] for one in told["failedStores"]}
+    listed = pod_status.stores(pods, wanted, resource.get("status"), timestamp(now), empty)
+    down = {one["podName"]: one["lastTransition"] for one in listed["failedStores"]}
     return {pod: unix_time(down[pod]) if pod in down else None for pod in wanted}

@@ -100,7 +100,7 @@ def _made(pod: Pod) -> float:
 
 
 def recorded(resource: Resource) -> Record | None:
-    """Return the replacement under way; None if there is none, or nobody can read it."""
+    """Return the replacement under way; None if there is none, or it cannot be read."""
     annotations = resource["metadata"].get("annotations") or {}
     try:
         return Record(**json.loads(annotations.get(ANNOTATION_REPAIR) or "null"))

@@ -26,7 +26,7 @@ def require_size(
         observed: what was decided about it.
 
     Raises:
-        InvalidSpec: there would be fewer stores than replicas, or too many would go at once.
+        InvalidSpec: there would be fewer stores than replicas, or too many would leave at once.
     """
     wanted = int((resource.get("spec") or {}).get("replicas") or 0)
     present = int(((workload or {}).get("spec") or {}).get("replicas") or 0)
@@ -50,7 +50,7 @@ class ScaleIn:
 
     Attributes:
         replicas: for the workload.
-        leaves: ordinal of the store that goes now; None if none does.
+        leaves: ordinal of the store that leaves now; None if none does.
         message: what the next one waits for; empty if nothing.
     """
 
@@ -62,7 +62,7 @@ class ScaleIn:
 def scale_in(present: int, wanted: int, view: View | None) -> ScaleIn:
     """Let one store leave at a time, when every shard keeps its quorum and is complete without it.
 
-    A stop (0) is no scale-in: all stores go at once and keep their volumes.
+    A stop (0) is no scale-in: all stores leave at once and keep their volumes.
 
     Args:
         present: replicas of the workload.
@@ -76,8 +76,8 @@ def scale_in(present: int, wanted: int, view: View | None) -> ScaleIn:
     if refusal:
         return ScaleIn(present, None, f"log store {ordinal} is kept for now: {refusal}")
     left = present - 1
-    awaited = f"{left - wanted} more to leave one by one" if left > wanted else ""
-    return ScaleIn(left, ordinal, awaited)
+    waiting = f"{left - wanted} more to leave one by one" if left > wanted else ""
+    return ScaleIn(left, ordinal, waiting)
 
 
 def _why_it_stays(ordinal: int, view: View | None) -> str:

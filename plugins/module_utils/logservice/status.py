@@ -50,7 +50,7 @@ def _failure(stores: Stores, rollout: Rollout, replacing: str) -> tuple[Reason, 
 
 
 def _message_of(stores: Stores, *steps: Step) -> str:
-    """Return what is said of a repair that is at one of these steps; empty if it is not."""
+    """Return the message of a repair that is at one of these steps; empty if it is not."""
     repair = stores.get("repair") or {}
     return str(repair["message"]) if repair.get("step") in steps else ""
 

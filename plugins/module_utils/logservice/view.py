@@ -107,7 +107,7 @@ class View:
 
 
 def ordinal_of(uuid: str) -> int | None:
-    """Return the ordinal in a log store's UUID; None for a UUID of somebody else's making."""
+    """Return the ordinal in a log store's UUID; None for any other UUID."""
     groups = uuid.split("-")
     try:
         return int(groups[4], 16) if groups[:3] == ["00000000", "0000", "0000"] else None

@@ -28,7 +28,7 @@ def operator_objects(
     """Return the manifests of an overlay for one installation.
 
     Args:
-        manifests: of the overlay, made for the namespace ``matrixone-operator``.
+        manifests: of the overlay, for the namespace ``matrixone-operator``.
         namespace: where the operator lives.
         image: of the operator; empty for the manifests' own.
         replicas: how many Pods; None for the manifests' own.
@@ -36,8 +36,8 @@ def operator_objects(
         image_pull_secrets: names of Secrets with which the image is pulled.
         environment: further variables of the container; they win over the manifests'.
     """
-    made = [_in_namespace(copy.deepcopy(manifest), namespace) for manifest in manifests]
-    for manifest in made:
+    placed = [_in_namespace(copy.deepcopy(manifest), namespace) for manifest in manifests]
+    for manifest in placed:
         if manifest["kind"] == "Deployment":
             pod = manifest["spec"]["template"]["spec"]
             container = pod["containers"][0]
@@ -51,7 +51,7 @@ def operator_objects(
                 manifest["spec"]["replicas"] = replicas
             if secrets := [{"name": name} for name in image_pull_secrets]:
                 pod["imagePullSecrets"] = secrets
-    return made
+    return placed
 
 
 def _with(listed: Iterable[Manifest], environment: Mapping[str, Any]) -> list[Manifest]:

@@ -11,7 +11,7 @@ from ..api.types import Manifest, Resource
 
 
 def independent(resources: Iterable[Resource]) -> list[Resource]:
-    """Return the resources that go with none of our own, as the children of a cluster do.
+    """Return the resources that are deleted with no other one, as the children of a cluster are.
 
     To delete a cluster is enough: it takes its parts away in their order.
 

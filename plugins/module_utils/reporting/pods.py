@@ -93,10 +93,10 @@ def stores(
         phase = "Up" if serves else "Down"
         old = known.get(name, {})
         since = old.get("lastTransition") if old.get("phase") == phase else None
-        told = None
+        changed = None
         if pod is not None and name not in empty:
-            told = _condition(pod, "Ready").get("lastTransitionTime")
-        entry = {"podName": name, "phase": phase, "lastTransition": since or told or now}
+            changed = _condition(pod, "Ready").get("lastTransitionTime")
+        entry = {"podName": name, "phase": phase, "lastTransition": since or changed or now}
         result["availableStores" if phase == "Up" else "failedStores"].append(entry)
     return result
 
@@ -107,7 +107,7 @@ def natural_order(name: str) -> tuple[str, int, str]:
     return (stem, int(ordinal), "") if ordinal.isdigit() else (name, -1, "")
 
 
-def awaited(pods: Sequence[Pod], expected: Iterable[str]) -> str:
+def unready(pods: Sequence[Pod], expected: Iterable[str]) -> str:
     """Return which Pods are not ready, e.g. ``mo-log-1 (ContainerCreating)``; empty if all are."""
     live = {pod["metadata"]["name"]: pod for pod in pods}
     parts = [

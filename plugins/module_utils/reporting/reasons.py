@@ -66,7 +66,7 @@ class Reason(StrEnum):
     NOT_PAUSED = "NotPaused"
     # Synced and Progressing of a paused resource
     PAUSED = "Paused"
-    # everything of a resource that is going away
+    # everything of a resource that is being deleted
     DELETING = "Deleting"
 
 

@@ -11,9 +11,9 @@ from .conditions import find
 from .reasons import ConditionType
 
 UPDATE_PAUSED = "spec.pauseUpdate holds back changes of Pods"
-"""What an update waits for that somebody holds back on purpose."""
+"""What an update waits for that is held back on purpose."""
 _HELD = "held at partition"
-"""How a message begins about a roll that goes no further on purpose."""
+"""How the message of a roll that is held at a partition begins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Rollout:
 
         Args:
             workload: the live object; None if there is none yet.
-            replicas: what the spec asks for; None to go by the workload.
+            replicas: what the spec asks for; None to use that of the workload.
         """
         spec = (workload or {}).get("spec") or {}
         status = (workload or {}).get("status") or {}
@@ -65,7 +65,7 @@ class Rollout:
         )
 
     @property
-    def settled(self) -> bool:
+    def up_to_date(self) -> bool:
         """Whether exactly the desired Pods exist, all of the latest template."""
         return self.seen and self.current == self.desired and self.updated >= self.desired
 
@@ -77,7 +77,7 @@ def partition_of(resource: Mapping[str, Any]) -> int:
 
 
 def held_at(resource: Mapping[str, Any], rollout: Rollout, noun: str) -> str:
-    """Return at which partition the roll of a set goes no further; empty if it does, or is over.
+    """Return at which partition the roll of a set is held; empty if it is not, or is over.
 
     Args:
         resource: the set.
@@ -87,17 +87,17 @@ def held_at(resource: Mapping[str, Any], rollout: Rollout, noun: str) -> str:
     partition = partition_of(resource)
     whole = rollout.current == rollout.desired <= rollout.ready
     done = rollout.updated >= rollout.desired - partition
-    if not partition or rollout.settled or not (rollout.seen and whole and done):
+    if not partition or rollout.up_to_date or not (rollout.seen and whole and done):
         return ""
     counted = f"{rollout.updated}/{rollout.desired} {noun}"
     return f"{_HELD} {partition}: {counted} run what the spec asks for"
 
 
 def is_on_purpose(waiting: str) -> bool:
-    """Return whether what an update waits for comes only when somebody changes a spec."""
+    """Return whether what an update waits for comes only with a change of a spec."""
     return waiting == UPDATE_PAUSED or f": {_HELD} " in waiting
 
 
 def is_held(resource: Mapping[str, Any] | None) -> bool:
-    """Return whether the status of a set says that its roll goes no further on purpose."""
+    """Return whether the status of a set says that its roll is held at a partition."""
     return str(find(resource, ConditionType.SYNCED).get("message")).startswith(_HELD)

@@ -27,7 +27,7 @@ class Findings:
         unserved: what Pods that are ready still wait for before they serve; empty if nothing.
         failure: what is broken and more important than Pods that do not start; None if nothing is.
         empty: Pods that are ready, but have lost their data.
-        outlook: what is going to be done about stores that are down; empty if nothing.
+        outlook: what will be done about stores that are down; empty if nothing.
         unreachable: why HAKeeper could not be asked or changed; empty if it could.
     """
 
@@ -80,7 +80,7 @@ class SetFacts:
 
     @property
     def held(self) -> str:
-        """Return what somebody holds back on purpose, or at which partition; empty if nothing."""
+        """Return what is held back on purpose, or at which partition; empty if nothing."""
         if self.waiting:
             return self.waiting if self.waiting == UPDATE_PAUSED else ""
         return "" if self.roll.get("outdated") else held_at(self.resource, self.rollout, self.noun)
@@ -144,8 +144,8 @@ def _ready(facts: SetFacts) -> Condition:
         return condition(
             ConditionType.READY, True, Reason.ENOUGH_READY_STORES, counted, facts.generation
         )
-    awaited = unserved or pod_status.awaited(facts.pods, facts.expected)
-    message = f"{counted}, waiting for {awaited}" if awaited else counted
+    missing_pods = unserved or pod_status.unready(facts.pods, facts.expected)
+    message = f"{counted}, waiting for {missing_pods}" if missing_pods else counted
     return condition(
         ConditionType.READY, False, Reason.NOT_ENOUGH_READY_STORES, message, facts.generation
     )
@@ -172,7 +172,7 @@ def _synced(facts: SetFacts) -> Condition:
         holds_, reason, message = False, Reason.DEPENDENCY_NOT_READY, facts.waiting
     elif not rollout.seen:
         holds_, reason, message = False, Reason.ROLLING_OUT, _JUST_APPLIED
-    elif not rollout.settled:
+    elif not rollout.up_to_date:
         counted = f"{rollout.updated}/{rollout.desired} {facts.noun} run what the spec asks for"
         holds_, reason, message = False, Reason.ROLLING_OUT, f"{counted}; {_work(facts)[1]}"
     elif facts.volumes:
@@ -197,7 +197,7 @@ def _progressing(facts: SetFacts) -> Condition:
         under_way, reason, message = True, Reason.WAITING_FOR_DEPENDENCY, facts.waiting
     elif facts.findings.activity:
         under_way, (reason, message) = True, facts.findings.activity
-    elif not rollout.settled or rollout.ready < rollout.desired:
+    elif not rollout.up_to_date or rollout.ready < rollout.desired:
         under_way, (reason, message) = True, _work(facts)
     elif facts.volumes:
         under_way, reason, message = True, Reason.GROWING_VOLUMES, facts.volumes
@@ -210,8 +210,12 @@ def _work(facts: SetFacts) -> tuple[Reason, str]:
     """Tell creating, scaling and rolling out from each other."""
     rollout = facts.rollout
     ageing = f"{rollout.young} {facts.noun} to be ready for {rollout.least} s"
-    awaited = pod_status.awaited(facts.pods, facts.expected) or (ageing if rollout.young else "")
-    message = f"waiting for {awaited}" if awaited else "waiting for the workload's controller"
+    missing_pods = pod_status.unready(facts.pods, facts.expected) or (
+        ageing if rollout.young else ""
+    )
+    message = (
+        f"waiting for {missing_pods}" if missing_pods else "waiting for the workload's controller"
+    )
     message = roll_message(facts.roll) or message
     if not has_served(facts.resource):
         return Reason.CREATING, message
@@ -262,22 +266,22 @@ def _losses(facts: SetFacts) -> list[str]:
     rollout = facts.rollout
     parts = [f"{pod} has lost its data" for pod in facts.findings.empty]
     if rollout.ready < rollout.desired:
-        awaited = pod_status.awaited(facts.pods, facts.expected)
+        missing_pods = pod_status.unready(facts.pods, facts.expected)
         missing = rollout.desired - rollout.ready
-        parts.append(f"{missing} of {rollout.desired} {facts.noun} are down: {awaited}")
+        parts.append(f"{missing} of {rollout.desired} {facts.noun} are down: {missing_pods}")
     return parts
 
 
 def _lost_stores(facts: SetFacts) -> bool:
-    """Return whether Pods that were ready are gone though nobody asked for it."""
+    """Return whether Pods that were ready are gone although no change asked for it."""
     rollout = facts.rollout
     before = find(facts.resource, ConditionType.SYNCED)
     unchanged = before.get("observedGeneration") == facts.generation
     done = before.get("status") == "True" or is_held(facts.resource)
     all_served = done and holds(facts.resource, ConditionType.READY)
-    was_settled = all_served or holds(facts.resource, ConditionType.DEGRADED)
+    was_up = all_served or holds(facts.resource, ConditionType.DEGRADED)
     served = has_served(facts.resource)
-    return rollout.seen and rollout.ready < rollout.desired and unchanged and was_settled and served
+    return rollout.seen and rollout.ready < rollout.desired and unchanged and was_up and served
 
 
 def selector_text(resource: Resource) -> str:

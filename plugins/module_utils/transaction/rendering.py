@@ -47,7 +47,7 @@ _PORTS: Final = policies.Ports(
 
 
 _SECONDS_TO_STOP: Final = 5
-"""Nobody can write from the moment at which a transaction node is told to end until the next one
+"""No client can write from the moment at which a transaction node is stopped until the next one
 serves. It ends within two seconds, or waits for a log store that is gone for ten; what it has
 acknowledged is in the log by then."""
 

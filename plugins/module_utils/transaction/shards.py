@@ -3,8 +3,8 @@
 
 MatrixOne writes this down in a file of the node's own disk. A node without the file registers at
 HAKeeper without a shard and gets one about ten seconds later, under a new number. A compute node
-that looks at HAKeeper in between knows a transaction node without shards, and for up to ten seconds
-more it commits to none of them: it acknowledges what nobody stores (MatrixOne 1.3; docs/change.md).
+that asks HAKeeper in between sees a transaction node without shards, and for up to ten seconds
+more it commits to none: it acknowledges rows that are not stored (MatrixOne 1.3; docs/change.md).
 So the file is kept in a ConfigMap, and the start script puts it back.
 """
 
@@ -54,14 +54,14 @@ def lines(shards: Iterable[TNShard]) -> str:
 
 
 def parse(text: str) -> list[TNShard]:
-    """Return the shards of a text that `lines` made; what is no such line is left out."""
+    """Return the shards of a text that `lines` returned; other lines are left out."""
     rows = [line.split() for line in text.splitlines()]
     whole = [row for row in rows if len(row) == 4 and all(word.isdecimal() for word in row)]
     return [TNShard(*map(int, row)) for row in whole]
 
 
 def kept_map(context: SetContext, text: str) -> Manifest:
-    """Return the ConfigMap with what a transaction node needs to go on where it was.
+    """Return the ConfigMap with what a transaction node needs to resume where it was.
 
     Args:
         context: the DNSet.

@@ -38,14 +38,14 @@ def blocker(resource: Resource, observed: Observed, references: References | Non
         target = (deps.get(key) or {}).get("metadata") or {}
         if not target.get("name"):
             continue
-        said = _state(observed.get(key))
-        if said:
-            return f"waiting for {kind} {target['name']}: {said}"
+        lack = _lack(observed.get(key))
+        if lack:
+            return f"waiting for {kind} {target['name']}: {lack}"
     return ""
 
 
 def _held_dependency(observed: Observed, references: References) -> str:
-    """Return which dependency goes no further on purpose, by its workload; empty if none does."""
+    """Return which dependency is held, by its workload; empty if none does."""
     for label, dependency in staged(references):
         replicas = dependency["spec"].get("replicas")
         kind, rollout = dependency["kind"], Rollout.of(observed.get(label), replicas)
@@ -55,7 +55,7 @@ def _held_dependency(observed: Observed, references: References) -> str:
     return ""
 
 
-def _state(dependency: Mapping[str, Any] | None) -> str:
+def _lack(dependency: Mapping[str, Any] | None) -> str:
     """Return what a dependency lacks; empty if nothing.
 
     A log service that has lost a store serves as long as its shards have their quorum: its repair
@@ -68,8 +68,8 @@ def _state(dependency: Mapping[str, Any] | None) -> str:
     if _does_all_it_can(dependency):
         return ""
     if not holds(dependency, ConditionType.SYNCED):
-        said = find(dependency, ConditionType.SYNCED)
-        return str(said["message"]) if is_held(dependency) else "not synced"
+        synced = find(dependency, ConditionType.SYNCED)
+        return str(synced["message"]) if is_held(dependency) else "not synced"
     if not holds_now(dependency, ConditionType.SYNCED):
         return "its latest change has not been applied yet"
     return ""
@@ -82,11 +82,11 @@ def _has_quorum(dependency: Mapping[str, Any]) -> bool:
 
 
 def _does_all_it_can(dependency: Mapping[str, Any]) -> bool:
-    """Return whether all is applied but volumes that cannot be as asked: nobody waits for those."""
-    said = find(dependency, ConditionType.SYNCED)
+    """Return whether all is applied except volumes that were refused, which nothing waits for."""
+    synced = find(dependency, ConditionType.SYNCED)
     generation = dependency["metadata"].get("generation") or 0
-    refused = said.get("reason") == Reason.VOLUME_REFUSED.value
-    return refused and bool((said.get("observedGeneration") or 0) >= generation)
+    refused = synced.get("reason") == Reason.VOLUME_REFUSED.value
+    return refused and bool((synced.get("observedGeneration") or 0) >= generation)
 
 
 def held_back(workload: Mapping[str, Any] | None, desired: Manifest) -> list[str]:

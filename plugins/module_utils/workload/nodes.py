@@ -44,7 +44,7 @@ def _readiness(node: Node | None) -> str:
 def nodes_of(volume: Mapping[str, Any]) -> set[str]:
     """Return the names of the nodes that a PersistentVolume is bound to.
 
-    Empty when it is bound to none, or not by a node's name: nobody can tell then.
+    Empty when it is bound to none, or not by a node's name: it is unknown then.
     """
     affinity = ((volume.get("spec") or {}).get("nodeAffinity") or {}).get("required") or {}
     found: set[str] = set()

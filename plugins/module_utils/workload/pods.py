@@ -31,7 +31,7 @@ class PodParts:
         probes: startupProbe, readinessProbe and livenessProbe of ``main``.
         shared: the shared storage; None when the user's own configuration describes it.
         volumes: volumes before the common ones.
-        mounts: mounts that go with them.
+        mounts: their mounts.
         annotations: annotations of the template besides the common ones.
         extras: further fields of the Pod's spec.
         pre_stop: command that `main` is stopped after; empty for none.
@@ -94,7 +94,7 @@ def place(context: SetContext, pod: Json) -> None:
                 "maxSkew": 1,
                 "topologyKey": key,
                 "whenUnsatisfiable": "DoNotSchedule",
-                # A node that is lost is no place to spread to: its Pods go to the others.
+                # A node that is lost is no place to spread to: its Pods move to the others.
                 "nodeTaintsPolicy": "Honor",
                 "labelSelector": {"matchLabels": context.selector},
             }

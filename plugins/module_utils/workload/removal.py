@@ -89,7 +89,7 @@ def removal_of_sets(
     claims_go: bool = True,
     excluding: Mapping[str, Sequence[str]] | None = None,
 ) -> Removal:
-    """Delete the objects of sets of a kind; their Pods, and the claims that go, must be gone."""
+    """Delete the objects of sets of a kind; their Pods and deleted claims must be gone."""
     claims = [CLAIM] if claims_go else []
 
     def chosen(*kinds: Kind) -> Chosen:

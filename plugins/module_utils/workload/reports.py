@@ -17,7 +17,7 @@ from ..reporting.rollout import UPDATE_PAUSED, Rollout, is_held
 from ..reporting.sets import Findings, SetFacts, set_status
 from .component import Component, SetPass
 from .plans import Observed, Plan
-from .volumes import awaited as waiting_volumes
+from .volumes import growing
 
 _ENDING = "5s"
 """No change of a Deployment tells that a Pod is gone, and its version counts until then."""
@@ -26,7 +26,7 @@ _MOVING = "5s"
 _LEFT_ALONE = "60s"
 """While Pods of a set that is left alone (paused, a spec that is refused) do not serve."""
 _REFUSED = "60s"
-"""Somebody may let a StorageClass expand its volumes, and no watched object changes then."""
+"""A StorageClass may be changed to expand its volumes, and no watched object changes then."""
 
 
 def report_on_set(
@@ -87,7 +87,7 @@ def _status(
         waiting=plan.waiting_for,
         failure=failure,
         refused=plan.refused,
-        volumes=waiting_volumes(seen.observed.get("claims") or []),
+        volumes=growing(seen.observed.get("claims") or []),
         roll=seen.roll,
         findings=findings,
         has_stores=component.has_stores,
@@ -122,7 +122,7 @@ def _while_pods_change(seen: SetPass, otherwise: str) -> str:
     """Return when to check Pods again, whose changes start no pass.
 
     The status of the workload reports their readiness, but not what keeps them from it, nor
-    readiness that comes and goes; and it may be newer than the Pods that were observed.
+    readiness that changes; and it may be newer than the Pods that were observed.
     """
     rollout = seen.rollout
     agreed = sum(map(is_ready, seen.pods)) == rollout.ready

@@ -67,7 +67,7 @@ def next_turn(
     if idle and 2 * len(serving) <= len(expected):
         return Turn(outdated, replace=idle)
     others = [name for name in expected if name not in idle]
-    waiting, seconds = _awaited(known, others, int(spec.get("minReadySeconds") or 0), now)
+    waiting, seconds = _waiting_for(known, others, int(spec.get("minReadySeconds") or 0), now)
     if waiting:
         return Turn(outdated, waiting=waiting, seconds=seconds)
     if len(idle) > 1:
@@ -108,7 +108,7 @@ def _names(pods: Iterable[Pod]) -> list[str]:
     return sorted(found, key=pod_status.natural_order, reverse=True)
 
 
-def _awaited(
+def _waiting_for(
     known: Mapping[str, Pod], expected: Sequence[str], least: int, now: datetime
 ) -> tuple[str, int]:
     """Return which Pods are not ready, or else not for long enough yet, and for how many seconds.
@@ -117,7 +117,7 @@ def _awaited(
         What is waited for, empty if nothing is; and the seconds, 0 where it is unknown.
     """
     present = [known[name] for name in expected if name in known]
-    down = pod_status.awaited(present, expected)
+    down = pod_status.unready(present, expected)
     if down:
         return down, 0
     left = {str(pod["metadata"]["name"]): _seconds_left(pod, least, now) for pod in present}

@@ -58,7 +58,7 @@ def client_service(context: SetContext, port: int, port_name: str) -> Manifest:
     """Return the Service for clients, of the type and with the annotations of the spec.
 
     Raises:
-        InvalidSpec: The type is unknown, or a field goes with a type that has no such thing.
+        InvalidSpec: The type is unknown, or a field does not apply to the type.
     """
     spec = context.spec
     service_type = spec.choice("serviceType", _TYPES, "ClusterIP")

@@ -87,7 +87,7 @@ class SetContext:
 
     @property
     def prometheus_scheme(self) -> str:
-        """Where the scrape annotations go: ``Pod``, ``Service``, or empty when metrics are off."""
+        """Where scrape annotations are set: ``Pod``, ``Service``, or empty without metrics."""
         if not self.spec.flag("exportToPrometheus"):
             return ""
         return self.spec.choice("promDiscoveryScheme", ("Pod", "Service"), "Service")

@@ -28,7 +28,7 @@ class SharedStorage:
 
     Attributes:
         fields: the ``sharedStorage`` table.
-        claim: name of the claim that holds a file system, where one is made for it.
+        claim: name of the claim that holds a file system, where one is created for it.
     """
 
     fields: Fields
@@ -132,7 +132,7 @@ class SharedStorage:
         return [{"name": names.VOLUME_SHARED, **source}] if source else []
 
     def mounts(self) -> list[dict[str, Any]]:
-        """Return the mounts of the main container that go with the volumes."""
+        """Return the mounts of the main container for the volumes."""
         s3 = self.s3
         if s3 is None:
             path = self.fields.table("fileSystem").text("path")

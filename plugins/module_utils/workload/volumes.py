@@ -2,7 +2,7 @@
 """Volumes of a StatefulSet: what has to grow, what is refused, what is being waited for.
 
 The claim templates of a StatefulSet cannot be changed. So its claims are grown one by one, and the
-StatefulSet is made again under its Pods, which notice nothing (core.md §10.9).
+StatefulSet is recreated around its Pods, which are not affected (core.md §10.9).
 """
 
 from __future__ import annotations
@@ -172,7 +172,7 @@ def keep_claim(claim: Manifest, live: Claim) -> Manifest:
     return {**claim, "spec": spec}
 
 
-def awaited(claims: Iterable[Claim]) -> str:
+def growing(claims: Iterable[Claim]) -> str:
     """Return which volumes are growing and what they wait for; empty if none is."""
     parts = []
     for claim in sorted(claims, key=lambda one: str(one["metadata"]["name"])):
@@ -180,21 +180,21 @@ def awaited(claims: Iterable[Claim]) -> str:
         if not _is_bound(claim) or capacity is None:
             continue
         if quantity.to_bytes(capacity) < _size(claim["spec"]):
-            said = _said(claim)
+            progress = _progress(claim)
             size = _text(claim["spec"])
-            parts.append(f"{claim['metadata']['name']} to grow from {capacity} to {size}{said}")
+            parts.append(f"{claim['metadata']['name']} to grow from {capacity} to {size}{progress}")
     more = f" and {len(parts) - 3} more" if len(parts) > 3 else ""
     return f"waiting for volume {', '.join(parts[:3])}{more}" if parts else ""
 
 
-def _said(claim: Claim) -> str:
+def _progress(claim: Claim) -> str:
     """Return how far Kubernetes is with a claim, in its own words."""
     status = claim.get("status") or {}
     waiting = [one["type"] for one in status.get("conditions") or [] if one.get("status") == "True"]
     state = (status.get("allocatedResourceStatuses") or {}).get("storage")
-    told = ", ".join(dict.fromkeys([*waiting, *([state] if state else [])]))
+    states = ", ".join(dict.fromkeys([*waiting, *([state] if state else [])]))
     hint = "; some storage needs its Pod restarted for that" if _PENDING in waiting else ""
-    return f" ({told}{hint})" if told else ""
+    return f" ({states}{hint})" if states else ""
 
 
 _PENDING = "FileSystemResizePending"
