@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from ansible.plugins.loader import filter_loader, init_plugin_loader
-from ansible.utils.collection_loader import AnsibleCollectionConfig
 
 from ansible_operator.engine.admission.contract import Plugin, answer
 from ansible_operator.engine.forking.frames import Kind, frame, read_frame
 from ansible_operator.engine.forking.processes import be_silent, die_with
 from ansible_operator.engine.forking.template import CannotStartError, Serve, run_template
+from ansible_operator.engine.patches import collection_paths
 
 
 class FunctionMissingError(CannotStartError):
@@ -35,7 +35,7 @@ def _load(functions: list[dict[str, Any]]) -> dict[str, Plugin]:
     """
     init_plugin_loader()
     folders = [function["folder"] for function in functions]
-    AnsibleCollectionConfig.playbook_paths = list(dict.fromkeys(folders))
+    collection_paths.search_beside(*dict.fromkeys(folders))
     for folder in dict.fromkeys(folders):
         filter_loader.add_directory(str(Path(folder, "filter_plugins")))
     return {function["key"]: _find(function["names"]) for function in functions}

@@ -7,23 +7,12 @@ that cannot be served (other interpreters, become, asynchronous tasks, binary mo
 that start themselves again or that use module utilities of a role) take the stock path.
 """
 
-import atexit
-import contextlib
 import functools
-import gc
-import importlib.abc
-import importlib.machinery
-import importlib.util
 import inspect
-import os
 import re
 import shutil
-import signal
 import sys
 import tempfile
-import threading
-from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -33,29 +22,15 @@ from ansible.executor.interpreter_discovery import InterpreterDiscoveryRequiredE
 from ansible.plugins.action import ActionBase
 from ansible.plugins.loader import module_loader, module_utils_loader
 
-from ansible_operator.engine.forking.processes import die_with
+from ansible_operator.engine.patches import module_forks
 from ansible_operator.engine.patches import versions as ansible_versions
+from ansible_operator.engine.patches.module_forks import Module
 
 _SHEBANG = re.compile(rb"#!\s*\S*/(?:env\s+)?python[0-9.]*\s*$", re.MULTILINE)
 _UNSERVABLE = (b"module_utils.common.respawn", b"WANT_JSON", b"serialization_profile")
 _UTILITY = re.compile(rb"ansible\.module_utils\.(\w+)|from ansible\.module_utils import (\w+)")
 _REMOTE_TEMPORARY = "~/.ansible/tmp"
 """Ansible's default place for an action's files; what is left there by killed runs stays."""
-_LIBRARY = "ansible_operator_library"
-"""Package name under which modules outside of collections are executed."""
-
-
-@dataclass(frozen=True, slots=True)
-class Module:
-    """A module that can be executed in a fork.
-
-    Attributes:
-        name: its import name.
-        path: its source file.
-    """
-
-    name: str
-    path: str
 
 
 def install(run_sockets: list[int]) -> None:
@@ -109,7 +84,7 @@ def servable(path: str) -> Module | None:
     try:
         return Module(module_common._get_ansible_module_fqn(path), path)
     except ValueError:
-        return Module(f"{_LIBRARY}.{Path(path).stem}", path)
+        return module_forks.of_no_package(path)
 
 
 def _has_utilities(source: bytes) -> bool:
@@ -151,7 +126,7 @@ def _same_interpreter(action: Any, task_vars: Any) -> bool:
             task_vars,
             action._templar,
             [],
-            remote_is_local=bool(getattr(action._connection, "_remote_is_local", False)),
+            remote_is_local=False,  # true of connections to network devices alone
         )
     except InterpreterDiscoveryRequiredError:
         return False
@@ -191,7 +166,7 @@ class _Served:
         return ansible_versions.configured(built, self._module.path)
 
     def _low_level_execute_command(self, *_: Any, **__: Any) -> dict[str, Any]:
-        rc, out, err = _in_fork(
+        rc, out, err = module_forks.execute(
             self._module,
             self._payload,
             self._environment,
@@ -219,121 +194,6 @@ def _is_this_python(interpreter: str) -> bool:
         )
     except OSError:
         return False
-
-
-def _in_fork(
-    module: Module,
-    payload: bytes,
-    environment: Mapping[str, str],
-    directory: str,
-    close: list[int],
-) -> tuple[int, str, str]:
-    """Execute a module in a fork; answer its exit code, stdout and stderr."""
-    out, err = os.memfd_create("stdout"), os.memfd_create("stderr")
-    try:
-        parent = os.getpid()
-        pid = os.fork()
-        if pid == 0:
-            die_with(parent)
-            _be_module(module, payload, environment, directory, (out, err), close)
-        try:
-            _, status = os.waitpid(pid, 0)
-        except BaseException:
-            # The task's timeout or a signal: nothing of the module may stay.
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(pid, signal.SIGKILL)
-            os.waitpid(pid, 0)
-            raise
-        rc = os.waitstatus_to_exitcode(status)
-        return rc, _content(out), _content(err)
-    finally:
-        os.close(out)
-        os.close(err)
-
-
-def _content(descriptor: int) -> str:
-    os.lseek(descriptor, 0, os.SEEK_SET)
-    with os.fdopen(os.dup(descriptor), "rb") as file:
-        return file.read().decode("utf-8", "replace")
-
-
-def _be_module(
-    module: Module,
-    payload: bytes,
-    environment: Mapping[str, str],
-    directory: str,
-    outputs: tuple[int, int],
-    close: list[int],
-) -> None:
-    """Become the module; does not return."""
-    code = 1
-    try:
-        os.setsid()
-        gc.freeze()
-        signal.alarm(0)
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGALRM, signal.SIGCHLD):
-            signal.signal(number, signal.SIG_DFL)
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-        _take_streams(outputs)
-        for descriptor in close:
-            os.close(descriptor)
-        atexit._clear()
-        os.chdir(directory)
-        os.environ.update(environment)
-        code = _execute(module, payload)
-    finally:
-        os._exit(code)
-
-
-def _take_streams(outputs: tuple[int, int]) -> None:
-    null = os.open(os.devnull, os.O_RDONLY)
-    for source, target in ((null, 0), (outputs[0], 1), (outputs[1], 2)):
-        os.dup2(source, target)
-    sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
-    sys.stdout = open(1, "w", encoding="utf-8", errors="surrogateescape", closefd=False)  # noqa: SIM115
-    sys.stderr = open(2, "w", encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115
-
-
-def _execute(module: Module, payload: bytes) -> int:
-    code = 0
-    try:
-        if module.name.startswith(_LIBRARY):
-            sys.meta_path.append(_Library(module))
-        ansible_versions.leave_controller()
-        ansible_versions.run_module(module.name, payload)
-    except SystemExit as error:
-        code = error.code if isinstance(error.code, int) else int(error.code is not None)
-        if isinstance(error.code, str):
-            sys.stderr.write(error.code)
-    except BaseException:  # noqa: BLE001 (the end of the process: what an interpreter does)
-        sys.excepthook(*sys.exc_info())
-        code = 1
-    finally:
-        with contextlib.suppress(Exception):
-            # As the interpreter does when it ends: wait for threads that are no daemons.
-            vars(threading)["_shutdown"]()
-        atexit._run_exitfuncs()
-        for stream in (sys.stdout, sys.stderr):
-            with contextlib.suppress(OSError, ValueError):
-                stream.flush()
-    return code
-
-
-class _Library(importlib.abc.MetaPathFinder):
-    """Finds one module file that belongs to no package."""
-
-    def __init__(self, module: Module) -> None:
-        self._module = module
-
-    def find_spec(
-        self, fullname: str, _path: Any = None, _target: Any = None
-    ) -> importlib.machinery.ModuleSpec | None:
-        """Answer for the module and the package that it pretends to be in."""
-        if fullname == _LIBRARY:
-            return importlib.machinery.ModuleSpec(fullname, None, is_package=True)
-        if fullname == self._module.name:
-            return importlib.util.spec_from_file_location(fullname, self._module.path)
-        return None
 
 
 def _serve_temporary_folders() -> None:

@@ -1,15 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
 """What Ansible keeps about the one command line that a process of stock Ansible has."""
 
+import argparse
+import secrets
 from typing import Any
 
-from ansible import constants, context
+import ansible.utils.vars
+from ansible import context
 from ansible.parsing import vault
 from ansible.plugins.loader import get_all_plugin_loaders
 from ansible.plugins.vars import host_group_vars
 from ansible.utils.context_objects import CLIArgs
 from ansible.utils.display import Display
 from ansible.utils.vars import load_extra_vars, load_options_vars
+
+
+def set_options(options: argparse.Namespace) -> None:
+    """Set the options of the command line."""
+    context.CLIARGS = CLIArgs.from_options(options)
+
+
+def draw_ids() -> None:
+    """Have ids differ from those of other forks: a number drawn in the template is part of them."""
+    ansible.utils.vars.random_int = f"{secrets.randbelow(1 << 32):08x}"
 
 
 def forget() -> None:
@@ -25,16 +38,6 @@ def forget() -> None:
     secrets: Any = getattr(vault, "VaultSecretsContext", None)  # new in 2.19
     if secrets is not None:
         secrets._current = None
-
-
-def constants_now() -> dict[str, Any]:
-    """The settings as they are, for ``restore_constants``."""
-    return dict(vars(constants))
-
-
-def restore_constants(before: dict[str, Any]) -> None:
-    """Undo what the options and variables of a run have changed in the settings."""
-    vars(constants).update(before)
 
 
 def plugin_folders() -> list[list[str]]:

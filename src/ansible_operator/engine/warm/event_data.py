@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from ansible import constants
 
-from ansible_operator.engine.patches.versions import callback_result
+from ansible_operator.engine.patches import callback_arguments as given
 
 CENSORED = (
     "the output has been hidden due to the fact that 'no_log: true' was specified for this result"
@@ -71,24 +71,24 @@ def describe(
     name = _OF_RESULT.get(method)
     if name is None:
         return None
-    return name, _of_result(facts, name, callback_result(arguments[0]), options)
+    return name, _of_result(facts, name, given.cleaned(arguments[0]), options)
 
 
 def task_fields(task: Any) -> dict[str, Any]:
     """The fields that tell which task an event is about."""
     fields = {
         "task": task.name or task.action,
-        "task_uuid": str(task._uuid),
+        "task_uuid": given.identity(task),
         "task_action": task.action,
         "resolved_action": getattr(task, "resolved_action", task.action),
         "task_args": _task_args(task),
         "task_path": task.get_path(),
     }
-    role = getattr(task, "_role", None)
+    role = given.role_of(task)
     if role:
-        fields["role"] = role._role_name
-        if role.get_name() != role._role_name:
-            fields["resolved_role"] = role.get_name()
+        fields["role"], full_name = role
+        if full_name != fields["role"]:
+            fields["resolved_role"] = full_name
     elif getattr(task, "role_name", ""):
         fields["role"] = task.role_name
     return fields
@@ -102,25 +102,26 @@ def _task_args(task: Any) -> str:
 
 def _playbook_start(facts: Facts, arguments: tuple[Any, ...]) -> Described:
     identity = str(uuid.uuid4())
-    facts.playbook = {"playbook": arguments[0]._file_name, "playbook_uuid": identity}
+    facts.playbook = {"playbook": given.file_of(arguments[0]), "playbook_uuid": identity}
     facts.play, facts.task = {}, {}
     return "playbook_on_start", {"uuid": identity}
 
 
 def _play_start(facts: Facts, arguments: tuple[Any, ...]) -> Described:
     play = arguments[0]
-    play._uuid = facts.unique(str(play._uuid))
+    identity = facts.unique(given.identity(play))
+    given.set_identity(play, identity)
     pattern = ",".join(play.hosts) if isinstance(play.hosts, list) else play.hosts or ""
     name = play.get_name().strip() or pattern
-    facts.play = {"play": name, "play_uuid": play._uuid, "play_pattern": pattern}
+    facts.play = {"play": name, "play_uuid": identity, "play_pattern": pattern}
     facts.task = {}
-    return "playbook_on_play_start", {"name": name, "pattern": pattern, "uuid": play._uuid}
+    return "playbook_on_play_start", {"name": name, "pattern": pattern, "uuid": identity}
 
 
 def _task_start(facts: Facts, arguments: tuple[Any, ...], *, handler: bool = False) -> Described:
     task = arguments[0]
     facts.task = task_fields(task)
-    identity = str(task._uuid) if handler else facts.unique(str(task._uuid))
+    identity = given.identity(task) if handler else facts.unique(given.identity(task))
     data = {"name": task.get_name(), "is_conditional": handler, "uuid": identity}
     return "playbook_on_task_start", data
 
@@ -143,7 +144,7 @@ def _notify(_facts: Facts, arguments: tuple[Any, ...]) -> Described:
 
 
 def _include(_facts: Facts, arguments: tuple[Any, ...]) -> Described:
-    return "playbook_on_include", {"included_file": getattr(arguments[0], "_filename", None)}
+    return "playbook_on_include", {"included_file": given.file_of_include(arguments[0])}
 
 
 def _prompt(_facts: Facts, arguments: tuple[Any, ...]) -> Described:
@@ -160,15 +161,15 @@ def _stats(facts: Facts, arguments: tuple[Any, ...]) -> Described:
 
 
 def _of_result(facts: Facts, event: str, result: Any, options: Any) -> dict[str, Any]:
-    host = result._host.get_name()
-    data: dict[str, Any] = {"host": host, **task_fields(result._task)}
-    response = result._result
+    task, response = given.task_of(result), given.content_of(result)
+    host = given.host_of(result).get_name()
+    data: dict[str, Any] = {"host": host, **task_fields(task)}
     if event in _TIMED:
-        data |= {"remote_addr": result._host.address, **_timing(facts, host)}
-        data["event_loop"] = getattr(result._task, "loop_with", None)
+        data |= {"remote_addr": given.host_of(result).address, **_timing(facts, host)}
+        data["event_loop"] = getattr(task, "loop_with", None)
     if event == "runner_on_failed":
         data["ignore_errors"] = options.get("ignore_errors", False)
-    if event == "runner_on_ok" and _gathers(result._task.action):
+    if event == "runner_on_ok" and _gathers(task.action):
         response.get("ansible_facts", {}).pop("ansible_env", None)
     if event == "runner_on_file_diff":
         return data | {"diff": response.get("diff")}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Job events in ansible-runner's shape, recorded where Ansible tells its callbacks (§2.14).
+"""Job events in ansible-runner's shape, recorded where Ansible calls its callbacks (§2.14).
 
 What the stdout callback prints while it handles a callback is that event's ``stdout``; anything
 that is printed elsewhere becomes an event of its own (``verbose``, ``warning``, ...). So every
@@ -14,8 +14,9 @@ import sys
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, cast
+from typing import Any
 
+from ansible_operator.engine.patches.callback_arguments import ciphertext_of
 from ansible_operator.engine.warm.event_data import Facts, describe
 
 _LARGEST_RESULT = 700_000
@@ -67,7 +68,7 @@ class EventRecorder:
 
     @contextmanager
     def callback(self, method: str, arguments: tuple[Any, ...], options: Any) -> Iterator[None]:
-        """Record what a callback is told, and what it prints."""
+        """Record a call of callbacks, and what they print."""
         described = describe(self._facts, method, arguments, options)
         if described is None:
             yield
@@ -140,66 +141,6 @@ class RecordedStream(io.TextIOBase):
         return False
 
 
-def record_display(display_class: type, current: Callable[[], EventRecorder | None]) -> None:
-    """Make ``Display`` record what it prints outside of callbacks, with the event's kind."""
-    kinds: list[str] = []
-    for kind in ("debug", "verbose", "deprecated", "warning", "system_warning", "error"):
-        original = getattr(display_class, kind, None)
-        if original is not None:
-            setattr(display_class, kind, _of_kind(original, kind, kinds))
-    display = cast("Any", display_class).display
-
-    def recording(self: Any, *arguments: Any, **options: Any) -> Any:
-        recorder = current()
-        if recorder is None or self._final_q or options.get("log_only"):
-            return display(self, *arguments, **options)
-        with self._lock, recorder.streams():
-            if recorder.is_open:
-                return display(self, *arguments, **options)
-            with recorder.event(kinds[-1] if kinds else "verbose", {}):
-                return display(self, *arguments, **options)
-
-    # A worker proxies a display call by the function's name.
-    recording.__name__ = "display"
-    cast("Any", display_class).display = recording
-
-
-def record_callbacks(manager_class: type, current: Callable[[], EventRecorder | None]) -> None:
-    """Make the task queue manager record the callbacks that it sends."""
-    original = cast("Any", manager_class).send_callback
-
-    def recording(self: Any, method: str, *arguments: Any, **options: Any) -> Any:
-        recorder = current()
-        if recorder is None:
-            return original(self, method, *arguments, **options)
-        with (
-            _display_lock(),
-            recorder.streams(),
-            recorder.callback(method, arguments, options),
-        ):
-            return original(self, method, *arguments, **options)
-
-    cast("Any", manager_class).send_callback = recording
-
-
-def _display_lock() -> Any:
-    from ansible.utils.display import Display
-
-    return Display()._lock
-
-
-def _of_kind(original: Callable[..., Any], kind: str, kinds: list[str]) -> Callable[..., Any]:
-    def wrapped(*arguments: Any, **options: Any) -> Any:
-        kinds.append(kind)
-        try:
-            return original(*arguments, **options)
-        finally:
-            kinds.pop()
-
-    wrapped.__name__ = original.__name__
-    return wrapped
-
-
 def _bounded(data: dict[str, Any]) -> dict[str, Any]:
     if "res" in data and len(str(data["res"])) > _LARGEST_RESULT:
         data["res"] = {}
@@ -208,10 +149,9 @@ def _bounded(data: dict[str, Any]) -> dict[str, Any]:
 
 def _plain(value: object) -> Any:
     """JSON for what is none: a vault value stays encrypted, times are ISO 8601."""
-    ciphertext = getattr(value, "_ciphertext", None)
+    ciphertext = ciphertext_of(value)
     if ciphertext is not None:
-        text = ciphertext.decode() if isinstance(ciphertext, bytes) else str(ciphertext)
-        return {"__ansible_vault": text}
+        return {"__ansible_vault": ciphertext}
     if isinstance(value, (datetime.date, datetime.datetime)):
         return value.isoformat()
     if isinstance(value, (set, frozenset, tuple)):

@@ -11,17 +11,13 @@ import faulthandler
 import functools
 import gc
 import os
-import secrets
 import shlex
 import signal
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import ansible.utils.vars
 from ansible import constants, context
 from ansible.cli import CLI
 from ansible.cli.arguments import option_helpers
@@ -30,12 +26,11 @@ from ansible.executor.playbook_executor import PlaybookExecutor
 from ansible.inventory.manager import InventoryManager
 from ansible.parsing.dataloader import DataLoader
 from ansible.plugins.loader import add_all_plugin_dirs
-from ansible.utils.collection_loader import AnsibleCollectionConfig
-from ansible.utils.collection_loader._collection_finder import _get_collection_name_from_path
-from ansible.utils.context_objects import CLIArgs
 from ansible.utils.display import Display
 from ansible.vars.manager import VariableManager
 
+from ansible_operator.engine.patches import collection_paths, run_state
+from ansible_operator.engine.patches import settings as ansible_settings
 from ansible_operator.engine.patches import versions as ansible_versions
 from ansible_operator.engine.warm.events import EventRecorder, RecordedStream
 from ansible_operator.engine.warm.job import Job
@@ -55,30 +50,12 @@ def current_recorder() -> EventRecorder | None:
     return _recorders[-1] if _recorders else None
 
 
-class Settings:
-    """Which of Ansible's constants depend on which environment variable."""
-
-    def __init__(self) -> None:
-        self._names: dict[str, list[str]] = {}
-        for name, definition in constants.config.get_configuration_definitions().items():
-            for entry in definition.get("env", []):
-                self._names.setdefault(entry["name"], []).append(name)
-
-    def apply(self, environment: dict[str, str]) -> None:
-        """Set variables, and the constants that were computed from them."""
-        os.environ.update(environment)
-        for variable in environment:
-            for name in self._names.get(variable, ()):
-                setattr(constants, name, constants.config.get_config_value(name))
-
-
-def play(job: Job, settings: Settings, recorder: EventRecorder) -> int:
+def play(job: Job, settings: ansible_settings.Settings, recorder: EventRecorder) -> int:
     """Play a job; answer the exit code of ansible-playbook."""
     _recorders[:] = [recorder]
     artifacts = Path(job.root, "artifacts", job.ident)
     _take_streams(recorder, artifacts / "stderr")
-    # Ids are counted from a number that was drawn when the template started.
-    ansible.utils.vars.random_int = f"{secrets.randbelow(1 << 32):08x}"
+    run_state.draw_ids()
     settings.apply(
         {
             "ANSIBLE_CACHE_PLUGIN": "jsonfile",
@@ -86,9 +63,9 @@ def play(job: Job, settings: Settings, recorder: EventRecorder) -> int:
         }
         | job.environment
     )
-    # What the template has settled: where Python, and Ansible itself, put temporary files.
+    # Where Python, and Ansible itself, put temporary files depends on the run.
     tempfile.tempdir = None
-    vars(constants)["DEFAULT_LOCAL_TMP"] = tempfile.gettempdir()
+    ansible_settings.change({"DEFAULT_LOCAL_TMP": tempfile.gettempdir()})
     os.chdir(Path(job.root, "project"))
     gc.set_threshold(20_000, 20, 50)
     display = Display()
@@ -102,22 +79,6 @@ def play(job: Job, settings: Settings, recorder: EventRecorder) -> int:
         return ansible_versions.exit_code(error)
 
 
-@contextmanager
-def fact_cache(folder: Path) -> Iterator[None]:
-    """Keep facts in files of a folder, as runs do."""
-    names = {"CACHE_PLUGIN": "jsonfile", "CACHE_PLUGIN_CONNECTION": str(folder)}
-    before = {name: getattr(constants, name) for name in names}
-    variables = {f"ANSIBLE_{name}": value for name, value in names.items()}
-    os.environ.update(variables)
-    vars(constants).update(names)
-    try:
-        yield
-    finally:
-        vars(constants).update(before)
-        for variable in variables:
-            del os.environ[variable]
-
-
 def parse(arguments: list[str]) -> argparse.Namespace:
     """The options of a command line of ansible-playbook, defaults filled in."""
     cli = PlaybookCLI(["ansible-playbook", *arguments])
@@ -129,7 +90,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
 def _play(job: Job, display: Display) -> int:
     options = _options(job)
     display.verbosity = options.verbosity
-    context.CLIARGS = CLIArgs.from_options(options)
+    run_state.set_options(options)
     display.vv(_version())
     if constants.CONFIG_FILE:
         display.v(f"Using {constants.CONFIG_FILE} as config file")
@@ -137,7 +98,7 @@ def _play(job: Job, display: Display) -> int:
         display.v("No config file found; using defaults")
     _add_plugins_beside(job.playbook)
     if job.has_own_hosts and display.verbosity < _TELLS_PARSERS and _HOSTS in _parsers():
-        vars(constants)["INVENTORY_ENABLED"] = [_HOSTS]
+        ansible_settings.change({"INVENTORY_ENABLED": [_HOSTS]})
     loader = DataLoader()
     loader.set_vault_secrets(ansible_versions.vault_secrets(loader, context.CLIARGS))
     inventory = InventoryManager(loader=loader, sources=context.CLIARGS["inventory"])
@@ -145,7 +106,8 @@ def _play(job: Job, display: Display) -> int:
         loader=loader, inventory=inventory, version_info=CLI.version_info(gitinfo=False)
     )
     if context.CLIARGS["flush_cache"]:
-        CLI._flush_cache(inventory, variables)
+        for host in inventory.list_hosts():
+            variables.clear_facts(host.get_name())
     CLI.get_host_list(inventory, context.CLIARGS["subset"])
     executor = PlaybookExecutor(
         playbooks=context.CLIARGS["args"],
@@ -158,7 +120,7 @@ def _play(job: Job, display: Display) -> int:
 
 
 def _parsers() -> list[str]:
-    return list(vars(constants)["INVENTORY_ENABLED"])
+    return list(constants.INVENTORY_ENABLED)
 
 
 def _options(job: Job) -> argparse.Namespace:
@@ -201,12 +163,12 @@ def _passwords() -> dict[str, Any]:
 
 
 def _add_plugins_beside(playbook: str) -> None:
-    if _get_collection_name_from_path(playbook):
-        AnsibleCollectionConfig.playbook_paths = []  # a run before may have set it
+    if collection_paths.is_in_collection(playbook):
+        collection_paths.search_beside()  # a run before may have set it
         return
     folder = str(Path(playbook).parent.absolute())
     add_all_plugin_dirs(folder.encode())
-    AnsibleCollectionConfig.playbook_paths = [folder.encode()]
+    collection_paths.search_beside(folder)
 
 
 def _take_streams(recorder: EventRecorder, stderr: Path) -> None:

@@ -3,35 +3,29 @@
 
 import ast
 import contextlib
-import functools
 import importlib
 import importlib.util
 import json
 import re
 import sys
-import types
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import yaml
-from ansible import context
 from ansible.cli import CLI
 from ansible.executor.playbook_executor import PlaybookExecutor
 from ansible.inventory.manager import InventoryManager
 from ansible.parsing.dataloader import DataLoader
 from ansible.plugins.loader import (
-    PluginLoader,
     action_loader,
     filter_loader,
     lookup_loader,
     module_loader,
     test_loader,
 )
-from ansible.utils.collection_loader._collection_finder import _get_collection_role_path
-from ansible.utils.context_objects import CLIArgs
 from ansible.vars.manager import VariableManager
 
-from ansible_operator.engine.patches import run_state
+from ansible_operator.engine.patches import collection_paths, run_state
+from ansible_operator.engine.patches.settings import fact_cache
 from ansible_operator.engine.warm import play, read_ahead
 
 _ACTION = re.compile(
@@ -96,7 +90,6 @@ def preload(roles: Sequence[Path]) -> list[str]:
     for name in _ALWAYS:
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
-    _read_kubeconfigs_fast()
     roles = _with_used(roles)
     read_ahead.read(roles)
     actions, filters = _used(roles)
@@ -129,17 +122,6 @@ def _load_own_plugins() -> None:
                     loader.get(full_name, class_only=True)
 
 
-def _read_kubeconfigs_fast() -> None:
-    """Have the Kubernetes client read YAML with libyaml: every run reads its kubeconfig."""
-    with contextlib.suppress(ImportError):
-        kube_config = importlib.import_module("kubernetes.config.kube_config")
-        if not yaml.__with_libyaml__:
-            return
-        fast = types.SimpleNamespace(**vars(yaml))
-        fast.safe_load = functools.partial(yaml.load, Loader=yaml.CSafeLoader)
-        vars(kube_config)["yaml"] = fast
-
-
 def warm_up(folder: Path) -> None:
     """Play a small role in this process, the way runs are played.
 
@@ -170,29 +152,12 @@ def warm_up_again(folder: Path) -> None:
 
 def _play_own(playbook: Path, folder: Path) -> None:
     inventory = folder / "inventory"
-    context.CLIARGS = CLIArgs(vars(play.parse(["-i", str(inventory), str(playbook)])))
-    with play.fact_cache(folder / "facts"):
+    run_state.set_options(play.parse(["-i", str(inventory), str(playbook)]))
+    with fact_cache(folder / "facts"):
         code = _play(playbook, inventory)
     run_state.forget()
     if code != 0:
         raise RuntimeError(f"the warm-up play ended with {code}")
-
-
-def read_documentation_once() -> None:
-    """Read a plugin's options from its documentation once per process, not at every use.
-
-    Ansible remembers the options, but not that a plugin has none.
-    """
-    stock = PluginLoader._load_config_defs
-    known: set[tuple[str, str, str]] = set()
-
-    def load(self: PluginLoader, name: str, module: object, path: str) -> None:
-        key = (self.class_name, name, path)
-        if key not in known:
-            stock(self, name, module, path)
-            known.add(key)
-
-    PluginLoader._load_config_defs = load
 
 
 def _play(playbook: Path, inventory: Path) -> int:
@@ -229,9 +194,7 @@ def _with_used(roles: Sequence[Path]) -> list[Path]:
 def _role_path(name: str, beside: Path) -> Path | None:
     """The directory of a role of a collection, or of one beside another."""
     if name.count(".") == 2:
-        with contextlib.suppress(Exception):  # a collection may be missing or broken
-            located = _get_collection_role_path(name)
-            return Path(located[1]) if located else None
+        return collection_paths.role_path(name)
     path = beside.parent / name
     return path if (path / "tasks").is_dir() else None
 

@@ -11,7 +11,7 @@ import resource
 import signal
 import threading
 
-from ansible_operator.engine.patches import run_state
+from ansible_operator.engine.patches import run_state, settings
 
 _LARGEST_GROWTH = 16 * 1024
 """KiB that a process may have grown over its runs."""
@@ -25,7 +25,7 @@ class Baseline:
 
     def __init__(self) -> None:
         self._environment = dict(os.environ)
-        self._constants = run_state.constants_now()
+        self._settings = settings.snapshot()
         self._handlers = {number: signal.getsignal(number) for number in _SIGNALS}
         self._folders = run_state.plugin_folders()
         self._files = _open_files()
@@ -44,7 +44,7 @@ class Baseline:
         os.umask(0o022)
         os.environ.clear()
         os.environ.update(self._environment)
-        run_state.restore_constants(self._constants)
+        settings.change(self._settings)
         run_state.forget()
         leftovers = {
             "threads": threading.active_count() > 1,

@@ -57,10 +57,11 @@ def _serve(
 def _player(folder: Path) -> tuple[Callable[["Baseline"], str], Callable[..., bool]]:
     """What plays the warm-up in a fork, and what plays a job; it returns whether another may be."""
     # Imported late: these import Ansible, whose warm-up has happened by now.
+    from ansible_operator.engine.patches.settings import Settings
     from ansible_operator.engine.warm import play, preload
     from ansible_operator.engine.warm.events import EventRecorder
 
-    settings = play.Settings()
+    settings = Settings()
 
     def prepare(baseline: "Baseline") -> str:
         preload.warm_up_again(folder)
@@ -113,34 +114,19 @@ def _load_ansible(folder: Path, roles: list[Path], run_sockets: list[int]) -> st
     Returns:
         What did not work, though runs may; ``""`` when all did.
     """
-    from ansible.executor.task_queue_manager import TaskQueueManager
-    from ansible.plugins.loader import init_plugin_loader
-    from ansible.utils.display import Display
+    from ansible_operator.engine import patches
 
-    from ansible_operator.engine.patches import (
-        discovery_cache,
-        modules,
-        plugin_searches,
-        strategy,
-    )
-    from ansible_operator.engine.patches import (
-        versions as ansible_versions,
-    )
-    from ansible_operator.engine.warm import events, play, preload, read_ahead
+    patches.refuse_unknown()
+    from ansible.plugins.loader import init_plugin_loader
+
+    from ansible_operator.engine.warm import play, preload
 
     init_plugin_loader()
-    ansible_versions.censor_failures()
     play.prepare()
-    events.record_display(Display, play.current_recorder)
-    events.record_callbacks(TaskQueueManager, play.current_recorder)
-    modules.install(run_sockets)
-    strategy.install()
-    read_ahead.install()
-    plugin_searches.install()
+    patches.install(run_sockets, play.current_recorder)
     try:
-        preload.read_documentation_once()
         preload.preload(roles)
-        discovery_cache.share(folder)
+        patches.install_into_collections(folder)
         preload.warm_up(folder)
     except Exception as error:  # noqa: BLE001 (a project's settings may not suit the warm-up)
         traceback.print_exc()

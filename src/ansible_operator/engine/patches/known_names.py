@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All names that the patches touch and Ansible does not promise to keep, and a check of them.
+
+The check needs no run: attributes of objects are found in the code that sets them.
+"""
+
+import dis
+import importlib
+import inspect
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from ansible.release import __version__
+
+from ansible_operator.engine.forking.template import CannotStartError
+
+SUPPORTED = ((2, 18), (2, 19), (2, 20))
+"""The releases of ansible-core that the patches were written for and are tested with."""
+
+
+class Touched(NamedTuple):
+    """Names of one module or class.
+
+    Attributes:
+        owner: the class; ``""`` for the module itself.
+        since: the first release that has them.
+        before: the first release that has them no more.
+    """
+
+    module: str
+    owner: str
+    names: tuple[str, ...]
+    since: tuple[int, int] = SUPPORTED[0]
+    before: tuple[int, int] = (3, 0)
+
+
+_2_19 = (2, 19)
+TOUCHED = (
+    Touched("ansible.constants", "", ("config", "INVENTORY_ENABLED", "DEFAULT_LOCAL_TMP")),
+    Touched("ansible.context", "", ("CLIARGS",)),
+    Touched("ansible.errors", "AnsibleError", ("_exit_code",), since=_2_19),
+    Touched("ansible.executor.module_common", "", ("NEW_STYLE_PYTHON_MODULE_RE",)),
+    Touched("ansible.executor.module_common", "", ("_get_ansible_module_fqn", "_get_shebang")),
+    Touched("ansible.executor.module_common", "", ("_BuiltModule",), since=_2_19),
+    Touched(
+        "ansible.executor.process.worker",
+        "WorkerProcess",
+        (
+            *("_final_q", "_host", "_loader", "_play_context", "_run", "_shared_loader_obj"),
+            *("_task", "_task_vars", "_variable_manager"),
+        ),
+    ),
+    Touched("ansible.executor.process.worker", "WorkerProcess", ("_new_stdin",), before=_2_19),
+    Touched("ansible.executor.process.worker", "WorkerProcess", ("_cliargs",), since=_2_19),
+    Touched("ansible.executor.task_queue_manager", "TaskQueueManager", ("send_callback",)),
+    Touched("ansible.executor.task_result", "", ("_PRESERVE",)),
+    Touched(
+        "ansible.executor.task_result",
+        "TaskResult",
+        ("_host", "_result", "_task", "clean_copy"),
+        before=_2_19,
+    ),
+    Touched(
+        "ansible.executor.task_result",
+        "CallbackTaskResult",
+        ("_host", "_result", "_task"),
+        since=_2_19,
+    ),
+    Touched(
+        "ansible.executor.task_result", "_RawTaskResult", ("as_callback_task_result",), since=_2_19
+    ),
+    Touched("ansible.module_utils.basic", "", ("_ANSIBLE_ARGS",)),
+    Touched(
+        "ansible.module_utils._internal",
+        "",
+        ("import_controller_module", "is_controller"),
+        since=_2_19,
+    ),
+    Touched("ansible.module_utils._internal._ansiballz._loader", "", ("run_module",), since=_2_19),
+    Touched(
+        "ansible.module_utils._internal._datatag",
+        "",
+        ("AnsibleTagHelper", "_AnsibleTaggedDict", "_AnsibleTaggedList"),
+        since=_2_19,
+    ),
+    Touched(
+        "ansible.module_utils._internal._traceback",
+        "",
+        ("_is_module_traceback_enabled", "_is_traceback_enabled"),
+        since=_2_19,
+    ),
+    Touched("ansible.parsing.dataloader", "DataLoader", ("load_from_file",)),
+    Touched("ansible.parsing.vault", "VaultSecretsContext", ("_current",), since=_2_19),
+    Touched("ansible.parsing.vault", "EncryptedString", ("_ciphertext",), since=_2_19),
+    Touched(
+        "ansible.parsing.yaml.objects",
+        "AnsibleVaultEncryptedUnicode",
+        ("_ciphertext",),
+        before=_2_19,
+    ),
+    Touched("ansible.playbook", "Playbook", ("_file_name",)),
+    Touched("ansible.playbook.included_file", "IncludedFile", ("_filename",)),
+    Touched("ansible.playbook.play", "Play", ("_uuid",)),
+    Touched("ansible.playbook.role", "Role", ("_role_name",)),
+    Touched("ansible.playbook.task", "Task", ("_parent", "_role", "_uuid")),
+    Touched(
+        "ansible.plugins.action",
+        "ActionBase",
+        (
+            *("_cleanup_remote_tmp", "_compute_environment_string", "_configure_module"),
+            *("_connection", "_execute_module", "_is_pipelining_enabled", "_loader"),
+            *("_low_level_execute_command", "_make_tmp_path", "_remove_tmp_path"),
+            *("_should_remove_tmp_path", "_task", "_templar"),
+        ),
+    ),
+    Touched("ansible.plugins.connection", "ConnectionBase", ("_shell",)),
+    Touched(
+        "ansible.plugins.loader",
+        "PluginLoader",
+        (
+            *("_extra_dirs", "_get_paths", "_get_paths_with_context", "_load_config_defs"),
+            *("_plugin_instance_cache", "_update_object", "all", "find_plugin_with_context"),
+        ),
+    ),
+    Touched(
+        "ansible.plugins.loader",
+        "Jinja2Loader",
+        ("_cached_non_collection_wrappers", "_ensure_non_collection_wrappers", "get_with_context"),
+    ),
+    Touched("ansible.plugins.shell", "ShellBase", ("_generate_temp_dir_name",)),
+    Touched("ansible.plugins.strategy", "", ("StrategySentinel", "results_thread_main")),
+    Touched(
+        "ansible.plugins.strategy",
+        "StrategyBase",
+        (
+            *("_final_q", "_hosts_cache_all", "_loader", "_pending_results", "_queue_task"),
+            *("_queued_task_cache", "_results_thread", "_step", "_tqm", "_variable_manager"),
+        ),
+    ),
+    Touched("ansible.plugins.vars.host_group_vars", "", ("CANONICAL_PATHS", "FOUND", "NAK")),
+    Touched(
+        "ansible.utils.collection_loader._collection_finder",
+        "",
+        ("_get_collection_name_from_path", "_get_collection_role_path"),
+    ),
+    Touched("ansible.utils.context_objects", "CLIArgs", ("from_options",)),
+    Touched(
+        "ansible.utils.display",
+        "Display",
+        ("_deprecations", "_errors", "_final_q", "_lock", "_warns", "display", "set_queue"),
+    ),
+    Touched("ansible.utils.vars", "", ("load_extra_vars", "load_options_vars", "random_int")),
+    Touched("ansible._internal._task", "TaskContext", (), since=_2_19),
+    Touched(
+        "ansible._internal._templating._engine",
+        "TemplateEngine",
+        ("_compile_expression", "_compile_template"),
+        since=_2_19,
+    ),
+    Touched("ansible._internal._templating._engine", "TemplateOptions", (), since=_2_19),
+    Touched(
+        "ansible._internal._templating._jinja_bits",
+        "",
+        (
+            *("AnsibleEnvironment", "TemplateExpression", "_TEMPLATE_OVERRIDE_FIELD_NAMES"),
+            "_TemplateCompileContext",
+        ),
+        since=_2_19,
+    ),
+)
+
+
+def check() -> None:
+    """Refuse a release of ansible-core that lacks a name, or that is not supported.
+
+    Raises:
+        CannotStartError: says which name is missing, which release this is, which are supported.
+    """
+    version = tuple(int(part) for part in __version__.split(".")[:2])
+    gone = list(missing(version))
+    if version in SUPPORTED and not gone:
+        return
+    supported = ", ".join(f"{major}.{minor}" for major, minor in SUPPORTED)
+    lacks = f", and lacks {', '.join(gone[:3])}" if gone else ""
+    raise CannotStartError(
+        f"ansible-core {__version__} is not one that the warm engine knows{lacks}: supported are "
+        f"{supported} (--engine ansible-runner takes others)"
+    )
+
+
+def missing(version: tuple[int, ...]) -> Iterator[str]:
+    """The listed names that this ansible-core lacks, in full."""
+    for module, owner, names, since, before in TOUCHED:
+        if not since <= version < before:
+            continue
+        where = ".".join(filter(None, (module, owner)))
+        try:
+            place: Any = importlib.import_module(module)
+            place = getattr(place, owner) if owner else place
+        except (ImportError, AttributeError):
+            yield where
+            continue
+        yield from (f"{where}.{name}" for name in names if not _has(place, name))
+
+
+def _has(place: Any, name: str) -> bool:
+    if hasattr(place, name):
+        return True
+    return inspect.isclass(place) and any(_sets(one, name) for one in place.__mro__)
+
+
+def _sets(one: type, name: str) -> bool:
+    """Whether objects of a class have an attribute: its code sets it, or a field declares it."""
+    if name in getattr(one, "__annotations__", {}):
+        return True
+    functions = (inspect.unwrap(value) for value in [*vars(one).values()] if callable(value))
+    codes = (code for code in (getattr(one, "__code__", None) for one in functions) if code)
+    return any(
+        instruction.opname == "STORE_ATTR" and instruction.argval == name
+        for code in codes
+        if name in code.co_names
+        for instruction in dis.get_instructions(code)
+    )

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Role files parsed once, before the first fork.
+
+A file is parsed again when it has changed since. Ansible may change what it gets, so it gets a
+copy.
+"""
+
+import os
+from typing import Any, NamedTuple
+
+from ansible.parsing.dataloader import DataLoader
+
+from ansible_operator.engine.patches import versions as ansible_versions
+from ansible_operator.engine.patches.copies import isolated
+
+
+class _Parsed(NamedTuple):
+    """Content of a file, and the state in which it was read."""
+
+    modified: int
+    size: int
+    content: Any
+
+
+_files: dict[str, _Parsed] = {}
+
+
+def install() -> None:
+    """Have Ansible use what was parsed."""
+    stock = DataLoader.load_from_file
+
+    def load_from_file(self: Any, file_name: str, *arguments: Any, **options: Any) -> Any:
+        if not arguments and options == ansible_versions.ROLE_FILE:
+            found = _take(self.path_dwim(file_name))
+            if found is not None:
+                return isolated(found.content)
+            if ansible_versions.HAS_PROFILES:
+                return isolated(stock(self, file_name, unsafe=True, **options))
+        return stock(self, file_name, *arguments, **options)
+
+    DataLoader.load_from_file = load_from_file
+
+
+def parse(loader: DataLoader, name: str) -> Any:
+    """Parse a file for the plays to come; answer its content."""
+    state = os.stat(name)  # noqa: PTH116 (the name must stay as Ansible will spell it)
+    content = DataLoader.load_from_file(loader, name, **ansible_versions.ROLE_FILE)
+    _files[name] = _Parsed(state.st_mtime_ns, state.st_size, content)
+    return content
+
+
+def _take(name: str) -> _Parsed | None:
+    """The content of a file, unless it has changed."""
+    # Up to 2.18 the containers of YAML files are of types that cannot be copied cheaply: there a
+    # file is parsed again at its second use.
+    found = _files.get(name) if ansible_versions.HAS_PROFILES else _files.pop(name, None)
+    if found is None:
+        return None
+    state = os.stat(name)  # noqa: PTH116
+    return found if (state.st_mtime_ns, state.st_size) == found[:2] else None
