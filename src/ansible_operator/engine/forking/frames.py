@@ -24,14 +24,12 @@ class Kind(enum.Enum):
 
     JOB = b"J"
     """Runner to fork: what to do (``warm.job.Job``, or a call of admission functions)."""
-    PREPARE = b"P"
-    """Runner to fork: play the warm-up, so that the job starts faster."""
     CHECK = b"C"
     """Runner to fork: a question to a check (``warm.check_plugins``)."""
     EVENT = b"E"
     """Fork to runner: one job event, JSON."""
     RESULT = b"R"
-    """Fork to runner, last: the exit code, the answer, or the end of the preparation."""
+    """Fork to runner, last: the exit code or the answer."""
 
 
 def frame(kind: Kind, body: bytes) -> bytes:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Processes for plays, checks and admission functions: forks of a template, prepared and reused."""
+"""Processes for plays, checks and admission functions: forks of a template, ahead and reused."""
 
 import asyncio
 import contextlib
@@ -15,8 +15,6 @@ from ansible_operator.errors import EngineError
 
 IDLE_SECONDS = 10.0
 """How long a process waits for its next use, unless it is one of those that stay ready."""
-PREPARATION_SECONDS = 20.0
-"""Longest time that a process may take to prepare for its first use."""
 CLOSE_SECONDS = 1.0
 """How long idle processes get to exit before the template ends them."""
 _END_SECONDS = 8.0
@@ -74,9 +72,7 @@ class Pool:
     Args:
         supervisor: of the template.
         uses: how often a process may be used; 1 for a process for each use, None for no limit.
-        ready: how many processes stay idle however long nothing is to be done.
-        prepares: whether a fresh process plays the warm-up while it is idle, which makes its first
-            use as fast as later ones.
+        ready: how many processes are forked ahead and stay, however long nothing is to be done.
     """
 
     def __init__(
@@ -85,12 +81,10 @@ class Pool:
         *,
         uses: int | None,
         ready: int = 0,
-        prepares: bool = False,
     ) -> None:
         self._supervisor = supervisor
         self._uses = uses
         self._ready = ready
-        self._prepares = prepares
         self._idle: dict[Worker, asyncio.TimerHandle] = {}
         self._in_use = 0
         self._refilling: asyncio.Task[None] | None = None
@@ -98,13 +92,13 @@ class Pool:
         self._is_open = True
 
     async def fill(self) -> None:
-        """Fork, and prepare, as many processes as shall stay ready.
+        """Fork as many processes as shall stay ready.
 
         Raises:
-            EngineError: the template does not fork, or the preparation failed.
+            EngineError: the template does not fork.
         """
         for _ in range(self._ready - len(self._idle)):
-            worker = await self._prepared()
+            worker = await self._fork()
             if self._is_open and self._needed() > 0:
                 self._wait(worker)
             else:
@@ -202,41 +196,22 @@ class Pool:
             await asyncio.wait(self._ending, timeout=_END_SECONDS)
 
     def _release(self) -> None:
-        """Prepare processes for later as soon as nothing else is to be done."""
+        """Fork processes for later as soon as nothing else is to be done."""
         self._in_use -= 1
         is_refilling = self._refilling is not None and not self._refilling.done()
         if self._is_open and not self._in_use and self._needed() > 0 and not is_refilling:
-            self._refilling = asyncio.create_task(self.prepare(), name="refill of the pool")
+            self._refilling = asyncio.create_task(self._refill(), name="refill of the pool")
 
     def _needed(self) -> int:
         """How many processes are missing among those that stay ready."""
         coming_back = self._in_use if self._uses != 1 else 0
         return self._ready - len(self._idle) - coming_back
 
-    async def prepare(self) -> None:
-        """As ``fill``; what fails is only logged, for the first use will try again and report."""
+    async def _refill(self) -> None:
         try:
             await self.fill()
         except EngineError as error:
             _log.info("No process is kept ready", reason=str(error))
-
-    async def _prepared(self) -> Worker:
-        worker = await self._fork()
-        if not self._prepares:
-            return worker
-        try:
-            async with asyncio.timeout(PREPARATION_SECONDS):
-                failure = await worker.ask(frames.Kind.PREPARE, b"")
-        except TimeoutError:
-            await _end(worker)
-            raise EngineError(f"its warm-up took {PREPARATION_SECONDS:g} s") from None
-        except BaseException:
-            await asyncio.shield(_end(worker))
-            raise
-        if failure is None or failure:
-            worker.close()
-            raise EngineError((failure or b"it ended in its warm-up").decode())
-        return worker
 
     def _wait(self, worker: Worker) -> None:
         worker.has_waited = True

@@ -40,7 +40,7 @@ _MARKER = "ANSIBLE_OPERATOR_RUN"
 """Variable by which the programs of a run are found when the run's own process is gone."""
 _TEMPLATE = "the warm Ansible process"
 _READY = 1
-"""Processes that stay ready for a run, of each isolation; each takes some 28 MiB."""
+"""Processes that are forked ahead for runs of each isolation."""
 _EXIT_DEADLINE = 2.0
 """Seconds in which the template tells how a vanished run ended."""
 
@@ -69,7 +69,6 @@ class WarmEngine:
                 self._supervisor,
                 uses=runs_per_process if isolation is Isolation.SHARED else 1,
                 ready=_READY if isolation in isolations else 0,
-                prepares=True,
             )
             for isolation in Isolation
         }
@@ -83,7 +82,7 @@ class WarmEngine:
         """Start the template; see ``Engine.start``."""
         await self._supervisor.start()
         for processes in self._processes.values():
-            await processes.prepare()
+            await processes.fill()
 
     async def run(self, request: RunRequest, on_event: EventHandler) -> RunResult:
         """Play to the end; see ``Engine.run``."""

@@ -43,7 +43,6 @@ _ALWAYS = (
     "ansible.modules.setup",
 )
 _PLAY = [{"name": "Warm up", "hosts": "localhost", "gather_facts": True, "roles": ["warm"]}]
-_PLAY_AGAIN = [{"hosts": "localhost", "gather_facts": False, "roles": ["warm"]}]
 _ROLE = {
     "defaults/main.yml": "words: [a, b]",
     "meta/argument_specs.yml": "argument_specs: {main: {options: {words: {type: list}}}}",
@@ -133,25 +132,11 @@ def warm_up(folder: Path) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
     (folder / "warm_up.json").write_text(json.dumps(_PLAY))
-    (folder / "warm_up_again.json").write_text(json.dumps(_PLAY_AGAIN))
     inventory = folder / "inventory"
     inventory.mkdir(exist_ok=True)
     hosts = f'localhost ansible_connection=local ansible_python_interpreter="{sys.executable}"\n'
     (inventory / "hosts").write_text(hosts)
-    _play_own(folder / "warm_up.json", folder)
-
-
-def warm_up_again(folder: Path) -> None:
-    """Play the small role in a fork: the memory that runs write to is the fork's own afterwards.
-
-    Raises:
-        RuntimeError: it failed.
-    """
-    _play_own(folder / "warm_up_again.json", folder)
-
-
-def _play_own(playbook: Path, folder: Path) -> None:
-    inventory = folder / "inventory"
+    playbook = folder / "warm_up.json"
     run_state.set_options(play.parse(["-i", str(inventory), str(playbook)]))
     with fact_cache(folder / "facts"):
         code = _play(playbook, inventory)

@@ -22,21 +22,16 @@ from ansible_operator.engine.warm.outbox import Outbox
 
 if TYPE_CHECKING:
     from ansible_operator.engine.warm.events import EventRecorder
-    from ansible_operator.engine.warm.reuse import Baseline
 
 
 def _serve(
     connection: socket.socket,
-    prepare: Callable[["Baseline"], str],
-    play: Callable[[socket.socket, Job, "Baseline"], bool],
+    play: Callable[[socket.socket, Job], bool],
     check: Callable[[socket.socket, bytes], None],
     run_sockets: list[int],
 ) -> int:
-    """Be a fork: do what the runner asks for until it closes the socket, or a run says no more."""
-    from ansible_operator.engine.warm.reuse import Baseline
-
+    """Be a fork: do what the runner asks for until it closes the socket, or a run was the last."""
     run_sockets.append(connection.fileno())
-    baseline = Baseline()
     goes_on = True
     while goes_on:
         try:
@@ -45,34 +40,29 @@ def _serve(
             return 0
         if kind is Kind.CHECK:
             check(connection, body)
-        elif kind is Kind.PREPARE:
-            failure = prepare(baseline)
-            Outbox(connection).result(failure.encode())
-            goes_on = not failure
         else:
-            goes_on = play(connection, Job(**json.loads(body)), baseline)
+            goes_on = play(connection, Job(**json.loads(body)))
     return 0
 
 
-def _player(folder: Path) -> tuple[Callable[["Baseline"], str], Callable[..., bool]]:
-    """What plays the warm-up in a fork, and what plays a job; it returns whether another may be."""
+def _player() -> Callable[[socket.socket, Job], bool]:
+    """What plays a job; it returns whether its process may play another."""
     # Imported late: these import Ansible, whose warm-up has happened by now.
     from ansible_operator.engine.patches.settings import Settings
-    from ansible_operator.engine.warm import play, preload
+    from ansible_operator.engine.warm import play, reuse
     from ansible_operator.engine.warm.events import EventRecorder
 
     settings = Settings()
+    baseline_once = functools.cache(reuse.Baseline)
 
-    def prepare(baseline: "Baseline") -> str:
-        preload.warm_up_again(folder)
-        return baseline.restore()
-
-    def play_job(connection: socket.socket, job: Job, baseline: "Baseline") -> bool:
+    def play_job(connection: socket.socket, job: Job) -> bool:
+        baseline = baseline_once() if job.is_shared else None
         outbox = Outbox(connection)
         recorder = EventRecorder(job.ident, outbox.event)
         code = play.play(job, settings, recorder)
-        is_over = job.is_shared and _is_over(code, recorder)
-        leftovers = baseline.restore() if is_over else "it is not reused"
+        leftovers = "it is the last run"
+        if baseline is not None and _is_over(code, recorder):
+            leftovers = baseline.restore()
         result = {
             "rc": code,
             "has_stats": recorder.has_stats,
@@ -82,7 +72,7 @@ def _player(folder: Path) -> tuple[Callable[["Baseline"], str], Callable[..., bo
         outbox.result(json.dumps(result).encode())
         return not leftovers
 
-    return prepare, play_job
+    return play_job
 
 
 def _is_over(code: int, recorder: "EventRecorder") -> bool:
@@ -141,10 +131,7 @@ def _load(folder: Path, arguments: Sequence[str]) -> tuple[Serve, str]:
     run_sockets: list[int] = []
     warning = _load_ansible(folder, [Path(role) for role in loaded["roles"]], run_sockets)
     check = _checker(loaded["checks"])
-    prepare, play = _player(folder)
-    serve = functools.partial(
-        _serve, prepare=prepare, play=play, check=check, run_sockets=run_sockets
-    )
+    serve = functools.partial(_serve, play=_player(), check=check, run_sockets=run_sockets)
     return serve, warning
 
 
