@@ -78,7 +78,7 @@ def hoarding(hoarding_engine: Engine, tmp_path: Path) -> Stage:
     return Stage(hoarding_engine, "warm", tmp_path)
 
 
-def prepared_by(engine: Engine) -> list[int]:
+def ready_in(engine: Engine) -> list[int]:
     """The processes that wait for their only run."""
     assert isinstance(engine, WarmEngine)
     return [worker.fork.pid for worker in engine._processes[Isolation.RUN]._idle]
@@ -134,7 +134,9 @@ async def test_nothing_of_a_run_is_in_the_memory_of_the_next(hoarding: Stage) ->
     assert second.results()["Search"]["found"] == []
 
 
-async def test_a_process_is_prepared_for_each_first_run(environment: None, tmp_path: Path) -> None:
+async def test_a_process_is_forked_ahead_for_the_next_run(
+    environment: None, tmp_path: Path
+) -> None:
     """One before the first run, another as soon as nothing is run; each plays once and exits."""
     engine = make_engine("warm", preload=[ROLES / "greeter"])
     await engine.start()
@@ -143,10 +145,10 @@ async def test_a_process_is_prepared_for_each_first_run(environment: None, tmp_p
     pids = []
     try:
         for _ in range(3):
-            await until(lambda: len(prepared_by(engine)) == 1)
-            prepared = prepared_by(engine)
+            await until(lambda: len(ready_in(engine)) == 1)
+            ready = ready_in(engine)
             played = await stage.play(path)
-            assert [played.pid] == prepared
+            assert [played.pid] == ready
             pids.append(played.pid)
         many = await asyncio.gather(
             *(stage.play(path, directory=tmp_path / str(n)) for n in range(4))
@@ -159,12 +161,12 @@ async def test_a_process_is_prepared_for_each_first_run(environment: None, tmp_p
     assert not any(map(is_running, pids))
 
 
-async def test_a_prepared_process_that_dies_costs_no_run(hoarding: Stage) -> None:
+async def test_a_process_that_dies_while_it_waits_costs_no_run(hoarding: Stage) -> None:
     path = hoarding.tasks("- ansible.builtin.debug: {msg: a}")
-    await until(lambda: len(prepared_by(hoarding.engine)) == 1)
-    (prepared,) = prepared_by(hoarding.engine)
-    os.kill(prepared, signal.SIGKILL)
+    await until(lambda: len(ready_in(hoarding.engine)) == 1)
+    (ready,) = ready_in(hoarding.engine)
+    os.kill(ready, signal.SIGKILL)
     played = await hoarding.play(path)
 
     assert played.result.rc == 0
-    assert played.pid != prepared
+    assert played.pid != ready

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions that judge objects at the door: filter plugins, called by warm processes of their own.
+"""Functions that default and validate objects at admission: filter plugins, in warm processes.
 
-``interface`` and ``pool`` run in the runner; ``process`` and ``contract`` run in the processes,
-which have Ansible's plugin loader but never play anything. Both engines use them.
+``interface`` and ``functions`` run in the runner; ``process`` and ``contract`` run in the
+processes, which have Ansible's plugin loader but never play anything. Both engines use them.
 """
 
 from ansible_operator.engine.admission.functions import FunctionPool

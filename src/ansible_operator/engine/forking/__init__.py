@@ -1,2 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A warm process that forks, and the forks that are handed out: one library, one pool."""
+"""A prefork library: a warm process that forks, and a pool of its forks.
+
+``supervisor`` and ``pool`` run in the runner; ``template`` in the process that forks. Both sides
+use ``frames`` and ``processes``. Nothing here imports Ansible.
+"""

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs in forks of a warm Ansible process, each of which serves one run after the other.
+"""Runs in forks of a warm Ansible process.
 
-``engine``, ``workers``, ``supervisor``, ``artifacts`` run in the runner; ``template``, ``preload``,
-``read_ahead``, ``play``, ``events``, ``strategy``, ``modules``, ``slate``, ``copies`` and
-``ansible_versions`` in the template and its forks, and only those import Ansible. ``wire`` and
-``job`` are what both sides share.
+``engine``, ``checks`` and ``artifacts`` run in the runner; ``template``, ``preload``,
+``read_ahead``, ``play``, ``events``, ``event_data``, ``reuse`` and ``check_plugins`` in the
+template and its forks, and only those import Ansible. Both sides use ``job``; ``outbox`` sends what
+``engine`` reads.
 """
