@@ -12,7 +12,9 @@ from ..module_utils.api.errors import RenderingError
 from ..module_utils.clients.kubernetes.kinds import describe
 from ..module_utils.clients.kubernetes.session import Session
 from ..module_utils.compute import status as cn_status
-from ..module_utils.compute.drain import Step
+from ..module_utils.compute.drain import (
+    Step,
+)
 from ..module_utils.workload.plans import is_paused
 from ..plugin_utils.compute import situation as situations
 from ..plugin_utils.compute.outcome import Outcome

@@ -5,19 +5,34 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute import (
-    drain as cn_stores,
-)
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute.drain import (
-    Change,
-    CNStore,
     Drain,
-    Load,
     Locks,
     Policy,
+    Step,
+    next_step,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute.load import (
+    Load,
+    load_of_score,
+    score,
+    user_sessions,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute.scaling import (
+    must_be_replaced,
+    replicas_to_keep,
+    victims,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute.stores import (
+    CNStore,
     Registration,
     State,
-    Step,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute.work_states import (
+    Change,
+    change_needed,
+    opens_gate,
+    wanted_state,
 )
 from hypothesis import given
 from hypothesis import strategies as st
@@ -65,7 +80,7 @@ OLD, NEW = {"created": "2026-01-01T00:00:00Z"}, {"created": "2026-02-01T00:00:00
     ],
 )
 def test_victims(stores: list[CNStore], wanted: int, gone: set[str]) -> None:
-    assert cn_stores.victims(stores, wanted, len(stores)) == gone
+    assert victims(stores, wanted, len(stores)) == gone
 
 
 A, B = {"template": "old", **OLD}, {"template": "new", **NEW}
@@ -96,7 +111,7 @@ def test_a_roll_has_no_victims_but_those_of_a_set_that_shrinks(
     stores: list[CNStore], present: int, wanted: int, gone: set[str]
 ) -> None:
     """Pods of the newer template are there to stay: they are too many only for a time."""
-    assert cn_stores.victims(stores, wanted, present) == gone
+    assert victims(stores, wanted, present) == gone
 
 
 @given(st.lists(st.booleans(), max_size=8), st.integers(0, 9), st.randoms())
@@ -104,12 +119,12 @@ def test_victims_do_not_depend_on_the_order_and_stay_chosen(
     ready: list[bool], wanted: int, chance: Any
 ) -> None:
     stores = [store(f"cn-{i}", ready=one) for i, one in enumerate(ready)]
-    chosen = cn_stores.victims(stores, wanted, len(stores))
+    chosen = victims(stores, wanted, len(stores))
     assert len(chosen) == max(0, len(stores) - wanted)
     later = [replace(one, draining_since=1.0) if one.pod in chosen else one for one in stores]
     later = [one if one.pod in chosen else replace(one, ready=False) for one in later]
     chance.shuffle(later)
-    assert cn_stores.victims(later, wanted, len(stores)) == chosen
+    assert victims(later, wanted, len(stores)) == chosen
 
 
 @pytest.mark.parametrize(
@@ -123,7 +138,7 @@ def test_victims_do_not_depend_on_the_order_and_stay_chosen(
     ],
 )
 def test_wanted_state(one: CNStore, leaves: bool, state: State) -> None:
-    assert cn_stores.wanted_state(one, leaves=leaves) is state
+    assert wanted_state(one, leaves=leaves) is state
 
 
 A, B = {"account": ("a",)}, {"account": ("b",), "role": ("tp",)}
@@ -153,7 +168,7 @@ def test_calls_that_are_needed(
     known: Registration | None, labels: Any, state: State, change: Change | None
 ) -> None:
     one = store(registration=known, wanted_labels=labels)
-    assert cn_stores.change_needed(one, state, POLICY) is change
+    assert change_needed(one, state, POLICY) is change
 
 
 @pytest.mark.parametrize(
@@ -173,7 +188,7 @@ def test_a_set_that_does_not_drain_undoes_only_what_it_did(
     one: CNStore, state: State, change: Change | None
 ) -> None:
     policy = Policy(drains=False, delay=15, timeout=300)
-    assert cn_stores.change_needed(one, state, policy) is change
+    assert change_needed(one, state, policy) is change
 
 
 UP = Registration(State.WORKING, {})
@@ -191,7 +206,7 @@ UP = Registration(State.WORKING, {})
     ],
 )
 def test_the_gate_opens_when_hakeeper_knows_the_store(one: CNStore, opens: bool) -> None:
-    assert cn_stores.opens_gate(one) is opens
+    assert opens_gate(one) is opens
 
 
 DRAINING = store(draining_since=1000.0, registration=Registration(State.DRAINING, {}))
@@ -225,7 +240,7 @@ DRAINING = store(draining_since=1000.0, registration=Registration(State.DRAINING
     ],
 )
 def test_steps_of_a_drain(one: CNStore, load: Load, locks: Locks, age: float, step: Step) -> None:
-    drain = cn_stores.next_step(one, load, locks, POLICY, 1000 + age)
+    drain = next_step(one, load, locks, POLICY, 1000 + age)
     assert drain.step is step
     assert drain.message
     assert drain.until == 1300
@@ -247,29 +262,29 @@ def test_locks_that_nobody_needs_are_not_waited_for(
 ) -> None:
     """No compute node is left; MatrixOne does not always find the end of a transaction."""
     one = replace(DRAINING, asked_process=asked)
-    drain = cn_stores.next_step(one, IDLE, locks, POLICY, 1000 + age, needed=needed)
+    drain = next_step(one, IDLE, locks, POLICY, 1000 + age, needed=needed)
     assert drain.step is step
-    busy = cn_stores.next_step(one, Load(1, 0, 0), locks, POLICY, 1000 + age, needed=needed)
+    busy = next_step(one, Load(1, 0, 0), locks, POLICY, 1000 + age, needed=needed)
     assert busy.step is Step.BUSY
 
 
 def test_a_set_that_does_not_drain_waits_for_nothing() -> None:
     policy = Policy(drains=False, delay=15, timeout=300)
-    assert cn_stores.next_step(DRAINING, Load(), Locks.UNKNOWN, policy, 1000).finished
+    assert next_step(DRAINING, Load(), Locks.UNKNOWN, policy, 1000).finished
 
 
 def test_a_delay_longer_than_the_timeout_is_kept() -> None:
     policy = Policy(drains=True, delay=60, timeout=10)
-    spreading = cn_stores.next_step(DRAINING, IDLE, Locks.HELD, policy, 1030)
+    spreading = next_step(DRAINING, IDLE, Locks.HELD, policy, 1030)
     assert (spreading.step, spreading.until) == (Step.SPREADING, 1060)
-    assert cn_stores.next_step(DRAINING, IDLE, Locks.HELD, policy, 1060).step is Step.GIVEN_UP
+    assert next_step(DRAINING, IDLE, Locks.HELD, policy, 1060).step is Step.GIVEN_UP
 
 
 @given(
     st.builds(Load, *[st.none() | st.integers(0, 3)] * 3), st.sampled_from(Locks), st.floats(0, 299)
 )
 def test_nothing_unknown_ever_ends_a_drain_early(load: Load, locks: Locks, age: float) -> None:
-    drain = cn_stores.next_step(DRAINING, load, locks, POLICY, 1000 + age)
+    drain = next_step(DRAINING, load, locks, POLICY, 1000 + age)
     if drain.finished:
         assert load == IDLE
         assert locks in {Locks.HANDED_OVER, Locks.UNSUPPORTED}
@@ -293,16 +308,16 @@ BUSY, DONE = Drain(Step.BUSY, "1 sessions"), Drain(Step.DONE, "drained")
     ],
 )
 def test_replicas_to_keep(present: int, wanted: int, drains: list[Drain], kept: int) -> None:
-    assert cn_stores.replicas_to_keep(present, wanted, drains) == kept
+    assert replicas_to_keep(present, wanted, drains) == kept
 
 
 def test_a_drain_called_off_after_the_locks_were_taken_needs_another_pod() -> None:
     asked = replace(DRAINING, asked_process=PROCESS)
-    assert cn_stores.must_be_replaced(asked, frozenset())
-    assert not cn_stores.must_be_replaced(asked, frozenset({"cn-a"}))
-    assert not cn_stores.must_be_replaced(replace(asked, going=True), frozenset())
-    assert not cn_stores.must_be_replaced(replace(asked, process="newer"), frozenset())
-    assert not cn_stores.must_be_replaced(DRAINING, frozenset())
+    assert must_be_replaced(asked, frozenset())
+    assert not must_be_replaced(asked, frozenset({"cn-a"}))
+    assert not must_be_replaced(replace(asked, going=True), frozenset())
+    assert not must_be_replaced(replace(asked, process="newer"), frozenset())
+    assert not must_be_replaced(DRAINING, frozenset())
 
 
 @pytest.mark.parametrize(
@@ -315,18 +330,18 @@ def test_a_drain_called_off_after_the_locks_were_taken_needs_another_pod() -> No
     ],
 )
 def test_scores_are_read(text: str, load: Load) -> None:
-    assert cn_stores.load_of_score(text) == load
+    assert load_of_score(text) == load
 
 
 @pytest.mark.parametrize("text", ["x", "[]", "true", "1.5", '"a"', '{"sessionCount":"1"}', "null"])
 def test_what_is_no_score(text: str) -> None:
     with pytest.raises(ValueError):  # noqa: PT011 - json raises its own kind of it
-        cn_stores.load_of_score(text)
+        load_of_score(text)
 
 
 @given(st.builds(Load, *[st.none() | st.integers(0, 1 << 40)] * 3))
 def test_scores_survive(load: Load) -> None:
-    assert cn_stores.load_of_score(cn_stores.score(load, PROCESS)) == load
+    assert load_of_score(score(load, PROCESS)) == load
 
 
 @pytest.mark.parametrize(
@@ -344,4 +359,4 @@ def test_what_is_left(load: Load, text: str) -> None:
 
 def test_sessions_that_a_drain_waits_for() -> None:
     sessions = [("sys", True), ("sys", False), ("", False), ("acc", False), ("acc", True)]
-    assert cn_stores.user_sessions(sessions) == 3
+    assert user_sessions(sessions) == 3

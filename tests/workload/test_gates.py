@@ -7,8 +7,8 @@ import pytest
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.cluster.planning import (
     credential,
 )
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute import (
-    drain as cn_stores,
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute.scaling import (
+    victims,
 )
 
 from tests.compute.test_drain import store
@@ -89,10 +89,10 @@ def test_a_paused_update_is_told_and_waited_for_by_nobody():
 def test_chosen_pods_go_first_but_after_those_that_serve_no_more():
     nodes = [store("cn-a"), store("cn-b", ready=False), store("cn-c"), store("cn-d")]
 
-    assert cn_stores.victims(nodes, 3, 4, ["cn-c"]) == {"cn-c"}
-    assert cn_stores.victims(nodes, 2, 4, ["cn-c"]) == {"cn-b", "cn-c"}
-    assert cn_stores.victims(nodes, 4, 4, ["cn-c"]) == frozenset()
-    assert cn_stores.victims(nodes, 3, 4, ["unheard-of"]) == {"cn-b"}
+    assert victims(nodes, 3, 4, ["cn-c"]) == {"cn-c"}
+    assert victims(nodes, 2, 4, ["cn-c"]) == {"cn-b", "cn-c"}
+    assert victims(nodes, 4, 4, ["cn-c"]) == frozenset()
+    assert victims(nodes, 3, 4, ["unheard-of"]) == {"cn-b"}
 
 
 KEEP = "matrixorigin.io/keep"

@@ -13,9 +13,23 @@ from ..api.fields import Fields
 from ..api.timestamps import timestamp
 from ..api.types import Resource
 from ..reporting.pods import closed_gates, ready_at
-from .drain import ANNOTATION_CORDON, COST_OF_VICTIMS, CNStore, Labels, Policy, Registration, State
+from .drain import (
+    Policy,
+)
 from .rendering import DEFAULT_DELAY_SECONDS, drain_timeout
-from .stores import store_uuid
+from .scaling import (
+    COST_OF_VICTIMS,
+)
+from .stores import (
+    CNStore,
+    Labels,
+    Registration,
+    State,
+    store_uuid,
+)
+from .work_states import (
+    ANNOTATION_CORDON,
+)
 
 ANNOTATION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"
 ANNOTATION_STATE: Final = "matrixorigin.io/cn-state"

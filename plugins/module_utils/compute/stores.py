@@ -1,11 +1,83 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The stores of a CNSet: which Pod is which store in HAKeeper (core.md §3.5, §4.8)."""
+"""The stores of a CNSet: which Pod is which store in HAKeeper (core.md §3.5, §4.8).
+
+What is not known is None here and never counts as zero or healthy.
+"""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
+
+Labels = Mapping[str, tuple[str, ...]]
+"""Labels of a store in HAKeeper: a list of values under each key."""
+
+
+class State(StrEnum):
+    """Work states, as HAKeeper knows them."""
+
+    UNKNOWN = "Unknown"
+    WORKING = "Working"
+    DRAINING = "Draining"
+    DRAINED = "Drained"
+
+
+@dataclass(frozen=True, slots=True)
+class Registration:
+    """A compute node as HAKeeper knows it."""
+
+    state: State
+    labels: Labels
+    expired: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CNStore:
+    """A Pod of a CNSet and its store.
+
+    Attributes:
+        pod: name of the Pod.
+        uuid: store id.
+        ready: whether the Pod is ready.
+        going: whether the Pod is being deleted.
+        cordoned: whether an annotation keeps new sessions away.
+        created: when the Pod was created, RFC 3339.
+        process: when its main container started, RFC 3339; empty while it does not run.
+        draining_since: second in which the drain began (Unix time); None if it did not.
+        asked_process: the `process` whose locks were asked for; empty if none were.
+        wanted_labels: labels that it should have.
+        registration: its state in HAKeeper; None where it is not registered.
+        asked: whether HAKeeper could be asked; if not, it is unknown whether it is registered.
+        cost: its present ``pod-deletion-cost``; None without one.
+        marked: work state that this operator recorded on the Pod last; empty if it never did.
+        template: hash of the template that the Pod was made from; empty if it is unknown.
+        gated: whether the Pod is not ready before this operator says that its store is known.
+    """
+
+    pod: str
+    uuid: str
+    ready: bool
+    going: bool
+    cordoned: bool
+    created: str
+    process: str
+    draining_since: float | None
+    asked_process: str
+    wanted_labels: Labels
+    registration: Registration | None
+    asked: bool = True
+    cost: int | None = None
+    marked: str = ""
+    template: str = ""
+    gated: bool = False
+
+    @property
+    def locks_asked(self) -> bool:
+        """Whether this process has been asked to hand its locks over: there is no way back."""
+        return bool(self.process) and self.asked_process == self.process
 
 
 def store_uuid(address: str) -> str:

@@ -15,7 +15,13 @@ from ...module_utils.clients.matrixone import (
     QueryService,
     Unsupported,
 )
-from ...module_utils.compute.drain import Load, Locks, user_sessions
+from ...module_utils.compute.drain import (
+    Locks,
+)
+from ...module_utils.compute.load import (
+    Load,
+    user_sessions,
+)
 
 _AT_ONCE = 8
 _SECONDS = 3.0

@@ -7,7 +7,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...module_utils.compute.drain import Drain
+from ...module_utils.compute.drain import (
+    Drain,
+)
 
 
 @dataclass(slots=True)

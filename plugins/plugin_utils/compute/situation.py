@@ -12,7 +12,9 @@ from typing import Any
 from ...module_utils.api import names
 from ...module_utils.clients.kubernetes.session import Session
 from ...module_utils.compute import pods as cn_pods
-from ...module_utils.compute.drain import Policy
+from ...module_utils.compute.drain import (
+    Policy,
+)
 from ..logservice import addresses
 
 

@@ -22,17 +22,31 @@ from ...module_utils.clients.matrixone import (
     UnknownStore,
     WorkState,
 )
-from ...module_utils.compute import drain as cn_stores
 from ...module_utils.compute import pods as cn_pods
 from ...module_utils.compute.drain import (
-    Change,
-    CNStore,
     Drain,
-    Load,
     Locks,
+    Step,
+    next_step,
+)
+from ...module_utils.compute.load import (
+    Load,
+)
+from ...module_utils.compute.scaling import (
+    must_be_replaced,
+    replicas_to_keep,
+    victims,
+)
+from ...module_utils.compute.stores import (
+    CNStore,
     Registration,
     State,
-    Step,
+)
+from ...module_utils.compute.work_states import (
+    Change,
+    change_needed,
+    opens_gate,
+    wanted_state,
 )
 from .load import loads_of, locks_of
 from .outcome import Outcome
@@ -148,9 +162,9 @@ class StorePass:
         if self._situation.chooses and desired is not None:
             present = desired if self._situation.present is None else self._situation.present
             chosen = self._situation.chosen
-            self._victims = cn_stores.victims(stores, desired, present, chosen)
+            self._victims = victims(stores, desired, present, chosen)
             self._unusable = frozenset(
-                one.pod for one in stores if cn_stores.must_be_replaced(one, self._victims)
+                one.pod for one in stores if must_be_replaced(one, self._victims)
             )
 
     def _leaves(self, store: CNStore) -> bool:
@@ -176,8 +190,8 @@ class StorePass:
     def _correct(self, store: CNStore, hakeeper: HAKeeper | None) -> None:
         """Make HAKeeper agree with what should be, and record on the Pod what that is."""
         leaves = self._leaves(store)
-        state = cn_stores.wanted_state(store, leaves=leaves)
-        change = cn_stores.change_needed(store, state, self._situation.policy)
+        state = wanted_state(store, leaves=leaves)
+        change = change_needed(store, state, self._situation.policy)
         done = change is None or (
             hakeeper is not None and self._is_set(store, hakeeper, change, state)
         )
@@ -192,7 +206,7 @@ class StorePass:
         if known is not None and store.marked != shown:
             records[cn_pods.ANNOTATION_STATE] = shown.value
         self._record(store.pod, records)
-        if done and cn_stores.opens_gate(store):
+        if done and opens_gate(store):
             self._recorder.open_gate(self._pods[store.pod])
             self._outcome.changed = True
 
@@ -243,7 +257,7 @@ class StorePass:
         situation, outcome = self._situation, self._outcome
         if situation.desired is not None and situation.present is not None:
             drains = [drain for pod, drain in outcome.drains.items() if pod in self._victims]
-            kept = cn_stores.replicas_to_keep(situation.present, situation.desired, drains)
+            kept = replicas_to_keep(situation.present, situation.desired, drains)
             outcome.replicas = kept if kept != situation.desired else None
         for pod in sorted(self._unusable):
             if outcome.drains[pod].finished:
@@ -252,7 +266,7 @@ class StorePass:
 
     def _step(self, store: CNStore, load: Load, details: ClusterDetails | None) -> Drain:
         situation = self._situation
-        drain = cn_stores.next_step(store, load, Locks.UNKNOWN, situation.policy, situation.now)
+        drain = next_step(store, load, Locks.UNKNOWN, situation.policy, situation.now)
         if drain.step is not Step.WAIT_FOR_LOCKS:
             return drain
         tn = details.serving_tn() if details else None
@@ -266,7 +280,7 @@ class StorePass:
         situation = self._situation
         with LockService(address) as service:
             locks = locks_of(service, store.uuid, self._deadline)
-            drain = cn_stores.next_step(
+            drain = next_step(
                 store, load, locks, situation.policy, situation.now, needed=self._needed
             )
             if drain.step is Step.ASK_FOR_LOCKS:

@@ -15,14 +15,16 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.mat
     WorkState,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute import (
-    drain as cn_stores,
-)
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute import (
     pods as cn_pods,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute.drain import (
-    Load,
     Policy,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute.load import (
+    Load,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute.work_states import (
+    ANNOTATION_CORDON,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.compute.load import (
     load_of,
@@ -222,13 +224,13 @@ def test_cordon_and_its_removal(made: Callable[..., Set], policy: Policy) -> Non
     nodes = made()
     nodes.label("cn-b", account=["a"])
     nodes.round(policy)
-    nodes.cluster.annotate(nodes.cluster.pods["cn-b"], {cn_stores.ANNOTATION_CORDON: ""})
+    nodes.cluster.annotate(nodes.cluster.pods["cn-b"], {ANNOTATION_CORDON: ""})
     outcome = nodes.round(policy)
     assert outcome.states == {"cn-a": "Working", "cn-b": "Draining", "cn-c": "Working"}
     assert nodes.stored("cn-b") == (2, {"account": ["a"]})
     assert outcome.drains == {}
     assert not nodes.round(policy).changed
-    nodes.cluster.annotate(nodes.cluster.pods["cn-b"], {cn_stores.ANNOTATION_CORDON: None})
+    nodes.cluster.annotate(nodes.cluster.pods["cn-b"], {ANNOTATION_CORDON: None})
     assert nodes.round(policy).states["cn-b"] == "Working"
     assert nodes.stored("cn-b") == (1, {"account": ["a"]})
 

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which compute nodes leave when a set shrinks (extended.md §5)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import Final
+
+from .drain import Drain
+from .stores import CNStore
+
+COST_OF_VICTIMS: Final = -1000
+"""``pod-deletion-cost`` of Pods that leave first when the set shrinks."""
+
+
+def victims(
+    stores: Sequence[CNStore], wanted: int, present: int, chosen: Collection[str] = ()
+) -> frozenset[str]:
+    """Return the Pods that leave, so that as many as desired are left.
+
+    While Pods are replaced by those of a newer template, there are more of them for a time, and
+    Kubernetes deletes the older ones when the newer ones serve: then only a set that shrinks has
+    victims, older ones, besides those that drain already.
+
+    Those whose locks were taken leave first, since they serve no more; then those that were chosen;
+    then those that drain already, so that a choice once made stays; then, as Kubernetes does it,
+    those that are not ready; then cordoned ones; then the youngest.
+
+    Args:
+        stores: the Pods of the set.
+        wanted: how many Pods the set should have.
+        present: how many Pods its workload has been told to have.
+        chosen: Pods that ``spec.podsToDelete`` names.
+    """
+    candidates = [one for one in stores if not one.going]
+    surplus = max(0, len(candidates) - wanted)
+    older = _older(candidates)
+    if older:
+        candidates = older
+        draining = sum(one.draining_since is not None for one in older)
+        surplus = max(draining, present - wanted)
+    youngest_first = sorted(candidates, key=lambda one: (one.created, one.pod), reverse=True)
+    ranked = sorted(
+        youngest_first,
+        key=lambda one: (
+            not one.locks_asked,
+            one.pod not in chosen,
+            one.draining_since is None,
+            one.ready,
+            not one.cordoned,
+        ),
+    )
+    return frozenset(one.pod for one in ranked[:surplus])
+
+
+def _older(candidates: Sequence[CNStore]) -> list[CNStore]:
+    """Return those that are not of the template that the youngest was made from."""
+    if not candidates:
+        return []
+    newest = max(candidates, key=lambda one: (one.created, one.pod)).template
+    return [one for one in candidates if one.template != newest]
+
+
+def must_be_replaced(store: CNStore, chosen: frozenset[str]) -> bool:
+    """Return whether a drain that was called off came too late: the locks are gone for good."""
+    return store.locks_asked and not store.going and store.pod not in chosen
+
+
+def replicas_to_keep(present: int, wanted: int, drains: Iterable[Drain]) -> int:
+    """Return how many replicas the workload keeps for now.
+
+    It shrinks when the drain of all victims is over, at once: Kubernetes then takes exactly them,
+    because they have been the cheapest for as long as they drained.
+
+    Args:
+        present: replicas of the workload.
+        wanted: replicas that the set should have.
+        drains: those of the victims.
+    """
+    if present <= wanted or all(drain.finished for drain in drains):
+        return wanted
+    return present
