@@ -154,7 +154,7 @@ class FilterModule:
             "deleting": deleting_of,
             "removal": removal_for,
             "claim_growth": claim_growth_of,
-            "farewell": terminating_of,
+            "removal_report": terminating_of,
             "credential": credential_for,
             "leftovers": leftovers_of,
             "rendered": rendered_from,

@@ -31,8 +31,8 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute.sto
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute.work_states import (
     Change,
     change_needed,
+    desired_state,
     opens_gate,
-    wanted_state,
 )
 from hypothesis import given
 from hypothesis import strategies as st
@@ -53,7 +53,7 @@ def store(pod: str = "cn-a", **values: Any) -> CNStore:
         "process": PROCESS,
         "draining_since": None,
         "asked_process": "",
-        "wanted_labels": {},
+        "desired_labels": {},
         "registration": Registration(State.WORKING, {}),
     }
     return CNStore(**{**defaults, **values})
@@ -137,8 +137,8 @@ def test_victims_do_not_depend_on_the_order_and_stay_chosen(
         (store(draining_since=5.0), False, State.WORKING),
     ],
 )
-def test_wanted_state(one: CNStore, leaves: bool, state: State) -> None:
-    assert wanted_state(one, leaves=leaves) is state
+def test_desired_state(one: CNStore, leaves: bool, state: State) -> None:
+    assert desired_state(one, leaves=leaves) is state
 
 
 A, B = {"account": ("a",)}, {"account": ("b",), "role": ("tp",)}
@@ -167,7 +167,7 @@ A, B = {"account": ("a",)}, {"account": ("b",), "role": ("tp",)}
 def test_calls_that_are_needed(
     known: Registration | None, labels: Any, state: State, change: Change | None
 ) -> None:
-    one = store(registration=known, wanted_labels=labels)
+    one = store(registration=known, desired_labels=labels)
     assert change_needed(one, state, POLICY) is change
 
 

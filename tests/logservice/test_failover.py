@@ -121,7 +121,7 @@ def test_a_single_replica_is_never_given_up() -> None:
 
 
 def test_where_a_new_store_would_not_come_up_either_the_old_one_stays() -> None:
-    listed = [replace(one, hindrance="its image is being pulled") for one in stores(2)]
+    listed = [replace(one, obstacle="its image is being pulled") for one in stores(2)]
     verdict = log_stores.next_repair(listed, LOST, POLICY, None, NOW)
     assert verdict.step is Step.BLOCKED
     assert "its image is being pulled" in verdict.message
@@ -157,7 +157,7 @@ def test_one_that_can_be_replaced_does_not_wait_for_one_that_cannot() -> None:
         [Shard(0, uuids(0, 1, 2), uuids(0, 1, 2), 3)],
     )
     listed = stores(3, 4, count=5)
-    listed[3] = replace(listed[3], hindrance="its Pod waits for a node")
+    listed[3] = replace(listed[3], obstacle="its Pod waits for a node")
     verdict = log_stores.next_repair(listed, seen, POLICY, None, NOW)
     assert (verdict.step, verdict.pod) == (Step.RECORD, "mo-log-4")
 
@@ -168,7 +168,7 @@ def test_the_time_of_the_next_look_is_when_the_first_store_is_due() -> None:
 
 
 REPAIR = Repair("mo-log-2", 2, 1, began=NOW - 10)
-TAKEN = replace(REPAIR, taken=True, rendered=True)
+TAKEN = replace(REPAIR, removed=True, rendered=True)
 NEW = log_uuid(2, 1)
 
 
@@ -188,7 +188,7 @@ def replaced(members: Sequence[str], alive: Sequence[str]) -> View:
         (stores(2), LOST, TAKEN, Step.AWAIT_STORE),
         (stores(2), None, TAKEN, Step.AWAIT_STORE),
         (stores(2), LOST, replace(TAKEN, began=NOW - 600), Step.RECORD),
-        (stores(2), LOST, replace(TAKEN, began=NOW - 600, made=NOW - 599), Step.AWAIT_STORE),
+        (stores(2), LOST, replace(TAKEN, began=NOW - 600, created=NOW - 599), Step.AWAIT_STORE),
         (stores(2), None, replace(TAKEN, began=NOW - 600), Step.BLOCKED),
         (stores(), None, TAKEN, Step.AWAIT_REPLICAS),
         (stores(), replaced(uuids(0, 1, 2), uuids(0, 1)), TAKEN, Step.AWAIT_REPLICAS),
@@ -312,7 +312,7 @@ repairs = st.none() | st.builds(
     ordinal=st.just(0),
     incarnation=st.integers(1, 9),
     began=st.floats(0, NOW),
-    taken=st.booleans(),
+    removed=st.booleans(),
     rendered=st.booleans(),
 )
 

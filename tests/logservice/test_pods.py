@@ -13,7 +13,7 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.logservice.
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.logservice.pods import (
     Record,
-    Surroundings,
+    SetState,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload import nodes
 
@@ -62,8 +62,8 @@ READY_OLD = pod("mo-log-0", _condition("Ready", "True"), revision="old")
 READY_NEW = pod("mo-log-1", _condition("Ready", "True"))
 
 
-def around(*others: Json, workload: Json = SETTLED, **more: Any) -> Surroundings:
-    return Surroundings([*others], workload, **more)
+def around(*others: Json, workload: Json = SETTLED, **more: Any) -> SetState:
+    return SetState([*others], workload, **more)
 
 
 @pytest.mark.parametrize(
@@ -136,9 +136,9 @@ def around(*others: Json, workload: Json = SETTLED, **more: Any) -> Surroundings
     ],
 )
 def test_a_store_is_only_replaced_where_a_new_one_would_come_up(
-    found: Json | None, surroundings: Surroundings, said: str
+    found: Json | None, surroundings: SetState, said: str
 ) -> None:
-    assert log_pods.hindrance_of(found, surroundings) == said
+    assert log_pods.obstacle_of(found, surroundings) == said
 
 
 @pytest.mark.parametrize(
@@ -194,7 +194,7 @@ def test_a_record_is_read_back_as_it_was_written() -> None:
 
 
 @pytest.mark.parametrize(
-    ("pods", "claims", "gossip", "taken", "rendered"),
+    ("pods", "claims", "gossip", "removed", "rendered"),
     [
         ([pod()], [claim("claim")], "", False, False),
         ([pod()], [claim("claim")], "1 1\n2 3\n", False, True),
@@ -207,9 +207,9 @@ def test_a_record_is_read_back_as_it_was_written() -> None:
     ],
 )
 def test_objects_are_told_from_their_namesakes(
-    pods: list[Json], claims: list[Json], gossip: str, taken: bool, rendered: bool
+    pods: list[Json], claims: list[Json], gossip: str, removed: bool, rendered: bool
 ) -> None:
-    assert RECORD.state(pods, claims, gossip) == Repair("mo-log-2", 2, 3, 17.0, taken, rendered)
+    assert RECORD.state(pods, claims, gossip) == Repair("mo-log-2", 2, 3, 17.0, removed, rendered)
 
 
 def test_policy_and_claims_follow_the_spec() -> None:
@@ -248,4 +248,4 @@ def test_volumes_are_kept_where_either_policy_says_so(spec: Json, kept: bool) ->
 
 def test_a_new_store_has_its_time_from_when_its_pod_was_made() -> None:
     born = {"uid": "new", "name": "mo-log-2", "creationTimestamp": "1970-01-01T00:01:40Z"}
-    assert RECORD.state([{"metadata": born}], [], "2 3\n").made == 100.0
+    assert RECORD.state([{"metadata": born}], [], "2 3\n").created == 100.0

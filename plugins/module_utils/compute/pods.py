@@ -59,18 +59,18 @@ def policy_of(resource: Resource) -> Policy:
 def is_managed(policy: Policy, stores: Iterable[CNStore]) -> bool:
     """Return whether HAKeeper has to learn anything about a set, now or when a node restarts."""
     return policy.drains or any(
-        store.wanted_labels or store.cordoned or store.gated or store.marked == State.DRAINING
+        store.desired_labels or store.cordoned or store.gated or store.marked == State.DRAINING
         for store in stores
     )
 
 
-def came_up_lately(pods: Iterable[Pod], now: float) -> list[str]:
+def became_ready_lately(pods: Iterable[Pod], now: float) -> list[str]:
     """Return the Pods that became ready in the last minutes: MatrixOne may have just met them."""
     since = {pod["metadata"]["name"]: ready_at(pod) for pod in pods}
     return [name for name, at in since.items() if at is not None and at + _NEWS_SECONDS >= now]
 
 
-def unheard_of(pods: Iterable[Pod], told: Mapping[str, str]) -> list[str]:
+def without_state(pods: Iterable[Pod], told: Mapping[str, str]) -> list[str]:
     """Return the Pods that serve, but whose work state was never heard.
 
     Args:
@@ -81,7 +81,7 @@ def unheard_of(pods: Iterable[Pod], told: Mapping[str, str]) -> list[str]:
     return [name for name in serving if told.get(name, State.UNKNOWN) == State.UNKNOWN]
 
 
-def told_states(resource: Mapping[str, Any]) -> dict[str, str]:
+def recorded_states(resource: Mapping[str, Any]) -> dict[str, str]:
     """Return the work state by Pod, as the status of a CNSet has it."""
     listed = (resource.get("status") or {}).get("stores") or []
     return {str(one["podName"]): str(one.get("state") or State.UNKNOWN) for one in listed}
@@ -114,7 +114,7 @@ def cn_store(pod: Pod, registration: Registration | None, *, asked: bool) -> CNS
         process=process,
         draining_since=_draining_since(metadata, annotations),
         asked_process=_asked(annotations.get(ANNOTATION_LOCKS), process),
-        wanted_labels=_labels(annotations.get(names.ANNOTATION_CN_LABEL)),
+        desired_labels=_labels(annotations.get(names.ANNOTATION_CN_LABEL)),
         registration=registration,
         asked=asked,
         cost=_whole(annotations.get(ANNOTATION_COST)),

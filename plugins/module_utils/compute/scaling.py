@@ -14,7 +14,7 @@ COST_OF_VICTIMS: Final = -1000
 
 
 def victims(
-    stores: Sequence[CNStore], wanted: int, present: int, chosen: Collection[str] = ()
+    stores: Sequence[CNStore], desired: int, present: int, chosen: Collection[str] = ()
 ) -> frozenset[str]:
     """Return the Pods that leave, so that as many as desired are left.
 
@@ -28,17 +28,17 @@ def victims(
 
     Args:
         stores: the Pods of the set.
-        wanted: how many Pods the set should have.
+        desired: how many Pods the set should have.
         present: how many Pods its workload has been told to have.
         chosen: Pods that ``spec.podsToDelete`` names.
     """
     candidates = [one for one in stores if not one.going]
-    surplus = max(0, len(candidates) - wanted)
+    surplus = max(0, len(candidates) - desired)
     older = _older(candidates)
     if older:
         candidates = older
         draining = sum(one.draining_since is not None for one in older)
-        surplus = max(draining, present - wanted)
+        surplus = max(draining, present - desired)
     youngest_first = sorted(candidates, key=lambda one: (one.created, one.pod), reverse=True)
     ranked = sorted(
         youngest_first,
@@ -66,7 +66,7 @@ def must_be_replaced(store: CNStore, chosen: frozenset[str]) -> bool:
     return store.locks_asked and not store.going and store.pod not in chosen
 
 
-def replicas_to_keep(present: int, wanted: int, drains: Iterable[Drain]) -> int:
+def replicas_to_keep(present: int, desired: int, drains: Iterable[Drain]) -> int:
     """Return how many replicas the workload keeps for now.
 
     It shrinks when the drain of all victims is over, at once: Kubernetes then takes exactly them,
@@ -74,9 +74,9 @@ def replicas_to_keep(present: int, wanted: int, drains: Iterable[Drain]) -> int:
 
     Args:
         present: replicas of the workload.
-        wanted: replicas that the set should have.
+        desired: replicas that the set should have.
         drains: those of the victims.
     """
-    if present <= wanted or all(drain.finished for drain in drains):
-        return wanted
+    if present <= desired or all(drain.finished for drain in drains):
+        return desired
     return present

@@ -14,7 +14,7 @@ from ..reporting.reasons import ConditionType, Reason
 from ..reporting.report import terminating
 from ..reporting.sets import Findings
 from ..workload.component import SetPass
-from .pods import told_states
+from .pods import recorded_states
 from .stores import node_entries
 
 Stores = Mapping[str, Any]
@@ -49,7 +49,7 @@ def _work_states(seen: SetPass) -> Mapping[str, str]:
     """Return the work states of compute nodes; the recorded ones where the action did not run."""
     if "states" in seen.stores or seen.plan.paused:
         return seen.stores.get("states") or {}
-    return told_states(seen.resource)
+    return recorded_states(seen.resource)
 
 
 def terminating_status(

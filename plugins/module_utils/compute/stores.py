@@ -48,7 +48,7 @@ class CNStore:
         process: when its main container started, RFC 3339; empty while it does not run.
         draining_since: second in which the drain began (Unix time); None if it did not.
         asked_process: the `process` whose locks were asked for; empty if none were.
-        wanted_labels: labels that it should have.
+        desired_labels: labels that it should have.
         registration: its state in HAKeeper; None where it is not registered.
         asked: whether HAKeeper could be asked; if not, it is unknown whether it is registered.
         cost: its present ``pod-deletion-cost``; None without one.
@@ -66,7 +66,7 @@ class CNStore:
     process: str
     draining_since: float | None
     asked_process: str
-    wanted_labels: Labels
+    desired_labels: Labels
     registration: Registration | None
     asked: bool = True
     cost: int | None = None

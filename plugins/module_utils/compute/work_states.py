@@ -13,7 +13,7 @@ ANNOTATION_CORDON: Final = "matrixorigin.io/store-cordon"
 """Its presence, whatever its value, keeps new sessions away from a Pod."""
 
 
-def wanted_state(store: CNStore, *, leaves: bool) -> State:
+def desired_state(store: CNStore, *, leaves: bool) -> State:
     """Return the work state that a store should have.
 
     Args:
@@ -56,7 +56,7 @@ def change_needed(store: CNStore, state: State, policy: Policy) -> Change | None
         return None
     ours = policy.drains or state is State.DRAINING or store.marked == State.DRAINING
     wrong_state = ours and known.state != state
-    wrong_labels = state is State.WORKING and dict(known.labels) != dict(store.wanted_labels)
+    wrong_labels = state is State.WORKING and dict(known.labels) != dict(store.desired_labels)
     if wrong_state and wrong_labels:
         return Change.BOTH
     if wrong_state:

@@ -32,13 +32,13 @@ class LogStore:
         pod: name of its Pod.
         ordinal: number of the Pod.
         down_since: since when it is down (Unix time); None while it is up.
-        hindrance: why a new, empty store would not come up either; empty if it might.
+        obstacle: why a new, empty store would not come up either; empty if it might.
     """
 
     pod: str
     ordinal: int
     down_since: float | None = None
-    hindrance: str = ""
+    obstacle: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,18 +50,18 @@ class Repair:
         ordinal: number of the Pod.
         incarnation: of the new store.
         began: when it was decided (Unix time).
-        taken: whether nothing of the old store is left.
+        removed: whether nothing of the old store is left.
         rendered: whether the stores' configuration has the new incarnation.
-        made: when the Pod of the new store was created (Unix time); 0 before that.
+        created: when the Pod of the new store was created (Unix time); 0 before that.
     """
 
     pod: str
     ordinal: int
     incarnation: int
     began: float
-    taken: bool = False
+    removed: bool = False
     rendered: bool = False
-    made: float = 0.0
+    created: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +197,7 @@ def why_not(store: LogStore, down: Sequence[LogStore], view: View | None, policy
     lost = [shard.number for shard in view.shards if not shard.survives_without(own)]
     if lost:
         return f"log shard {listed(lost)} would have no quorum without it"
-    return REFUSES_REPLICAS if view.refuses_replicas(store.ordinal) else store.hindrance
+    return REFUSES_REPLICAS if view.refuses_replicas(store.ordinal) else store.obstacle
 
 
 def _continued(
@@ -205,7 +205,7 @@ def _continued(
 ) -> Verdict:
     """Take a replacement one step further; each step checks again whether it still may be."""
     store = next((one for one in down if one.pod == repair.pod), None)
-    if repair.taken:
+    if repair.removed:
         return _after_removal(repair, store, down, view, policy, now)
     if store is None:
         return Verdict(Step.CALL_OFF, repair.pod, f"{repair.pod} came back by itself")
@@ -230,7 +230,7 @@ def _after_removal(
         message = f"{repair.pod} is up again; HAKeeper does not answer, so its replicas are unknown"
         return Verdict(Step.AWAIT_REPLICAS, repair.pod, message)
     missed = view.missed(repair.ordinal)
-    short = [shard.number for shard in view.shards if len(shard.members) < (shard.wanted or 0)]
+    short = [shard.number for shard in view.shards if len(shard.members) < (shard.desired or 0)]
     if missed or short:
         shards = listed({*missed, *short})
         message = f"{repair.pod} is up again; HAKeeper places its replicas of log shard {shards}"
@@ -247,7 +247,7 @@ def _not_up_again(
     now: float,
 ) -> Verdict:
     """A new store gets the same time as any other before it is replaced in its turn."""
-    due = max(repair.began, repair.made, store.down_since or 0.0) + policy.timeout
+    due = max(repair.began, repair.created, store.down_since or 0.0) + policy.timeout
     if now >= due:
         refusal = why_not(store, down, view, policy)
         if not refusal:

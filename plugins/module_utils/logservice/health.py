@@ -60,11 +60,11 @@ def question(
     """
     ready = sum(pod_status.is_ready(pod) for pod in pods)
     present = int((workload.get("spec") or {}).get("replicas") or 0)
-    wanted = int((resource.get("spec") or {}).get("replicas") or 0)
+    desired = int((resource.get("spec") or {}).get("replicas") or 0)
     if not ready or not (has_served(resource) or ready >= present):
         return Question.NONE
     status = resource.get("status") or {}
-    shrinks = 0 < wanted < present
+    shrinks = 0 < desired < present
     if shrinks or ready < present or status.get("failedStores") or _repairs(resource):
         return Question.NEEDED
     came_back = any(came_back_lately(resource, pod, now, _NEWS_SECONDS) for pod in pods)
@@ -127,7 +127,7 @@ def down_since(
 
     It is what the status says; a store that the status does not know to be down is down from now.
     """
-    wanted = list(expected)
-    listed = pod_status.stores(pods, wanted, resource.get("status"), timestamp(now), empty)
+    desired = list(expected)
+    listed = pod_status.stores(pods, desired, resource.get("status"), timestamp(now), empty)
     down = {one["podName"]: one["lastTransition"] for one in listed["failedStores"]}
-    return {pod: unix_time(down[pod]) if pod in down else None for pod in wanted}
+    return {pod: unix_time(down[pod]) if pod in down else None for pod in desired}

@@ -84,9 +84,9 @@ class Record:
             ordinal=self.ordinal,
             incarnation=self.incarnation,
             began=self.began,
-            taken=not old and not runs,
+            removed=not old and not runs,
             rendered=rendered,
-            made=max(map(_made, (one for one in pods if _named(one) == self.pod)), default=0.0),
+            created=max(map(_made, (one for one in pods if _named(one) == self.pod)), default=0.0),
         )
 
 
@@ -165,7 +165,7 @@ def claims_of(pod: str, claims: Iterable[Claim]) -> list[Claim]:
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class SetState:
     """What decides whether a new store would come up where the old one does not.
 
     Attributes:
@@ -181,7 +181,7 @@ class Surroundings:
     volumes: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
 
 
-def log_store(name: str, down_since: float | None, around: Surroundings) -> LogStore:
+def log_store(name: str, down_since: float | None, around: SetState) -> LogStore:
     """Return what is known about an expected store.
 
     Args:
@@ -190,11 +190,11 @@ def log_store(name: str, down_since: float | None, around: Surroundings) -> LogS
         around: Pods, nodes and volumes.
     """
     pod = next((one for one in around.pods if one["metadata"]["name"] == name), None)
-    hindrance = "" if down_since is None else hindrance_of(pod, around)
-    return LogStore(name, ordinal_of_pod(name), down_since, hindrance)
+    obstacle = "" if down_since is None else obstacle_of(pod, around)
+    return LogStore(name, ordinal_of_pod(name), down_since, obstacle)
 
 
-def hindrance_of(pod: Pod | None, around: Surroundings) -> str:
+def obstacle_of(pod: Pod | None, around: SetState) -> str:
     """Return why a new, empty store in place of a Pod would not start either; empty if it might."""
     if pod is None:
         return "Kubernetes has not created its Pod"
@@ -204,7 +204,7 @@ def hindrance_of(pod: Pod | None, around: Surroundings) -> str:
     return _why_pending(pod, around) or _unproven(pod, around)
 
 
-def _why_pending(pod: Pod, around: Surroundings) -> str:
+def _why_pending(pod: Pod, around: SetState) -> str:
     """Return what keeps a Pod from starting that a Pod without data would meet, too."""
     reason = why(pod)
     if reason in _USELESS:
@@ -224,7 +224,7 @@ def _condition(pod: Pod, kind: str) -> Mapping[str, Any]:
     return next((one for one in conditions if one.get("type") == kind), {})
 
 
-def _unproven(pod: Pod, around: Surroundings) -> str:
+def _unproven(pod: Pod, around: SetState) -> str:
     """Return a reason where a Pod runs an update that has not started anywhere: not its volume."""
     status = around.workload.get("status") or {}
     newest = status.get("updateRevision")

@@ -28,15 +28,15 @@ def require_size(
     Raises:
         InvalidSpec: there would be fewer stores than replicas, or too many would leave at once.
     """
-    wanted = int((resource.get("spec") or {}).get("replicas") or 0)
+    desired = int((resource.get("spec") or {}).get("replicas") or 0)
     present = int(((workload or {}).get("spec") or {}).get("replicas") or 0)
     replicas = len(observed.get("bootstrap") or [])
-    if wanted == 0 or wanted >= present:
+    if desired == 0 or desired >= present:
         return
-    if wanted < replicas:
+    if desired < replicas:
         message = f"cannot be lowered below the number of replicas of a log shard ({replicas})"
         raise InvalidSpec("spec.replicas", message)
-    if not resource["metadata"].get("uid") and wanted < present - 1:
+    if not resource["metadata"].get("uid") and desired < present - 1:
         message = (
             f"can be lowered by one at a time without an operator, to {present - 1} now; continue "
             "when HAKeeper has placed the replicas of the removed store again"
@@ -59,24 +59,24 @@ class ScaleIn:
     message: str = ""
 
 
-def scale_in(present: int, wanted: int, view: View | None) -> ScaleIn:
+def scale_in(present: int, desired: int, view: View | None) -> ScaleIn:
     """Let one store leave at a time, when every shard keeps its quorum and is complete without it.
 
     A stop (0) is no scale-in: all stores leave at once and keep their volumes.
 
     Args:
         present: replicas of the workload.
-        wanted: replicas that the spec asks for.
+        desired: replicas that the spec asks for.
         view: what HAKeeper says; None when it did not answer.
     """
-    if wanted == 0 or wanted >= present:
-        return ScaleIn(wanted)
+    if desired == 0 or desired >= present:
+        return ScaleIn(desired)
     ordinal = present - 1
     refusal = _why_it_stays(ordinal, view)
     if refusal:
         return ScaleIn(present, None, f"log store {ordinal} is kept for now: {refusal}")
     left = present - 1
-    waiting = f"{left - wanted} more to leave one by one" if left > wanted else ""
+    waiting = f"{left - desired} more to leave one by one" if left > desired else ""
     return ScaleIn(left, ordinal, waiting)
 
 
@@ -91,7 +91,7 @@ def _why_it_stays(ordinal: int, view: View | None) -> str:
         shard.number
         for shard in view.shards
         if not shard.members - shard.alive <= own
-        or len(shard.members) < (shard.wanted or 0)
+        or len(shard.members) < (shard.desired or 0)
         or any((ordinal_of(uuid) or 0) > ordinal for uuid in shard.members)
     ]
     if unplaced:

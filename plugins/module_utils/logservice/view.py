@@ -22,20 +22,20 @@ class Shard:
         number: shard id.
         members: UUIDs of the stores with a voting replica.
         alive: those of them whose replica runs.
-        wanted: voting replicas that it should have; None when that is not known.
+        desired: voting replicas that it should have; None when that is not known.
         leader: UUID of the store that leads; empty while none does.
     """
 
     number: int
     members: frozenset[str]
     alive: frozenset[str]
-    wanted: int | None = None
+    desired: int | None = None
     leader: str = ""
 
     @property
     def complete(self) -> bool:
         """Whether all replicas that it should have run."""
-        return self.members == self.alive and len(self.members) >= (self.wanted or 0)
+        return self.members == self.alive and len(self.members) >= (self.desired or 0)
 
     def survives_without(self, stores: Iterable[str]) -> bool:
         """Return whether more than half of the replicas run without these stores."""

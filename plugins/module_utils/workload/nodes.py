@@ -108,6 +108,6 @@ def requeue(pods: Iterable[Pod], now: float, otherwise: str) -> str:
     return f"{min(soon, int(otherwise.removesuffix('s')))}s"
 
 
-def farewell(pod: Pod) -> str:
+def release_note(pod: Pod) -> str:
     """Return the note of the event for a Pod that was force-deleted."""
     return f"force-deleted {pod['metadata']['name']} on the lost node {node_name(pod)}"

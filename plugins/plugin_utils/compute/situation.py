@@ -87,5 +87,5 @@ def observe(
         addresses=cn_pods.log_addresses(others) if log_set else addresses.external(resource),
         now=time.time(),
         chosen=[str(name) for name in spec.get("podsToDelete") or ()],
-        reported=cn_pods.told_states(resource),
+        reported=cn_pods.recorded_states(resource),
     )

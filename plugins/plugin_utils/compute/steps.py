@@ -5,11 +5,11 @@
 from __future__ import annotations
 
 from ...module_utils.compute.pods import (
-    came_up_lately,
+    became_ready_lately,
     live_pods,
     policy_of,
-    told_states,
-    unheard_of,
+    recorded_states,
+    without_state,
 )
 from ..checking.shared import APPLY, BEGIN, RECORD, REPORT
 from ..checking.snapshot import Snapshot, Step
@@ -22,7 +22,7 @@ def _asks(snapshot: Snapshot) -> bool:
     if workload is None:
         return False
     pods = live_pods(snapshot.pods)
-    if set(came_up_lately(pods, now)) & set(unheard_of(pods, told_states(resource))):
+    if set(became_ready_lately(pods, now)) & set(without_state(pods, recorded_states(resource))):
         return True
     desired, present = resource["spec"].get("replicas"), workload["spec"].get("replicas")
     return Situation(policy_of(resource), desired, present, pods, (), (), now).is_managed

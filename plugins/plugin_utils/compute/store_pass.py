@@ -45,8 +45,8 @@ from ...module_utils.compute.stores import (
 from ...module_utils.compute.work_states import (
     Change,
     change_needed,
+    desired_state,
     opens_gate,
-    wanted_state,
 )
 from .load import loads_of, locks_of
 from .outcome import Outcome
@@ -123,8 +123,8 @@ class StorePass:
         """
         situation, outcome = self._situation, self._outcome
         outcome.states = dict(situation.reported)
-        news = set(cn_pods.came_up_lately(situation.pods, situation.now))
-        news.update(cn_pods.unheard_of(situation.pods, situation.reported))
+        news = set(cn_pods.became_ready_lately(situation.pods, situation.now))
+        news.update(cn_pods.without_state(situation.pods, situation.reported))
         if not news or not situation.addresses:
             return
         with HAKeeper(discovery=situation.addresses, addresses=situation.addresses) as hakeeper:
@@ -190,7 +190,7 @@ class StorePass:
     def _correct(self, store: CNStore, hakeeper: HAKeeper | None) -> None:
         """Make HAKeeper agree with what should be, and record on the Pod what that is."""
         leaves = self._leaves(store)
-        state = wanted_state(store, leaves=leaves)
+        state = desired_state(store, leaves=leaves)
         change = change_needed(store, state, self._situation.policy)
         done = change is None or (
             hakeeper is not None and self._is_set(store, hakeeper, change, state)
@@ -211,7 +211,7 @@ class StorePass:
             self._outcome.changed = True
 
     def _is_set(self, store: CNStore, hakeeper: HAKeeper, change: Change, state: State) -> bool:
-        work_state, labels, uuid = _WORK_STATES[state], store.wanted_labels, store.uuid
+        work_state, labels, uuid = _WORK_STATES[state], store.desired_labels, store.uuid
         calls: dict[Change, Callable[[], None]] = {
             Change.STATE: lambda: hakeeper.set_work_state(uuid, work_state, self._deadline),
             Change.LABELS: lambda: hakeeper.replace_labels(uuid, labels, self._deadline),

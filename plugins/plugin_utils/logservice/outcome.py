@@ -98,7 +98,7 @@ def _shards(view: View | None) -> list[dict[str, Any]] | None:
     return [
         {
             "shard": shard.number,
-            "replicas": max(len(shard.members), shard.wanted or 0),
+            "replicas": max(len(shard.members), shard.desired or 0),
             "available": len(shard.alive),
         }
         for shard in view.shards

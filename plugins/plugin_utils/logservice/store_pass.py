@@ -19,7 +19,7 @@ from ...module_utils.logservice import health
 from ...module_utils.logservice import pods as log_pods
 from ...module_utils.logservice.failover import Step, Verdict
 from ...module_utils.logservice.health import Question
-from ...module_utils.logservice.pods import Record, Surroundings
+from ...module_utils.logservice.pods import Record, SetState
 from ...module_utils.logservice.scaling import ScaleIn, scale_in
 from ...module_utils.logservice.view import ordinal_of_pod
 from ...module_utils.reporting.events import occurrence
@@ -114,17 +114,17 @@ class StorePass:
             self._outcome.empty,
             situation.now,
         )
-        around = Surroundings(situation.pods, situation.workload)
+        around = SetState(situation.pods, situation.workload)
         overdue = [
             pod
             for pod, moment in since.items()
             if moment is not None and moment + policy.timeout <= situation.now
         ]
         if overdue or self._record is not None:
-            around = self._surroundings(overdue)
+            around = self._set_state(overdue)
         return [log_pods.log_store(pod, moment, around) for pod, moment in since.items()]
 
-    def _surroundings(self, overdue: Sequence[str]) -> Surroundings:
+    def _set_state(self, overdue: Sequence[str]) -> SetState:
         """Observe nodes and volumes, which matter only when a store is to be replaced."""
         situation = self._situation
         waiting = [
@@ -140,7 +140,7 @@ class StorePass:
         for volume in itertools.chain(*volumes.values()):
             names |= nodes.nodes_of(volume)
         self._nodes = self._kubernetes.nodes(names)
-        return Surroundings(situation.pods, situation.workload, self._nodes, volumes)
+        return SetState(situation.pods, situation.workload, self._nodes, volumes)
 
     def _act(self, verdict: Verdict, claims: Sequence[Json]) -> None:
         record = self._record

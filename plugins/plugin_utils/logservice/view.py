@@ -48,7 +48,7 @@ def view_of(details: ClusterDetails, state: ClusterState) -> View:
                 number=number,
                 members=frozenset(shard.members.values()),
                 alive=known.alive if known else frozenset(),
-                wanted=state.wanted_replicas.get(number),
+                desired=state.wanted_replicas.get(number),
                 leader=shard.members.get(shard.leader, "") if shard.leader else "",
             )
         )

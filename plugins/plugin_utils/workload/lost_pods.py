@@ -31,6 +31,6 @@ def force_delete(objects: SetObjects, pods: Sequence[Mapping[str, Any]]) -> list
     for pod in stuck:
         objects.delete({"kind": "Pod", **pod}, force=True)
     return [
-        occurrence("PodReleased", nodes.farewell(pod), action="Repair", warning=True)
+        occurrence("PodReleased", nodes.release_note(pod), action="Repair", warning=True)
         for pod in stuck
     ]
