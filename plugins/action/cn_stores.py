@@ -73,16 +73,16 @@ class ActionModule(KubeAction):
         started = time.monotonic()
         while True:
             result = outcome.as_result()
-            awaited = cn_status.draining(result) if arguments["await_drains"] else ""
+            waiting = cn_status.draining(result) if arguments["await_drains"] else ""
             limit = drained_by
-            if not awaited and arguments["await_registered"] and outcome.reached:
-                awaited, limit = _registering(outcome), _REGISTERED_BY
-            if not awaited or time.monotonic() - started > limit:
+            if not waiting and arguments["await_registered"] and outcome.reached:
+                waiting, limit = _registering(outcome), _REGISTERED_BY
+            if not waiting or time.monotonic() - started > limit:
                 status.emit(partial(cn_status.drain_events, stores=result, ending={}))
                 return outcome, changed
-            if awaited != shown:
-                self.say(f"{describe(arguments['resource'])}: {awaited}")
-                shown = awaited
+            if waiting != shown:
+                self.say(f"{describe(arguments['resource'])}: {waiting}")
+                shown = waiting
             status.write(partial(cn_status.terminating_status, pods=situation.pods, stores=result))
             time.sleep(_PAUSE)
             situation = _situation(session, arguments)
@@ -116,4 +116,4 @@ def _unregistered(resource: Json, outcome: Outcome) -> str:
     if not outcome.reached:
         why = f"it cannot be reached from here ({outcome.problem or 'no address of it is known'})"
     listed = ", ".join(outcome.unsettled)
-    return f"{describe(resource)}: HAKeeper was not told about {listed}: {why}"
+    return f"{describe(resource)}: HAKeeper does not have the state of {listed}: {why}"

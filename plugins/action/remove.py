@@ -66,8 +66,8 @@ class ActionModule(KubeAction):
             return changes.failed(error)
         result = changes.result(diff=self._task.diff)
         if arguments["wait"] and not self.dry_run:
-            awaited = arguments["wait_deleted"]
-            result.update(self._wait(writer, _identities(deleted) if awaited else [], arguments))
+            named = _identities(deleted) if arguments["wait_deleted"] else []
+            result.update(self._wait(writer, named, arguments))
         return result
 
     def _wait(

@@ -13,13 +13,13 @@ _DURATION = re.compile(r"(?=\d)(\d+h)?(\d+m)?(\d+s)?")
 
 
 class ActionModule(ActionBase):
-    """Say when the resource is to be looked at again; whoever plays the role acts on it."""
+    """Ask for another pass over the resource; whoever plays the role acts on it."""
 
     TRANSFERS_FILES = False
     _requires_connection = False
 
     def run(self, tmp: None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
-        """Return the wished period, e.g. ``15s`` or ``1m30s``."""
+        """Return the requested period, e.g. ``15s`` or ``1m30s``."""
         result: dict[str, Any] = super().run(tmp, task_vars)
         spec = {"time": {"type": "str", "required": True}}
         _validation, arguments = self.validate_argument_spec(argument_spec=spec)

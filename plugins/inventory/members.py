@@ -29,7 +29,7 @@ options:
     required: true
     choices: [matrixorigin.matrixone.members]
   namespaces:
-    description: Where to look; everywhere when it is empty.
+    description: Namespaces to search; all if empty.
     type: list
     elements: str
     default: []
@@ -106,7 +106,7 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
     def _fetch(self) -> list[dict[str, Any]]:
         given = plain({name: self.get_option(name) for name in OPTIONS})
         session = open_session(resolve_options(given, os.environ))
-        wanted = set(plain(self.get_option("clusters")))
+        clusters = set(plain(self.get_option("clusters")))
         pods = [
             pod
             for namespace in plain(self.get_option("namespaces")) or [None]
@@ -117,7 +117,7 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
         return [
             _shown(pod)
             for pod in pods
-            if not wanted or pod["metadata"]["labels"].get(names.LABEL_CLUSTER) in wanted
+            if not clusters or pod["metadata"]["labels"].get(names.LABEL_CLUSTER) in clusters
         ]
 
     def _add(self, member: Member) -> None:

@@ -92,7 +92,7 @@ options:
     type: dict
     suboptions:
       kinds:
-        description: Kinds to look at.
+        description: Kinds of the objects.
         type: list
         elements: dict
         default: []
@@ -106,7 +106,7 @@ options:
             type: str
             required: true
       namespace:
-        description: Namespace to look in; all if left out.
+        description: Namespace of the objects; all if left out.
         type: str
       labels:
         description: Labels that the objects have.

@@ -6,11 +6,11 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: requeue_after
-short_description: Ask the operator to look at the resource again after some time
+short_description: Ask the operator for another pass after some time
 version_added: 0.1.0
 author: MatrixOne maintainers (@matrixorigin)
 description:
-  - Tells the operator that plays the role to play it again after a while, even if nothing has
+  - Asks the operator that plays the role to play it again after a while, even if nothing has
     changed until then.
   - Without an operator it does nothing.
 attributes:

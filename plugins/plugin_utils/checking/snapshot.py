@@ -1,6 +1,6 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a resource and all that belongs to it look like, and what a pass would make of it."""
+"""A resource with all that belongs to it, and what a pass would do about it."""
 
 from __future__ import annotations
 

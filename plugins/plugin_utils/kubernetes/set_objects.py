@@ -24,10 +24,10 @@ class SetObjects:
         metadata = resource["metadata"]
         self._name, self._namespace = metadata["name"], metadata["namespace"]
 
-    def nodes(self, wanted: Iterable[str]) -> dict[str, Json | None]:
+    def nodes(self, selected: Iterable[str]) -> dict[str, Json | None]:
         """Return nodes by name, as far as they may be read; None for one that does not exist."""
         found: dict[str, Json | None] = {}
-        for name in wanted:
+        for name in selected:
             node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}}
             try:
                 found[name] = self._writer.get(node)

@@ -35,7 +35,7 @@ _SECONDS = {Question.NEEDED: 3.5, Question.GLANCE: 0.5}
 class Kubernetes(Protocol):
     """What a pass needs of Kubernetes."""
 
-    def nodes(self, wanted: Iterable[str]) -> nodes.Nodes:
+    def nodes(self, selected: Iterable[str]) -> nodes.Nodes:
         """Return nodes by name, as far as they may be read; None for one that does not exist."""
 
     def claims(self) -> Sequence[Json]:
