@@ -22,7 +22,7 @@ def patches_of(resources: Any) -> list[dict[str, Any]]:
     return keeping_volumes(plain(resources))
 
 
-def independent_of(resources: Any) -> list[dict[str, Any]]:
+def independent_of(resources: Any) -> Any:
     """Return the resources that go with none of our own."""
     return independent(plain(list(resources)))
 

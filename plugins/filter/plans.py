@@ -20,6 +20,7 @@ from ..module_utils.early.reports import terminating_report
 from ..module_utils.early.storage import growth as claim_growth
 from ..module_utils.kinds import SETS, kind_of, render_everything
 from ..module_utils.reporting.report import beginning, deleting
+from ..module_utils.workload.kind import Play
 from ..module_utils.workload.roll import is_rolling
 
 _PASSWORD_BYTES = 24
@@ -28,7 +29,7 @@ _PASSWORD_BYTES = 24
 def references_of(resource: Any, siblings: Any = None) -> Any:
     """Return what to observe for a resource, by label."""
     subject = plain(resource)
-    return kind_of(subject).references(subject, plain(siblings or []))
+    return kind_of(subject).references(subject, Play(siblings=plain(siblings or [])))
 
 
 def growth_of(resource: Any, observed: Any) -> Any:
@@ -48,8 +49,8 @@ def plan_for(
     """Return what a pass does."""
     done = {"results": plain(stores or {}), "volumes": plain(volumes or {}), "now": timestamp_now()}
     subject, seen = plain(resource), {**plain(observed), **done}
-    plan = kind_of(subject).plan(subject, seen, plain(start_script), plain(siblings or []))
-    return plain(plan.variables())
+    play = Play(plain(start_script), plain(siblings or []))
+    return plain(kind_of(subject).plan(subject, seen, play).variables())
 
 
 def report_for(

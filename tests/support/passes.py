@@ -9,6 +9,7 @@ from typing import Any
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils import kinds
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api.plain import plain
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.cluster.parts import PARTS
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.kind import Play
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.planning import (
     plan_set,
 )
@@ -32,7 +33,7 @@ def plan_of(
     """
     kind = kinds.kind_of(resource)
     if references is None:
-        plan = kind.plan(resource, observed, script)
+        plan = kind.plan(resource, observed, Play(script))
     else:
         part, invalid = PARTS[resource["kind"]], kind.invalid(resource)
         plan = plan_set(part, resource, observed, script, references, invalid)
@@ -62,7 +63,7 @@ def report_on(
 
 def references_of(resource: Any, siblings: Any = ()) -> Json:
     """Return what a pass observes."""
-    return kinds.kind_of(resource).references(resource, siblings)
+    return kinds.kind_of(resource).references(resource, Play(siblings=siblings))
 
 
 def removal_of(resource: Any, observed: Any = None) -> list[Json]:

@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from ..admission.shapes import Mistake
 from ..api.types import Manifest, References, Resource
 from ..reporting.report import Applied, Report
 from ..workload.component import Reference
-from ..workload.kind import Kind, Scripts
+from ..workload.kind import ALONE, Kind, Play, Scripts
 from ..workload.plans import Observed
 from ..workload.removal import Removal
 from .admission import cluster_mistakes, cluster_warnings
@@ -25,22 +25,14 @@ class ClusterKind(Kind[ClusterPlan]):
 
     plan_type = ClusterPlan
 
-    def references(
-        self, resource: Resource, siblings: Sequence[Manifest] = ()
-    ) -> dict[str, Reference]:
+    def references(self, resource: Resource, play: Play = ALONE) -> dict[str, Reference]:
         """Return what to observe, by label."""
-        del siblings
+        del play
         return cluster_references(resource)
 
-    def plan(
-        self,
-        resource: Resource,
-        observed: Observed,
-        script: str = "",
-        siblings: Sequence[Manifest] = (),
-    ) -> ClusterPlan:
+    def plan(self, resource: Resource, observed: Observed, play: Play = ALONE) -> ClusterPlan:
         """Decide what a pass does."""
-        del script, siblings
+        del play
         return plan_cluster(resource, observed, self.invalid(resource))
 
     def report(

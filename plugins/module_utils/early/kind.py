@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime, timezone
 
 from ..admission.sets import set_mistakes, version_warnings
@@ -11,7 +11,7 @@ from ..admission.shapes import Mistake
 from ..api.types import Manifest, References, Resource
 from ..reporting.report import Applied, Report
 from ..workload.component import Reference
-from ..workload.kind import Kind, Scripts
+from ..workload.kind import ALONE, Kind, Play, Scripts
 from ..workload.plans import Observed
 from ..workload.removal import Removal
 from .planning import EarlyPlan, plan_early
@@ -26,22 +26,14 @@ class EarlyKind(Kind[EarlyPlan]):
 
     plan_type = EarlyPlan
 
-    def references(
-        self, resource: Resource, siblings: Sequence[Manifest] = ()
-    ) -> dict[str, Reference]:
+    def references(self, resource: Resource, play: Play = ALONE) -> dict[str, Reference]:
         """Return what to observe, by label."""
-        del siblings
+        del play
         return early_references(resource)
 
-    def plan(
-        self,
-        resource: Resource,
-        observed: Observed,
-        script: str = "",
-        siblings: Sequence[Manifest] = (),
-    ) -> EarlyPlan:
+    def plan(self, resource: Resource, observed: Observed, play: Play = ALONE) -> EarlyPlan:
         """Decide what a pass does."""
-        del script, siblings
+        del play
         return plan_early(resource, observed, datetime.now(timezone.utc))
 
     def report(

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import ClassVar, Generic, TypeVar
+from dataclasses import dataclass
+from typing import ClassVar, Final, Generic, TypeVar
 
 from ..admission.shapes import Mistake
 from ..api.timestamps import timestamp_now
@@ -24,6 +25,22 @@ Scripts = Mapping[str, str]
 PlanT = TypeVar("PlanT", bound=Plan)
 
 
+@dataclass(frozen=True, slots=True)
+class Play:
+    """What comes with a resource in a play.
+
+    Attributes:
+        script: text of its start script.
+        siblings: resources that the same playbook plays, which are not in the cluster.
+    """
+
+    script: str = ""
+    siblings: Sequence[Manifest] = ()
+
+
+ALONE: Final = Play()
+
+
 class Kind(ABC, Generic[PlanT]):
     """A kind of resource.
 
@@ -34,31 +51,22 @@ class Kind(ABC, Generic[PlanT]):
     plan_type: ClassVar[type[Plan]]
 
     @abstractmethod
-    def references(
-        self, resource: Resource, siblings: Sequence[Manifest] = ()
-    ) -> dict[str, Reference]:
+    def references(self, resource: Resource, play: Play = ALONE) -> dict[str, Reference]:
         """Return what to observe, by label.
 
         Args:
             resource: the resource.
-            siblings: resources that the same playbook plays, which are not in the cluster.
+            play: what comes with it.
         """
 
     @abstractmethod
-    def plan(
-        self,
-        resource: Resource,
-        observed: Observed,
-        script: str = "",
-        siblings: Sequence[Manifest] = (),
-    ) -> PlanT:
+    def plan(self, resource: Resource, observed: Observed, play: Play = ALONE) -> PlanT:
         """Decide what a pass does.
 
         Args:
             resource: the resource.
             observed: what its references led to.
-            script: text of its start script.
-            siblings: as for `references`.
+            play: what comes with it.
         """
 
     @abstractmethod
@@ -110,23 +118,15 @@ class SetKind(Kind[Plan]):
     def __init__(self, component: Component) -> None:
         self._component = component
 
-    def references(
-        self, resource: Resource, siblings: Sequence[Manifest] = ()
-    ) -> dict[str, Reference]:
+    def references(self, resource: Resource, play: Play = ALONE) -> dict[str, Reference]:
         """Return what to observe, by label."""
-        return set_references(self._component, resource, siblings)
+        return set_references(self._component, resource, play.siblings)
 
-    def plan(
-        self,
-        resource: Resource,
-        observed: Observed,
-        script: str = "",
-        siblings: Sequence[Manifest] = (),
-    ) -> Plan:
+    def plan(self, resource: Resource, observed: Observed, play: Play = ALONE) -> Plan:
         """Decide what a pass does."""
-        played = find_references(resource, siblings) if siblings else None
+        played = find_references(resource, play.siblings) if play.siblings else None
         invalid = self.invalid(resource)
-        return plan_set(self._component, resource, observed, script, played, invalid)
+        return plan_set(self._component, resource, observed, play.script, played, invalid)
 
     def report(
         self, resource: Resource, plan: Plan, observed: Observed, applied: Applied, failure: str

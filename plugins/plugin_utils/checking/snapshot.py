@@ -16,6 +16,7 @@ from ...module_utils.clients.kubernetes.selecting import Selection, prune
 from ...module_utils.clients.kubernetes.session import Session
 from ...module_utils.kinds import kind_of
 from ...module_utils.reporting.conditions import with_times
+from ...module_utils.workload.kind import Play
 from ...module_utils.workload.plans import Plan, named
 from ..kubernetes.observing import fetch_raw, shown
 
@@ -66,7 +67,7 @@ class Snapshot:
     @cached_property
     def plan(self) -> Any:
         """What the pass would decide: a plan of the resource's kind."""
-        return kind_of(self.resource).plan(self.resource, self.observed, self.start_script)
+        return kind_of(self.resource).plan(self.resource, self.observed, Play(self.start_script))
 
     @property
     def workload(self) -> dict[str, Any] | None:
