@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The engine: plays roles and playbooks and tells what happened (design D10)."""
+"""The engine: plays roles and playbooks and reports what happened (design D10)."""
 
 from ansible_operator.engine.factory import KINDS, make_engine
 from ansible_operator.engine.interface import (

@@ -29,7 +29,7 @@ def make_engine(
         kind: ``warm`` (forks of a warm process) or ``ansible-runner`` (the package itself).
         preload: directories of roles whose collections the warm process loads ahead.
         checks: full names of the test plugins that may be asked whether a run is needed; those
-            who play through ansible-runner ask none.
+            the engine ansible-runner asks none.
         isolations: of the runs that a process is kept ready for.
         max_runs: runs at a time; None for no limit.
         runs_per_process: how many runs a process serves, one after the other, that watches share;

@@ -140,7 +140,7 @@ class Engine(Protocol):
         ...
 
     async def is_up_to_date(self, check: CheckRequest) -> bool:
-        """Whether a check says that a run would change nothing; false if none can be made.
+        """Whether a check finds that a run would change nothing; false if none can be made.
 
         Raises:
             EngineError: there is no usable answer.

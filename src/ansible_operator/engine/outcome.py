@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What to say about a run that ended: its artifacts ``rc`` and ``status``, its error."""
+"""The result of a run that ended: its artifacts ``rc`` and ``status``, its error."""
 
 import re
 
 from ansible_operator.engine.interface import RunResult, RunStatus
-from ansible_operator.engine.rundir import RunDirectory, write_private
+from ansible_operator.engine.private_files import write_private
+from ansible_operator.engine.rundir import RunDirectory
 
 INTERRUPTED_RC = 254
 """ansible-runner's exit code for timeouts and cancelled runs."""
@@ -12,7 +13,7 @@ INTERRUPTED_RC = 254
 _ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _ERROR = re.compile(r"^(?:\[ERROR\]|ERROR!|ERROR):?\s*")
 _LONGEST_ERROR = 4000
-"""Characters of an error that goes into a CR's status."""
+"""Characters of an error in a CR's status."""
 
 
 def explain(stdout: str) -> str:
@@ -44,7 +45,7 @@ def interrupted(directory: RunDirectory, status: RunStatus, stdout: str, error: 
 
 
 def crashed(directory: RunDirectory, stdout: str, error: str) -> RunResult:
-    """The result of a run whose process vanished."""
+    """The result of a run whose process died."""
     result = RunResult(status=RunStatus.FAILED, rc=INTERRUPTED_RC, stdout=stdout, error=error)
     return _recorded(directory, result)
 

@@ -9,7 +9,6 @@ import contextlib
 import json
 import os
 import shutil
-import stat
 import sys
 import tempfile
 import uuid
@@ -19,6 +18,12 @@ from pathlib import Path
 from typing import Any
 
 from ansible_operator.engine.interface import PlaybookTarget, RoleTarget, RunRequest
+from ansible_operator.engine.private_files import (
+    keep_private,
+    make_folders,
+    make_private,
+    write_private,
+)
 from ansible_operator.errors import EngineError
 
 LATEST = "latest"
@@ -94,8 +99,8 @@ def finish(directory: RunDirectory, artifacts_to_keep: int, *, in_use: bool = Fa
     Args:
         directory: of the run.
         artifacts_to_keep: how many folders stay; 0 keeps all.
-        in_use: whether tasks that nobody waits for may still work with temporary files; these
-            go with the next run, then.
+        in_use: whether tasks that the play does not wait for may still use temporary files; the
+            next run deletes them then.
     """
     if directory.generated:
         directory.playbook.unlink(missing_ok=True)
@@ -225,74 +230,11 @@ def interpreter() -> str:
     return str(Path(virtual_env) / "bin" / "python3") if virtual_env else sys.executable
 
 
-def write_private(path: Path | str, content: str | bytes) -> None:
-    """Write a file of mode 0600 in one step: readers see the old or the new content."""
-    data = content.encode() if isinstance(content, str) else content
-    folder, name = os.path.split(path)
-    temporary = os.path.join(folder, f".{name}.{uuid.uuid4().hex}")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-        os.rename(temporary, path)
-    except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(temporary)
-        raise
-
-
-def _keep_private(path: str, content: str) -> None:
-    """Have a file of mode 0600 with this content; most runs of an object find it there already."""
-    with contextlib.suppress(FileNotFoundError):
-        is_private = os.lstat(path).st_mode == stat.S_IFREG | 0o600
-        if is_private and Path(path).read_bytes() == content.encode():
-            return
-    write_private(path, content)
-
-
-def _make_private(path: str) -> bool:
-    """Make a directory and its missing parents with mode 0700; whether it was not there.
-
-    Raises:
-        OSError: it cannot be made.
-        EngineError: it exists and belongs to another user.
-    """
-    try:
-        os.mkdir(path, 0o700)
-    except FileExistsError:
-        pass
-    except FileNotFoundError:
-        make_folders(Path(path))
-    else:
-        return True
-    if os.stat(path).st_uid != os.geteuid():
-        raise EngineError(
-            f"run directory {path} belongs to another user; remove it or choose another"
-        )
-    return False
-
-
-def make_folders(path: Path) -> None:
-    """Make a directory and its missing parents with mode 0700; existing ones stay as they are.
-
-    Raises:
-        OSError: it cannot be made.
-    """
-    missing = []
-    current = path
-    while not current.exists():
-        missing.append(current)
-        current = current.parent
-    for step in reversed(missing):
-        with contextlib.suppress(FileExistsError):
-            step.mkdir(mode=0o700)
-
-
 def _fill(request: RunRequest, place: Path | None) -> RunDirectory:
     root = request.directory.absolute()
     artifacts = f"{root}/artifacts/{request.ident}"
     for folder in (str(root), f"{root}/env", f"{root}/project", f"{root}/artifacts", artifacts):
-        _make_private(folder)
+        make_private(folder)
     temporary = _make_temporary(str(root), place)
     _write_environment(f"{root}/env", request, run_environment(request, temporary))
     _write_inventory(root / "inventory", request.inventory)
@@ -312,7 +254,7 @@ def _playbook(root: Path, target: PlaybookTarget | RoleTarget) -> tuple[Path, bo
 
 
 def _make_temporary(root: str, place: Path | None) -> Path:
-    """Make the folder for temporary files; what a killed operator has left of the last goes."""
+    """Create the folder for temporary files; what a killed operator has left there is deleted."""
     _remove_temporary(root)
     folder = tempfile.mkdtemp(prefix="run-", dir=place)
     os.symlink(folder, f"{root}/{_TEMPORARY}", target_is_directory=True)
@@ -328,8 +270,8 @@ def _remove_temporary(root: Path | str) -> None:
 
 def _write_environment(directory: str, request: RunRequest, environment: Mapping[str, str]) -> None:
     write_private(f"{directory}/envvars", json.dumps(environment))
-    _keep_private(f"{directory}/extravars", _as_json(request.extra_vars))
-    _keep_private(f"{directory}/settings", "{}")
+    keep_private(f"{directory}/extravars", _as_json(request.extra_vars))
+    keep_private(f"{directory}/settings", "{}")
     if request.command_line:
         write_private(f"{directory}/cmdline", request.command_line)
     else:
@@ -350,7 +292,7 @@ def _write_inventory(directory: Path, override: Path | None) -> None:
         shutil.copytree(override, directory)
         directory.chmod(0o700)
         return
-    if not _make_private(str(directory)):
+    if not make_private(str(directory)):
         _empty_but_hosts(directory)
     if override is not None:
         (directory / "hosts").unlink(missing_ok=True)
@@ -358,7 +300,7 @@ def _write_inventory(directory: Path, override: Path | None) -> None:
         return
     python = interpreter().replace('"', '\\"')
     line = f'localhost ansible_connection=local ansible_python_interpreter="{python}"\n'
-    _keep_private(f"{directory}/hosts", line)
+    keep_private(f"{directory}/hosts", line)
 
 
 def _empty_but_hosts(directory: Path) -> None:

@@ -31,11 +31,12 @@ from ansible_operator.engine.interface import (
     RunResult,
     RunStatus,
 )
+from ansible_operator.engine.private_files import write_private
 from ansible_operator.engine.rundir import RunDirectory
 from ansible_operator.errors import EngineError
 
 _POLL = 0.05
-"""Seconds between two looks for new events."""
+"""Seconds between two searches for new events."""
 _GRACE = 2.0
 """Seconds between SIGTERM and SIGKILL of a run."""
 _GENERATED_PLAY = re.compile("[0-9a-f]{32}")
@@ -169,8 +170,8 @@ class _Run:
             on_event(event)
 
     async def _end(self, process: asyncio.subprocess.Process, tree: ProcessTree) -> None:
-        gone = await end_tree(tree, grace=_GRACE)
-        if not gone:
+        ended = await end_tree(tree, grace=_GRACE)
+        if not ended:
             raise EngineError(f"processes of run {self._request.ident} cannot be ended")
         await process.wait()
 
@@ -185,8 +186,8 @@ class _Run:
         with contextlib.suppress(OSError, ValueError):
             rc = int((self._directory.artifacts / "rc").read_text())
         if rc is None or rc < 0 or (rc and not stdout):
-            said = output.read_text(errors="replace") or f"{self._program} exited with {rc}"
-            return outcome.crashed(self._directory, stdout, outcome.explain(said))
+            printed = output.read_text(errors="replace") or f"{self._program} exited with {rc}"
+            return outcome.crashed(self._directory, stdout, outcome.explain(printed))
         return outcome.ended(self._directory, rc, stdout, has_stats=self._has_stats)
 
 
@@ -244,7 +245,7 @@ def _tidy(directory: RunDirectory, request: RunRequest) -> None:
         written = json.loads(command.read_bytes())
         ours = rundir.run_environment(request, directory.temporary)
         written["env"] = {k: v for k, v in written["env"].items() if k in ours}
-        rundir.write_private(command, json.dumps(written))
+        write_private(command, json.dumps(written))
     for path in directory.artifacts.rglob("*"):
         if path.is_file() and not path.is_symlink():
             path.chmod(0o600)

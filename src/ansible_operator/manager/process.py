@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ansible_operator import metrics
 from ansible_operator.engine import make_engine
-from ansible_operator.engine.rundir import make_folders
+from ansible_operator.engine.private_files import make_folders
 from ansible_operator.errors import ConfigError, OperatorError
 from ansible_operator.kube.access import ClusterAccess, load_access
 from ansible_operator.kube.client import HttpClient

@@ -165,7 +165,7 @@ async def test_who_gives_up_leaves_nothing_running(pool: FunctionPool) -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("nowhere", "there is no filter plugin nowhere: it is looked for in the collections of"),
+        ("nowhere", "there is no filter plugin nowhere: it is searched for in the collections of"),
         ("acme.tools.nowhere", "there is no filter plugin acme.tools.nowhere"),
         ("contextual", "the filter contextual needs the context of a template"),
     ],

@@ -36,14 +36,14 @@ def answer(plugins: Mapping[str, Plugin], call: Mapping[str, Any]) -> dict[str, 
         try:
             # A copy each: what a function does to its arguments is its own affair.
             request = {**copy.deepcopy(call["request"]), "phase": call["phase"]}
-            said = _checked(plugins[key](copy.deepcopy(obj), request), obj)
+            checked = _checked(plugins[key](copy.deepcopy(obj), request), obj)
         except (Exception, SystemExit) as error:  # noqa: BLE001 (the boundary of foreign code)
-            return {"failed": f"admission function {key}: {_told(error)}"}
-        warnings += said["warnings"]
+            return {"failed": f"admission function {key}: {_message(error)}"}
+        warnings += checked["warnings"]
         if is_default:
-            obj = said["object"] or obj
+            obj = checked["object"] or obj
         else:
-            errors += said["errors"]
+            errors += checked["errors"]
     changed = obj if is_default and obj is not call["object"] else None
     return {"object": changed, "errors": errors, "warnings": warnings}
 
@@ -98,5 +98,5 @@ def _name(value: Any) -> str:
     return type(value).__name__
 
 
-def _told(error: BaseException) -> str:
+def _message(error: BaseException) -> str:
     return str(error) if isinstance(error, BrokenContractError) else f"raised {explain(error)}"

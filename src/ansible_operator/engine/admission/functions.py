@@ -11,7 +11,8 @@ import msgspec
 from ansible_operator.engine.admission.interface import AdmissionError, Answer, Call, Function
 from ansible_operator.engine.forking.frames import Kind
 from ansible_operator.engine.forking.pool import Pool, ProcessDiedError
-from ansible_operator.engine.forking.supervisor import Program, Supervisor
+from ansible_operator.engine.forking.supervisor import Supervisor
+from ansible_operator.engine.forking.template_process import Program
 from ansible_operator.errors import EngineError
 
 _ATTEMPTS = 2

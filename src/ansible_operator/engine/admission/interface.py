@@ -29,7 +29,7 @@ class Phase(StrEnum):
     DEFAULT = "default"
     """To fill in what an object leaves out; only the object of the answer counts."""
     VALIDATE = "validate"
-    """To say what is wrong; only the errors of the answer count."""
+    """To report what is wrong; only the errors of the answer count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Function:
 
     Attributes:
         name: as written.
-        collection: ``namespace.name`` of the collection that short names are looked for in first.
+        collection: ``namespace.name`` of the collection that short names are searched for in first.
         folder: the folder of the role or playbook; its ``filter_plugins`` and ``collections`` are
             searched, too.
     """
@@ -71,7 +71,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the functions say.
+    """What the functions return.
 
     Attributes:
         object: the object with defaults; None when nothing was changed.

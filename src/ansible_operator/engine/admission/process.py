@@ -54,7 +54,7 @@ def _find(names: list[str]) -> Plugin:
             raise FunctionMissingError(f"the filter {name} needs the context of a template")
         return plugin
     raise FunctionMissingError(
-        f"there is no filter plugin {names[-1]}: it is looked for in the collections of "
+        f"there is no filter plugin {names[-1]}: it is searched for in the collections of "
         "ANSIBLE_COLLECTIONS_PATH and in filter_plugins beside the role's tasks or the playbook"
     )
 
@@ -68,9 +68,9 @@ def _work(connection: socket.socket, plugins: Mapping[str, Plugin], parent: int)
             _, body = read_frame(connection)
         except EOFError:
             return 0
-        said = answer(plugins, json.loads(body))
+        answered = answer(plugins, json.loads(body))
         try:
-            text = json.dumps(said)
+            text = json.dumps(answered)
         except (TypeError, ValueError, RecursionError) as error:
             text = json.dumps({"failed": f"an admission function's answer is not JSON: {error}"})
         connection.sendall(frame(Kind.RESULT, text.encode()))

@@ -46,7 +46,7 @@ def read_frame(connection: socket.socket) -> tuple[Kind, bytes]:
     """Read one frame, blocking.
 
     Raises:
-        EOFError: the other side has gone.
+        EOFError: the other side has closed the socket.
     """
     kind, length = HEADER.unpack(_read(connection, HEADER.size))
     return Kind(kind), _read(connection, length)
@@ -57,6 +57,6 @@ def _read(connection: socket.socket, length: int) -> bytes:
     while len(data) < length:
         chunk = connection.recv(length - len(data))
         if not chunk:
-            raise EOFError("the other side of the socket has gone")
+            raise EOFError("the other side has closed the socket")
         data += chunk
     return bytes(data)

@@ -10,7 +10,8 @@ import structlog
 
 from ansible_operator.engine.forking import frames
 from ansible_operator.engine.forking.processes import bury, end_tree
-from ansible_operator.engine.forking.supervisor import Fork, Supervisor
+from ansible_operator.engine.forking.supervisor import Supervisor
+from ansible_operator.engine.forking.template_process import Fork
 from ansible_operator.errors import EngineError
 
 IDLE_SECONDS = 10.0

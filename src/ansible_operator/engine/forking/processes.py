@@ -3,7 +3,7 @@
 
 A run may leave its process group (Ansible's workers and asynchronous tasks do), so the tree is
 followed through ``/proc``. A process is known by its id together with its start time: an id that
-was given to somebody else is never signalled.
+was reused is never signalled.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ _PR_SET_CHILD_SUBREAPER = 36
 _POLL = 0.02
 _STOP_DEADLINE = 1.0
 _KILL_DEADLINE = 5.0
-"""Seconds in which killed processes must be gone."""
+"""Seconds in which killed processes must have exited."""
 
 
 class Process(NamedTuple):
@@ -43,7 +43,7 @@ class ProcessTree:
         self._known = {self._root}
 
     def refresh(self) -> list[Process]:
-        """Look for new descendants; answer the members that are alive (zombies are not)."""
+        """Find new descendants; return the members that are alive (zombies are not)."""
         table = _table()
         alive = {p for p in self._known if (e := table.get(p.pid)) and e[1] == p.started}
         pids = {p.pid for p in alive}
@@ -165,7 +165,7 @@ def bury(pid: int) -> None:
 
 
 def be_silent() -> None:
-    """Lose what this process prints: nobody reads it, and a file would grow for ever."""
+    """Discard what this process prints: nothing reads it, and a file would grow without limit."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
     os.dup2(nowhere, 2)

@@ -1,226 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A template process seen from the runner: started, asked to fork, replaced when it dies."""
+"""A template that is replaced when it dies."""
 
 import asyncio
-import contextlib
-import json
-import os
 import shutil
-import signal
 import socket
-import sys
 import tempfile
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import structlog
 
-from ansible_operator.engine.forking.frames import LARGEST_PACKET, packet
-from ansible_operator.engine.forking.processes import ProcessTree, end_tree
+from ansible_operator.engine.forking.template_process import (
+    START_DEADLINE,
+    Fork,
+    Program,
+    TemplateProcess,
+)
 from ansible_operator.errors import EngineError
 
-_START_DEADLINE = 120.0
-"""Seconds in which a template must be ready."""
-_FORK_DEADLINE = 10.0
 _FORK_ATTEMPTS = 3
-_STOP_GRACE = 4.0
 _FIRST_PAUSE = 0.5
 _LONGEST_PAUSE = 30.0
 """Seconds between two starts of templates that die."""
 _LIVED_LONG = 60.0
 
 _log = structlog.get_logger("engine")
-
-
-@dataclass(frozen=True, slots=True)
-class Fork:
-    """A run's process.
-
-    Attributes:
-        pid: its process id.
-        tree: it and its descendants.
-        ended: its exit code (negative: a signal), or None when nobody could tell.
-    """
-
-    pid: int
-    tree: ProcessTree
-    ended: asyncio.Future[int | None]
-
-    async def how_it_ended(self, seconds: float) -> str:
-        """How the process ended, in words, if that is known within so many seconds."""
-        code = None
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                code = await asyncio.shield(self.ended)
-        if code is None:
-            return "ended without a trace"
-        if code < 0:
-            return f"was ended by {signal.Signals(-code).name}"
-        return f"exited with {code}"
-
-
-@dataclass(frozen=True, slots=True)
-class Program:
-    """What a template process is.
-
-    Attributes:
-        module: started with ``python -m``, with the number of its control socket, its folder and
-            ``arguments``; it tells the runner over the socket when it can fork.
-        arguments: the rest of its command line.
-        name: for people, with its article.
-    """
-
-    module: str
-    arguments: Sequence[str]
-    name: str
-
-
-class TemplateProcess:
-    """One template process."""
-
-    def __init__(self, folder: Path, program: Program) -> None:
-        self._folder = folder
-        self._program = program
-        self._next = 0
-        self._starting: dict[int, asyncio.Future[Fork]] = {}
-        self._forks: dict[int, Fork] = {}
-        loop = asyncio.get_running_loop()
-        self._ready: asyncio.Future[None] = loop.create_future()
-        self.gone: asyncio.Future[None] = loop.create_future()
-
-    async def start(self) -> None:
-        """Start the process and wait until it can fork.
-
-        Raises:
-            EngineError: Ansible cannot be loaded, or it took too long.
-        """
-        self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self._control.setblocking(False)
-        try:
-            self._process = await self._spawn(theirs)
-        finally:
-            theirs.close()
-        self._tree = ProcessTree(self._process.pid)
-        asyncio.get_running_loop().add_reader(self._control, self._receive)
-        try:
-            async with asyncio.timeout(_START_DEADLINE):
-                await self._ready
-        except TimeoutError:
-            await self.stop()
-            message = f"{self._program.name} was not ready in {_START_DEADLINE:g} s"
-            raise EngineError(message) from None
-        except BaseException:
-            await self.stop()
-            raise
-
-    async def _spawn(self, theirs: socket.socket) -> asyncio.subprocess.Process:
-        environment = {
-            "ANSIBLE_HOST_KEY_CHECKING": "False",
-            **os.environ,
-            "ANSIBLE_RETRY_FILES_ENABLED": "False",
-            "ANSIBLE_LOCAL_TEMP": str(self._folder),
-        }
-        with self._output.open("ab") as output:
-            return await asyncio.create_subprocess_exec(
-                *(sys.executable, "-P", "-m", self._program.module),
-                *(str(theirs.fileno()), str(self._folder), *self._program.arguments),
-                env=environment,
-                cwd=self._folder,
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                pass_fds=(theirs.fileno(),),
-                start_new_session=True,
-            )
-
-    async def fork(self, connection: socket.socket) -> Fork:
-        """Fork a run that reads its job from the connection's other end.
-
-        Raises:
-            EngineError: the template is gone.
-        """
-        loop = asyncio.get_running_loop()
-        self._next += 1
-        number = self._next
-        started = self._starting[number] = loop.create_future()
-        try:
-            socket.send_fds(self._control, [packet({"run": number})], [connection.fileno()])
-            async with asyncio.timeout(_FORK_DEADLINE):
-                return await started
-        except (OSError, TimeoutError) as error:
-            raise EngineError(f"{self._program.name} does not fork: {error}") from error
-        finally:
-            self._starting.pop(number, None)
-
-    async def stop(self) -> None:
-        """End the process and all its forks."""
-        asyncio.get_running_loop().remove_reader(self._control)
-        self._control.close()
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_STOP_GRACE):
-                await self._process.wait()
-        await end_tree(self._tree, grace=0)
-        await self._process.wait()
-        self._lost()
-
-    @property
-    def _output(self) -> Path:
-        return self._folder / "template.log"
-
-    def _receive(self) -> None:
-        while True:
-            try:
-                data = self._control.recv(LARGEST_PACKET)
-            except BlockingIOError:
-                return
-            except OSError:
-                data = b""
-            if not data:
-                asyncio.get_running_loop().remove_reader(self._control)
-                self._lost()
-                return
-            self._handle(json.loads(data))
-
-    def _handle(self, message: dict[str, Any]) -> None:
-        if "ready" in message:
-            if message["warning"]:
-                _log.warning("Ansible's warm-up failed, runs are slower", error=message["warning"])
-            self._ready.set_result(None)
-        elif "failed" in message:
-            text = f"{self._program.name} cannot start: {message['failed']}"
-            self._ready.set_exception(EngineError(text))
-        elif "started" in message:
-            number, pid = message["started"], message["pid"]
-            ended = asyncio.get_running_loop().create_future()
-            fork = self._forks[number] = Fork(pid, ProcessTree(pid), ended)
-            started = self._starting.get(number)
-            if started is not None and not started.done():
-                started.set_result(fork)
-        elif "refused" in message:
-            started = self._starting.get(message["refused"])
-            if started is not None and not started.done():
-                reason = f"{self._program.name} cannot fork: {message['reason']}"
-                started.set_exception(EngineError(reason))
-        elif ended_fork := self._forks.pop(message["ended"], None):
-            ended_fork.ended.set_result(message["code"])
-
-    def _lost(self) -> None:
-        """Tell everybody who waits that the process is gone."""
-        if not self._ready.done():
-            said = self._output.read_text(errors="replace")[-2000:].strip()
-            text = f"{self._program.name} ended while it started: {said}"
-            self._ready.set_exception(EngineError(text))
-        for started in self._starting.values():
-            if not started.done():
-                started.set_exception(EngineError(f"{self._program.name} died"))
-        for fork in self._forks.values():
-            fork.ended.set_result(None)
-        self._forks.clear()
-        if not self.gone.done():
-            self.gone.set_result(None)
 
 
 class Supervisor:
@@ -260,14 +64,14 @@ class Supervisor:
         if self._keeper is None or self._current is None:
             raise EngineError("the engine was not started")
         try:
-            async with asyncio.timeout(_START_DEADLINE):
+            async with asyncio.timeout(START_DEADLINE):
                 while True:
                     template = await asyncio.shield(self._current)
-                    if not template.gone.done():
+                    if not template.exited.done():
                         return template
                     await asyncio.sleep(0)
         except TimeoutError:
-            raise EngineError(f"{self._program.name} is gone: {self._error}") from None
+            raise EngineError(f"{self._program.name} has exited: {self._error}") from None
 
     async def fork(self, connection: socket.socket) -> Fork:
         """Fork a run; a template that dies meanwhile is waited for (it has not got the job yet).
@@ -281,8 +85,8 @@ class Supervisor:
                 return await template.fork(connection)
             except EngineError:
                 # A broken pipe is seen before the end of the process is.
-                await asyncio.wait([template.gone], timeout=1)
-                if attempt == _FORK_ATTEMPTS or not template.gone.done():
+                await asyncio.wait([template.exited], timeout=1)
+                if attempt == _FORK_ATTEMPTS or not template.exited.done():
                     raise
         raise EngineError(f"{self._program.name} does not fork")
 
@@ -310,7 +114,7 @@ class Supervisor:
         pause = _FIRST_PAUSE
         while True:
             since = time.monotonic()
-            await asyncio.shield(template.gone)
+            await asyncio.shield(template.exited)
             self._current = asyncio.get_running_loop().create_future()
             if time.monotonic() - since > _LIVED_LONG:
                 pause = _FIRST_PAUSE

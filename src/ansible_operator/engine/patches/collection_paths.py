@@ -25,5 +25,5 @@ def role_path(name: str) -> Path | None:
 
 
 def search_beside(*folders: str) -> None:
-    """Look for collections beside playbooks in these folders, and nowhere else."""
+    """Search for collections beside playbooks in these folders alone."""
     AnsibleCollectionConfig.playbook_paths = [folder.encode() for folder in folders]

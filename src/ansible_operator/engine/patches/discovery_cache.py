@@ -2,7 +2,7 @@
 """One API discovery for all runs.
 
 kubernetes.core keeps what an API server offers in a file that it names by the server's URL. The
-URL that a run gets holds the run's own user name, so every object would discover anew and leave a
+URL that a run gets holds the run's own user name, so every object would discover again and leave a
 file behind. Here the file is named by the URL without its user and lies in the engine's folder.
 """
 

@@ -177,11 +177,11 @@ def check() -> None:
         CannotStartError: says which name is missing, which release this is, which are supported.
     """
     version = tuple(int(part) for part in __version__.split(".")[:2])
-    gone = list(missing(version))
-    if version in SUPPORTED and not gone:
+    lacking = list(missing(version))
+    if version in SUPPORTED and not lacking:
         return
     supported = ", ".join(f"{major}.{minor}" for major, minor in SUPPORTED)
-    lacks = f", and lacks {', '.join(gone[:3])}" if gone else ""
+    lacks = f", and lacks {', '.join(lacking[:3])}" if lacking else ""
     raise CannotStartError(
         f"ansible-core {__version__} is not one that the warm engine knows{lacks}: supported are "
         f"{supported} (--engine ansible-runner takes others)"

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plugins found once per process, where nothing that a run does can lead to another answer.
 
-Stock Ansible looks into the same directories several times in each play, and marks the classes
+Stock Ansible searches the same directories several times in each play, and marks the classes
 that it finds each time with the same names. The directories that a play may add (beside a
-playbook, in a role) are asked as ever.
+playbook, in a role) are searched each time.
 """
 
 import copy
@@ -36,7 +36,7 @@ def install() -> None:
 def _mark_once() -> None:
     """Leave a class alone that is marked as it shall be.
 
-    Each change of a class makes Python forget which attributes it and its heirs have.
+    Each change of a class makes Python forget which attributes it and its subclasses have.
     """
     stock = plugin_loader.PluginLoader._update_object
 
@@ -72,7 +72,7 @@ def _find_once() -> None:
 
 
 def _always_leads_to(found: Any, name: str) -> bool:
-    """Whether a search said nothing on its way, and would find the same again."""
+    """Whether a search warned about nothing, and would find the same again."""
     return bool(
         found.resolved
         and name.count(".") > 1
@@ -92,7 +92,7 @@ def _copied(found: Any) -> Any:
 
 
 def _list_once() -> None:
-    """List the plugins in directories anew only when one of these has changed."""
+    """List the plugins in directories again only when one of these has changed."""
     stock: Callable[..., Iterator[Any]] = plugin_loader.PluginLoader.all
     known: dict[tuple[object, ...], list[Any]] = {}
 

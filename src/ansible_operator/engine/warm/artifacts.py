@@ -15,6 +15,7 @@ import structlog
 
 from ansible_operator.engine import rundir
 from ansible_operator.engine.interface import JobEvent, RunRequest
+from ansible_operator.engine.private_files import write_private
 from ansible_operator.engine.rundir import RunDirectory
 
 Result = TypeVar("Result")
@@ -37,7 +38,7 @@ class ArtifactWriter:
             "cwd": str(directory.project),
             "env": rundir.run_environment(request, directory.temporary),
         }
-        artifacts.submit(rundir.write_private, "command", json.dumps(content))
+        artifacts.submit(write_private, "command", json.dumps(content))
         artifacts.submit(_make_folder, "job_events")
         artifacts.submit(_append, "stdout", b"")
         return artifacts

@@ -36,7 +36,7 @@ def _find(name: str) -> Check:
         found = None
     if found is None:
         raise CannotStartError(
-            f"there is no test plugin {name}: it is looked for in the collections of "
+            f"there is no test plugin {name}: it is searched for in the collections of "
             "ANSIBLE_COLLECTIONS_PATH"
         )
     check: Check = found.j2_function

@@ -17,7 +17,8 @@ from ansible_operator.engine import outcome, rundir
 from ansible_operator.engine.forking import frames
 from ansible_operator.engine.forking.pool import Pool, Worker
 from ansible_operator.engine.forking.processes import end_tree
-from ansible_operator.engine.forking.supervisor import Program, Supervisor
+from ansible_operator.engine.forking.supervisor import Supervisor
+from ansible_operator.engine.forking.template_process import Program
 from ansible_operator.engine.interface import (
     RUNS_PER_PROCESS,
     CheckRequest,
@@ -37,12 +38,12 @@ from ansible_operator.watches.model import Isolation
 _GRACE = 2.0
 """Seconds between SIGTERM and SIGKILL of a run."""
 _MARKER = "ANSIBLE_OPERATOR_RUN"
-"""Variable by which the programs of a run are found when the run's own process is gone."""
+"""Variable by which the programs of a run are found when the run's own process has exited."""
 _TEMPLATE = "the warm Ansible process"
 _READY = 1
 """Processes that are forked ahead for runs of each isolation."""
 _EXIT_DEADLINE = 2.0
-"""Seconds in which the template tells how a vanished run ended."""
+"""Seconds in which the template reports how a process of a run ended."""
 
 _log = structlog.get_logger("engine")
 
@@ -109,7 +110,7 @@ class WarmEngine:
         await asyncio.to_thread(self._writer.close)
 
     def abandon(self) -> None:
-        """Have all runs end; the template ends its forks as soon as this process is gone."""
+        """Have all runs end; the template ends its forks as soon as this process has exited."""
         self._reference.abandon()
 
     async def _run(self, request: RunRequest, on_event: EventHandler) -> RunResult:

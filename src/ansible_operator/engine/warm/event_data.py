@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``event_data`` of every job event: what ansible-runner says about a callback (§2.14)."""
+"""``event_data`` of every job event: what ansible-runner records of a callback (§2.14)."""
 
 import collections
 import copy
@@ -37,7 +37,7 @@ class Facts:
     started: dict[str, datetime.datetime] = field(default_factory=dict)
     seen: collections.Counter[str] = field(default_factory=collections.Counter)
     leaves_behind: bool = False
-    """Whether a task was started that nobody waits for (``poll: 0``)."""
+    """Whether a task was started that the play does not wait for (``poll: 0``)."""
 
     def context(self, event: str) -> dict[str, Any]:
         """The fields that an event inherits."""
@@ -75,7 +75,7 @@ def describe(
 
 
 def task_fields(task: Any) -> dict[str, Any]:
-    """The fields that tell which task an event is about."""
+    """The fields that name the task of an event."""
     fields = {
         "task": task.name or task.action,
         "task_uuid": given.identity(task),

@@ -133,11 +133,11 @@ class RecordedStream(io.TextIOBase):
         return len(text)
 
     def writable(self) -> bool:
-        """Answer yes."""
+        """Return True."""
         return True
 
     def isatty(self) -> bool:
-        """Answer no: output goes to files and logs, so it has no colours unless asked for."""
+        """Return False: output goes to files and logs, so it has no colours unless asked for."""
         return False
 
 

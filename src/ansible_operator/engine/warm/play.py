@@ -40,7 +40,7 @@ FACT_FOLDER = "fact_cache"
 
 _HOSTS = "ini"
 """The inventory plugin that reads the generated hosts file; those before it only refuse it."""
-_TELLS_PARSERS = 3
+_NAMES_PARSERS = 3
 """The verbosity from which on Ansible prints which inventory plugins it has tried."""
 _recorders: list[EventRecorder] = []
 
@@ -51,7 +51,7 @@ def current_recorder() -> EventRecorder | None:
 
 
 def play(job: Job, settings: ansible_settings.Settings, recorder: EventRecorder) -> int:
-    """Play a job; answer the exit code of ansible-playbook."""
+    """Play a job; return the exit code of ansible-playbook."""
     _recorders[:] = [recorder]
     artifacts = Path(job.root, "artifacts", job.ident)
     _take_streams(recorder, artifacts / "stderr")
@@ -97,7 +97,7 @@ def _play(job: Job, display: Display) -> int:
     else:
         display.v("No config file found; using defaults")
     _add_plugins_beside(job.playbook)
-    if job.has_own_hosts and display.verbosity < _TELLS_PARSERS and _HOSTS in _parsers():
+    if job.has_own_hosts and display.verbosity < _NAMES_PARSERS and _HOSTS in _parsers():
         ansible_settings.change({"INVENTORY_ENABLED": [_HOSTS]})
     loader = DataLoader()
     loader.set_vault_secrets(ansible_versions.vault_secrets(loader, context.CLIARGS))
@@ -172,7 +172,7 @@ def _add_plugins_beside(playbook: str) -> None:
 
 
 def _take_streams(recorder: EventRecorder, stderr: Path) -> None:
-    """Record what is printed; what goes past Python lands in the artifact ``stderr``."""
+    """Record what is printed; what bypasses Python goes to the artifact ``stderr``."""
     descriptor = os.open(stderr, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     null = os.open(os.devnull, os.O_RDONLY)
     for source, target in ((null, 0), (descriptor, 1), (descriptor, 2)):

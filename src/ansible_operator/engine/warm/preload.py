@@ -165,7 +165,7 @@ def _used(roles: Sequence[Path]) -> tuple[set[str], set[str]]:
 
 
 def _with_used(roles: Sequence[Path]) -> list[Path]:
-    """The roles and those that they import, include or depend on, as far as names tell."""
+    """The roles and those that they import, include or depend on, as far as named literally."""
     found = list(dict.fromkeys(roles))
     for role in found:
         for file in read_ahead.yaml_files(role):

@@ -76,7 +76,7 @@ def _player() -> Callable[[socket.socket, Job], bool]:
 
 
 def _is_over(code: int, recorder: "EventRecorder") -> bool:
-    """Whether a run was successful, and nothing of it goes on."""
+    """Whether a run was successful, and nothing of it is still running."""
     return code == 0 and recorder.has_stats and not recorder.leaves_behind
 
 
@@ -126,7 +126,7 @@ def _load_ansible(folder: Path, roles: list[Path], run_sockets: list[int]) -> st
 
 def _load(folder: Path, arguments: Sequence[str]) -> tuple[Serve, str]:
     loaded = json.loads(arguments[0])
-    # Plugins that look find the program that they expect.
+    # Plugins that inspect the program find the one that they expect.
     sys.argv = [str(Path(sys.executable).with_name("ansible-playbook"))]
     run_sockets: list[int] = []
     warning = _load_ansible(folder, [Path(role) for role in loaded["roles"]], run_sockets)
