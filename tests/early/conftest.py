@@ -28,7 +28,8 @@ class Space:
         return self._inside.kubectl(*arguments, **how)
 
     def apply(self, resource: Json) -> None:
-        self._inside.apply(resource)
+        placed = {**resource, "metadata": {**resource["metadata"], "namespace": self.name}}
+        self._inside.apply(placed)
 
     def patch(self, name: str, **spec: Any) -> None:
         self._inside.patch(KIND, name, {"spec": spec})

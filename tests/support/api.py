@@ -108,8 +108,11 @@ class Api:
         """Apply an object server-side, as the field manager that kubectl is."""
         group = resource["apiVersion"].rpartition("/")[0]
         kind = f"{resource['kind']}.{group}" if group else resource["kind"]
-        where = resource["metadata"].get("namespace", namespace)
-        path = self.path(kind, where, resource["metadata"]["name"])
+        metadata = resource["metadata"]
+        if namespace and self.kind(kind)["namespaced"]:
+            metadata = {"namespace": namespace, **metadata}
+        path = self.path(kind, metadata.get("namespace", ""), metadata["name"])
+        resource = {**resource, "metadata": metadata}
         query = urlencode({"fieldManager": "kubectl", "force": str(force).lower()})
         return self.client.request("PATCH", f"{path}?{query}", resource, _APPLY)
 

@@ -23,8 +23,8 @@ class Namespace:
         return self.bed.kubectl("-n", self.name, *arguments, **how)
 
     def apply(self, resource: Json) -> None:
-        placed = {**resource, "metadata": {**resource["metadata"], "namespace": self.name}}
-        self.api.apply(placed, force=True)
+        """Apply an object, in this namespace unless it names another."""
+        self.api.apply(resource, self.name, force=True)
 
     def patch(self, kind: str, name: str, change: Json) -> None:
         """Apply a JSON merge patch."""

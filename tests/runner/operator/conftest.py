@@ -2,24 +2,21 @@
 """The whole binary as a subprocess, against a real API server."""
 
 import json
-import os
 import shutil
-import signal
-import subprocess
-import sys
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
 
 from testbed.bed import TestBed
+from tests.support.api import Api, holds
+from tests.support.namespaces import Namespace
+from tests.support.operators import Operator, launch
+from tests.support.waiting import eventually
 
-ROOT = Path(__file__).resolve().parents[3]
 PROJECT = Path(__file__).with_name("project")
 KINDS = {
     "memcacheds.runner.example.com": "Memcached",
@@ -45,7 +42,6 @@ ADVANCED = {
         "SecretiveTest",
     )
 }
-T = TypeVar("T")
 
 
 def definition(name: str, kind: str) -> dict[str, Any]:
@@ -76,17 +72,6 @@ def definition(name: str, kind: str) -> dict[str, Any]:
     }
 
 
-def eventually(look: Callable[[], T | None], seconds: float = 60.0) -> T:
-    """What ``look`` finds, asked again until it is true; fails after some seconds."""
-    deadline = time.monotonic() + seconds
-    while True:
-        found = look()
-        if found:
-            return found
-        assert time.monotonic() < deadline, f"not within {seconds:g} s (last: {found!r})"
-        time.sleep(0.1)
-
-
 def fetch(port: int, path: str, body: bytes | None = None) -> tuple[int, str]:
     """Status and text of an answer; 0 while nobody listens."""
     try:
@@ -98,52 +83,11 @@ def fetch(port: int, path: str, body: bytes | None = None) -> tuple[int, str]:
         return 0, ""
 
 
-@dataclass
-class Operator:
-    """A running ``ansible-operator run``."""
+class Cluster(Namespace):
+    """Objects of a namespace that an operator watches."""
 
-    process: subprocess.Popen[bytes]
-    output: Path
-    runs: Path
-
-    def stop(self, number: signal.Signals = signal.SIGTERM, seconds: float = 40) -> int:
-        if self.process.poll() is None:
-            self.process.send_signal(number)
-        return self.process.wait(seconds)
-
-    def kill(self) -> None:
-        """End the process, if it still runs, without leave."""
-        if self.process.poll() is None:
-            self.process.kill()
-            self.process.wait(10)
-
-    def text(self) -> str:
-        return self.output.read_text()
-
-    def lines(self, message: str = "", **wanted: Any) -> list[dict[str, Any]]:
-        """Log lines with this message and these keys."""
-        found = []
-        for text in self.text().splitlines():
-            if not text.startswith("{"):
-                continue
-            line = json.loads(text)
-            if message in {"", line["msg"]} and wanted.items() <= line.items():
-                found.append(line)
-        return found
-
-    def runs_of(self, name: str) -> int:
-        """How many runs of an object have begun."""
-        return sum(line["key"].endswith(f"/{name}") for line in self.lines("Reconciling"))
-
-
-@dataclass
-class Cluster:
-    """Objects of a namespace."""
-
-    bed: TestBed
-    namespace: str
-
-    def apply(self, kind: str, name: str, spec: Any, **metadata: Any) -> None:
+    def create(self, kind: str, name: str, spec: Any, **metadata: Any) -> None:
+        """Create or change an object of a kind that is defined here."""
         groups = {"Follower": "other.example.com"} | dict.fromkeys(
             ADVANCED.values(), "test.example.com"
         )
@@ -153,29 +97,21 @@ class Cluster:
             "metadata": {"name": name, **metadata},
             "spec": spec,
         }
-        if kind != "GlobalTest":
-            obj["metadata"]["namespace"] = self.namespace
-        self.bed.kubectl("apply", "-f", "-", input=json.dumps(obj))
-
-    def kubectl(self, *arguments: str) -> str:
-        return self.bed.kubectl("-n", self.namespace, *arguments)
-
-    def get(self, resource: str, name: str) -> dict[str, Any] | None:
-        text = self.kubectl("get", resource, name, "-o", "json", "--ignore-not-found")
-        return json.loads(text) if text else None
-
-    def conditions(self, resource: str, name: str) -> dict[str, dict[str, Any]]:
-        obj = self.get(resource, name) or {}
-        return {item["type"]: item for item in obj.get("status", {}).get("conditions", [])}
+        self.apply(obj)
 
     def wait_for(self, resource: str, name: str, condition: str, status: str = "True") -> Any:
         """The condition once it has this status."""
 
         def look() -> Any:
-            found = self.conditions(resource, name).get(condition)
-            return found if found and found["status"] == status else None
+            found = self.condition(resource, name, condition)
+            return found if found.get("status") == status else None
 
-        return eventually(look)
+        return eventually(look, what=f"{condition}={status} of {resource} {name}")
+
+    def release(self, resource: str) -> None:
+        """Remove the finalizers, for which there is no operator any longer."""
+        for one in self.listed(resource):
+            self.patch(resource, one["metadata"]["name"], {"metadata": {"finalizers": None}})
 
 
 def define(bed: TestBed, kinds: Mapping[str, str] = KINDS | ADVANCED) -> None:
@@ -184,36 +120,20 @@ def define(bed: TestBed, kinds: Mapping[str, str] = KINDS | ADVANCED) -> None:
     listed = {"apiVersion": "v1", "kind": "List", "items": items}
     # Workers of xdist do this side by side.
     bed.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", input=json.dumps(listed))
-    names = [f"crd/{name}" for name in kinds]
-    bed.kubectl("wait", "--for=condition=Established", "--timeout=30s", *names)
+    api = Api(bed.kubeconfig)
+    for name in kinds:
+        eventually(lambda crd=name: holds(api.get("crd", "", crd), "Established"), what=name)
 
 
-def launch(
+def start_in(
     bed: TestBed, folder: Path, namespace: str, *flags: str, project: Path, **environment: str
 ) -> Operator:
     """Start an operator that watches one namespace; its files are in a folder."""
-    shutil.copytree(project, folder / "project")
-    command = [sys.executable, "-m", "ansible_operator", "run", "--proxy-port=0"]
-    command += ["--metrics-bind-address=0", "--health-probe-bind-address=0"]
-    command += ["--metrics-api-port=0", "--zap-log-level=debug"]
-    command += [f"--run-directory={folder / 'runs'}", *flags]
-    output = folder / "output"
-    with output.open("wb") as file:
-        process = subprocess.Popen(
-            command,
-            cwd=folder / "project",
-            stdout=file,
-            stderr=subprocess.STDOUT,
-            env={
-                **os.environ,
-                "KUBECONFIG": str(bed.kubeconfig),
-                "ANSIBLE_COLLECTIONS_PATH": str(ROOT / ".collections"),
-                "ANSIBLE_GATHERING": "explicit",
-                "WATCH_NAMESPACE": namespace,
-                **environment,
-            },
-        )
-    return Operator(process, output, folder / "runs")
+    copy = folder / "project"
+    shutil.copytree(project, copy)
+    variables = {"WATCH_NAMESPACE": namespace, **environment}
+    flags = ("--zap-log-level=debug", *flags)
+    return launch(bed.kubeconfig, folder, *flags, project=copy, variables=variables)
 
 
 @pytest.fixture(scope="session")
@@ -233,7 +153,7 @@ def start(definitions: TestBed, tmp_path_factory: pytest.TempPathFactory) -> Ite
     def run(namespace: str, *flags: str, project: Path = PROJECT, **environment: str) -> Operator:
         folder = tmp_path_factory.mktemp("operator")
         started.append(
-            launch(definitions, folder, namespace, *flags, project=project, **environment)
+            start_in(definitions, folder, namespace, *flags, project=project, **environment)
         )
         return started[-1]
 
@@ -245,16 +165,11 @@ def start(definitions: TestBed, tmp_path_factory: pytest.TempPathFactory) -> Ite
 @pytest.fixture(scope="module")
 def cluster(definitions: TestBed) -> Iterator[Cluster]:
     with definitions.namespace("operator") as namespace:
-        yield Cluster(definitions, namespace)
-        # Nobody is left who would take the finalizer off.
-        names = definitions.kubectl(
-            "-n", namespace, "get", "memcacheds.runner.example.com", "-o", "name"
-        ).split()
-        for name in names:
-            patch = '{"metadata":{"finalizers":null}}'
-            definitions.kubectl("-n", namespace, "patch", name, "--type=merge", "-p", patch)
+        made = Cluster(definitions, namespace)
+        yield made
+        made.release("memcacheds.runner.example.com")
 
 
 @pytest.fixture(scope="module")
 def operator(start: Start, cluster: Cluster) -> Operator:
-    return start(cluster.namespace)
+    return start(cluster.name)

@@ -25,9 +25,11 @@ from ansible_operator.serve.webhook.authority import make_credentials
 from ansible_operator.serve.webhook.shared_secret import _with
 from testbed.api import ApiClient, ApiError
 from testbed.bed import TestBed
-from tests.runner.operator.conftest import Operator, Start, define, eventually
+from tests.runner.operator.conftest import Start, define
 from tests.runner.operator.test_replicas import fetch
+from tests.support.operators import Operator
 from tests.support.ports import free_port
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.api
 

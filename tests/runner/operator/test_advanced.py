@@ -8,15 +8,11 @@ from typing import Any
 
 import pytest
 
-from tests.runner.operator.conftest import (
-    ROOT,
-    Cluster,
-    Operator,
-    Start,
-    eventually,
-    fetch,
-)
+from tests.runner.operator.conftest import Cluster, Start, fetch
+from tests.support.operators import Operator
+from tests.support.places import ROOT
 from tests.support.ports import free_port
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.api
 PROJECT = Path(__file__).with_name("advanced")
@@ -30,7 +26,7 @@ def operator(start: Start, cluster: Cluster) -> Operator:
     password = PROJECT / "vault-password"
     collections = f"{PROJECT / 'collections'}:{ROOT / '.collections'}"
     return start(
-        cluster.namespace,
+        cluster.name,
         f"--ansible-args='--vault-password-file {password}'",
         f"--metrics-api-port={METRICS_API}",
         f"--metrics-bind-address=127.0.0.1:{METRICS}",
@@ -42,11 +38,8 @@ def operator(start: Start, cluster: Cluster) -> Operator:
 
 
 def data_of(cluster: Cluster, name: str, namespace: str = "") -> dict[str, Any]:
-    text = cluster.bed.kubectl(
-        "-n", namespace or cluster.namespace, "get", "configmap", name, "-o", "json",
-        "--ignore-not-found",
-    )  # fmt: skip
-    return json.loads(text).get("data", {}) if text else {}
+    found = cluster.api.get("configmap", namespace or cluster.name, name)
+    return found.get("data", {})
 
 
 def data(cluster: Cluster, name: str, namespace: str = "") -> dict[str, Any]:
@@ -54,24 +47,24 @@ def data(cluster: Cluster, name: str, namespace: str = "") -> dict[str, Any]:
 
 
 def test_arguments_reach_ansible_playbook(cluster: Cluster, operator: Operator) -> None:
-    cluster.apply("ArgsTest", "args", {"field": "value"})
+    cluster.create("ArgsTest", "args", {"field": "value"})
     assert data(cluster, "args") == {"msg": "The decrypted value is thisisatest"}
 
 
 def test_keys_keep_their_case_without_snake_case(cluster: Cluster, operator: Operator) -> None:
-    cluster.apply("CaseTest", "case", {"camelCaseVar": "true"})
+    cluster.create("CaseTest", "case", {"camelCaseVar": "true"})
     assert data(cluster, "case") == {"shouldBeCamel": "true"}
 
 
 def test_a_role_of_a_collection_is_found_by_its_full_name(
     cluster: Cluster, operator: Operator
 ) -> None:
-    cluster.apply("CollectionTest", "collection", {"field": "value"})
+    cluster.create("CollectionTest", "collection", {"field": "value"})
     assert data(cluster, "collection") == {"did_it_work": "indeed"}
 
 
 def test_an_inventory_of_ones_own(cluster: Cluster, operator: Operator) -> None:
-    cluster.apply("InventoryTest", "inventory", {"size": 3})
+    cluster.create("InventoryTest", "inventory", {"size": 3})
     assert data(cluster, "inventory") == {"sentinel": "test"}
     found = cluster.wait_for("inventorytests", "inventory", "Successful")
     assert found["reason"] == "Successful"
@@ -80,14 +73,14 @@ def test_an_inventory_of_ones_own(cluster: Cluster, operator: Operator) -> None:
 def test_objects_elsewhere_are_tied_by_annotations_and_followed(
     cluster: Cluster, operator: Operator
 ) -> None:
-    other = f"{cluster.namespace}-far"
+    other = f"{cluster.name}-far"
     spec = {"otherNamespace": other}
-    cluster.apply("ClusterAnnotationTest", "far", spec)
+    cluster.create("ClusterAnnotationTest", "far", spec)
     try:
         assert data(cluster, "far", other) == {"colour": "blue"}
         text = cluster.bed.kubectl("get", "namespace", other, "-o", "json")
         annotations = json.loads(text)["metadata"]["annotations"]
-        path = f"{cluster.namespace}/far"
+        path = f"{cluster.name}/far"
         assert annotations["operator-sdk/primary-resource"] == path
         kind = "ClusterAnnotationTest.test.example.com"
         assert annotations["operator-sdk/primary-resource-type"] == kind
@@ -95,7 +88,7 @@ def test_objects_elsewhere_are_tied_by_annotations_and_followed(
         cluster.bed.kubectl("label", "namespace", other, "colour=red", "--overwrite")
 
         def colour() -> str:
-            found = json.loads(cluster.bed.kubectl("get", "namespace", other, "-o", "json"))
+            found = cluster.get("namespace", other)
             return str(found["metadata"]["labels"]["colour"])
 
         eventually(lambda: colour() == "blue")
@@ -106,25 +99,24 @@ def test_objects_elsewhere_are_tied_by_annotations_and_followed(
 def test_an_object_deleted_during_its_run_is_finalized_after_it(
     cluster: Cluster, operator: Operator
 ) -> None:
-    cluster.apply("FinalizerConcurrencyTest", "busy", {"field": "value"})
+    cluster.create("FinalizerConcurrencyTest", "busy", {"field": "value"})
     eventually(lambda: operator.lines("[playbook task start]", name="busy"))
     cluster.kubectl("delete", "finalizerconcurrencytests", "busy", "--wait=false")
-    assert cluster.get("finalizerconcurrencytests", "busy") is not None
+    assert cluster.get("finalizerconcurrencytests", "busy")
     cluster.kubectl("create", "configmap", "unpause-reconciliation")
-    eventually(lambda: cluster.get("finalizerconcurrencytests", "busy") is None)
+    eventually(lambda: not cluster.get("finalizerconcurrencytests", "busy"))
     started = operator.lines("[playbook task start]", name="busy")
     names = [line["EventData.Name"] for line in started]
     assert names == ["Wait for a ConfigMap", "Write a ConfigMap"]
 
 
 def test_an_object_of_the_cluster_itself(cluster: Cluster, operator: Operator) -> None:
-    name = cluster.namespace
-    cluster.apply("GlobalTest", name, {"target": cluster.namespace})
+    name = cluster.name
+    cluster.create("GlobalTest", name, {"target": cluster.name})
     try:
         assert data(cluster, f"of-{name}") == {"namespace_of_owner": "[]"}
-        text = cluster.bed.kubectl("get", "globaltests", name, "-o", "json")
-        assert json.loads(text)["status"]["conditions"]
-        found = cluster.get("configmap", f"of-{name}") or {}
+        assert cluster.conditions("globaltests", name)
+        found = cluster.get("configmap", f"of-{name}")
         assert found["metadata"]["ownerReferences"][0]["kind"] == "GlobalTest"
         cluster.kubectl("delete", "configmap", f"of-{name}")
         assert data(cluster, f"of-{name}")
@@ -140,21 +132,21 @@ def test_secrets_of_the_core_group(cluster: Cluster, operator: Operator) -> None
     cluster.kubectl("patch", "secret", "chosen", '-p={"stringData":{"a":"2"}}')
     eventually(lambda: data_of(cluster, "copy-of-chosen") == {"a": "Mg=="})
     assert data_of(cluster, "copy-of-plain") == {}
-    found = cluster.get("secret", "chosen") or {}
+    found = cluster.get("secret", "chosen")
     assert "status" not in found, "an unmanaged status stays untouched"
 
 
 def test_a_play_reports_by_status_events_and_metrics(cluster: Cluster, operator: Operator) -> None:
     """Modules of our own that talk as those of operator_sdk.util do, which cannot be had here."""
-    cluster.apply("ReportTest", "report", {"field": "value"})
+    cluster.create("ReportTest", "report", {"field": "value"})
     cluster.wait_for("reporttests", "report", "Successful")
-    status = (cluster.get("reporttests", "report") or {})["status"]
+    status = cluster.get("reporttests", "report")["status"]
     assert status["test"] == "hello world"
     conditions = {item["type"]: item for item in status["conditions"]}
     assert {"Tested", "Running", "Successful", "Failure"} == set(conditions)
     tested = {key: conditions["Tested"][key] for key in ("status", "reason", "message")}
     assert tested == {"status": "True", "reason": "Because", "message": "of this"}
-    event = cluster.get("event", "report.told") or {}
+    event = cluster.get("event", "report.told")
     assert event["involvedObject"]["name"] == "report"
     assert "ownerReferences" not in event["metadata"], "Events outlive what they tell about"
     watched = [line["kind"] for line in operator.lines("Watching child resource")]
@@ -162,7 +154,7 @@ def test_a_play_reports_by_status_events_and_metrics(cluster: Cluster, operator:
 
 
 def test_metrics_of_plays_have_the_known_form(cluster: Cluster, operator: Operator) -> None:
-    cluster.apply("ReportTest", "measured", {"field": "value"})
+    cluster.create("ReportTest", "measured", {"field": "value"})
     cluster.wait_for("reporttests", "measured", "Successful")
     plays = operator.runs_of("measured") + operator.runs_of("report")
     _, text = fetch(METRICS, "/metrics")
@@ -187,7 +179,7 @@ def test_metrics_of_plays_have_the_known_form(cluster: Cluster, operator: Operat
 def test_a_play_that_asks_for_more_runs_gets_exactly_those(
     cluster: Cluster, operator: Operator
 ) -> None:
-    cluster.apply("ReconciliationTest", "counted", {"iterations": 5})
+    cluster.create("ReconciliationTest", "counted", {"iterations": 5})
     eventually(lambda: data_of(cluster, "counted") == {"iterations": "5"})
     time.sleep(2.5)
     assert data_of(cluster, "counted") == {"iterations": "5"}

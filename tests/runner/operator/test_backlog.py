@@ -6,7 +6,10 @@ import signal
 
 import pytest
 
-from tests.runner.operator.conftest import Cluster, Operator, Start, eventually
+from tests.runner.operator.conftest import Cluster, Start
+from tests.support.api import conditions
+from tests.support.operators import Operator
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.api
 COUNT = 150
@@ -19,7 +22,7 @@ def create_many(cluster: Cluster) -> None:
             "kind": "Selected",
             "metadata": {
                 "name": f"many-{number}",
-                "namespace": cluster.namespace,
+                "namespace": cluster.name,
                 "labels": {"reconcile": "yes"},
             },
             "spec": {"behave": "succeed"},
@@ -32,9 +35,10 @@ def create_many(cluster: Cluster) -> None:
 
 def successes(cluster: Cluster) -> int:
     """How many objects are well and at rest."""
-    path = '{range .items[*]}{.status.conditions[?(@.type=="Running")].reason}{"\\n"}{end}'
-    text = cluster.kubectl("get", "selecteds.runner.example.com", "-o", f"jsonpath={path}")
-    return text.split().count("Successful")
+    running = (
+        conditions(one).get("Running", {}) for one in cluster.listed("selecteds.runner.example.com")
+    )
+    return sum(one.get("reason") == "Successful" for one in running)
 
 
 def played(operator: Operator) -> int:
@@ -43,13 +47,13 @@ def played(operator: Operator) -> int:
 
 def test_objects_created_while_no_operator_ran_are_all_run(cluster: Cluster, start: Start) -> None:
     create_many(cluster)
-    first = start(cluster.namespace)
+    first = start(cluster.name)
     eventually(lambda: successes(cluster) == COUNT, seconds=120)
     assert len(first.lines("Ansible-runner exited successfully")) == COUNT, "once each"
     assert first.stop() == 0
     cluster.kubectl("delete", "selecteds.runner.example.com", "many-0")
 
-    second = start(cluster.namespace)
+    second = start(cluster.name)
     eventually(lambda: played(second) == COUNT - 1, seconds=120)
     assert successes(cluster) == COUNT - 1
     assert not second.lines("Reconciler error")
@@ -59,18 +63,18 @@ def test_objects_created_while_no_operator_ran_are_all_run(cluster: Cluster, sta
 def test_objects_deleted_while_no_operator_ran_leave_no_run_directory(
     cluster: Cluster, start: Start
 ) -> None:
-    first = start(cluster.namespace)
+    first = start(cluster.name)
     for name in ("gone", "kept"):
-        cluster.apply("Probe", name, {"behave": "succeed"})
+        cluster.create("Probe", name, {"behave": "succeed"})
         cluster.wait_for("probes", name, "Successful")
     foreign = next(first.runs.glob("**/gone")).parent.parent / "elsewhere" / "gone"
     (foreign / "artifacts").mkdir(parents=True)
     assert first.stop(signal.SIGKILL) == -signal.SIGKILL
     cluster.kubectl("delete", "probes", "gone")
-    second = start(cluster.namespace, f"--run-directory={first.runs}")
+    second = start(cluster.name, f"--run-directory={first.runs}")
     text = "Removed the run directory of a deleted object"
     (line,) = eventually(lambda: second.lines(text))
-    assert line["path"].endswith(f"/{cluster.namespace}/gone")
+    assert line["path"].endswith(f"/{cluster.name}/gone")
     assert [path.parent.name for path in first.runs.glob("**/gone")] == ["elsewhere"]
     assert any(first.runs.glob("**/kept/env"))
     assert second.stop() == 0

@@ -3,7 +3,9 @@
 
 import pytest
 
-from tests.runner.operator.conftest import Cluster, Operator, eventually
+from tests.runner.operator.conftest import Cluster
+from tests.support.operators import Operator
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.api
 OURS = "runner.example.com/parting"
@@ -17,7 +19,7 @@ def finalizers(cluster: Cluster, name: str) -> list[str]:
 def test_a_failing_finalizer_keeps_the_object_and_reports_why(
     cluster: Cluster, operator: Operator
 ) -> None:
-    cluster.apply("Parting", "stubborn", {"behave": "succeed", "farewell": "fail", "text": "no"})
+    cluster.create("Parting", "stubborn", {"behave": "succeed", "farewell": "fail", "text": "no"})
     cluster.wait_for("partings", "stubborn", "Successful")
     assert finalizers(cluster, "stubborn") == [OURS]
     cluster.kubectl("delete", "partings", "stubborn", "--wait=false")
@@ -27,7 +29,7 @@ def test_a_failing_finalizer_keeps_the_object_and_reports_why(
     assert finalizers(cluster, "stubborn") == [OURS]
     patch = '{"spec":{"farewell":"succeed"}}'
     cluster.kubectl("patch", "partings", "stubborn", "--type=merge", "-p", patch)
-    eventually(lambda: cluster.get("partings", "stubborn") is None)
+    eventually(lambda: not cluster.get("partings", "stubborn"))
     eventually(lambda: not any(operator.runs.glob("**/stubborn")))
 
 
@@ -36,7 +38,7 @@ def test_an_object_with_foreign_finalizers_alone_is_not_played(
 ) -> None:
     theirs = "others.example.com/later"
     spec = {"behave": "succeed", "farewell": "succeed"}
-    cluster.apply("Parting", "waiting", spec, finalizers=[theirs])
+    cluster.create("Parting", "waiting", spec, finalizers=[theirs])
     cluster.wait_for("partings", "waiting", "Successful")
     cluster.kubectl("delete", "partings", "waiting", "--wait=false")
     eventually(lambda: finalizers(cluster, "waiting") == [theirs])
@@ -48,4 +50,4 @@ def test_an_object_with_foreign_finalizers_alone_is_not_played(
     assert len(operator.lines("Ansible-runner exited successfully", name="waiting")) == done == 2
     patch = '{"metadata":{"finalizers":null}}'
     cluster.kubectl("patch", "partings", "waiting", "--type=merge", "-p", patch)
-    eventually(lambda: cluster.get("partings", "waiting") is None)
+    eventually(lambda: not cluster.get("partings", "waiting"))

@@ -5,13 +5,15 @@ from typing import Any
 
 import pytest
 
-from tests.runner.operator.conftest import Cluster, Operator, eventually
+from tests.runner.operator.conftest import Cluster
+from tests.support.operators import Operator
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.api
 
 
 def replicas(cluster: Cluster, name: str) -> int:
-    return (cluster.get("deployment", name) or {}).get("spec", {}).get("replicas", -1)
+    return cluster.get("deployment", name).get("spec", {}).get("replicas", -1)
 
 
 def settled_conditions(cluster: Cluster, resource: str, name: str) -> dict[str, Any]:
@@ -21,7 +23,7 @@ def settled_conditions(cluster: Cluster, resource: str, name: str) -> dict[str, 
 
 
 def test_create_change_disturb_delete(cluster: Cluster, operator: Operator) -> None:
-    cluster.apply("Memcached", "cache", {"size": 2})
+    cluster.create("Memcached", "cache", {"size": 2})
     settled = eventually(
         lambda: settled_conditions(cluster, "memcacheds.runner.example.com", "cache")
     )
@@ -34,7 +36,7 @@ def test_create_change_disturb_delete(cluster: Cluster, operator: Operator) -> N
     assert (owner["kind"], owner["name"]) == ("Memcached", "cache")
     assert replicas(cluster, "cache") == 2
 
-    cluster.apply("Memcached", "cache", {"size": 3})
+    cluster.create("Memcached", "cache", {"size": 3})
     eventually(lambda: replicas(cluster, "cache") == 3)
 
     cluster.kubectl("scale", "deployment", "cache", "--replicas=1")
@@ -42,32 +44,30 @@ def test_create_change_disturb_delete(cluster: Cluster, operator: Operator) -> N
     cluster.kubectl("delete", "deployment", "cache")
     eventually(lambda: replicas(cluster, "cache") == 3)
 
-    finalizers = (cluster.get("memcacheds.runner.example.com", "cache") or {})["metadata"][
-        "finalizers"
-    ]
+    finalizers = cluster.get("memcacheds.runner.example.com", "cache")["metadata"]["finalizers"]
     assert finalizers == ["runner.example.com/memcached"]
     directory = operator.runs.glob("**/cache")
     assert any(directory)
     cluster.kubectl("delete", "memcacheds.runner.example.com", "cache", "--timeout=20s")
-    assert cluster.get("memcacheds.runner.example.com", "cache") is None
-    eventually(lambda: cluster.get("deployment", "cache") is None)
+    assert not cluster.get("memcacheds.runner.example.com", "cache")
+    eventually(lambda: not cluster.get("deployment", "cache"))
     eventually(lambda: not any(operator.runs.glob("**/cache")))
 
 
 def test_an_unchanged_object_is_left_alone(cluster: Cluster, operator: Operator) -> None:
-    cluster.apply("Probe", "quiet", {"behave": "succeed"})
+    cluster.create("Probe", "quiet", {"behave": "succeed"})
     cluster.wait_for("probes", "quiet", "Successful")
     before = operator.runs_of("quiet")
     cluster.kubectl("label", "probes", "quiet", "colour=blue")
     cluster.kubectl("annotate", "probes", "quiet", "note=x")
-    cluster.apply("Probe", "after", {"behave": "succeed"})
+    cluster.create("Probe", "after", {"behave": "succeed"})
     cluster.wait_for("probes", "after", "Successful")
     assert operator.runs_of("quiet") == before == 1
 
 
 def test_values_of_an_object_are_no_templates(cluster: Cluster, operator: Operator) -> None:
     text = "{{ lookup('pipe', 'echo evil') }}"
-    cluster.apply("Probe", "template", {"behave": "fail", "text": text})
+    cluster.create("Probe", "template", {"behave": "fail", "text": text})
     failure = cluster.wait_for("probes", "template", "Failure")
     assert failure["message"] == f"it is broken: {text}"
     assert "broken: evil" not in operator.text()
@@ -77,7 +77,7 @@ def test_values_of_an_object_are_no_templates(cluster: Cluster, operator: Operat
 def test_a_failure_is_reported_and_retried_until_success(
     cluster: Cluster, operator: Operator
 ) -> None:
-    cluster.apply("Probe", "broken", {"behave": "fail", "text": "x"})
+    cluster.create("Probe", "broken", {"behave": "fail", "text": "x"})
     failure = cluster.wait_for("probes", "broken", "Failure")
     assert failure["message"] == "it is broken: x"
     assert failure["ansibleResult"]["failures"] == 1
@@ -87,7 +87,7 @@ def test_a_failure_is_reported_and_retried_until_success(
     assert errors[0]["retry_after"] == pytest.approx(0.3, abs=0.1)
     assert conditions["Successful"]["status"] == "False"
 
-    cluster.apply("Probe", "broken", {"behave": "succeed"})
+    cluster.create("Probe", "broken", {"behave": "succeed"})
     cluster.wait_for("probes", "broken", "Successful")
     assert cluster.conditions("probes", "broken")["Failure"]["status"] == "False"
     eventually(lambda: "ReconcileRecovered" in cluster.kubectl("get", "events"))
@@ -98,7 +98,7 @@ def test_a_failure_is_reported_and_retried_until_success(
 
 
 def test_a_rescued_failure_is_a_success(cluster: Cluster, operator: Operator) -> None:
-    cluster.apply("Probe", "rescued", {"behave": "rescue"})
+    cluster.create("Probe", "rescued", {"behave": "rescue"})
     cluster.wait_for("probes", "rescued", "Successful")
     assert cluster.conditions("probes", "rescued")["Failure"]["status"] == "False"
     assert operator.runs_of("rescued") == 1
@@ -107,7 +107,7 @@ def test_a_rescued_failure_is_a_success(cluster: Cluster, operator: Operator) ->
 def test_a_playbook_that_cannot_be_played_is_a_failure(
     cluster: Cluster, operator: Operator
 ) -> None:
-    cluster.apply("Typo", "typo", {})
+    cluster.create("Typo", "typo", {})
     failure = cluster.wait_for("typos", "typo", "Failure")
     assert "no_such_module" in failure["message"]
     assert cluster.conditions("typos", "typo")["Running"]["status"] == "False"
@@ -117,7 +117,7 @@ def test_a_playbook_that_cannot_be_played_is_a_failure(
 def test_requeue_after_lets_the_play_end_and_runs_it_again(
     cluster: Cluster, operator: Operator
 ) -> None:
-    cluster.apply("Probe", "again", {"behave": "requeue"})
+    cluster.create("Probe", "again", {"behave": "requeue"})
     eventually(lambda: operator.runs_of("again") >= 3)
     conditions = eventually(lambda: settled_conditions(cluster, "probes", "again"))
     assert conditions["Failure"]["status"] == "False"
@@ -127,15 +127,15 @@ def test_requeue_after_lets_the_play_end_and_runs_it_again(
 
 
 def test_a_run_that_hangs_is_ended_at_its_time_limit(cluster: Cluster, operator: Operator) -> None:
-    cluster.apply("Probe", "hanging", {"behave": "sleep", "seconds": 600})
+    cluster.create("Probe", "hanging", {"behave": "sleep", "seconds": 600})
     failure = cluster.wait_for("probes", "hanging", "Failure")
     assert "time" in failure["message"].lower()
     cluster.kubectl("delete", "probes", "hanging")
 
 
 def test_a_label_brings_an_object_in_and_takes_it_out(cluster: Cluster, operator: Operator) -> None:
-    cluster.apply("Selected", "chosen", {"behave": "succeed"})
-    cluster.apply("Probe", "marker", {"behave": "succeed"})
+    cluster.create("Selected", "chosen", {"behave": "succeed"})
+    cluster.create("Probe", "marker", {"behave": "succeed"})
     cluster.wait_for("probes", "marker", "Successful")
     resource = "selecteds.runner.example.com"
     assert cluster.conditions(resource, "chosen") == {}
@@ -144,15 +144,15 @@ def test_a_label_brings_an_object_in_and_takes_it_out(cluster: Cluster, operator
     cluster.kubectl("label", resource, "chosen", "reconcile-")
     before = operator.runs_of("chosen")
     cluster.kubectl("patch", resource, "chosen", "--type=merge", '-p={"spec":{"text":"new"}}')
-    cluster.apply("Probe", "marker", {"behave": "succeed", "text": "2"})
+    cluster.create("Probe", "marker", {"behave": "succeed", "text": "2"})
     eventually(lambda: operator.runs_of("marker") == 2)
     assert operator.runs_of("chosen") == before
 
 
 def test_a_referenced_object_runs_those_that_name_it(cluster: Cluster, operator: Operator) -> None:
-    cluster.apply("Follower", "follower", {"behave": "succeed", "follows": "leader"})
+    cluster.create("Follower", "follower", {"behave": "succeed", "follows": "leader"})
     eventually(lambda: operator.runs_of("follower") == 1)
-    cluster.apply("Probe", "leader", {"behave": "succeed"})
+    cluster.create("Probe", "leader", {"behave": "succeed"})
     cluster.wait_for("probes", "leader", "Successful")
     eventually(lambda: operator.runs_of("follower") >= 2)
     assert cluster.conditions("selecteds.other.example.com", "follower") == {}
@@ -162,7 +162,7 @@ def test_a_member_runs_the_object_that_it_names_when_what_matters_changes(
     cluster: Cluster, operator: Operator
 ) -> None:
     """It is nobody's dependent; a label says whose it is."""
-    cluster.apply("Probe", "body", {"behave": "succeed"})
+    cluster.create("Probe", "body", {"behave": "succeed"})
     cluster.kubectl("create", "configmap", "member")
     cluster.kubectl("label", "configmap", "member", "member=yes", "probe=body")
     cluster.kubectl("create", "configmap", "stranger")
@@ -184,7 +184,7 @@ def test_an_unreadable_period_is_a_failure_with_its_text(
     cluster: Cluster, operator: Operator
 ) -> None:
     name = "ansible.sdk.operatorframework.io/reconcile-period"
-    cluster.apply("Probe", "period", {"behave": "succeed"}, annotations={name: "often"})
+    cluster.create("Probe", "period", {"behave": "succeed"}, annotations={name: "often"})
     failure = cluster.wait_for("probes", "period", "Failure")
     expected = 'Unable to parse reconcile period annotation: time: invalid duration "often"'
     assert failure["message"] == expected
@@ -198,23 +198,23 @@ def test_a_period_of_nothing_or_less_means_none(
 ) -> None:
     name = f"never{period.replace('-', 'minus')}"
     annotation = "ansible.sdk.operatorframework.io/reconcile-period"
-    cluster.apply("Probe", name, {"behave": "succeed"}, annotations={annotation: period})
+    cluster.create("Probe", name, {"behave": "succeed"}, annotations={annotation: period})
     cluster.wait_for("probes", name, "Successful")
-    cluster.apply("Probe", "later", {"behave": "succeed", "text": period})
+    cluster.create("Probe", "later", {"behave": "succeed", "text": period})
     cluster.wait_for("probes", "later", "Successful")
     assert operator.runs_of(name) == 1
     cluster.kubectl("delete", "probes", name, "later")
 
 
 def version_of(cluster: Cluster, resource: str, name: str) -> str:
-    return str((cluster.get(resource, name) or {})["metadata"]["resourceVersion"])
+    return str(cluster.get(resource, name)["metadata"]["resourceVersion"])
 
 
 def test_periodic_runs_that_find_nothing_to_do_write_nothing(
     cluster: Cluster, operator: Operator
 ) -> None:
     name = "ansible.sdk.operatorframework.io/reconcile-period"
-    cluster.apply("Probe", "often", {"behave": "succeed"}, annotations={name: "500ms"})
+    cluster.create("Probe", "often", {"behave": "succeed"}, annotations={name: "500ms"})
     cluster.wait_for("probes", "often", "Successful")
     before = version_of(cluster, "probes", "often")
     eventually(lambda: operator.runs_of("often") >= 4)
@@ -227,7 +227,7 @@ def test_a_quiet_run_that_takes_long_or_fails_is_reported(
 ) -> None:
     name = "ansible.sdk.operatorframework.io/reconcile-period"
     spec = {"behave": "moody", "flag": "moody-flag"}
-    cluster.apply("Probe", "moody", spec, annotations={name: "500ms"})
+    cluster.create("Probe", "moody", spec, annotations={name: "500ms"})
     cluster.wait_for("probes", "moody", "Successful")
     cluster.kubectl("create", "configmap", "moody-flag", "--from-literal=mood=slow")
     running = eventually(
@@ -246,15 +246,15 @@ def test_a_quiet_run_that_takes_long_or_fails_is_reported(
 def test_a_run_is_not_repeated_because_of_its_own_changes(
     cluster: Cluster, operator: Operator
 ) -> None:
-    cluster.apply("Slow", "selfish", {"behave": "annotate", "text": "mine"})
-    cluster.apply("Slow", "twice", {"behave": "twice"})
+    cluster.create("Slow", "selfish", {"behave": "annotate", "text": "mine"})
+    cluster.create("Slow", "twice", {"behave": "twice"})
     cluster.wait_for("slows", "selfish", "Successful")
     cluster.wait_for("slows", "twice", "Successful")
-    metadata = (cluster.get("slows", "selfish") or {})["metadata"]
+    metadata = cluster.get("slows", "selfish")["metadata"]
     assert metadata["annotations"]["seen"] == "mine"
-    data = (cluster.get("configmap", "twice") or {})["data"]
+    data = cluster.get("configmap", "twice")["data"]
     assert data == {"step": "second"}
-    cluster.apply("Probe", "meanwhile", {"behave": "succeed"})
+    cluster.create("Probe", "meanwhile", {"behave": "succeed"})
     cluster.wait_for("probes", "meanwhile", "Successful")
     assert (operator.runs_of("selfish"), operator.runs_of("twice")) == (1, 1)
 
@@ -262,13 +262,13 @@ def test_a_run_is_not_repeated_because_of_its_own_changes(
     eventually(lambda: operator.runs_of("selfish") == 2)
     cluster.kubectl("patch", "configmap", "twice", '-p={"data":{"step":"foreign"}}')
     eventually(lambda: operator.runs_of("twice") == 2)
-    eventually(lambda: (cluster.get("configmap", "twice") or {})["data"] == {"step": "second"})
+    eventually(lambda: cluster.get("configmap", "twice")["data"] == {"step": "second"})
 
 
 def test_dependents_are_followed_only_while_there_are_some(
     cluster: Cluster, operator: Operator
 ) -> None:
-    cluster.apply("Slow", "leaving", {"behave": "twice"})
+    cluster.create("Slow", "leaving", {"behave": "twice"})
     cluster.wait_for("slows", "leaving", "Successful")
     assert operator.lines("Watching child resource", kind="/v1, Kind=ConfigMap")
     cluster.kubectl("delete", "slows", "--all")

@@ -6,7 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.runner.operator.conftest import ROOT, Cluster, Operator, Start, eventually
+from tests.runner.operator.conftest import Cluster, Start
+from tests.support.operators import Operator
+from tests.support.places import ROOT
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.api
 PROJECT = Path(__file__).with_name("advanced")
@@ -17,7 +20,7 @@ SECRET = "hushhush-4711"  # what playbooks/secretive.yml makes of its vaulted va
 def operator(start: Start, cluster: Cluster) -> Operator:
     """An operator that tells as much as it can."""
     return start(
-        cluster.namespace,
+        cluster.name,
         f"--ansible-args='--vault-password-file {PROJECT / 'vault-password'}'",
         "--ansible-log-events=everything",
         "--ansible-verbosity=4",
@@ -30,9 +33,9 @@ def operator(start: Start, cluster: Cluster) -> Operator:
 def test_the_log_has_the_lines_that_scripts_search_for(
     cluster: Cluster, operator: Operator
 ) -> None:
-    cluster.apply("ReconciliationTest", "searched", {"iterations": 5})
+    cluster.create("ReconciliationTest", "searched", {"iterations": 5})
     eventually(lambda: operator.lines("Ansible-runner exited successfully", name="searched"))
-    path = f"/api/v1/namespaces/{cluster.namespace}/configmaps/searched"
+    path = f"/api/v1/namespaces/{cluster.name}/configmaps/searched"
     eventually(
         lambda: (
             f'"Skipping cache lookup","resource":{{"IsResourceRequest":true,"Path":"{path}"'
@@ -43,7 +46,7 @@ def test_the_log_has_the_lines_that_scripts_search_for(
     assert injected["gvk"] == "/v1, Kind=ConfigMap"
     assert operator.lines("Watching child resource", kind="/v1, Kind=ConfigMap")
     gvk = "test.example.com/v1alpha1, Kind=ReconciliationTest"
-    known = {"GroupVersionKind": gvk, "Name": "searched", "Namespace": cluster.namespace}
+    known = {"GroupVersionKind": gvk, "Name": "searched", "Namespace": cluster.name}
     assert operator.lines("Metrics handler event", **known, **{"Event type": "Create"})
     cluster.kubectl("patch", "configmap", "searched", '-p={"data":{"iterations":"9"}}')
     foreign = {"Event type": "Update", "Owner Name": "searched"}
@@ -53,9 +56,9 @@ def test_the_log_has_the_lines_that_scripts_search_for(
 
 
 def test_secrets_stay_out_of_logs_and_artifacts(cluster: Cluster, operator: Operator) -> None:
-    cluster.apply("SecretiveTest", "quiet", {"field": "value"})
+    cluster.create("SecretiveTest", "quiet", {"field": "value"})
     cluster.wait_for("secretivetests", "quiet", "Successful")
-    stored = cluster.get("secret", "quiet") or {}
+    stored = cluster.get("secret", "quiet")
     encoded = base64.b64encode(SECRET.encode()).decode()
     assert stored["data"] == {"word": encoded}
     artifacts = [path for path in operator.runs.rglob("artifacts/**/*") if path.is_file()]

@@ -12,7 +12,9 @@ import pytest
 import testbed
 from testbed.bed import TestBed
 from testbed.processes import Process, find, kill
-from tests.runner.operator.conftest import PROJECT, Cluster, Operator, define, eventually, launch
+from tests.runner.operator.conftest import PROJECT, Cluster, define, start_in
+from tests.support.operators import Operator
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.api
 
@@ -34,7 +36,7 @@ def cluster(bed: TestBed) -> Iterator[Cluster]:
 
 @pytest.fixture
 def operator(bed: TestBed, cluster: Cluster, tmp_path: Path) -> Iterator[Operator]:
-    started = launch(bed, tmp_path, cluster.namespace, project=PROJECT)
+    started = start_in(bed, tmp_path, cluster.name, project=PROJECT)
     yield started
     started.kill()
 
@@ -47,10 +49,10 @@ def server_of(bed: TestBed, name: str) -> Process:
 
 def settle(cluster: Cluster, name: str, text: str) -> None:
     """Change an object and wait until that has been played."""
-    cluster.apply("Probe", name, {"behave": "succeed", "text": text})
+    cluster.create("Probe", name, {"behave": "succeed", "text": text})
     eventually(
         lambda: (
-            (cluster.get("probes", name) or {}).get("metadata", {}).get("generation")
+            cluster.get("probes", name).get("metadata", {}).get("generation")
             and "ansibleResult" in cluster.conditions("probes", name).get("Running", {})
         )
     )
@@ -68,7 +70,7 @@ def test_a_restarted_api_server_is_found_again(
     # The caches of a new server begin now: what changes at once may be missed by old watches.
     cluster.kubectl("delete", "probes", "leaving")
     began = time.monotonic()
-    cluster.apply("Probe", "before", {"behave": "succeed", "text": "2"})
+    cluster.create("Probe", "before", {"behave": "succeed", "text": "2"})
     settle(cluster, "after", "1")
     eventually(lambda: operator.runs_of("before") > runs)
     eventually(lambda: not any(operator.runs.glob("**/leaving")))
@@ -82,7 +84,7 @@ def test_a_server_that_does_not_answer_for_a_while_delays_and_nothing_else(
 ) -> None:
     settle(cluster, "first", "1")
     etcd = server_of(bed, "etcd").pid
-    cluster.apply("Probe", "busy", {"behave": "sleep", "seconds": 1})
+    cluster.create("Probe", "busy", {"behave": "sleep", "seconds": 1})
     eventually(lambda: operator.lines("[playbook task start]", name="busy"))
     os.kill(etcd, signal.SIGSTOP)
     time.sleep(6)

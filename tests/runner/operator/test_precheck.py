@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A whole operator whose watches name a check: what is settled is not played."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,16 +8,11 @@ from typing import Any
 import pytest
 
 from testbed.bed import TestBed
-from tests.runner.operator.conftest import (
-    ROOT,
-    Cluster,
-    Operator,
-    Start,
-    define,
-    eventually,
-    fetch,
-)
+from tests.runner.operator.conftest import Cluster, Start, define, fetch
+from tests.support.operators import Operator
+from tests.support.places import ROOT
 from tests.support.ports import free_port
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.api
 
@@ -39,21 +33,20 @@ class Checked:
         obj = {
             "apiVersion": f"{GROUP}/v1alpha1",
             "kind": self._kind,
-            "metadata": {"name": self.name, "namespace": self._cluster.namespace},
+            "metadata": {"name": self.name, "namespace": self._cluster.name},
             "spec": {"word": word, **spec},
         }
-        self._cluster.bed.kubectl("apply", "-f", "-", input=json.dumps(obj))
+        self._cluster.apply(obj)
 
     def feel(self, mood: str) -> None:
         """Set the mood."""
-        kubectl, name = self._cluster.kubectl, f"mood-{self.name}"
-        kubectl("delete", "configmap", name, "--ignore-not-found")
-        kubectl("create", "configmap", name, f"--from-literal=mood={mood}")
+        named = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": f"mood-{self.name}"}}
+        self._cluster.apply({**named, "data": {"mood": mood}})
 
     def word(self) -> str:
         """What its role has kept."""
         found = self._cluster.get("configmap", self.name)
-        return (found or {}).get("data", {}).get("word", "")
+        return found.get("data", {}).get("word", "")
 
     def plays(self, operator: Operator) -> int:
         """How many plays have ended well."""
@@ -88,14 +81,12 @@ def place(kinds: TestBed) -> Iterator[Cluster]:
         cluster = Cluster(kinds, namespace)
         yield cluster
         for resource in KINDS:
-            for name in cluster.kubectl("get", resource, "-o", "name").split():
-                patch = '{"metadata": {"finalizers": null}}'
-                cluster.kubectl("patch", name, "--type=merge", "-p", patch)
+            cluster.release(resource)
 
 
 def begin(start: Start, place: Cluster, *flags: str) -> Operator:
     collections = f"{PROJECT / 'collections'}:{ROOT / '.collections'}"
-    return start(place.namespace, *flags, project=PROJECT, ANSIBLE_COLLECTIONS_PATH=collections)
+    return start(place.name, *flags, project=PROJECT, ANSIBLE_COLLECTIONS_PATH=collections)
 
 
 @pytest.fixture(scope="module")
@@ -129,13 +120,13 @@ def test_an_object_that_is_up_to_date_is_reconciled_without_a_play(
     results = counted(metrics, "ansible_operator_reconcile_result", *labels)
     rounds = 'controller_runtime_reconcile_total{controller="checked-v1alpha1-controller"'
     total = counted(metrics, rounds, 'result="requeue_after"')
-    version = (place.get(idle.resource, "idle") or {})["metadata"]["resourceVersion"]
+    version = place.get(idle.resource, "idle")["metadata"]["resourceVersion"]
     settle(idle, operator, 3)
     assert idle.plays(operator) == plays >= 1
     assert idle.artifacts(operator) == artifacts
     assert counted(metrics, "ansible_operator_reconcile_result", *labels) >= results + 3
     assert counted(metrics, rounds, 'result="requeue_after"') >= total + 3
-    assert (place.get(idle.resource, "idle") or {})["metadata"]["resourceVersion"] == version
+    assert place.get(idle.resource, "idle")["metadata"]["resourceVersion"] == version
 
 
 def test_an_object_that_is_not_up_to_date_is_played(place: Cluster, operator: Operator) -> None:

@@ -6,8 +6,10 @@ import time
 
 import pytest
 
-from tests.runner.operator.conftest import Cluster, Operator, Start, eventually, fetch
+from tests.runner.operator.conftest import Cluster, Start, fetch
+from tests.support.operators import Operator
 from tests.support.ports import free_port
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.api
 
@@ -27,14 +29,14 @@ def test_the_process_serves_probes_metrics_and_the_metrics_api(
 ) -> None:
     probes, metrics, api = free_port(), free_port(), free_port()
     operator = start(
-        cluster.namespace,
+        cluster.name,
         f"--health-probe-bind-address=127.0.0.1:{probes}",
         f"--metrics-bind-address=127.0.0.1:{metrics}",
         f"--metrics-api-port={api}",
     )
     eventually(lambda: fetch(probes, "/healthz")[0] == 200)
     eventually(lambda: fetch(probes, "/readyz") == (200, "ok"))
-    cluster.apply("Memcached", "measured", {"size": 1})
+    cluster.create("Memcached", "measured", {"size": 1})
     cluster.wait_for("memcacheds.runner.example.com", "measured", "Successful")
     body = b'{"name": "plays", "description": "d", "counter": {"increment": true}}'
     assert fetch(api, "/metrics", body) == (200, "")
@@ -51,19 +53,19 @@ def test_the_process_serves_probes_metrics_and_the_metrics_api(
 
 
 def test_a_clean_stop_hands_over_within_three_seconds(cluster: Cluster, start: Start) -> None:
-    first = replica(start, cluster.namespace)
-    eventually(lambda: first.lines(f"successfully acquired lease {cluster.namespace}/runner"))
-    second = replica(start, cluster.namespace)
-    eventually(lambda: second.lines(f"attempting to acquire leader lease {cluster.namespace}/"
+    first = replica(start, cluster.name)
+    eventually(lambda: first.lines(f"successfully acquired lease {cluster.name}/runner"))
+    second = replica(start, cluster.name)
+    eventually(lambda: second.lines(f"attempting to acquire leader lease {cluster.name}/"
                                     "runner..."))  # fmt: skip
-    cluster.apply("Memcached", "led", {"size": 1})
+    cluster.create("Memcached", "led", {"size": 1})
     cluster.wait_for("memcacheds.runner.example.com", "led", "Successful")
     assert first.runs_of("led") > 0
     time.sleep(2)
     assert second.runs_of("led") == 0
     stopped = time.monotonic()
     first.process.terminate()
-    eventually(lambda: second.lines(f"successfully acquired lease {cluster.namespace}/runner"))
+    eventually(lambda: second.lines(f"successfully acquired lease {cluster.name}/runner"))
     assert time.monotonic() - stopped < 3
     assert first.process.wait(40) == 0, "it ends by itself, the lease given back before"
     eventually(lambda: second.runs_of("led") > 0)
@@ -74,8 +76,8 @@ def test_a_clean_stop_hands_over_within_three_seconds(cluster: Cluster, start: S
 
 
 def test_a_leader_that_loses_the_lease_ends(cluster: Cluster, start: Start) -> None:
-    operator = replica(start, cluster.namespace)
-    acquired = f"successfully acquired lease {cluster.namespace}/runner"
+    operator = replica(start, cluster.name)
+    acquired = f"successfully acquired lease {cluster.name}/runner"
     eventually(lambda: operator.lines(acquired))
     patch = '{"spec":{"holderIdentity":"thief"}}'
     cluster.kubectl("patch", "lease", "runner", "--type=merge", "-p", patch)
@@ -84,8 +86,8 @@ def test_a_leader_that_loses_the_lease_ends(cluster: Cluster, start: Start) -> N
 
 
 def test_an_election_needs_a_name_and_a_namespace(cluster: Cluster, start: Start) -> None:
-    unnamed = start(cluster.namespace, "--leader-elect", "--leader-election-namespace=default")
-    nowhere = start(cluster.namespace, "--leader-elect", "--leader-election-id=runner")
+    unnamed = start(cluster.name, "--leader-elect", "--leader-election-namespace=default")
+    nowhere = start(cluster.name, "--leader-elect", "--leader-election-id=runner")
     assert unnamed.process.wait(20) == 1
     assert "LeaderElectionID must be configured" in unnamed.text()
     assert nowhere.process.wait(20) == 1
@@ -97,6 +99,6 @@ def test_a_taken_port_is_named(cluster: Cluster, start: Start) -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        operator = start(cluster.namespace, f"--health-probe-bind-address=127.0.0.1:{port}")
+        operator = start(cluster.name, f"--health-probe-bind-address=127.0.0.1:{port}")
         assert operator.process.wait(20) == 1
     assert "--health-probe-bind-address" in operator.text()

@@ -9,15 +9,10 @@ from pathlib import Path
 import pytest
 
 from ansible_operator.engine import KINDS
-from tests.runner.operator.conftest import (
-    Cluster,
-    Operator,
-    Start,
-    definition,
-    eventually,
-    fetch,
-)
+from tests.runner.operator.conftest import Cluster, Start, definition, fetch
+from tests.support.operators import Operator
 from tests.support.ports import free_port
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.api
 
@@ -43,8 +38,8 @@ def processes(marker: str) -> list[str]:
 
 
 def test_a_run_that_ends_in_time_reports_its_success(cluster: Cluster, start: Start) -> None:
-    operator = start(cluster.namespace)
-    cluster.apply("Slow", "in-time", {"behave": "sleep", "seconds": 3})
+    operator = start(cluster.name)
+    cluster.create("Slow", "in-time", {"behave": "sleep", "seconds": 3})
     running(operator, "in-time")
     assert operator.stop() == 0
     conditions = cluster.conditions("slows", "in-time")
@@ -57,9 +52,9 @@ def test_a_run_that_ends_in_time_reports_its_success(cluster: Cluster, start: St
 def test_a_run_that_takes_too_long_is_ended_and_reported(
     cluster: Cluster, start: Start, number: signal.Signals
 ) -> None:
-    operator = start(cluster.namespace, "--graceful-shutdown-timeout=1s")
+    operator = start(cluster.name, "--graceful-shutdown-timeout=1s")
     seconds = 7000 + number
-    cluster.apply("Slow", "late", {"behave": "sleep", "seconds": seconds})
+    cluster.create("Slow", "late", {"behave": "sleep", "seconds": seconds})
     running(operator, "late")
     began = time.monotonic()
     assert operator.stop(number) == 0
@@ -77,8 +72,8 @@ def test_the_second_signal_ends_the_process_at_once(
 ) -> None:
     private = tmp_path / "private"
     private.mkdir()
-    operator = start(cluster.namespace, f"--engine={engine}", TMPDIR=str(private))
-    cluster.apply("Slow", "stubborn", {"behave": "sleep", "seconds": 8101})
+    operator = start(cluster.name, f"--engine={engine}", TMPDIR=str(private))
+    cluster.create("Slow", "stubborn", {"behave": "sleep", "seconds": 8101})
     running(operator, "stubborn")
     assert list(private.glob("ansible-operator-*"))
     operator.process.send_signal(signal.SIGTERM)
@@ -90,7 +85,7 @@ def test_the_second_signal_ends_the_process_at_once(
 
 
 def test_election_without_a_name_is_refused(cluster: Cluster, start: Start) -> None:
-    operator = start(cluster.namespace, "--leader-elect", "--leader-election-namespace=default")
+    operator = start(cluster.name, "--leader-elect", "--leader-election-namespace=default")
     assert operator.process.wait(20) == 1
     assert "LeaderElectionID must be configured" in operator.text()
 
@@ -100,7 +95,7 @@ def test_a_kind_that_is_not_served_is_reported(
 ) -> None:
     watches = tmp_path / "watches.yaml"
     watches.write_text("- {group: no.example.com, version: v1, kind: Nothing, role: probe}")
-    operator = start(cluster.namespace, f"--watches-file={watches}")
+    operator = start(cluster.name, f"--watches-file={watches}")
     told = "Kind is not served: is its CRD installed?"
     assert eventually(lambda: operator.lines(told))[0]["gvk"] == "no.example.com/v1, Kind=Nothing"
     assert operator.stop() == 0
@@ -116,15 +111,15 @@ def test_a_kind_whose_definition_is_late_holds_up_no_other(
         "   references: [{version: v1, kind: ConfigMap, name: spec.text}]}\n"
     )
     flags = (f"--watches-file={watches}", f"--health-probe-bind-address=127.0.0.1:{port}")
-    operator = start(cluster.namespace, *flags)
-    cluster.apply("Probe", "early", {"behave": "succeed"})
+    operator = start(cluster.name, *flags)
+    cluster.create("Probe", "early", {"behave": "succeed"})
     cluster.wait_for("probes", "early", "Successful")
     assert fetch(port, "/readyz")[0] == 500
     late = json.dumps(definition("tardies.runner.example.com", "Tardy"))
     try:
         cluster.bed.kubectl("apply", "--server-side", "-f", "-", input=late)
         cluster.kubectl("wait", "--for=condition=Established", "crd/tardies.runner.example.com")
-        cluster.apply("Tardy", "late", {"behave": "succeed", "text": "named"})
+        cluster.create("Tardy", "late", {"behave": "succeed", "text": "named"})
         cluster.wait_for("tardies", "late", "Successful")
         assert fetch(port, "/readyz")[0] == 200
         runs = operator.runs_of("late")
@@ -143,7 +138,7 @@ def has_begun_to_load(operator: Operator) -> bool:
 def test_ctrl_c_at_any_moment_ends_quietly(
     cluster: Cluster, start: Start, tmp_path: Path, moment: float
 ) -> None:
-    operator = start(cluster.namespace, TMPDIR=str(tmp_path))
+    operator = start(cluster.name, TMPDIR=str(tmp_path))
     eventually(lambda: has_begun_to_load(operator))
     time.sleep(moment)
     assert operator.stop(signal.SIGINT, seconds=40) in {0, -signal.SIGINT}
