@@ -76,8 +76,8 @@ def installed_testbed(fake_testbed: testbed.TestBed) -> testbed.TestBed:
 _NODE_SECONDS, _SCENARIO_SECONDS = 900, 3600
 
 _LONGEST = (
-    "tests/roles/test_lifecycle.py",
     "tests/roles/test_playbook.py",
+    "tests/roles/test_lifecycle.py",
     "tests/docs/test_pages.py",
     "tests/runner/operator/test_precheck.py",
     "tests/roles/test_stuck_deletion.py",

@@ -104,10 +104,12 @@ def test_the_loss_of_a_node_is_survived(bed: TestBed, cluster: Cluster) -> None:
             lambda: serves_elsewhere(cluster, "LogSet"), NODE_SECONDS, f"new store for {lost}"
         )
         cluster.await_ready(NODE_SECONDS)
-        time.sleep(10)
+        ready = traffic.seconds()
+        time.sleep(20)
     reasons = {one["reason"] for one in cluster.get("events.events.k8s.io")["items"]}
     assert {"FailedOver", "PodReleased"} <= reasons
-    traffic.require_nothing_lost(longest=NODE_SECONDS, errors=10_000)
+    traffic.require_nothing_lost(longest=NODE_SECONDS, errors=None)
+    traffic.require_service_since(ready + 10)
 
 
 def serves_elsewhere(cluster: Cluster, kind: str) -> bool:

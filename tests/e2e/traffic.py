@@ -54,6 +54,7 @@ class Traffic:
         missing: acknowledged rows that later reads did not find.
         late: those that the first of these reads did not find.
         errors: what clients were told instead of an answer.
+        failures: when, in seconds since the beginning.
         longest: longest time in seconds between two acknowledgements of one writer.
         told: what the resources said, each with the second at which they began to say so.
     """
@@ -65,6 +66,7 @@ class Traffic:
     missing: set[int] = field(default_factory=set)
     late: set[int] = field(default_factory=set)
     errors: list[str] = field(default_factory=list)
+    failures: list[float] = field(default_factory=list)
     longest: float = 0.0
     told: list[tuple[float, str]] = field(default_factory=list)
     _reads: int = 0
@@ -134,11 +136,26 @@ class Traffic:
                         row, last = row + 1, now
                         time.sleep(0.05)
             except pymysql.MySQLError as error:
-                self.errors.append(str(error))
+                self._fail(error)
                 # The row may be there or not: the next one is another.
                 row += 1
                 time.sleep(0.3)
         self.longest = max(self.longest, time.monotonic() - last)
+
+    def _fail(self, error: Exception) -> None:
+        self.errors.append(str(error))
+        self.failures.append(self.seconds())
+
+    def seconds(self) -> float:
+        """Return the seconds since the beginning."""
+        return time.monotonic() - self._begun
+
+    def require_service_since(self, moment: float) -> None:
+        """Check that from a moment on, in seconds since the beginning, all clients were served."""
+        failed = [round(at, 1) for at in self.failures if at >= moment]
+        assert not failed, f"errors after second {moment:.1f}: {failed[:20]}"
+        served = {row // _ROWS_OF_A_WRITER for row, at in self.moments.items() if at >= moment}
+        assert served == set(range(_WRITERS)), f"only writers {sorted(served)} were served"
 
     def _read(self) -> None:
         """Look for rows that were acknowledged, any of them."""
@@ -149,7 +166,7 @@ class Traffic:
                         self._look_for_one(cursor)
                         time.sleep(0.2)
             except pymysql.MySQLError as error:
-                self.errors.append(str(error))
+                self._fail(error)
                 time.sleep(0.3)
 
     def _look_for_one(self, cursor: "pymysql.cursors.Cursor") -> None:
@@ -245,17 +262,21 @@ class Traffic:
             for one in ours
         ]
 
-    def require_nothing_lost(self, *, longest: float, errors: int = 0, at_least: int = 100) -> None:
+    def require_nothing_lost(
+        self, *, longest: float, errors: int | None = 0, at_least: int = 100
+    ) -> None:
         """Check that every acknowledged row is there, and what the clients had to bear.
 
         Args:
             longest: seconds that a writer may have waited at most.
-            errors: how many errors the clients may have seen at most.
+            errors: how many errors the clients may have seen at most; None where the database cannot
+                answer for a time, for `require_service_since`.
             at_least: rows without which the scenario proves nothing.
         """
         lost = self.lost()
         assert not lost, f"{len(lost)} acknowledged rows are lost: {lost[:20]}"
         assert not self.missing
         assert len(self.acknowledged) >= at_least
-        assert len(self.errors) <= errors, Counter(self.errors).most_common(5)
+        counted = errors is None or len(self.errors) <= errors
+        assert counted, Counter(self.errors).most_common(5)
         assert self.longest < longest

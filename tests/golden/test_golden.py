@@ -7,6 +7,9 @@ mistake, or belongs behind a new ``operatorVersion``; only before a release is i
     .venv/bin/pytest tests/golden --regenerate-golden
 """
 
+import difflib
+from pathlib import Path
+
 import pytest
 import yaml
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.kinds import (
@@ -17,7 +20,7 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.re
 )
 
 from dev.render import to_yaml
-from tests.golden.variants import VARIANTS
+from tests.golden.variants import LIKE, VARIANTS
 from tests.support import resources as r
 from tests.support.places import ROOT
 
@@ -42,14 +45,28 @@ def rendered(name: str) -> list[r.Json]:
     )
 
 
+def golden_of(name: str, text: str) -> tuple[Path, str]:
+    """Return the file of a variant, and what it holds when this text is rendered.
+
+    That is the text, or how it differs from the golden file of another variant.
+    """
+    if name not in LIKE:
+        return GOLDEN / f"{name}.yaml", text
+    other = (GOLDEN / f"{LIKE[name]}.yaml").read_text().splitlines(keepends=True)
+    lines = difflib.unified_diff(other, text.splitlines(keepends=True), LIKE[name], name, n=1)
+    return GOLDEN / f"{name}.diff", "".join(lines)
+
+
 @pytest.mark.parametrize("name", VARIANTS)
 def test_manifests_are_as_released(name: str, request: pytest.FixtureRequest) -> None:
-    golden, text = GOLDEN / f"{name}.yaml", to_yaml(rendered(name))
+    manifest = to_yaml(rendered(name))
+    golden, text = golden_of(name, manifest)
     if request.config.getoption("--regenerate-golden", default=False):
         golden.write_text(text)
     assert golden.read_text() == text
-    assert list(yaml.safe_load_all(text)) == rendered(name)
+    assert list(yaml.safe_load_all(manifest)) == rendered(name)
 
 
 def test_no_golden_file_is_left_over() -> None:
-    assert {path.stem for path in GOLDEN.glob("*.yaml")} == set(VARIANTS)
+    found = {path.name for suffix in ("yaml", "diff") for path in GOLDEN.glob(f"*.{suffix}")}
+    assert found == {f"{name}.{'diff' if name in LIKE else 'yaml'}" for name in VARIANTS}

@@ -18,7 +18,7 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.kub
 
 from dev.render import to_yaml
 from testbed.bed import KubectlError, TestBed
-from tests.golden.test_golden import GOLDEN
+from tests.golden.test_golden import rendered
 from tests.golden.variants import VARIANTS
 from tests.support.places import ROOT
 
@@ -60,7 +60,7 @@ def namespace(cluster: TestBed) -> Iterator[str]:
 
 def golden(name: str, namespace: str) -> str:
     """Return a golden file as text, moved to another namespace."""
-    return re.sub(r"\bprod\b", namespace, (GOLDEN / f"{name}.yaml").read_text())
+    return re.sub(r"\bprod\b", namespace, to_yaml(rendered(name)))
 
 
 def dry_run(cluster: TestBed, text: str) -> list[str]:

@@ -212,3 +212,6 @@ VARIANTS: dict[str, list[r.Json]] = {
 }
 """Documents by the name of the golden file. What a set depends on comes before it, and is not
 rendered itself: only the last document is."""
+
+LIKE = {"cluster-version-3": "cluster-version-1", "cluster-version-unknown": "cluster-version-1"}
+"""Variants whose golden files hold only what differs from that of another one."""

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.support.namespaces import CHILDREN, KINDS, Namespace
-from tests.support.waiting import eventually
+from tests.support.waiting import eventually, unchanged
 
 from .conftest import tiny_cluster
 
@@ -76,13 +76,7 @@ def test_everything_has_an_owner(space, cluster):
 
 def test_idle_costs_nothing(space, cluster, operator):
     """A healthy cluster causes no writes and no passes."""
-    eventually(lambda: _quiet(operator, 6))
-    versions, output = space.versions(), operator.read_text().count("exited successfully")
-
-    time.sleep(8)
-
-    assert space.versions() == versions
-    assert operator.read_text().count("exited successfully") == output
+    unchanged(lambda: (space.versions(), operator.stat().st_size), 14)
 
 
 def test_a_pass_that_changes_nothing_ends_after_one_look(space, cluster, operator):
@@ -98,7 +92,7 @@ def test_a_pass_that_changes_nothing_ends_after_one_look(space, cluster, operato
         return len(re.findall(r"localhost +: ok=2 ", operator.read_text()[before:]))
 
     touch("once")  # what their Pods said last may not have been in the status yet
-    eventually(lambda: _quiet(operator, 3))
+    unchanged(lambda: operator.stat().st_size, 3)
     before = len(operator.read_text())
     touch("twice")
     eventually(lambda: short_passes() >= len(touched))
@@ -106,7 +100,7 @@ def test_a_pass_that_changes_nothing_ends_after_one_look(space, cluster, operato
 
 def test_a_change_that_matters_to_nobody_leads_to_no_play(space, cluster, operator):
     """One look without a play is enough, as for what is due again."""
-    eventually(lambda: _quiet(operator, 3))
+    unchanged(lambda: operator.stat().st_size, 3)
     before = len(operator.read_text())
     space.kubectl("annotate", "poddisruptionbudget", "mo-proxy", "touched=once")
 
@@ -128,12 +122,6 @@ def test_what_others_take_away_or_change_comes_back(space, cluster):
         lambda: "app.kubernetes.io/name" in space.get(budget, "mo-log")["metadata"]["labels"]
     )
     space.wait("Ready")
-
-
-def _quiet(log: Path, seconds: float) -> bool:
-    size = log.stat().st_size
-    time.sleep(seconds)
-    return log.stat().st_size == size
 
 
 def test_change_reaches_every_part(space, cluster):

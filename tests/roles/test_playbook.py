@@ -16,7 +16,7 @@ from tests.support.namespaces import Namespace
 from .compute_nodes import hakeeper, pooled_set
 from .conftest import tiny_cluster
 
-pytestmark = pytest.mark.api
+pytestmark = [pytest.mark.api, pytest.mark.timeout(900)]  # ten plays take their time
 
 WORKLOADS = {
     "statefulset.apps/mo-log",
