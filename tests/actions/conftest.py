@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from testbed.bed import TestBed
+from tests.support.namespaces import Namespace
 from tests.support.places import ROOT
 
 Task = dict[str, Any]
@@ -68,12 +69,6 @@ def play(tmp_path: Path, fake_testbed: TestBed) -> Play:
 
 @pytest.fixture
 def live(fake_testbed: TestBed, fake_namespace: str) -> Callable[..., dict[str, Any] | None]:
-    """Return a function that reads an object with kubectl."""
-
-    def read(kind: str, name: str) -> dict[str, Any] | None:
-        text = fake_testbed.kubectl(
-            "-n", fake_namespace, "get", kind, name, "--ignore-not-found", "-o", "json"
-        )
-        return json.loads(text) if text.strip() else None
-
-    return read
+    """Return a function that reads an object."""
+    space = Namespace(fake_testbed, fake_namespace)
+    return lambda kind, name: space.get(kind, name) or None

@@ -5,24 +5,13 @@ import json
 
 import pytest
 
-from testbed.bed import TestBed
-from tests.support.places import ROOT
+from tests.support.api import Api
 
 pytestmark = pytest.mark.api
 
 
-@pytest.fixture(scope="module")
-def definitions(fake_testbed: TestBed) -> TestBed:
-    """Return a test bed with the custom resource definitions."""
-    folder = str(ROOT / "crds")
-    fake_testbed.kubectl("apply", "--server-side", "--force-conflicts", "-f", folder)
-    name = "crd/webuis.core.matrixorigin.io"
-    fake_testbed.kubectl("wait", "--for=condition=Established", "--timeout=60s", name)
-    return fake_testbed
-
-
 @pytest.fixture
-def web_ui(definitions, fake_namespace, live):
+def web_ui(installed_testbed, fake_namespace):
     """Return a WebUI that was just made."""
     resource = {
         "apiVersion": "core.matrixorigin.io/v1alpha1",
@@ -30,8 +19,7 @@ def web_ui(definitions, fake_namespace, live):
         "metadata": {"name": "ui", "namespace": fake_namespace},
         "spec": {"replicas": 1, "image": "dashboard:1"},
     }
-    definitions.kubectl("apply", "-f", "-", input=json.dumps(resource))
-    return live("webui", "ui")
+    return Api(installed_testbed.kubeconfig).apply(resource)
 
 
 def status(resource, ready, reason, message="", check=False, **options):
@@ -93,7 +81,7 @@ def test_fields_that_are_left_out_are_removed(play, web_ui, live):
     assert "host" not in live("webui", "ui")["status"]
 
 
-def test_events_tell_transitions(play, web_ui, definitions):
+def test_events_tell_transitions(play, web_ui, installed_testbed):
     """Becoming ready is normal, no longer being ready a warning, saying it again no event."""
     own = [{"type": "Normal", "reason": "Scaled", "action": "Scale", "note": "from 1 to 2"}]
 
@@ -113,7 +101,7 @@ def test_events_tell_transitions(play, web_ui, definitions):
         ["NoEnoughReadyStores"],
     ]
     namespace = web_ui["metadata"]["namespace"]
-    text = definitions.kubectl("-n", namespace, "get", "events.events.k8s.io", "-o", "json")
+    text = installed_testbed.kubectl("-n", namespace, "get", "events.events.k8s.io", "-o", "json")
     told = {
         (event["reason"], event["type"], event["note"], event["regarding"]["uid"])
         for event in json.loads(text)["items"]

@@ -83,7 +83,9 @@ def _release(bed: TestBed, namespace: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def guarded(installed: TestBed, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Operator]:
+def guarded(
+    installed_testbed: TestBed, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Operator]:
     """An operator with its webhook on."""
     flags = (f"--webhook-bind-address=127.0.0.1:{free_port()}", "--webhook-url-host=127.0.0.1")
     stored = [
@@ -91,16 +93,18 @@ def guarded(installed: TestBed, tmp_path_factory: pytest.TempPathFactory) -> Ite
         for index, (kind, before, _, _) in enumerate(UPDATES)
     ]
     folder = tmp_path_factory.mktemp("guarded")
-    for operator in operate(installed, folder, *flags, stored=stored):
+    for operator in operate(installed_testbed, folder, *flags, stored=stored):
         operator.wait_for(lambda op=operator: "Registered webhooks" in op.log.read_text())
         time.sleep(1)  # the API server learns of configurations by a watch
         yield operator
 
 
 @pytest.fixture(scope="module")
-def alone(installed: TestBed, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Operator]:
+def alone(
+    installed_testbed: TestBed, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Operator]:
     """An operator without one."""
-    yield from operate(installed, tmp_path_factory.mktemp("alone"))
+    yield from operate(installed_testbed, tmp_path_factory.mktemp("alone"))
 
 
 @pytest.mark.parametrize(("kind", "changes", "message"), REFUSED)

@@ -11,7 +11,6 @@ import pytest
 from testbed.api import ApiClient, ApiError
 from testbed.bed import TestBed
 from tests.crds.manifests import API_VERSION, EARLY, PLURALS, Json
-from tests.support.places import ROOT
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,25 +44,16 @@ class Server:
 
 
 @pytest.fixture(scope="session")
-def installed(fake_testbed: TestBed) -> TestBed:
-    """The test bed after `kubectl apply -f crds/`, with every CRD established."""
-    fake_testbed.kubectl("apply", "--server-side", "--force-conflicts", "-f", str(ROOT / "crds"))
-    names = [f"crd/{plural}.core.matrixorigin.io" for plural in PLURALS.values()]
-    fake_testbed.kubectl("wait", "--for=condition=Established", "--timeout=60s", *names)
-    return fake_testbed
-
-
-@pytest.fixture(scope="session")
-def server(installed: TestBed) -> Iterator[Server]:
+def server(installed_testbed: TestBed) -> Iterator[Server]:
     """The API server and a namespace for this module's tests."""
-    with installed.namespace("crds") as namespace:
-        yield Server(ApiClient(installed.kubeconfig), namespace)
+    with installed_testbed.namespace("crds") as namespace:
+        yield Server(ApiClient(installed_testbed.kubeconfig), namespace)
 
 
 @pytest.fixture(scope="session")
-def definitions(installed: TestBed) -> dict[str, Any]:
+def definitions(installed_testbed: TestBed) -> dict[str, Any]:
     """The CRDs as the server has them, by kind."""
-    found = json.loads(installed.kubectl("get", "crd", "-o", "json"))["items"]
+    found = json.loads(installed_testbed.kubectl("get", "crd", "-o", "json"))["items"]
     return {
         item["spec"]["names"]["kind"]: item
         for item in found

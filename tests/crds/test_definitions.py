@@ -31,9 +31,9 @@ def test_the_schema_is_structural_and_its_names_are_free(
     assert conditions == {"NamesAccepted": "True", "Established": "True"}
 
 
-def test_one_category_lists_everything_and_short_names_work(installed: TestBed) -> None:
+def test_one_category_lists_everything_and_short_names_work(installed_testbed: TestBed) -> None:
     """`kubectl get matrixone` shows all, `kubectl get mo` the clusters."""
-    listed = installed.kubectl(
+    listed = installed_testbed.kubectl(
         "api-resources", "--categories=matrixone", "--no-headers", "-o", "wide"
     )
     rows = [line.split() for line in listed.splitlines()]
@@ -43,9 +43,9 @@ def test_one_category_lists_everything_and_short_names_work(installed: TestBed) 
     assert early[:2] == ["matrixoneclusters", "matrixone.matrixorigin.cn/v1alpha1"]
 
 
-def test_short_names_do_not_shadow_anything(installed: TestBed) -> None:
+def test_short_names_do_not_shadow_anything(installed_testbed: TestBed) -> None:
     """A short name belongs to one kind of the whole cluster."""
-    lines = installed.kubectl("api-resources", "--no-headers").splitlines()
+    lines = installed_testbed.kubectl("api-resources", "--no-headers").splitlines()
     names = [name for line in lines for name in _names(line)]
     assert [name for name in SHORT_NAMES.values() if names.count(name) != 1] == []
 
@@ -73,16 +73,16 @@ def _names(line: str) -> list[str]:
         ("webui.spec.updateStrategy", "25 percent"),
     ],
 )
-def test_explain(installed: TestBed, path: str, expected: str) -> None:
+def test_explain(installed_testbed: TestBed, path: str, expected: str) -> None:
     """The documentation is where users look first."""
     resource, _, field = path.partition(".")
     plural = {"mo": "matrixoneclusters"}.get(resource, f"{resource}s")
     asked = ".".join(part for part in (plural, field) if part)
-    said = " ".join(installed.kubectl("explain", asked).split())
+    said = " ".join(installed_testbed.kubectl("explain", asked).split())
     assert expected in said
 
 
-def test_cluster_columns_show_what_was_observed(server: Server, installed: TestBed) -> None:
+def test_cluster_columns_show_what_was_observed(server: Server, installed_testbed: TestBed) -> None:
     """One line tells the state of a cluster."""
     status = {
         "conditions": [_condition("Ready", "False", "SomeCNSetsAreNotReady")],
@@ -95,19 +95,21 @@ def test_cluster_columns_show_what_was_observed(server: Server, installed: TestB
     }
     created = server.create(minimal("MatrixOneCluster", "columns"))
     server.update(changed(created, {"status": status}), "/status")
-    head, row = _table(installed, server.namespace, "mo/columns")
+    head, row = _table(installed_testbed, server.namespace, "mo/columns")
     assert head == [
         "NAME", "READY", "STATUS", "LOG", "TN", "CN", "PROXY", "VERSION", "PHASE", "AGE",
     ]  # fmt: skip
     assert row[:3] == ["columns", "False", "SomeCNSetsAreNotReady"]
     assert row[3:9] == ["3/3", "1/1", "1/2", "2/2", "1.2.3", "NotReady"]
-    wide = installed.kubectl("get", "mo/columns", "-o", "wide", "-n", server.namespace)
+    wide = installed_testbed.kubectl("get", "mo/columns", "-o", "wide", "-n", server.namespace)
     assert "mo-proxy.prod" in wide
     assert "waiting for mo-tp: 1/2 pods ready" in wide
 
 
 @pytest.mark.parametrize("kind", sorted(set(PLURALS) - {"MatrixOneCluster"}))
-def test_set_columns_show_what_was_observed(server: Server, installed: TestBed, kind: str) -> None:
+def test_set_columns_show_what_was_observed(
+    server: Server, installed_testbed: TestBed, kind: str
+) -> None:
     """One line tells the state of a set."""
     status = {
         "conditions": [_condition("Ready", "True", "EnoughReadyStores")],
@@ -117,7 +119,7 @@ def test_set_columns_show_what_was_observed(server: Server, installed: TestBed, 
     }
     created = server.create(minimal(kind, "columns"))
     server.update(changed(created, {"status": status}), "/status")
-    head, row = _table(installed, server.namespace, f"{PLURALS[kind]}/columns")
+    head, row = _table(installed_testbed, server.namespace, f"{PLURALS[kind]}/columns")
     assert head == ["NAME", "READY", "STATUS", "PODS", "VERSION", "PHASE", "AGE"]
     assert row[:6] == ["columns", "True", "EnoughReadyStores", "2/2", "1.2.3", "Paused"]
 
@@ -222,35 +224,37 @@ def test_an_embedded_log_set_survives(server: Server) -> None:
 
 
 def test_a_cn_set_can_be_scaled_and_watched_by_an_autoscaler(
-    server: Server, installed: TestBed
+    server: Server, installed_testbed: TestBed
 ) -> None:
     """The scale subresource works without replicas in the manifest and shows the selector."""
     created = server.create(changed(minimal("CNSet", "scaled"), {"spec.replicas": None}))
     server.update(changed(created, {"status": {"replicas": 1, "labelSelector": "a=b"}}), "/status")
-    installed.kubectl("scale", "cnset/scaled", "--replicas=4", "-n", server.namespace)
+    installed_testbed.kubectl("scale", "cnset/scaled", "--replicas=4", "-n", server.namespace)
     path = "/apis/core.matrixorigin.io/v1alpha1/namespaces/{}/cnsets/scaled/scale"
-    scale = json.loads(installed.kubectl("get", "--raw", path.format(server.namespace)))
+    scale = json.loads(installed_testbed.kubectl("get", "--raw", path.format(server.namespace)))
     assert scale["spec"]["replicas"] == 4
     assert scale["status"] == {"replicas": 1, "selector": "a=b"}
 
 
 def test_an_apply_without_replicas_leaves_them_to_the_autoscaler(
-    server: Server, installed: TestBed
+    server: Server, installed_testbed: TestBed
 ) -> None:
     """Whoever leaves replicas out does not take them back from `kubectl scale`."""
     manifest = json.dumps(changed(minimal("CNSet", "owned"), {"spec.replicas": None}))
     apply = ("apply", "--server-side", "-n", server.namespace, "-f", "-")
-    installed.kubectl(*apply, input=manifest)
-    installed.kubectl("scale", "cnset/owned", "--replicas=4", "-n", server.namespace)
-    installed.kubectl(*apply, input=manifest)
-    read = installed.kubectl(
+    installed_testbed.kubectl(*apply, input=manifest)
+    installed_testbed.kubectl("scale", "cnset/owned", "--replicas=4", "-n", server.namespace)
+    installed_testbed.kubectl(*apply, input=manifest)
+    read = installed_testbed.kubectl(
         "get", "cnset/owned", "-o", "jsonpath={.spec.replicas}", "-n", server.namespace
     )
     assert read == "4"
 
 
-def test_other_kinds_are_not_scaled(server: Server, installed: TestBed) -> None:
+def test_other_kinds_are_not_scaled(server: Server, installed_testbed: TestBed) -> None:
     """A log service is not scaled by an autoscaler: the subresource is not there."""
     server.create(minimal("LogSet", "unscaled"))
     with pytest.raises(KubectlError, match="NotFound"):
-        installed.kubectl("scale", "logset/unscaled", "--replicas=5", "-n", server.namespace)
+        installed_testbed.kubectl(
+            "scale", "logset/unscaled", "--replicas=5", "-n", server.namespace
+        )

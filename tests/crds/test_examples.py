@@ -24,7 +24,7 @@ def _id(path: Path) -> str:
 
 @pytest.mark.api
 @pytest.mark.parametrize("path", EXAMPLES, ids=_id)
-def test_examples_are_accepted(server: Server, installed: TestBed, path: Path) -> None:
+def test_examples_are_accepted(server: Server, installed_testbed: TestBed, path: Path) -> None:
     """Both ways of applying; strictly, so that no misspelt field goes unnoticed."""
     documents = [d for d in yaml.safe_load_all(path.read_text()) if d]
     for document in documents:
@@ -32,7 +32,7 @@ def test_examples_are_accepted(server: Server, installed: TestBed, path: Path) -
     text = yaml.safe_dump_all(documents)
     where = ("--dry-run=server", "--validate=strict", "-n", server.namespace, "-f", "-")
     for way in ("--server-side=false", "--server-side"):
-        said = installed.kubectl("apply", way, *where, input=text)
+        said = installed_testbed.kubectl("apply", way, *where, input=text)
         assert len(said.splitlines()) == len(documents)
 
 

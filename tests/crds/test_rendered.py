@@ -33,7 +33,7 @@ def _resources(path: Path) -> list[dict[str, object]]:
     "path", [path for path in COMPLETE if _resources(path)], ids=lambda path: path.stem
 )
 def test_all_that_an_example_leads_to_is_accepted(
-    server: Server, installed: TestBed, path: Path
+    server: Server, installed_testbed: TestBed, path: Path
 ) -> None:
     """An example that is accepted and then stalls on a refused child would be of no use."""
     for resource in _resources(path):
@@ -41,7 +41,7 @@ def test_all_that_an_example_leads_to_is_accepted(
         manifests = render_everything(
             {**resource, "metadata": metadata}, start_scripts=START_SCRIPTS
         )
-        said = installed.kubectl(
+        said = installed_testbed.kubectl(
             *("apply", "--server-side", "--dry-run=server", "--validate=strict", "-f", "-"),
             input=yaml.safe_dump_all(manifests),
         )
