@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the admission function says, and that a real API server agrees with it."""
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,7 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from crds.generate.sources import Sources
-from testbed.bed import KubectlError, TestBed
+from testbed.api import ApiError
+from testbed.bed import TestBed
 from tests.admission.cases import (
     ACCEPTED_OVERLAYS,
     REFUSED,
@@ -26,6 +26,7 @@ from tests.admission.cases import (
     Json,
 )
 from tests.crds.manifests import changed, minimal
+from tests.support.namespaces import Namespace
 from tests.support.passes import (
     plan_of,
 )
@@ -143,23 +144,21 @@ def test_whatever_an_overlay_holds_there_is_an_answer(overlay: Json) -> None:
 
 
 @pytest.fixture(scope="module")
-def namespace(fake_testbed: TestBed) -> Iterator[tuple[TestBed, str]]:
+def space(fake_testbed: TestBed) -> Iterator[Namespace]:
     with fake_testbed.namespace("admission") as name:
-        yield fake_testbed, name
+        yield Namespace(fake_testbed, name)
 
 
-def server_says(place: tuple[TestBed, str], overlay: Json) -> str:
+def server_says(space: Namespace, overlay: Json) -> str:
     """What the API server says to the workload of such a log service; empty when it takes it."""
-    bed, namespace = place
     resource = log_set(overlay)
-    resource["metadata"] |= {"namespace": namespace, "name": "mo"}
+    resource["metadata"] |= {"namespace": space.name, "name": "mo"}
     (workload,) = [
         one for one in render_logset(resource, start_script="") if one["kind"] == "StatefulSet"
     ]
     try:
-        arguments = ("apply", "--server-side", "--dry-run=server", "-f", "-")
-        bed.kubectl(*arguments, input=json.dumps(workload))
-    except KubectlError as error:
+        space.api.apply(workload, dry_run=True)
+    except ApiError as error:
         return str(error)
     return ""
 
@@ -167,15 +166,13 @@ def server_says(place: tuple[TestBed, str], overlay: Json) -> str:
 @pytest.mark.api
 @pytest.mark.parametrize(("overlay", "message"), REFUSED_OVERLAYS)
 def test_kubernetes_refuses_what_is_refused_here(
-    namespace: tuple[TestBed, str], overlay: Json, message: str
+    space: Namespace, overlay: Json, message: str
 ) -> None:
     """Nothing is refused that would have worked."""
-    assert server_says(namespace, overlay), message
+    assert server_says(space, overlay), message
 
 
 @pytest.mark.api
 @pytest.mark.parametrize("overlay", ACCEPTED_OVERLAYS)
-def test_kubernetes_takes_what_is_accepted_here(
-    namespace: tuple[TestBed, str], overlay: Json
-) -> None:
-    assert server_says(namespace, overlay) == ""
+def test_kubernetes_takes_what_is_accepted_here(space: Namespace, overlay: Json) -> None:
+    assert server_says(space, overlay) == ""

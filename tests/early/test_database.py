@@ -148,7 +148,7 @@ def test_t40_stopping_keeps_rows(database: Space) -> None:
     assert rows(database) == ROWS
 
 
-DATA = {"etl", "local", "shared"}
+DATA = {"dn-data", "etl", "local", "logservice-data", "shared", "trace"}
 """Folders of the volume with data; a cache is anything else."""
 
 

@@ -104,7 +104,9 @@ class Api:
                 found.add(f"{facts['singularName']}{group}/{one['metadata']['name']}")
         return found
 
-    def apply(self, resource: Json, namespace: str = "", *, force: bool = False) -> Json:
+    def apply(
+        self, resource: Json, namespace: str = "", *, force: bool = False, dry_run: bool = False
+    ) -> Json:
         """Apply an object server-side, as the field manager that kubectl is."""
         group = resource["apiVersion"].rpartition("/")[0]
         kind = f"{resource['kind']}.{group}" if group else resource["kind"]
@@ -113,7 +115,9 @@ class Api:
             metadata = {"namespace": namespace, **metadata}
         path = self.path(kind, metadata.get("namespace", ""), metadata["name"])
         resource = {**resource, "metadata": metadata}
-        query = urlencode({"fieldManager": "kubectl", "force": str(force).lower()})
+        options = {"fieldManager": "kubectl", "fieldValidation": "Strict"}
+        options |= {"force": "true"} if force else {}
+        query = urlencode(options | ({"dryRun": "All"} if dry_run else {}))
         return self.client.request("PATCH", f"{path}?{query}", resource, _APPLY)
 
     def merge(self, kind: str, namespace: str, name: str, change: Json) -> Json:
