@@ -282,10 +282,3 @@ def _lost_stores(facts: SetFacts) -> bool:
     was_up = all_served or holds(facts.resource, ConditionType.DEGRADED)
     served = has_served(facts.resource)
     return rollout.seen and rollout.ready < rollout.desired and unchanged and was_up and served
-
-
-def selector_text(resource: Resource) -> str:
-    """Return the selector of a set's Pods as text, for the scale subresource."""
-    metadata = resource["metadata"]
-    labels = names.selector_labels(resource["kind"], metadata["name"], metadata["namespace"])
-    return ",".join(f"{key}={value}" for key, value in sorted(labels.items()))
