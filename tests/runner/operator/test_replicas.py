@@ -81,16 +81,16 @@ def test_a_leader_that_loses_the_lease_ends(cluster: Cluster, start: Start) -> N
     eventually(lambda: operator.lines(acquired))
     patch = '{"spec":{"holderIdentity":"thief"}}'
     cluster.kubectl("patch", "lease", "runner", "--type=merge", "-p", patch)
-    assert operator.process.wait(20) == 1
+    assert operator.process.wait(60) == 1
     assert "leader election lost" in operator.text()
 
 
 def test_an_election_needs_a_name_and_a_namespace(cluster: Cluster, start: Start) -> None:
     unnamed = start(cluster.name, "--leader-elect", "--leader-election-namespace=default")
     nowhere = start(cluster.name, "--leader-elect", "--leader-election-id=runner")
-    assert unnamed.process.wait(20) == 1
+    assert unnamed.process.wait(60) == 1
     assert "LeaderElectionID must be configured" in unnamed.text()
-    assert nowhere.process.wait(20) == 1
+    assert nowhere.process.wait(60) == 1
     assert "not running in-cluster" in nowhere.text()
 
 
@@ -100,5 +100,5 @@ def test_a_taken_port_is_named(cluster: Cluster, start: Start) -> None:
         taken.listen()
         port = taken.getsockname()[1]
         operator = start(cluster.name, f"--health-probe-bind-address=127.0.0.1:{port}")
-        assert operator.process.wait(20) == 1
+        assert operator.process.wait(60) == 1
     assert "--health-probe-bind-address" in operator.text()

@@ -86,7 +86,7 @@ def test_the_second_signal_ends_the_process_at_once(
 
 def test_election_without_a_name_is_refused(cluster: Cluster, start: Start) -> None:
     operator = start(cluster.name, "--leader-elect", "--leader-election-namespace=default")
-    assert operator.process.wait(20) == 1
+    assert operator.process.wait(60) == 1
     assert "LeaderElectionID must be configured" in operator.text()
 
 
