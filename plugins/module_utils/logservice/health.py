@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterable, Mapping
 from enum import Enum
 from typing import Any
 
-from ..api import names
 from ..api.timestamps import timestamp, unix_time
 from ..api.types import Resource
 from ..reporting import pods as pod_status
@@ -25,12 +24,6 @@ _FIRST_SECONDS = 60.0
 """A Pod that is created so long after its LogSet is not the first of its ordinal."""
 
 Pod = Mapping[str, Any]
-
-
-def expected_pods(resource: Resource, replicas: int) -> list[str]:
-    """Return the names of the Pods of a LogSet."""
-    base = names.base_name(names.LOG_SET, resource["metadata"]["name"])
-    return [f"{base}-{ordinal}" for ordinal in range(replicas)]
 
 
 class Question(Enum):

@@ -24,6 +24,7 @@ from ...module_utils.logservice.scaling import ScaleIn, scale_in
 from ...module_utils.logservice.view import ordinal_of_pod
 from ...module_utils.reporting.events import occurrence
 from ...module_utils.workload import nodes
+from ...module_utils.workload.reports import expected_pods
 from .outcome import Outcome, Situation
 from .view import ask
 
@@ -110,7 +111,7 @@ class StorePass:
         since = health.down_since(
             situation.resource,
             situation.pods,
-            health.expected_pods(situation.resource, situation.present),
+            expected_pods(situation.resource, situation.present),
             self._outcome.empty,
             situation.now,
         )
