@@ -91,7 +91,7 @@ STAGES: tuple[Stage, ...] = (
             ("bench", 60, ("bench/", "demo/", "tests/bench/")),
             ("charts", 240, ("charts/", "deploy/", "tests/charts/")),
             ("docs", 60, ("docs/", "README.md", "tests/docs/")),
-            ("management", 240, ("charts/matrixone-cluster/", "docs/", "tests/management/")),
+            ("management", 240, ("charts/matrixone/", "docs/", "tests/management/")),
             ("testbed", 180, ("testbed/", "tests/testbed/")),
         )
     ),
