@@ -6,6 +6,7 @@ Kinds are named as for kubectl: ``po``, ``pod``, ``pods`` or, where two groups h
 """
 
 import threading
+import time
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -14,6 +15,7 @@ from testbed.api import ApiClient, ApiError
 
 Json = dict[str, Any]
 
+_RETRIES = 40
 _APPLY = "application/apply-patch+yaml"
 
 
@@ -33,6 +35,17 @@ class Api:
         client: ApiClient = self._local.client
         return client
 
+    def request(self, *arguments: Any) -> Json:
+        """Send a request, again while the server asks to come back later, as kubectl does."""
+        for _ in range(_RETRIES):
+            try:
+                return self.client.request(*arguments)
+            except ApiError as error:
+                if error.status != 429:
+                    raise
+                time.sleep(0.5)
+        return self.client.request(*arguments)
+
     def kind(self, name: str) -> Json:
         """Return group version, plural, singular and scope of a kind.
 
@@ -44,7 +57,7 @@ class Api:
         return self._kinds[name.lower()]
 
     def _discover(self) -> dict[str, Json]:
-        groups = self.client.request("GET", "/apis")["groups"]
+        groups = self.request("GET", "/apis")["groups"]
         versions = ["v1", *(one["preferredVersion"]["groupVersion"] for one in groups)]
         found: dict[str, Json] = {}
         for version in versions:
@@ -61,7 +74,7 @@ class Api:
 
     def _served(self, path: str) -> list[Json]:
         try:
-            listed = self.client.request("GET", path)["resources"]
+            listed = self.request("GET", path)["resources"]
         except ApiError:  # the CRDs of other tests come and go
             return []
         return [one for one in listed if "/" not in one["name"]]
@@ -75,7 +88,7 @@ class Api:
     def get(self, kind: str, namespace: str, name: str) -> Json:
         """Return an object; empty if there is none."""
         try:
-            return self.client.request("GET", self.path(kind, namespace, name))
+            return self.request("GET", self.path(kind, namespace, name))
         except ApiError as error:
             if error.status == 404:
                 return {}
@@ -86,7 +99,7 @@ class Api:
         query = f"?{urlencode({'labelSelector': labels})}" if labels else ""
         items = []
         for one in kind.split(","):
-            listed = self.client.request("GET", self.path(one, namespace) + query)
+            listed = self.request("GET", self.path(one, namespace) + query)
             facts = {
                 "apiVersion": listed["apiVersion"],
                 "kind": listed["kind"].removesuffix("List"),
@@ -118,13 +131,13 @@ class Api:
         options = {"fieldManager": "kubectl", "fieldValidation": "Strict"}
         options |= {"force": "true"} if force else {}
         query = urlencode(options | ({"dryRun": "All"} if dry_run else {}))
-        return self.client.request("PATCH", f"{path}?{query}", resource, _APPLY)
+        return self.request("PATCH", f"{path}?{query}", resource, _APPLY)
 
     def merge(self, kind: str, namespace: str, name: str, change: Json) -> Json:
         """Apply a JSON merge patch as kubectl does."""
         path = self.path(kind, namespace, name)
         patch = "application/merge-patch+json"
-        return self.client.request("PATCH", f"{path}?fieldManager=kubectl-patch", change, patch)
+        return self.request("PATCH", f"{path}?fieldManager=kubectl-patch", change, patch)
 
 
 def conditions(resource: Json) -> dict[str, Json]:
