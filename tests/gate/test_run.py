@@ -28,8 +28,11 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     monkeypatch.setattr(gate, "LOGS", tmp_path)
     monkeypatch.setattr(gate, "ROOT", tmp_path)
 
-    def play(*stages: Stage, budget: float = 60) -> tuple[int, str]:
-        code = gate.Gate(stages, budget, {"molecule": "nothing touched it"}).run()
+    def play(
+        *stages: Stage, budget: float = 60, added_until: float | None = None
+    ) -> tuple[int, str]:
+        left_out = {"molecule": "nothing touched it"}
+        code = gate.Gate(stages, budget, left_out, added_until).run()
         return code, capsys.readouterr().out
 
     return play
@@ -89,7 +92,15 @@ def test_an_added_stage_that_does_not_fit_is_named(run: Run) -> None:
     long = Stage("node", ("true",), 3600, 1500, when=When.TOUCHED)
     code, said = run(passing("lint"), long)
     assert code == 0
-    assert "node         takes 1500 s, the budget has" in said
+    assert "node         takes 1500 s" in said
+
+
+def test_added_stages_leave_the_rest_of_the_budget_alone(run: Run) -> None:
+    added = passing("docs", when=When.TOUCHED)
+    code, said = run(added, passing("lint"), added_until=0)
+    assert code == 0
+    assert "docs         takes 1 s, 0 s are left" in said
+    assert "lint         passed" in said
 
 
 FLAKY = """
