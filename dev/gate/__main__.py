@@ -64,6 +64,8 @@ class Gate:
 
     def run(self) -> int:
         """Run all stages; return the exit code."""
+        # Shells let background jobs ignore SIGINT, and stages would inherit that.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
             self._run_stages()
         except KeyboardInterrupt:
