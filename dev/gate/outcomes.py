@@ -76,11 +76,12 @@ def read_report(path: Path) -> list[Test]:
         return []
     return [
         Test(
-            node=f"{case.get('file')}::{case.get('name')}",
+            node=f"{case.get('file') or case.get('classname')}::{case.get('name')}",
             seconds=float(case.get("time") or 0),
             has_failed=case.find("failure") is not None or case.find("error") is not None,
         )
         for case in cases
+        if case.get("name")
     ]
 
 

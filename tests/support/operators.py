@@ -45,10 +45,10 @@ class Operator:
         return self.log.read_text()
 
     def lines(self, message: str = "", **wanted: Any) -> list[dict[str, Any]]:
-        """Log lines with this message and these keys."""
+        """Log lines with this message and these keys; the last one may not be written to its end."""
         found = []
-        for text in self.text().splitlines():
-            if not text.startswith("{"):
+        for text in self.text().splitlines(keepends=True):
+            if not (text.startswith("{") and text.endswith("\n")):
                 continue
             line = json.loads(text)
             if message in {"", line["msg"]} and wanted.items() <= line.items():
