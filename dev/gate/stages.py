@@ -91,8 +91,8 @@ STAGES: tuple[Stage, ...] = (
         for area, usual, protects in (
             ("bench", 60, ("bench/", "demo/", "tests/bench/")),
             ("charts", 240, ("charts/", "deploy/", "tests/charts/")),
-            ("docs", 60, ("docs/", "README.md", "tests/docs/")),
-            ("management", 240, ("charts/matrixone/", "docs/", "tests/management/")),
+            ("docs", 300, ("docs/", "README.md", "tests/docs/")),
+            ("management", 300, ("charts/matrixone/", "docs/", "tests/management/")),
             ("testbed", 180, ("testbed/", "tests/testbed/")),
         )
     ),
