@@ -57,7 +57,8 @@ class Running:
             return list(stage.command)
         chosen = [*stage.command[: stage.command.index("-m") + 2], *only] if only else stage.command
         return [
-            *(sys.executable, "-m", "pytest", *chosen),
+            # Verbose, so that the log of a stage that is ended names the test that hung.
+            *(sys.executable, "-m", "pytest", "--verbose", *chosen),
             *("-o", "junit_family=xunit1", f"--junitxml={self._report}"),
             *("-o", f"cache_dir={folder / 'cache'}"),
         ]
