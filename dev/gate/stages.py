@@ -49,7 +49,7 @@ def _tests(*arguments: str, workers: int = 2) -> tuple[str, ...]:
     return (*arguments, *side_by_side)
 
 
-AREAS = ("bench", "charts", "docs", "management", "testbed")
+AREAS = ("bench", "charts", "docs", "management", "memcached", "testbed")
 """Folders of tests with an API server that run when the change touches what they protect."""
 
 _FAKE = "api and not node"
@@ -93,6 +93,7 @@ STAGES: tuple[Stage, ...] = (
             ("charts", 240, ("charts/", "deploy/", "tests/charts/")),
             ("docs", 300, ("docs/", "README.md", "tests/docs/")),
             ("management", 300, ("charts/matrixone/", "docs/", "tests/management/")),
+            ("memcached", 240, ("examples/memcached/", "demo/", "tests/memcached/")),
             ("testbed", 180, ("testbed/", "tests/testbed/")),
         )
     ),
