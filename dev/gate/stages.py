@@ -71,10 +71,9 @@ STAGES: tuple[Stage, ...] = (
     Stage("rpc", ("-m", "rpc", "tests"), limit=600, usual=60, is_tests=True),
     Stage(
         "api",
-        # Tests of an operator wait more than they compute: three workers keep two cores busy.
-        _tests("-m", _FAKE, *(f"--ignore=tests/{area}" for area in AREAS), "tests", workers=3),
-        limit=1500,
-        usual=600,
+        _tests("-m", _FAKE, *(f"--ignore=tests/{area}" for area in AREAS), "tests"),
+        limit=2700,
+        usual=1200,
         is_tests=True,
     ),
     Stage("database", ("-m", "gate", "tests/e2e"), limit=900, usual=300, is_tests=True),

@@ -43,7 +43,8 @@ def pause(space: Namespace, kind: str, name: str, value: str) -> None:
 def shows(space: Namespace, kind: str, name: str) -> bool:
     """Tell whether status, conditions and ``kubectl get`` all say that a resource is paused."""
     resource = space.get(kind, name)
-    conditions = {one["type"]: one for one in resource["status"]["conditions"]}
+    status = resource.get("status") or {}
+    conditions = {one["type"]: one for one in status.get("conditions") or []}
     said = (
         conditions.get("Paused", {}).get("status") == "True"
         and conditions["Paused"]["reason"] == "PausedByAnnotation"
