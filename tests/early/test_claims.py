@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from testbed.bed import KubectlError
+from testbed.api import ApiError
 from tests.early.conftest import Space, claims, uid_of
 from tests.early.resources import DELETE, KIND, OLD_IMAGE, Json, early
 from tests.support.waiting import eventually
@@ -18,7 +18,7 @@ Make = Callable[..., Json]
 
 @pytest.mark.parametrize("field", ["image", "dataVolumeCap", "logVolumeCap"])
 def test_t07_t08_what_is_needed_is_asked_for(space: Space, field: str) -> None:
-    with pytest.raises(KubectlError, match=rf"spec.{field}: Required value"):
+    with pytest.raises(ApiError, match=rf"spec.{field}: Required value"):
         space.apply(early("bad", **{field: DELETE}))
 
 
@@ -32,7 +32,7 @@ def test_t07_t08_what_is_needed_is_asked_for(space: Space, field: str) -> None:
     ids=["T9 negative", "T7 malformed", "pull policy"],
 )
 def test_t07_t09_what_means_nothing_is_refused(space: Space, change: Json, message: str) -> None:
-    with pytest.raises(KubectlError, match=message):
+    with pytest.raises(ApiError, match=message):
         space.apply(early("bad", **change))
 
 
