@@ -98,7 +98,7 @@ class Gate:
     def _one(self, stage: Stage) -> bool:
         """Run one stage if there is time for it; tell whether nothing is wrong."""
         left = self._left()
-        spare = left - max(0.0, self._budget - self._added_until)
+        spare = min(left, left + self._added_until - self._budget)
         if stage.when is When.TOUCHED and spare < stage.usual:
             self._left_out[stage.name] = f"takes {stage.usual} s, {max(0.0, spare):.0f} s are left"
             return True
@@ -112,8 +112,8 @@ class Gate:
         _say(f"test {stage.name}: {result} after {outcome.seconds:.0f} s {outcome.note}".rstrip())
         return outcome.is_green
 
-    def _start(self, stage: Stage) -> Running:
-        running = Running(ROOT, LOGS, stage, min(stage.limit, self._left()))
+    def _start(self, stage: Stage, only: Sequence[str] = ()) -> Running:
+        running = Running(ROOT, LOGS, stage, min(stage.limit, self._left()), only)
         self._running.append(running)
         return running
 
@@ -131,13 +131,10 @@ class Gate:
         if not may_try_again(failed, self._tries_left, outcome.code):
             return
         files = sorted({test.file for test in failed})
-        again = Running(ROOT, LOGS, stage, min(stage.limit, self._left()), only=files)
-        self._running.append(again)
-        if again.wait().is_green:
+        if self._finish(self._start(stage, files)).is_green:
             outcome.code, outcome.note = 0, f"{len(failed)} on a second try"
             outcome.second_tries = [test.node for test in failed]
             self._tries_left -= len(failed)
-        self._running.remove(again)
 
     def _give_up(self, stages: Sequence[Stage], why: str) -> None:
         for stage in stages:

@@ -31,7 +31,7 @@ class Question(Enum):
 
     NONE = 0
     """Nothing: it cannot have any news."""
-    GLANCE = 1
+    BRIEF = 1
     """It may have news, and it is no matter when it does not answer."""
     NEEDED = 2
     """Something is to be decided."""
@@ -63,7 +63,7 @@ def question(
     came_back = any(came_back_lately(resource, pod, now, _NEWS_SECONDS) for pod in pods)
     unknown = "shards" not in status and _served_since(resource, now) < _NEWS_SECONDS
     if came_back or unknown or lacking(status):
-        return Question.GLANCE
+        return Question.BRIEF
     return Question.NONE
 
 

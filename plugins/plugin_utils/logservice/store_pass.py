@@ -30,7 +30,7 @@ from .view import ask
 
 Json = Mapping[str, Any]
 
-_SECONDS = {Question.NEEDED: 3.5, Question.GLANCE: 0.5}
+_SECONDS = {Question.NEEDED: 3.5, Question.BRIEF: 0.5}
 
 
 class Kubernetes(Protocol):
