@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.matrixone import (
+    decoding,
     framing,
     protobuf,
     tables,
@@ -21,7 +22,7 @@ def request(peer: socket.socket) -> protobuf.Values:
     buffer = framing.FrameBuffer()
     while data := peer.recv(LARGEST):
         for frame in buffer.feed(data):
-            return protobuf.decode(tables.logservice.REQUEST, frame.body)
+            return decoding.decode(tables.logservice.REQUEST, frame.body)
     return {}
 
 

@@ -11,6 +11,7 @@ import pytest
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.matrixone import (
     BadRequest,
     MalformedAnswer,
+    decoding,
     framing,
     lz4,
     protobuf,
@@ -81,7 +82,7 @@ ANY = st.sampled_from(MESSAGES).flatmap(lambda one: st.tuples(st.just(one), mess
 def test_values_survive_the_wire(example: tuple[protobuf.Message, dict[str, Any]]) -> None:
     message, values = example
     encoded = protobuf.encode(message, values)
-    decoded = protobuf.decode(message, encoded)
+    decoded = decoding.decode(message, encoded)
     assert decoded == without_defaults(message, values)
     assert protobuf.encode(message, decoded) == encoded
 
@@ -94,7 +95,7 @@ def test_cut_messages_are_understood_in_part_or_refused(
     encoded = protobuf.encode(message, values)
     cut = encoded[: data.draw(st.integers(0, len(encoded)))]
     try:
-        decoded = protobuf.decode(message, cut)
+        decoded = decoding.decode(message, cut)
     except MalformedAnswer:
         return
     assert decoded.keys() <= values.keys()
@@ -103,7 +104,7 @@ def test_cut_messages_are_understood_in_part_or_refused(
 @given(st.sampled_from(MESSAGES), st.binary(max_size=200))
 def test_noise_is_a_message_or_an_error(message: protobuf.Message, noise: bytes) -> None:
     try:
-        protobuf.decode(message, noise)
+        decoding.decode(message, noise)
     except MalformedAnswer as error:
         assert str(error)  # noqa: PT017
 
@@ -120,7 +121,7 @@ def test_unknown_fields_are_skipped(
         tag >>= 7
     extra.append(tag)
     encoded = protobuf.encode(message, values)
-    assert protobuf.decode(message, encoded + extra + body) == protobuf.decode(message, encoded)
+    assert decoding.decode(message, encoded + extra + body) == decoding.decode(message, encoded)
 
 
 @pytest.mark.parametrize(
@@ -141,14 +142,14 @@ def test_unknown_fields_are_skipped(
 )
 def test_malformed_messages_say_why(data: bytes, why: str) -> None:
     with pytest.raises(MalformedAnswer, match=why):
-        protobuf.decode(tables.logservice.RESPONSE, data)
+        decoding.decode(tables.logservice.RESPONSE, data)
 
 
 def test_pieces_of_a_sub_message_add_up() -> None:
     whole = {"ShardInfo": {"LeaderID": 3, "Replicas": {1: {"UUID": "a"}}}}
     more = {"ShardInfo": {"Term": 2, "Replicas": {2: {"UUID": "b"}}}}
     table = tables.logservice.RESPONSE
-    merged = protobuf.decode(table, protobuf.encode(table, whole) + protobuf.encode(table, more))
+    merged = decoding.decode(table, protobuf.encode(table, whole) + protobuf.encode(table, more))
     assert merged == {
         "ShardInfo": {"LeaderID": 3, "Term": 2, "Replicas": {1: {"UUID": "a"}, 2: {"UUID": "b"}}}
     }
@@ -292,7 +293,7 @@ def test_a_bomb_is_refused() -> None:
 @given(st.floats())
 def test_floats_of_all_kinds_survive(value: float) -> None:
     table = tables.logservice.RESOURCE
-    decoded = protobuf.decode(table, protobuf.encode(table, {"CPUAvailable": value}))
+    decoded = decoding.decode(table, protobuf.encode(table, {"CPUAvailable": value}))
     again = decoded.get("CPUAvailable", 0.0)
     assert again == value or (math.isnan(again) and math.isnan(value))
 
@@ -302,4 +303,4 @@ def test_labels_survive(labels: dict[str, list[str]]) -> None:
     table = tables.logservice.CN_STORE_LABEL
     values = {"UUID": "u", "Labels": {key: {"Labels": one} for key, one in labels.items() if one}}
     expected = values if values["Labels"] else {"UUID": "u"}
-    assert protobuf.decode(table, protobuf.encode(table, values)) == expected
+    assert decoding.decode(table, protobuf.encode(table, values)) == expected

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api.digests import xxh64
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.matrixone import (
+    decoding,
     framing,
     protobuf,
     tables,
@@ -135,14 +136,14 @@ def test_frame_is_made_again(vector: dict[str, Any]) -> None:
 @pytest.mark.parametrize("vector", MESSAGES, ids=name_of)
 def test_message_is_decoded(vector: dict[str, Any]) -> None:
     table = TABLES[vector["message"]]
-    decoded = as_json(table, protobuf.decode(table, body_of(vector)))
+    decoded = as_json(table, decoding.decode(table, body_of(vector)))
     assert decoded == without_opaque(table, vector["fields"])
 
 
 @pytest.mark.parametrize("vector", [one for one in MESSAGES if one["byte_exact"]], ids=name_of)
 def test_message_is_made_again(vector: dict[str, Any]) -> None:
     table = TABLES[vector["message"]]
-    decoded = protobuf.decode(table, body_of(vector))
+    decoded = decoding.decode(table, body_of(vector))
     assert protobuf.encode(table, decoded).hex() == vector["body_hex"]
 
 
@@ -155,10 +156,10 @@ def test_message_without_fixed_order_is_made_again_with_the_same_content(
     vector: dict[str, Any],
 ) -> None:
     table = TABLES[vector["message"]]
-    decoded = protobuf.decode(table, body_of(vector))
+    decoded = decoding.decode(table, body_of(vector))
     again = protobuf.encode(table, decoded)
     assert sorted(again) == sorted(body_of(vector))
-    assert protobuf.decode(table, again) == decoded
+    assert decoding.decode(table, again) == decoded
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from .decoding import decode
 from .errors import MalformedAnswer, NotLeader, NotNow, Refused, UnknownStore, Unsupported
-from .protobuf import Values, decode
+from .protobuf import Values
 from .tables import services
 
 _FIRST_ERROR: Final = 100

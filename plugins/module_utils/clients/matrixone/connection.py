@@ -15,9 +15,10 @@ from typing import Any, Final
 
 from .addresses import Address, resolve
 from .deadlines import Deadline
+from .decoding import decode
 from .errors import MalformedAnswer, MatrixOneError, TimedOut, Unreachable
 from .framing import Flag, Frame, FrameBuffer, encode_frame
-from .protobuf import Message, Values, decode, encode
+from .protobuf import Message, Values, encode
 
 _CHUNK: Final = 1 << 16
 _NANOSECONDS: Final = 1_000_000_000
@@ -157,12 +158,22 @@ class Connection:
                 data = self._socket.recv(_CHUNK)
             if not data:
                 raise Unreachable(f"{what}: the peer closed the connection")
-            for frame in self._buffer.feed(data):
-                if frame.flags & (Flag.PING | Flag.PONG | Flag.STREAM):
-                    continue
-                answer = decode(self._protocol.response, frame.body)
-                if answer.get("RequestID", 0) == request_id:
-                    return answer
+            try:
+                answer = self._answer_in(data, request_id, deadline)
+            except TimedOut as error:
+                raise TimedOut(f"{what}: {error}") from error
+            if answer is not None:
+                return answer
+
+    def _answer_in(self, data: bytes, request_id: int, deadline: Deadline) -> Values | None:
+        """Return the answer that is complete with these bytes, if one is."""
+        for frame in self._buffer.feed(data, deadline):
+            if frame.flags & (Flag.PING | Flag.PONG | Flag.STREAM):
+                continue
+            answer = decode(self._protocol.response, frame.body, deadline)
+            if answer.get("RequestID", 0) == request_id:
+                return answer
+        return None
 
     @contextlib.contextmanager
     def _translated(self, what: str) -> Iterator[None]:

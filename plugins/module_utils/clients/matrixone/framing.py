@@ -12,11 +12,16 @@ from enum import IntFlag
 from typing import Final
 
 from ...api.digests import xxh64
+from .deadlines import Deadline
 from .errors import BadRequest, MalformedAnswer
 from .lz4 import unpack
 
-LARGEST_BODY: Final = 100 << 20
-LARGEST_FRAME: Final = LARGEST_BODY + (10 << 20)
+LARGEST_BODY: Final = 4 << 20
+"""Bytes of body and payload together, as they come and unpacked. The database accepts 100 MiB, for
+rows; the answers to control calls read here have kilobytes, for 1,000 compute nodes one or two
+MiB."""
+LARGEST_FRAME: Final = LARGEST_BODY + (64 << 10)
+"""The same with the other parts, and what packing adds to bytes that cannot be packed."""
 _NO_TRACE: Final = bytes(24)
 _PREFIX: Final = 4
 
@@ -100,11 +105,13 @@ class _Parts:
         return len(self.content) - self.offset
 
 
-def decode_frame(content: bytes) -> Frame:
+def decode_frame(content: bytes, deadline: Deadline | None = None) -> Frame:
     """Return the frame that follows a length prefix.
 
     Raises:
-        MalformedAnswer: parts are missing, the checksum is wrong, or a block cannot be unpacked.
+        MalformedAnswer: parts are missing, the checksum is wrong, a block cannot be unpacked, or
+            body and payload are larger than `LARGEST_BODY`.
+        TimedOut: the deadline passed while unpacking.
     """
     parts = _Parts(content)
     flags = Flag(parts.number(1) & 0x7F)
@@ -121,8 +128,10 @@ def decode_frame(content: bytes) -> Frame:
         raise MalformedAnswer("the checksum of an answer is wrong")
     packed = Flag.COMPRESS in flags
     if packed:
-        body = unpack(body, LARGEST_BODY)
-        payload = unpack(payload, LARGEST_BODY) if payload else b""
+        body = unpack(body, LARGEST_BODY, deadline)
+        payload = unpack(payload, LARGEST_BODY - len(body), deadline) if payload else b""
+    if len(body) + len(payload) > LARGEST_BODY:
+        raise MalformedAnswer(f"an answer has more than {LARGEST_BODY} bytes")
     return Frame(flags, body, payload, timeout, trace, sequence, packed)
 
 
@@ -132,21 +141,25 @@ class FrameBuffer:
     def __init__(self) -> None:
         self._pending = bytearray()
 
-    def feed(self, data: bytes) -> list[Frame]:
+    def feed(self, data: bytes, deadline: Deadline | None = None) -> list[Frame]:
         """Add what came and return the frames that are complete with it.
 
         Raises:
-            MalformedAnswer: what came is no frame; the connection is of no more use.
+            MalformedAnswer: what came is no frame, or one that is too large; the connection is of
+                no more use.
+            TimedOut: the deadline passed while unpacking.
         """
         frames: list[Frame] = []
         self._pending += data
         while len(self._pending) >= _PREFIX:
             length = int.from_bytes(self._pending[:_PREFIX], "big", signed=True)
             if not 0 < length <= LARGEST_FRAME:
-                raise MalformedAnswer(f"a frame cannot have {length} bytes")
+                raise MalformedAnswer(
+                    f"a frame cannot have {length} bytes; at most {LARGEST_FRAME} are accepted"
+                )
             if len(self._pending) < _PREFIX + length:
                 break
             content = bytes(self._pending[_PREFIX : _PREFIX + length])
             del self._pending[: _PREFIX + length]
-            frames.append(decode_frame(content))
+            frames.append(decode_frame(content, deadline))
         return frames

@@ -5,10 +5,12 @@ from __future__ import annotations
 
 from typing import Final
 
+from .deadlines import Deadline
 from .errors import MalformedAnswer
 
 _SHORTEST_MATCH: Final = 4
 _MORE: Final = 15
+_TOKENS_BETWEEN_CHECKS: Final = 1 << 10
 
 
 class _Reader:
@@ -37,31 +39,45 @@ class _Reader:
         return self.offset >= len(self.data)
 
 
-def unpack(block: bytes, limit: int) -> bytes:
+def unpack(block: bytes, limit: int, deadline: Deadline | None = None) -> bytes:
     """Return the content of a block.
 
     Args:
         block: literals and back references, without a frame header.
-        limit: most bytes to return.
+        limit: most bytes to return; no more are ever held.
+        deadline: when to give up; None for blocks that are known to be small.
 
     Raises:
         MalformedAnswer: it is no block, or its content is larger than the limit.
+        TimedOut: the deadline passed while unpacking.
     """
-    reader, out = _Reader(block), bytearray()
+    reader, out, tokens = _Reader(block), bytearray(), 0
     while not reader.exhausted():
+        tokens += 1
+        if tokens % _TOKENS_BETWEEN_CHECKS == 0 and deadline is not None:
+            deadline.require("unpacking the answer")
         token = reader.take(1)[0]
-        out += reader.take(reader.length(token >> 4))
+        literals = reader.length(token >> 4)
+        _require_room(len(out) + literals, limit)
+        out += reader.take(literals)
         if reader.exhausted():
             break
         distance = int.from_bytes(reader.take(2), "little")
         length = reader.length(token & _MORE) + _SHORTEST_MATCH
-        if not 0 < distance <= len(out):
-            raise MalformedAnswer("a compressed block refers to what is not there")
-        if len(out) + length > limit:
-            raise MalformedAnswer("a compressed block is larger than what is accepted")
-        # A match may overlap with what it produces: its bytes then repeat.
-        piece = out[-distance:]
-        out += (piece * (length // len(piece) + 1))[:length]
-    if len(out) > limit:
-        raise MalformedAnswer("a compressed block is larger than what is accepted")
+        _require_room(len(out) + length, limit)
+        out += _match(out, distance, length)
     return bytes(out)
+
+
+def _require_room(size: int, limit: int) -> None:
+    if size > limit:
+        raise MalformedAnswer(f"a compressed block is larger than the {limit} bytes accepted")
+
+
+def _match(out: bytearray, distance: int, length: int) -> bytes | bytearray:
+    """Return what a back reference stands for; it may overlap with what it produces."""
+    start = len(out) - distance
+    if distance == 0 or start < 0:
+        raise MalformedAnswer("a compressed block refers to what is not there")
+    piece = out[start : start + length]
+    return piece if len(piece) == length else (piece * (length // len(piece) + 1))[:length]

@@ -3,8 +3,7 @@
 
 A message is a dict from field name to value: numbers, ``bool``, ``str``, ``bytes``, a dict for a
 sub-message, a list for a repeated field, a dict for a map. A sub-message that is present but empty
-is an empty dict; an absent one is no key. Decoding is strict about what is known and skips what is
-not: newer releases send fields that no table here has.
+is an empty dict; an absent one is no key. Here are tables and encoding; ``decoding`` reads.
 """
 
 from __future__ import annotations
@@ -15,17 +14,14 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Final
 
-from .errors import BadRequest, MalformedAnswer
+from .errors import BadRequest
 
 Values = dict[str, Any]
 
 _VARINT: Final = 0
 _FIXED64: Final = 1
 _LENGTH: Final = 2
-_FIXED32: Final = 5
 _MASK: Final = (1 << 64) - 1
-_SIGN: Final = 1 << 63
-_LONGEST_VARINT: Final = 10
 
 
 class Kind(Enum):
@@ -187,110 +183,3 @@ def encode(message: Message, values: Mapping[str, Any]) -> bytes:
     if unknown:
         raise BadRequest(f"{message.name} has no field {', '.join(sorted(unknown))}")
     return b"".join(_field(one, values[one.name]) for one in message.fields if one.name in values)
-
-
-def _read_varint(data: bytes, offset: int) -> tuple[int, int]:
-    value = shift = 0
-    for position in range(offset, min(offset + _LONGEST_VARINT, len(data))):
-        byte = data[position]
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value & _MASK, position + 1
-        shift += 7
-    raise MalformedAnswer("a number has no end")
-
-
-def _take(data: bytes, offset: int, length: int) -> tuple[bytes, int]:
-    end = offset + length
-    if end > len(data):
-        raise MalformedAnswer("a field is longer than its message")
-    return data[offset:end], end
-
-
-def _read_raw(data: bytes, offset: int, wire_type: int) -> tuple[int | bytes, int]:
-    """Read a value of any wire type, known field or not."""
-    if wire_type == _VARINT:
-        return _read_varint(data, offset)
-    if wire_type == _LENGTH:
-        length, offset = _read_varint(data, offset)
-        return _take(data, offset, length)
-    if wire_type in (_FIXED64, _FIXED32):
-        return _take(data, offset, 8 if wire_type == _FIXED64 else 4)
-    raise MalformedAnswer(f"there is no wire type {wire_type}")
-
-
-def _as_number(kind: Kind, raw: int) -> int | bool:
-    if kind is Kind.BOOL:
-        return raw != 0
-    if kind is Kind.UINT64:
-        return raw
-    if kind is Kind.UINT32:
-        return raw & 0xFFFFFFFF
-    signed = raw - (1 << 64) if raw & _SIGN else raw
-    if kind is Kind.INT64:
-        return signed
-    low = signed & 0xFFFFFFFF
-    return low - (1 << 32) if low & 0x80000000 else low
-
-
-def _value(one: Field, raw: int | bytes, before: Any) -> Any:
-    if isinstance(raw, int):
-        return _as_number(one.kind, raw)
-    if one.kind is Kind.MESSAGE and one.message is not None:
-        # A sub-message may come in pieces, which add up.
-        return _decode_into(one.message, raw, before if isinstance(before, dict) else {})
-    if one.kind is Kind.DOUBLE:
-        return struct.unpack("<d", raw)[0]
-    if one.kind is Kind.STRING:
-        try:
-            return raw.decode()
-        except UnicodeDecodeError:
-            raise MalformedAnswer(f"{one.name} is no text") from None
-    return raw
-
-
-def _default(one: Field) -> Any:
-    if one.kind is Kind.MESSAGE:
-        return {}
-    if one.kind is Kind.STRING:
-        return ""
-    return 0 if one.kind.wire_type != _LENGTH else b""
-
-
-def _store(values: Values, one: Field, raw: int | bytes) -> None:
-    if one.entry is not None:
-        pair = decode(one.entry, raw if isinstance(raw, bytes) else b"")
-        key, value = one.entry.fields
-        entries = values.setdefault(one.name, {})
-        entries[pair.get("key", _default(key))] = pair.get("value", _default(value))
-    elif one.repeated:
-        values.setdefault(one.name, []).append(_value(one, raw, None))
-    else:
-        values[one.name] = _value(one, raw, values.get(one.name))
-
-
-def _decode_into(message: Message, data: bytes, values: Values) -> Values:
-    offset = 0
-    while offset < len(data):
-        tag, offset = _read_varint(data, offset)
-        number, wire_type = tag >> 3, tag & 7
-        if number == 0:
-            raise MalformedAnswer("there is no field 0")
-        raw, offset = _read_raw(data, offset, wire_type)
-        one = message.by_number.get(number)
-        if one is None:
-            continue
-        wanted = _LENGTH if one.key is not None else one.kind.wire_type
-        if wire_type != wanted:
-            raise MalformedAnswer(f"{message.name}.{one.name} has wire type {wire_type}")
-        _store(values, one, raw)
-    return values
-
-
-def decode(message: Message, data: bytes) -> Values:
-    """Return the known fields of a message.
-
-    Raises:
-        MalformedAnswer: the bytes are no such message.
-    """
-    return _decode_into(message, data, {})

@@ -13,7 +13,7 @@ from datetime import datetime
 from enum import IntEnum
 from typing import Final
 
-from .protobuf import decode
+from .decoding import decode
 from .tables import logservice
 
 TICKS_PER_SECOND: Final = 10
