@@ -29,6 +29,8 @@ options:
         either C(name) or C(labels).
       - With C(labels) it can have C(owner_uid); with C(name) of a ConfigMap, C(data) set to V(true)
         returns the data as well.
+      - C(applied) set to V(true) keeps those entries of C(metadata.managedFields) that say what
+        M(matrixorigin.matrixone.apply) has applied.
     type: dict
     required: true
 """

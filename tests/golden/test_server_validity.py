@@ -15,6 +15,9 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.kub
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.kubernetes.managed import (
     is_applied,
 )
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.gates import (
+    held_back,
+)
 
 from dev.render import to_yaml
 from testbed.bed import KubectlError, TestBed
@@ -105,6 +108,33 @@ def test_what_was_applied_is_known_by_its_managed_fields(
             assert not is_applied(theirs, {**identity, **other, "metadata": metadata}, MANAGER), (
                 other
             )
+
+
+@pytest.mark.parametrize(
+    "name", ["logset-overlay", "cnset-overlay", "cnset-python", "dnset-external"]
+)
+def test_every_change_of_a_template_is_held_back(
+    cluster: TestBed, namespace: str, name: str
+) -> None:
+    """A field less, too, which nobody sees who only compares what is rendered; no default is."""
+    answered = cluster.kubectl(
+        *("apply", "--server-side", "--dry-run=server", "-f", "-", "-o", "json"),
+        *("--show-managed-fields", f"--field-manager={MANAGER}"),
+        input=golden(name, namespace),
+    )
+    wanted = [
+        one
+        for one in yaml.safe_load_all(golden(name, namespace))
+        if "template" in one.get("spec", {})
+    ]
+    found = {one["kind"]: one for one in json.loads(answered)["items"]}
+
+    assert wanted
+    for ours in wanted:
+        theirs = found[ours["kind"]]
+        assert held_back(theirs, ours) == []
+        for other in variations(ours["spec"]["template"]):
+            assert held_back(theirs, {"spec": {"template": other}}), other
 
 
 def variations(wanted: Any) -> Iterator[Any]:

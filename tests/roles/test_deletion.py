@@ -164,16 +164,22 @@ def test_what_opens_and_holds_kept_data_is_kept(space):
 
 
 def test_an_update_is_held_back_and_chosen_pods_go_first(space):
-    """spec.pauseUpdate holds back what would replace Pods, and nothing else."""
+    """spec.pauseUpdate holds back what would replace Pods, also a removal, and nothing else."""
     resource = make(space, "held")
     group = resource["spec"]["cnGroups"][0]
-    group["replicas"] = 3
+    group["replicas"], group["resources"]["limits"] = 3, {"memory": "1024Mi"}
     space.apply(resource)
     space.wait("Ready", name="held")
     space.wait("Synced", name="held")
     before = compute_nodes(space)
 
     group["pauseUpdate"] = True
+    del group["resources"]["limits"]
+    space.apply(resource)
+    eventually(lambda: space.condition("cnset", "held-tp", "Synced").get("reason") == "Paused")
+    time.sleep(3)
+    assert compute_nodes(space) == before
+
     resource["spec"]["version"] = "1.3.1"
     space.apply(resource)
     eventually(lambda: space.condition("cnset", "held-tp", "Synced").get("reason") == "Paused")

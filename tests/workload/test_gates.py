@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Changes that are held back on purpose, Pods that go first, credentials that outlive a cluster."""
 
+import copy
 from typing import Any
 
 import pytest
@@ -9,6 +10,9 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.cluster.pla
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute.scaling import (
     victims,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.gates import (
+    held_back,
 )
 
 from tests.compute.test_drain import store
@@ -141,3 +145,131 @@ def test_a_new_credential_is_marked_when_it_outlives_its_cluster(policy, kept):
     made = credential(cluster(policy), "secret")
 
     assert (KEEP in made["metadata"].get("annotations", {})) is kept
+
+
+def applied_pods() -> tuple[Json, Json]:
+    """The Pod template of a live Deployment, and the fields of it that were applied by us."""
+    template = {
+        "metadata": {"annotations": {"ours": "x", "kubectl.kubernetes.io/restartedAt": "now"}},
+        "spec": {
+            "nodeSelector": {"disk": "fast", "zone": "a"},
+            "tolerations": [{"key": "db", "operator": "Exists", "tolerationSeconds": 5}],
+            "dnsPolicy": "ClusterFirst",
+            "volumes": [
+                {
+                    "name": "token",
+                    "projected": {
+                        "sources": [
+                            {"serviceAccountToken": {"path": "t", "expirationSeconds": 3600}}
+                        ]
+                    },
+                }
+            ],
+            "containers": [
+                {
+                    "name": "main",
+                    "image": "matrixone",
+                    "imagePullPolicy": "IfNotPresent",
+                    "resources": {"limits": {"cpu": "1", "memory": "1Gi"}},
+                    "env": [
+                        {
+                            "name": "IP",
+                            "valueFrom": {
+                                "fieldRef": {"apiVersion": "v1", "fieldPath": "status.podIP"}
+                            },
+                        }
+                    ],
+                }
+            ],
+        },
+    }
+    fields = {
+        "f:metadata": {"f:annotations": {"f:ours": {}}},
+        "f:spec": {
+            "f:nodeSelector": {},
+            "f:tolerations": {},
+            "f:volumes": {
+                'k:{"name":"token"}': {".": {}, "f:name": {}, "f:projected": {"f:sources": {}}}
+            },
+            "f:containers": {
+                'k:{"name":"main"}': {
+                    ".": {},
+                    "f:name": {},
+                    "f:image": {},
+                    "f:resources": {"f:limits": {"f:cpu": {}, "f:memory": {}}},
+                    "f:env": {
+                        'k:{"name":"IP"}': {
+                            ".": {},
+                            "f:name": {},
+                            "f:valueFrom": {"f:fieldRef": {}},
+                        }
+                    },
+                }
+            },
+        },
+    }
+    return template, fields
+
+
+def desired_pods() -> Json:
+    """The template as it was rendered: without what others and the server have added."""
+    template = copy.deepcopy(applied_pods()[0])
+    del template["metadata"]["annotations"]["kubectl.kubernetes.io/restartedAt"]
+    del template["spec"]["dnsPolicy"]
+    del template["spec"]["volumes"][0]["projected"]["sources"][0]["serviceAccountToken"][
+        "expirationSeconds"
+    ]
+    (container,) = template["spec"]["containers"]
+    del container["imagePullPolicy"]
+    del container["env"][0]["valueFrom"]["fieldRef"]["apiVersion"]
+    container["resources"]["limits"] = {"cpu": "1000m", "memory": "1024Mi"}
+    return template
+
+
+REMOVALS = {
+    "metadata.annotations": lambda made: made["metadata"].pop("annotations"),
+    "spec.nodeSelector": lambda made: made["spec"].pop("nodeSelector"),
+    "spec.nodeSelector.zone": lambda made: made["spec"]["nodeSelector"].pop("zone"),
+    "spec.tolerations": lambda made: made["spec"].pop("tolerations"),
+    "spec.tolerations[0].tolerationSeconds": lambda made: made["spec"]["tolerations"][0].pop(
+        "tolerationSeconds"
+    ),
+    "spec.volumes": lambda made: made["spec"].pop("volumes"),
+    "spec.containers[main].resources": lambda made: made["spec"]["containers"][0].pop("resources"),
+    "spec.containers[main].resources.limits.cpu": lambda made: made["spec"]["containers"][0][
+        "resources"
+    ]["limits"].pop("cpu"),
+    "spec.containers[main].env": lambda made: made["spec"]["containers"][0].pop("env"),
+}
+
+
+def held_fields(desired: Json, manager: str = "matrixone-operator") -> list[str]:
+    live = workload("Deployment", "mo-tp-cn")
+    live["spec"]["template"], fields = applied_pods()
+    entry = {"manager": manager, "operation": "Apply", "apiVersion": "apps/v1"}
+    others = {"manager": "kubectl", "operation": "Update", "fieldsV1": {"f:spec": {}}}
+    applied = {"f:spec": {"f:template": fields}}
+    live["metadata"]["managedFields"] = [others, {**entry, "fieldsV1": applied}]
+    return held_back(live, {"spec": {"template": desired}})
+
+
+@pytest.mark.parametrize("path", REMOVALS)
+def test_what_a_spec_no_longer_asks_for_is_a_change_of_pods(path):
+    """Applying removes what this manager applied before: it starts other Pods, as any change."""
+    desired = desired_pods()
+    REMOVALS[path](desired)
+
+    assert held_fields(desired) == [f"spec.template.{path}"]
+
+
+def test_what_others_and_the_server_added_is_no_change_of_pods():
+    """Defaults, another spelling of a quantity, a restart by kubectl: nothing would change."""
+    assert held_fields(desired_pods()) == []
+    assert held_fields(applied_pods()[0]) == []
+
+
+def test_fields_of_another_manager_are_not_removed():
+    desired = desired_pods()
+    del desired["spec"]["nodeSelector"]
+
+    assert held_fields(desired, manager="helm") == []

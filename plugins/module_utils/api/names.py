@@ -15,6 +15,8 @@ GROUP: Final = "core.matrixorigin.io"
 API_VERSION: Final = f"{GROUP}/v1alpha1"
 PART_OF: Final = "matrixone"
 MANAGED_BY: Final = "matrixorigin.matrixone"
+FIELD_MANAGER: Final = "matrixone-operator"
+"""Owner of the fields that are applied."""
 DEFAULT_IMAGE_REPOSITORY: Final = "matrixorigin/matrixone"
 DEFAULT_OPERATOR_VERSION: Final = "1.3.0"
 DEFAULT_SERVICE_ARGS: Final = ("-debug-http=:6060",)

@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..api import names
-from ..api.comparing import differing_paths
+from ..api.comparing import by_value, differing_paths
+from ..api.managed_fields import applied_by, removed_paths
 from ..api.types import Manifest, References, Resource
 from ..reporting.conditions import find, holds, holds_now
 from ..reporting.reasons import ConditionType, Reason
@@ -92,16 +93,23 @@ def _does_all_it_can(dependency: Mapping[str, Any]) -> bool:
 def held_back(workload: Mapping[str, Any] | None, desired: Manifest) -> list[str]:
     """Return the fields of a live workload's template that the desired one would change.
 
+    These are also fields that were applied before and that the desired template no longer has.
+
     Args:
-        workload: the live workload; None if there is none.
+        workload: the live workload with what this operator has applied of it in its
+            ``managedFields``; None if there is none.
         desired: the rendered workload.
     """
     if workload is None:
         return ["spec.template"]
-    live = {"template": workload["spec"].get("template")}
-    return [
-        f"spec.{path}" for path in differing_paths(live, {"template": desired["spec"]["template"]})
-    ]
+    has = {"template": by_value(workload["spec"].get("template"))}
+    wants = {"template": by_value(desired["spec"]["template"])}
+    changed = list(differing_paths(has, wants, "spec"))
+    for entry in applied_by(workload, names.FIELD_MANAGER):
+        applied = (entry.get("fieldsV1") or {}).get("f:spec") or {}
+        of_pods = {key: value for key, value in applied.items() if key == "f:template"}
+        changed += removed_paths(of_pods, has, wants, "spec") if of_pods else ()
+    return list(dict.fromkeys(changed))
 
 
 def only_scaled(desired: Manifest) -> Manifest | None:

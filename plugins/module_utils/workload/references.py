@@ -34,7 +34,7 @@ def set_references(
     place = {**metadata, "name": names.base_name(kind, metadata["name"])}
     return {
         "self": by_name(resource["apiVersion"], kind, metadata),
-        "workload": by_name("apps/v1", names.WORKLOADS[kind], place),
+        "workload": {**by_name("apps/v1", names.WORKLOADS[kind], place), "applied": True},
         "pods": of_set(resource, "v1", "Pod"),
         **component.references(resource),
         **_of_dependencies(resource),

@@ -7,7 +7,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ...module_utils.clients.kubernetes.applying import Writer
+from ...module_utils.api.managed_fields import applied_by
+from ...module_utils.clients.kubernetes.applying import FIELD_MANAGER, Writer
 from ...module_utils.clients.kubernetes.differences import without_payload
 from ...module_utils.clients.kubernetes.errors import BadManifest, NotFound
 from ...module_utils.clients.kubernetes.selecting import Selection
@@ -26,7 +27,7 @@ def fetch_raw(session: Session, label: str, reference: Mapping[str, Any]) -> Any
         session: connection to the API server.
         label: what the reference is called, for messages.
         reference: api_version, kind, namespace, and name or labels; ``data: true`` asks for the
-            data of a ConfigMap.
+            data of a ConfigMap, ``applied: true`` for the fields that this collection has applied.
 
     Returns:
         The object or None for a name; a list for labels.
@@ -57,7 +58,7 @@ def fetch_raw(session: Session, label: str, reference: Mapping[str, Any]) -> Any
 
 
 def shown(found: Any, reference: Mapping[str, Any]) -> Any:
-    """Leave out what a task's result must not hold; ConfigMap data only if it is asked for.
+    """Leave out what a task's result must not hold, and what was not asked for.
 
     Args:
         found: an object, a list of them, or None.
@@ -70,4 +71,7 @@ def shown(found: Any, reference: Mapping[str, Any]) -> Any:
     kept = without_payload(found)
     if found.get("kind") == "ConfigMap" and reference.get("data") and "data" in found:
         kept["data"] = found["data"]
+    if reference.get("applied"):
+        applied = applied_by(found, FIELD_MANAGER)
+        kept["metadata"] = {**kept["metadata"], "managedFields": applied}
     return kept

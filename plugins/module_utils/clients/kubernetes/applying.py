@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
+from ...api import names
 from ...api.comparing import differing_paths
 from .adopting import taken_over
 from .differences import meaningful
@@ -25,7 +26,7 @@ from .session import APPLY_PATCH, MERGE_PATCH, Session
 Identity = tuple[str, str, str, str]
 """apiVersion, kind, namespace and name of an object."""
 
-FIELD_MANAGER = "matrixone-operator"
+FIELD_MANAGER = names.FIELD_MANAGER
 _PAUSE = 0.1  # seconds
 ANNOTATION_KEEP = "matrixorigin.io/keep"
 """On an object that must outlive its owner: no owner reference, never pruned."""

@@ -10,13 +10,11 @@ answer is no: applying is always right, only slower. Pure functions on JSON valu
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Mapping, Sequence
-from fractions import Fraction
 from typing import Any
 
-from ...api import quantities as quantity
-from ...api.errors import QuantityError
+from ...api.comparing import by_value
+from ...api.managed_fields import applied_by
 
 _IDENTITY = ("apiVersion", "kind")
 _PLACE = ("name", "namespace")
@@ -33,11 +31,6 @@ _DEFAULTS: Mapping[str, Mapping[str, Any]] = {
 """What the server adds inside of values that have one owner as a whole (in a list to each
 element), by the field's name."""
 
-_QUANTITIES = frozenset({"sizeLimit"})
-"""Fields of Pods with a quantity."""
-_RESOURCES = frozenset({"limits", "requests"})
-"""Fields of Pods and claims with a quantity under each key; the server rounds them up to
-thousandths."""
 _Comparison = Callable[[Any, Any], bool]
 
 
@@ -51,7 +44,7 @@ def is_applied(live: Mapping[str, Any], wanted: Mapping[str, Any], manager: str)
     """
     if live["metadata"].get("deletionTimestamp"):
         return False
-    owned = [entry for entry in live["metadata"].get("managedFields") or [] if _is(entry, manager)]
+    owned = applied_by(live, manager)
     if len(owned) != 1 or owned[0].get("apiVersion") != wanted["apiVersion"]:
         return False
     body = {name: value for name, value in wanted.items() if name not in _IDENTITY}
@@ -65,43 +58,13 @@ def is_applied(live: Mapping[str, Any], wanted: Mapping[str, Any], manager: str)
         return True
     if not _is_built_in(wanted["apiVersion"]):
         return False
-    return _in_place(fields, _by_value(body), _by_value(live), _same_without_empty_lists)
+    return _in_place(fields, by_value(body), by_value(live), _same_without_empty_lists)
 
 
 def _is_built_in(api_version: str) -> bool:
     """Tell whether values have one spelling: resources of a CRD keep what was written."""
     group, slash, _version = api_version.rpartition("/")
     return not slash or "." not in group or group.endswith(".k8s.io")
-
-
-def _by_value(part: Any) -> Any:
-    """Return a part of an object with its quantities as numbers, which the server rewrites."""
-    if isinstance(part, list):
-        return [_by_value(element) for element in part]
-    if not isinstance(part, Mapping):
-        return part
-    found = {}
-    for name, value in part.items():
-        if name in _QUANTITIES:
-            found[name] = _number(value, 1)
-        elif name in _RESOURCES and isinstance(value, Mapping):
-            found[name] = {resource: _number(size, 1000) for resource, size in value.items()}
-        else:
-            found[name] = _by_value(value)
-    return found
-
-
-def _number(value: Any, parts: int) -> Any:
-    try:
-        exact = quantity.parse(value)
-    except QuantityError:
-        return value
-    return str(Fraction(math.ceil(exact * parts), parts) if parts > 1 else exact)
-
-
-def _is(entry: Mapping[str, Any], manager: str) -> bool:
-    applied = entry.get("operation") == "Apply" and not entry.get("subresource")
-    return applied and entry.get("manager") == manager
 
 
 def _in_place(
