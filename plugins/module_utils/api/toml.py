@@ -15,6 +15,7 @@ import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
+from . import toml_bounds
 from .errors import InvalidSpec, TomlError
 
 Table = dict[str, Any]
@@ -25,6 +26,7 @@ _SHORT_ESCAPES: Final = {
 }  # fmt: skip
 _TOML_MAX: Final = (1 << 64) - 1
 _TOML_MIN: Final = -(1 << 63)
+_LONGEST_SHOWN: Final = 256
 
 
 def parse(value: Any, field_path: str) -> Table:
@@ -35,18 +37,28 @@ def parse(value: Any, field_path: str) -> Table:
         field_path: where the field stands, for the error.
 
     Raises:
-        InvalidSpec: The text is not TOML; the message gives the parser's line and column.
+        InvalidSpec: The text is not TOML, with the parser's line and column in the message; or it
+            violates a bound of `toml_bounds`.
     """
     if value is None:
         return {}
     if isinstance(value, Mapping):
+        _require_bounds(toml_bounds.violated_by_value(value), field_path)
         return copy.deepcopy(dict(value))
     if not isinstance(value, str):
         raise InvalidSpec(field_path, "must be TOML as text")
+    _require_bounds(toml_bounds.violated_by_text(value), field_path)
     try:
-        return tomllib.loads(value)
-    except tomllib.TOMLDecodeError as error:
+        table = tomllib.loads(value)
+    except (ValueError, RecursionError, OverflowError) as error:
         raise InvalidSpec(field_path, f"is not valid TOML: {error}") from error
+    _require_bounds(toml_bounds.violated_by_value(table), field_path)
+    return table
+
+
+def _require_bounds(violated: str | None, field_path: str) -> None:
+    if violated is not None:
+        raise InvalidSpec(field_path, f"is not accepted: {violated}")
 
 
 def get(table: Mapping[str, Any], path: Sequence[str]) -> Any:
@@ -175,7 +187,9 @@ def _scalar(value: Any, path: tuple[str, ...]) -> str:
         pairs = (f"{_key(key)} = {_scalar(value[key], (*path, key))}" for key in keys)
         return "{" + ", ".join(pairs) + "}"
     if isinstance(value, int) and not _TOML_MIN <= value <= _TOML_MAX:
-        raise TomlError(f"{'.'.join(path)}: {value} does not fit into 64 bits")
+        # Python refuses to write numbers of thousands of digits.
+        shown = value if value.bit_length() <= _LONGEST_SHOWN else "a number"
+        raise TomlError(f"{'.'.join(path)}: {shown} does not fit into 64 bits")
     for kind, write in _SCALARS:
         if isinstance(value, kind):
             return write(value)
