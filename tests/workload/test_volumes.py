@@ -107,6 +107,7 @@ def test_a_claim_that_is_not_bound_is_left_for_later():
             "spec.volume: storageClassName cannot be changed after creation",
         ),
         (log_set(storageClassName="fast"), template(), "storageClassName cannot be changed"),
+        (log_set(), template(storageClassName="slow"), "storageClassName cannot be changed"),
     ],
 )
 def test_what_cannot_be_is_refused_and_all_else_goes_on(wanted, has, message):

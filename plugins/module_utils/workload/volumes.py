@@ -110,6 +110,7 @@ def _refused(desired: Sequence[Json], has: Mapping[str, Json], field: str) -> st
             sizes = f"{_text(old)} to {_text(new)}"
             return f"{path}.size: volumes cannot shrink from {sizes}; they stay as they are"
         others = [one for one in differing_paths(old, new) if not one.startswith("resources.")]
+        others += sorted(old.keys() - new.keys() - _DEFAULTED)
         if others:
             listed = ", ".join(others)
             return f"{path}: {listed} cannot be changed after creation; volumes stay as they are"
@@ -160,6 +161,8 @@ def keep_templates(workload: Manifest, live: Manifest) -> Manifest:
 
 
 _TEMPLATES = "volumeClaimTemplates"
+_DEFAULTED = frozenset({"volumeMode"})
+"""What the API server adds to a claim template of a StatefulSet."""
 
 
 def keep_claim(claim: Manifest, live: Claim) -> Manifest:
