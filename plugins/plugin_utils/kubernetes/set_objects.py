@@ -42,13 +42,20 @@ class SetObjects:
         return chosen.list(self._session)
 
     def volumes(self, claims: Sequence[Mapping[str, Any]]) -> list[Json]:
-        """Return the PersistentVolumes that claims are bound to, as far as they may be read."""
-        bound = [(claim.get("spec") or {}).get("volumeName") for claim in claims]
-        try:
-            found = [self._writer.get(_volume(name)) for name in bound if name]
-        except Refused:
-            return []
-        return [volume for volume in found if volume is not None]
+        """Return the PersistentVolumes that claims are bound to, as far as they may be read.
+
+        A claim may name any volume; only the volume's own reference says that it is bound.
+        """
+        found = []
+        for claim in claims:
+            name = (claim.get("spec") or {}).get("volumeName")
+            try:
+                volume = self._writer.get(_volume(name)) if name else None
+            except Refused:
+                return []
+            if volume is not None and _is_bound_to(volume, claim):
+                found.append(volume)
+        return found
 
     def gossip(self) -> str:
         """Return the incarnations as the stores' configuration has them."""
@@ -82,6 +89,11 @@ class SetObjects:
             self._writer.delete(manifest, grace_seconds=0 if force else None)
         except NotFound:
             return
+
+
+def _is_bound_to(volume: Mapping[str, Any], claim: Mapping[str, Any]) -> bool:
+    bound = ((volume.get("spec") or {}).get("claimRef") or {}).get("uid")
+    return bool(bound and bound == claim["metadata"].get("uid"))
 
 
 def _volume(name: str) -> Json:

@@ -209,7 +209,7 @@ class StorePass:
         bound = [claim for claim in claims if (claim.get("spec") or {}).get("volumeName")]
         volumes = self._kubernetes.volumes(bound)
         if len(volumes) < len(bound):
-            return "it cannot be read"
+            return "it cannot be read, or is not bound to its claim"
         for volume in volumes:
             if (volume.get("spec") or {}).get("persistentVolumeReclaimPolicy") == "Retain":
                 continue
