@@ -51,7 +51,10 @@ def watch(role: str, kind: str, group: str = CORE) -> Watch:
         play=PlayPath(role_name=f"matrixorigin.matrixone.{role}"),
         vars={f"{role}_resource": f"{{{{ _{group.replace('.', '_')}_{kind.lower()} }}}}"},
         reconcile_period=36_000,
-        finalizer=Finalizer(name=f"matrixorigin.io/{role}", vars={f"{role}_state": "absent"}),
+        finalizer=Finalizer(
+            name=f"matrixorigin.io/{role}", vars={f"{role}_state": "absent"}, run_timeout=14_400
+        ),
+        run_timeout=900,
         manage_status=False,
         snake_case_parameters=False,
         watch_annotations_changes=True,
@@ -79,6 +82,7 @@ EXPECTED = [
         finalizer=Finalizer(
             name="deletepvc.finalizers.matrixone.matrixorigin.cn",
             vars={"matrixonecluster_early_state": "absent"},
+            run_timeout=14_400,
         ),
         admission=Admission(),
         precheck="",

@@ -107,7 +107,7 @@ def _watch(fields: Fields, cwd: Path, env: Mapping[str, str]) -> Watch:
         references=tuple(_reference(item) for item in fields.nested("references", "Reference")),
         members=tuple(_members(item) for item in fields.nested("members", "Members")),
         max_concurrent_reconciles=max(0, fields.integer("maxConcurrentReconciles", 0)),
-        run_timeout=fields.seconds("runTimeout"),
+        run_timeout=_run_timeout(fields, "runTimeout"),
         retry=_retry(retry) if retry else Retry(),
         admission=_admission(fields.texts_or_fields("admission", "Admission")),
         precheck=_precheck(fields.text("precheck")),
@@ -155,7 +155,16 @@ def _finalizer(fields: Fields, cwd: Path, env: Mapping[str, str]) -> Finalizer:
         name=fields.text("name", lenient=True),
         play=_play(fields, cwd, env),
         vars=fields.mapping("vars"),
+        run_timeout=_run_timeout(fields, "finalizer: runTimeout"),
     )
+
+
+def _run_timeout(fields: Fields, place: str) -> float:
+    """Seconds; 0 for none. A negative limit would end every run at its start."""
+    seconds = fields.seconds("runTimeout")
+    if seconds < 0:
+        raise ConfigError(f"{place} must not be negative; leave it out for no limit")
+    return seconds
 
 
 def _selector(fields: Fields) -> Selector:

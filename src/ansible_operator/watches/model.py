@@ -75,11 +75,17 @@ class PlayPath:
 
 @dataclass(frozen=True, slots=True)
 class Finalizer:
-    """What to do before deletion (runner.md §2.8); an empty play repeats the normal one."""
+    """What to do before deletion (runner.md §2.8); an empty play repeats the normal one.
+
+    Attributes:
+        run_timeout: seconds after which a run before deletion is ended, which may have to wait for
+            more than others; 0 means that of the watch.
+    """
 
     name: str
     play: PlayPath = field(default_factory=PlayPath)
     vars: Mapping[str, Any] = field(default_factory=dict)
+    run_timeout: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

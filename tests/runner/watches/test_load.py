@@ -106,7 +106,7 @@ def test_all_fields(project: Path) -> None:
     matchLabels: {a: b}
     matchExpressions: [{key: tier, operator: In, values: [gold]}]
   blacklist: [{group: "", version: v1, kind: ConfigMap}]
-  finalizer: {name: cache.example.com/finalizer, vars: {state: absent}}
+  finalizer: {name: cache.example.com/finalizer, vars: {state: absent}, runTimeout: 1h}
   watchDependentStatus: true
   watchDependentAnnotations: false
   keepManagedFields: false
@@ -132,6 +132,7 @@ def test_all_fields(project: Path) -> None:
     assert watch.finalizer is not None
     assert watch.finalizer.name == "cache.example.com/finalizer"
     assert watch.finalizer.vars == {"state": "absent"}
+    assert watch.finalizer.run_timeout == 3600
     assert watch.watch_dependent_status
     assert watch.watch_dependent_annotations is DependentAnnotations.NONE
     assert not watch.keep_managed_fields
@@ -248,6 +249,14 @@ PLAY = "playbook: playbook.yml"
         ("a: b", "cannot unmarshal object into Go value of type []watches.alias"),
         ("- [", "error converting YAML to JSON: yaml:"),
         (entry(f"{PLAY}, retry: {{initialDelay: 0s}}"), "retry: 0 < initialDelay <= maxDelay"),
+        (entry(f"{PLAY}, runTimeout: soon"), 'time: invalid duration "soon"'),
+        (entry(f"{PLAY}, runTimeout: '5'"), 'time: missing unit in duration "5"'),
+        (entry(f"{PLAY}, runTimeout: 5"), "RunTimeout of type string"),
+        (entry(f"{PLAY}, runTimeout: -5s"), "runTimeout must not be negative"),
+        (
+            entry(f"{PLAY}, finalizer: {{name: x, vars: {{a: b}}, runTimeout: -5s}}"),
+            "finalizer: runTimeout must not be negative",
+        ),
         (entry(f"{PLAY}, references: [{{kind: X}}]"), "invalid reference"),
         (entry(f"{PLAY}, members: [{{version: v1, kind: X}}]"), "invalid members /v1, Kind=X"),
     ],

@@ -133,9 +133,10 @@ class Runs:
         annotations = obj["metadata"].get("annotations") or {}
         verbosity = integer_annotation(annotations, VERBOSITY_ANNOTATION)
         artifacts = integer_annotation(annotations, ARTIFACTS_ANNOTATION)
-        play = watch.play
-        if finalizing and watch.finalizer is not None and watch.finalizer.play:
-            play = watch.finalizer.play
+        play, timeout = watch.play, watch.run_timeout
+        if finalizing and watch.finalizer is not None:
+            play = watch.finalizer.play or play
+            timeout = watch.finalizer.run_timeout or timeout
         return RunRequest(
             ident=job,
             directory=self.directory(obj),
@@ -146,7 +147,7 @@ class Runs:
             command_line=settings.command_line,
             inventory=settings.inventory,
             artifacts_to_keep=watch.max_runner_artifacts if artifacts is None else artifacts,
-            timeout=watch.run_timeout or None,
+            timeout=timeout or None,
             isolation=watch.isolation,
         )
 

@@ -66,3 +66,14 @@ def test_a_finalizer_without_a_play_repeats_the_normal_one(
 ) -> None:
     asked = request(finalizing=finalizing, finalizer=Finalizer("f", play))
     assert getattr(asked.target, "path", None) == Path(expected)
+
+
+@pytest.mark.parametrize(
+    ("finalizing", "own", "expected"), [(False, 9.0, 5.0), (True, 9.0, 9.0), (True, 0.0, 5.0)]
+)
+def test_a_finalizer_may_have_a_time_limit_of_its_own(
+    own: float, expected: float, *, finalizing: bool
+) -> None:
+    finalizer = Finalizer("f", run_timeout=own)
+    asked = request(finalizing=finalizing, finalizer=finalizer, run_timeout=5.0)
+    assert asked.timeout == expected
