@@ -15,6 +15,9 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.logservice.
     Repair,
     Step,
 )
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.logservice.presence import (
+    Presence,
+)
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.logservice.scaling import (
     ScaleIn,
     scale_in,
@@ -63,6 +66,14 @@ def step(
     listed: list[LogStore], seen: View | None, repair: Repair | None = None, policy: Policy = POLICY
 ) -> Step:
     return log_stores.next_repair(listed, seen, policy, repair, NOW).step
+
+
+def there(count: int, *, without: Sequence[int] = (), ready: float = 900.0) -> Presence:
+    """So many Pods that are ready for long, but for some that do not exist."""
+    ordinals = [one for one in range(count) if one not in without]
+    return Presence(
+        frozenset(ordinals), dict.fromkeys(ordinals, 900.0), dict.fromkeys(ordinals, ready)
+    )
 
 
 LOST = view(alive=(0, 1))
@@ -142,12 +153,12 @@ def test_a_store_whose_replicas_nobody_would_get_is_not_replaced(
 
 def test_a_store_whose_replicas_nobody_would_get_does_not_leave() -> None:
     four = view(members=(0, 1, 3), alive=(0, 1, 3), heard=(0, 1, 2, 3))
-    assert scale_in(4, 3, four).leaves == 3
-    kept = scale_in(4, 3, replace(four, placed=uuids(0, 1, 2, 3)))
+    assert scale_in(4, 3, four, there(4)).leaves == 3
+    kept = scale_in(4, 3, replace(four, placed=uuids(0, 1, 2, 3)), there(4))
     assert (kept.leaves, kept.replicas) == (None, 4)
     assert "locality" in kept.message
     spare = view(heard=(0, 1, 2, 3))
-    assert scale_in(4, 3, replace(spare, placed=uuids(0, 1, 2, 3))).leaves == 3
+    assert scale_in(4, 3, replace(spare, placed=uuids(0, 1, 2, 3)), there(4)).leaves == 3
 
 
 def test_one_that_can_be_replaced_does_not_wait_for_one_that_cannot() -> None:
@@ -283,9 +294,47 @@ FIVE = view(members=(0, 1, 4), alive=(0, 1, 4), heard=(0, 1, 2, 3, 4))
 def test_one_log_store_leaves_when_nothing_depends_on_it(
     present: int, wanted: int, seen: View | None, result: tuple[int, int | None]
 ) -> None:
-    found = scale_in(present, wanted, seen)
+    found = scale_in(present, wanted, seen, there(present))
     assert (found.replicas, found.leaves) == result
     assert bool(found.message) == (found.replicas != wanted)
+
+
+ON_FOUR = view(members=(1, 2, 3), alive=(1, 2, 3), heard=(0, 1, 2, 3))
+SURPLUS = Presence(frozenset(range(5)), {4: 9.0}, dict.fromkeys(range(4), 900.0))
+
+
+@pytest.mark.parametrize(
+    ("around", "leaves", "said"),
+    [
+        (there(4), 3, ""),
+        (there(4, without=[3]), 3, ""),
+        (there(4, without=[0]), None, "log store 0 is not ready or still leaving"),
+        (there(4, without=[2]), None, "log store 2 is not ready or still leaving"),
+        (SURPLUS, None, "log store 4 is not ready or still leaving"),
+        (there(4, ready=0.5), None, "HAKeeper is placing replicas of log shard 0, 1"),
+    ],
+    ids=[
+        "all are there",
+        "who leaves has gone already",
+        "one without a replica is away",
+        "one is away, and HAKeeper has not missed it yet",
+        "the one before is still leaving",
+        "they came back a moment ago and have not been heard since",
+    ],
+)
+def test_no_store_leaves_while_another_one_is_away(
+    around: Presence, leaves: int | None, said: str
+) -> None:
+    found = scale_in(4, 3, ON_FOUR, around)
+    assert found.leaves == leaves
+    assert said in found.message
+
+
+def test_a_store_that_has_left_is_no_help_to_one_that_is_lost() -> None:
+    """HAKeeper has not missed store 3 yet; without 2 as well, the shard would have no majority."""
+    seen = view(members=(1, 2, 3), alive=(1, 3), heard=(0, 1, 3))
+    assert step(stores(2), seen) is Step.RECORD
+    assert step(stores(2), seen.within(3)) is Step.BLOCKED
 
 
 shards = st.lists(
@@ -337,7 +386,7 @@ def test_nothing_is_taken_away_that_a_quorum_needs(
 def test_a_set_never_shrinks_by_more_than_one_nor_below_a_quorum(
     present: int, wanted: int, seen: View | None
 ) -> None:
-    found: ScaleIn = scale_in(present, wanted, seen)
+    found: ScaleIn = scale_in(present, wanted, seen, there(present))
     if 0 < wanted < present:
         assert present - 1 <= found.replicas <= present
         if found.leaves is not None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from ..api.errors import InvalidSpec
 from ..api.types import LogSetObserved, Resource
+from .presence import Presence
 from .view import REFUSES_REPLICAS, View, listed, ordinal_of
 
 
@@ -59,7 +60,7 @@ class ScaleIn:
     message: str = ""
 
 
-def scale_in(present: int, desired: int, view: View | None) -> ScaleIn:
+def scale_in(present: int, desired: int, view: View | None, presence: Presence) -> ScaleIn:
     """Let one store leave at a time, when every shard keeps its quorum and is complete without it.
 
     A stop (0) is no scale-in: all stores leave at once and keep their volumes.
@@ -68,11 +69,12 @@ def scale_in(present: int, desired: int, view: View | None) -> ScaleIn:
         present: replicas of the workload.
         desired: replicas that the spec asks for.
         view: what HAKeeper says; None when it did not answer.
+        presence: the Pods of the set.
     """
     if desired == 0 or desired >= present:
         return ScaleIn(desired)
     ordinal = present - 1
-    refusal = _why_it_stays(ordinal, view)
+    refusal = _why_it_stays(ordinal, view, presence)
     if refusal:
         return ScaleIn(present, None, f"log store {ordinal} is kept for now: {refusal}")
     left = present - 1
@@ -80,13 +82,20 @@ def scale_in(present: int, desired: int, view: View | None) -> ScaleIn:
     return ScaleIn(left, ordinal, waiting)
 
 
-def _why_it_stays(ordinal: int, view: View | None) -> str:
+def _why_it_stays(ordinal: int, view: View | None, presence: Presence) -> str:
     if view is None:
         return "HAKeeper does not answer, so it is unknown which replicas it has"
     if view.counts_on(ordinal) and view.refuses_replicas(ordinal):
         return REFUSES_REPLICAS
+    away = presence.missing(range(ordinal)) or presence.beyond(ordinal + 1)
+    if away:
+        return f"log store {listed(away)} is not ready or still leaving"
+    # HAKeeper misses a store only seconds after it has gone.
+    return _what_depends(ordinal, presence.serving(view))
+
+
+def _what_depends(ordinal: int, view: View) -> str:
     own = view.stores_of(ordinal)
-    # The one before may have gone so lately that HAKeeper has not missed it yet.
     unplaced = [
         shard.number
         for shard in view.shards

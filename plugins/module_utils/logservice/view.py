@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 HEARD_SECONDS: Final = 10.0
@@ -83,6 +83,28 @@ class View:
         """Return whether a shard has a replica on a store of an ordinal."""
         own = self.stores_of(ordinal)
         return any(shard.members & own for shard in self.shards)
+
+    def within(self, replicas: int) -> View:
+        """Return it without the replicas that run on stores that a set of a size has no place for.
+
+        They are leaving, or have left so lately that HAKeeper has not missed them yet.
+        """
+        shards = [
+            replace(
+                shard,
+                alive=frozenset(one for one in shard.alive if (ordinal_of(one) or 0) < replicas),
+            )
+            for shard in self.shards
+        ]
+        return replace(self, shards=shards)
+
+    def runs_on(self, ordinal: int) -> bool:
+        """Return whether a replica runs on a store of an ordinal."""
+        return any(shard.alive & self.stores_of(ordinal) for shard in self.shards)
+
+    def led_by(self, ordinal: int) -> int:
+        """Return how many shards a store of an ordinal leads."""
+        return sum(shard.leader in self.stores_of(ordinal) for shard in self.shards)
 
     def missed(self, ordinal: int) -> list[int]:
         """Return the shards that still count on a store of an ordinal that does not run."""

@@ -67,7 +67,10 @@ def next_turn(
     if idle and 2 * len(serving) <= len(expected):
         return Turn(outdated, replace=idle)
     others = [name for name in expected if name not in idle]
-    waiting, seconds = _waiting_for(known, others, int(spec.get("minReadySeconds") or 0), now)
+    surplus = ", ".join(_names(pod for name, pod in known.items() if name not in expected))
+    waiting, seconds = f"{surplus} to leave" if surplus else "", 0
+    if not waiting:
+        waiting, seconds = _waiting_for(known, others, int(spec.get("minReadySeconds") or 0), now)
     if waiting:
         return Turn(outdated, waiting=waiting, seconds=seconds)
     if len(idle) > 1:

@@ -20,6 +20,7 @@ from ...module_utils.logservice import pods as log_pods
 from ...module_utils.logservice.failover import Step, Verdict
 from ...module_utils.logservice.health import Question
 from ...module_utils.logservice.pods import Record, SetState
+from ...module_utils.logservice.presence import Presence
 from ...module_utils.logservice.scaling import ScaleIn, scale_in
 from ...module_utils.logservice.view import ordinal_of_pod
 from ...module_utils.reporting.events import occurrence
@@ -88,7 +89,8 @@ class StorePass:
             claims = list(self._kubernetes.claims())
             gossip = self._kubernetes.gossip()
             repair = self._record.state(situation.pods, claims, gossip)
-        verdict = log_stores.next_repair(stores, outcome.view, policy, repair, situation.now)
+        view = outcome.view.within(situation.present) if outcome.view else None
+        verdict = log_stores.next_repair(stores, view, policy, repair, situation.now)
         outcome.verdict = verdict
         self._act(verdict, claims)
         self._scale()
@@ -226,7 +228,8 @@ class StorePass:
         situation, outcome = self._situation, self._outcome
         if not 0 < situation.desired < situation.present:
             return
-        outcome.scale = scale_in(situation.present, situation.desired, outcome.view)
+        presence = Presence.of(situation.pods, situation.now)
+        outcome.scale = scale_in(situation.present, situation.desired, outcome.view, presence)
         if outcome.verdict.step in log_stores.UNDER_WAY:
             message = f"{outcome.verdict.pod} is being replaced"
             outcome.scale = ScaleIn(situation.present, None, message)

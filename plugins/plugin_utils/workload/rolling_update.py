@@ -4,36 +4,20 @@
 
 from __future__ import annotations
 
-import json
-import socket
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any
 
-from ...module_utils.api import digests as digest
 from ...module_utils.api import names
 from ...module_utils.clients.kubernetes.applying import Writer
 from ...module_utils.clients.kubernetes.selecting import Selection
 from ...module_utils.clients.kubernetes.session import Session
-from ...module_utils.clients.matrixone import (
-    Deadline,
-    HAKeeper,
-    MalformedAnswer,
-    MatrixOneError,
-    Unreachable,
-    Unsupported,
-)
-from ...module_utils.clients.matrixone.quorum import shard_health
-from ...module_utils.compute.pods import log_addresses
-from ...module_utils.logservice.roll import dispensable
 from ...module_utils.reporting.rollout import partition_of
 from ...module_utils.workload import roll as rolling
+from ..logservice.roll import next_log_stores
 
 Json = dict[str, Any]
-_ASK_SECONDS = 5.0
-_KNOCK_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,12 +70,9 @@ def take_step(session: Session, resource: Mapping[str, Any], *, dry_run: bool) -
     }
     now, partition = datetime.now(timezone.utc), partition_of(resource)
     turn = rolling.next_turn(workload, pods.values(), now, partition)
-    chosen, waiting = list(turn.replace), turn.waiting
-    if turn.candidates and kind == names.LOG_SET:
-        spare, waiting = _dispensable(resource, turn.candidates, list(pods.values()))
-        chosen = [spare] if spare else []
-    elif turn.candidates:
-        chosen = [turn.candidates[0]]
+    chosen, waiting = turn.replace or turn.candidates[:1], turn.waiting
+    if chosen and kind == names.LOG_SET:
+        chosen, waiting = next_log_stores(resource, workload, list(pods.values()), turn, now)
     for name in chosen:
         Writer(session, dry_run=dry_run).delete(_identity(pods[name]))
     return Step(turn.outdated, chosen, waiting, turn.seconds)
@@ -101,60 +82,3 @@ def _identity(pod: Mapping[str, Any]) -> Json:
     """Name this very Pod, not a later one of the same name."""
     identity = {key: pod["metadata"][key] for key in ("name", "namespace", "uid")}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": identity}
-
-
-def _dispensable(
-    resource: Mapping[str, Any], candidates: Sequence[str], pods: list[Json]
-) -> tuple[str, str]:
-    """Ask HAKeeper which of the candidates the log shards can do without.
-
-    Where none can be reached although Kubernetes reaches them all, the operator has no way into
-    their network; an answer that is not understood may come from another release. Then readiness
-    has to suffice. A log service that has no leader, or does not answer, is waited for.
-    """
-    addresses = log_addresses(pods)
-    if not _reachable(addresses):
-        return candidates[0], ""
-    try:
-        with HAKeeper(discovery=addresses, addresses=addresses) as hakeeper:
-            details = hakeeper.cluster_details(Deadline.after(_ASK_SECONDS))
-    except (Unreachable, MalformedAnswer, Unsupported):
-        return candidates[0], ""
-    except MatrixOneError as error:
-        return "", f"HAKeeper to answer: {error}"
-    shards = shard_health(details)
-    leaders = {
-        number: health.shard.members.get(health.shard.leader or 0, "")
-        for number, health in shards.items()
-    }
-    lost = {number: health.lost for number, health in shards.items()}
-    return dispensable(candidates, _stores(resource, pods), lost, leaders)
-
-
-def _reachable(addresses: Sequence[str]) -> bool:
-    """Tell whether any of the log stores accepts a connection from here."""
-
-    def knock(address: str) -> bool:
-        host, _colon, port = address.rpartition(":")
-        try:
-            with socket.create_connection((host.strip("[]"), int(port)), _KNOCK_SECONDS):
-                return True
-        except OSError:
-            return False
-
-    if not addresses:
-        return False
-    with ThreadPoolExecutor(len(addresses), thread_name_prefix="knock") as pool:
-        return any(pool.map(knock, addresses))
-
-
-def _stores(resource: Mapping[str, Any], pods: list[Json]) -> dict[str, str]:
-    """Return the UUID of the store by Pod."""
-    annotations = resource["metadata"].get("annotations") or {}
-    incarnations = json.loads(annotations.get(names.ANNOTATION_INCARNATIONS) or "{}")
-    found = {}
-    for pod in pods:
-        name = str(pod["metadata"]["name"])
-        ordinal = name.rpartition("-")[2]
-        found[name] = digest.log_uuid(int(ordinal), int(incarnations.get(ordinal) or 0))
-    return found
