@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import struct
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -10,11 +11,13 @@ from typing import Any, Final
 
 try:
     import pymysql
+
+    from .sql_session import CANNOT_LOAD_PLUGIN, Session
 except ImportError:  # reported when a statement is to be run
     pymysql = None
 
-_LONGEST = 10.0  # seconds that one answer may take
 _PAUSE = 2.0  # seconds between two attempts
+_SHORTEST = 1.0  # seconds that are worth an attempt
 
 Statement = tuple[str, tuple[Any, ...]]
 """SQL with ``%s`` for each value; values are quoted by the driver."""
@@ -62,7 +65,8 @@ def run(
 
     Raises:
         LoginRefused: the last attempt ended at the login.
-        SqlError: none of the attempts succeeded.
+        SqlError: none of the attempts succeeded, or the server wanted the password in another form
+            than a challenge's answer, which it does not get.
     """
     if pymysql is None:
         raise SqlError("the Python package PyMySQL is needed")
@@ -70,9 +74,10 @@ def run(
     while True:
         try:
             _attempt(entrance, statements, deadline)
-        except (pymysql.MySQLError, OSError) as error:
+        except (pymysql.MySQLError, OSError, *_MALFORMED) as error:
             refused = _is_refused_login(error)
-            if (refused and not patient) or time.monotonic() + _PAUSE > deadline:
+            at_once = (refused and not patient) or _code(error) == CANNOT_LOAD_PLUGIN
+            if at_once or time.monotonic() + _PAUSE + _SHORTEST > deadline:
                 kind = LoginRefused if refused else SqlError
                 raise kind(_said(entrance, error)) from None
             time.sleep(_PAUSE)
@@ -98,15 +103,12 @@ def accepts(entrance: Entrance, seconds: float) -> bool:
 
 
 def _attempt(entrance: Entrance, statements: Sequence[Statement], deadline: float) -> None:
-    seconds = max(1.0, min(_LONGEST, deadline - time.monotonic()))
-    session = pymysql.connect(
+    session = Session(
+        deadline=max(deadline, time.monotonic() + _SHORTEST),
         host=entrance.host,
         port=entrance.port,
         user=entrance.user,
         password=entrance.password.encode(),
-        connect_timeout=seconds,
-        read_timeout=seconds,
-        write_timeout=seconds,
         autocommit=True,
     )
     try:
@@ -119,10 +121,15 @@ def _attempt(entrance: Entrance, statements: Sequence[Statement], deadline: floa
 
 def _said(entrance: Entrance, error: Exception) -> str:
     """Say what went wrong; a database may quote the statement, which may hold a password."""
+    where = f"SQL at {entrance.host}:{entrance.port}"
+    if isinstance(error, _MALFORMED):
+        return f"{where} does not speak the database's protocol"
     code = _code(error)
+    if code == CANNOT_LOAD_PLUGIN:
+        return f"{where} wants the password itself, and does not get it (error {code})"
     number = f" (error {code})" if code else ""
     kind = "refused" if code and code not in _OF_THE_CLIENT else "cannot be reached"
-    return f"SQL at {entrance.host}:{entrance.port} {kind}{number}"
+    return f"{where} {kind}{number}"
 
 
 def _code(error: Exception) -> int | None:
@@ -135,6 +142,10 @@ def _is_refused_login(error: Exception) -> bool:
     return unknown or _code(error) == _DENIED
 
 
+_MALFORMED: Final = (
+    struct.error, ValueError, LookupError, AssertionError, RuntimeError, AttributeError, TypeError,
+)  # fmt: skip
+"""What the driver raises when a packet is none."""
 _DENIED: Final = 1045
 _INTERNAL: Final = 20101
 _OF_THE_CLIENT: Final = frozenset({0, 2002, 2003, 2006, 2013, 2014})
