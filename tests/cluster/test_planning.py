@@ -77,14 +77,6 @@ def test_secret_of_the_user():
     assert there["waitingFor"] == ""
 
 
-def test_a_playbook_keeps_off_a_cluster_that_an_operator_runs():
-    """A resource of that name in the cluster belongs to its operator; the message says so."""
-    plan = plan_of(by_playbook(), {"self": cluster()})
-
-    assert "metadata.name" in plan["invalid"]
-    assert plan["objects"] == []
-
-
 def test_unusable_and_paused():
     """Neither does anything."""
     broken = plan_of(cluster(tn=None), {})

@@ -4,6 +4,7 @@
 from pathlib import Path
 
 import pytest
+import yaml
 
 from testbed.bed import TestBed
 from tests.early.conftest import Space
@@ -48,3 +49,20 @@ def test_a_second_database_is_refused(
             '{"spec": {"image": "mo:1.3.0", "dataVolumeCap": "1Gi", "logVolumeCap": "1Gi", '
             '"replicas": 2}}',
         )
+
+
+@pytest.mark.parametrize("state", ["present", "absent"])
+def test_what_an_operator_runs_is_left_alone(
+    installed_testbed: TestBed, fake_namespace: str, tmp_path: Path, state: str
+) -> None:
+    """Neither is anything deleted, nor does the play write the status of that resource."""
+    space = Space(installed_testbed, fake_namespace)
+    played(space, tmp_path)
+    kept = space.named("mo")
+    space.apply(yaml.safe_load(SAMPLE.read_text()))
+
+    with pytest.raises(AssertionError, match="a MatrixoneCluster of this name is in the cluster"):
+        played(space, tmp_path, "-e", f"state={state}")
+
+    assert space.named("mo") == kept
+    assert "status" not in space.cluster("mo")

@@ -11,6 +11,7 @@ from datetime import datetime
 
 import pytest
 
+from tests.support.api import Api
 from tests.support.namespaces import Namespace
 
 from .compute_nodes import hakeeper, pooled_set
@@ -318,6 +319,30 @@ def test_unusable_spec_is_refused(play_cluster, fake_namespace, objects):
     assert refused.code != 0
     assert "sharedStorage" in refused.output
     assert objects() <= {"secret/mo-credential"}
+
+
+def test_what_an_operator_runs_is_left_alone(
+    play_cluster, play_role, installed_testbed, fake_namespace, objects
+):
+    """Its operator would bring up an empty database where a playbook has deleted the volumes."""
+    cluster = tiny_cluster(fake_namespace)
+    assert play_cluster(cluster).code == 0
+    kept, api = objects(), Api(installed_testbed.kubeconfig)
+    api.apply(cluster)
+    service = {**cluster["spec"]["logService"], "image": "matrixorigin/matrixone:1.3.0"}
+    log_set = {**cluster, "kind": "LogSet", "spec": service}
+    api.apply(log_set)
+
+    for state in ("absent", "present"):
+        refused = play_cluster(cluster, state=state)
+        assert refused.code != 0
+        assert "metadata.name: a MatrixOneCluster of this name is in the cluster" in refused.output
+        refused = play_role("logset", log_set, state=state)
+        assert refused.code != 0
+        assert "metadata.name: a LogSet of this name is in the cluster" in refused.output
+
+    assert objects() == kept
+    assert not api.get("matrixonecluster.core.matrixorigin.io", fake_namespace, "mo").get("status")
 
 
 def test_something_else_than_a_cluster_is_refused(play_cluster, fake_namespace):

@@ -18,10 +18,6 @@ from .root_credential import has_changed
 ROOT_USER = "dump"
 _OPTIONAL = (names.CN_SET, names.PROXY_SET, names.WEB_UI)
 """Kinds of children that a change of the spec may remove."""
-_RUN_BY_OPERATOR = (
-    "metadata.name: a MatrixOneCluster of this name is in the cluster and belongs to its operator; "
-    "change that resource instead of playing this one"
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,8 +50,6 @@ def plan_cluster(resource: Resource, observed: Observed, mistakes: str = "") -> 
     if is_paused(resource):
         return ClusterPlan(paused=True)
     metadata = resource["metadata"]
-    if observed.get("self") is not None and not metadata.get("uid"):
-        return ClusterPlan(invalid=_RUN_BY_OPERATOR)
     if mistakes:
         return ClusterPlan(invalid=mistakes)
     try:
