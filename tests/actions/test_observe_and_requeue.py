@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """matrixorigin.matrixone.observe and requeue_after."""
 
+import json
+
 import pytest
 
 pytestmark = pytest.mark.api
@@ -49,6 +51,8 @@ def test_objects_by_name_and_label(play, fake_namespace):
 def test_secrets_are_seen_without_their_values(play, fake_namespace):
     """The keys of a Secret are shown, never what they hold, by name as well as by label."""
     secret = {**config(fake_namespace, "key", password="aGlkZGVu"), "kind": "Secret"}
+    applied = {"kubectl.kubernetes.io/last-applied-configuration": json.dumps(secret)}
+    secret["metadata"]["annotations"] = applied
     place = {"api_version": "v1", "kind": "Secret", "namespace": fake_namespace}
     references = {
         "one": {**place, "name": "key", "data": True},

@@ -161,6 +161,44 @@ def test_meaningful_part_of_an_object():
     assert differences.meaningful(None) == {}
 
 
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+COPIES = {
+    LAST_APPLIED: '{"data":{"password":"aGlkZGVu"}}',
+    "kapp.k14s.io/original": '{"data":{"password":"aGlkZGVu"}}',
+    "objectset.rio.cattle.io/applied": "aGlkZGVu",
+    "notmatrixorigin.io/copy": "aGlkZGVu",
+}
+
+
+@pytest.mark.parametrize("kind", ["Secret", "ConfigMap", "Deployment"])
+def test_copies_of_the_content_are_no_result(kind):
+    """What kubectl has applied is in an annotation, too; of a Secret only our annotations stay."""
+    annotations = {**COPIES, "matrixorigin.io/keep": "true"}
+    metadata = {"name": "a", "managedFields": [{}], "annotations": annotations}
+    live = {"kind": kind, "metadata": metadata, "data": {"password": "aGlkZGVu"}}
+
+    kept = differences.without_payload(live)
+
+    assert LAST_APPLIED not in kept["metadata"]["annotations"]
+    assert "managedFields" not in kept["metadata"]
+    assert kept["metadata"]["annotations"]["matrixorigin.io/keep"] == "true"
+    if kind == "Secret":
+        assert "aGlkZGVu" not in str(kept)
+    assert annotations[LAST_APPLIED]  # the object itself is not changed
+    assert differences.without_payload({"kind": kind, "metadata": {"name": "a"}})
+
+
+def test_the_difference_of_a_secret_has_no_copies():
+    """Annotations of others may hold the values that the data no longer shows."""
+    before = {"kind": "Secret", "metadata": {"name": "a", "annotations": dict(COPIES)}}
+    after = {"kind": "Secret", "metadata": {"name": "a"}, "data": {"password": "aGlkZGVu"}}
+
+    shown = differences.shown_difference("Secret a", before, after)
+
+    assert "aGlkZGVu" not in str(shown)
+    assert differences.shown_difference("Secret a", None, after)["before"] == {}
+
+
 @pytest.mark.parametrize(
     ("metadata", "namespace", "owned"),
     [

@@ -19,6 +19,7 @@ _BOOKKEEPING = (
 )
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _SECRET_FIELDS = ("data", "stringData")
+_OUR_DOMAINS = ("matrixorigin.io", "matrixorigin.cn")
 MASK = "********"
 
 
@@ -62,7 +63,7 @@ def _masked(
     old: Mapping[str, Any], new: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Mask the values of two states of a Secret so that one still sees which keys changed."""
-    left, right = dict(old), dict(new)
+    left, right = _without_foreign_annotations(old), _without_foreign_annotations(new)
     for field in _SECRET_FIELDS:
         was, becomes = old.get(field) or {}, new.get(field) or {}
         if field in left:
@@ -76,15 +77,38 @@ def _masked(
 
 
 def without_payload(live: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an object for a task's result: no managed fields, no content of Secrets or files."""
-    kept = dict(live)
-    kept["metadata"] = {
+    """Return an object for a task's result: no managed fields, no content of Secrets or files.
+
+    Nor copies of the content: kubectl keeps one of everything that it applies in an annotation,
+    other tools have annotations of their own for it, and a Secret keeps only ours.
+    """
+    kept = _without_foreign_annotations(live) if live.get("kind") == "Secret" else dict(live)
+    metadata = {
         name: value
-        for name, value in (live.get("metadata") or {}).items()
+        for name, value in (kept.get("metadata") or {}).items()
         if name != "managedFields"
     }
+    if _LAST_APPLIED in (metadata.get("annotations") or {}):
+        annotations = {**metadata["annotations"]}
+        del annotations[_LAST_APPLIED]
+        metadata["annotations"] = annotations
+    kept["metadata"] = metadata
     if kept.get("kind") in {"Secret", "ConfigMap"}:
         for field in (*_SECRET_FIELDS, "binaryData"):
             if field in kept:
                 kept[field] = dict.fromkeys(kept[field])
     return kept
+
+
+def _without_foreign_annotations(secret: Mapping[str, Any]) -> dict[str, Any]:
+    metadata = dict(secret.get("metadata") or {})
+    if metadata.get("annotations"):
+        metadata["annotations"] = {
+            name: value for name, value in metadata["annotations"].items() if _is_ours(name)
+        }
+    return {**secret, "metadata": metadata} if "metadata" in secret else dict(secret)
+
+
+def _is_ours(annotation: str) -> bool:
+    domain = annotation.partition("/")[0]
+    return any(domain == ours or domain.endswith(f".{ours}") for ours in _OUR_DOMAINS)
