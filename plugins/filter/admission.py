@@ -4,9 +4,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any
 
+from ..module_utils.admission.pod_security import level_of
 from ..module_utils.api.plain import plain
 from ..module_utils.kinds import refusals, warnings_of
 
@@ -17,7 +19,7 @@ def admission(resource: Any, request: Any) -> Any:
     old = asked.get("old") if asked.get("operation") == "UPDATE" else None
     errors = [
         {"field": mistake.field, "message": mistake.message, "reason": mistake.reason}
-        for mistake in refusals(desired, old)
+        for mistake in refusals(desired, old, level_of(os.environ))
     ]
     return {"errors": errors, "warnings": warnings_of(desired, old)}
 

@@ -4,12 +4,14 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 from collections.abc import Callable
 from typing import Any
 
 from ansible.errors import AnsibleFilterError
 
+from ..module_utils.admission.pod_security import Level, level_of
 from ..module_utils.api.errors import RenderingError
 from ..module_utils.api.plain import plain
 from ..module_utils.api.timestamps import timestamp_now
@@ -49,8 +51,15 @@ def plan_for(
     """Return what a pass does."""
     done = {"results": plain(stores or {}), "volumes": plain(volumes or {}), "now": timestamp_now()}
     subject, seen = plain(resource), {**plain(observed), **done}
-    play = Play(plain(start_script), plain(siblings or []))
+    play = Play(plain(start_script), plain(siblings or []), _pod_security())
     return plain(kind_of(subject).plan(subject, seen, play).variables())
+
+
+def _pod_security() -> Level:
+    try:
+        return level_of(os.environ)
+    except ValueError as error:
+        raise AnsibleFilterError(str(error)) from error
 
 
 def report_for(

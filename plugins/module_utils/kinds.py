@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from .admission.pod_security import Level
 from .admission.shapes import Mistake
 from .api import names
 from .api.errors import InvalidSpec
@@ -56,19 +57,22 @@ def render_everything(
     return KINDS[kind].render(resource, start_scripts, references or {})
 
 
-def refusals(resource: Resource, old: Resource | None) -> list[Mistake]:
+def refusals(
+    resource: Resource, old: Resource | None, level: Level = Level.RESTRICTED
+) -> list[Mistake]:
     """Return why a resource may not be stored.
 
     Args:
         resource: as it is to be.
         old: as it is now; None for a new one. What is wrong with it already may stay, as with
             rules in CEL: a finalizer or a label must not depend on an old mistake.
+        level: of the Pod Security Standards, which Pods must meet.
     """
     kind = kind_of(resource)
-    found = kind.mistakes(resource)
+    found = [*kind.mistakes(resource), *kind.unsafe(resource, level)]
     if not found or old is None:
         return found
-    known = kind.mistakes(old)
+    known = [*kind.mistakes(old), *kind.unsafe(old, level)]
     return [mistake for mistake in found if mistake not in known]
 
 

@@ -6,7 +6,8 @@ from typing import Any
 Json = dict[str, Any]
 
 PROBE = {"tcpSocket": {"port": 6001}}
-SIDECAR = {"name": "side", "image": "busybox:1"}
+SAFE = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
+SIDECAR = {"name": "side", "image": "busybox:1", "securityContext": SAFE}
 AFFINITY = "podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution"
 
 

@@ -8,6 +8,9 @@ from typing import Any
 
 import pytest
 import yaml
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.admission.pod_security import (
+    VARIABLE,
+)
 
 from ansible_operator.metrics import REGISTRY
 from crds.generate.__main__ import main
@@ -59,7 +62,12 @@ VALUES = {
         "maxConcurrentReconciles=3",
         "maxConcurrentRuns=6",
     ),
-    "looks": ("ignoreNamespaces={kube-system,old}", "reconcilePeriod=1h30m", "nameOverride=mo"),
+    "looks": (
+        "podSecurity=baseline",
+        "ignoreNamespaces={kube-system,old}",
+        "reconcilePeriod=1h30m",
+        "nameOverride=mo",
+    ),
 }
 
 
@@ -106,15 +114,20 @@ def test_the_api_server_takes_every_document(
         (("watchNamespaces={Prod}",), "at '/watchNamespaces/0': 'Prod' does not match"),
         (("uninstallTimeoutSeconds=600",), "at '/uninstallTimeoutSeconds': maximum"),
         (("replicaCount=2", "leaderElection.enabled=false"), "leaderElection.enabled must be true"),
-        (("metrics.secure=false", "metrics.requireRBAC=true"), "needs metrics.secure"),
+        (("metrics.secure=false", "metrics.requireRBAC=true"), "requires metrics.secure"),
         (("leaderElection.renewDeadline=1m",), "must be less than leaderElection.leaseDuration"),
         (("reconcilePeriod=10",), "at '/reconcilePeriod': got number, want string"),
         (("reconcilePeriod=soon",), "at '/reconcilePeriod': 'soon' does not match"),
         (("ignoreNamespaces={kube-system, b}",), "at '/ignoreNamespaces/1': ' b' does not match"),
-        (("env.WATCH_NAMESPACE=a",), "env.WATCH_NAMESPACE: say watchNamespaces instead"),
+        (("env.WATCH_NAMESPACE=a",), "env.WATCH_NAMESPACE: use watchNamespaces instead"),
         (
             ("env.DENY_LIST=a", "ignoreNamespaces={b}"),
-            "env.DENY_LIST: say ignoreNamespaces instead",
+            "env.DENY_LIST: use ignoreNamespaces instead",
+        ),
+        (("podSecurity=open",), "at '/podSecurity': value must be one of 'restricted', 'baseline'"),
+        (
+            ("env.MATRIXONE_POD_SECURITY=privileged",),
+            "env.MATRIXONE_POD_SECURITY: use podSecurity instead",
         ),
     ],
 )
@@ -265,6 +278,7 @@ def test_what_is_looked_at_and_how_often(
     listed = [one for one in container(helm.template(OPERATOR, *values))["env"] if "value" in one]
     found = {one["name"]: one["value"] for one in listed}
     assert len(found) == len(listed)
+    assert found.pop(VARIABLE) == "restricted"
     assert {name: found[name] for name in found if name != "ANSIBLE_GATHERING"} == environment
     watches = yaml.safe_load((ROOT / "watches.yaml").read_text())
     assert {one["ignoreNamespacesVariable"] for one in watches} == {"DENY_LIST"}

@@ -108,7 +108,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- if and .Values.metrics.requireRBAC (not .Values.metrics.secure) -}}
 {{- fail "metrics.requireRBAC requires metrics.secure: clients send their tokens" -}}
 {{- end -}}
-{{- range $variable, $value := dict "WATCH_NAMESPACE" "watchNamespaces" "DENY_LIST" "ignoreNamespaces" "RECONCILE_PERIOD" "reconcilePeriod" -}}
+{{- range $variable, $value := dict "WATCH_NAMESPACE" "watchNamespaces" "DENY_LIST" "ignoreNamespaces" "RECONCILE_PERIOD" "reconcilePeriod" "MATRIXONE_POD_SECURITY" "podSecurity" -}}
 {{- if and (hasKey $.Values.env $variable) (or (index $.Values $value) (eq $variable "WATCH_NAMESPACE")) -}}
 {{- fail (printf "env.%s: use %s instead" $variable $value) -}}
 {{- end -}}

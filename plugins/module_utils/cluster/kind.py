@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ..admission.pod_security import Level, asked_mistakes
 from ..admission.shapes import Mistake
 from ..api.types import Manifest, References, Resource
 from ..reporting.report import Applied, Report
@@ -14,6 +15,7 @@ from ..workload.plans import Observed
 from ..workload.removal import Removal
 from .admission import cluster_mistakes, cluster_warnings
 from .children import render_with_children
+from .parts import parts_of
 from .planning import ClusterPlan, plan_cluster
 from .references import cluster_references
 from .removal import removal_of_cluster
@@ -32,8 +34,7 @@ class ClusterKind(Kind[ClusterPlan]):
 
     def plan(self, resource: Resource, observed: Observed, play: Play = ALONE) -> ClusterPlan:
         """Decide what a pass does."""
-        del play
-        return plan_cluster(resource, observed, self.invalid(resource))
+        return plan_cluster(resource, observed, self.invalid(resource, play.level))
 
     def report(
         self,
@@ -61,6 +62,14 @@ class ClusterKind(Kind[ClusterPlan]):
     def mistakes(self, resource: Resource) -> list[Mistake]:
         """Return what is wrong with a cluster beyond its schema."""
         return cluster_mistakes(resource) if isinstance(resource.get("spec"), Mapping) else []
+
+    def unsafe(self, resource: Resource, level: Level) -> list[Mistake]:
+        """Return what a cluster asks for in its Pods beyond a level of Pod security."""
+        spec = resource.get("spec")
+        if not isinstance(spec, Mapping):
+            return []
+        parts = parts_of(spec)
+        return [found for _, path, one in parts for found in asked_mistakes(path, one, level)]
 
     def warnings(self, resource: Resource, old: Resource | None) -> list[str]:
         """Return what a user should know about a valid cluster."""

@@ -5,16 +5,17 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Final, Generic, TypeVar
 
+from ..admission.pod_security import Level, asked_mistakes, pod_mistakes
 from ..admission.shapes import Mistake
 from ..api.timestamps import timestamp_now
 from ..api.types import Manifest, References, Resource
 from ..reporting.report import Applied, Report
 from .component import Component, Reference
 from .planning import plan_set
-from .plans import Observed, Plan
+from .plans import Observed, Plan, named
 from .references import find_references, set_references
 from .removal import Removal, leaves_orphans
 from .reports import report_on_set
@@ -32,10 +33,12 @@ class Play:
     Attributes:
         script: text of its start script.
         siblings: resources that the same playbook plays, which are not in the cluster.
+        level: of the Pod Security Standards, which Pods must meet.
     """
 
     script: str = ""
     siblings: Sequence[Manifest] = ()
+    level: Level = Level.RESTRICTED
 
 
 ALONE: Final = Play()
@@ -105,9 +108,15 @@ class Kind(ABC, Generic[PlanT]):
     def warnings(self, resource: Resource, old: Resource | None) -> list[str]:
         """Return what a user should know about a valid resource."""
 
-    def invalid(self, resource: Resource) -> str:
+    def unsafe(self, resource: Resource, level: Level) -> list[Mistake]:
+        """Return what a resource asks for in its Pods beyond a level of Pod security."""
+        del resource, level
+        return []
+
+    def invalid(self, resource: Resource, level: Level = Level.RESTRICTED) -> str:
         """Return as text what is wrong with a resource beyond its schema; empty if nothing is."""
-        return "; ".join(map(str, self.mistakes(resource)))
+        found = [*self.mistakes(resource), *self.unsafe(resource, level)]
+        return "; ".join(map(str, found))
 
 
 class SetKind(Kind[Plan]):
@@ -125,8 +134,9 @@ class SetKind(Kind[Plan]):
     def plan(self, resource: Resource, observed: Observed, play: Play = ALONE) -> Plan:
         """Decide what a pass does."""
         played = find_references(resource, play.siblings) if play.siblings else None
-        invalid = self.invalid(resource)
-        return plan_set(self._component, resource, observed, play.script, played, invalid)
+        invalid = self.invalid(resource, play.level)
+        plan = plan_set(self._component, resource, observed, play.script, played, invalid)
+        return _within(play.level, plan)
 
     def report(
         self, resource: Resource, plan: Plan, observed: Observed, applied: Applied, failure: str
@@ -153,6 +163,15 @@ class SetKind(Kind[Plan]):
         spec = resource.get("spec")
         return list(self._component.mistakes("spec", spec)) if isinstance(spec, Mapping) else []
 
+    def unsafe(self, resource: Resource, level: Level) -> list[Mistake]:
+        """Return what a set asks for in its Pods beyond a level of Pod security."""
+        spec, deps = resource.get("spec"), resource.get("deps")
+        found = list(asked_mistakes("spec", spec, level)) if isinstance(spec, Mapping) else []
+        external = deps.get("externalLogSet") if isinstance(deps, Mapping) else None
+        if isinstance(external, Mapping):
+            found += asked_mistakes("deps.externalLogSet", external, level)
+        return found
+
     def warnings(self, resource: Resource, old: Resource | None) -> list[str]:
         """Return what a user should know about a valid set."""
         del old
@@ -166,3 +185,17 @@ class SetKind(Kind[Plan]):
         """Return what is to be done about the volumes of a set."""
         claims = observed.get("claims") or []
         return growth(resource, self._component.data_volume, observed.get("workload"), claims)
+
+
+def _within(level: Level, plan: Plan) -> Plan:
+    """Refuse a plan whose Pods are beyond a level, whatever led to them.
+
+    What a set refers to has a say in its Pods, too: the LogSet's shared storage.
+    """
+    found = [
+        str(mistake)
+        for one in plan.objects
+        if named(one) == plan.workload
+        for mistake in pod_mistakes(plan.workload, one["spec"]["template"], level)
+    ]
+    return replace(plan, invalid="; ".join(found), objects=(), records=()) if found else plan

@@ -4,12 +4,14 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from ...module_utils.admission.pod_security import level_of
 from ...module_utils.api.timestamps import timestamp_now
 from ...module_utils.clients.kubernetes.applying import Identity, Writer, identity
 from ...module_utils.clients.kubernetes.selecting import Selection, prune
@@ -67,7 +69,8 @@ class Snapshot:
     @cached_property
     def plan(self) -> Any:
         """What the pass would decide: a plan of the resource's kind."""
-        return kind_of(self.resource).plan(self.resource, self.observed, Play(self.start_script))
+        play = Play(self.start_script, level=level_of(os.environ))
+        return kind_of(self.resource).plan(self.resource, self.observed, play)
 
     @property
     def workload(self) -> dict[str, Any] | None:
