@@ -6,7 +6,7 @@ from __future__ import annotations
 from ..api.errors import RenderingError
 from ..api.types import Manifest, Resource
 from ..reporting.events import Occurrence, occurrence
-from ..reporting.report import Applied, Report, is_ready_and_synced
+from ..reporting.report import Applied, Report, is_ready_and_synced, unobserved
 from ..workload.component import results_of
 from ..workload.plans import Observed, named
 from . import metric_user_status as metrics
@@ -33,6 +33,8 @@ def report_on_cluster(
         applied: what apply returned; empty if it was not reached.
         failure: why the pass failed; empty if it did not.
     """
+    if failure and "logSet" not in observed:
+        return unobserved(resource, failure)
     result = results_of(observed)
     status = cluster_status(_facts(resource, plan, observed, applied, failure))
     ready = is_ready_and_synced(status)

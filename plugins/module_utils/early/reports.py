@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from ..api.types import Resource
 from ..reporting.events import Occurrence, occurrence
 from ..reporting.reasons import ConditionType, EarlyReason
-from ..reporting.report import Applied, Report, deleting
+from ..reporting.report import Applied, Report, deleting, unobserved
 from ..reporting.rollout import Rollout
 from ..reporting.sets import SetFacts
 from ..workload.plans import Observed
@@ -38,6 +39,10 @@ def report_on_early(
         applied: what apply returned; empty if it was not reached.
         failure: why the pass failed; empty if it did not.
     """
+    if failure and "workload" not in observed:
+        unknown = unobserved(resource, failure)
+        status = {**unknown.status, "phase": early.phase_of(unknown.status["conditions"])}
+        return replace(unknown, status=status, events=_warnings(resource, plan, observed, failure))
     refused = plan.refusal
     facts = _facts(resource, plan, observed, applied, failure)
     gate = plan.gate

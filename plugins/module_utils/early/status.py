@@ -35,12 +35,11 @@ def early_status(
     status = sets.set_status(facts, "")
     usual = [_worded(entry, facts, gate) for entry in status["conditions"]]
     conditions = [_accepted(facts, refused), *usual]
-    overall = phase(conditions)
     metadata = facts.resource["metadata"]
     found: dict[str, Any] = {
         "observedGeneration": facts.generation,
         "conditions": conditions,
-        "phase": "Pending" if overall is Phase.NOT_READY else overall.value,
+        "phase": phase_of(conditions),
         "message": _message(status["message"], conditions),
         "version": _running_version(facts.pods),
         **lists,
@@ -49,6 +48,12 @@ def early_status(
         address = names.service_domain(metadata["namespace"], None)
         found["endpoint"] = f"{metadata['name']}.{address}:{names.PORT_SQL}"
     return {name: value for name, value in found.items() if value != ""}
+
+
+def phase_of(conditions: Iterable[Condition]) -> str:
+    """Say the conditions in one word; the first operator had another one for what is not ready."""
+    overall = phase(conditions)
+    return "Pending" if overall is Phase.NOT_READY else overall.value
 
 
 def is_stopped(facts: sets.SetFacts) -> bool:
@@ -148,6 +153,10 @@ def reported_before(resource: Mapping[str, Any], failure: str) -> bool:
     return any(
         entry.get("message") == failure
         and entry.get("reason")
-        in {Reason.APPLY_FAILED.value, EarlyReason.VOLUME_NOT_EXPANDABLE.value}
+        in {
+            Reason.APPLY_FAILED.value,
+            Reason.OBSERVATION_FAILED.value,
+            EarlyReason.VOLUME_NOT_EXPANDABLE.value,
+        }
         for entry in conditions
     )

@@ -40,6 +40,7 @@ _WARNINGS = frozenset(
         Reason.VOLUME_REFUSED.value,
         Reason.CREDENTIAL_NOT_APPLIED.value,
         Reason.APPLY_FAILED.value,
+        Reason.OBSERVATION_FAILED.value,
         Reason.ROLLOUT_STUCK.value,
         Reason.STORES_FAILED.value,
         Reason.HAKEEPER_UNREACHABLE.value,

@@ -32,6 +32,7 @@ class Reason(StrEnum):
     RESTORE_FAILED = "RestoreFailed"
     NOT_ENOUGH_READY_STORES = "NoEnoughReadyStores"
     RECONCILING = "Reconciling"
+    OBSERVATION_FAILED = "ObservationFailed"
     # Synced
     ALL_SETS_SYNCED = "AllSetsSynced"
     APPLIED = "Applied"

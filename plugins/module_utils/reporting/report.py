@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..api.types import Resource
-from .conditions import condition
+from .conditions import condition, phase
 from .events import Occurrence
 from .reasons import ConditionType, Reason
 
@@ -56,6 +56,24 @@ def beginning(resource: Resource) -> dict[str, Any]:
     )
     others = [one for one in status.get("conditions") or [] if one["type"] != unknown["type"]]
     return {**status, "conditions": [unknown, *others]}
+
+
+def unobserved(resource: Resource, failure: str) -> Report:
+    """Report that nothing could be observed: whether it serves is unknown, all else stays.
+
+    Sizes and lists keep what was observed last: autoscalers and deadlines of repairs go by them.
+
+    Args:
+        resource: with its status so far.
+        failure: why nothing could be observed.
+    """
+    before = resource.get("status") or {}
+    generation = int(resource["metadata"].get("generation") or 0)
+    unknown = condition(ConditionType.READY, None, Reason.OBSERVATION_FAILED, failure, generation)
+    others = [one for one in before.get("conditions") or [] if one["type"] != unknown["type"]]
+    conditions = [unknown, *others]
+    said = {"conditions": conditions, "phase": phase(conditions).value, "message": failure}
+    return Report(status={**before, **said}, events=[], ready=False, message=failure, requeue="")
 
 
 def deleting(resource: Resource, left: Sequence[str] = (), seconds: int = 0) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from .roll import roll_message
 from .rollout import UPDATE_PAUSED, Rollout, held_at, is_held
 
 _JUST_APPLIED = "the change has just been applied"
+_MAY_SERVE = frozenset({"True", "Unknown"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,7 +279,7 @@ def _lost_stores(facts: SetFacts) -> bool:
     before = find(facts.resource, ConditionType.SYNCED)
     unchanged = before.get("observedGeneration") == facts.generation
     done = before.get("status") == "True" or is_held(facts.resource)
-    all_served = done and holds(facts.resource, ConditionType.READY)
+    all_served = done and find(facts.resource, ConditionType.READY).get("status") in _MAY_SERVE
     was_up = all_served or holds(facts.resource, ConditionType.DEGRADED)
     served = has_served(facts.resource)
     return rollout.seen and rollout.ready < rollout.desired and unchanged and was_up and served

@@ -11,7 +11,7 @@ from ..reporting.conditions import holds
 from ..reporting.events import from_changes
 from ..reporting.pods import became_unready_lately, is_ready
 from ..reporting.reasons import ConditionType
-from ..reporting.report import Applied, Report, is_ready_and_synced
+from ..reporting.report import Applied, Report, is_ready_and_synced, unobserved
 from ..reporting.roll import roll_events, roll_requeue
 from ..reporting.rollout import UPDATE_PAUSED, Rollout, is_held
 from ..reporting.sets import Findings, SetFacts, set_status
@@ -49,6 +49,8 @@ def report_on_set(
         failure: why the pass failed; empty if it did not.
         now: the present, RFC 3339.
     """
+    if failure and "workload" not in observed:
+        return unobserved(resource, failure)
     seen = SetPass(resource, plan, observed, _rollout(resource, plan, observed, applied), now)
     findings = component.findings(seen)
     status = _status(component, seen, findings, failure)
