@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any, ClassVar
 
 from ..module_utils.api.errors import RenderingError
@@ -15,13 +16,13 @@ from ..plugin_utils.kubernetes.action import KubeAction
 from ..plugin_utils.kubernetes.set_objects import SetObjects
 from ..plugin_utils.logservice import addresses
 from ..plugin_utils.transaction import served_shards
-from ..plugin_utils.workload.lost_pods import force_delete
+from ..plugin_utils.transaction.lost_pods import release
 
 Json = dict[str, Any]
 
 
 class ActionModule(KubeAction):
-    """Ask which shards transaction nodes serve, and force-delete their Pods on lost nodes."""
+    """Ask which shards transaction nodes serve; force-delete their Pods on nodes that are dead."""
 
     SPEC: ClassVar[dict[str, Any]] = {
         "resource": {"type": "dict", "required": True},
@@ -36,18 +37,22 @@ class ActionModule(KubeAction):
         resource = arguments["resource"]
         if self.dry_run or is_paused(resource):
             return {"changed": False, "stores": {}}
-        served = _served(session, arguments)
-        events = force_delete(SetObjects(session, resource), arguments["pods"])
-        return {"changed": bool(events), "stores": {**served, "events": events}}
+        found_at = _log_service(session, arguments)
+        deadline = Deadline.after(arguments["timeout"])
+        try:
+            served = served_shards.ask(resource, arguments["workload"], found_at, deadline)
+            objects, now = SetObjects(session, resource), time.time()
+            found = release(objects, resource, arguments["pods"], found_at, deadline, now)
+        except RenderingError:
+            # What is wrong with the spec is reported by the plan.
+            return {"changed": False, "stores": {}}
+        stores = {**served.as_result(), "events": found.events, "blocked": found.blocked}
+        return {"changed": bool(found.events), "stores": stores}
 
 
-def _served(session: Session, arguments: Json) -> Json:
-    """Ask which shards transaction nodes serve; nothing where the spec cannot be read."""
-    resource, log_set = arguments["resource"], arguments["log_set"]
-    pods = cn_pods.live_pods(addresses.members(session, log_set))
-    found = cn_pods.log_addresses(pods) if log_set else addresses.external(resource)
-    deadline = Deadline.after(arguments["timeout"])
-    try:
-        return served_shards.ask(resource, arguments["workload"], found, deadline).as_result()
-    except RenderingError:
-        return {}
+def _log_service(session: Session, arguments: Json) -> list[str]:
+    """Return where HAKeeper may be; empty when no log store runs."""
+    log_set = arguments["log_set"]
+    if not log_set:
+        return addresses.external(arguments["resource"])
+    return cn_pods.log_addresses(cn_pods.live_pods(addresses.members(session, log_set)))

@@ -6,13 +6,14 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: tn_stores
-short_description: Ask which shards transaction nodes serve, force-delete their Pods on lost nodes
+short_description: Ask which shards transaction nodes serve, force-delete their Pods on dead nodes
 version_added: 0.1.0
 author: MatrixOne maintainers (@matrixorigin)
 description:
   - Asks HAKeeper which shards the transaction nodes of a DNSet serve. They must be known before a
     Pod is replaced.
-  - Force-deletes Pods that have been terminating for too long on a node that is lost.
+  - Force-deletes Pods that have been terminating for too long, if their Node was deleted or has the
+    taint C(node.kubernetes.io/out-of-service), and HAKeeper does not hear them any more.
   - It ends by its timeout, whatever MatrixOne does. When HAKeeper cannot be reached, that is a
     result and no failure.
 extends_documentation_fragment:
@@ -85,6 +86,12 @@ stores:
       description: >-
         Lines with ordinal, shard, log shard and replica of what transaction nodes serve; empty if
         that is unknown.
+      type: str
+      returned: always
+    blocked:
+      description: >-
+        Why a Pod on a node that does not answer is not force-deleted, and what a person has to do;
+        empty if there is none.
       type: str
       returned: always
     events:

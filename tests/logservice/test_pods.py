@@ -156,18 +156,6 @@ def test_the_nodes_of_a_volume_are_known_by_name_or_not_at_all(
     assert nodes.nodes_of(kept) == wanted
 
 
-def test_a_pod_on_a_lost_node_is_stuck_when_its_time_is_over() -> None:
-    late, end = 1_000_005.0, "1970-01-12T13:46:40Z"
-    listed = [pod("a", deleted=end), pod("b"), pod("c", deleted=end, on="node-b")]
-    known = {"node-a": node("node-a", "Unknown"), "node-b": node("node-b")}
-
-    assert [one["metadata"]["name"] for one in nodes.stuck_on_lost_nodes(listed, known, late)] == [
-        "a"
-    ]
-    assert nodes.stuck_on_lost_nodes(listed, known, late - 1) == []
-    assert nodes.stuck_on_lost_nodes(listed, {}, late) == []
-
-
 RECORD = Record("mo-log-2", 2, 3, 17.0, True, "uid-of-mo-log-2", {"mo-data-mo-log-2": "claim"})
 
 

@@ -11,6 +11,7 @@ from ..admission.shapes import Mistake
 from ..admission.storage import disk_cache_warnings
 from ..api import names
 from ..api.types import Manifest, References, Resource
+from ..reporting.reasons import Reason
 from ..reporting.sets import Findings
 from ..workload import nodes
 from ..workload.component import Component, Reference, Rendered, SetPass, results_of
@@ -52,9 +53,10 @@ class TransactionNodes(Component):
         }
 
     def findings(self, seen: SetPass) -> Findings:
-        """Return which nodes have no shard yet."""
-        unserved = seen.stores.get("unserved") or ()
+        """Return which nodes have no shard yet, and which may not be replaced."""
+        unserved, blocked = seen.stores.get("unserved") or (), seen.stores.get("blocked")
         return Findings(
+            failure=(Reason.FAILOVER_BLOCKED, str(blocked)) if blocked else None,
             unserved=f"{', '.join(unserved)} to take up its shard" if unserved else "",
             empty=seen.stores.get("empty") or (),
         )
@@ -63,7 +65,7 @@ class TransactionNodes(Component):
         """Return when to check again: when a Pod may be stuck, or a shard may have been taken."""
         if seen.stores.get("unserved"):
             return _UNSERVED
-        if not otherwise:
+        if not otherwise or seen.stores.get("blocked"):
             return otherwise
         moment = datetime.fromisoformat(seen.now).timestamp()
         return nodes.requeue(seen.pods, moment, otherwise)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nodes: which are lost, and which Pods can only be force-deleted."""
+"""Nodes: which are silent, which were given up, and which Pods were to have terminated by now."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ Pod = Mapping[str, Any]
 Nodes = Mapping[str, Any]
 """Nodes by name as far as they were looked up; None for one that does not exist."""
 
+OUT_OF_SERVICE: Final = "node.kubernetes.io/out-of-service"
 _HOST_LABEL: Final = "kubernetes.io/hostname"
 _GRACE_SECONDS: Final = 5.0
 """What a Pod on a lost node gets beyond the end that was set for it."""
@@ -31,6 +32,20 @@ def is_lost(name: str, nodes: Nodes) -> bool:
     if name not in nodes:
         return False
     return _readiness(nodes[name]) in {"", "Unknown"}
+
+
+def is_given_up(name: str, nodes: Nodes) -> bool:
+    """Return whether it was declared that nothing runs on a node any more; unknown is not.
+
+    Its Node was deleted, or has the taint ``node.kubernetes.io/out-of-service``. Both are said by a
+    person or by the cloud, who know; a node that is merely silent may go on with all its containers
+    (kubernetes.io/docs/concepts/cluster-administration/node-shutdown, "Non-graceful").
+    """
+    if name not in nodes:
+        return False
+    node = nodes[name]
+    taints = ((node or {}).get("spec") or {}).get("taints") or []
+    return node is None or any(one.get("key") == OUT_OF_SERVICE for one in taints)
 
 
 def _readiness(node: Node | None) -> str:
@@ -73,17 +88,7 @@ def overdue(pods: Iterable[Pod], now: float) -> list[Pod]:
         pods: Pods of a set.
         now: the present, Unix time.
     """
-    return [pod for pod in pods if _is_overdue(pod, now)]
-
-
-def stuck_on_lost_nodes(pods: Iterable[Pod], nodes: Nodes, now: float) -> list[Pod]:
-    """Return the Pods that were to have terminated, on nodes that are lost."""
-    return [pod for pod in overdue(pods, now) if is_lost(node_name(pod), nodes)]
-
-
-def _is_overdue(pod: Pod, now: float) -> bool:
-    due = _due(pod)
-    return due is not None and due <= now
+    return [pod for pod in pods if (due := _due(pod)) is not None and due <= now]
 
 
 def _due(pod: Pod) -> float | None:
@@ -106,8 +111,3 @@ def requeue(pods: Iterable[Pod], now: float, otherwise: str) -> str:
     left = math.ceil(min(dues) - now)
     soon = max(left, _SOON_SECONDS) if left > 0 else _OVERDUE_SECONDS
     return f"{min(soon, int(otherwise.removesuffix('s')))}s"
-
-
-def release_note(pod: Pod) -> str:
-    """Return the note of the event for a Pod that was force-deleted."""
-    return f"force-deleted {pod['metadata']['name']} on the lost node {node_name(pod)}"

@@ -10,14 +10,14 @@ from ..checking.snapshot import Snapshot, Step
 
 
 def _is_stuck(snapshot: Snapshot) -> bool:
-    """Tell whether Pods may be stuck on lost nodes; shards move only while Pods are replaced."""
+    """Tell whether Pods may be stuck on dead nodes; shards move only while Pods are replaced."""
     return bool(nodes.overdue(snapshot.pods, snapshot.now))
 
 
 STEPS = (
     BEGIN,
     Step(
-        "Ask which shards the transaction nodes serve and force-delete Pods on lost nodes",
+        "Ask which shards the transaction nodes serve and force-delete Pods on dead nodes",
         _is_stuck,
     ),
     GROW,

@@ -1,0 +1,98 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Force-delete Pods of transaction nodes that are known to be dead, and name the others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from ...module_utils.api import names
+from ...module_utils.clients.matrixone import Deadline, HAKeeper, MatrixOneError
+from ...module_utils.clients.matrixone.quorum import SILENT_SECONDS
+from ...module_utils.reporting.events import Occurrence, occurrence
+from ...module_utils.transaction.lost_nodes import release_note, suspects, why_it_stays
+from ...module_utils.transaction.shards import store_uuid
+from ...module_utils.workload import nodes
+from ...module_utils.workload.sets import SetContext
+
+Json = Mapping[str, Any]
+_SECONDS = 1.0
+
+
+class Kubernetes(Protocol):
+    """What is needed of Kubernetes."""
+
+    def nodes(self, selected: Iterable[str]) -> nodes.Nodes:
+        """Return nodes by name, as far as they may be read; None for one that does not exist."""
+
+    def delete(self, found: Json, *, force: bool = False) -> None:
+        """Delete this very object; with ``force`` without waiting for its node."""
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """What became of Pods that should have terminated.
+
+    Attributes:
+        events: one for each that was force-deleted.
+        blocked: why others stay, and what a person has to do; empty if none does.
+    """
+
+    events: list[Occurrence] = field(default_factory=list)
+    blocked: str = ""
+
+
+def release(
+    kubernetes: Kubernetes,
+    resource: Json,
+    pods: Sequence[Json],
+    addresses: Sequence[str],
+    deadline: Deadline,
+    now: float,
+) -> Release:
+    """Force-delete the Pods of a DNSet that nothing runs of any more.
+
+    Args:
+        kubernetes: nodes are read, and Pods deleted, through it.
+        resource: the DNSet.
+        pods: its live Pods.
+        addresses: where HAKeeper may be; empty when no log store runs.
+        deadline: when the questions to HAKeeper end.
+        now: the present, Unix time.
+
+    Raises:
+        InvalidSpec: the DNSet cannot be read.
+    """
+    late = nodes.overdue(pods, now)
+    if not late:
+        return Release()
+    known = kubernetes.nodes({nodes.node_name(pod) for pod in late} - {""})
+    found = Release()
+    refusals = []
+    for pod in suspects(late, known, now):
+        refusal = why_it_stays(pod, known, _is_heard(resource, pod, addresses, deadline))
+        if refusal:
+            refusals.append(refusal)
+            continue
+        kubernetes.delete({"kind": "Pod", **pod}, force=True)
+        note = release_note(pod)
+        found.events.append(occurrence("PodReleased", note, action="Repair", warning=True))
+    return Release(found.events, "; ".join(refusals))
+
+
+def _is_heard(
+    resource: Json, pod: Json, addresses: Sequence[str], deadline: Deadline
+) -> bool | None:
+    """Ask HAKeeper whether a transaction node speaks to it; None when it does not answer."""
+    context = SetContext.of(names.DN_SET, dict(resource))
+    uuid = store_uuid(context, int(pod["metadata"]["name"].rpartition("-")[2]))
+    if not addresses:
+        return None
+    try:
+        with HAKeeper(discovery=addresses, addresses=addresses) as hakeeper:
+            stores = hakeeper.cluster_details(deadline.within(_SECONDS)).tn_stores
+    except MatrixOneError:
+        return None
+    return any(one.uuid == uuid and one.silent <= SILENT_SECONDS for one in stores)
