@@ -76,6 +76,20 @@ _ANSIBLE = _options(
         help="Number of v; overridden by ANSIBLE_VERBOSITY_<KIND>_<GROUP>.",
     ),
     click.option(
+        "--max-annotated-verbosity",
+        type=int,
+        default=Options().max_annotated_verbosity,
+        show_default=True,
+        help="Most v that an object's annotation may ask for; more than 2 shows arguments.",
+    ),
+    click.option(
+        "--max-artifacts",
+        type=int,
+        default=Options().max_artifacts,
+        show_default=True,
+        help="Runs whose artifacts are kept, of all objects together.",
+    ),
+    click.option(
         "--engine",
         type=click.Choice(KINDS),
         default=KINDS[0],

@@ -31,6 +31,8 @@ class Options:
     ansible_roles_path: str = ""
     ansible_log_events: str = "tasks"
     ansible_verbosity: int = 2
+    max_annotated_verbosity: int = 2
+    max_artifacts: int = 10_000
     inject_owner_ref: bool = True
     max_concurrent_reconciles: int | None = None
     max_concurrent_runs: int = 0
@@ -74,6 +76,10 @@ class Options:
             )
         if self.runs_per_process < 1:
             raise ConfigError("--runs-per-process must be at least 1")
+        if self.max_annotated_verbosity < 0:
+            raise ConfigError("--max-annotated-verbosity must not be negative")
+        if self.max_artifacts < 1:
+            raise ConfigError("--max-artifacts must be at least 1")
         if self.leader_elect is not None and self.enable_leader_election is not None:
             raise ConfigError("only one of --leader-elect and --enable-leader-election may be set")
         if self.metrics_addr is not None and self.metrics_bind_address is not None:

@@ -36,6 +36,8 @@ from ansible_operator.options import (
             "only one of --metrics-addr and --metrics-bind-address may be set",
         ),
         ({"runs_per_process": 0}, "--runs-per-process must be at least 1"),
+        ({"max_artifacts": 0}, "--max-artifacts must be at least 1"),
+        ({"max_annotated_verbosity": -1}, "--max-annotated-verbosity must not be negative"),
         (
             {"metrics_require_rbac": True},
             "--metrics-secure flag is required when --metrics-require-rbac is present",

@@ -18,6 +18,7 @@ from ansible_operator.kube.shared_informers import SharedInformers
 from ansible_operator.logs import get_logger
 from ansible_operator.loop.queueing.queue import Key, WorkQueue
 from ansible_operator.loop.queueing.workers import Reconcile, Workers
+from ansible_operator.loop.reconciling.artifact_limit import ArtifactLimit
 from ansible_operator.loop.reconciling.conditions import Transitions
 from ansible_operator.loop.reconciling.controller import Controller
 from ansible_operator.loop.reconciling.leftovers import remove_leftovers
@@ -107,6 +108,7 @@ class ControlLoop:
         self._dependents = DependentWatches(
             deps.informers, self._queue, self._controlled, self._foreign
         )
+        self._artifacts = ArtifactLimit(deps.settings)
         self._reconciles: dict[str, Reconcile] = {}
         self._ready: asyncio.Queue[Controlled] = asyncio.Queue()
         self._workers: Workers | None = None
@@ -211,7 +213,7 @@ class ControlLoop:
         return Controller(
             controlled=controlled,
             objects=ObjectStore(deps.client, controlled.resource, deps.informers),
-            runs=Runs(controlled, deps.settings, deps.engine, deps.kubeconfig_for),
+            runs=Runs(controlled, deps.settings, deps.engine, deps.kubeconfig_for, self._artifacts),
             recorder=deps.recorder,
             transitions=Transitions(),
         )

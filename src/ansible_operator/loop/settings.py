@@ -15,6 +15,9 @@ from ansible_operator.watches import KindName, Watch
 PERIOD_ANNOTATION = "ansible.sdk.operatorframework.io/reconcile-period"
 ARTIFACTS_ANNOTATION = "ansible.sdk.operatorframework.io/max-runner-artifacts"
 VERBOSITY_ANNOTATION = "ansible.sdk.operatorframework.io/verbosity"
+MOST_ANNOTATED_ARTIFACTS = 100
+"""Runs whose artifacts an object's annotation may have kept, unless its watch keeps more."""
+_LONGEST_SHOWN = 100
 
 _LOG = get_logger("ansible-controller")
 
@@ -40,6 +43,9 @@ class RunSettings:
         log_level: value of ``--ansible-log-events``.
         raw_output: whether the environment requests plain output (``ANSIBLE_VERBOSITY`` > 0).
         debug_logs: whether to print the complete output of each run.
+        annotated_verbosity: the most ``v`` that an object's annotation may ask for, unless all its
+            runs have more.
+        total_artifacts: how many runs' artifacts are kept, of all objects together.
     """
 
     run_root: Path
@@ -50,6 +56,8 @@ class RunSettings:
     log_level: EventLogLevel = EventLogLevel.TASKS
     raw_output: bool = False
     debug_logs: bool = False
+    annotated_verbosity: int = 2
+    total_artifacts: int = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,5 +100,21 @@ def integer_annotation(annotations: Mapping[str, str], name: str) -> int | None:
     try:
         return int(text)
     except ValueError:
-        _LOG.info("Annotation is not a number, ignored", annotation=name, value=text)
+        shown = text[:_LONGEST_SHOWN]
+        _LOG.info("Annotation is not a number, ignored", annotation=name, value=shown)
         return None
+
+
+def bounded_annotation(
+    annotations: Mapping[str, str], name: str, lowest: int, highest: int
+) -> int | None:
+    """The value of an annotation, or the bound beyond which it lies; None as above.
+
+    Whoever may annotate an object need not be trusted with the operator's log and its disk.
+    """
+    given = integer_annotation(annotations, name)
+    if given is None or lowest <= given <= highest:
+        return given
+    used = min(max(given, lowest), highest)
+    _LOG.info("Annotation is out of bounds", annotation=name, bounds=[lowest, highest], used=used)
+    return used

@@ -78,6 +78,8 @@ def make_settings(options: Options, environ: Mapping[str, str], cluster: str) ->
         gather_facts=environ.get("ANSIBLE_GATHERING") != "explicit",
         log_level=options.log_level,
         raw_output=integer_variable(environ, "ANSIBLE_VERBOSITY") > 0,
+        annotated_verbosity=options.max_annotated_verbosity,
+        total_artifacts=options.max_artifacts,
         debug_logs=boolean_variable(environ, "ANSIBLE_DEBUG_LOGS"),
     )
 

@@ -22,16 +22,18 @@ from ansible_operator.errors import EngineError
 from ansible_operator.kube.interface import Object
 from ansible_operator.logs import get_logger
 from ansible_operator.loop.queueing.queue import Why
+from ansible_operator.loop.reconciling.artifact_limit import ArtifactLimit
 from ansible_operator.loop.reconciling.event_log import EventLog
 from ansible_operator.loop.reconciling.play_result import PlayResult
 from ansible_operator.loop.reconciling.variables import extra_vars, whole_object
 from ansible_operator.loop.settings import (
     ARTIFACTS_ANNOTATION,
+    MOST_ANNOTATED_ARTIFACTS,
     VERBOSITY_ANNOTATION,
     Controlled,
     KubeconfigFor,
     RunSettings,
-    integer_annotation,
+    bounded_annotation,
 )
 from ansible_operator.watches import PlayPath
 
@@ -55,6 +57,7 @@ class Runs:
     settings: RunSettings
     engine: Engine
     kubeconfig_for: KubeconfigFor
+    artifacts: ArtifactLimit
 
     async def play(self, obj: Object, why: Why, *, finalizing: bool) -> PlayResult:
         """Play an object's role or playbook to the end.
@@ -66,7 +69,7 @@ class Runs:
         name, namespace = metadata["name"], metadata.get("namespace", "")
         job = str(random.getrandbits(63))
         annotations = metadata.get("annotations") or {}
-        verbosity = integer_annotation(annotations, VERBOSITY_ANNOTATION)
+        verbosity = self._annotated_verbosity(annotations)
         log = EventLog(
             level=self.settings.log_level,
             name=name,
@@ -85,6 +88,7 @@ class Runs:
             variables = extra_vars(self.controlled.watch, obj, why, finalizing=finalizing)
             request = self._request(obj, job, kubeconfig, variables, finalizing=finalizing)
             result = await self.engine.run(request, on_event)
+        self.artifacts.count_run()
         outcome.finish(result)
         self._report(log, outcome, result, why)
         return outcome
@@ -131,8 +135,13 @@ class Runs:
     ) -> RunRequest:
         watch, settings = self.controlled.watch, self.settings
         annotations = obj["metadata"].get("annotations") or {}
-        verbosity = integer_annotation(annotations, VERBOSITY_ANNOTATION)
-        artifacts = integer_annotation(annotations, ARTIFACTS_ANNOTATION)
+        verbosity = self._annotated_verbosity(annotations)
+        artifacts = bounded_annotation(
+            annotations,
+            ARTIFACTS_ANNOTATION,
+            1,
+            max(MOST_ANNOTATED_ARTIFACTS, watch.max_runner_artifacts),
+        )
         play, timeout = watch.play, watch.run_timeout
         if finalizing and watch.finalizer is not None:
             play = watch.finalizer.play or play
@@ -143,13 +152,17 @@ class Runs:
             target=_target(play, gather_facts=settings.gather_facts),
             extra_vars=variables,
             kubeconfig=kubeconfig,
-            verbosity=max(0, self.controlled.verbosity if verbosity is None else verbosity),
+            verbosity=self.controlled.verbosity if verbosity is None else verbosity,
             command_line=settings.command_line,
             inventory=settings.inventory,
             artifacts_to_keep=watch.max_runner_artifacts if artifacts is None else artifacts,
             timeout=timeout or None,
             isolation=watch.isolation,
         )
+
+    def _annotated_verbosity(self, annotations: Mapping[str, str]) -> int | None:
+        most = max(self.settings.annotated_verbosity, self.controlled.verbosity)
+        return bounded_annotation(annotations, VERBOSITY_ANNOTATION, 0, most)
 
     def directory(self, obj: Object) -> Path:
         """The private data directory of an object."""

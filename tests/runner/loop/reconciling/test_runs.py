@@ -10,6 +10,7 @@ import structlog.testing
 
 from ansible_operator.engine import RunRequest, make_engine
 from ansible_operator.kube.interface import GroupVersionKind, ResourceType
+from ansible_operator.loop.reconciling.artifact_limit import ArtifactLimit
 from ansible_operator.loop.reconciling.runs import Runs
 from ansible_operator.loop.settings import Controlled, RunSettings
 from ansible_operator.watches import Finalizer, KindName, PlayPath, Watch
@@ -19,14 +20,21 @@ KIND = KindName("g.example.com", "v1", "K")
 
 
 def request(
-    *, finalizing: bool = False, annotations: dict[str, str] | None = None, **fields: Any
+    *,
+    finalizing: bool = False,
+    annotations: dict[str, str] | None = None,
+    verbosity: int = 2,
+    most: int = 5,
+    **fields: Any,
 ) -> RunRequest:
     """What an engine is asked for; the request is made before engine and proxy are needed."""
     watch = Watch(**{"kind": KIND, "play": PlayPath(playbook="/main.yml"), **fields})
     resource = ResourceType(GroupVersionKind(*KIND), "ks", True)
-    controlled = Controlled(name="k", watch=watch, resource=resource, period=0, verbosity=2)
-    settings = RunSettings(run_root=Path("/runs"), cluster="https://here")
-    runs = Runs(controlled, settings, make_engine("warm"), lambda *_: nullcontext(Path("/kc")))
+    controlled = Controlled(name="k", watch=watch, resource=resource, period=0, verbosity=verbosity)
+    settings = RunSettings(run_root=Path("/runs"), cluster="https://here", annotated_verbosity=most)
+    kubeconfig = nullcontext(Path("/kc"))
+    limit = ArtifactLimit(settings)
+    runs = Runs(controlled, settings, make_engine("warm"), lambda *_: kubeconfig, limit)
     metadata = {"name": "n", "namespace": "ns", "annotations": annotations or {}}
     return runs._request({"metadata": metadata}, "7", Path("/kc"), {"a": 1}, finalizing=finalizing)
 
@@ -38,11 +46,36 @@ def test_the_watch_and_the_flags_decide_without_annotations() -> None:
     assert asked.ident == "7"
 
 
-@pytest.mark.parametrize(("verbosity", "expected"), [("4", 4), ("9", 9), ("0", 0), ("-3", 0)])
+@pytest.mark.parametrize(("verbosity", "expected"), [("4", 4), ("5", 5), ("0", 0)])
 def test_annotations_of_an_object_override_the_watch(verbosity: str, expected: int) -> None:
-    annotations = {f"{PREFIX}/verbosity": verbosity, f"{PREFIX}/max-runner-artifacts": "0"}
+    annotations = {f"{PREFIX}/verbosity": verbosity, f"{PREFIX}/max-runner-artifacts": "7"}
     asked = request(annotations=annotations)
-    assert (asked.verbosity, asked.artifacts_to_keep) == (expected, 0)
+    assert (asked.verbosity, asked.artifacts_to_keep) == (expected, 7)
+
+
+@pytest.mark.parametrize(
+    ("given", "most", "usual", "expected"),
+    [("6", 2, 0, 2), ("4", 0, 0, 0), ("-3", 2, 2, 0), ("9" * 400, 2, 0, 2), ("4", 2, 4, 4)],
+)
+def test_an_annotation_shows_no_more_than_is_allowed(
+    given: str, most: int, usual: int, expected: int
+) -> None:
+    """With more than two v a play prints the arguments of tasks, to whoever reads the log."""
+    annotations = {f"{PREFIX}/verbosity": given}
+    with structlog.testing.capture_logs() as lines:
+        asked = request(annotations=annotations, most=most, verbosity=usual)
+    assert asked.verbosity == expected
+    assert bool(lines) == (str(expected) != given)
+
+
+@pytest.mark.parametrize(
+    ("given", "own", "expected"),
+    [("0", 20, 1), ("-1", 20, 1), ("100", 20, 100), ("100000", 20, 100), ("200", 300, 200)],
+)
+def test_an_annotation_does_not_end_the_rotation(given: str, own: int, expected: int) -> None:
+    annotations = {f"{PREFIX}/max-runner-artifacts": given}
+    asked = request(annotations=annotations, max_runner_artifacts=own)
+    assert asked.artifacts_to_keep == expected
 
 
 def test_annotations_that_are_no_numbers_are_ignored_and_logged() -> None:
