@@ -6,14 +6,20 @@ from collections.abc import Mapping
 from typing import Any
 
 from ansible_operator.kube.interface import Object
+from ansible_operator.logs import get_logger
 from ansible_operator.loop.queueing.queue import Why
 from ansible_operator.loop.reconciling.snake_case import snake_case_keys
-from ansible_operator.watches import Watch
+from ansible_operator.watches import KindName, Watch
 
+_LOG = get_logger("parameters")
 UNSAFE = "__ansible_unsafe"
 TRIGGER = "ansible_operator_trigger"
 _ALIAS = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 """A variable of a watch that is nothing but the name of another one."""
+_ANSIBLES_OWN = ("ansible_", "_ansible_")
+"""How Ansible's own variables begin. They say how to connect, which interpreter and which shell run
+a module, as whom: in the hands of an object's author each of them is a command of the operator."""
+_REPORTED: set[KindName] = set()
 
 
 def mark_unsafe(value: Any) -> Any:
@@ -45,13 +51,15 @@ def extra_vars(watch: Watch, obj: Object, why: Why, *, finalizing: bool) -> dict
 
     Args:
         watch: the watch of the object's kind.
-        obj: the object as read, status included.
+        obj: the object as read, status included. Keys of its spec that are named as Ansible's own
+            variables are in the variables of the whole object and of the spec only.
         why: what led to the run; plays get it if the watch names a variable for it.
         finalizing: whether this is the run before the object is deleted.
     """
     spec = obj.get("spec")
     spec = spec if isinstance(spec, dict) else {}
     parameters = snake_case_keys(spec) if watch.snake_case_parameters else dict(spec)
+    parameters = _without_ansibles_own(watch.kind, parameters)
     whole: Any = whole_object(watch, obj)
     if watch.mark_unsafe:
         parameters, whole, spec = mark_unsafe(parameters), mark_unsafe(whole), mark_unsafe(spec)
@@ -71,6 +79,17 @@ def extra_vars(watch: Watch, obj: Object, why: Why, *, finalizing: bool) -> dict
     if finalizing and watch.finalizer is not None:
         variables.update(_resolved(watch.finalizer.vars, own))
     return variables
+
+
+def _without_ansibles_own(kind: KindName, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Leave out what Ansible would obey; the first object of a kind that has it is logged."""
+    kept = {key: value for key, value in parameters.items() if not key.startswith(_ANSIBLES_OWN)}
+    if len(kept) < len(parameters) and kind not in _REPORTED:
+        _REPORTED.add(kind)
+        names = sorted(parameters.keys() - kept.keys())[:10]
+        text = "Keys of a spec that are Ansible's own variables are not passed to plays"
+        _LOG.warning(text, gvk=str(kind), variables=[name[:100] for name in names])
+    return kept
 
 
 def _resolved(given: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,6 +4,7 @@
 from typing import Any
 
 import pytest
+import structlog.testing
 
 from ansible_operator.loop.queueing.queue import Why
 from ansible_operator.loop.reconciling.variables import extra_vars, mark_unsafe, object_variable
@@ -147,3 +148,44 @@ def test_a_play_gets_its_trigger_if_the_watch_enables_it() -> None:
         "object_changed": True,
     }
     assert "ansible_operator_trigger" not in extra_vars(watch(), memcached(), WHY, finalizing=False)
+
+
+COMMANDS = {
+    "ansible_connection": "ssh",
+    "ansible_python_interpreter": "/bin/sh -c 'id > /tmp/owned'",
+    "ansiblePythonInterpreter": "/bin/evil",
+    "ansible_become": True,
+    "ansibleShellExecutable": "/bin/evil",
+    "ansible_facts": {"discovered_interpreter_python": "/bin/evil"},
+    "_ansible_coverage_remote_output": "/tmp/x",
+}
+
+
+@pytest.mark.parametrize("snake", [False, True])
+@pytest.mark.parametrize("unsafe", [False, True])
+def test_a_spec_sets_none_of_ansibles_own_variables(*, snake: bool, unsafe: bool) -> None:
+    """Where a CRD keeps unknown fields, they would choose what runs in the operator."""
+    kept = watch(snake_case_parameters=snake, mark_unsafe=unsafe, vars={"ansible_become": False})
+    spec = {"size": 1, "ansible": "allowed", "my_ansible_user": "allowed", **COMMANDS}
+    found = extra_vars(kept, memcached(**spec), WHY, finalizing=False)
+    own = {name for name in found if name.startswith(("ansible_", "_ansible_"))}
+    expected = {"ansible_operator_meta", "ansible_become"}
+    if not snake:  # Ansible knows no such name, and a role may
+        assert found["ansiblePythonInterpreter"]
+    assert own == expected
+    assert found["ansible_become"] is False  # the operator's author decides
+    assert found["size"] == 1
+    assert {"ansible", "my_ansible_user"} <= found.keys()
+    assert "ansible_connection" in found["_cache_example_com_memcached_spec"]
+
+
+def test_what_was_left_out_is_logged_once_for_a_kind() -> None:
+    kept = watch(kind=KindName("logged.example.com", "v1", "Once"))
+    with structlog.testing.capture_logs() as lines:
+        for number in range(3):
+            spec = {f"ansible_{number}": 1, "ansible_" + "x" * 5000: 1}
+            extra_vars(kept, memcached(**spec), WHY, finalizing=False)
+    assert len(lines) == 1
+    assert lines[0]["gvk"] == "logged.example.com/v1, Kind=Once"
+    assert lines[0]["variables"][0] == "ansible_0"
+    assert len(str(lines[0])) < 1000
