@@ -68,7 +68,8 @@ def _outcomes(
         yield writer.delete(obsolete)
     if candidates:
         chosen = arguments["prune"]
-        users = selections({**chosen, "kinds": chosen["unless_used_by"], "owner_uid": ""})
+        anybody = {"owner_uid": "", "unowned": False}
+        users = selections({**chosen, **anybody, "kinds": chosen["unless_used_by"]})
         yield from prune(writer, candidates, arguments["objects"], users)
 
 

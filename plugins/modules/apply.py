@@ -105,6 +105,12 @@ options:
             description: For example V(Deployment).
             type: str
             required: true
+          named:
+            description:
+              - Regular expression that the names of the objects match; any if empty. It identifies
+                them, so that their owners do not count.
+            type: str
+            default: ""
       namespace:
         description: Namespace of the objects; all if left out.
         type: str
@@ -120,6 +126,10 @@ options:
         description: C(uid) of the objects' owner; any if empty.
         type: str
         default: ""
+      unowned:
+        description: Whether objects that have an owner are left out.
+        type: bool
+        default: false
       unless_used_by:
         description: >-
           Kinds whose objects, with the same labels, keep alive what they mention by name.

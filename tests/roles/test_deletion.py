@@ -163,6 +163,32 @@ def test_what_opens_and_holds_kept_data_is_kept(space):
     space.kubectl("delete", "mo", "kept", "--timeout=120s")
 
 
+def test_copies_of_what_a_cluster_consists_of_stay(space):
+    """A volume that was restored beside the original, a Service of somebody: with all labels."""
+    make(space, "copied")
+    space.wait("Ready", name="copied")
+    for kind, name in (("pvc", "mo-data-copied-log-0"), ("service", "copied-log-headless")):
+        found = space.get(kind, name)
+        kept = {"labels": found["metadata"]["labels"], "name": f"restored-{name}"}
+        spec = {key: found["spec"][key] for key in ("accessModes", "resources") if kind == "pvc"}
+        if kind == "service":
+            spec = {"ports": found["spec"]["ports"], "selector": {"app": "mine"}}
+        space.apply(
+            {
+                **{key: found[key] for key in ("apiVersion", "kind")},
+                "metadata": {**kept, "namespace": space.name},
+                "spec": spec,
+            }
+        )
+
+    space.kubectl("delete", "mo", "copied", "--timeout=120s")
+
+    eventually(lambda: left(space, "copied") == set())
+    volumes = {name for name in space.names("pvc") if "copied" in name}
+    assert volumes == {"persistentvolumeclaim/restored-mo-data-copied-log-0"}
+    assert space.get("service", "restored-copied-log-headless")
+
+
 def test_an_update_is_held_back_and_chosen_pods_go_first(space):
     """spec.pauseUpdate holds back what would replace Pods, also a removal, and nothing else."""
     resource = make(space, "held")

@@ -23,7 +23,13 @@ from ..compute.pods import policy_of
 from ..compute.removal import drains_at_its_end, emptied, sheds_at_its_end
 from ..logservice.removal import follow_retention, retention_deletes
 from ..workload.plans import Kind
-from ..workload.removal import Chosen, Removal, leaves_orphans, removal_of_sets
+from ..workload.removal import (
+    Chosen,
+    Removal,
+    claims_named,
+    leaves_orphans,
+    removal_of_sets,
+)
 from .rendering import credential_secret, render_matrixonecluster
 
 _STAGES = (
@@ -68,24 +74,32 @@ def removal_of_cluster(resource: Resource) -> list[Removal]:
 def _removal_of_objects(resource: Resource, patience: int | None) -> list[Removal]:
     """Return the steps that delete the objects of a cluster that a playbook brought up."""
     metadata, service = resource["metadata"], _log_service(resource)
+    goes = retention_deletes(service)
     kinds = [kind for _title, listed in _STAGES for kind in listed]
     if patience is not None:  # the drains are over when these steps begin
         kinds.sort(key=lambda kind: kind != names.PROXY_SET)
-    steps = []
+    steps, claims = [], _claims(resource)
     for kind in kinds:
         step = removal_of_sets(
             f"{kind}s of {metadata['name']}",
             kind,
             metadata["namespace"],
             {names.LABEL_CLUSTER: metadata["name"], names.LABEL_COMPONENT: kind},
-            claims_go=kind != names.LOG_SET or retention_deletes(service),
+            claims="" if kind == names.LOG_SET and not goes else claims.get(kind, ""),
         )
         if kind == names.CN_SET:
             # Pods whose drain was given up have the time of their hook once more.
             step = replace(step, patience=patience or 0)
         steps.append(step)
-    last = follow_retention(steps[-1], metadata, service)
+    last = follow_retention(steps[-1], metadata, service, claims[names.LOG_SET])
     return [*steps[:-1], last, *_credential(resource)]
+
+
+def _claims(resource: Resource) -> dict[str, str]:
+    """Return the names of the claims of the sets that have some, by kind."""
+    name, spec = resource["metadata"]["name"], resource.get("spec") or {}
+    parts = {names.LOG_SET: _log_service(resource), names.DN_SET: spec.get("tn") or spec.get("dn")}
+    return {kind: claims_named(kind, name, part or {}) for kind, part in parts.items()}
 
 
 def drains_of_cluster(resource: Resource) -> list[Drain]:

@@ -32,14 +32,15 @@ def removal_of_early(resource: Resource, observed: Observed) -> list[Removal]:
     name, namespace = metadata["name"], metadata["namespace"]
     labels = {LABEL_APP: APP, LABEL_OWNER: name}
 
-    def chosen(kinds: list[Kind], owner_uid: str) -> Chosen:
-        return Chosen(kinds=kinds, namespace=namespace, labels=labels, owner_uid=owner_uid)
-
+    owner = metadata.get("uid") or ""
+    ours = Chosen(
+        kinds=_OURS, namespace=namespace, labels=labels, owner_uid=owner, unowned=not owner
+    )
     database = Removal(
         title=f"the database {name}",
-        prune=chosen(_OURS, metadata.get("uid") or ""),
+        prune=ours,
         propagation="Foreground",
-        gone=chosen(_PODS, ""),
+        gone=Chosen(kinds=_PODS, namespace=namespace, labels=labels),
     )
     if (resource.get("spec") or {}).get("disablePVCDeletionFinalizer"):
         return [database]

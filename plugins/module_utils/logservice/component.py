@@ -79,7 +79,7 @@ class LogService(Component):
 
     def removal(self, resource: Resource, observed: Observed) -> Removal:
         """Return how a LogSet is deleted."""
-        return removal_of_log_set(resource, observed.get("claims") or [])
+        return removal_of_log_set(resource, observed)
 
     def warnings(self, path: str, spec: Mapping[str, Any]) -> Iterator[str]:
         """Yield what a user should know about a valid LogSet."""

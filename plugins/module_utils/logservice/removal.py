@@ -10,32 +10,49 @@ from typing import Any
 from ..api import names
 from ..api.errors import RenderingError
 from ..api.types import Manifest, Resource
-from ..workload.removal import CLAIM, Chosen, Removal, removal_of_set, workload_of
+from ..workload.plans import Observed
+from ..workload.removal import (
+    Chosen,
+    Removal,
+    claim_kind,
+    claims_named,
+    removal_of_set,
+    workload_of,
+)
 from .bootstrap import decided
 from .claims import marks
 
 
-def removal_of_log_set(resource: Resource, claims: Iterable[Mapping[str, Any]]) -> Removal:
+def removal_of_log_set(resource: Resource, observed: Observed) -> Removal:
     """Return the step that deletes a LogSet.
 
     Args:
         resource: the LogSet.
-        claims: its live claims; those that stay get a record of what they hold.
+        observed: its workload and its live claims; those that stay get a record of what they hold.
     """
-    spec = resource.get("spec") or {}
-    step = removal_of_set(resource, claims_go=retention_deletes(spec))
-    step = follow_retention(step, resource["metadata"], spec)
-    return replace(step, patches=[*step.patches, *_last_marks(resource, claims)])
+    spec, metadata = resource.get("spec") or {}, resource["metadata"]
+    named = claims_named(names.LOG_SET, metadata["name"], spec, observed.get("workload"))
+    step = removal_of_set(resource, claims=named if retention_deletes(spec) else "")
+    step = follow_retention(step, metadata, spec, named)
+    marked = _last_marks(resource, observed.get("claims") or [])
+    return replace(step, patches=[*step.patches, *marked])
 
 
 def follow_retention(
-    step: Removal, metadata: Mapping[str, Any], spec: Mapping[str, Any]
+    step: Removal, metadata: Mapping[str, Any], spec: Mapping[str, Any], claims: str
 ) -> Removal:
-    """Let the policy count that the spec has now, whatever it was while the log service ran."""
+    """Let the policy count that the spec has now, whatever it was while the log service ran.
+
+    Args:
+        step: that deletes the log service.
+        metadata: of the LogSet.
+        spec: of the LogSet.
+        claims: the names of its claims, see `claims_named`.
+    """
     name, namespace = metadata["name"], metadata["namespace"]
     if not retention_deletes(spec):
         labels = names.selector_labels(names.LOG_SET, name, namespace)
-        kinds = [workload_of(names.LOG_SET), CLAIM]
+        kinds = [workload_of(names.LOG_SET), claim_kind(claims)]
         return replace(step, release=Chosen(kinds=kinds, namespace=namespace, labels=labels))
     place = {"name": names.shared_claim_name(name), "namespace": namespace}
     unmarked = {**place, "annotations": {names.ANNOTATION_KEEP: None}}

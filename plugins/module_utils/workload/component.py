@@ -20,7 +20,7 @@ from ..reporting.events import Occurrence
 from ..reporting.rollout import Rollout
 from ..reporting.sets import Findings
 from .plans import Observed, Plan
-from .removal import Removal, removal_of_set
+from .removal import Removal, claims_named, removal_of_set
 
 Reference = dict[str, Any]
 """Argument of ``observe``: api_version, kind, namespace, and either name or labels."""
@@ -166,8 +166,11 @@ class Component(ABC):
             resource: the set.
             observed: what its references led to, where that matters.
         """
-        del observed
-        return removal_of_set(resource)
+        metadata, spec = resource["metadata"], resource.get("spec") or {}
+        if not self.data_volume:
+            return removal_of_set(resource)
+        workload = observed.get("workload")
+        return removal_of_set(resource, claims_named(self.kind, metadata["name"], spec, workload))
 
     def mistakes(self, path: str, spec: Mapping[str, Any]) -> Iterator[Mistake]:
         """Yield what is wrong with a spec beyond its schema.

@@ -6,7 +6,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self, TypedDict
+from typing import Any, NotRequired, Self, TypedDict
 
 from ..api.types import Manifest, Resource
 
@@ -26,10 +26,13 @@ class Kind(TypedDict):
     Keys:
         api_version: e.g. ``apps/v1``.
         kind: e.g. ``StatefulSet``.
+        named: where objects are selected, a regular expression for their names. It says whose they
+            are, so that their owners do not count.
     """
 
     api_version: str
     kind: str
+    named: NotRequired[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

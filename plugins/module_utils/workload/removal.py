@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..api import names
@@ -17,7 +18,6 @@ _PARTS: tuple[Kind, ...] = (
     {"api_version": "policy/v1", "kind": "PodDisruptionBudget"},
     {"api_version": "networking.k8s.io/v1", "kind": "NetworkPolicy"},
 )
-CLAIM: Kind = {"api_version": "v1", "kind": "PersistentVolumeClaim"}
 _POD: Kind = {"api_version": "v1", "kind": "Pod"}
 
 
@@ -31,6 +31,7 @@ class Chosen:
         labels: that they have.
         excluding: label values that they must not have, by label.
         owner_uid: uid of their owner; empty for any.
+        unowned: whether objects that somebody owns are left out.
     """
 
     kinds: Sequence[Kind]
@@ -38,6 +39,7 @@ class Chosen:
     labels: Mapping[str, str] = field(default_factory=dict)
     excluding: Mapping[str, Sequence[str]] = field(default_factory=dict)
     owner_uid: str = ""
+    unowned: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,17 +69,18 @@ class Removal:
     patience: int = 0
 
 
-def removal_of_set(resource: Resource, *, claims_go: bool = True) -> Removal:
+def removal_of_set(resource: Resource, claims: str = "") -> Removal:
     """Return the step that deletes a set: its workload and what belonged to it.
 
     Args:
         resource: the set.
-        claims_go: whether the claims of its Pods are deleted with it.
+        claims: names of the claims that are deleted with it, see `claims_named`; empty for none.
     """
     kind, metadata = resource["kind"], resource["metadata"]
     name, namespace = metadata["name"], metadata["namespace"]
     labels = names.selector_labels(kind, name, namespace)
-    return removal_of_sets(f"{kind} {name}", kind, namespace, labels, claims_go=claims_go)
+    owner = metadata.get("uid") or ""
+    return removal_of_sets(f"{kind} {name}", kind, namespace, labels, claims=claims, owner=owner)
 
 
 def removal_of_sets(
@@ -86,23 +89,71 @@ def removal_of_sets(
     namespace: str,
     labels: Mapping[str, str],
     *,
-    claims_go: bool = True,
+    claims: str = "",
+    owner: str = "",
     excluding: Mapping[str, Sequence[str]] | None = None,
 ) -> Removal:
-    """Delete the objects of sets of a kind; their Pods and deleted claims must be gone."""
-    claims = [CLAIM] if claims_go else []
+    """Delete the objects of sets of a kind; their Pods and deleted claims must be gone.
 
-    def chosen(*kinds: Kind) -> Chosen:
-        return Chosen(
-            kinds=[*kinds, *claims], namespace=namespace, labels=labels, excluding=excluding or {}
-        )
+    Labels are copied with an object, for example when a volume is restored beside the original. So
+    only what the set owns is deleted, and of claims those whose names its StatefulSet gives. What
+    a playbook has created has no owner.
 
+    Args:
+        title: what is deleted, for people.
+        kind: of the sets.
+        namespace: of the objects.
+        labels: that they have.
+        claims: names of the claims that are deleted, see `claims_named`; empty for none.
+        owner: uid of the set; empty where it is not in the cluster.
+        excluding: label values that the objects must not have, by label.
+    """
+    volumes = [claim_kind(claims)] if claims else []
+    parts = Chosen(
+        kinds=[workload_of(kind), *_PARTS, *volumes],
+        namespace=namespace,
+        labels=labels,
+        excluding=excluding or {},
+        owner_uid=owner,
+        unowned=not owner,
+    )
     return Removal(
         title=title,
-        prune=chosen(workload_of(kind), *_PARTS),
+        prune=parts,
         propagation="Foreground",
-        gone=chosen(_POD),
+        gone=replace(parts, kinds=[_POD, *volumes], owner_uid="", unowned=False),
     )
+
+
+def claim_kind(named: str) -> Kind:
+    """Return the kind of claims, of those names alone."""
+    return {"api_version": "v1", "kind": "PersistentVolumeClaim", "named": named}
+
+
+def claims_named(kind: str, name: str, spec: Mapping[str, Any], workload: Any = None) -> str:
+    """Return a regular expression for the names of the claims of a set with a StatefulSet.
+
+    Args:
+        kind: of the set.
+        name: of the set.
+        spec: of the set; only its additional volumes matter, and what cannot be read names none.
+        workload: its live StatefulSet, if there is one: its templates count, too.
+    """
+    overlay = spec.get("overlay")
+    more = overlay.get("volumeClaims") if isinstance(overlay, Mapping) else None
+    live = ((workload or {}).get("spec") or {}).get("volumeClaimTemplates")
+    given = [*(more if isinstance(more, list) else ()), *(live or ())]
+    found = {names.VOLUME_DATA, *filter(None, map(_name_of, given))}
+    stems = "|".join(re.escape(one) for one in sorted(found))
+    base = re.escape(names.base_name(kind, name))
+    shared = f"|{re.escape(names.shared_claim_name(name))}" if kind == names.LOG_SET else ""
+    return f"({stems})-{base}-[0-9]+{shared}"
+
+
+def _name_of(template: Any) -> str:
+    metadata = template.get("metadata") if isinstance(template, Mapping) else None
+    name = metadata.get("name") if isinstance(metadata, Mapping) else None
+    return name if isinstance(name, str) else ""
 
 
 def workload_of(kind: str) -> Kind:

@@ -16,6 +16,7 @@ KINDS: dict[str, Any] = {
     "options": {
         "api_version": {"type": "str", "required": True},
         "kind": {"type": "str", "required": True},
+        "named": {"type": "str", "default": ""},
     },
 }
 SELECTION: dict[str, Any] = {
@@ -24,6 +25,7 @@ SELECTION: dict[str, Any] = {
     "labels": {"type": "dict", "default": {}},
     "excluding": {"type": "dict", "default": {}},
     "owner_uid": {"type": "str", "default": ""},
+    "unowned": {"type": "bool", "default": False},
 }
 
 
@@ -39,6 +41,8 @@ def selections(chosen: Mapping[str, Any] | None) -> list[Selection]:
             labels=chosen["labels"],
             excluding=chosen["excluding"],
             owner_uid=chosen["owner_uid"],
+            unowned=chosen["unowned"],
+            named=kind["named"],
         )
         for kind in chosen["kinds"]
     ]

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -30,6 +31,9 @@ class Selection:
         labels: labels that an object must have.
         excluding: label values that an object must not have, by label.
         owner_uid: uid that must be among an object's owners; empty for any.
+        unowned: whether objects that somebody owns are left out.
+        named: regular expression that the whole name matches; empty for any. It says whose an
+            object is, so that its owners do not count.
         having: labels that an object must have, with any value.
     """
 
@@ -39,6 +43,8 @@ class Selection:
     labels: Mapping[str, str]
     excluding: Mapping[str, Iterable[str]] = field(default_factory=dict)
     owner_uid: str = ""
+    unowned: bool = False
+    named: str = ""
     having: Iterable[str] = ()
 
     def list(self, session: Session) -> list[dict[str, Any]]:
@@ -73,6 +79,10 @@ class Selection:
 
     def _owned(self, entry: Mapping[str, Any]) -> bool:
         owners = entry["metadata"].get("ownerReferences") or []
+        if self.named:
+            return re.fullmatch(self.named, entry["metadata"]["name"]) is not None
+        if self.unowned:
+            return not owners
         return not self.owner_uid or any(owner["uid"] == self.owner_uid for owner in owners)
 
 
