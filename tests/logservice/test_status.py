@@ -157,6 +157,27 @@ def test_what_is_known_of_the_shards_stays_until_somebody_asks_again() -> None:
     assert "shards" not in report(silent, pods(), shards=SHORT)["status"]
 
 
+@pytest.mark.parametrize("not_ready", [(0,), (0, 1, 2)], ids=["one is down", "all are down"])
+def test_shards_that_nobody_observed_are_not_reported_of_what_does_not_serve(
+    not_ready: tuple[int, ...],
+) -> None:
+    """With no store ready HAKeeper is not asked, and what it said before opened gates."""
+    told = report({}, pods(*not_ready), ready=3 - len(not_ready), shards=WHOLE)
+    assert "shards" not in told["status"]
+    log_set = {**serving("LogSet", "mo"), "status": told["status"]}
+
+    assert blocker(dependent(), {"logSet": log_set}) == "waiting for LogSet mo: not ready"
+
+
+def test_a_log_service_that_is_stopped_has_no_shards() -> None:
+    subject = resource(replicas=0)
+    subject["status"] = {"conditions": SERVED, "shards": WHOLE}
+    seen = {"workload": workload(wanted=0, replicas=0, readyReplicas=0, updatedReplicas=0)}
+    plan = {"workload": "StatefulSet/mo-log", "objects": [{}]}
+
+    assert "shards" not in report_on(subject, plan, {**seen, "pods": []}, {}, "", NOW)["status"]
+
+
 @pytest.mark.parametrize(
     ("listed", "changes", "asked"),
     [
@@ -221,7 +242,31 @@ def test_a_log_service_with_a_quorum_holds_nobody_up(shards: Any, said: str) -> 
     log_set["status"]["conditions"][0] |= {"status": "False"}
     if shards is not None:
         log_set["status"]["shards"] = shards
+    assert blocker(dependent(), {"logSet": log_set}) == said
+
+
+def dependent() -> Json:
     node = resource("CNSet", "mo-tp")
     node["deps"] = {"logSet": {"metadata": {"name": "mo", "namespace": "prod"}}}
+    return node
 
-    assert blocker(node, {"logSet": log_set}) == said
+
+@pytest.mark.parametrize(
+    ("live", "said"),
+    [
+        (workload(), ""),
+        (workload(readyReplicas=2), ""),
+        (workload(readyReplicas=1), "1 of its 3 log stores are ready"),
+        (workload(readyReplicas=0), "0 of its 3 log stores are ready"),
+        (workload(wanted=4, readyReplicas=2), "2 of its 4 log stores are ready"),
+        (workload(wanted=1, readyReplicas=1), ""),
+        (workload(wanted=0, readyReplicas=0), ""),
+        (None, "0 of its 0 log stores are ready"),
+    ],
+    ids=["all", "most", "few", "none", "half", "the only one", "stopped", "it is gone"],
+)
+def test_a_status_that_is_older_than_the_loss_opens_no_gate(live: Json | None, said: str) -> None:
+    """The log service died after its status was written, maybe while no operator ran."""
+    seen = {"logSet": serving("LogSet", "mo"), "logSetWorkload": live}
+
+    assert blocker(dependent(), seen) == (said and f"waiting for LogSet mo: {said}")

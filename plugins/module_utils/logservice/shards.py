@@ -23,11 +23,22 @@ def lacking(reported: Mapping[str, Any]) -> str:
     return f"replicas run of log shard {', '.join(short)}" if short else ""
 
 
-def known_shards(resource: Resource, stores: Mapping[str, Any]) -> Any:
-    """Return what is known of the log shards; what was known, where HAKeeper was not asked."""
+def known_shards(resource: Resource, stores: Mapping[str, Any], *, serves: bool) -> Any:
+    """Return what is known of the log shards; None if nothing is.
+
+    What was known stays while the set serves and nobody had to ask. Otherwise a shard is only
+    reported as HAKeeper has it now: others go by it (gates), and would take a dead log service for
+    one that has its quorum.
+
+    Args:
+        resource: the LogSet, with its status so far.
+        stores: what the action on its stores returned.
+        serves: whether the set is reported to be Ready.
+    """
     if stores.get("asked"):
         return stores["shards"]
-    return (resource.get("status") or {}).get("shards")
+    stopped = not (resource.get("spec") or {}).get("replicas")
+    return (resource.get("status") or {}).get("shards") if serves and not stopped else None
 
 
 def shard_replicas(resource: Resource, *, rendered: bool) -> int | None:

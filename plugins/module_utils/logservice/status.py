@@ -59,7 +59,7 @@ def status_fields(seen: SetPass) -> dict[str, Any]:
     """Return the fields of the status that only a LogSet has."""
     found: dict[str, Any] = {
         "logShardReplicas": shard_replicas(seen.resource, rendered=bool(seen.plan.objects)),
-        "shards": known_shards(seen.resource, seen.stores),
+        "shards": known_shards(seen.resource, seen.stores, serves=seen.serves),
     }
     if seen.rollout.exists:
         found["discovery"] = _discovery(seen.resource)

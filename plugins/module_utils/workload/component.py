@@ -53,6 +53,7 @@ class SetPass:
         observed: what was observed before.
         rollout: how far its workload is.
         now: the present, RFC 3339.
+        serves: whether it is reported to be Ready.
     """
 
     resource: Resource
@@ -60,6 +61,7 @@ class SetPass:
     observed: Observed
     rollout: Rollout
     now: str
+    serves: bool = False
 
     @property
     def pods(self) -> Sequence[Mapping[str, Any]]:

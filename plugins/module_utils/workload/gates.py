@@ -18,7 +18,7 @@ from ..reporting.conditions import find, holds, holds_now
 from ..reporting.reasons import ConditionType, Reason
 from ..reporting.rollout import Rollout, held_at, is_held
 from .plans import Observed
-from .references import DEPENDENCIES, staged
+from .references import DEPENDENCIES, LOG_WORKLOAD, staged
 
 
 def blocker(resource: Resource, observed: Observed, references: References | None = None) -> str:
@@ -39,7 +39,7 @@ def blocker(resource: Resource, observed: Observed, references: References | Non
         target = (deps.get(key) or {}).get("metadata") or {}
         if not target.get("name"):
             continue
-        lack = _lack(observed.get(key))
+        lack = _lack(observed.get(key)) or _since_gone(observed, kind)
         if lack:
             return f"waiting for {kind} {target['name']}: {lack}"
     return ""
@@ -76,8 +76,26 @@ def _lack(dependency: Mapping[str, Any] | None) -> str:
     return ""
 
 
+def _since_gone(observed: Observed, kind: str) -> str:
+    """Return what a log service has lost since its status was written; empty if nothing.
+
+    That is later by the time between two passes, or by hours where no operator ran.
+    """
+    if kind != names.LOG_SET or LOG_WORKLOAD not in observed:
+        return ""
+    live = observed[LOG_WORKLOAD] or {}
+    size = int((live.get("spec") or {}).get("replicas") or 0)
+    ready = int((live.get("status") or {}).get("readyReplicas") or 0)
+    if live and (size == 0 or 2 * ready > size):
+        return ""
+    return f"{ready} of its {size} log stores are ready"
+
+
 def _has_quorum(dependency: Mapping[str, Any]) -> bool:
-    """Return whether shards are reported, and each has most of its replicas."""
+    """Return whether shards are reported, and each has most of its replicas.
+
+    A LogSet that is not ready reports shards only as HAKeeper had them in its latest pass.
+    """
     shards = (dependency.get("status") or {}).get("shards") or []
     return bool(shards) and all(2 * one["available"] > one["replicas"] for one in shards)
 

@@ -15,6 +15,9 @@ from .sets import dependency_of
 DEPENDENCIES = {"logSet": names.LOG_SET, "dnSet": names.DN_SET, "cnset": names.CN_SET}
 """Keys of ``deps`` and the kinds they name; ``cnset`` is spelled as the API has it."""
 
+LOG_WORKLOAD = "logSetWorkload"
+"""Label of the workload of the log service that a set depends on."""
+
 
 def set_references(
     component: Component, resource: Resource, siblings: Sequence[Manifest] = ()
@@ -22,8 +25,9 @@ def set_references(
     """Return what to observe for a set, by label.
 
     These are ``self``, ``workload``, ``pods``, what the component adds, and one label per entry of
-    its ``deps``. Where a dependency is one of the siblings and has a partition, also its workload,
-    which tells whether it is held there.
+    its ``deps``; in the cluster also the workload of a log service, which shows what has become of
+    it since its status was written. Where a dependency is one of the siblings and has a partition,
+    also its workload, which tells whether it is held there.
 
     Args:
         component: of the set's kind.
@@ -32,12 +36,14 @@ def set_references(
     """
     kind, metadata = resource["kind"], resource["metadata"]
     place = {**metadata, "name": names.base_name(kind, metadata["name"])}
+    dependencies = _of_dependencies(resource)
     return {
         "self": by_name(resource["apiVersion"], kind, metadata),
         "workload": {**by_name("apps/v1", names.WORKLOADS[kind], place), "applied": True},
         "pods": of_set(resource, "v1", "Pod"),
         **component.references(resource),
-        **_of_dependencies(resource),
+        **dependencies,
+        **({} if siblings else _of_log_service(dependencies.get("logSet"))),
         **_of_partitions(resource, siblings),
     }
 
@@ -80,6 +86,13 @@ def _of_dependencies(resource: Resource) -> dict[str, Reference]:
     return found
 
 
+def _of_log_service(log_set: Reference | None) -> dict[str, Reference]:
+    if log_set is None:
+        return {}
+    place = {**log_set, "name": names.base_name(names.LOG_SET, log_set["name"])}
+    return {LOG_WORKLOAD: by_name("apps/v1", names.WORKLOADS[names.LOG_SET], place)}
+
+
 def _of_partitions(resource: Resource, siblings: Sequence[Manifest]) -> dict[str, Reference]:
     found = {}
     for label, sibling in staged(find_references(resource, siblings)):
@@ -92,7 +105,7 @@ def _of_partitions(resource: Resource, siblings: Sequence[Manifest]) -> dict[str
 def staged(dependencies: References) -> Iterator[tuple[str, Resource]]:
     """Yield the dependencies that may be held at a partition, with the label of their workload."""
     for label, found in (
-        ("logSetWorkload", dependencies.get("logSet")),
+        (LOG_WORKLOAD, dependencies.get("logSet")),
         ("dnSetWorkload", dependencies.get("dnSet")),
     ):
         if found is not None and partition_of(found):

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from ..api import names
@@ -94,7 +95,9 @@ def _status(
         findings=findings,
         has_stores=component.has_stores,
     )
-    status = {**set_status(facts, seen.now), **component.status(seen, findings)}
+    found = set_status(facts, seen.now)
+    seen = replace(seen, serves=holds({"status": found}, ConditionType.READY))
+    status = {**found, **component.status(seen, findings)}
     return {name: value for name, value in status.items() if value is not None}
 
 
