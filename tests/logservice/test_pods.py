@@ -209,8 +209,27 @@ def test_policy_and_claims_follow_the_spec() -> None:
     assert log_pods.incarnation_annotation({"10": 1, "2": 4}) == {
         "logset.matrixorigin.io/incarnations": '{"10":1,"2":4}'
     }
-    assert [one["metadata"]["uid"] for one in log_pods.claims_of("mo-log-2", [claim("a")])] == ["a"]
-    assert log_pods.claims_of("log-2", [{"metadata": {"name": "mo-data-mo-log-12"}}]) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "is_its"),
+    [
+        ("mo-data-mo-log-2", True),
+        ("logs-mo-log-2", True),
+        ("mo-data-mo-log-12", False),
+        ("restored-mo-data-mo-log-2", False),
+        ("mo-data-mo-log-2-copy", False),
+        ("mo-log-2", False),
+    ],
+)
+def test_a_store_that_is_replaced_loses_its_own_claims_only(name: str, is_its: bool) -> None:
+    """A volume that was restored beside the original has its labels, and most of its name."""
+    templates = [{"metadata": {"name": one}} for one in ("mo-data", "logs")]
+    live = {"spec": {"volumeClaimTemplates": templates}}
+
+    found = log_pods.claims_of("mo-log-2", live, [{"metadata": {"name": name}}])
+
+    assert bool(found) == is_its
 
 
 @pytest.mark.parametrize(

@@ -159,9 +159,14 @@ def incarnation_annotation(numbers: Mapping[str, int]) -> dict[str, str | None]:
     return {names.ANNOTATION_INCARNATIONS: text}
 
 
-def claims_of(pod: str, claims: Iterable[Claim]) -> list[Claim]:
-    """Return the claims that a StatefulSet created for a Pod."""
-    return [claim for claim in claims if claim["metadata"]["name"].endswith(f"-{pod}")]
+def claims_of(pod: str, workload: Mapping[str, Any], claims: Iterable[Claim]) -> list[Claim]:
+    """Return the claims that a StatefulSet created for a Pod: one of each of its templates.
+
+    A copy of such a claim has its labels, and may have the Pod's name in its own.
+    """
+    templates = (workload.get("spec") or {}).get("volumeClaimTemplates") or []
+    created = {f"{template['metadata']['name']}-{pod}" for template in templates}
+    return [claim for claim in claims if claim["metadata"]["name"] in created]
 
 
 @dataclass(frozen=True, slots=True)

@@ -137,7 +137,8 @@ class StorePass:
         ]
         claims = self._kubernetes.claims() if waiting else ()
         volumes = {
-            pod: self._kubernetes.volumes(log_pods.claims_of(pod, claims)) for pod in waiting
+            pod: self._kubernetes.volumes(log_pods.claims_of(pod, situation.workload, claims))
+            for pod in waiting
         }
         names = {nodes.node_name(pod) for pod in situation.pods} - {""}
         for volume in itertools.chain(*volumes.values()):
@@ -161,7 +162,7 @@ class StorePass:
     def _begin(self, pod: str) -> None:
         """Record what is going to be replaced by what, before anything is touched."""
         situation, outcome = self._situation, self._outcome
-        claims = log_pods.claims_of(pod, self._kubernetes.claims())
+        claims = log_pods.claims_of(pod, situation.workload, self._kubernetes.claims())
         old = self._pod(pod)
         ordinal = ordinal_of_pod(pod)
         number = log_stores.next_incarnation(ordinal, outcome.incarnations, outcome.view)
