@@ -584,7 +584,7 @@ def test_no_rule_is_untested() -> None:
     A case may quote a part of the message, but one that fits a second rule awaits neither.
     """
     rules = _messages(SCHEMAS)
-    expected = {str(case[-1]) for case in [*REFUSED_ON_CREATE, *UPDATES] if case[-1]}
+    expected = {str(case[-1]) for case in [*REFUSED_ON_CREATE, *UPDATES] if case[-1]} | {STOPPED}
     meant = [[rule for rule in rules if text in rule or rule in text] for text in expected]
     assert sorted(rules - {fitting[0] for fitting in meant if len(fitting) == 1}) == []
 
@@ -604,6 +604,24 @@ def test_decided_log_shard_replicas_guard_scaling_in(server: Server) -> None:
     grown = server.update(changed(created, {"spec.replicas": 3}))
     known = server.update(changed(grown, {"status.logShardReplicas": 1}), "/status")
     assert server.update(changed(known, {"spec.replicas": 1}))["spec"]["replicas"] == 1
+
+
+STOPPED = "a stopped log service must be started with at least as many log stores as before"
+
+
+@pytest.mark.parametrize(("kind", "part"), [("LogSet", ""), (MO, "logService.")])
+def test_a_stopped_log_service_is_not_started_with_fewer_stores(
+    server: Server, kind: str, part: str
+) -> None:
+    """Shards may have replicas on each of the stores that it was stopped with."""
+    size = f"spec.{part}replicas"
+    created = server.create(changed(minimal(kind, "stopped"), {size: 5}))
+    stopped = server.update(changed(created, {size: 0}))
+    known = server.update(changed(stopped, {f"status.{part}lastReplicas": 5}), "/status")
+    with pytest.raises(ApiError, match=STOPPED):
+        server.update(changed(known, {size: 3}))
+    started = server.update(changed(known, {size: 5}))
+    assert server.update(changed(started, {size: 3}))["metadata"]["generation"] == 4
 
 
 @pytest.mark.parametrize(("kind", "part"), [("DNSet", ""), (MO, "tn.")])

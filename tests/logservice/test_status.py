@@ -157,6 +157,21 @@ def test_what_is_known_of_the_shards_stays_until_somebody_asks_again() -> None:
     assert "shards" not in report(silent, pods(), shards=SHORT)["status"]
 
 
+@pytest.mark.parametrize(
+    ("present", "before", "said"), [(5, None, 5), (4, 5, 4), (0, 5, 5), (0, None, None)]
+)
+def test_the_size_that_a_log_service_last_ran_with_is_kept(
+    present: int, before: int | None, said: int | None
+) -> None:
+    subject = resource()
+    subject["status"] = {"conditions": SERVED, **({"lastReplicas": before} if before else {})}
+    seen = {"workload": workload(wanted=present), "pods": pods()}
+
+    told = report_on(subject, {"workload": "StatefulSet/mo-log"}, seen, {}, "", NOW)
+
+    assert told["status"].get("lastReplicas") == said
+
+
 @pytest.mark.parametrize("not_ready", [(0,), (0, 1, 2)], ids=["one is down", "all are down"])
 def test_shards_that_nobody_observed_are_not_reported_of_what_does_not_serve(
     not_ready: tuple[int, ...],

@@ -375,3 +375,57 @@ def test_a_log_service_is_lowered_as_far_as_its_shards_allow(uid, present, wante
 
     assert said in plan["invalid"]
     assert bool(plan["invalid"]) == bool(said)
+
+
+def stopped(now, last, policy, stores=5):
+    """What a pass decides about a set of some stores that was stopped and is started again."""
+    found = log_set(replicas=now, pvcRetentionPolicy=policy)
+    found["metadata"] |= {"uid": "u-1", "annotations": {BOOTSTRAP: json.dumps(MEMBERS)}}
+    found["status"] = {} if last is None else {"lastReplicas": last}
+    halted = log_set(replicas=0)
+    (live,) = [
+        one for one in plan_of(halted, {}, "#!/bin/sh\n")["objects"] if one["kind"] == "StatefulSet"
+    ]
+    claims = [
+        {"metadata": {"name": f"mo-data-mo-log-{n}", "namespace": "prod", "uid": f"c-{n}"}}
+        for n in range(stores)
+    ]
+    seen = {"self": found, "workload": live, "claims": claims}
+    return plan_of(log_set(replicas=now, pvcRetentionPolicy=policy), seen, "#!/bin/sh\n")
+
+
+@pytest.mark.parametrize(
+    ("now", "last", "policy", "said"),
+    [
+        (3, 5, "Delete", "must be at least 5, as before the log service was stopped"),
+        (4, 5, "Retain", "must be at least 5, as before the log service was stopped"),
+        (3, None, "Delete", "must be at least 5, as before the log service was stopped"),
+        (3, None, "Retain", ""),
+        (5, 5, "Delete", ""),
+        (7, 5, "Delete", ""),
+        (3, 3, "Delete", ""),
+        (0, 5, "Delete", ""),
+    ],
+    ids=[
+        "fewer",
+        "fewer, volumes stay",
+        "what the volumes tell",
+        "volumes of stores that left may be there, too",
+        "as many",
+        "more",
+        "it was lowered before it was stopped",
+        "still stopped",
+    ],
+)
+def test_a_stopped_log_service_starts_with_all_its_stores(now, last, policy, said):
+    """Shards may have a majority of their replicas on the stores that would stay away."""
+    assert said in stopped(now, last, policy)["invalid"]
+    assert bool(stopped(now, last, policy)["invalid"]) == bool(said)
+
+
+def test_claims_of_a_set_before_this_one_refuse_nothing():
+    """They are being collected with it; nobody looks again at a spec that is refused."""
+    found = log_set(replicas=3)
+    claims = [{"metadata": {"name": "mo-data-mo-log-4", "namespace": "prod", "uid": "c-4"}}]
+
+    assert plan_of(found, {"workload": None, "claims": claims}, "#!/bin/sh\n")["invalid"] == ""

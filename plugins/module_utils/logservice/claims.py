@@ -33,12 +33,12 @@ def decided_earlier(resource: Resource, claims: Iterable[Claim]) -> LogSetObserv
         starts as the successor of the one that it was.
     """
     records = {
-        ordinal: mark for ordinal, claim in _data(resource, claims) if (mark := _mark(claim))
+        ordinal: mark for ordinal, claim in data_claims(resource, claims) if (mark := _mark(claim))
     }
     if not records:
         return None
     members = next(iter(records.values()))[0]
-    present = {ordinal for ordinal, _claim in _data(resource, claims)}
+    present = {ordinal for ordinal, _claim in data_claims(resource, claims)}
     latest: dict[str, int] = {}
     for _members, numbers in records.values():
         for key, number in numbers.items():
@@ -74,12 +74,12 @@ def marks(resource: Resource, claims: Iterable[Claim], decided: LogSetObserved) 
     }
     return [
         _patch(claim, text)
-        for _ordinal, claim in _data(resource, claims)
+        for _ordinal, claim in data_claims(resource, claims)
         if claim["metadata"].get("uid") not in old and not _carries(claim, text)
     ]
 
 
-def _data(resource: Resource, claims: Iterable[Claim]) -> list[tuple[int, Claim]]:
+def data_claims(resource: Resource, claims: Iterable[Claim]) -> list[tuple[int, Claim]]:
     """Return the claims of data volumes that stay, with the ordinals of their stores."""
     base = names.base_name(names.LOG_SET, resource["metadata"]["name"])
     pattern = re.compile(rf"{re.escape(names.VOLUME_DATA)}-{re.escape(base)}-(\d+)")

@@ -44,7 +44,8 @@ class LogService(Component):
         patches = []
         if live is not None and live["metadata"].get("uid"):
             patches = marks(live, claims, decisions)
-        require_size(resource, observed.get("workload"), decisions)
+        known = {**resource, "status": (live or resource).get("status")}
+        require_size(known, observed.get("workload"), decisions, claims)
         latest = results_of(observed).get("incarnations")
         decisions["incarnations"] = latest or decisions["incarnations"]
         record = bootstrap.record(resource, live, decisions)

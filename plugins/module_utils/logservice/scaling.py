@@ -3,18 +3,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from ..api.errors import InvalidSpec
+from ..api.fields import Fields
 from ..api.types import LogSetObserved, Resource
+from ..workload import storage
+from .claims import data_claims
 from .presence import Presence
 from .view import REFUSES_REPLICAS, View, listed, ordinal_of
 
 
 def require_size(
-    resource: Resource, workload: Mapping[str, Any] | None, observed: LogSetObserved
+    resource: Resource,
+    workload: Mapping[str, Any] | None,
+    observed: LogSetObserved,
+    claims: Iterable[Mapping[str, Any]] = (),
 ) -> None:
     """Refuse a size that a log service cannot be brought to.
 
@@ -22,17 +28,23 @@ def require_size(
     and cannot wait for HAKeeper in between.
 
     Args:
-        resource: the LogSet.
+        resource: the LogSet, with its status.
         workload: its live StatefulSet; None if there is none.
         observed: what was decided about it.
+        claims: the live claims of its stores.
 
     Raises:
-        InvalidSpec: there would be fewer stores than replicas, or too many would leave at once.
+        InvalidSpec: there would be fewer stores than replicas, too many would leave at once, or
+            fewer would start than were stopped.
     """
     desired = int((resource.get("spec") or {}).get("replicas") or 0)
     present = int(((workload or {}).get("spec") or {}).get("replicas") or 0)
     replicas = len(observed.get("bootstrap") or [])
-    if desired == 0 or desired >= present:
+    if desired == 0:
+        return
+    if present == 0:
+        _require_all(desired, stopped_with(resource, claims if workload else ()))
+    if desired >= present:
         return
     if desired < replicas:
         message = f"cannot be lowered below the number of replicas of a log shard ({replicas})"
@@ -43,6 +55,30 @@ def require_size(
             "when HAKeeper has placed the replicas of the removed store again"
         )
         raise InvalidSpec("spec.replicas", message)
+
+
+def _require_all(desired: int, before: int) -> None:
+    if desired < before:
+        message = (
+            f"must be at least {before}, as before the log service was stopped, because log shards "
+            f"may have replicas on each of these stores; start it with {before}, then lower it"
+        )
+        raise InvalidSpec("spec.replicas", message)
+
+
+def stopped_with(resource: Resource, claims: Iterable[Mapping[str, Any]]) -> int:
+    """Return how many stores a log service had when it was stopped; 0 if that is unknown.
+
+    Args:
+        resource: the LogSet with its status; a playbook's has none, nor has one that was stopped
+            under an operator that did not record it.
+        claims: the claims that it was stopped with. They tell it unless those of stores that left
+            are kept, too.
+    """
+    recorded = (resource.get("status") or {}).get("lastReplicas")
+    if recorded or storage.pvc_policy(Fields("spec", resource.get("spec") or {})) == "Retain":
+        return int(recorded or 0)
+    return max((ordinal + 1 for ordinal, _claim in data_claims(resource, claims)), default=0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,11 +59,18 @@ def status_fields(seen: SetPass) -> dict[str, Any]:
     """Return the fields of the status that only a LogSet has."""
     found: dict[str, Any] = {
         "logShardReplicas": shard_replicas(seen.resource, rendered=bool(seen.plan.objects)),
+        "lastReplicas": _last_replicas(seen),
         "shards": known_shards(seen.resource, seen.stores, serves=seen.serves),
     }
     if seen.rollout.exists:
         found["discovery"] = _discovery(seen.resource)
     return found
+
+
+def _last_replicas(seen: SetPass) -> int | None:
+    """Return how many stores the workload has, or had before it was stopped; None if unknown."""
+    live = (seen.observed.get("workload") or {}).get("spec") or {}
+    return live.get("replicas") or (seen.resource.get("status") or {}).get("lastReplicas")
 
 
 def _discovery(resource: Resource) -> dict[str, Any]:
