@@ -53,6 +53,7 @@ class Record:
         keep: whether the volumes of the old store are kept.
         pod_uid: uid of the old Pod; empty if there was none.
         claims: uid of the old claims by name.
+        before: the incarnation that was recorded for the ordinal until then; None if unknown.
     """
 
     pod: str
@@ -62,10 +63,24 @@ class Record:
     keep: bool = False
     pod_uid: str = ""
     claims: Mapping[str, str] = field(default_factory=dict)
+    before: int | None = None
 
     def text(self) -> str:
         """Return it as the annotation's value."""
         return json.dumps(asdict(self), separators=(",", ":"), sort_keys=True)
+
+    def untouched(self, claims: Iterable[Claim]) -> bool:
+        """Return whether the old store keeps all its volumes, and so its data.
+
+        Args:
+            claims: the claims of the set.
+        """
+        staying = {
+            claim["metadata"]["uid"]
+            for claim in claims
+            if not claim["metadata"].get("deletionTimestamp")
+        }
+        return bool(self.claims) and staying >= set(self.claims.values())
 
     def state(self, pods: Iterable[Pod], claims: Iterable[Claim], gossip: str) -> Repair:
         """Return how far it is.

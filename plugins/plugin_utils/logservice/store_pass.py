@@ -152,12 +152,24 @@ class StorePass:
             self._begin(verdict.pod)
         elif verdict.step is Step.TAKE_AWAY and record is not None:
             self._delete_old(record, claims)
-        elif verdict.step in {Step.FINISH, Step.CALL_OFF} and record is not None:
-            self._annotate({log_pods.ANNOTATION_REPAIR: None})
-            reason = "FailedOver" if verdict.step is Step.FINISH else "FailoverCalledOff"
+        elif verdict.step is Step.FINISH and record is not None:
             note = f"{verdict.message} (incarnation {record.incarnation})"
-            note = note if verdict.step is Step.FINISH else verdict.message
-            self._outcome.events.append(occurrence(reason, note, action="FailOver"))
+            self._close("FailedOver", note, {})
+        elif verdict.step is Step.CALL_OFF and record is not None:
+            self._close("FailoverCalledOff", verdict.message, self._as_before(record, claims))
+
+    def _close(self, reason: str, note: str, numbers: Mapping[str, str | None]) -> None:
+        self._annotate({**numbers, log_pods.ANNOTATION_REPAIR: None})
+        self._outcome.events.append(occurrence(reason, note, action="FailOver"))
+
+    def _as_before(self, record: Record, claims: Sequence[Json]) -> dict[str, str | None]:
+        """Take the new incarnation back where no store can have it: the old data are all there.
+
+        Where a volume is going, the next store starts empty, and must not be the one of before.
+        """
+        if record.before is None or not record.untouched(claims):
+            return {}
+        return self._incarnation(record.ordinal, record.before)
 
     def _begin(self, pod: str) -> None:
         """Record what is going to be replaced by what, before anything is touched."""
@@ -178,6 +190,7 @@ class StorePass:
             keep=log_pods.keeps_volumes(situation.resource),
             pod_uid=old["metadata"]["uid"] if old else "",
             claims={one["metadata"]["name"]: one["metadata"]["uid"] for one in claims},
+            before=outcome.incarnations.get(str(ordinal), 0),
         )
         self._annotate(
             {
@@ -188,6 +201,8 @@ class StorePass:
 
     def _incarnation(self, ordinal: int, number: int) -> dict[str, str | None]:
         self._outcome.incarnations[str(ordinal)] = number
+        if not number:
+            del self._outcome.incarnations[str(ordinal)]
         return log_pods.incarnation_annotation(self._outcome.incarnations)
 
     def _delete_old(self, record: Record, claims: Sequence[Json]) -> None:

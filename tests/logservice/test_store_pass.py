@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Passes over log stores of which one is lost, and comes back before anything was deleted."""
+
+import json
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api.digests import log_uuid
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.matrixone import (
+    Deadline,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.logservice.view import (
+    Shard,
+    View,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.logservice import store_pass
+from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.logservice.outcome import (
+    Outcome,
+    Situation,
+)
+
+from tests.support.builders import conditions, pod, resource, workload
+
+Json = dict[str, Any]
+INCARNATIONS, REPAIR = "logset.matrixorigin.io/incarnations", "logset.matrixorigin.io/repair"
+LONG_AGO = "2026-01-02T01:00:00Z"
+NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC).timestamp()
+ALL = frozenset(map(log_uuid, range(3)))
+
+
+@dataclass
+class Kubernetes:
+    """One LogSet with its claims; what is deleted is noted."""
+
+    annotations: dict[str, str]
+    going: bool = False
+    deleted: list[str] = field(default_factory=list)
+
+    def nodes(self, _selected: Any) -> Json:
+        return {}
+
+    def claims(self) -> list[Json]:
+        metadata = {"name": "mo-data-mo-log-2", "namespace": "prod", "uid": "c-2"}
+        ends = {"deletionTimestamp": LONG_AGO} if self.going else {}
+        return [{"kind": "PersistentVolumeClaim", "metadata": {**metadata, **ends}}]
+
+    def volumes(self, _claims: Any) -> list[Json]:
+        return []
+
+    def gossip(self) -> str:
+        return ""
+
+    def annotate(self, annotations: Any) -> None:
+        for name, value in annotations.items():
+            self.annotations.pop(name, None)
+            if value is not None:
+                self.annotations[name] = value
+
+    def keep(self, _volume: Any) -> str:
+        return ""
+
+    def delete(self, found: Any, *, force: bool = False) -> None:
+        del force
+        self.deleted.append(found["metadata"]["name"])
+
+
+def run(kubernetes: Kubernetes, monkeypatch: pytest.MonkeyPatch, *, lost: bool) -> Outcome:
+    """A pass that finds store 2 lost, or back."""
+    alive = ALL - {log_uuid(2)} if lost else ALL
+    silent = {one: 1.0 if one in alive else 900.0 for one in ALL}
+    seen = View(True, silent, [Shard(1, ALL, alive, 3)])
+    monkeypatch.setattr(store_pass, "ask", lambda *_how: seen)
+    log_set = resource(spec={"replicas": 3, "storeFailureTimeout": "1m"})
+    log_set["metadata"]["annotations"] = dict(kubernetes.annotations)
+    log_set["status"] = {"conditions": conditions(("Ready", "True", "EnoughReadyStores"))}
+    pods = [
+        pod(f"mo-log-{n}", ready=not (lost and n == 2), since=LONG_AGO, metadata={"uid": f"p-{n}"})
+        for n in range(3)
+    ]
+    for n, one in enumerate(pods):
+        one["status"]["podIP"] = f"10.0.0.{n}"
+        one["metadata"]["labels"] = {"matrixorigin.io/component": "LogSet"}
+    live = workload()
+    live["spec"]["volumeClaimTemplates"] = [{"metadata": {"name": "mo-data"}}]
+    situation = Situation(log_set, live, pods, NOW)
+    return store_pass.StorePass(situation, kubernetes, Deadline.after(5)).run()
+
+
+@pytest.mark.parametrize("before", [{}, {"2": 3}, {"1": 1}], ids=["first", "fourth", "another"])
+def test_a_failover_that_is_called_off_leaves_no_trace(
+    monkeypatch: pytest.MonkeyPatch, before: dict[str, int]
+) -> None:
+    """The store that came back is the one that it was; nobody looks for another one there."""
+    kubernetes = Kubernetes({INCARNATIONS: json.dumps(before)} if before else {})
+    run(kubernetes, monkeypatch, lost=True)
+    assert json.loads(kubernetes.annotations[INCARNATIONS])["2"] == before.get("2", 0) + 1
+    assert REPAIR in kubernetes.annotations
+
+    called_off = run(kubernetes, monkeypatch, lost=False)
+
+    assert [one["reason"] for one in called_off.events] == ["FailoverCalledOff"]
+    assert json.loads(kubernetes.annotations[INCARNATIONS]) == before == called_off.incarnations
+    assert REPAIR not in kubernetes.annotations
+    assert kubernetes.deleted == []
+
+
+def test_a_store_that_loses_its_volume_all_the_same_is_a_new_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its claim goes with its Pod: an empty store under the old identity would break the quorum."""
+    kubernetes = Kubernetes({})
+    run(kubernetes, monkeypatch, lost=True)
+    kubernetes.going = True
+
+    called_off = run(kubernetes, monkeypatch, lost=False)
+
+    assert called_off.incarnations == {"2": 1}
+    assert json.loads(kubernetes.annotations[INCARNATIONS]) == {"2": 1}
+
+
+def test_a_record_of_an_earlier_operator_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It does not say which incarnation was there before, so none is taken back."""
+    kubernetes = Kubernetes({})
+    run(kubernetes, monkeypatch, lost=True)
+    recorded = json.loads(kubernetes.annotations[REPAIR])
+    del recorded["before"]
+    kubernetes.annotations[REPAIR] = json.dumps(recorded)
+
+    assert run(kubernetes, monkeypatch, lost=False).incarnations == {"2": 1}
+    assert REPAIR not in kubernetes.annotations
