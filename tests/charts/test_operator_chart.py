@@ -42,6 +42,7 @@ BARE = (
 VALUES = {
     "defaults": (),
     "everything": EVERYTHING,
+    "policy": ("admissionPolicy.enabled=true", "podSecurity=baseline"),
     "bare": BARE,
     "namespaced": ("onlyWatchReleasedNS=true",),
     "namespaces": ("watchNamespaces={a,b}", "uninstallPolicy=cascade", "metrics.requireRBAC=true"),
@@ -125,6 +126,10 @@ def test_the_api_server_takes_every_document(
             "env.DENY_LIST: use ignoreNamespaces instead",
         ),
         (("podSecurity=open",), "at '/podSecurity': value must be one of 'restricted', 'baseline'"),
+        (
+            ("podSecurity=privileged", "admissionPolicy.enabled=true"),
+            "admissionPolicy.enabled requires podSecurity restricted or baseline",
+        ),
         (
             ("env.MATRIXONE_POD_SECURITY=privileged",),
             "env.MATRIXONE_POD_SECURITY: use podSecurity instead",
@@ -286,6 +291,18 @@ def test_what_is_looked_at_and_how_often(
         "RECONCILE_PERIOD",
         "RECONCILE_WAIT",
     }
+
+
+@pytest.mark.parametrize("level", ["restricted", "baseline"])
+def test_the_admission_policy_has_the_operators_level(helm: Helm, level: str) -> None:
+    assert "ValidatingAdmissionPolicy" not in kinds(helm.template(OPERATOR))
+    values = ("admissionPolicy.enabled=true", f"podSecurity={level}", "onlyWatchReleasedNS=true")
+    documents = helm.template(OPERATOR, *values)
+    policy = find(documents, "ValidatingAdmissionPolicy")
+    variables = {one["name"]: one["expression"] for one in policy["spec"]["variables"]}
+    assert variables["restricted"] == str(level == "restricted").lower()
+    binding = find(documents, "ValidatingAdmissionPolicyBinding")
+    assert binding["spec"]["policyName"] == policy["metadata"]["name"]
 
 
 def test_a_name_of_ones_own(helm: Helm) -> None:

@@ -108,6 +108,9 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- if and .Values.metrics.requireRBAC (not .Values.metrics.secure) -}}
 {{- fail "metrics.requireRBAC requires metrics.secure: clients send their tokens" -}}
 {{- end -}}
+{{- if and .Values.admissionPolicy.enabled (eq .Values.podSecurity "privileged") -}}
+{{- fail "admissionPolicy.enabled requires podSecurity restricted or baseline: there is nothing to check" -}}
+{{- end -}}
 {{- range $variable, $value := dict "WATCH_NAMESPACE" "watchNamespaces" "DENY_LIST" "ignoreNamespaces" "RECONCILE_PERIOD" "reconcilePeriod" "MATRIXONE_POD_SECURITY" "podSecurity" -}}
 {{- if and (hasKey $.Values.env $variable) (or (index $.Values $value) (eq $variable "WATCH_NAMESPACE")) -}}
 {{- fail (printf "env.%s: use %s instead" $variable $value) -}}
