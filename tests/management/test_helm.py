@@ -6,6 +6,7 @@ real node.
 """
 
 import json
+import shutil
 import subprocess
 import tarfile
 import time
@@ -225,13 +226,23 @@ def test_c25_scaling_in_by_value(management: Management) -> None:
     assert not management.get("pdb")["items"]
 
 
-def test_c26_values_survive_when_they_are_reused(management: Management) -> None:
+def test_c26_values_survive_when_they_are_reused(management: Management, tmp_path: Path) -> None:
     def replicas() -> int:
         return int(management.get("deploy", RELEASE)["spec"]["replicas"])
 
-    management.install(OPERATOR, "--set", "replicaCount=2")
-    management.upgrade(OPERATOR, "--reuse-values", "--set", "log.level=debug")
+    def variables() -> set[str]:
+        (container,) = management.get("deploy", RELEASE)["spec"]["template"]["spec"]["containers"]
+        return {one["name"] for one in container["env"]}
+
+    older = shutil.copytree(OPERATOR, tmp_path / OPERATOR.name)
+    values = (older / "values.yaml").read_text()
+    (older / "values.yaml").write_text(values.replace('reconcilePeriod: ""', "reconcilePeriod: 1h"))
+    management.install(older, "--set", "replicaCount=2")
+    assert "RECONCILE_PERIOD" in variables()
+    management.upgrade(OPERATOR, "--reset-then-reuse-values", "--set", "log.level=debug")
     assert replicas() == 2
+    # What was only a default of the older chart is the newer one's to decide.
+    assert "RECONCILE_PERIOD" not in variables()
     # helm reuses values, too, when none are given at all…
     management.upgrade(OPERATOR)
     assert replicas() == 2
