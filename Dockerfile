@@ -2,7 +2,7 @@
 # The operator's image, and the image of the runner alone (`--target runner`), on which any Ansible
 # operator can be built. The layout of /opt/ansible is that of operator-sdk's base image.
 #
-#   make op-build IMG=registry.example.com/matrixone-operator:0.1.0
+#   make op-build IMG=registry.example.com/matrixone-ansible-operator:0.2.0
 #
 # Python packages are pinned with their hashes. The base image is pinned by its tag; add the digest
 # from your registry: BASE_IMAGE=debian:12.11-slim@sha256:… (this file contains no digest because
@@ -32,7 +32,7 @@ RUN /build/steps/collection.sh
 
 # --- the runner: base image of any Ansible operator
 FROM ${BASE_IMAGE} AS runner
-ARG VERSION=0.1.0
+ARG VERSION=0.2.0
 ARG REVISION=unknown
 COPY image/steps/packages.sh image/steps/layout.sh image/steps/runner.sh image/steps/sbom.py /build/steps/
 RUN /build/steps/packages.sh python3 tini ca-certificates && /build/steps/layout.sh

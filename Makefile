@@ -11,7 +11,7 @@ NODE ?= fake
 NAME ?= default
 OPERATOR ?= deployment
 TESTS ?= tests/e2e
-IMG ?= matrixorigin/matrixone-operator:0.1.0
+IMG ?= matrixorigin/matrixone-ansible-operator:0.2.0
 export ANSIBLE_COLLECTIONS_PATH := $(CURDIR)/.collections
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 

@@ -32,9 +32,9 @@ manifests() ( # [image]
     if [ -n "${1:-}" ]; then
       echo "images:"
       if [[ $1 == *@* ]]; then
-        printf '  - {name: matrixorigin/matrixone-operator, newName: "%s", digest: "%s"}\n' "${1%%@*}" "${1#*@}"
+        printf '  - {name: matrixorigin/matrixone-ansible-operator, newName: "%s", digest: "%s"}\n' "${1%%@*}" "${1#*@}"
       else
-        printf '  - {name: matrixorigin/matrixone-operator, newName: "%s", newTag: "%s"}\n' "${1%:*}" "${1##*:}"
+        printf '  - {name: matrixorigin/matrixone-ansible-operator, newName: "%s", newTag: "%s"}\n' "${1%:*}" "${1##*:}"
       fi
     fi
   } >"$folder/kustomization.yaml"

@@ -6,7 +6,7 @@ from pathlib import Path
 from image.building import ROOT, Build, archive
 from testbed.progress import Progress, silent
 
-IMAGE = "docker.io/matrixorigin/matrixone-operator:dev"
+IMAGE = "docker.io/matrixorigin/matrixone-ansible-operator:dev"
 """Name of the archive's image; only test beds know it."""
 
 

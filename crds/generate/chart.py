@@ -3,7 +3,7 @@
 
 import re
 
-FOLDER = "charts/matrixone-operator/templates/crds"
+FOLDER = "charts/matrixone-ansible-operator/templates/crds"
 _HEADER = """\
 {{- /*
 # SPDX-License-Identifier: Apache-2.0

@@ -44,7 +44,7 @@ def files(rights: list[Right]) -> dict[str, str]:
         "deploy/components/admission/rbac.yaml": admission,
     }
     texts = {path: _text(manifests) for path, manifests in made.items() if manifests}
-    return {**texts, "charts/matrixone-operator/templates/_rules.tpl": chart_rules(rights)}
+    return {**texts, "charts/matrixone-ansible-operator/templates/_rules.tpl": chart_rules(rights)}
 
 
 def granted(

@@ -11,7 +11,7 @@ import yaml
 
 PAGE = "docs/reference/chart-values.md"
 CHARTS = {
-    "matrixone-operator": "The operator.",
+    "matrixone-ansible-operator": "The operator.",
     "matrixone": "A cluster. Each field of a MatrixOneCluster's spec is a value below `spec`; "
     "see [the API reference](api.md#matrixonecluster).",
 }

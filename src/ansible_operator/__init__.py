@@ -6,4 +6,4 @@ engine -> kube -> watches -> metrics | logs -> errors`` (held by import-linter, 
 It knows Kubernetes and Ansible, and nothing of any particular operator.
 """
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

@@ -17,7 +17,7 @@ from testbed import building
 from testbed.bed import TestBed
 from tests.support.places import ROOT
 
-OPERATOR = ROOT / "charts" / "matrixone-operator"
+OPERATOR = ROOT / "charts" / "matrixone-ansible-operator"
 CLUSTER = ROOT / "charts" / "matrixone"
 _SECONDS = 400
 _SERVED = '{.items[*].status.conditions[?(@.type=="Established")].status}'
@@ -103,14 +103,15 @@ def kinds(documents: Iterable[Json]) -> list[str]:
 def earlier(folder: Path) -> Path:
     """Make an earlier version of the operator's chart.
 
-    Nothing was released yet, so that this is the present chart with a lower version, and with a
-    field less in one of its CRDs (`spec.webui` of MatrixOneCluster).
+    Nothing was released yet, so that this is the present chart with a lower version, by the name
+    that it once had, and with a field less in one of its CRDs (`spec.webui` of MatrixOneCluster).
     """
     chart = folder / OPERATOR.name
     shutil.copytree(OPERATOR, chart)
     facts = chart / "Chart.yaml"
     version = yaml.safe_load(facts.read_text())["version"]
-    facts.write_text(facts.read_text().replace(f": {version}", ": 0.0.9"))
+    text = facts.read_text().replace(f": {version}", ": 0.0.9")
+    facts.write_text(text.replace("matrixone-ansible-operator", "matrixone-operator"))
     path = chart / "templates" / "crds" / "core.matrixorigin.io_matrixoneclusters.yaml"
     head, _, rest = path.read_text().partition("\napiVersion:")
     body, _, end = rest.rpartition("{{- end }}")

@@ -195,7 +195,7 @@ def test_one_small_restricted_pod_by_default(helm: Helm) -> None:
     assert deployment["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] == 40
     made = container(documents)
     version = yaml.safe_load((OPERATOR / "Chart.yaml").read_text())["appVersion"]
-    assert made["image"] == f"matrixorigin/matrixone-operator:{version}"
+    assert made["image"] == f"matrixorigin/matrixone-ansible-operator:{version}"
     assert {"--leader-elect", "--metrics-secure", "--metrics-require-rbac"} < set(made["args"])
     assert made["securityContext"] == {
         "allowPrivilegeEscalation": False,
@@ -246,10 +246,10 @@ def test_two_pods_have_a_budget_and_prefer_two_nodes(helm: Helm) -> None:
 @pytest.mark.parametrize(
     ("values", "image"),
     [
-        ((), "matrixorigin/matrixone-operator:0.1.0"),
-        (("image.tag=1.2",), "matrixorigin/matrixone-operator:1.2"),
+        ((), "matrixorigin/matrixone-ansible-operator:0.2.0"),
+        (("image.tag=1.2",), "matrixorigin/matrixone-ansible-operator:1.2"),
         (("globalRegistryPrefix=mirror.invalid/a/",), "mirror.invalid/a/matrixorigin/matrixone-"),
-        ((f"image.digest=sha256:{'a' * 64}",), f"matrixone-operator@sha256:{'a' * 64}"),
+        ((f"image.digest=sha256:{'a' * 64}",), f"matrixone-ansible-operator@sha256:{'a' * 64}"),
     ],
 )
 def test_images(helm: Helm, values: tuple[str, ...], image: str) -> None:

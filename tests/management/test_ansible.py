@@ -21,7 +21,7 @@ from tests.support.waiting import eventually
 pytestmark = pytest.mark.api
 SPACE = "tools"
 NAME = "matrixone-operator"
-IMAGE = "matrixorigin/matrixone-operator"
+IMAGE = "matrixorigin/matrixone-ansible-operator"
 Play = Callable[..., Played]
 
 

@@ -23,7 +23,7 @@ from tests.support.places import ROOT
 from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.api
-IMAGE = "matrixorigin/matrixone-operator"
+IMAGE = "matrixorigin/matrixone-ansible-operator"
 VERSION = yaml.safe_load((OPERATOR / "Chart.yaml").read_text())["version"]
 KINDS = {"MatrixOneCluster", "LogSet", "DNSet", "CNSet", "ProxySet", "WebUI"}
 

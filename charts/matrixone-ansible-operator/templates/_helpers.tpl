@@ -3,8 +3,9 @@
 Names, labels and what values amount to.
 */ -}}
 
+{{- /* Not the name of the chart, which was another one: objects of a release keep their names. */ -}}
 {{- define "matrixone-operator.fullname" -}}
-{{- $own := default .Chart.Name .Values.nameOverride -}}
+{{- $own := default "matrixone-operator" .Values.nameOverride -}}
 {{- $name := ternary .Release.Name (printf "%s-%s" .Release.Name $own) (contains $own .Release.Name) -}}
 {{- default $name .Values.fullnameOverride | trunc 48 | trimSuffix "-" -}}
 {{- end }}
