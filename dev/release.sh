@@ -56,6 +56,13 @@ render() (
     -e output="$root/$work/rendered.yaml" && grep -q 'kind: StatefulSet' rendered.yaml
 )
 check render render
+readme() (
+  mkdir -p $work/elsewhere && cd $work/elsewhere
+  awk '/^```yaml$/ {on = 1; next} /^```$/ {on = 0} on' "$installed/README.md" >cluster.yaml
+  ansible-playbook matrixorigin.matrixone.render -e @cluster.yaml -e output=manifests.yaml
+  grep -q 'kind: StatefulSet' manifests.yaml
+)
+check readme readme
 for playbook in "$installed"/playbooks/*.yml; do
   name=matrixorigin.matrixone.$(basename "$playbook" .yml)
   check "syntax-$(basename "$playbook" .yml)" ansible-playbook --syntax-check "$name"

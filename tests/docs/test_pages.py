@@ -22,6 +22,10 @@ READMES = [
     )
 ]
 LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)]*))?\)")
+PUBLISHED = re.compile(
+    r"\]\(https://github.com/matrixorigin/matrixone-ansible/(?:blob|tree)/main/([^)#\s]*)(?:#([^)]*))?\)"
+)
+"""Links into the sources, where a page is read outside of them."""
 
 
 def _of(kind: str) -> list[str]:
@@ -61,6 +65,15 @@ def test_links_between_pages_lead_somewhere(page: Path) -> None:
     assert [where for where, _ in links if not (page.parent / where).exists()] == []
     within = [((page.parent / where if where else page), part) for where, part in links if part]
     assert [(to.name, part) for to, part in within if part not in _parts(to)] == []
+
+
+@pytest.mark.parametrize(
+    "page", [*PAGES.values(), *READMES], ids=lambda page: page.relative_to(ROOT).as_posix()
+)
+def test_links_into_the_published_sources_lead_somewhere(page: Path) -> None:
+    links = PUBLISHED.findall(page.read_text(encoding="utf-8"))
+    assert [where for where, _ in links if not (ROOT / where).exists()] == []
+    assert [(to, part) for to, part in links if part and part not in _parts(ROOT / to)] == []
 
 
 def _parts(page: Path) -> set[str]:
