@@ -223,15 +223,19 @@ def test_an_embedded_log_set_survives(server: Server) -> None:
     assert created["deps"]["logSet"] == embedded
 
 
-def test_a_cn_set_can_be_scaled_and_watched_by_an_autoscaler(
-    server: Server, installed_testbed: TestBed
+@pytest.mark.parametrize("kind", ["CNSet", "ProxySet"])
+def test_what_serves_sql_can_be_scaled_and_watched_by_an_autoscaler(
+    server: Server, installed_testbed: TestBed, kind: str
 ) -> None:
     """The scale subresource works without replicas in the manifest and shows the selector."""
-    created = server.create(changed(minimal("CNSet", "scaled"), {"spec.replicas": None}))
+    plural = PLURALS[kind]
+    created = server.create(changed(minimal(kind, "scaled"), {"spec.replicas": None}))
     server.update(changed(created, {"status": {"replicas": 1, "labelSelector": "a=b"}}), "/status")
-    installed_testbed.kubectl("scale", "cnset/scaled", "--replicas=4", "-n", server.namespace)
-    path = "/apis/core.matrixorigin.io/v1alpha1/namespaces/{}/cnsets/scaled/scale"
-    scale = json.loads(installed_testbed.kubectl("get", "--raw", path.format(server.namespace)))
+    installed_testbed.kubectl("scale", f"{plural}/scaled", "--replicas=4", "-n", server.namespace)
+    path = (
+        f"/apis/core.matrixorigin.io/v1alpha1/namespaces/{server.namespace}/{plural}/scaled/scale"
+    )
+    scale = json.loads(installed_testbed.kubectl("get", "--raw", path))
     assert scale["spec"]["replicas"] == 4
     assert scale["status"] == {"replicas": 1, "selector": "a=b"}
 

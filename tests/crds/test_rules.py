@@ -296,7 +296,6 @@ REFUSED_ON_CREATE: list[tuple[str, dict[str, Any], str]] = [
     # proxies and dashboard
     ("ProxySet", {"spec.nodePort": 30001}, "nodePort needs serviceType"),
     ("ProxySet", {"spec.waitPluginAddr": "plugin"}, "spec.waitPluginAddr"),
-    ("ProxySet", {"spec.replicas": None}, "spec.replicas: Required value"),
     ("WebUI", {"spec.serviceType": "ExternalName"}, "spec.serviceType: Unsupported value"),
     (
         "WebUI",

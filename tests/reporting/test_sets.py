@@ -318,6 +318,16 @@ def test_addresses(kind, workload_kind, base, expected):
     assert {name: status[name] for name in ("host", "port") if name in status} == expected
 
 
+def test_autoscalers_of_proxies_find_the_pods():
+    """The scale subresource gets its selector."""
+    live = workload("Deployment", "mo-proxy")
+    told = report(resource("ProxySet"), live=live, workload="Deployment/mo-proxy")
+    assert told["status"]["labelSelector"] == (
+        "matrixorigin.io/component=ProxySet,matrixorigin.io/instance=mo,"
+        "matrixorigin.io/namespace=prod"
+    )
+
+
 def test_compute_nodes_are_listed_with_their_uuid():
     """The scale subresource gets its selector, each Pod its HAKeeper identity."""
     subject = resource("CNSet", "mo-tp", replicas=1)

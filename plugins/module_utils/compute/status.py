@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ..api import names
 from ..api.timestamps import timestamp
 from ..reporting.conditions import find
 from ..reporting.events import Occurrence, occurrence
@@ -37,10 +36,8 @@ def findings(seen: SetPass) -> Findings:
 
 def status_fields(seen: SetPass) -> dict[str, Any]:
     """Return the fields of the status that only a CNSet has."""
-    metadata = seen.resource["metadata"]
-    labels = names.selector_labels(names.CN_SET, metadata["name"], metadata["namespace"])
     return {
-        "labelSelector": ",".join(f"{key}={value}" for key, value in sorted(labels.items())),
+        "labelSelector": seen.label_selector,
         "stores": node_entries(seen.pods, _work_states(seen)),
     }
 

@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ..api import names
 from ..api.types import Manifest, References, Resource
-from ..workload.component import Component
+from ..reporting.sets import Findings
+from ..workload.component import Component, SetPass
 from .rendering import render_proxyset
 
 
@@ -18,3 +21,7 @@ class Proxies(Component):
     def render(self, resource: Resource, script: str, references: References) -> list[Manifest]:
         """Return every object of a ProxySet."""
         return render_proxyset(resource, start_script=script, references=references)
+
+    def status(self, seen: SetPass, findings: Findings) -> dict[str, Any]:
+        """Return the fields of the status that only a ProxySet has."""
+        return {**super().status(seen, findings), "labelSelector": seen.label_selector}

@@ -64,6 +64,14 @@ class SetPass:
     serves: bool = False
 
     @property
+    def label_selector(self) -> str:
+        """The labels by which the workload selects its Pods, for the scale subresource."""
+        metadata = self.resource["metadata"]
+        kind, name, namespace = self.resource["kind"], metadata["name"], metadata["namespace"]
+        labels = names.selector_labels(kind, name, namespace)
+        return ",".join(f"{key}={value}" for key, value in sorted(labels.items()))
+
+    @property
     def pods(self) -> Sequence[Mapping[str, Any]]:
         """The Pods of the set."""
         return self.observed.get("pods") or []
