@@ -31,6 +31,7 @@ class ActionModule(KubeAction):
         "delete": {"type": "list", "elements": "dict", "default": []},
         "prune": {"type": "dict", "options": {**SELECTION, "unless_used_by": KINDS}},
         "owner": {"type": "dict"},
+        "identified_by": {"type": "list", "elements": "str", "default": []},
         "field_manager": {"type": "str", "default": FIELD_MANAGER},
         "force": {"type": "bool", "default": True},
     }
@@ -47,6 +48,7 @@ class ActionModule(KubeAction):
             force=arguments["force"],
             dry_run=self.dry_run,
             owner=arguments["owner"],
+            identified_by=arguments["identified_by"],
         )
         changes = Changes()
         try:

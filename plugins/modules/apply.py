@@ -85,6 +85,16 @@ options:
         and lives in their namespace, unless they carry the annotation C(matrixorigin.io/keep) with
         value V(true). Those that carry it lose the owner references that they have.
     type: dict
+  identified_by:
+    description:
+      - Labels by which objects that exist are recognized as those of O(owner), with the values of
+        the manifest.
+      - If given, the task fails at an object that exists, has no owner reference to O(owner), and
+        has other values of these labels or another controller. Otherwise it takes over whatever has
+        the name of one of O(objects).
+    type: list
+    elements: str
+    default: []
   prune:
     description:
       - Objects to delete that are not among O(objects). Those with the annotation

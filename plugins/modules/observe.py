@@ -27,7 +27,9 @@ options:
     description:
       - What to fetch, by labels of your choice. Each has C(api_version), C(kind), C(namespace), and
         either C(name) or C(labels).
-      - With C(labels) it can have C(owner_uid); with C(name) of a ConfigMap, C(data) set to V(true)
+      - With C(labels) it can have C(owner_uid). With both C(name) and C(labels), an object of that
+        name counts only if it has the owner C(owner_uid), or no controller and the labels.
+      - With C(name) of a ConfigMap, C(data) set to V(true)
         returns the data as well.
       - C(applied) set to V(true) keeps those entries of C(metadata.managedFields) that say what
         M(matrixorigin.matrixone.apply) has applied.

@@ -27,7 +27,14 @@ def cluster_references(resource: Resource) -> dict[str, Reference]:
     }
     return {
         "self": by_name(resource["apiVersion"], resource["kind"], metadata),
-        **{label: by_name(names.API_VERSION, kind, metadata) for label, kind in _SINGLE.items()},
+        **{
+            label: {
+                **by_name(names.API_VERSION, kind, metadata),
+                "labels": {names.LABEL_CLUSTER: metadata["name"]},
+                "owner_uid": metadata.get("uid") or "",
+            }
+            for label, kind in _SINGLE.items()
+        },
         "cnSets": {
             "api_version": names.API_VERSION,
             "kind": names.CN_SET,

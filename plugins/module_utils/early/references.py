@@ -21,7 +21,11 @@ def early_references(resource: Resource) -> dict[str, Reference]:
     metadata = resource["metadata"]
     found = {
         "self": by_name(resource["apiVersion"], resource["kind"], metadata),
-        "workload": by_name("apps/v1", "StatefulSet", metadata),
+        "workload": {
+            **by_name("apps/v1", "StatefulSet", metadata),
+            "labels": {LABEL_APP: APP, LABEL_OWNER: metadata["name"]},
+            "owner_uid": metadata.get("uid") or "",
+        },
     }
     for label, (api_version, kind) in _LISTED.items():
         found[label] = {

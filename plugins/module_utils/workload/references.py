@@ -39,7 +39,7 @@ def set_references(
     dependencies = _of_dependencies(resource)
     return {
         "self": by_name(resource["apiVersion"], kind, metadata),
-        "workload": {**by_name("apps/v1", names.WORKLOADS[kind], place), "applied": True},
+        "workload": {**_own(resource, names.WORKLOADS[kind], place), "applied": True},
         "pods": of_set(resource, "v1", "Pod"),
         **component.references(resource),
         **dependencies,
@@ -56,6 +56,13 @@ def by_name(api_version: str, kind: str, metadata: Any) -> Reference:
         "name": metadata["name"],
         "namespace": metadata["namespace"],
     }
+
+
+def _own(resource: Resource, kind: str, place: Any) -> Reference:
+    """Refer to one object of a set; what is somebody else's does not count, whatever its name."""
+    labels = of_set(resource, "apps/v1", kind)["labels"]
+    owner = resource["metadata"].get("uid") or ""
+    return {**by_name("apps/v1", kind, place), "labels": labels, "owner_uid": owner}
 
 
 def of_set(resource: Resource, api_version: str, kind: str) -> Reference:

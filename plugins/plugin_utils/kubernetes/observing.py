@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ...module_utils.api.belonging import belongs
 from ...module_utils.api.managed_fields import applied_by
 from ...module_utils.clients.kubernetes.applying import FIELD_MANAGER, Writer
 from ...module_utils.clients.kubernetes.differences import without_payload
@@ -26,7 +27,8 @@ def fetch_raw(session: Session, label: str, reference: Mapping[str, Any]) -> Any
     Args:
         session: connection to the API server.
         label: what the reference is called, for messages.
-        reference: api_version, kind, namespace, and name or labels; ``data: true`` asks for the
+        reference: api_version, kind, namespace, and name or labels, or both for an object that
+            counts only if it has the labels or the owner ``owner_uid``; ``data: true`` asks for the
             data of a ConfigMap, ``applied: true`` for the fields that this collection has applied.
 
     Returns:
@@ -42,9 +44,11 @@ def fetch_raw(session: Session, label: str, reference: Mapping[str, Any]) -> Any
             "metadata": {"name": reference["name"], "namespace": reference.get("namespace")},
         }
         try:
-            return Writer(session).get(manifest)
+            found = Writer(session).get(manifest)
         except NotFound:
             return None
+        required, owner = reference.get("labels") or {}, reference.get("owner_uid") or ""
+        return found if found is None or belongs(found, required, owner) else None
     if "labels" not in reference:
         raise BadManifest(f"reference {label}: name or labels is needed")
     selection = Selection(

@@ -20,7 +20,7 @@ from .differences import meaningful
 from .errors import ApiError, Conflict, NotFound, Refused, WaitExpired
 from .kinds import collection_path, describe, object_path
 from .managed import is_applied
-from .owning import owner_reference, with_owner
+from .owning import owner_reference, refuse_foreign, with_owner
 from .session import APPLY_PATCH, MERGE_PATCH, Session
 
 Identity = tuple[str, str, str, str]
@@ -67,6 +67,8 @@ class Writer:
         force: take fields over that another manager owns.
         dry_run: let the server validate and default, but keep nothing.
         owner: object that owns what is created; only one with a uid can.
+        identified_by: labels by which objects that exist are recognized as the owner's; empty to
+            take over whatever has the name.
         listed: live objects that are known already; those that are not are asked for.
     """
 
@@ -75,6 +77,7 @@ class Writer:
     force: bool = True
     dry_run: bool = False
     owner: Mapping[str, Any] | None = None
+    identified_by: Collection[str] = ()
     listed: Mapping[Identity, Mapping[str, Any]] = field(default_factory=dict)
 
     def get(self, manifest: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -94,10 +97,11 @@ class Writer:
         Raises:
             ApiError: the server refuses; the message names the fields.
             BadManifest: the manifest has no identity.
+            Foreign: the object exists and is somebody else's.
         """
         title = describe(manifest)
         wanted = self._owned(manifest)
-        before = self._before(wanted)
+        before = self._own(manifest, self._before(wanted))
         if before is not None and self.is_in_place(manifest, before):
             return Outcome(title, Change.UNCHANGED, before, before)
         query = {"fieldManager": self.field_manager, "fieldValidation": "Strict"}
@@ -137,10 +141,11 @@ class Writer:
         Raises:
             ApiError: the server refuses.
             BadManifest: the manifest has no identity.
+            Foreign: the object exists and is somebody else's.
         """
         title = describe(manifest)
         wanted = self._owned(manifest)
-        before = self._before(wanted)
+        before = self._own(manifest, self._before(wanted))
         if before is not None:
             return Outcome(title, Change.UNCHANGED, before, self._kept(before))
         path = collection_path(
@@ -152,7 +157,7 @@ class Writer:
                 "POST", path, attempt=f"create {title}", query=query, body=wanted
             )
         except Conflict:
-            existing = self.get(wanted)
+            existing = self._own(manifest, self.get(wanted))
             return Outcome(title, Change.UNCHANGED, existing, existing)
         except NotFound:
             if not self._namespace_would_come(wanted):
@@ -196,8 +201,9 @@ class Writer:
 
         Raises:
             ApiError: the server refuses, or the object was changed meanwhile.
+            Foreign: the object is somebody else's.
         """
-        live = self.get(manifest)
+        live = self._own(manifest, self.get(manifest))
         entries = None if live is None else taken_over(live, others, self.field_manager)
         if live is None or entries is None:
             return
@@ -220,10 +226,11 @@ class Writer:
 
         Raises:
             ApiError: the server refuses.
+            Foreign: the object is somebody else's.
             WaitExpired: the old object does not go.
         """
         title = describe(manifest)
-        before = self.get(manifest)
+        before = self._own(manifest, self.get(manifest))
         if self.dry_run:
             return Outcome(title, Change.CHANGED, before, manifest)
         self.delete(manifest, "Orphan")
@@ -304,6 +311,14 @@ class Writer:
         except NotFound:
             return Outcome(title, Change.UNCHANGED, None, None)
         return Outcome(title, Change.DELETED, before, None)
+
+    def _own(
+        self, manifest: Mapping[str, Any], live: Mapping[str, Any] | None
+    ) -> Mapping[str, Any] | None:
+        """Return a live object that may be changed; None if there is none."""
+        if live is not None and self.identified_by:
+            refuse_foreign(manifest, live, self.owner, self.identified_by)
+        return live
 
     def _before(self, manifest: Mapping[str, Any]) -> Mapping[str, Any] | None:
         return self.listed.get(identity(manifest)) or self.get(manifest)

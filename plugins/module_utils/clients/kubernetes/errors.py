@@ -27,6 +27,10 @@ class BadManifest(KubeError):
     """An object that cannot be addressed: no kind, no name, no namespace."""
 
 
+class Foreign(KubeError):
+    """An object of that name exists and belongs to somebody else."""
+
+
 class WaitExpired(KubeError):
     """A wait reached its deadline."""
 

@@ -3,8 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
+
+from ...api.belonging import belongs
+from .errors import Foreign
+from .kinds import describe
 
 
 def owner_reference(
@@ -41,3 +45,33 @@ def with_owner(metadata: Mapping[str, Any], added: Mapping[str, Any]) -> dict[st
     if added.get("annotations"):
         result["annotations"] = {**(metadata.get("annotations") or {}), **added["annotations"]}
     return result
+
+
+def refuse_foreign(
+    manifest: Mapping[str, Any],
+    live: Mapping[str, Any],
+    owner: Mapping[str, Any] | None,
+    identified_by: Collection[str],
+) -> None:
+    """Refuse to change an object that has the name of a manifest and belongs to somebody else.
+
+    Args:
+        manifest: what is going to be applied.
+        live: the object of its name.
+        owner: whose the manifest is; without a uid it is not in the cluster.
+        identified_by: labels by which an object of the owner is recognized.
+
+    Raises:
+        Foreign: the object is somebody else's.
+    """
+    given = (manifest.get("metadata") or {}).get("labels") or {}
+    labels = {name: str(given.get(name) or "") for name in identified_by}
+    uid = ((owner or {}).get("metadata") or {}).get("uid") or ""
+    if belongs(live, labels, uid):
+        return
+    listed = ", ".join(f"{name}={value}" for name, value in sorted(labels.items()))
+    raise Foreign(
+        f"apply {describe(manifest)}: an object of this name exists and does not belong to "
+        f"{describe(owner or {})}; rename the resource or delete that object, or, to hand it over, "
+        f"give it no controller and the labels {listed}"
+    )
