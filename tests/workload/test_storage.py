@@ -238,27 +238,25 @@ def test_unusable_size_names_its_field(spec: Any, field: str) -> None:
 
 
 POLICIES = [
-    # pvc policy, s3 policy, has s3, effective pvc, effective s3
-    (None, None, True, "Delete", "Delete"),
-    ("Retain", None, True, "Retain", "Retain"),
-    ("Delete", None, True, "Delete", "Delete"),
-    (None, "Retain", True, "Retain", "Retain"),
-    (None, "Delete", True, "Delete", "Delete"),
-    ("Delete", "Retain", True, "Delete", "Retain"),
-    ("Retain", "Delete", True, "Retain", "Delete"),
-    (None, None, False, "Delete", None),
-    ("Retain", None, False, "Retain", None),
+    # pvc policy, s3 policy, has s3, effective pvc
+    (None, None, True, "Delete"),
+    ("Retain", None, True, "Retain"),
+    ("Delete", None, True, "Delete"),
+    (None, "Retain", True, "Retain"),
+    (None, "Delete", True, "Delete"),
+    ("Delete", "Retain", True, "Delete"),
+    ("Retain", "Delete", True, "Retain"),
+    (None, None, False, "Delete"),
+    ("Retain", None, False, "Retain"),
 ]
 
 
-@pytest.mark.parametrize(("pvc", "s3", "has_s3", "claims", "bucket"), POLICIES)
-def test_retention(
-    pvc: str | None, s3: str | None, has_s3: bool, claims: str, bucket: str | None
-) -> None:
+@pytest.mark.parametrize(("pvc", "s3", "has_s3", "claims"), POLICIES)
+def test_retention(pvc: str | None, s3: str | None, has_s3: bool, claims: str) -> None:
     shared = {"s3": {**r.S3, "s3RetentionPolicy": s3}} if has_s3 else {"fileSystem": {"path": "/a"}}
     subject = r.logset(pvcRetentionPolicy=pvc, sharedStorage={**NO_S3, **shared})
     spec = fields.Fields("spec", subject["spec"])
-    assert (storage.pvc_policy(spec), storage.s3_policy(spec)) == (claims, bucket)
+    assert storage.pvc_policy(spec) == claims
     policy = r.workload(r.render(subject))["spec"]["persistentVolumeClaimRetentionPolicy"]
     assert policy == {"whenDeleted": claims, "whenScaled": claims}
 

@@ -253,18 +253,12 @@ def claim_template(volume: Fields) -> dict[str, Any]:
 
 
 def pvc_policy(spec: Fields) -> str:
-    """Return the fate of a LogSet's claims: ``Delete`` or ``Retain`` (core.md §2.3)."""
+    """Return the fate of a LogSet's claims: ``Delete`` or ``Retain`` (core.md §2.3).
+
+    Nobody deletes objects of a bucket: ``s3RetentionPolicy`` is the default for claims alone.
+    """
     s3 = spec.table("sharedStorage").table("s3")
     return _policy(spec, "pvcRetentionPolicy") or _policy(s3, "s3RetentionPolicy") or "Delete"
-
-
-def s3_policy(spec: Fields) -> str | None:
-    """Return the fate of a LogSet's bucket data; None when it has no bucket."""
-    shared = spec.table("sharedStorage")
-    if shared.raw("s3") is None:
-        return None
-    own = _policy(shared.table("s3"), "s3RetentionPolicy")
-    return own or _policy(spec, "pvcRetentionPolicy") or "Delete"
 
 
 def _policy(fields: Fields, name: str) -> str:
