@@ -10,12 +10,14 @@ from typing import Any
 
 from ..module_utils.admission.pod_security import level_of
 from ..module_utils.api.plain import plain
-from ..module_utils.kinds import refusals, warnings_of
+from ..module_utils.kinds import kind_of, refusals, warnings_of
 
 
 def admission(resource: Any, request: Any) -> Any:
     """Return what is wrong with a resource beyond its schema; see module_utils.kinds."""
     asked, desired = plain(request), plain(resource)
+    if asked.get("operation") == "DELETE":
+        return {"errors": [], "warnings": kind_of(desired).deletion_warnings(desired)}
     old = asked.get("old") if asked.get("operation") == "UPDATE" else None
     errors = [
         {"field": mistake.field, "message": mistake.message, "reason": mistake.reason}

@@ -361,6 +361,8 @@ UPDATES: list[tuple[str, Json, Json, str]] = [
     ),
 ]
 
+S3_POLICY = "spec.sharedStorage.s3.s3RetentionPolicy"
+
 #: kind, changes, a part of the warning
 WARNINGS: list[tuple[str, Json, str]] = [
     ("MatrixOneCluster", {"spec.version": "nightly"}, "'nightly' names no version of MatrixOne"),
@@ -390,6 +392,41 @@ WARNINGS: list[tuple[str, Json, str]] = [
         {"spec.logService.config": "[logservice]\nlocality = 'zone:a;region:b'\n"},
         "spec.logService.config: with a locality in [logservice]",
     ),
+]
+
+#: kind, path, before (None to create), after, parts of the warnings
+RETENTION: list[tuple[str, str, Json | None, Json, list[str]]] = [
+    ("LogSet", "spec", None, {}, ["Delete, the default, deletes the volumes"]),
+    ("LogSet", "spec", None, {"spec.pvcRetentionPolicy": "Delete"}, ["Delete deletes the volumes"]),
+    ("LogSet", "spec", None, {"spec.pvcRetentionPolicy": "Retain"}, []),
+    ("LogSet", "spec", None, {S3_POLICY: "Retain"}, []),
+    ("LogSet", "spec", {}, {}, []),
+    ("LogSet", "spec", {}, {"spec.pvcRetentionPolicy": "Delete"}, []),
+    ("LogSet", "spec", {"spec.pvcRetentionPolicy": "Retain"}, {}, ["deletes the volumes"]),
+    (
+        "LogSet",
+        "spec",
+        None,
+        {S3_POLICY: "Delete"},
+        ["deletes the volumes", "does not apply to the bucket: its objects stay"],
+    ),
+    (
+        "LogSet",
+        "spec",
+        {},
+        {S3_POLICY: "Delete"},
+        ["does not apply to the bucket: its objects stay"],
+    ),
+    ("LogSet", "spec", {S3_POLICY: "Delete"}, {S3_POLICY: "Delete"}, []),
+    ("MatrixOneCluster", "spec.logService", None, {}, ["deletes the volumes"]),
+    (
+        "MatrixOneCluster",
+        "spec.logService",
+        None,
+        {"spec.logService.pvcRetentionPolicy": "Retain"},
+        [],
+    ),
+    ("MatrixOneCluster", "spec.logService", {}, {"spec.version": "1.2.4"}, []),
 ]
 
 STEPS: list[tuple[Json, Json, str]] = [

@@ -136,6 +136,16 @@ def test_warnings_at_the_door(guarded: Operator, kind: str, changes: Json, part:
     assert any(part in warning for warning in guarded.server.client.warnings)
 
 
+def test_a_deletion_says_which_data_it_deletes(guarded: Operator) -> None:
+    index = next(index for index, case in enumerate(UPDATES) if case[0] == "LogSet")
+    path = f"/apis/{API_VERSION}/namespaces/{guarded.server.namespace}/logsets/u{index}"
+
+    guarded.server.client.request("DELETE", f"{path}?dryRun=All")
+
+    warnings = guarded.server.client.warnings
+    assert any("pvcRetentionPolicy is Delete: the volumes" in one for one in warnings)
+
+
 @pytest.mark.parametrize(
     ("index", "kind", "changes", "message"),
     [(index, *case) for index, case in enumerate({one[0]: one for one in REFUSED}.values())],

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import yaml
+from ansible_collections.matrixorigin.matrixone.plugins.filter.admission import admission
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils import kinds
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.logservice.rendering import (
     render_logset,
@@ -20,6 +21,8 @@ from tests.admission.cases import (
     ACCEPTED_OVERLAYS,
     REFUSED,
     REFUSED_OVERLAYS,
+    RETENTION,
+    S3_POLICY,
     STEPS,
     UPDATES,
     WARNINGS,
@@ -80,7 +83,9 @@ def test_examples(file: Any) -> None:
     for resource in yaml.safe_load_all(file.read_text()):
         if resource and resource["kind"] in KINDS:
             assert said(resource) == []
-            assert kinds.warnings_of(resource) == []
+            kept = not file.stem.startswith(("tiny-", "playground"))
+            assert bool(kinds.warnings_of(resource)) != kept
+            assert bool(kinds.kind_of(resource).deletion_warnings(resource)) != kept
 
 
 @pytest.mark.parametrize(("kind", "before", "after", "message"), UPDATES)
@@ -95,8 +100,68 @@ def test_old_mistakes_may_stay(kind: str, before: Json, after: Json, message: st
 def test_warnings(kind: str, changes: Json, part: str) -> None:
     resource = changed(minimal(kind), changes)
     assert said(resource) == []
-    (warning,) = kinds.warnings_of(resource)
+    (warning,) = besides_retention(kinds.warnings_of(resource))
     assert part in warning
+
+
+def besides_retention(warnings: list[str]) -> list[str]:
+    """Leave out what minimal resources are warned of: their volumes are deleted with them."""
+    return [one for one in warnings if "pvcRetentionPolicy: Delete" not in one]
+
+
+@pytest.mark.parametrize(("kind", "path", "before", "after", "parts"), RETENTION)
+def test_who_may_lose_data_is_warned(
+    kind: str, path: str, before: Json | None, after: Json, parts: list[str]
+) -> None:
+    """When something that deletes volumes is created, or becomes so; once, and not for nothing."""
+    old = None if before is None else changed(minimal(kind), before)
+    found = kinds.warnings_of(changed(minimal(kind), after), old)
+
+    assert len(found) == len(parts)
+    for warning, part in zip(found, parts, strict=True):
+        assert warning.startswith(f"{path}.")
+        assert part in warning
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes", "parts"),
+    [
+        ("LogSet", {}, ["volumes of the log service are deleted", "objects in bucket/mo stay"]),
+        ("LogSet", {"spec.pvcRetentionPolicy": "Retain"}, []),
+        ("LogSet", {S3_POLICY: "Retain"}, []),
+        (
+            "LogSet",
+            {"spec.sharedStorage": {"fileSystem": {"path": "/a"}}},
+            ["volumes of the log service are deleted"],
+        ),
+        (
+            "MatrixOneCluster",
+            {},
+            ["volumes of the log service are deleted", "objects in bucket/mo stay"],
+        ),
+        ("MatrixOneCluster", {"spec.logService.pvcRetentionPolicy": "Retain"}, []),
+        *((kind, {}, []) for kind in ("DNSet", "CNSet", "ProxySet", "WebUI")),
+    ],
+)
+def test_who_deletes_data_is_warned(kind: str, changes: Json, parts: list[str]) -> None:
+    """A deletion is never refused, whatever is wrong with the resource."""
+    doomed = changed(minimal(kind), {**changes, "spec.config": "no TOML"})
+
+    answer = admission(doomed, {"operation": "DELETE", "old": doomed})
+
+    assert answer["errors"] == []
+    assert [part in one for one, part in zip(answer["warnings"], parts, strict=True)] == [
+        True for _part in parts
+    ]
+
+
+def test_the_parts_of_a_cluster_repeat_no_warning() -> None:
+    """Its user has been warned; these are created and deleted by the operator."""
+    owners = [{"kind": "MatrixOneCluster", "name": "mo", "uid": "u", "controller": True}]
+    part = changed(minimal("LogSet"), {"metadata.ownerReferences": owners})
+
+    assert kinds.warnings_of(part) == []
+    assert kinds.kind_of(part).deletion_warnings(part) == []
 
 
 @pytest.mark.parametrize(("before", "after", "part"), STEPS)
@@ -104,7 +169,7 @@ def test_a_step_back_is_told_and_not_refused(before: Json, after: Json, part: st
     old = changed(minimal("MatrixOneCluster"), before)
     new = changed(old, after)
     assert kinds.refusals(new, old) == []
-    warnings = kinds.warnings_of(new, old)
+    warnings = besides_retention(kinds.warnings_of(new, old))
     assert [part in warning for warning in warnings] == ([True] if part else [])
 
 

@@ -63,7 +63,10 @@ def watch(role: str, kind: str, group: str = CORE) -> Watch:
         ),
         watch_dependent_status=True,
         keep_managed_fields=False,
-        admission=Admission(validate=("matrixorigin.matrixone.admission",)),
+        admission=Admission(
+            validate=("matrixorigin.matrixone.admission",),
+            operations=("CREATE", "UPDATE", "DELETE"),
+        ),
         precheck="matrixorigin.matrixone.up_to_date",
         isolation=Isolation.SHARED,
     )

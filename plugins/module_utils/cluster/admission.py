@@ -44,13 +44,24 @@ def cluster_warnings(resource: Resource, old: Resource | None) -> list[str]:
         old: as it was, for an update.
     """
     spec, before = resource["spec"], (old or {}).get("spec") or {}
-    parts = parts_of(spec)
+    parts, earlier = list(parts_of(spec)), {path: one for _part, path, one in parts_of(before)}
     return [
         *unknown_version("" if spec.get("semanticVersion") else spec.get("version")),
         *(warning for part, path, one in parts for warning in part.warnings(path, one)),
+        *(
+            warning
+            for part, path, one in parts
+            for warning in part.warnings_of_change(path, one, earlier.get(path) or {})
+        ),
         *_older_version(spec, before),
         *_mixed_versions(spec),
     ]
+
+
+def cluster_deletion_warnings(resource: Resource) -> list[str]:
+    """Return what a user should know who deletes a cluster."""
+    parts = parts_of(resource["spec"])
+    return [one for part, path, spec in parts for one in part.deletion_warnings(path, spec)]
 
 
 def _older_version(spec: Mapping[str, Any], before: Mapping[str, Any]) -> Iterator[str]:

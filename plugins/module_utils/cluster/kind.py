@@ -13,7 +13,7 @@ from ..workload.component import Reference
 from ..workload.kind import ALONE, Kind, Play, Scripts
 from ..workload.plans import Observed
 from ..workload.removal import Removal
-from .admission import cluster_mistakes, cluster_warnings
+from .admission import cluster_deletion_warnings, cluster_mistakes, cluster_warnings
 from .children import render_with_children
 from .parts import parts_of
 from .planning import ClusterPlan, plan_cluster
@@ -74,3 +74,8 @@ class ClusterKind(Kind[ClusterPlan]):
     def warnings(self, resource: Resource, old: Resource | None) -> list[str]:
         """Return what a user should know about a valid cluster."""
         return cluster_warnings(resource, old) if isinstance(resource.get("spec"), Mapping) else []
+
+    def deletion_warnings(self, resource: Resource) -> list[str]:
+        """Return what a user should know who deletes a cluster."""
+        has_spec = isinstance(resource.get("spec"), Mapping)
+        return cluster_deletion_warnings(resource) if has_spec else []

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..api import toml
 from ..api.errors import InvalidSpec
+from .removal import retention_deletes
 
 
 def locality_warnings(path: str, spec: Mapping[str, Any]) -> Iterator[str]:
@@ -26,3 +27,48 @@ def locality_warnings(path: str, spec: Mapping[str, Any]) -> Iterator[str]:
             f"{path}.config: with a locality in [logservice] the log stores get no replicas "
             "that vote; one that is lost would not be replaced"
         )
+
+
+def retention_warnings(
+    path: str, spec: Mapping[str, Any], before: Mapping[str, Any]
+) -> Iterator[str]:
+    """Warn of what becomes of data at the end, when a spec newly says so.
+
+    Args:
+        path: of the spec.
+        spec: as it is to be.
+        before: as it was; empty for a new one.
+    """
+    if retention_deletes(spec) and not (before and retention_deletes(before)):
+        chosen = "" if spec.get("pvcRetentionPolicy") else ", the default,"
+        yield (
+            f"{path}.pvcRetentionPolicy: Delete{chosen} deletes the volumes of the log service, "
+            "and with them the database, when this resource is deleted; set Retain for data that "
+            "matters"
+        )
+    if _bucket_policy(spec) == "Delete" != _bucket_policy(before):
+        yield (
+            f"{path}.sharedStorage.s3.s3RetentionPolicy: Delete does not apply to the bucket: its "
+            "objects stay when this resource is deleted; delete them yourself"
+        )
+
+
+def deletion_warnings(path: str, spec: Mapping[str, Any]) -> Iterator[str]:
+    """Warn of what is lost, and what is left, by the deletion of a log service."""
+    if not retention_deletes(spec):
+        return
+    yield (
+        f"{path}.pvcRetentionPolicy is Delete: the volumes of the log service are deleted, and "
+        "with them the database"
+    )
+    bucket = _bucket(spec).get("path")
+    if bucket:
+        yield f"{path}.sharedStorage.s3: the objects in {bucket} stay; delete them yourself"
+
+
+def _bucket_policy(spec: Mapping[str, Any]) -> Any:
+    return _bucket(spec).get("s3RetentionPolicy")
+
+
+def _bucket(spec: Mapping[str, Any]) -> Mapping[str, Any]:
+    return (spec.get("sharedStorage") or {}).get("s3") or {}

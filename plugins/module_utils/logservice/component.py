@@ -14,7 +14,7 @@ from ..workload.plans import Observed
 from ..workload.references import config_map, of_set
 from ..workload.removal import Removal
 from . import bootstrap, status
-from .admission import locality_warnings
+from .admission import deletion_warnings, locality_warnings, retention_warnings
 from .claims import marks
 from .removal import removal_of_log_set
 from .rendering import render_logset
@@ -85,6 +85,16 @@ class LogService(Component):
     def warnings(self, path: str, spec: Mapping[str, Any]) -> Iterator[str]:
         """Yield what a user should know about a valid LogSet."""
         yield from locality_warnings(path, spec)
+
+    def warnings_of_change(
+        self, path: str, spec: Mapping[str, Any], before: Mapping[str, Any]
+    ) -> Iterator[str]:
+        """Yield what becomes of data at the end."""
+        yield from retention_warnings(path, spec, before)
+
+    def deletion_warnings(self, path: str, spec: Mapping[str, Any]) -> Iterator[str]:
+        """Yield what is lost by the deletion of a log service."""
+        yield from deletion_warnings(path, spec)
 
 
 def _bootstrap_name(resource: Resource) -> str:

@@ -196,6 +196,24 @@ class Component(ABC):
         del path, spec
         yield from ()
 
+    def warnings_of_change(
+        self, path: str, spec: Mapping[str, Any], before: Mapping[str, Any]
+    ) -> Iterator[str]:
+        """Yield what a user should know about what a valid spec newly asks for.
+
+        Args:
+            path: of the spec.
+            spec: as it is to be.
+            before: as it was; empty for a new one.
+        """
+        del path, spec, before
+        yield from ()
+
+    def deletion_warnings(self, path: str, spec: Mapping[str, Any]) -> Iterator[str]:
+        """Yield what a user should know who deletes what has a spec."""
+        del path, spec
+        yield from ()
+
     def version_warnings(self, spec: Mapping[str, Any]) -> Iterator[str]:
         """Yield what a user should know about the version of MatrixOne that a spec names."""
         yield from version_warnings(spec.get("semanticVersion"), spec.get("image") or "")

@@ -113,6 +113,11 @@ class Kind(ABC, Generic[PlanT]):
         del resource, level
         return []
 
+    def deletion_warnings(self, resource: Resource) -> list[str]:
+        """Return what a user should know who deletes a resource."""
+        del resource
+        return []
+
     def invalid(self, resource: Resource, level: Level = Level.RESTRICTED) -> str:
         """Return as text what is wrong with a resource beyond its schema; empty if nothing is."""
         found = [*self.mistakes(resource), *self.unsafe(resource, level)]
@@ -174,12 +179,23 @@ class SetKind(Kind[Plan]):
 
     def warnings(self, resource: Resource, old: Resource | None) -> list[str]:
         """Return what a user should know about a valid set."""
-        del old
-        spec = resource.get("spec")
+        spec, before = resource.get("spec"), (old or {}).get("spec") or {}
         if not isinstance(spec, Mapping):
             return []
-        versions = self._component.version_warnings(spec)
-        return [*versions, *self._component.warnings("spec", spec)]
+        component = self._component
+        changes = component.warnings_of_change("spec", spec, before)
+        return [
+            *component.version_warnings(spec),
+            *component.warnings("spec", spec),
+            *(() if _is_part(resource) else changes),
+        ]
+
+    def deletion_warnings(self, resource: Resource) -> list[str]:
+        """Return what a user should know who deletes a set."""
+        spec = resource.get("spec")
+        if not isinstance(spec, Mapping) or _is_part(resource):
+            return []
+        return list(self._component.deletion_warnings("spec", spec))
 
     def growth(self, resource: Resource, observed: Observed) -> Growth:
         """Return what is to be done about the volumes of a set."""
@@ -199,3 +215,9 @@ def _within(level: Level, plan: Plan) -> Plan:
         for mistake in pod_mistakes(plan.workload, one["spec"]["template"], level)
     ]
     return replace(plan, invalid="; ".join(found), objects=(), records=()) if found else plan
+
+
+def _is_part(resource: Resource) -> bool:
+    """Return whether a set belongs to a cluster, of which its user has been warned."""
+    owners = resource["metadata"].get("ownerReferences") or []
+    return any(owner.get("controller") for owner in owners)
