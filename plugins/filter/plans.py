@@ -24,6 +24,7 @@ from ..module_utils.kinds import SETS, kind_of, render_everything
 from ..module_utils.reporting.report import beginning, deleting
 from ..module_utils.workload.kind import Play
 from ..module_utils.workload.roll import is_rolling
+from ..plugin_utils.kubernetes.own_namespace import own_namespace
 
 _PASSWORD_BYTES = 24
 
@@ -51,7 +52,8 @@ def plan_for(
     """Return what a pass does."""
     done = {"results": plain(stores or {}), "volumes": plain(volumes or {}), "now": timestamp_now()}
     subject, seen = plain(resource), {**plain(observed), **done}
-    play = Play(plain(start_script), plain(siblings or []), _pod_security())
+    operator = own_namespace(os.environ)
+    play = Play(plain(start_script), plain(siblings or []), _pod_security(), operator)
     return plain(kind_of(subject).plan(subject, seen, play).variables())
 
 

@@ -95,6 +95,12 @@ REFUSED_ON_CREATE: list[tuple[str, dict[str, Any], str]] = [
     (MO, {f"{GROUP}.nodePort": 30001}, "nodePort needs serviceType NodePort or LoadBalancer"),
     (MO, {f"{GROUP}.cacheVolume.size": "0"}, "size must be greater than zero"),
     (MO, {"spec.proxy": {"replicas": 1, "nodePort": 30001}}, "nodePort needs serviceType"),
+    # namespaces that a set trusts
+    ("LogSet", {"spec.allowedNamespaces": ["*"]}, "spec.allowedNamespaces[0]: Invalid value"),
+    ("DNSet", {"spec.allowedNamespaces": ["a.b"]}, "spec.allowedNamespaces[0]: Invalid value"),
+    ("CNSet", {"spec.allowedNamespaces": ["a", "a"]}, "Duplicate value"),
+    ("CNSet", {"spec.allowedNamespaces": [f"n{i}" for i in range(65)]}, "must have at most 64"),
+    (MO, {f"{GROUP}.allowedNamespaces": [""]}, "spec.cnGroups[0].allowedNamespaces[0]"),
     # log service
     ("LogSet", {"spec.volume.size": "0"}, "spec.volume.size: Invalid value"),
     ("LogSet", {"spec.volume.size": "-1Gi"}, "size must be greater than zero"),

@@ -75,7 +75,7 @@ def test_rights_and_pods_are_those_of_the_other_installations(version: dict[str,
     assert set(other["args"]) < set(container["args"])
     assert container["securityContext"] == other["securityContext"]
     assert pod["serviceAccountName"] == granted["serviceAccountName"]
-    assert [one["name"] for one in container["env"]] == ["WATCH_NAMESPACE"]
+    assert [one["name"] for one in container["env"]] == ["POD_NAMESPACE", "WATCH_NAMESPACE"]
 
 
 def test_one_version_everywhere(version: dict[str, Any]) -> None:

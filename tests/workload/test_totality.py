@@ -41,6 +41,7 @@ FULL = {
     "operatorVersion": "1.3.0",
     "podDisruptionBudget": {"enabled": True, "maxUnavailable": 1},
     "networkPolicy": {"enabled": True},
+    "allowedNamespaces": ["a"],
     "dnsBasedIdentity": True,
     "serviceType": "LoadBalancer",
     "nodePort": 30000,

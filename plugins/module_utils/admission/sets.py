@@ -28,8 +28,9 @@ _OWN_VOLUMES: Final = frozenset(
         names.VOLUME_SHARED,
     }
 )
-_SERVICE: Final = Table(
+_PLAIN: Final = Table(
     {
+        "allowedNamespaces": Items(Text(formats.DNS_LABEL)),
         "serviceAnnotations": ANNOTATIONS,
         "loadBalancerClass": Text(formats.label_key),
         "loadBalancerSourceRanges": Items(Text(formats.network)),
@@ -47,7 +48,7 @@ def set_mistakes(path: str, spec: Mapping[str, Any]) -> Iterator[Mistake]:
     yield from _config(f"{path}.config", spec.get("config"))
     yield from unknown_claims(f"{path}.resources", spec.get("resources") or {})
     yield from overlay_mistakes(OVERLAY, f"{path}.overlay", spec.get("overlay"))
-    yield from _SERVICE.mistakes(path, spec)
+    yield from _PLAIN.mistakes(path, spec)
 
 
 def overlay_mistakes(shape: Shape, path: str, overlay: Any) -> Iterator[Mistake]:

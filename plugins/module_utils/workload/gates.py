@@ -18,7 +18,8 @@ from ..reporting.conditions import find, holds, holds_now
 from ..reporting.reasons import ConditionType, Reason
 from ..reporting.rollout import Rollout, held_at, is_held
 from .plans import Observed
-from .references import DEPENDENCIES, LOG_WORKLOAD, staged
+from .references import LOG_WORKLOAD, staged
+from .sets import DEPENDENCIES
 
 
 def blocker(resource: Resource, observed: Observed, references: References | None = None) -> str:

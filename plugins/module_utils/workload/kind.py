@@ -16,6 +16,7 @@ from ..reporting.report import Applied, Report
 from .component import Component, Reference
 from .planning import plan_set
 from .plans import Observed, Plan, named
+from .policies import with_operator
 from .references import find_references, set_references
 from .removal import Removal, leaves_orphans
 from .reports import report_on_set
@@ -34,11 +35,13 @@ class Play:
         script: text of its start script.
         siblings: resources that the same playbook plays, which are not in the cluster.
         level: of the Pod Security Standards, which Pods must meet.
+        operator: namespace of the operator's Pods; empty if it does not run in Pods, or unknown.
     """
 
     script: str = ""
     siblings: Sequence[Manifest] = ()
     level: Level = Level.RESTRICTED
+    operator: str = ""
 
 
 ALONE: Final = Play()
@@ -141,7 +144,7 @@ class SetKind(Kind[Plan]):
         played = find_references(resource, play.siblings) if play.siblings else None
         invalid = self.invalid(resource, play.level)
         plan = plan_set(self._component, resource, observed, play.script, played, invalid)
-        return _within(play.level, plan)
+        return _admitting_operator(resource, play.operator, _within(play.level, plan))
 
     def report(
         self, resource: Resource, plan: Plan, observed: Observed, applied: Applied, failure: str
@@ -201,6 +204,16 @@ class SetKind(Kind[Plan]):
         """Return what is to be done about the volumes of a set."""
         claims = observed.get("claims") or []
         return growth(resource, self._component.data_volume, observed.get("workload"), claims)
+
+
+def _admitting_operator(resource: Resource, namespace: str, plan: Plan) -> Plan:
+    """Admit the operator to a resource that it reconciles: one that is in the cluster.
+
+    What a playbook plays is none, wherever that playbook runs.
+    """
+    if not resource["metadata"].get("uid"):
+        return plan
+    return replace(plan, objects=with_operator(plan.objects, namespace))
 
 
 def _within(level: Level, plan: Plan) -> Plan:

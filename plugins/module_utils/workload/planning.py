@@ -14,7 +14,8 @@ from ..reporting.rollout import partition_of
 from .component import Component, results_of
 from .gates import blocker, held_back, only_scaled
 from .plans import Kind, Observed, Plan, Prune, is_paused, named
-from .references import DEPENDENCIES, observed_references
+from .references import observed_references
+from .sets import DEPENDENCIES
 from .volumes import growth, keep_claim, keep_templates
 
 _PRUNED: tuple[Kind, ...] = (

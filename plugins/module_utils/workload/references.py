@@ -10,10 +10,7 @@ from ..api import names
 from ..api.types import Manifest, References, Resource
 from ..reporting.rollout import partition_of
 from .component import Component, Reference
-from .sets import dependency_of
-
-DEPENDENCIES = {"logSet": names.LOG_SET, "dnSet": names.DN_SET, "cnset": names.CN_SET}
-"""Keys of ``deps`` and the kinds they name; ``cnset`` is spelled as the API has it."""
+from .sets import DEPENDENCIES, dependency_of
 
 LOG_WORKLOAD = "logSetWorkload"
 """Label of the workload of the log service that a set depends on."""

@@ -5,12 +5,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from ..api import names, versions
 from ..api.errors import InvalidSpec
 from ..api.fields import Fields
 from ..api.types import Manifest, Resource
+
+DEPENDENCIES: Final = {"logSet": names.LOG_SET, "dnSet": names.DN_SET, "cnset": names.CN_SET}
+"""Keys of ``deps`` and the kinds they name; ``cnset`` is spelled as the API has it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from ...module_utils.reporting.conditions import with_times
 from ...module_utils.workload.kind import Play
 from ...module_utils.workload.plans import Plan, named
 from ..kubernetes.observing import fetch_raw, shown
+from ..kubernetes.own_namespace import own_namespace
 
 Json = Mapping[str, Any]
 
@@ -69,7 +70,8 @@ class Snapshot:
     @cached_property
     def plan(self) -> Any:
         """What the pass would decide: a plan of the resource's kind."""
-        play = Play(self.start_script, level=level_of(os.environ))
+        level, operator = level_of(os.environ), own_namespace(os.environ)
+        play = Play(self.start_script, level=level, operator=operator)
         return kind_of(self.resource).plan(self.resource, self.observed, play)
 
     @property
