@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from .admission.pod_security import Level
-from .admission.shapes import Mistake
+from .admission.shapes import Mistake, shortened
 from .api import names
 from .api.errors import InvalidSpec
 from .api.types import Manifest, References, Resource
@@ -67,13 +67,16 @@ def refusals(
         old: as it is now; None for a new one. What is wrong with it already may stay, as with
             rules in CEL: a finalizer or a label must not depend on an old mistake.
         level: of the Pod Security Standards, which Pods must meet.
+
+    Returns:
+        The first mistakes, and in place of many more their number.
     """
     kind = kind_of(resource)
     found = [*kind.mistakes(resource), *kind.unsafe(resource, level)]
-    if not found or old is None:
-        return found
-    known = [*kind.mistakes(old), *kind.unsafe(old, level)]
-    return [mistake for mistake in found if mistake not in known]
+    if found and old is not None:
+        known = {mistake.mark for mistake in (*kind.mistakes(old), *kind.unsafe(old, level))}
+        found = [mistake for mistake in found if mistake.mark not in known]
+    return shortened(found)
 
 
 def warnings_of(resource: Resource, old: Resource | None = None) -> list[str]:

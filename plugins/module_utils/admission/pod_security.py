@@ -13,6 +13,7 @@ is passed over here.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping
 from enum import IntEnum
 from typing import Any, Final
@@ -104,14 +105,16 @@ def pod_mistakes(path: str, template: Json, level: Level) -> Iterator[Mistake]:
     """
     pod, here = _table(template.get("spec")), f"{path}.spec"
     annotations = _table(_table(template.get("metadata")).get("annotations"))
-    found = [
-        *_host(here, pod),
-        *_volumes(f"{here}.volumes", pod.get("volumes"), level),
-        *_annotations(f"{path}.metadata.annotations", annotations),
-        *_pod_context(f"{here}.securityContext", _table(pod.get("securityContext")), level),
-    ]
-    for field in ("initContainers", "containers", "ephemeralContainers"):
-        found += _containers(f"{here}.{field}", pod.get(field), level)
+    found = itertools.chain(
+        _host(here, pod),
+        _volumes(f"{here}.volumes", pod.get("volumes"), level),
+        _annotations(f"{path}.metadata.annotations", annotations),
+        _pod_context(f"{here}.securityContext", _table(pod.get("securityContext")), level),
+        *(
+            _containers(f"{here}.{field}", pod.get(field), level)
+            for field in ("initContainers", "containers", "ephemeralContainers")
+        ),
+    )
     yield from _mistakes(found, level)
 
 
@@ -124,11 +127,11 @@ def asked_mistakes(path: str, spec: Json, level: Level) -> Iterator[Mistake]:
         level: that the Pods must meet.
     """
     sidecar = _table(spec.get("pythonUdfSidecar"))
-    found = [
-        *_overlay(f"{path}.overlay", _table(spec.get("overlay")), level),
-        *_main(f"{path}.pythonUdfSidecar.overlay", _table(sidecar.get("overlay")), level),
-        *_storage(f"{path}.sharedStorage", spec.get("sharedStorage"), level),
-    ]
+    found = itertools.chain(
+        _overlay(f"{path}.overlay", _table(spec.get("overlay")), level),
+        _main(f"{path}.pythonUdfSidecar.overlay", _table(sidecar.get("overlay")), level),
+        _storage(f"{path}.sharedStorage", spec.get("sharedStorage"), level),
+    )
     yield from _mistakes(found, level)
 
 
@@ -138,7 +141,7 @@ def _storage(path: str, shared: Any, level: Level) -> _Found:
     yield from _volume(f"{path}.fileSystem.volume", volume, level)
 
 
-def _mistakes(found: list[tuple[str, str, Any]], level: Level) -> Iterator[Mistake]:
+def _mistakes(found: _Found, level: Level) -> Iterator[Mistake]:
     if level is Level.PRIVILEGED:
         return
     for place, required, value in found:

@@ -55,9 +55,11 @@ def overlay_mistakes(shape: Shape, path: str, overlay: Any) -> Iterator[Mistake]
     """Yield what is wrong with an overlay."""
     if isinstance(overlay, Mapping):
         given = {name: value for name, value in overlay.items() if value not in _UNSET}
-        found = list(shape.mistakes(path, given))
-        yield from found
-        if not found:
+        fits = True
+        for mistake in shape.mistakes(path, given):
+            fits = False
+            yield mistake
+        if fits:
             yield from _mounts(path, given)
 
 

@@ -7,7 +7,9 @@ are left to the API server: Kubernetes grows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import itertools
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -17,6 +19,11 @@ INVALID = "FieldValueInvalid"
 REQUIRED = "FieldValueRequired"
 FORBIDDEN = "FieldValueForbidden"
 DUPLICATE = "FieldValueDuplicate"
+MOST_MISTAKES = 50
+"""Mistakes that are shown; whoever fixes them is told of the others then."""
+_MOST_FOUND = 1000
+"""Mistakes that are looked for; a document of 4 MiB has room for half a million."""
+_LONGEST_SHOWN = 200
 _NOTHING: tuple[Any, ...] = (None, "", [])
 
 
@@ -37,7 +44,26 @@ class Mistake:
     value: Any = None
 
     def __str__(self) -> str:
-        return f"{self.field}: {self.message}"
+        return f"{self.field}: {self.message}" if self.field else self.message
+
+    @property
+    def mark(self) -> tuple[str, str, str, str]:
+        """What tells it from other mistakes, to look it up."""
+        return self.field, self.message, self.reason, _as_text(self.value)
+
+
+def look_for(mistakes: Iterable[Mistake]) -> list[Mistake]:
+    """Return the first mistakes, which are more than anybody is shown."""
+    return list(itertools.islice(mistakes, _MOST_FOUND))
+
+
+def shortened(mistakes: Sequence[Mistake]) -> list[Mistake]:
+    """Return the mistakes that are shown, and how many more there are."""
+    more = len(mistakes) - MOST_MISTAKES
+    if more <= 0:
+        return list(mistakes)
+    count = f"{more} or more" if len(mistakes) >= _MOST_FOUND else str(more)
+    return [*mistakes[:MOST_MISTAKES], Mistake("", f"and {count} other mistakes")]
 
 
 class Shape(Protocol):
@@ -66,9 +92,9 @@ class Text:
             yield Mistake(path, f"must be a text, not {_kind(value)}", value=value)
         elif self.choices and value not in self.choices:
             words = ", ".join(filter(None, self.choices))
-            yield Mistake(path, f"must be one of {words}, not {value!r}", value=value)
+            yield Mistake(path, f"must be one of {words}, not {_shown(value)}", value=value)
         elif self.pattern and (required := self.pattern(value)):
-            yield Mistake(path, f"{required}, not {value!r}", value=value)
+            yield Mistake(path, f"{required}, not {_shown(value)}", value=value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +109,12 @@ class Number:
         if not isinstance(value, int) or isinstance(value, bool):
             yield Mistake(path, f"must be a whole number, not {_kind(value)}", value=value)
         elif value < self.minimum:
-            yield Mistake(path, f"must be at least {self.minimum}, not {value}", value=value)
+            yield Mistake(
+                path, f"must be at least {self.minimum}, not {_shown(value)}", value=value
+            )
         elif value > self.maximum:
-            yield Mistake(path, f"must be at most {self.maximum}, not {value}", value=value)
+            text = f"must be at most {self.maximum}, not {_shown(value)}"
+            yield Mistake(path, text, value=value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,9 +175,11 @@ class Table:
         if not isinstance(value, Mapping):
             yield Mistake(path, f"must be an object, not {_kind(value)}", value=value)
             return
-        found = list(self._fields(path, value))
-        yield from found
-        if found:
+        fits = True
+        for mistake in self._fields(path, value):
+            fits = False
+            yield mistake
+        if not fits:
             return
         for check in self.checks:
             yield from check(path, value)
@@ -190,17 +221,20 @@ class Items:
         if self.longest and len(value) > self.longest:
             text = f"must not have more than {self.longest} elements"
             yield Mistake(path, text, value=len(value))
-        seen = []
+        seen: set[str] = set()
         for index, element in enumerate(value):
             here = f"{path}[{index}]"
             yield from self.each.mistakes(here, {} if element is None else element)
             if not self.key or not isinstance(element, Mapping):
                 continue
             mark = [element.get(name) for name in self.key]
-            if mark in seen and mark[0] is not None:
+            if mark[0] is None:
+                continue
+            text = _as_text(mark)
+            if text in seen:
                 named = " and ".join(self.key)
                 yield Mistake(here, f"another element has the same {named}", DUPLICATE, mark)
-            seen.append(mark)
+            seen.add(text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,12 +258,24 @@ class Keyed:
             return
         for key, inner in value.items():
             if required := self.keys(key):
-                yield Mistake(path, f"{required}, not {key!r}", value=key)
+                yield Mistake(path, f"{required}, not {_shown(key)}", value=key)
             if inner is not None:
-                yield from self.values.mistakes(f"{path}.{key}", inner)
+                yield from self.values.mistakes(f"{path}.{key[:_LONGEST_SHOWN]}", inner)
         size = sum(len(key.encode()) + len(str(inner).encode()) for key, inner in value.items())
         if self.largest and size > self.largest:
             yield Mistake(path, f"must not have more than {self.largest} bytes", value=size)
+
+
+def _shown(value: Any) -> str:
+    """Quote a value; whoever wrote a long one knows it by its beginning."""
+    if isinstance(value, int) and value.bit_length() > _LONGEST_SHOWN:
+        return "such a large number"
+    text = repr(value[: _LONGEST_SHOWN + 1] if isinstance(value, str) else value)
+    return text if len(text) <= _LONGEST_SHOWN + 2 else f"{text[:_LONGEST_SHOWN]}..."
+
+
+def _as_text(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, default=str)
 
 
 def _kind(value: Any) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..admission.sets import unknown_version
-from ..admission.shapes import Mistake
+from ..admission.shapes import Mistake, look_for
 from ..api import names, versions
 from ..api.errors import InvalidSpec
 from ..api.types import Resource
@@ -18,7 +18,7 @@ from .rendering import render_matrixonecluster
 def cluster_mistakes(resource: Resource) -> list[Mistake]:
     """Return what is wrong with a cluster's components, or else with their composition."""
     parts = parts_of(resource["spec"])
-    found = [mistake for part, path, spec in parts for mistake in part.mistakes(path, spec)]
+    found = look_for(mistake for part, path, spec in parts for mistake in part.mistakes(path, spec))
     return found or list(_of_composition(resource))
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..admission.pod_security import Level, asked_mistakes
-from ..admission.shapes import Mistake
+from ..admission.shapes import Mistake, look_for
 from ..api.types import Manifest, References, Resource
 from ..reporting.report import Applied, Report
 from ..workload.component import Reference
@@ -69,7 +69,9 @@ class ClusterKind(Kind[ClusterPlan]):
         if not isinstance(spec, Mapping):
             return []
         parts = parts_of(spec)
-        return [found for _, path, one in parts for found in asked_mistakes(path, one, level)]
+        return look_for(
+            found for _, path, one in parts for found in asked_mistakes(path, one, level)
+        )
 
     def warnings(self, resource: Resource, old: Resource | None) -> list[str]:
         """Return what a user should know about a valid cluster."""

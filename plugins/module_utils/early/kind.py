@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import datetime, timezone
 
 from ..admission.sets import set_mistakes, version_warnings
-from ..admission.shapes import Mistake
+from ..admission.shapes import Mistake, look_for
 from ..api.types import Manifest, References, Resource
 from ..reporting.report import Applied, Report
 from ..workload.component import Reference
@@ -61,7 +61,7 @@ class EarlyKind(Kind[EarlyPlan]):
     def mistakes(self, resource: Resource) -> list[Mistake]:
         """Return what is wrong with a MatrixoneCluster beyond its schema."""
         spec = resource.get("spec")
-        return list(set_mistakes("spec", spec)) if isinstance(spec, Mapping) else []
+        return look_for(set_mistakes("spec", spec)) if isinstance(spec, Mapping) else []
 
     def warnings(self, resource: Resource, old: Resource | None) -> list[str]:
         """Return what a user should know about a valid MatrixoneCluster."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Final, Generic, TypeVar
 
 from ..admission.pod_security import Level, asked_mistakes, pod_mistakes
-from ..admission.shapes import Mistake
+from ..admission.shapes import Mistake, look_for, shortened
 from ..api.timestamps import timestamp_now
 from ..api.types import Manifest, References, Resource
 from ..reporting.report import Applied, Report
@@ -124,7 +124,7 @@ class Kind(ABC, Generic[PlanT]):
     def invalid(self, resource: Resource, level: Level = Level.RESTRICTED) -> str:
         """Return as text what is wrong with a resource beyond its schema; empty if nothing is."""
         found = [*self.mistakes(resource), *self.unsafe(resource, level)]
-        return "; ".join(map(str, found))
+        return "; ".join(map(str, shortened(found)))
 
 
 class SetKind(Kind[Plan]):
@@ -169,16 +169,21 @@ class SetKind(Kind[Plan]):
     def mistakes(self, resource: Resource) -> list[Mistake]:
         """Return what is wrong with a set beyond its schema."""
         spec = resource.get("spec")
-        return list(self._component.mistakes("spec", spec)) if isinstance(spec, Mapping) else []
+        if not isinstance(spec, Mapping):
+            return []
+        return look_for(self._component.mistakes("spec", spec))
 
     def unsafe(self, resource: Resource, level: Level) -> list[Mistake]:
         """Return what a set asks for in its Pods beyond a level of Pod security."""
         spec, deps = resource.get("spec"), resource.get("deps")
-        found = list(asked_mistakes("spec", spec, level)) if isinstance(spec, Mapping) else []
         external = deps.get("externalLogSet") if isinstance(deps, Mapping) else None
-        if isinstance(external, Mapping):
-            found += asked_mistakes("deps.externalLogSet", external, level)
-        return found
+        asked = (("spec", spec), ("deps.externalLogSet", external))
+        return look_for(
+            mistake
+            for path, one in asked
+            if isinstance(one, Mapping)
+            for mistake in asked_mistakes(path, one, level)
+        )
 
     def warnings(self, resource: Resource, old: Resource | None) -> list[str]:
         """Return what a user should know about a valid set."""

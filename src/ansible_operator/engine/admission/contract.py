@@ -16,6 +16,12 @@ _KEYS = frozenset({"object", "errors", "warnings"})
 _ERROR_KEYS = frozenset({"field", "message", "reason"})
 
 
+MOST_MISTAKES = 50
+"""Errors and warnings of one answer; whoever fixes the first ones is told of the others then."""
+LONGEST_TEXT = 1000
+"""Characters of a message; functions quote what they refuse."""
+
+
 class BrokenContractError(Exception):
     """A function returned something that means nothing."""
 
@@ -45,7 +51,17 @@ def answer(plugins: Mapping[str, Plugin], call: Mapping[str, Any]) -> dict[str, 
         else:
             errors += checked["errors"]
     changed = obj if is_default and obj is not call["object"] else None
-    return {"object": changed, "errors": errors, "warnings": warnings}
+    return {
+        "object": changed,
+        "errors": _first(errors, lambda text: {"message": text}),
+        "warnings": _first(warnings, str),
+    }
+
+
+def _first(found: list[Any], summary: Callable[[str], Any]) -> list[Any]:
+    """The first ones, and how many more there are."""
+    more = len(found) - MOST_MISTAKES
+    return found if more <= 0 else [*found[:MOST_MISTAKES], summary(f"and {more} more")]
 
 
 def _checked(returned: Any, obj: Mapping[str, Any]) -> dict[str, Any]:
@@ -82,7 +98,7 @@ def _items(returned: Mapping[str, Any], key: str) -> Sequence[Any]:
 
 def _error(item: Any) -> dict[str, str]:
     if isinstance(item, str):
-        return {"message": str(item)}
+        return {"message": _text(item, "an error")}
     if not isinstance(item, Mapping) or not {"message"} <= item.keys() <= _ERROR_KEYS:
         raise BrokenContractError("an error is neither a text nor a mapping of field and message")
     return {str(key): _text(value, f"{key} of an error") for key, value in item.items() if value}
@@ -91,7 +107,7 @@ def _error(item: Any) -> dict[str, str]:
 def _text(value: Any, what: str) -> str:
     if not isinstance(value, str):
         raise BrokenContractError(f"{what} is {_name(value)}, not a text")
-    return str(value)
+    return str(value) if len(value) <= LONGEST_TEXT else f"{value[:LONGEST_TEXT]}..."
 
 
 def _name(value: Any) -> str:

@@ -78,6 +78,13 @@ class Question:
     user: Mapping[str, Any] = field(default_factory=dict)
 
 
+LARGEST_REVIEW = 4 << 20
+"""Bytes of a body. etcd stores objects of up to 1.5 MiB; a review has two of them, as it is and as
+it is to be, and the user with groups. What is larger could not be stored."""
+MOST_VALUES = 200_000
+"""Values in a body, about: 20 bytes for each in the largest one. Parsed, a value takes up to 150
+bytes, so that 4 MiB of empty lists would be 115 MiB."""
+
 Judge: TypeAlias = Callable[[Question, bool, float], Awaitable[Verdict]]
 """Calls the functions of a watch: the question, whether to fill in defaults (else to validate), and
 the seconds that there are.
@@ -95,8 +102,12 @@ def parse_review(body: bytes, gvk: GroupVersionKind) -> Question:
         gvk: the kind that the webhook was registered for; the object of a subresource has another.
 
     Raises:
-        MalformedReviewError: it is something else.
+        MalformedReviewError: it is something else, or larger than what could be stored.
     """
+    if len(body) > LARGEST_REVIEW:
+        raise MalformedReviewError(f"longer than {LARGEST_REVIEW} bytes")
+    if sum(map(body.count, (b",", b"[", b"{"))) > MOST_VALUES:
+        raise MalformedReviewError(f"more than {MOST_VALUES} values")
     try:
         request = msgspec.json.decode(body, type=dict[str, Any])["request"]
         operation, old = request["operation"], request.get("oldObject")
@@ -112,6 +123,8 @@ def parse_review(body: bytes, gvk: GroupVersionKind) -> Question:
             is_dry_run=bool(request.get("dryRun")),
             user=dict(request.get("userInfo") or {}),
         )
+    except RecursionError as error:
+        raise MalformedReviewError("not an AdmissionReview: nested too deep") from error
     except (msgspec.DecodeError, UnicodeDecodeError, KeyError, TypeError, ValueError) as error:
         raise MalformedReviewError(f"not an AdmissionReview: {error!r}") from error
 

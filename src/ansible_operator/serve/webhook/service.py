@@ -18,6 +18,7 @@ from ansible_operator.kube.interface import GroupVersionKind
 from ansible_operator.logs import get_logger
 from ansible_operator.serve.certificates import KeyPair, load, server_context
 from ansible_operator.serve.listening import Site
+from ansible_operator.serve.webhook.intake import Intake, UnansweredError
 from ansible_operator.serve.webhook.registrar import Registrar
 from ansible_operator.serve.webhook.registration import MUTATING, PHASES, Hook, Terms
 from ansible_operator.serve.webhook.review import (
@@ -29,7 +30,6 @@ from ansible_operator.serve.webhook.review import (
 from ansible_operator.serve.webhook.sources import Source, Trust
 from ansible_operator.watches import parse_duration
 
-LARGEST_REVIEW = 8 << 20
 CHECK_INTERVAL = 15.0
 """Seconds between two checks of certificates and registration."""
 SOON = 2.0
@@ -111,6 +111,7 @@ class WebhookServer(Site):
         self._pair = pair
         self._context = server_context(pair)
         self._timeout = float(settings.terms.timeout)
+        self._intake = Intake()
         self._paths = {phase.path(gvk): (phase, gvk) for gvk in kinds for phase in PHASES}
 
     async def tls(self) -> ssl.SSLContext:
@@ -143,23 +144,32 @@ class WebhookServer(Site):
         return response
 
     async def _answer(self, request: web.BaseRequest) -> web.Response:
-        phase, gvk = self._paths[request.path]
-        is_default, name = phase is MUTATING, ""
-        begin, seconds = time.monotonic(), self._time_left(request) * SHARE
+        deadline = time.monotonic() + self._time_left(request) * SHARE
         try:
-            async with asyncio.timeout(seconds):
-                question = parse_review(await _body(request), gvk)
-            name = f"{question.namespace}/{question.name}"
-            left = seconds - (time.monotonic() - begin)
-            verdict = await self._judge(question, is_default, left)
-            answer = msgspec.json.encode(make_answer(question, verdict, may_change=is_default))
+            async with self._intake.body(request, deadline) as body:
+                answer = await self._judged(request.path, body, deadline)
         except MalformedReviewError as error:
             return web.Response(status=400, text=f"{error}\n")
-        except (OperatorError, TimeoutError) as error:
-            text = str(error) or f"the review was not sent within {seconds:g} s"
-            _log.error("A review was not answered", path=request.path, object=name, error=text)
-            return web.Response(status=500, text=f"{text}\n")
+        except OperatorError as error:
+            _log.error("A review was not answered", path=request.path, error=str(error))
+            return web.Response(status=500, text=f"{error}\n")
         return web.Response(body=answer, content_type="application/json")
+
+    async def _judged(self, path: str, body: bytes, deadline: float) -> bytes:
+        """The answer to a review.
+
+        Raises:
+            OperatorError: there is none; the message names the object.
+        """
+        phase, gvk = self._paths[path]
+        is_default = phase is MUTATING
+        question = parse_review(body, gvk)
+        try:
+            verdict = await self._judge(question, is_default, deadline - time.monotonic())
+        except OperatorError as error:
+            name = f"{question.namespace}/{question.name}"
+            raise UnansweredError(f"{name}: {error}") from error
+        return msgspec.json.encode(make_answer(question, verdict, may_change=is_default))
 
     def _time_left(self, request: web.BaseRequest) -> float:
         """Seconds that the API server waits for this answer, from the URL."""
@@ -169,16 +179,6 @@ class WebhookServer(Site):
         except ConfigError:
             return self._timeout
         return min(max(seconds, 0.1), 30.0)
-
-
-async def _body(request: web.BaseRequest) -> bytes:
-    parts, size = [], 0
-    while part := await request.content.readany():
-        size += len(part)
-        if size > LARGEST_REVIEW:
-            raise MalformedReviewError(f"longer than {LARGEST_REVIEW} bytes")
-        parts.append(part)
-    return b"".join(parts)
 
 
 @dataclass(slots=True)
