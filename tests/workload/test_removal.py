@@ -15,7 +15,7 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.re
 from tests.support import resources as r
 from tests.support.answers import Answers
 from tests.support.builders import workload
-from tests.support.passes import removal_of
+from tests.support.passes import plan_of, removal_of
 
 Json = dict[str, Any]
 SETS = [r.logset(), r.dnset(), r.cnset(), r.proxyset(), r.webui()]
@@ -114,6 +114,19 @@ def test_a_playbook_deletes_nothing_that_somebody_owns(resource):
     for step in removal_of(resource):
         if step["prune"]:
             assert chosen(step["prune"], *objects) == ["mine"]
+
+
+@pytest.mark.parametrize("resource", [*SETS, r.early()], ids=lambda one: one["kind"])
+def test_a_playbook_tidies_up_nothing_that_somebody_owns(resource):
+    log_set = {**r.logset(), "status": {}}
+    seen = {"logSet": log_set, "dnSet": r.dnset(), "cnset": r.cnset()}
+    references = {"logSet": log_set, "dnSet": r.dnset(), "cnSet": r.cnset()}
+    plan = plan_of(
+        resource, seen, "", None if resource["kind"] == "MatrixoneCluster" else references
+    )
+    objects = [found("old", "ConfigMap"), found("anothers", "ConfigMap", "u-2")]
+
+    assert chosen(plan["prune"], *objects) == ["old"]
 
 
 @pytest.mark.parametrize("overlay", [None, [], {"volumeClaims": None}, {"volumeClaims": [3, {}]}])

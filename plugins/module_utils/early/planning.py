@@ -139,5 +139,6 @@ def _leftovers(context: EarlyContext, uid: str) -> Prune:
         namespace=context.namespace,
         labels=context.labels,
         owner_uid=uid,
+        unowned=not uid,
         unless_used_by=_USERS,
     )

@@ -91,6 +91,7 @@ def leftovers(resource: Resource) -> Prune:
         namespace=metadata["namespace"],
         labels=names.selector_labels(resource["kind"], metadata["name"], metadata["namespace"]),
         owner_uid=metadata.get("uid") or "",
+        unowned=not metadata.get("uid"),
         unless_used_by=_USERS,
     )
 

@@ -44,6 +44,8 @@ class Prune:
         namespace: of the objects.
         labels: that they have.
         owner_uid: their owner's uid; empty when the resource is not in the cluster.
+        unowned: whether objects that somebody owns are left out: what a playbook has created has
+            no owner.
         unless_used_by: kinds whose objects keep alive what they mention by name.
     """
 
@@ -51,6 +53,7 @@ class Prune:
     namespace: str
     labels: Mapping[str, str] = dataclasses.field(default_factory=dict)
     owner_uid: str = ""
+    unowned: bool = False
     unless_used_by: Sequence[Kind] = ()
 
 

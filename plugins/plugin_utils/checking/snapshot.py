@@ -122,7 +122,12 @@ class Snapshot:
             found
             for kind in chosen.kinds
             for found in Selection(
-                kind["api_version"], kind["kind"], place, labels, owner_uid=owner
+                kind["api_version"],
+                kind["kind"],
+                place,
+                labels,
+                owner_uid=owner,
+                unowned=chosen.unowned,
             ).list(self.session)
         ]
 
