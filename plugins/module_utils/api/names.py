@@ -72,6 +72,12 @@ ANNOTATION_BOOTSTRAP: Final = "logset.matrixorigin.io/bootstrap"
 ANNOTATION_INCARNATIONS: Final = "logset.matrixorigin.io/incarnations"
 ANNOTATION_SEMANTIC_VERSION: Final = "matrixorigin.io/semantic-version"
 ANNOTATION_OPERATOR_VERSION: Final = "matrixorigin.io/operator-version"
+ANNOTATION_RESTARTED: Final = "matrixorigin.io/restartedAt"
+"""On a resource: a new value replaces its Pods, as a change of its spec does."""
+ANNOTATION_CLUSTER_RESTARTED: Final = "matrixorigin.io/cluster-restarted-at"
+"""On the Pods of a cluster: the value of `ANNOTATION_RESTARTED` on the cluster.
+
+It has a name of its own, so that restarts of a cluster and of its sets do not hide each other."""
 ANNOTATION_CN_LABEL: Final = "matrixone.cloud/cn-label"
 ANNOTATION_POOL_POLICY: Final = "pool.matrixorigin.io/management-policy"
 ANNOTATION_POOL_IN_PLACE: Final = "pool.matrixorigin.io/in-place-rolling"

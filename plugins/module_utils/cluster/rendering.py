@@ -78,6 +78,8 @@ class _Cluster:
         self.namespace = namespace_of(resource)
         self.spec = root.table("spec")
         self.credential = credential_secret(resource)
+        annotations = root.table("metadata").table("annotations")
+        self.restarted = annotations.text(names.ANNOTATION_RESTARTED)
         repository = self.spec.text("imageRepository") or names.DEFAULT_IMAGE_REPOSITORY
         version = self.spec.required_text("version", "must be set to a tag of the image")
         self.image = f"{repository}:{version}"
@@ -190,6 +192,11 @@ class _Cluster:
         if pulls and pull_policy and not own.text("imagePullPolicy"):
             over["imagePullPolicy"] = pull_policy
         over["podLabels"] = {**own.texts_by_key("podLabels"), names.LABEL_CLUSTER: self.name}
+        if self.restarted:
+            # A change of the spec, so that the parts follow each other as with any other change.
+            annotations = own.texts_by_key("podAnnotations")
+            annotations = {**annotations, names.ANNOTATION_CLUSTER_RESTARTED: self.restarted}
+            over["podAnnotations"] = annotations
         return over
 
     def _child(self, kind: str, owner: str, spec: Json, **dependencies: str) -> Manifest:

@@ -244,6 +244,9 @@ def _template(context: EarlyContext, config_map: str | None) -> Json:
         pod = early_pod.launched(spec, main, config_map, log_to_volume=context.log_to_volume)
     metadata: Json = {"labels": context.labels}
     annotations = spec.texts_by_key("podAnnotations")
+    restarted = context.annotations.text(names.ANNOTATION_RESTARTED)
+    if restarted:
+        annotations = {**annotations, names.ANNOTATION_RESTARTED: restarted}
     if annotations:
         metadata["annotations"] = annotations
     return {"metadata": metadata, "spec": pod}

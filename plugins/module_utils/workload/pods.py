@@ -211,6 +211,8 @@ def template_metadata(context: SetContext, over: Fields, extra: Mapping[str, str
         annotations[names.ANNOTATION_SEMANTIC_VERSION] = str(context.version)
     if context.operator != versions.OLDEST_OPERATOR_VERSION:
         annotations[names.ANNOTATION_OPERATOR_VERSION] = str(context.operator)
+    if context.restarted:
+        annotations[names.ANNOTATION_RESTARTED] = context.restarted
     metadata: Json = {"labels": context.labels, "annotations": annotations}
     overlay.apply_to_metadata(metadata, over, context.selector)
     if not metadata["annotations"]:

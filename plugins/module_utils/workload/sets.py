@@ -30,6 +30,7 @@ class SetContext:
         version: MatrixOne's version; None when neither spec nor image tag tells.
         operator: version of the operator's behaviour that the set asks for.
         cluster: name of the cluster that the set is part of; empty for one on its own.
+        restarted: when its Pods were to be restarted, in the words of whoever asked; or empty.
     """
 
     kind: str
@@ -41,6 +42,7 @@ class SetContext:
     version: versions.Version | None
     operator: versions.Version
     cluster: str = ""
+    restarted: str = ""
 
     @classmethod
     def of(cls, kind: str, resource: Resource) -> SetContext:
@@ -65,6 +67,7 @@ class SetContext:
             version=versions.matrixone_version(spec.text("semanticVersion"), spec.text("image")),
             operator=versions.operator_version(spec.text("operatorVersion")),
             cluster=root.table("metadata").table("labels").text(names.LABEL_CLUSTER),
+            restarted=root.table("metadata").table("annotations").text(names.ANNOTATION_RESTARTED),
         )
 
     @property
