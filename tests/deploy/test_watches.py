@@ -72,8 +72,14 @@ def watch(role: str, kind: str, group: str = CORE) -> Watch:
     )
 
 
+LOGINS = tuple(
+    Reference(KindName("", "v1", "Secret"), f"status.{path}.name", poll=30)
+    for path in ("credentialRef", "clusterMetrics.secretRef")
+)
 EXPECTED = [
-    replace(watch("matrixonecluster", "MatrixOneCluster"), reconcile_period=600),
+    replace(
+        watch("matrixonecluster", "MatrixOneCluster"), reconcile_period=600, references=LOGINS
+    ),
     watch("logset", "LogSet"),
     replace(watch("dnset", "DNSet"), references=(LOG_SET,)),
     replace(watch("cnset", "CNSet"), references=(LOG_SET, DN_SET), members=(POD,)),

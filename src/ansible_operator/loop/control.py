@@ -28,6 +28,7 @@ from ansible_operator.loop.settings import Controlled, KubeconfigFor, RunSetting
 from ansible_operator.loop.triggers.dependents import DependentWatches
 from ansible_operator.loop.triggers.members import MembersWatch
 from ansible_operator.loop.triggers.own_writes import ForeignChanges, OwnWrites
+from ansible_operator.loop.triggers.polling import ReferencePoll
 from ansible_operator.loop.triggers.primaries import PrimaryTrigger
 from ansible_operator.loop.triggers.references import ReferenceWatch
 from ansible_operator.watches import Watch
@@ -150,6 +151,12 @@ class ControlLoop:
         deps = self._deps
         group.create_task(self._remove_leftovers(controlled), name=f"leftovers {controlled.name}")
         for reference in controlled.watch.references:
+            if reference.poll:
+                poll = ReferencePoll(
+                    controlled, reference, deps.informers, deps.client, self._queue
+                )
+                group.create_task(poll.run(deps.mapper), name=f"reference {poll.gvk}")
+                continue
             watch = ReferenceWatch(controlled, reference, deps.informers, self._queue)
             group.create_task(watch.start(deps.mapper), name=f"reference {watch.gvk}")
         for members in controlled.watch.members:

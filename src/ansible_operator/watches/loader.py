@@ -31,6 +31,7 @@ from ansible_operator.watches.selector import Requirement, Selector
 OPERATIONS = ("CREATE", "UPDATE", "DELETE")
 FAILURE_POLICIES = ("Ignore", "Fail")
 _PLUGIN = re.compile(r"\w+\.\w+\.\w+")
+_SHORTEST_POLL = 1.0
 _LOG = get_logger("watches")
 
 
@@ -182,7 +183,11 @@ def _reference(fields: Fields) -> Reference:
         name=fields.text("name"),
         namespace=fields.text("namespace"),
         conditions=fields.texts("conditions"),
+        poll=fields.seconds("poll"),
     )
+    if reference.poll and (reference.conditions or reference.poll < _SHORTEST_POLL):
+        problem = f"poll must be at least {_SHORTEST_POLL:g}s, and excludes conditions"
+        raise ConfigError(f"invalid reference {reference.kind}: {problem}")
     if not (reference.kind.version and reference.kind.kind and reference.name):
         raise ConfigError(f"invalid reference {reference.kind}: version, kind and name are needed")
     return reference

@@ -98,12 +98,14 @@ class Reference:
         conditions: types of conditions that count. With none, every change triggers a run; with
             some, only a change of the spec, of one of these conditions, or the beginning of the
             deletion does.
+        poll: seconds between two reads of the metadata of referenced objects; 0 to watch the kind.
     """
 
     kind: KindName
     name: str
     namespace: str = ""
     conditions: tuple[str, ...] = ()
+    poll: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -258,6 +258,17 @@ PLAY = "playbook: playbook.yml"
             "finalizer: runTimeout must not be negative",
         ),
         (entry(f"{PLAY}, references: [{{kind: X}}]"), "invalid reference"),
+        (
+            entry(f"{PLAY}, references: [{{version: v1, kind: X, name: a, poll: 10ms}}]"),
+            "invalid reference /v1, Kind=X: poll must be at least 1s",
+        ),
+        (
+            entry(
+                f"{PLAY}, references: "
+                "[{version: v1, kind: X, name: a, poll: 5s, conditions: [Ready]}]"
+            ),
+            "and excludes conditions",
+        ),
         (entry(f"{PLAY}, members: [{{version: v1, kind: X}}]"), "invalid members /v1, Kind=X"),
     ],
 )
