@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from .kstatus import with_kstatus
 from .reasons import ConditionType, Phase, Reason
 
 Condition = dict[str, Any]
@@ -113,10 +114,10 @@ def summary(conditions: Iterable[Condition]) -> str:
     return ""
 
 
-def with_times(
+def completed(
     desired: Mapping[str, Any], live: Mapping[str, Any] | None, now: str
 ) -> dict[str, Any]:
-    """Give the conditions of a status their lastTransitionTime.
+    """Give a status the conditions that follow from others, and each its lastTransitionTime.
 
     Args:
         desired: status to write.
@@ -125,7 +126,7 @@ def with_times(
     """
     known = {entry.get("type"): entry for entry in (live or {}).get("conditions") or []}
     timed = []
-    for entry in desired.get("conditions") or []:
+    for entry in with_kstatus(desired.get("conditions") or []):
         before = known.get(entry["type"], {})
         kept = before.get("lastTransitionTime") if before.get("status") == entry["status"] else None
         timed.append({**entry, "lastTransitionTime": kept or now})

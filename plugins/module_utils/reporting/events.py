@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, TypedDict
 
+from .kstatus import KSTATUS_TYPES
 from .reasons import ACCEPTED, ConditionType, EarlyReason, Phase, Reason
 
 _LONGEST_NOTE = 1024  # bytes that events.k8s.io/v1 takes
@@ -79,6 +80,8 @@ def transitions(before: Mapping[str, Any] | None, after: Mapping[str, Any]) -> l
     known = {entry.get("type"): entry for entry in (before or {}).get("conditions") or []}
     found = []
     for entry in after.get("conditions") or []:
+        if entry["type"] in KSTATUS_TYPES:
+            continue
         old = known.get(entry["type"], {})
         moved = (old.get("status"), old.get("reason")) != (entry["status"], entry["reason"])
         # Work on a new generation leaves the phase as it was, and readiness unknown for a moment.

@@ -17,7 +17,7 @@ from ...module_utils.clients.kubernetes.applying import Identity, Writer, identi
 from ...module_utils.clients.kubernetes.selecting import Selection, prune
 from ...module_utils.clients.kubernetes.session import Session
 from ...module_utils.kinds import kind_of
-from ...module_utils.reporting.conditions import with_times
+from ...module_utils.reporting.conditions import completed
 from ...module_utils.workload.kind import Play
 from ...module_utils.workload.plans import Plan, named
 from ..kubernetes.observing import fetch_raw, shown
@@ -111,7 +111,7 @@ class Snapshot:
         if not report.ready or report.requeue or report.events:
             return True
         before = self.resource["status"]
-        return bool(with_times(report.status, before, timestamp_now()) != before)
+        return bool(completed(report.status, before, timestamp_now()) != before)
 
     def _candidates(self) -> list[dict[str, Any]]:
         chosen = self.plan.prune

@@ -15,7 +15,7 @@ from ...module_utils.clients.kubernetes.emitting import emit
 from ...module_utils.clients.kubernetes.errors import KubeError
 from ...module_utils.clients.kubernetes.session import Session
 from ...module_utils.clients.kubernetes.statuses import write_status
-from ...module_utils.reporting.conditions import with_times
+from ...module_utils.reporting.conditions import completed
 from ...module_utils.reporting.events import Occurrence, transitions
 
 Json = dict[str, Any]
@@ -59,7 +59,7 @@ def write(
     """
     now = timestamp_now()
     before = live.get("status") or {}
-    desired = with_times(status, before, now)
+    desired = completed(status, before, now)
     after = desired
     if before != desired:
         answer = write_status(session, live, desired, manager, dry_run=dry_run)
