@@ -32,6 +32,12 @@ options:
     description: The start script of the component; left out for a MatrixOneCluster.
     type: str
     default: ""
+  observe_health:
+    description: >-
+      Whether to ask the processes of a set that is reported to serve for a sign of life, as
+      M(matrixorigin.matrixone.health) does. If there is none, there is something to do.
+    type: bool
+    default: true
 """
 
 EXAMPLES = r"""

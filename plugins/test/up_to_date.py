@@ -1,6 +1,6 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The test behind C(matrixorigin.matrixone.up_to_date): the check of the roles, without a play."""
+"""The tests that the operator asks between plays: is there anything to do, is all as reported."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from ..module_utils.clients.kubernetes.connection import resolve_options
 from ..module_utils.clients.kubernetes.errors import KubeError
 from ..module_utils.clients.kubernetes.session import brief_session
 from ..plugin_utils.checking.check import is_up_to_date
+from ..plugin_utils.checking.health import is_as_reported
 
 _ROLES = Path(__file__).parents[2] / "roles"
 
@@ -31,6 +32,16 @@ def up_to_date(resource: Any) -> bool:
         raise AnsibleError(f"up_to_date: {error}") from error
 
 
+def as_reported(resource: Any) -> bool:
+    """Tell whether a set that is reported to serve gives signs of life; see checking.health."""
+    known: Mapping[str, Any] = plain(resource)
+    try:
+        with brief_session(resolve_options({}, os.environ)) as session:
+            return is_as_reported(session, known)
+    except KubeError as error:
+        raise AnsibleError(f"as_reported: {error}") from error
+
+
 def _start_script(kind: str) -> str:
     """Return the text that the role of a kind starts its containers with."""
     script = _ROLES / kind.lower() / "files" / "start.sh"
@@ -38,8 +49,8 @@ def _start_script(kind: str) -> str:
 
 
 class TestModule:
-    """Registers the test."""
+    """Registers the tests."""
 
     def tests(self) -> dict[str, Callable[..., bool]]:
-        """Return the test by name."""
-        return {"up_to_date": up_to_date}
+        """Return the tests by name."""
+        return {"up_to_date": up_to_date, "as_reported": as_reported}

@@ -20,6 +20,7 @@ CHANGES_NOTHING = {
     *("ansible.builtin.meta", "ansible.builtin.debug"),
     "matrixorigin.matrixone.await_ready",
     "matrixorigin.matrixone.check",
+    "matrixorigin.matrixone.health",
     "matrixorigin.matrixone.observe",
     "matrixorigin.matrixone.requeue_after",
 }

@@ -339,3 +339,48 @@ def test_children_applied_in_this_pass_count():
     told = report(observed(), applied={"objects": {"LogSet/mo": fresh}})
 
     assert states(told["status"])["Synced"] == ("False", "LogServiceNotSynced")
+
+
+def test_a_log_service_that_does_not_answer_leaves_the_cluster_unknown():
+    """What could not be observed is Unknown, with the part and the reason."""
+    text = "HAKeeper does not answer"
+    child = lacking(
+        "LogSet",
+        "mo",
+        ("Ready", "Unknown", "HAKeeperUnreachable"),
+        ("Synced", "True", "Applied"),
+        ("Progressing", "False", "Settled"),
+        ("Degraded", "True", "HAKeeperUnreachable"),
+        pods="3/3",
+    )
+    child["status"]["conditions"][0]["message"] = text
+    child["status"]["conditions"][3]["message"] = text
+
+    told = report(observed(logSet=child))
+
+    assert states(told["status"]) == {
+        "Ready": ("Unknown", "HAKeeperUnreachable"),
+        "Synced": ("True", "AllSetsSynced"),
+        "Progressing": ("False", "Settled"),
+        "Degraded": ("True", "HAKeeperUnreachable"),
+    }
+    assert told["status"]["message"] == f"LogSet mo: {text}"
+
+
+def test_a_part_that_is_broken_is_not_taken_for_one_that_is_being_changed():
+    """Nothing is under way that would end by itself."""
+    child = lacking(
+        "DNSet",
+        "mo",
+        ("Ready", "False", "NoEnoughReadyStores"),
+        ("Synced", "True", "Applied"),
+        ("Progressing", "False", "Settled"),
+        ("Degraded", "True", "StoresFailed"),
+        pods="1/1",
+    )
+
+    found = states(report(observed(dnSet=child))["status"])
+
+    assert found["Ready"] == ("False", "DNSetNotReady")
+    assert found["Progressing"] == ("False", "Settled")
+    assert found["Degraded"] == ("True", "StoresFailed")

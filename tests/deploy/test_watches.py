@@ -12,6 +12,7 @@ from ansible_operator.watches import (
     KindName,
     Members,
     PlayPath,
+    Probe,
     Reference,
     Watch,
     load,
@@ -25,6 +26,8 @@ POD = Members(
     name="matrixorigin.io/instance",
     annotations=("matrixorigin.io/store-cordon",),
 )
+
+PROBE = Probe("matrixorigin.matrixone.as_reported", 10)
 
 
 def reference(kind: str, dependency: str) -> Reference:
@@ -80,10 +83,10 @@ EXPECTED = [
     replace(
         watch("matrixonecluster", "MatrixOneCluster"), reconcile_period=600, references=LOGINS
     ),
-    watch("logset", "LogSet"),
-    replace(watch("dnset", "DNSet"), references=(LOG_SET,)),
-    replace(watch("cnset", "CNSet"), references=(LOG_SET, DN_SET), members=(POD,)),
-    replace(watch("proxyset", "ProxySet"), references=(LOG_SET,)),
+    replace(watch("logset", "LogSet"), probe=PROBE),
+    replace(watch("dnset", "DNSet"), probe=PROBE, references=(LOG_SET,)),
+    replace(watch("cnset", "CNSet"), probe=PROBE, references=(LOG_SET, DN_SET), members=(POD,)),
+    replace(watch("proxyset", "ProxySet"), probe=PROBE, references=(LOG_SET,)),
     replace(watch("webui", "WebUI"), references=(CN_SET,)),
     replace(
         watch("matrixonecluster_early", "MatrixoneCluster", EARLY),
@@ -118,3 +121,10 @@ def test_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     found = loaded(monkeypatch, RECONCILE_PERIOD="7m", RECONCILE_WAIT="9s", DENY_LIST="one, two")
     assert [one.reconcile_period for one in found] == [420] * 6 + [9]
     assert {one.ignored_namespaces for one in found} == {frozenset({"one", "two"})}
+
+
+def test_health_period(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sets are asked for a sign of life as often as a variable says; 0 means never."""
+    asked = [one.probe for one in loaded(monkeypatch, HEALTH_PERIOD="25s")]
+    assert [one.period for one in asked if one] == [25] * 4
+    assert not any(one.probe for one in loaded(monkeypatch, HEALTH_PERIOD="0"))

@@ -54,7 +54,7 @@ class Operator:
 
     def start(self) -> None:
         """Start it."""
-        watched = {"WATCH_NAMESPACE": self._namespace}
+        watched = {"WATCH_NAMESPACE": self._namespace, "HEALTH_PERIOD": "10s"}
         self._process = launch(self._rights, self._folder, variables=watched)
 
     def end(self, how: signal.Signals = signal.SIGTERM) -> None:

@@ -26,12 +26,22 @@ WAS_SERVING = conditions(
 )
 
 
-def report(subject=None, *, live=None, pods=(), before=None, failure="", applied=None, **planned):
+def report(
+    subject=None,
+    *,
+    live=None,
+    pods=(),
+    before=None,
+    failure="",
+    applied=None,
+    health=None,
+    **planned,
+):
     subject = subject or resource()
     if before is not None:
         subject["status"] = {"conditions": before}
     plan = {"workload": "StatefulSet/mo-log", "objects": [{}], **planned}
-    observed = {"workload": live, "pods": list(pods)}
+    observed = {"workload": live, "pods": list(pods), "health": health}
     return report_on(subject, plan, observed, applied or {}, failure, NOW)
 
 
@@ -544,3 +554,70 @@ def test_a_transaction_node_on_a_lost_node_is_let_go_of_as_soon_as_it_may(end, r
     ending = pod("mo-dn-0", ready=False, since=LONG_AGO, metadata=metadata)
     said = report_on(subject, plan, {"workload": live, "pods": [ending]}, {}, "", NOW)
     assert said["requeue"] == requeue
+
+
+SILENT = {"mo-log-1": "HAKeeper has not heard from it for more than 10 s"}
+NO_ANSWER = "HAKeeper does not answer: it has no leader, or no log store can be reached"
+
+
+@pytest.mark.parametrize(
+    ("health", "expected", "message"),
+    [
+        pytest.param(
+            {"silent": SILENT},
+            {"Ready": ("False", "NoEnoughReadyStores"), "Degraded": ("True", "StoresFailed")},
+            "mo-log-1 (HAKeeper has not heard from it for more than 10 s)",
+            id="a frozen store",
+        ),
+        pytest.param(
+            {"lacking": "a quorum of log shard 1 (1 of 3)"},
+            {"Ready": ("False", "NoEnoughReadyStores"), "Degraded": ("True", "StoresFailed")},
+            "a quorum of log shard 1 (1 of 3)",
+            id="no quorum",
+        ),
+        pytest.param(
+            {"unknown": NO_ANSWER},
+            {
+                "Ready": ("Unknown", "HAKeeperUnreachable"),
+                "Degraded": ("True", "HAKeeperUnreachable"),
+            },
+            NO_ANSWER,
+            id="HAKeeper is silent",
+        ),
+    ],
+)
+def test_pods_that_are_ready_but_give_no_sign_of_life(health, expected, message):
+    """Kubernetes calls a Pod ready whose process is frozen; the set is not, and says which."""
+    told = report(live=workload(), pods=PODS, before=WAS_SERVING, health=health)
+
+    assert {**SETTLED, **expected} == states(told["status"])
+    assert told["status"]["phase"] == "Degraded"
+    assert message in told["status"]["message"]
+    assert not told["ready"]
+    assert told["requeue"] == "5s"
+
+
+def test_before_it_has_served_a_set_waits_for_hakeeper_and_nothing_is_broken():
+    """A log service that is founded does not answer at once."""
+    told = report(live=workload(), pods=PODS, health={"unknown": NO_ANSWER})
+
+    found = states(told["status"])
+    assert found["Ready"] == ("False", "NoEnoughReadyStores")
+    assert found["Degraded"] == ("False", "AsExpected")
+    assert "waiting for HAKeeper to answer" in told["status"]["message"]
+    assert told["requeue"] == "5s"
+
+
+def test_a_set_that_gives_signs_of_life_again_is_ready_at_once():
+    degraded = conditions(
+        ("Ready", "Unknown", "HAKeeperUnreachable"),
+        ("Synced", "True", "Applied"),
+        ("Progressing", "False", "Settled"),
+        ("Degraded", "True", "HAKeeperUnreachable"),
+    )
+    good = {"unknown": "", "silent": {}, "lacking": ""}
+
+    told = report(live=workload(), pods=PODS, before=degraded, health=good)
+
+    assert states(told["status"]) == SETTLED
+    assert told["requeue"] == ""

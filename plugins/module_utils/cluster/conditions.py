@@ -119,11 +119,22 @@ def _ready(facts: ClusterFacts) -> Condition:
         return condition(ConditionType.READY, False, *lacking, facts.generation)
     changing = _first_lacking(facts, READY_RULES, _serves_now, ConditionType.READY)
     if changing:
-        message = changing[1]
-        return condition(ConditionType.READY, None, Reason.RECONCILING, message, facts.generation)
+        reason = _unknown_reason(facts)
+        return condition(ConditionType.READY, None, reason, changing[1], facts.generation)
     stopped = ", ".join(_stopped(facts))
     message = f"stopped with replicas 0: {stopped}; all others serve" if stopped else _ALL_SERVE
     return condition(ConditionType.READY, True, Reason.ALL_SETS_READY, message, facts.generation)
+
+
+def _unknown_reason(facts: ClusterFacts) -> Reason:
+    """Return why it is unknown whether components serve: no answer, or a change is applied."""
+    found = [
+        find(child, ConditionType.READY).get("reason")
+        for kind, _reason in READY_RULES
+        for _name, child in facts.children(kind)
+    ]
+    unreachable = Reason.HAKEEPER_UNREACHABLE
+    return unreachable if unreachable.value in found else Reason.RECONCILING
 
 
 def _stopped(facts: ClusterFacts) -> Iterator[str]:
@@ -194,11 +205,15 @@ def _is_done(child: Child | None) -> bool:
 
 
 def _is_at_rest(child: Child | None) -> bool:
-    """Return whether a child does nothing although its spec is not met: the rest was refused."""
+    """Return whether a child does nothing although it is not as its spec says.
+
+    The rest of the spec was refused, or something is broken that no step of the operator repairs.
+    """
     found = find(child, ConditionType.PROGRESSING)
     generation = ((child or {}).get("metadata") or {}).get("generation") or 0
     now = (found.get("observedGeneration") or 0) >= generation
-    return now and found.get("status") == "False" and _may_serve(child)
+    broken = holds(child, ConditionType.DEGRADED)
+    return now and found.get("status") == "False" and (broken or _may_serve(child))
 
 
 def _busy_reason(facts: ClusterFacts, child: Child | None) -> Reason:

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-HEARD_SECONDS: Final = 10.0
-"""Heartbeats come every second; a store whose last one is no older than this is alive."""
+from ..reporting.health import HEARD_SECONDS
+
 REFUSES_REPLICAS: Final = (
     "log stores with a locality are given no replicas that vote; take it out of their config"
 )

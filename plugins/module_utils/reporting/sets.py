@@ -11,6 +11,7 @@ from ..api import names
 from ..api.types import Resource
 from . import pods as pod_status
 from .conditions import Condition, condition, find, has_served, holds, paused, phase, summary
+from .health import Health
 from .reasons import ConditionType, Reason
 from .roll import roll_message
 from .rollout import UPDATE_PAUSED, Rollout, held_at, is_held
@@ -58,6 +59,7 @@ class SetFacts:
         roll: how the step of the roll of a StatefulSet ended.
         findings: what the component knows of the Pods.
         has_stores: whether the status lists stores that are up and down.
+        health: what the processes behind ready Pods answered.
     """
 
     resource: Resource
@@ -73,6 +75,7 @@ class SetFacts:
     roll: Mapping[str, Any] = field(default_factory=dict)
     findings: Findings = Findings()
     has_stores: bool = False
+    health: Health = field(default_factory=Health)
 
     @property
     def generation(self) -> int:
@@ -140,7 +143,12 @@ def _ready(facts: SetFacts) -> Condition:
             _JUST_APPLIED,
             facts.generation,
         )
-    unserved = facts.findings.unserved
+    unserved = _unserved(facts)
+    if rollout.ready >= rollout.desired and not unserved and facts.health.unknown:
+        unheard = facts.health.unknown
+        return condition(
+            ConditionType.READY, None, Reason.HAKEEPER_UNREACHABLE, unheard, facts.generation
+        )
     if rollout.ready >= rollout.desired and not unserved:
         return condition(
             ConditionType.READY, True, Reason.ENOUGH_READY_STORES, counted, facts.generation
@@ -150,6 +158,14 @@ def _ready(facts: SetFacts) -> Condition:
     return condition(
         ConditionType.READY, False, Reason.NOT_ENOUGH_READY_STORES, message, facts.generation
     )
+
+
+def _unserved(facts: SetFacts) -> str:
+    """Return what Pods that are ready lack to serve; empty if nothing is known to be lacking."""
+    health = facts.health
+    beginning = health.unknown if not has_served(facts.resource) else ""
+    parts = (facts.findings.unserved, health.faults, "HAKeeper to answer" if beginning else "")
+    return ", ".join(part for part in parts if part)
 
 
 def _reason_for_nothing(facts: SetFacts) -> str:
@@ -252,6 +268,9 @@ def _broken(facts: SetFacts) -> tuple[Reason, str] | None:
         return Reason.ROLLOUT_STUCK, sentences(f"not coming up: {stuck}", findings.outlook)
     if _lost_stores(facts) or findings.empty:
         return Reason.STORES_FAILED, sentences(*_losses(facts), findings.outlook)
+    if has_served(facts.resource) and not facts.health.is_good:
+        faults, unknown = facts.health.faults, facts.health.unknown
+        return (Reason.STORES_FAILED, faults) if faults else (Reason.HAKEEPER_UNREACHABLE, unknown)
     if facts.rollout.ready and findings.unreachable:
         return Reason.HAKEEPER_UNREACHABLE, findings.unreachable
     return None

@@ -17,6 +17,7 @@ from ..admission.shapes import Mistake
 from ..api import names
 from ..api.types import Manifest, References, Resource
 from ..reporting.events import Occurrence
+from ..reporting.health import Health
 from ..reporting.rollout import Rollout
 from ..reporting.sets import Findings
 from .plans import Observed, Plan
@@ -80,6 +81,11 @@ class SetPass:
     def stores(self) -> Mapping[str, Any]:
         """What the action on the stores of the set returned; empty when it did not run."""
         return results_of(self.observed)
+
+    @property
+    def health(self) -> Health:
+        """What the processes answered; nothing is wrong where they were not asked."""
+        return Health.read(self.observed.get("health") or {})
 
     @property
     def roll(self) -> Mapping[str, Any]:

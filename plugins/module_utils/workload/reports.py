@@ -24,6 +24,8 @@ _ENDING = "5s"
 """No change of a Deployment tells that a Pod is gone, and its version counts until then."""
 _MOVING = "5s"
 """While Pods have changed a moment ago, or they and the status of their workload differ."""
+_SILENT = "5s"
+"""While processes give no sign of life, or it is not known: no event tells when they do again."""
 _LEFT_ALONE = "60s"
 """While Pods of a set that is left alone (paused, a spec that is refused) do not serve."""
 _REFUSED = "60s"
@@ -94,6 +96,7 @@ def _status(
         roll=seen.roll,
         findings=findings,
         has_stores=component.has_stores,
+        health=seen.health,
     )
     found = set_status(facts, seen.now)
     seen = replace(seen, serves=holds({"status": found}, ConditionType.READY))
@@ -116,6 +119,7 @@ def _requeue(component: Component, seen: SetPass, status: dict[str, Any]) -> str
     held = plan.waiting_for == UPDATE_PAUSED or is_held({"status": status})
     idle = is_ready_and_synced(status) or plan.paused or bool(plan.invalid) or held
     found = "" if idle else _REFUSED if plan.refused else component.period
+    found = found if seen.health.is_good or plan.paused else _SILENT
     found = _while_pods_change(seen, found)
     found = component.requeue(seen, found)
     if not plan.paused and _awaits_the_end_of_pods(seen):

@@ -10,6 +10,7 @@ from typing import Any
 from ...module_utils.api import names
 from ...module_utils.clients.kubernetes.selecting import Selection
 from ...module_utils.clients.kubernetes.session import Session
+from ...module_utils.compute.pods import live_pods, log_addresses
 
 Json = dict[str, Any]
 
@@ -21,6 +22,16 @@ def members(session: Session, log_set: Mapping[str, Any] | None) -> list[Json]:
     namespace = log_set["metadata"]["namespace"]
     found = pods_of(session, namespace, {names.LABEL_NAMESPACE: namespace})
     return [pod for pod in found if _belongs(pod, log_set["metadata"]["name"])]
+
+
+def of_dependency(session: Session, resource: Mapping[str, Any]) -> list[str]:
+    """Return where HAKeeper may be, by what a set depends on."""
+    target = ((resource.get("deps") or {}).get("logSet") or {}).get("metadata") or {}
+    if not target.get("name"):
+        return external(resource)
+    namespace = target.get("namespace") or resource["metadata"]["namespace"]
+    log_set = {"metadata": {"name": target["name"], "namespace": namespace}}
+    return log_addresses(live_pods(members(session, log_set)))
 
 
 def _belongs(pod: Mapping[str, Any], log_set: str) -> bool:

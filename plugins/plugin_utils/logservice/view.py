@@ -13,7 +13,8 @@ from ...module_utils.clients.matrixone import (
     HAKeeper,
     shard_health,
 )
-from ...module_utils.logservice.view import HEARD_SECONDS, Shard, View
+from ...module_utils.logservice.view import Shard, View
+from ...module_utils.reporting.health import HEARD_SECONDS
 
 
 def ask(addresses: Sequence[str], deadline: Deadline, seconds: float) -> View:
@@ -31,6 +32,20 @@ def ask(addresses: Sequence[str], deadline: Deadline, seconds: float) -> View:
         details = hakeeper.cluster_details(deadline.within(seconds))
         state = hakeeper.cluster_state(deadline.within(seconds))
     return view_of(details, state)
+
+
+def ask_details(addresses: Sequence[str], deadline: Deadline) -> ClusterDetails:
+    """Ask HAKeeper for all stores that it knows.
+
+    Args:
+        addresses: where it may be.
+        deadline: when it must have answered.
+
+    Raises:
+        MatrixOneError: it does not answer.
+    """
+    with HAKeeper(discovery=addresses, addresses=addresses) as hakeeper:
+        return hakeeper.cluster_details(deadline)
 
 
 def view_of(details: ClusterDetails, state: ClusterState) -> View:

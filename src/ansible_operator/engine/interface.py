@@ -121,6 +121,11 @@ class CheckRequest:
 class Engine(Protocol):
     """Plays roles and playbooks."""
 
+    @property
+    def answers_checks(self) -> bool:
+        """Whether there are processes that checks can be made in."""
+        ...
+
     async def start(self) -> None:
         """Become ready for runs (warm up); bounded by a deadline.
 

@@ -14,6 +14,7 @@ import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import ClassVar
 
 from ansible_operator.engine import outcome, rundir
 from ansible_operator.engine.forking.processes import (
@@ -45,6 +46,8 @@ _LEADER = Path(__file__).parent / "forking" / "session_leader.py"
 
 class RunnerPackageEngine:
     """Starts ``ansible-runner run`` for every run."""
+
+    answers_checks: ClassVar[bool] = False
 
     def __init__(self, *, max_runs: int | None = None) -> None:
         """Allow at most ``max_runs`` runs at a time; None for no limit."""

@@ -30,6 +30,7 @@ from ansible_operator.loop.triggers.members import MembersWatch
 from ansible_operator.loop.triggers.own_writes import ForeignChanges, OwnWrites
 from ansible_operator.loop.triggers.polling import ReferencePoll
 from ansible_operator.loop.triggers.primaries import PrimaryTrigger
+from ansible_operator.loop.triggers.probing import Probing
 from ansible_operator.loop.triggers.references import ReferenceWatch
 from ansible_operator.watches import Watch
 
@@ -147,7 +148,7 @@ class ControlLoop:
                 self._follow_kind(await self._ready.get(), group)
 
     def _follow_kind(self, controlled: Controlled, group: asyncio.TaskGroup) -> None:
-        """Start the tasks that follow a kind: its leftovers, references and members."""
+        """Start the tasks that follow a kind: its leftovers, references, members and probe."""
         deps = self._deps
         group.create_task(self._remove_leftovers(controlled), name=f"leftovers {controlled.name}")
         for reference in controlled.watch.references:
@@ -162,6 +163,10 @@ class ControlLoop:
         for members in controlled.watch.members:
             follower = MembersWatch(controlled, members, deps.informers, self._queue)
             group.create_task(follower.run(deps.mapper), name=f"members {follower.gvk}")
+        if controlled.watch.probe and deps.engine.answers_checks:
+            ask = self._runs(controlled).is_as_reported
+            probing = Probing(controlled, deps.informers, ask, self._queue)
+            group.create_task(probing.run(), name=f"probe {controlled.name}")
 
     async def _remove_leftovers(self, controlled: Controlled) -> None:
         """Remove run directories of objects that were deleted before this process started."""
@@ -220,10 +225,14 @@ class ControlLoop:
         return Controller(
             controlled=controlled,
             objects=ObjectStore(deps.client, controlled.resource, deps.informers),
-            runs=Runs(controlled, deps.settings, deps.engine, deps.kubeconfig_for, self._artifacts),
+            runs=self._runs(controlled),
             recorder=deps.recorder,
             transitions=Transitions(),
         )
+
+    def _runs(self, controlled: Controlled) -> Runs:
+        deps = self._deps
+        return Runs(controlled, deps.settings, deps.engine, deps.kubeconfig_for, self._artifacts)
 
     def watch_dependent(
         self, owner: GroupVersionKind, dependent: ResourceType, *, by_annotation: bool

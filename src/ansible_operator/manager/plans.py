@@ -85,8 +85,9 @@ def make_settings(options: Options, environ: Mapping[str, str], cluster: str) ->
 
 
 def checks_to_load(plans: Sequence[Plan]) -> list[str]:
-    """Names of all checks that may decide whether a run is needed."""
-    return list(dict.fromkeys(plan.watch.precheck for plan in plans if plan.watch.precheck))
+    """Names of all checks and probes that may decide whether a run is needed."""
+    named = [name for plan in plans for name in (plan.watch.precheck, plan.watch.probe.test)]
+    return list(dict.fromkeys(filter(None, named)))
 
 
 def isolations(plans: Sequence[Plan]) -> frozenset[Isolation]:

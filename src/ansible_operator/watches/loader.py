@@ -14,6 +14,7 @@ from ansible_operator.watches.environment import expand
 from ansible_operator.watches.fields import Fields
 from ansible_operator.watches.model import (
     DEFAULT_ARTIFACTS,
+    PROBE_SECONDS,
     Admission,
     DependentAnnotations,
     Finalizer,
@@ -21,6 +22,7 @@ from ansible_operator.watches.model import (
     KindName,
     Members,
     PlayPath,
+    Probe,
     Reference,
     Retry,
     Watch,
@@ -80,6 +82,7 @@ def _watch(fields: Fields, cwd: Path, env: Mapping[str, str]) -> Watch:
     finalizer = fields.optional("finalizer", "Finalizer")
     selector = fields.optional("selector", "LabelSelector")
     retry = fields.optional("retry", "Retry")
+    probe = fields.optional("probe", "Probe")
     period = _period(fields, env)
     kind = _kind(fields)
     for value, name in ((kind.version, "version"), (kind.kind, "kind")):
@@ -111,7 +114,8 @@ def _watch(fields: Fields, cwd: Path, env: Mapping[str, str]) -> Watch:
         run_timeout=_run_timeout(fields, "runTimeout"),
         retry=_retry(retry) if retry else Retry(),
         admission=_admission(fields.texts_or_fields("admission", "Admission")),
-        precheck=_precheck(fields.text("precheck")),
+        precheck=_plugin("precheck", fields.text("precheck")),
+        probe=_probe(probe, env) if probe else Probe(),
         isolation=_isolation(fields.text("isolation")),
         unknown_keys=fields.leftover(),
     )
@@ -125,6 +129,10 @@ def _annotations(fields: Fields) -> DependentAnnotations:
 def _period(fields: Fields, env: Mapping[str, str]) -> float:
     """The period of the entry, or that of the environment variable which it names."""
     period, variable = fields.seconds("reconcilePeriod"), fields.text("reconcilePeriodVariable")
+    return _from_environment(variable, period, env)
+
+
+def _from_environment(variable: str, period: float, env: Mapping[str, str]) -> float:
     given = env.get(variable, "")
     if not given:
         return period
@@ -242,12 +250,23 @@ def _admission(given: tuple[str, ...] | Fields) -> Admission:
     return admission
 
 
-def _precheck(name: str) -> str:
+def _plugin(key: str, name: str) -> str:
     if name and not _PLUGIN.fullmatch(name):
         raise ConfigError(
-            f"precheck: {name} is not the full name of a plugin, such as my.collection.settled"
+            f"{key}: {name} is not the full name of a plugin, such as my.collection.settled"
         )
     return name
+
+
+def _probe(fields: Fields, env: Mapping[str, str]) -> Probe:
+    """A probe; a period of 0 switches it off."""
+    test = _plugin("probe", fields.text("test"))
+    if not test:
+        raise ConfigError("probe: test must name a test plugin")
+    period, variable = fields.seconds("period", PROBE_SECONDS), fields.text("periodVariable")
+    if unknown := fields.leftover():
+        raise ConfigError(f"probe: unknown keys {', '.join(unknown)}")
+    return Probe(test, _from_environment(variable, period, env))
 
 
 def _isolation(value: str) -> Isolation:

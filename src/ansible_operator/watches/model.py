@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from ansible_operator.watches.selector import Selector
 
 DEFAULT_ARTIFACTS = 20
+PROBE_SECONDS = 10.0
 
 
 class DependentAnnotations(StrEnum):
@@ -156,6 +157,22 @@ class Admission:
         return bool(self.default or self.validate)
 
 
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """A question that is asked about every object again and again; a "no" leads to a run.
+
+    Attributes:
+        test: full name of the test plugin that is asked; ``""`` for no probe.
+        period: seconds between two questions about an object.
+    """
+
+    test: str = ""
+    period: float = PROBE_SECONDS
+
+    def __bool__(self) -> bool:
+        return bool(self.test) and self.period > 0
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watch:
     """One entry of a watches file.
@@ -174,6 +191,7 @@ class Watch:
         admission: filter plugins that default and validate objects; false when there are none.
         precheck: full name of the test plugin that finds out if a run would change nothing; ``""``
             when every reconcile is a run.
+        probe: what is asked about every object between its runs; false when there is none.
         isolation: whether the processes of its runs serve other runs.
         unknown_keys: keys of the entry that mean nothing here.
     """
@@ -204,6 +222,7 @@ class Watch:
     retry: Retry = field(default_factory=Retry)
     admission: Admission = field(default_factory=Admission)
     precheck: str = ""
+    probe: Probe = field(default_factory=Probe)
     isolation: Isolation = Isolation.RUN
     unknown_keys: tuple[str, ...] = ()
 

@@ -13,6 +13,7 @@ from ansible_operator.watches import (
     Isolation,
     KindName,
     Members,
+    Probe,
     Reference,
     Requirement,
     Retry,
@@ -391,6 +392,43 @@ def test_precheck(project: Path, text: str, expected: str) -> None:
 def test_unusable_precheck(project: Path, text: str) -> None:
     with pytest.raises(ConfigError, match="is not the full name of a plugin"):
         load_text(project, entry(f"role: database, precheck: {text}"))
+
+
+@pytest.mark.parametrize(
+    ("text", "environ", "expected"),
+    [
+        ("{test: my.tools.alive}", {}, Probe("my.tools.alive", 10)),
+        ("{test: my.tools.alive, period: 1m}", {}, Probe("my.tools.alive", 60)),
+        ("{test: my.tools.alive, periodVariable: P}", {}, Probe("my.tools.alive", 10)),
+        ("{test: my.tools.alive, periodVariable: P}", {"P": "3s"}, Probe("my.tools.alive", 3)),
+        ("null", {}, Probe()),
+    ],
+)
+def test_probe(project: Path, text: str, environ: dict[str, str], expected: Probe) -> None:
+    (watch,) = load_text(project, entry(f"role: database, probe: {text}"), environ)
+    assert watch.probe == expected
+    assert bool(watch.probe) is bool(expected.test)
+
+
+@pytest.mark.parametrize("period", ["0", "0s"])
+def test_a_period_of_zero_switches_a_probe_off(project: Path, period: str) -> None:
+    probe = "{test: my.tools.alive, periodVariable: P}"
+    (watch,) = load_text(project, entry(f"role: database, probe: {probe}"), {"P": period})
+    assert not watch.probe
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("{test: alive}", "probe: alive is not the full name of a plugin"),
+        ("{period: 3s}", "probe: test must name a test plugin"),
+        ("{test: my.tools.alive, every: 3s}", "probe: unknown keys every"),
+        ("{test: my.tools.alive, period: soon}", "soon"),
+    ],
+)
+def test_unusable_probe(project: Path, text: str, problem: str) -> None:
+    with pytest.raises(ConfigError, match=problem):
+        load_text(project, entry(f"role: database, probe: {text}"))
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Collection, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 import structlog
@@ -50,6 +50,8 @@ _log = structlog.get_logger("engine")
 
 class WarmEngine:
     """Forks runs from a template; what it cannot serve goes through ansible-runner."""
+
+    answers_checks: ClassVar[bool] = True
 
     def __init__(
         self,

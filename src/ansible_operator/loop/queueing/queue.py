@@ -51,12 +51,14 @@ class Why:
         fresh: whether the object itself has changed, not only time or other objects.
         requested: whether somebody has changed it since it was first observed.
         failed: whether its last run has failed.
+        probed: whether a probe of the object asks for a run.
     """
 
     reason: str
     fresh: bool
     requested: bool = False
     failed: bool = False
+    probed: bool = False
 
 
 @dataclass(slots=True)
@@ -64,6 +66,7 @@ class _Whys:
     reasons: dict[str, None] = field(default_factory=dict)
     fresh: bool = False
     requested: bool = False
+    probed: bool = False
 
 
 @dataclass(slots=True)
@@ -132,6 +135,7 @@ class WorkQueue:
         *,
         fresh: bool = False,
         requested: bool = False,
+        probed: bool = False,
     ) -> None:
         """Run an object as soon as possible; while it runs, once more afterwards.
 
@@ -141,12 +145,14 @@ class WorkQueue:
             reason: why, for logs; reasons of several adds are joined.
             fresh: whether the object itself has changed.
             requested: whether somebody has requested a run by that.
+            probed: whether a probe of the object asks for a run.
         """
         if self._closed:
             return
         why = self._whys.setdefault(key, _Whys())
         why.fresh |= fresh
         why.requested |= requested
+        why.probed |= probed
         if reason and len(why.reasons) < MOST_REASONS:
             why.reasons[reason] = None
         if key in self._active[key.controller]:
@@ -256,7 +262,13 @@ class WorkQueue:
         whys = self._whys.pop(key, None) or _Whys()
         failed = key in self._failures
         reason = ", ".join(whys.reasons) or ("retry" if failed else "period")
-        return Why(reason, fresh=whys.fresh, requested=whys.requested, failed=failed)
+        return Why(
+            reason,
+            fresh=whys.fresh,
+            requested=whys.requested,
+            failed=failed,
+            probed=whys.probed,
+        )
 
     def close(self) -> None:
         """Accept no more objects and forget those that wait."""

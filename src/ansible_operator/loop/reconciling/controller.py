@@ -117,10 +117,11 @@ class Controller:
         """Whether a check finds that a run would change nothing, which then counts as a success.
 
         A change of the object requests a run and gets it; so does an object whose run has failed,
-        and one whose conditions have to be written.
+        one whose probe asks for a run, and one whose conditions have to be written.
         """
         watch = self.controlled.watch
-        must_run = why.requested or why.failed or is_deleting(obj) or has_failed(obj)
+        asked_for = why.requested or why.failed or why.probed
+        must_run = asked_for or is_deleting(obj) or has_failed(obj)
         if not watch.precheck or must_run or (watch.manage_status and not has_succeeded(obj)):
             return False
         started = time.monotonic()

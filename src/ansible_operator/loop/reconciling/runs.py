@@ -95,24 +95,34 @@ class Runs:
 
     async def is_up_to_date(self, obj: Object, why: Why) -> bool:
         """Whether a run would change nothing, by the watch's check; false when in doubt."""
-        watch, metadata = self.controlled.watch, obj["metadata"]
-        names = {
+        up_to_date = await self._ask(self.controlled.watch.precheck, obj)
+        if up_to_date:
+            _LOG.info("Nothing to do", reason=why.reason, **self._names(obj))
+        return up_to_date
+
+    async def is_as_reported(self, obj: Object) -> bool:
+        """Whether the watch's probe finds an object as it was left; false when in doubt."""
+        return await self._ask(self.controlled.watch.probe.test, obj)
+
+    async def _ask(self, function: str, obj: Object) -> bool:
+        watch = self.controlled.watch
+        seconds = min(CHECK_SECONDS, watch.run_timeout or CHECK_SECONDS)
+        try:
+            with self.kubeconfig_for(self.controlled, obj) as kubeconfig:
+                check = CheckRequest(function, whole_object(watch, obj), kubeconfig, seconds)
+                return await self.engine.is_up_to_date(check)
+        except (EngineError, OSError) as error:
+            names = self._names(obj)
+            _LOG.error("Check failed, so the object is run", error=str(error), **names)
+            return False
+
+    def _names(self, obj: Object) -> dict[str, str]:
+        metadata = obj["metadata"]
+        return {
             "gvk": str(self.controlled.gvk),
             "name": metadata["name"],
             "namespace": metadata.get("namespace", ""),
         }
-        seconds = min(CHECK_SECONDS, watch.run_timeout or CHECK_SECONDS)
-        try:
-            with self.kubeconfig_for(self.controlled, obj) as kubeconfig:
-                whole = whole_object(watch, obj)
-                check = CheckRequest(watch.precheck, whole, kubeconfig, seconds)
-                up_to_date = await self.engine.is_up_to_date(check)
-        except (EngineError, OSError) as error:
-            _LOG.error("Check failed, so the object is run", error=str(error), **names)
-            return False
-        if up_to_date:
-            _LOG.info("Nothing to do", reason=why.reason, **names)
-        return up_to_date
 
     def _report(self, log: EventLog, outcome: PlayResult, result: RunResult, why: Why) -> None:
         keys = {"job": log.job, "name": log.name, "namespace": log.namespace, "reason": why.reason}

@@ -1,0 +1,36 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The action behind M(matrixorigin.matrixone.health); documented in plugins/modules/health.py."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from ..module_utils.clients.kubernetes.session import Session
+from ..plugin_utils.checking.health import observe_health
+from ..plugin_utils.kubernetes.action import KubeAction
+
+
+class ActionModule(KubeAction):
+    """Ask the processes of a set for a sign of life."""
+
+    SPEC: ClassVar[dict[str, Any]] = {
+        "resource": {"type": "dict", "required": True},
+        "workload": {"type": "dict"},
+        "pods": {"type": "list", "elements": "dict", "default": []},
+        "timeout": {"type": "float", "default": 6.0},
+    }
+
+    def act(self, session: Session, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Ask once all Pods are ready; before that, Kubernetes says what is missing."""
+        if not _is_up(arguments["workload"] or {}):
+            return {"changed": False, "asked": False, "health": {}}
+        resource, pods = arguments["resource"], arguments["pods"]
+        health = observe_health(session, resource, pods, arguments["timeout"])
+        return {"changed": False, "asked": True, "health": health.as_result()}
+
+
+def _is_up(workload: dict[str, Any]) -> bool:
+    """Tell whether all Pods of a workload are ready, as far as its controller knows."""
+    desired = int((workload.get("spec") or {}).get("replicas") or 0)
+    return 0 < desired <= int((workload.get("status") or {}).get("readyReplicas") or 0)

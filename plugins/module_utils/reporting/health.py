@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether the processes behind ready Pods gave a sign of life when they were asked.
+
+Kubernetes calls a Pod ready whose port accepts connections. A process that is frozen, or that its
+peers cannot reach, keeps its port; only its answer, or its heartbeat at HAKeeper, tells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from .pods import ready_at
+
+HEARD_SECONDS: Final = 10.0
+"""Heartbeats come every second; a store whose last one is no older than this is alive."""
+_REGISTERED_SECONDS: Final = 30.0
+"""A store that has been ready for so long is known to HAKeeper."""
+_SILENT: Final = f"HAKeeper has not heard from it for more than {HEARD_SECONDS:g} s"
+_UNREGISTERED: Final = "HAKeeper does not know it"
+
+Pod = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """What the processes of a set answered.
+
+    Attributes:
+        unknown: why it is not known how they are; empty if it is.
+        silent: what is wrong with each ready Pod that gives no sign of life.
+        lacking: what else keeps the set from serving; empty if nothing does.
+    """
+
+    unknown: str = ""
+    silent: Mapping[str, str] = field(default_factory=dict)
+    lacking: str = ""
+
+    @classmethod
+    def read(cls, found: Mapping[str, Any]) -> Health:
+        """Return it from a task's result; nothing is wrong where nothing was asked."""
+        return cls(
+            unknown=str(found.get("unknown") or ""),
+            silent=dict(found.get("silent") or {}),
+            lacking=str(found.get("lacking") or ""),
+        )
+
+    def as_result(self) -> dict[str, Any]:
+        """Return it as a task's result has it."""
+        return {"unknown": self.unknown, "silent": dict(self.silent), "lacking": self.lacking}
+
+    @property
+    def is_good(self) -> bool:
+        """Whether all answered and nothing is lacking."""
+        return not (self.unknown or self.silent or self.lacking)
+
+    @property
+    def faults(self) -> str:
+        """What is known to be wrong; empty if nothing is."""
+        silent = [f"{pod} ({why})" for pod, why in sorted(self.silent.items())]
+        return ", ".join([*silent, *([self.lacking] if self.lacking else [])])
+
+
+def without_heartbeat(
+    pods: Iterable[Pod],
+    silent: Mapping[str, float],
+    uuid_of: Callable[[Pod], str],
+    now: float,
+) -> dict[str, str]:
+    """Return the ready Pods whose store gives no sign of life, and what is wrong with each.
+
+    Args:
+        pods: Pods of the set.
+        silent: seconds since the last heartbeat that HAKeeper knows of, by UUID of the store.
+        uuid_of: the UUID of a Pod's store.
+        now: the present, Unix time.
+    """
+    found = {}
+    for pod in pods:
+        since = ready_at(pod)
+        if since is None or pod["metadata"].get("deletionTimestamp"):
+            continue
+        seconds = silent.get(uuid_of(pod))
+        if seconds is None and since + _REGISTERED_SECONDS <= now:
+            found[pod["metadata"]["name"]] = _UNREGISTERED
+        elif seconds is not None and seconds > HEARD_SECONDS:
+            found[pod["metadata"]["name"]] = _SILENT
+    return found
+
+
+def without_quorum(shards: Iterable[tuple[int, int, int]]) -> str:
+    """Return which log shards have lost their quorum; empty if none has.
+
+    Args:
+        shards: number, running replicas and all voting replicas of each.
+    """
+    lost = [
+        f"{number} ({running} of {replicas})"
+        for number, running, replicas in shards
+        if 2 * running <= replicas
+    ]
+    return f"a quorum of log shard {', '.join(lost)}" if lost else ""

@@ -1,0 +1,79 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whether a set is as its status says: the question behind a pass, and between two of them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from ...module_utils.api import names
+from ...module_utils.api.errors import RenderingError
+from ...module_utils.clients.kubernetes.session import Session
+from ...module_utils.clients.matrixone import Deadline, MatrixOneError
+from ...module_utils.kinds import kind_of
+from ...module_utils.reporting.conditions import holds
+from ...module_utils.reporting.health import Health
+from ...module_utils.reporting.reasons import ConditionType
+from ...module_utils.workload.plans import is_paused
+from ..compute.health import observe_compute_nodes
+from ..kubernetes.observing import fetch
+from ..logservice.health import observe_log_stores
+from ..proxy.health import observe_proxies
+from ..transaction.health import observe_transaction_nodes
+
+Json = Mapping[str, Any]
+Observer = Callable[[Session, Json, Sequence[Json], Deadline, float], Health]
+
+PROBE_SECONDS: Final = 4.0
+"""Longest time for the question between two passes; a pass confirms what it finds."""
+_NO_ANSWER: Final = "HAKeeper does not answer: it has no leader, or no log store can be reached"
+_OBSERVERS: Final[Mapping[str, Observer]] = {
+    names.LOG_SET: observe_log_stores,
+    names.DN_SET: observe_transaction_nodes,
+    names.CN_SET: observe_compute_nodes,
+    names.PROXY_SET: observe_proxies,
+}
+
+
+def observe_health(
+    session: Session, resource: Json, pods: Sequence[Json], seconds: float
+) -> Health:
+    """Ask the processes of a set, or HAKeeper about them, for a sign of life.
+
+    Args:
+        session: connection to the API server.
+        resource: a resource of any kind; only those whose Pods can be asked have a health.
+        pods: the Pods of the set.
+        seconds: how long all questions together may take.
+    """
+    observer = _OBSERVERS.get(resource["kind"])
+    if observer is None or not pods:
+        return Health()
+    try:
+        return observer(session, resource, pods, Deadline.after(seconds), time.time())
+    except MatrixOneError:
+        # The same words each time: what exactly failed depends on which log store was asked first.
+        return Health(unknown=_NO_ANSWER)
+    except RenderingError:
+        # What is wrong with the spec is reported by the plan.
+        return Health()
+
+
+def is_as_reported(session: Session, resource: Json) -> bool:
+    """Tell whether a set that is reported to serve still gives signs of life.
+
+    Sets that are not reported to serve have passes of their own until they do.
+
+    Args:
+        session: connection to the API server.
+        resource: with its status.
+    """
+    if resource["kind"] not in _OBSERVERS or is_paused(resource):
+        return True
+    if not holds(resource, ConditionType.READY) or not (resource.get("spec") or {}).get("replicas"):
+        return True
+    reference = kind_of(dict(resource)).references(dict(resource))["pods"]
+    pods = fetch(session, "pods", reference)
+    return observe_health(session, resource, pods, PROBE_SECONDS).is_good

@@ -1,0 +1,32 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whether the compute nodes of a set are heard."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ...module_utils.clients.kubernetes.session import Session
+from ...module_utils.clients.matrixone import Deadline
+from ...module_utils.compute.pods import uuid_of
+from ...module_utils.reporting.health import Health, without_heartbeat
+from ..logservice.addresses import of_dependency
+from ..logservice.view import ask_details
+
+
+def observe_compute_nodes(
+    session: Session,
+    resource: Mapping[str, Any],
+    pods: Sequence[Mapping[str, Any]],
+    deadline: Deadline,
+    now: float,
+) -> Health:
+    """Ask HAKeeper about the compute nodes of a CNSet.
+
+    Raises:
+        MatrixOneError: it does not answer.
+    """
+    details = ask_details(of_dependency(session, resource), deadline)
+    silent = {store.uuid: store.silent for store in details.cn_stores}
+    return Health(silent=without_heartbeat(pods, silent, uuid_of, now))

@@ -1,0 +1,42 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whether the transaction nodes of a set are heard and have their shards."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ...module_utils.api import names
+from ...module_utils.clients.kubernetes.session import Session
+from ...module_utils.clients.matrixone import Deadline
+from ...module_utils.reporting.health import Health, without_heartbeat
+from ...module_utils.transaction.shards import store_uuid
+from ...module_utils.workload.sets import SetContext
+from ..logservice.addresses import of_dependency
+from ..logservice.view import ask_details
+
+
+def observe_transaction_nodes(
+    session: Session,
+    resource: Mapping[str, Any],
+    pods: Sequence[Mapping[str, Any]],
+    deadline: Deadline,
+    now: float,
+) -> Health:
+    """Ask HAKeeper about the transaction nodes of a DNSet.
+
+    Raises:
+        MatrixOneError: it does not answer.
+        InvalidSpec: the DNSet cannot be read.
+    """
+    details = ask_details(of_dependency(session, resource), deadline)
+    context = SetContext.of(names.DN_SET, dict(resource))
+    return Health(
+        silent=without_heartbeat(
+            pods,
+            {store.uuid: store.silent for store in details.tn_stores},
+            lambda pod: store_uuid(context, int(pod["metadata"]["name"].rpartition("-")[2])),
+            now,
+        )
+    )

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Faults that change no object of the API server: processes that stand still, networks that are cut."""
+
+import os
+import signal
+import subprocess
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.e2e.clusters import Cluster
+
+_PROGRAM = "mo-service"
+
+
+def processes_of(cluster: Cluster, pods: Iterable[str]) -> list[int]:
+    """Return the processes of MatrixOne in some Pods, as this machine numbers them."""
+    uids = [cluster.get("pod", pod)["metadata"]["uid"] for pod in pods]
+    found = []
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdecimal():
+            continue
+        try:
+            groups = (entry / "cgroup").read_text()
+            name = (entry / "comm").read_text().strip()
+        except OSError:
+            continue
+        if name == _PROGRAM and any(f"pod{uid}" in groups for uid in uids):
+            found.append(int(entry.name))
+    assert len(found) == len(uids), f"{len(found)} processes of {len(uids)} Pods"
+    return found
+
+
+@contextmanager
+def frozen(cluster: Cluster, *pods: str) -> Iterator[None]:
+    """Let the processes of Pods stand still for the block: the kernel still accepts connections."""
+    stopped = processes_of(cluster, pods)
+    try:
+        for process in stopped:
+            os.kill(process, signal.SIGSTOP)
+        yield
+    finally:
+        for process in stopped:
+            os.kill(process, signal.SIGCONT)
+
+
+@contextmanager
+def cut_off(cluster: Cluster, *pods: str, one_way: bool = False) -> Iterator[None]:
+    """Drop what Pods and other Pods send each other; their node, and so its kubelet, is heard.
+
+    Args:
+        cluster: of the Pods.
+        pods: that are cut off.
+        one_way: only what they send is dropped.
+    """
+    peers = sorted(
+        pod["status"]["podIP"]
+        for kind in ("LogSet", "DNSet", "CNSet", "ProxySet")
+        for name, pod in cluster.pods(kind).items()
+        if name not in pods
+    )
+    rules = [("OUTPUT", "-d", peer) for peer in peers]
+    rules += [] if one_way else [("INPUT", "-s", peer) for peer in peers]
+    inside = processes_of(cluster, pods)
+    done: list[tuple[int, tuple[str, str, str]]] = []
+    try:
+        for process in inside:
+            for rule in rules:
+                _iptables(process, "-I", *rule)
+                done.append((process, rule))
+        yield
+    finally:
+        for process, rule in done:
+            _iptables(process, "-D", *rule)
+
+
+def _iptables(process: int, action: str, chain: str, side: str, peer: str) -> None:
+    """Change a rule in the network namespace of a process, with which the rule ends."""
+    rule = ["iptables", action, chain, side, peer, "-j", "DROP"]
+    subprocess.run(["nsenter", f"--target={process}", "--net", "--", *rule], check=True, timeout=10)

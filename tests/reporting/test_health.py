@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which Pods give no sign of life, by what HAKeeper heard of them."""
+
+import pytest
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api.timestamps import (
+    unix_time,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.reporting.health import (
+    Health,
+    without_heartbeat,
+    without_quorum,
+)
+
+from tests.support.builders import NOW, pod
+
+PRESENT = unix_time(NOW)
+
+
+def name_of(found):
+    return found["metadata"]["name"]
+
+
+@pytest.mark.parametrize(
+    ("silent", "expected"),
+    [
+        ({"mo-log-0": 0.4}, ""),
+        ({"mo-log-0": 10.0}, ""),
+        ({"mo-log-0": 10.1}, "HAKeeper has not heard from it for more than 10 s"),
+        ({}, "HAKeeper does not know it"),
+    ],
+)
+def test_heartbeats(silent, expected):
+    """A second between heartbeats is usual; more than ten are silence; no record is one, too."""
+    found = without_heartbeat([pod("mo-log-0")], silent, name_of, PRESENT + 3600)
+    assert found == ({"mo-log-0": expected} if expected else {})
+
+
+def test_a_pod_that_has_just_become_ready_may_not_be_known_yet():
+    ready = pod("mo-log-0")
+    since = next(one for one in ready["status"]["conditions"] if one["type"] == "Ready")
+    since["lastTransitionTime"] = NOW
+
+    assert without_heartbeat([ready], {}, name_of, PRESENT + 29) == {}
+    assert without_heartbeat([ready], {}, name_of, PRESENT + 30) != {}
+
+
+@pytest.mark.parametrize("change", ["not ready", "being deleted"])
+def test_pods_that_do_not_count_as_ready_need_not_be_heard(change):
+    found = pod("mo-log-0", ready=change != "not ready")
+    if change == "being deleted":
+        found["metadata"]["deletionTimestamp"] = NOW
+    assert without_heartbeat([found], {"mo-log-0": 99.0}, name_of, PRESENT + 3600) == {}
+
+
+@pytest.mark.parametrize(
+    ("shards", "expected"),
+    [
+        ([], ""),
+        ([(0, 3, 3), (1, 2, 3)], ""),
+        ([(0, 3, 3), (1, 1, 3)], "a quorum of log shard 1 (1 of 3)"),
+        ([(0, 1, 2), (1, 0, 1)], "a quorum of log shard 0 (1 of 2), 1 (0 of 1)"),
+    ],
+)
+def test_quorum(shards, expected):
+    """More than half of the voting replicas must run."""
+    assert without_quorum(shards) == expected
+
+
+def test_health_survives_being_a_result():
+    found = Health(unknown="a", silent={"b": "c"}, lacking="d")
+    assert Health.read(found.as_result()) == found
+    assert not found.is_good
+    assert found.faults == "b (c), d"
+
+
+def test_nothing_is_wrong_where_nothing_was_asked():
+    assert Health.read({}).is_good
