@@ -37,8 +37,11 @@ class Operator:
         folder: gets its log.
     """
 
-    def __init__(self, bed: TestBed, namespace: str, folder: Path) -> None:
+    def __init__(
+        self, bed: TestBed, namespace: str, folder: Path, health_period: str = "10s"
+    ) -> None:
         self._bed, self._namespace, self._folder = bed, namespace, folder
+        self._variables = {"WATCH_NAMESPACE": namespace, "HEALTH_PERIOD": health_period}
         self._process: Process | None = None
         self._rights = account(bed, namespace, folder / "kubeconfig", everywhere=True)
 
@@ -54,8 +57,7 @@ class Operator:
 
     def start(self) -> None:
         """Start it."""
-        watched = {"WATCH_NAMESPACE": self._namespace, "HEALTH_PERIOD": "10s"}
-        self._process = launch(self._rights, self._folder, variables=watched)
+        self._process = launch(self._rights, self._folder, variables=self._variables)
 
     def end(self, how: signal.Signals = signal.SIGTERM) -> None:
         """End it; SIGKILL plays a crash."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A whole operator whose watches name a check: what is settled is not played."""
+"""A whole operator whose watches name a check, or a probe: what is settled is not played."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,13 +12,14 @@ from tests.runner.operator.conftest import Cluster, Start, define, fetch
 from tests.support.operators import Operator
 from tests.support.places import ROOT
 from tests.support.ports import free_port
-from tests.support.waiting import eventually
+from tests.support.waiting import eventually, unchanged
 
 pytestmark = pytest.mark.api
 
 PROJECT = Path(__file__).with_name("precheck")
 GROUP = "precheck.example.com"
 KINDS = {f"checkeds.{GROUP}": "Checked", f"reporteds.{GROUP}": "Reported"}
+KINDS[f"probeds.{GROUP}"] = "Probed"
 HARD = "{{ 1 + 1 }} ${HOME} {% raw %}"
 
 
@@ -254,3 +255,22 @@ def test_an_unknown_check_is_reported_at_the_start(
     assert lost.process.wait(60) == 1
     (line,) = lost.lines("Proxy or operator exited with error.")
     assert "there is no test plugin acme.moods.clam" in line["error"]
+
+
+@pytest.mark.parametrize("mood", ["restless", "raise"])
+def test_a_no_leads_to_a_run_and_a_yes_to_none(
+    place: Cluster, operator: Operator, mood: str
+) -> None:
+    """Nothing at the API server changes; a check that finds nothing to do is not asked."""
+    probed = Checked(place, f"probed-{mood}", "Probed")
+    probed.apply("one")
+    eventually(lambda: probed.word() == "one")
+    plays = unchanged(lambda: probed.plays(operator), 1.5)
+    probed.feel(mood)
+    eventually(lambda: probed.plays(operator) >= plays + 2)
+    probed.feel("content")
+    unchanged(lambda: probed.plays(operator), 1.5)
+    assert {"probe"} <= {
+        line["reason"]
+        for line in operator.lines("Ansible-runner exited successfully", name=probed.name)
+    }

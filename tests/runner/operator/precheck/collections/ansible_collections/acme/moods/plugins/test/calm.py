@@ -26,6 +26,15 @@ def calm(resource):
     return kept.get("word") == resource["spec"]["word"]
 
 
+def alive(resource):
+    """The probe of these tests: is all well, as far as the mood says?"""
+    metadata = resource["metadata"]
+    mood = _data(f"mood-{metadata['name']}", metadata["namespace"]).get("mood")
+    if mood == "raise":
+        raise ValueError("a bad mood")
+    return mood != "restless"
+
+
 def _data(name, namespace):
     """The data of a ConfigMap, as the kubeconfig of this run shows it."""
     kubeconfig = yaml.safe_load(Path(os.environ["K8S_AUTH_KUBECONFIG"]).read_text())
@@ -47,4 +56,4 @@ def _data(name, namespace):
 
 class TestModule:
     def tests(self):
-        return {"calm": calm}
+        return {"calm": calm, "alive": alive}
