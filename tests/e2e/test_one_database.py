@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One real database in the gate: from its resource to SQL, a scale-in and a lost log store under traffic.
+"""One real database in the gate: from its resource to SQL, a scale-in and lost parts under traffic.
 
 The wider tests of the same subjects are `test_compute_nodes.py` and `test_log_stores.py`.
 """
@@ -13,6 +13,8 @@ import pytest
 from testbed.bed import TestBed
 from tests.e2e.clusters import DRAIN_SECONDS, Cluster, operated, tiny_cluster
 from tests.e2e.compute_nodes import pods, stores
+from tests.e2e.faults import frozen
+from tests.e2e.health import Watched, await_fault, await_recovery
 from tests.e2e.log_stores import HAKEEPER_TIMEOUT, await_replacement, events, volume, wreck
 from tests.e2e.traffic import Traffic
 from tests.support.waiting import eventually
@@ -74,6 +76,27 @@ def test_a_scale_in_loses_no_row_and_no_query(cluster: Cluster) -> None:
         time.sleep(2)
     traffic.require_nothing_lost(longest=LONGEST_GAP)
     assert list(stores(cluster).values()) == ["Working"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "frozen_pods", "named"),
+    [("DNSet", ["mo-dn-0"], ["mo-dn-0"]), ("LogSet", ["mo-log-0", "mo-log-1"], [])],
+    ids=["transaction-node", "log-majority"],
+)
+def test_ready_tells_of_processes_that_stand_still(
+    cluster: Cluster, kind: str, frozen_pods: list[str], named: list[str]
+) -> None:
+    """The wider test of this is `test_health.py`."""
+    cluster.await_ready()
+    with Traffic(cluster, f"gate-frozen-{kind.lower()}") as traffic:
+        time.sleep(2)
+        with Watched(cluster) as watched:
+            with frozen(cluster, *frozen_pods):
+                await_fault(cluster, kind, named)
+            await_recovery(cluster)
+        watched.conclude(f"gate-frozen-{kind.lower()}")
+        time.sleep(2)
+    traffic.require_nothing_lost(longest=90, errors=None, at_least=20)
 
 
 def test_a_lost_log_store_is_replaced_and_no_row_is_lost(cluster: Cluster) -> None:
