@@ -1,6 +1,6 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether the proxies of a set answer."""
+"""Whether the proxies of a set answer, and are heard."""
 
 from __future__ import annotations
 
@@ -8,29 +8,54 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from ...module_utils.api import names
+from ...module_utils.api.digests import hash_uuid
 from ...module_utils.clients.greeting import ungreeted
 from ...module_utils.clients.kubernetes.session import Session
-from ...module_utils.clients.matrixone import Deadline
-from ...module_utils.reporting.health import Health
+from ...module_utils.clients.matrixone import Deadline, MatrixOneError
+from ...module_utils.reporting.health import Health, without_heartbeat
 from ...module_utils.reporting.pods import is_ready
+from ..logservice.addresses import of_dependency
+from ..logservice.view import ask_details
 
 _MUTE: Final = "it accepts connections, but does not greet clients"
+Pod = Mapping[str, Any]
 
 
 def observe_proxies(
     session: Session,
     resource: Mapping[str, Any],
-    pods: Sequence[Mapping[str, Any]],
+    pods: Sequence[Pod],
     deadline: Deadline,
     now: float,
 ) -> Health:
-    """Connect to each ready proxy of a ProxySet as a client would, and wait for its greeting."""
-    del session, resource, now
-    addresses = {
+    """Connect to each ready proxy of a ProxySet as a client would, and ask HAKeeper about them.
+
+    Half of the time is for each question.
+
+    Raises:
+        MatrixOneError: HAKeeper does not answer, while all proxies do.
+    """
+    mute = dict.fromkeys(ungreeted(_addresses(pods), deadline.remaining() / 2), _MUTE)
+    try:
+        details = ask_details(of_dependency(session, resource), deadline)
+    except MatrixOneError:
+        if mute:
+            return Health(silent=mute)
+        raise
+    silent = {store.uuid: store.silent for store in details.proxies}
+    return Health(silent={**without_heartbeat(pods, silent, _uuid_of, now), **mute})
+
+
+def _addresses(pods: Sequence[Pod]) -> dict[str, tuple[str, int]]:
+    return {
         pod["metadata"]["name"]: (pod["status"]["podIP"], names.PORT_SQL)
         for pod in pods
         if is_ready(pod)
         and not pod["metadata"].get("deletionTimestamp")
         and pod["status"].get("podIP")
     }
-    return Health(silent=dict.fromkeys(ungreeted(addresses, deadline.remaining()), _MUTE))
+
+
+def _uuid_of(pod: Pod) -> str:
+    """Return the id that the start script gives a proxy."""
+    return hash_uuid(f"{pod['metadata']['name']}.{pod['metadata']['namespace']}.svc")
