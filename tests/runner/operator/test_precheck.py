@@ -202,6 +202,25 @@ def test_without_an_answer_there_is_a_play(
     settle(moody, operator)
 
 
+@pytest.mark.parametrize("mood", ["restless", "raise"])
+def test_a_no_leads_to_a_run_and_a_yes_to_none(
+    place: Cluster, operator: Operator, mood: str
+) -> None:
+    """Nothing at the API server changes; a check that finds nothing to do is not asked."""
+    probed = Checked(place, f"probed-{mood}", "Probed")
+    probed.apply("one")
+    eventually(lambda: probed.word() == "one")
+    plays = unchanged(lambda: probed.plays(operator), 1.5)
+    probed.feel(mood)
+    eventually(lambda: probed.plays(operator) >= plays + 2)
+    probed.feel("content")
+    unchanged(lambda: probed.plays(operator), 1.5)
+    assert {"probe"} <= {
+        line["reason"]
+        for line in operator.lines("Ansible-runner exited successfully", name=probed.name)
+    }
+
+
 def test_conditions_are_written_before_a_check_is_used(place: Cluster, operator: Operator) -> None:
     reported = Checked(place, "reported", "Reported")
     reported.feel("content")
@@ -255,22 +274,3 @@ def test_an_unknown_check_is_reported_at_the_start(
     assert lost.process.wait(60) == 1
     (line,) = lost.lines("Proxy or operator exited with error.")
     assert "there is no test plugin acme.moods.clam" in line["error"]
-
-
-@pytest.mark.parametrize("mood", ["restless", "raise"])
-def test_a_no_leads_to_a_run_and_a_yes_to_none(
-    place: Cluster, operator: Operator, mood: str
-) -> None:
-    """Nothing at the API server changes; a check that finds nothing to do is not asked."""
-    probed = Checked(place, f"probed-{mood}", "Probed")
-    probed.apply("one")
-    eventually(lambda: probed.word() == "one")
-    plays = unchanged(lambda: probed.plays(operator), 1.5)
-    probed.feel(mood)
-    eventually(lambda: probed.plays(operator) >= plays + 2)
-    probed.feel("content")
-    unchanged(lambda: probed.plays(operator), 1.5)
-    assert {"probe"} <= {
-        line["reason"]
-        for line in operator.lines("Ansible-runner exited successfully", name=probed.name)
-    }
