@@ -80,9 +80,7 @@ LOGINS = tuple(
     for path in ("credentialRef", "clusterMetrics.secretRef")
 )
 EXPECTED = [
-    replace(
-        watch("matrixonecluster", "MatrixOneCluster"), reconcile_period=600, references=LOGINS
-    ),
+    replace(watch("matrixonecluster", "MatrixOneCluster"), reconcile_period=600, references=LOGINS),
     replace(watch("logset", "LogSet"), probe=PROBE),
     replace(watch("dnset", "DNSet"), probe=PROBE, references=(LOG_SET,)),
     replace(watch("cnset", "CNSet"), probe=PROBE, references=(LOG_SET, DN_SET), members=(POD,)),
