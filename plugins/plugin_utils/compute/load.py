@@ -13,6 +13,7 @@ from ...module_utils.clients.matrixone import (
     LockService,
     MatrixOneError,
     QueryService,
+    Reach,
     Unsupported,
 )
 from ...module_utils.compute.drain import (
@@ -27,13 +28,15 @@ _AT_ONCE = 8
 _SECONDS = 3.0
 
 
-def loads_of(records: Sequence[CNStoreRecord | None], deadline: Deadline) -> Sequence[Load]:
+def loads_of(
+    records: Sequence[CNStoreRecord | None], deadline: Deadline, reach: Reach = Reach.NETWORK
+) -> Sequence[Load]:
     """Ask all compute nodes at once, so that one that hangs does not delay the others."""
     within = deadline.within(_SECONDS)
     if not any(records):
         return [Load()] * len(records)
     with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="measure") as pool:
-        return list(pool.map(lambda record: load_of(record, within), records))
+        return list(pool.map(lambda record: load_of(record, within, reach), records))
 
 
 def locks_of(service: LockService, uuid: str, deadline: Deadline) -> Locks:
@@ -44,12 +47,12 @@ def locks_of(service: LockService, uuid: str, deadline: Deadline) -> Locks:
         return Locks.UNSUPPORTED
 
 
-def load_of(record: CNStoreRecord | None, deadline: Deadline) -> Load:
+def load_of(record: CNStoreRecord | None, deadline: Deadline, reach: Reach = Reach.NETWORK) -> Load:
     """Ask a compute node how busy it is; what it does not say stays unknown."""
     if record is None:
         return Load()
     try:
-        with QueryService(record.query_address) as query:
+        with QueryService(record.query_address, reach) as query:
             sessions = query.sessions(deadline)
             return Load(
                 user_sessions((one.account, one.from_proxy) for one in sessions),

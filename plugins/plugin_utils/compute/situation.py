@@ -11,6 +11,7 @@ from typing import Any
 
 from ...module_utils.api import names
 from ...module_utils.clients.kubernetes.session import Session
+from ...module_utils.clients.matrixone import Reach
 from ...module_utils.compute import pods as cn_pods
 from ...module_utils.compute.drain import (
     Policy,
@@ -32,6 +33,7 @@ class Situation:
         now: the current time, Unix time.
         reported: work state by Pod, as the status of the set has it.
         chosen: Pods that are deleted first when the set shrinks.
+        reach: what is dialled of the addresses that HAKeeper names.
     """
 
     policy: Policy
@@ -43,6 +45,7 @@ class Situation:
     now: float
     reported: Mapping[str, str] = field(default_factory=dict)
     chosen: Sequence[str] = ()
+    reach: Reach = Reach.NETWORK
 
     @property
     def chooses(self) -> bool:

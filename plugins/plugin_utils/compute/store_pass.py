@@ -112,7 +112,7 @@ class StorePass:
             self._work(None)
             return self._outcome
         addresses = self._situation.addresses
-        with HAKeeper(discovery=addresses, addresses=addresses) as hakeeper:
+        with HAKeeper(addresses, addresses, self._situation.reach) as hakeeper:
             self._work(hakeeper)
         return self._outcome
 
@@ -127,7 +127,7 @@ class StorePass:
         news.update(cn_pods.without_state(situation.pods, situation.reported))
         if not news or not situation.addresses:
             return
-        with HAKeeper(discovery=situation.addresses, addresses=situation.addresses) as hakeeper:
+        with HAKeeper(situation.addresses, situation.addresses, situation.reach) as hakeeper:
             within = self._deadline.within(_NEWS_SECONDS)
             details = self._attempt(lambda: hakeeper.cluster_details(within))
         outcome.reached = details is not None
@@ -241,7 +241,7 @@ class StorePass:
             for store in leaving
         ]
         records = [details.cn_store(store.uuid) if details else None for store in begun]
-        loads = loads_of(records, self._deadline)
+        loads = loads_of(records, self._deadline, self._situation.reach)
         idle = {store.uuid for store, load in zip(begun, loads, strict=True) if load.idle}
         self._needed = details is None or any(
             one.uuid not in idle and not one.expired for one in details.cn_stores
@@ -278,7 +278,7 @@ class StorePass:
     def _handed_over(self, store: CNStore, load: Load, address: str) -> Drain:
         """Ask for the locks once it is time, and return how far that is."""
         situation = self._situation
-        with LockService(address) as service:
+        with LockService(address, situation.reach) as service:
             locks = locks_of(service, store.uuid, self._deadline)
             drain = next_step(
                 store, load, locks, situation.policy, situation.now, needed=self._needed

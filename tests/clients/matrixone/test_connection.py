@@ -13,6 +13,7 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.mat
     MatrixOneError,
     NotLeader,
     QueryService,
+    Reach,
     TimedOut,
     Unreachable,
     addresses,
@@ -30,7 +31,7 @@ def timed(begun: float) -> float:
 
 
 def ask(address: str, seconds: float = SHORT) -> bool:
-    with LogStore(address) as store:
+    with LogStore(address, Reach.MACHINE) as store:
         return store.hosts_hakeeper(Deadline.after(seconds))
 
 
@@ -228,7 +229,7 @@ def test_addresses(text: str, host: str, port: int, shown: str) -> None:
 def test_a_closed_connection_is_opened_again() -> None:
     with (
         scripted.serving(scripted.hanging_up, scripted.replying(yes)) as address,
-        LogStore(address) as store,
+        LogStore(address, Reach.MACHINE) as store,
     ):
         with pytest.raises(Unreachable):
             store.hosts_hakeeper(Deadline.after(5))
@@ -247,7 +248,7 @@ def test_hakeeper_leaves_a_store_that_is_silent_half_open_or_mad() -> None:
         scripted.serving(scripted.replying(lambda _: bytes(64))) as mad,
         scripted.serving(scripted.hanging_up) as gone,
         scripted.serving(scripted.replying(yes_and_details)) as good,
-        HAKeeper(addresses=[half_open, mad, gone, good]) as hakeeper,
+        HAKeeper(addresses=[half_open, mad, gone, good], reach=Reach.MACHINE) as hakeeper,
     ):
         begun = time.monotonic()
         assert hakeeper.cluster_details(Deadline.after(15)).cn_stores == ()
@@ -262,7 +263,7 @@ def test_hakeeper_without_a_good_store_ends_with_the_deadline_and_says_what_was_
     with (
         scripted.serving(scripted.silent) as half_open,
         scripted.serving(scripted.hanging_up) as gone,
-        HAKeeper(discovery=[gone], addresses=[half_open]) as hakeeper,
+        HAKeeper(discovery=[gone], addresses=[half_open], reach=Reach.MACHINE) as hakeeper,
     ):
         begun = time.monotonic()
         with pytest.raises(TimedOut, match="CHECK_HAKEEPER"):
@@ -276,7 +277,7 @@ def test_an_answer_without_its_result_is_malformed() -> None:
 
     with (
         scripted.serving(scripted.replying(nothing)) as address,
-        HAKeeper(addresses=[address]) as hakeeper,
+        HAKeeper(addresses=[address], reach=Reach.MACHINE) as hakeeper,
         pytest.raises(MalformedAnswer, match="has no ClusterDetails"),
     ):
         hakeeper.cluster_details(Deadline.after(2))
@@ -288,7 +289,7 @@ def test_a_leader_that_is_no_member_is_no_leader() -> None:
 
     with (
         scripted.serving(scripted.replying(odd)) as address,
-        LogStore(address) as store,
+        LogStore(address, Reach.MACHINE) as store,
         pytest.raises(NotLeader, match="nobody leads shard 0"),
     ):
         store.shard_info(0, Deadline.after(5))
@@ -298,7 +299,7 @@ def test_a_service_that_is_not_what_it_should_be() -> None:
     """The query client at a log store's port: an error, not a count."""
     with (
         scripted.serving(scripted.replying(yes)) as address,
-        QueryService(address) as query,
+        QueryService(address, Reach.MACHINE) as query,
         pytest.raises(MatrixOneError),
     ):
         query.pipelines(Deadline.after(1))

@@ -13,6 +13,7 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.mat
     MatrixOneError,
     NotNow,
     QueryService,
+    Reach,
     ShardHealth,
     UnknownStore,
     Unsupported,
@@ -40,7 +41,9 @@ def db(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
 @pytest.fixture
 def hakeeper(db: Database) -> Iterator[HAKeeper]:
     db.require_alive()
-    with HAKeeper(discovery=db.log_stores[:1], addresses=db.log_stores) as client:
+    with HAKeeper(
+        discovery=db.log_stores[:1], addresses=db.log_stores, reach=Reach.MACHINE
+    ) as client:
         yield client
 
 
@@ -58,7 +61,7 @@ def backend_servers(db: Database) -> dict[str, tuple[str, str]]:
 def sessions_of(hakeeper: HAKeeper, number: int) -> int:
     node = hakeeper.cluster_details(soon()).cn_store(cn_uuid(number))
     assert node is not None
-    with QueryService(node.query_address) as query:
+    with QueryService(node.query_address, Reach.MACHINE) as query:
         return sum(one.from_proxy for one in query.sessions(soon()))
 
 
@@ -86,7 +89,7 @@ def test_settings_are_those_of_the_file(hakeeper: HAKeeper) -> None:
 
 def test_a_compute_node_is_not_asked_what_it_would_die_of(db: Database, hakeeper: HAKeeper) -> None:
     for node in hakeeper.cluster_details(soon()).cn_stores:
-        with QueryService(node.query_address) as query:
+        with QueryService(node.query_address, Reach.MACHINE) as query:
             with pytest.raises(Unsupported, match="sharding is not enabled"):
                 query.replicas(node, soon())
             assert query.pipelines(soon()) == 0
@@ -101,7 +104,7 @@ def test_sessions_are_seen_where_they_are(db: Database, hakeeper: HAKeeper) -> N
         assert row is not None
         node = hakeeper.cluster_details(soon()).cn_store(cn_uuid(1))
         assert node is not None
-        with QueryService(node.query_address) as query:
+        with QueryService(node.query_address, Reach.MACHINE) as query:
             found = {one.connection: one for one in query.sessions(soon())}
         mine = found[int(row[0])]
         assert (mine.account, mine.user, mine.from_proxy) == ("sys", "dump", False)
@@ -153,7 +156,7 @@ def test_unknown_stores(hakeeper: HAKeeper) -> None:
 def test_a_log_store_reports_about_its_shards(db: Database) -> None:
     leaders = set()
     for address in db.log_stores:
-        with LogStore(address) as store:
+        with LogStore(address, Reach.MACHINE) as store:
             assert store.hosts_hakeeper(soon())
             leaders.add(store.leader_id(1, soon()))
             assert store.latest_lsn(1, soon()) > store.truncated_lsn(1, soon()) - 1
@@ -216,7 +219,7 @@ def test_locks_are_handed_over_and_a_compute_node_that_ends_is_forgotten(
     details = hakeeper.cluster_details(soon())
     tn = details.serving_tn()
     assert tn is not None
-    with LockService(tn.lock_address) as locks:
+    with LockService(tn.lock_address, Reach.MACHINE) as locks:
         if not locks.can_restart(uuid, soon()):
             locks.set_restart(uuid, soon())
             eventually(lambda: locks.can_restart(uuid, soon()), 60, "handing locks over")

@@ -15,6 +15,7 @@ import pytest
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.matrixone import (
     Deadline,
     HAKeeper,
+    Reach,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.transaction.shards import (
     TNShard,
@@ -91,7 +92,9 @@ def _patiently(call: Callable[[], T]) -> T:
 
 def remembered(db: Database) -> bytes:
     """Return what the collection keeps, made from what HAKeeper says."""
-    with HAKeeper(discovery=db.log_stores[:1], addresses=db.log_stores) as hakeeper:
+    with HAKeeper(
+        discovery=db.log_stores[:1], addresses=db.log_stores, reach=Reach.MACHINE
+    ) as hakeeper:
         tn = hakeeper.cluster_details(Deadline.after(20)).serving_tn()
         log_shards = hakeeper.cluster_state(Deadline.after(20)).log_shard_of
     assert tn is not None

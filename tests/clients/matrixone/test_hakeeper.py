@@ -14,6 +14,7 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.mat
     MatrixOneError,
     NotLeader,
     NotNow,
+    Reach,
     Refused,
     TimedOut,
     UnknownStore,
@@ -35,7 +36,7 @@ def soon(seconds: float = 10) -> Deadline:
 
 @pytest.fixture
 def hakeeper(sim: Peers) -> Iterator[HAKeeper]:
-    with HAKeeper(discovery=[sim.stores[2]]) as client:
+    with HAKeeper(discovery=[sim.stores[2]], reach=Reach.MACHINE) as client:
         yield client
 
 
@@ -66,7 +67,7 @@ def test_details(sim: Peers, hakeeper: HAKeeper) -> None:
 
 
 def test_details_show_quorum_and_its_loss(frozen: Peers) -> None:
-    with HAKeeper(addresses=frozen.stores) as hakeeper:
+    with HAKeeper(addresses=frozen.stores, reach=Reach.MACHINE) as hakeeper:
         healthy = shard_health(hakeeper.cluster_details(soon()))
         assert {number: one.has_quorum for number, one in healthy.items()} == {0: True, 1: True}
         assert healthy[0].shard.leader == 131072
@@ -122,7 +123,7 @@ def test_state_and_labels_at_once_and_cleared_at_once(sim: Peers, hakeeper: HAKe
 
 
 def test_a_deleted_store_that_still_runs_comes_back_without_labels(frozen: Peers) -> None:
-    with HAKeeper(addresses=frozen.stores) as hakeeper:
+    with HAKeeper(addresses=frozen.stores, reach=Reach.MACHINE) as hakeeper:
         hakeeper.patch_store(cn(0), WorkState.DRAINING, {"account": ["a"]}, soon())
         hakeeper.delete_store(cn(0), soon())
         details = hakeeper.cluster_details(soon())
@@ -136,7 +137,7 @@ def test_a_deleted_store_that_still_runs_comes_back_without_labels(frozen: Peers
 
 
 def test_a_silent_store_expires_and_goes(frozen: Peers) -> None:
-    with HAKeeper(addresses=frozen.stores) as hakeeper:
+    with HAKeeper(addresses=frozen.stores, reach=Reach.MACHINE) as hakeeper:
         frozen.do("cn", uuid=cn(2), down=1)
         frozen.do("tick", n=200)
         frozen.do("heartbeat")
@@ -183,12 +184,15 @@ def test_non_voting_replicas_and_backup_data(sim: Peers, hakeeper: HAKeeper) -> 
 
 
 def test_a_store_without_hakeeper_is_passed_over(tmp_path: Path) -> None:
-    with simulated(tmp_path, "-non-hakeeper", "0,1") as sim, LogStore(sim.stores[0]) as store:
+    with (
+        simulated(tmp_path, "-non-hakeeper", "0,1") as sim,
+        LogStore(sim.stores[0], Reach.MACHINE) as store,
+    ):
         assert store.hosts_hakeeper(soon()) is False
-        with HAKeeper(addresses=sim.stores) as hakeeper:
+        with HAKeeper(addresses=sim.stores, reach=Reach.MACHINE) as hakeeper:
             assert len(hakeeper.cluster_details(soon()).cn_stores) == 3
         with (
-            HAKeeper(addresses=sim.stores[:2]) as nobody,
+            HAKeeper(addresses=sim.stores[:2], reach=Reach.MACHINE) as nobody,
             pytest.raises(NotLeader, match="hosts no HAKeeper"),
         ):
             nobody.cluster_details(soon(1))
@@ -214,7 +218,7 @@ def test_no_leader_for_a_while(sim: Peers, hakeeper: HAKeeper) -> None:
 
 def test_without_a_leader_a_list_of_addresses_still_leads_there(sim: Peers) -> None:
     sim.do("leader", replica=0)
-    with HAKeeper(discovery=[sim.stores[0]], addresses=sim.stores) as hakeeper:
+    with HAKeeper(discovery=[sim.stores[0]], addresses=sim.stores, reach=Reach.MACHINE) as hakeeper:
         assert hakeeper.cluster_details(soon()).cn_stores
 
 
@@ -222,7 +226,7 @@ def test_advertised_addresses_that_lead_nowhere(sim: Peers) -> None:
     """A dead store is still listed: the others are found all the same."""
     sim.do("log", i=0, advertise="127.0.0.1:1")
     sim.do("log", i=1, advertise="")
-    with HAKeeper(discovery=[sim.stores[1]]) as hakeeper:
+    with HAKeeper(discovery=[sim.stores[1]], reach=Reach.MACHINE) as hakeeper:
         assert hakeeper.cluster_details(soon()).cn_stores
 
 
@@ -306,7 +310,7 @@ def test_the_program_behind_all_addresses_dies(sim: Peers, hakeeper: HAKeeper) -
 
 
 def test_what_a_release_does_not_have(sim: Peers) -> None:
-    with LogStore(sim.stores[0]) as store:
+    with LogStore(sim.stores[0], Reach.MACHINE) as store:
         assert store.leader_id(0, soon()) == 131072
         with pytest.raises(Unsupported):
             store.require_healthy(soon())

@@ -12,6 +12,7 @@ import pytest
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.matrixone import (
     Deadline,
     HAKeeper,
+    Reach,
     WorkState,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute import (
@@ -114,6 +115,7 @@ class Set:
             others=[],
             addresses=self.sim.stores,
             now=self.now,
+            reach=Reach.MACHINE,
         )
         return StorePass(situation, self.cluster, Deadline.after(seconds)).run()
 
@@ -179,7 +181,7 @@ def test_a_node_that_lost_its_labels_gets_them_back(made: Callable[..., Set]) ->
     nodes = made("-init-work-state", "draining")
     nodes.label("cn-a", account=["a"])
     nodes.round()
-    with HAKeeper(addresses=nodes.sim.stores) as hakeeper:
+    with HAKeeper(addresses=nodes.sim.stores, reach=Reach.MACHINE) as hakeeper:
         hakeeper.delete_store(nodes.uuid("cn-a"), Deadline.after(10))
     assert nodes.round().unsettled == ["cn-a"]
     nodes.sim.do("heartbeat")
@@ -190,7 +192,7 @@ def test_a_node_that_lost_its_labels_gets_them_back(made: Callable[..., Set]) ->
 
 def test_a_set_without_labels_and_drain_is_left_alone(made: Callable[..., Set]) -> None:
     nodes = made()
-    with HAKeeper(addresses=nodes.sim.stores) as hakeeper:
+    with HAKeeper(addresses=nodes.sim.stores, reach=Reach.MACHINE) as hakeeper:
         somebody = WorkState.DRAINING
         hakeeper.set_work_state(nodes.uuid("cn-b"), somebody, Deadline.after(10))
     outcome = nodes.round(PLAIN)
@@ -209,7 +211,7 @@ def test_pooled_nodes_are_ready_once_hakeeper_knows_them(
         one = nodes.cluster.pods[name]
         one["spec"]["readinessGates"] = [{"conditionType": GATE}]
         one["status"]["conditions"] = [{"type": "Ready", "status": "False"}]
-    with HAKeeper(addresses=nodes.sim.stores) as hakeeper:
+    with HAKeeper(addresses=nodes.sim.stores, reach=Reach.MACHINE) as hakeeper:
         hakeeper.delete_store(nodes.uuid("cn-b"), Deadline.after(10))
     assert nodes.round(policy).changed
     assert nodes.cluster.opened == ["cn-a"]
@@ -375,12 +377,12 @@ def test_hakeeper_that_never_answers_holds_a_round_up_for_its_deadline_only(
 
 def test_a_compute_node_that_does_not_answer_is_not_idle(made: Callable[..., Set]) -> None:
     nodes = made()
-    with HAKeeper(addresses=nodes.sim.stores) as hakeeper:
+    with HAKeeper(addresses=nodes.sim.stores, reach=Reach.MACHINE) as hakeeper:
         record = hakeeper.cluster_details(Deadline.after(10)).cn_store(nodes.uuid("cn-a"))
-    assert load_of(record, Deadline.after(5)) == Load(0, 0, 0)
+    assert load_of(record, Deadline.after(5), Reach.MACHINE) == Load(0, 0, 0)
     nodes.sim.process.kill()
     nodes.sim.process.wait(10)
-    assert load_of(record, Deadline.after(5)) == Load()
+    assert load_of(record, Deadline.after(5), Reach.MACHINE) == Load()
     assert load_of(None, Deadline.after(5)) == Load()
 
 

@@ -11,6 +11,7 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.mat
     LockService,
     MatrixOneError,
     QueryService,
+    Reach,
     Unreachable,
 )
 
@@ -25,7 +26,7 @@ def soon(seconds: float = 10) -> Deadline:
 
 def test_locks_are_handed_over_when_the_last_transaction_has_ended(frozen: Peers) -> None:
     frozen.do("cn", uuid=cn(0), lock_txns=2)
-    with LockService(frozen.lock) as locks:
+    with LockService(frozen.lock, Reach.MACHINE) as locks:
         assert locks.can_restart(cn(0), soon()) is False
         assert locks.remaining_transactions(cn(0), soon()) is None
         locks.set_restart(cn(0), soon())
@@ -39,7 +40,7 @@ def test_locks_are_handed_over_when_the_last_transaction_has_ended(frozen: Peers
 
 
 def test_who_never_held_a_lock_can_restart(frozen: Peers) -> None:
-    with LockService(frozen.lock) as locks:
+    with LockService(frozen.lock, Reach.MACHINE) as locks:
         assert locks.can_restart("never-heard-of", soon()) is True
         assert locks.remaining_transactions("never-heard-of", soon()) == 0
         with pytest.raises(BadRequest):
@@ -49,9 +50,9 @@ def test_who_never_held_a_lock_can_restart(frozen: Peers) -> None:
 def test_counts(frozen: Peers) -> None:
     frozen.do("cn", uuid=cn(1), proxy_sessions=2, direct_sessions=1, sys_sessions=3)
     frozen.do("cn", uuid=cn(1), pipelines=4, replicas=5)
-    with HAKeeper(addresses=frozen.stores) as hakeeper:
+    with HAKeeper(addresses=frozen.stores, reach=Reach.MACHINE) as hakeeper:
         nodes = hakeeper.cluster_details(soon()).cn_stores
-    with QueryService(frozen.query[1]) as query:
+    with QueryService(frozen.query[1], Reach.MACHINE) as query:
         sessions = query.sessions(soon())
         assert [(one.account, one.from_proxy) for one in sessions] == [
             *[("sys", False)] * 3,
@@ -62,14 +63,14 @@ def test_counts(frozen: Peers) -> None:
         assert query.pipelines(soon()) == 4
         assert query.replicas(nodes[1], soon()) == 5
         assert query.protocol_version(soon()) >= 3
-    with QueryService(frozen.query[0]) as query:
+    with QueryService(frozen.query[0], Reach.MACHINE) as query:
         assert query.sessions(soon()) == ()
         assert (query.pipelines(soon()), query.replicas(nodes[0], soon())) == (0, 0)
 
 
 def test_the_wrong_service_at_an_address_is_never_a_count(frozen: Peers) -> None:
     """A stale address may belong to another service by now: an error, not zero."""
-    with QueryService(frozen.lock) as query:
+    with QueryService(frozen.lock, Reach.MACHINE) as query:
         for ask in (query.sessions, query.pipelines):
             with pytest.raises(MatrixOneError):
                 ask(soon(1))
@@ -77,13 +78,13 @@ def test_the_wrong_service_at_an_address_is_never_a_count(frozen: Peers) -> None
 
 
 def test_the_wrong_service_at_an_address_never_says_that_locks_are_gone(frozen: Peers) -> None:
-    with LockService(frozen.query[0]) as locks, pytest.raises(MatrixOneError):
+    with LockService(frozen.query[0], Reach.MACHINE) as locks, pytest.raises(MatrixOneError):
         locks.can_restart(cn(0), soon(1))
     assert frozen.alive()
 
 
 def test_a_compute_node_that_is_gone_is_unreachable(frozen: Peers) -> None:
-    with QueryService(frozen.query[0]) as query:
+    with QueryService(frozen.query[0], Reach.MACHINE) as query:
         query.pipelines(soon())
         frozen.process.kill()
         frozen.process.wait(10)

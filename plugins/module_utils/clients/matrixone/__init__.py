@@ -8,6 +8,7 @@ Only actions import this package; rendering, status and planning never do.
 
 from __future__ import annotations
 
+from .addresses import Reach
 from .deadlines import Deadline
 from .errors import (
     BadRequest,
@@ -41,6 +42,7 @@ __all__ = [
     "NotLeader",
     "NotNow",
     "QueryService",
+    "Reach",
     "Refused",
     "Session",
     "ShardHealth",

@@ -9,6 +9,7 @@ from .decoding import decode
 from .errors import MalformedAnswer, NotLeader, NotNow, Refused, UnknownStore, Unsupported
 from .protobuf import Values
 from .tables import services
+from .texts import shown
 
 _FIRST_ERROR: Final = 100
 _INTERNAL: Final = 20101
@@ -31,6 +32,8 @@ _MEANINGS: Final = {
 
 
 def _refusal(what: str, code: int, text: str) -> Refused | NotLeader:
+    is_unknown = code == _INTERNAL and text.endswith("does not exist")
+    text = shown(text)
     message = f"{what}: {text or _MEANINGS.get(code, 'refused')} (code {code})"
     if code in _ELSEWHERE:
         return NotLeader(message)
@@ -39,7 +42,7 @@ def _refusal(what: str, code: int, text: str) -> Refused | NotLeader:
         return NotNow(message, code, text, pause)
     if code == NOT_SUPPORTED:
         return Unsupported(message, code, text)
-    if code == _INTERNAL and text.endswith("does not exist"):
+    if is_unknown:
         return UnknownStore(message, code, text)
     return Refused(message, code, text)
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from .addresses import Address, resolve
+from .addresses import Address, Reach, resolve
 from .deadlines import Deadline
 from .decoding import decode
 from .errors import MalformedAnswer, MatrixOneError, TimedOut, Unreachable
@@ -43,10 +43,10 @@ class Protocol:
     flags: Flag
 
 
-def _connect(address: Address, deadline: Deadline) -> socket.socket:
+def _connect(address: Address, deadline: Deadline, reach: Reach) -> socket.socket:
     """Connect to the first of a name's addresses that answers."""
     problem: OSError | None = None
-    for family, target in resolve(address, deadline):
+    for family, target in resolve(address, deadline, reach):
         sock = socket.socket(family, socket.SOCK_STREAM)
         try:
             sock.settimeout(deadline.require(f"connecting to {address}"))
@@ -83,14 +83,20 @@ class Connection:
         self._last_id = 0
 
     @classmethod
-    def open(cls, protocol: Protocol, address: Address, deadline: Deadline) -> Connection:
+    def open(
+        cls,
+        protocol: Protocol,
+        address: Address,
+        deadline: Deadline,
+        reach: Reach = Reach.NETWORK,
+    ) -> Connection:
         """Connect.
 
         Raises:
-            Unreachable: the name does not resolve, or nothing listens.
+            Unreachable: the name does not resolve, is out of reach, or nothing listens.
             TimedOut: nobody answers in time.
         """
-        return cls(protocol, _connect(address, deadline), address)
+        return cls(protocol, _connect(address, deadline, reach), address)
 
     def __enter__(self) -> Connection:
         return self

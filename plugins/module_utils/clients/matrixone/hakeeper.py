@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, Self
 
 from . import reading
+from .addresses import Reach
 from .answers import part
 from .deadlines import Deadline
 from .errors import (
@@ -59,7 +60,8 @@ def _in_good_order(leader: int, addresses: Mapping[int, str]) -> list[str]:
 class _Stores:
     """Which stores might host HAKeeper, and the one that is being talked to."""
 
-    def __init__(self, discovery: Sequence[str], addresses: Sequence[str]) -> None:
+    def __init__(self, discovery: Sequence[str], addresses: Sequence[str], reach: Reach) -> None:
+        self._reach = reach
         self._discovery = discovery
         self._addresses = addresses
         self._last_good: list[str] = []
@@ -90,7 +92,8 @@ class _Stores:
         return bool(self._untried)
 
     def _entered(self, address: str, deadline: Deadline) -> LogStore:
-        store = LogStore(address)
+        is_given = address in self._addresses
+        store = LogStore(address, Reach.MACHINE if is_given else self._reach)
         try:
             if store.hosts_hakeeper(deadline.within(_CHECK_SECONDS)):
                 return store
@@ -114,7 +117,7 @@ class _Stores:
         problem: MatrixOneError | None = None
         for address in self._discovery:
             try:
-                with LogStore(address) as store:
+                with LogStore(address, Reach.MACHINE) as store:
                     within = deadline.within(_DISCOVERY_SECONDS)
                     info = store.shard_info(HAKEEPER_SHARD, within)
             except MatrixOneError as error:
@@ -146,12 +149,18 @@ class HAKeeper:
     Args:
         discovery: addresses that lead to any log store, e.g. of the discovery Service.
         addresses: addresses of single log stores, tried when discovery does not help.
+        reach: what is dialled of the addresses that log stores name; those above always are.
     """
 
-    def __init__(self, discovery: Sequence[str] = (), addresses: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        discovery: Sequence[str] = (),
+        addresses: Sequence[str] = (),
+        reach: Reach = Reach.NETWORK,
+    ) -> None:
         if not discovery and not addresses:
             raise BadRequest("HAKeeper: neither a discovery address nor a log store is given")
-        self._stores = _Stores(discovery, addresses)
+        self._stores = _Stores(discovery, addresses, reach)
 
     def __enter__(self) -> Self:
         return self

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from enum import IntEnum
 from typing import Any, Final, Self
 
-from .addresses import Address
+from .addresses import Address, Reach
 from .connection import Connection, Protocol
 from .deadlines import Deadline
 from .protobuf import Values
@@ -26,8 +26,18 @@ class Peer:
 
     protocol: Protocol
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, reach: Reach = Reach.NETWORK) -> None:
+        """Connect to nothing yet.
+
+        Args:
+            address: ``host:port``.
+            reach: what is dialled; more than the default only for an address that no peer named.
+
+        Raises:
+            Unreachable: the text is no address.
+        """
         self._address = Address.parse(address)
+        self._reach = reach
         self._connection: Connection | None = None
 
     def __enter__(self) -> Self:
@@ -60,7 +70,7 @@ class Peer:
         connection = self._connection
         if connection is None or not connection.usable:
             within = deadline.within(_CONNECT_SECONDS)
-            connection = Connection.open(self.protocol, self._address, within)
+            connection = Connection.open(self.protocol, self._address, within, self._reach)
             self._connection = connection
         within = deadline.within(CALL_SECONDS)
         return connection.call(method, method.name, values, within)

@@ -22,9 +22,11 @@ from .records import (
     TNStoreRecord,
     WorkState,
 )
+from .texts import shown
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _RUNNING: Final = 4
+_LONGEST_UUID: Final = 64
 _YEAR_ONE: Final = -62135596800
 _LATEST_SECOND: Final = 253402300799
 
@@ -50,11 +52,16 @@ def work_state(number: int) -> WorkState:
     return WorkState(number) if number in list(WorkState) else WorkState.UNKNOWN
 
 
+def _uuid(text: str) -> str:
+    """Return a store id, which messages name; what is longer is none of ours."""
+    return shown(text, _LONGEST_UUID)
+
+
 def _shard(values: Values) -> Shard:
     return Shard(
         values.get("ShardID", 0),
-        values.get("Replicas", {}),
-        values.get("NonVotingReplicas", {}),
+        {number: _uuid(one) for number, one in values.get("Replicas", {}).items()},
+        {number: _uuid(one) for number, one in values.get("NonVotingReplicas", {}).items()},
         values.get("LeaderID", 0) or None,
         values.get("Epoch", 0),
         values.get("Term", 0),
@@ -73,7 +80,7 @@ def _locality(values: Values) -> dict[str, str]:
 def _store(values: Values, newest: int) -> dict[str, Any]:
     tick = values.get("Tick", 0)
     return {
-        "uuid": values.get("UUID", ""),
+        "uuid": _uuid(values.get("UUID", "")),
         "tick": tick,
         "expired": values.get("State", 0) != 0,
         "silent": (newest - tick) / TICKS_PER_SECOND,
