@@ -19,6 +19,11 @@ _LABELS = {"app.kubernetes.io/name": NAME}
 _KINDS_GROUP = re.compile(r"\.matrixorigin\.(io|cn)$")
 _CLAIMS = {"apiGroups": [""], "resources": ["persistentvolumeclaims"], "verbs": ["list"]}
 _DEPLOYMENT = {"apiGroups": ["apps"], "resources": ["deployments"], "verbs": ["get"]}
+_SCALED = {
+    "apiGroups": ["core.matrixorigin.io"],
+    "resources": ["cnsets/scale", "proxysets/scale"],
+}
+"""Subresources of their own for the API server: whoever edits a set may not scale it without."""
 _READ = ("get", "list", "watch")
 _WRITE = ("create", "delete", "deletecollection", "patch", "update")
 
@@ -72,9 +77,17 @@ def for_users(rights: Iterable[Right]) -> list[Json]:
     """What the cluster's roles admin, edit and view mean for the kinds of MatrixOne."""
     rights = list(rights)
     return [
-        _aggregated("view", ("view", "edit", "admin"), _on_kinds(rights, _READ)),
-        _aggregated("edit", ("edit", "admin"), _on_kinds(rights, _WRITE)),
+        _aggregated("view", ("view", "edit", "admin"), _for_viewers(rights)),
+        _aggregated("edit", ("edit", "admin"), _for_editors(rights)),
     ]
+
+
+def _for_viewers(rights: Iterable[Right]) -> list[Json]:
+    return [*_on_kinds(rights, _READ), {**_SCALED, "verbs": ["get"]}]
+
+
+def _for_editors(rights: Iterable[Right]) -> list[Json]:
+    return [*_on_kinds(rights, _WRITE), {**_SCALED, "verbs": ["patch", "update"]}]
 
 
 def _on_kinds(rights: Iterable[Right], verbs: Iterable[str]) -> list[Json]:
@@ -113,8 +126,8 @@ def chart_rules(rights: Iterable[Right]) -> str:
         for part in dict.fromkeys(right.part for right in rights)
         for scope in Scope
     }
-    named["users.view"] = _on_kinds(rights, _READ)
-    named["users.edit"] = _on_kinds(rights, _WRITE)
+    named["users.view"] = _for_viewers(rights)
+    named["users.edit"] = _for_editors(rights)
     named["uninstall.refuse"] = _on_kinds(rights, ("list",))
     named["uninstall.cascade"] = [*_on_kinds(rights, ("list", "patch", "delete")), _CLAIMS]
     named["uninstall.own"] = [_DEPLOYMENT]

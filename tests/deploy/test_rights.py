@@ -15,7 +15,7 @@ import yaml
 import testbed
 from deploy.generate.__main__ import ROOT, main
 from deploy.generate.rights import RightsError, Scope, read
-from deploy.generate.roles import NAME
+from deploy.generate.roles import NAME, for_users
 from testbed.bed import TestBed
 from testbed.ports import choose_ports
 from tests.support.namespaces import Namespace, install
@@ -219,3 +219,22 @@ def test_unusable_entries_are_named(tmp_path: Path, change: dict[str, Any], mess
     with pytest.raises(RightsError, match=message) as raised:
         read(file)
     assert "entry 1 (w)" in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("role", "verbs"), [("matrixone-view", {"get"}), ("matrixone-edit", {"patch", "update"})]
+)
+def test_who_edits_a_set_may_scale_it(role: str, verbs: set[str]) -> None:
+    """For every kind with the subresource: the API server asks for a permission of its own."""
+    (found,) = [one for one in for_users(read()) if one["metadata"]["name"] == role]
+    granted = {
+        resource: set(rule["verbs"]) for rule in found["rules"] for resource in rule["resources"]
+    }
+    scaled = {
+        f"{crd['spec']['names']['plural']}/scale"
+        for path in (ROOT / "crds").glob("*.yaml")
+        for crd in [yaml.safe_load(path.read_text())]
+        if "scale" in crd["spec"]["versions"][0]["subresources"]
+    }
+    assert {name for name in granted if name.endswith("/scale")} == scaled
+    assert all(granted[name] == verbs for name in scaled)

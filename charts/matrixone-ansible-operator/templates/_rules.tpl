@@ -282,6 +282,13 @@
     - get
     - list
     - watch
+- apiGroups:
+    - core.matrixorigin.io
+  resources:
+    - cnsets/scale
+    - proxysets/scale
+  verbs:
+    - get
 {{- end }}
 {{- define "matrixone-operator.rules.users.edit" -}}
 - apiGroups:
@@ -307,6 +314,14 @@
     - create
     - delete
     - deletecollection
+    - patch
+    - update
+- apiGroups:
+    - core.matrixorigin.io
+  resources:
+    - cnsets/scale
+    - proxysets/scale
+  verbs:
     - patch
     - update
 {{- end }}
