@@ -21,7 +21,11 @@ Json = dict[str, Any]
 
 
 def plan_of(
-    resource: Any, observed: Any, script: str = "", references: Mapping[str, Any] | None = None
+    resource: Any,
+    observed: Any,
+    script: str = "",
+    references: Mapping[str, Any] | None = None,
+    siblings: Any = (),
 ) -> Json:
     """Return what a pass decides.
 
@@ -30,10 +34,11 @@ def plan_of(
         observed: what its references led to.
         script: text of its start script.
         references: what the ``deps`` of a set name, where a playbook plays it.
+        siblings: resources that this playbook plays, to find it among.
     """
     kind = kinds.kind_of(resource)
     if references is None:
-        plan = kind.plan(resource, observed, Play(script))
+        plan = kind.plan(resource, observed, Play(script, siblings))
     else:
         part, invalid = PARTS[resource["kind"]], kind.invalid(resource)
         plan = plan_set(part, resource, observed, script, references, invalid)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whose an object is that exists already under the name of one that is going to be created.
+"""Whose an object is that has the name of one that is needed, and who may refer to it.
 
 Pure functions on JSON values.
 """
@@ -29,3 +29,15 @@ def belongs(live: Mapping[str, Any], labels: Mapping[str, str], owner_uid: str) 
         return False
     has = metadata.get("labels") or {}
     return all(has.get(name) == value for name, value in labels.items())
+
+
+def allows(found: Mapping[str, Any], namespace: str) -> bool:
+    """Return whether a set may be referred to from a namespace: its own, or one that it lists.
+
+    Args:
+        found: the set, as it is stored, or as a playbook plays it.
+        namespace: of what refers to it.
+    """
+    own = (found.get("metadata") or {}).get("namespace") or "default"
+    listed = (found.get("spec") or {}).get("allowedNamespaces")
+    return namespace == own or (isinstance(listed, list) and namespace in listed)

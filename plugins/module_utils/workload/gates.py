@@ -12,6 +12,7 @@ from typing import Any
 
 from ..api import names
 from ..api.comparing import by_value, differing_paths
+from ..api.errors import InvalidSpec
 from ..api.managed_fields import applied_by, removed_paths
 from ..api.types import Manifest, References, Resource
 from ..reporting.conditions import find, holds, holds_now
@@ -19,7 +20,7 @@ from ..reporting.reasons import ConditionType, Reason
 from ..reporting.rollout import Rollout, held_at, is_held
 from .plans import Observed
 from .references import LOG_WORKLOAD, staged
-from .sets import DEPENDENCIES
+from .sets import DEPENDENCIES, dependency_of, namespace_of
 
 
 def blocker(resource: Resource, observed: Observed, references: References | None = None) -> str:
@@ -35,15 +36,47 @@ def blocker(resource: Resource, observed: Observed, references: References | Non
     """
     if not resource["metadata"].get("uid"):
         return _held_dependency(observed, references or {})
-    deps = resource.get("deps") or {}
+    own, deps = namespace_of(resource), resource.get("deps") or {}
     for key, kind in DEPENDENCIES.items():
         target = (deps.get(key) or {}).get("metadata") or {}
         if not target.get("name"):
             continue
+        namespace, name = target.get("namespace") or own, target["name"]
+        if observed.get(key) is None and namespace != own:
+            field = f"deps.{key}.metadata.namespace"
+            return f"waiting for {kind} {namespace}/{name} ({field}): it {_refusal(own)}"
         lack = _lack(observed.get(key)) or _since_gone(observed, kind)
         if lack:
-            return f"waiting for {kind} {target['name']}: {lack}"
+            return f"waiting for {kind} {name}: {lack}"
     return ""
+
+
+def check_references(resource: Resource, references: References) -> None:
+    """Refuse a reference to a set of another namespace that does not allow it.
+
+    A set that is missing is refused alike: whoever may not refer to it does not learn whether it
+    exists.
+
+    Args:
+        resource: the set.
+        references: what its ``deps`` led to.
+
+    Raises:
+        InvalidSpec: There is such a reference.
+    """
+    own, found = namespace_of(resource), {**references, "cnset": references.get("cnSet")}
+    for key, kind in DEPENDENCIES.items():
+        namespace, name = dependency_of(resource, key) or (own, "")
+        if namespace != own and found.get(key) is None:
+            field = f"deps.{key}.metadata.namespace"
+            raise InvalidSpec(field, f"{kind} {namespace}/{name} {_refusal(own)}")
+
+
+def _refusal(own: str) -> str:
+    return (
+        f"does not exist, or does not allow references from namespace {own}; "
+        f"add {own} to its spec.allowedNamespaces"
+    )
 
 
 def _held_dependency(observed: Observed, references: References) -> str:

@@ -12,7 +12,7 @@ from ..api.errors import RenderingError
 from ..api.types import Manifest, References, Resource
 from ..reporting.rollout import partition_of
 from .component import Component, results_of
-from .gates import blocker, held_back, only_scaled
+from .gates import blocker, check_references, held_back, only_scaled
 from .plans import Kind, Observed, Plan, Prune, is_paused, named
 from .references import observed_references
 from .sets import DEPENDENCIES
@@ -60,6 +60,7 @@ def plan_set(
         return replace(plan, waiting_for=waiting, held=["spec.template"])
     known = references or observed_references(observed)
     try:
+        check_references(resource, known)
         rendered = component.render_observed(resource, observed, script, known)
     except RenderingError as error:
         return replace(plan, invalid=str(error))

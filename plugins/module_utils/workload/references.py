@@ -7,10 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ..api import names
+from ..api.belonging import allows
 from ..api.types import Manifest, References, Resource
 from ..reporting.rollout import partition_of
 from .component import Component, Reference
-from .sets import DEPENDENCIES, dependency_of
+from .sets import DEPENDENCIES, dependency_of, namespace_of
 
 LOG_WORKLOAD = "logSetWorkload"
 """Label of the workload of the log service that a set depends on."""
@@ -80,13 +81,18 @@ def config_map(resource: Resource, name: str) -> Reference:
 
 
 def _of_dependencies(resource: Resource) -> dict[str, Reference]:
+    """Refer to what ``deps`` name; what does not allow that is as good as missing.
+
+    Nothing else reads a set of another namespace, so nobody gets anything of it: not what it is
+    rendered from, not how it is, not even whether it exists.
+    """
     found = {}
     for key, kind in DEPENDENCIES.items():
         target = ((resource.get("deps") or {}).get(key) or {}).get("metadata") or {}
         if target.get("name"):
-            namespace = target.get("namespace") or resource["metadata"]["namespace"]
-            place = {"namespace": namespace, "name": target["name"]}
-            found[key] = by_name(names.API_VERSION, kind, place)
+            own = resource["metadata"]["namespace"]
+            place = {"namespace": target.get("namespace") or own, "name": target["name"]}
+            found[key] = {**by_name(names.API_VERSION, kind, place), "allowed_to": own}
     return found
 
 
@@ -117,12 +123,13 @@ def staged(dependencies: References) -> Iterator[tuple[str, Resource]]:
 
 
 def find_references(resource: Resource, candidates: Sequence[Manifest]) -> References:
-    """Find what a set's ``deps`` name among given resources."""
+    """Find what a set's ``deps`` name among given resources, as far as these allow it."""
+    own = namespace_of(resource)
 
     def find(key: str) -> Resource | None:
         desired = dependency_of(resource, key)
         found = (one for one in candidates if _is(one, DEPENDENCIES[key], desired))
-        return next(found, None)
+        return next((one for one in found if allows(one, own)), None)
 
     return {"logSet": find("logSet"), "dnSet": find("dnSet"), "cnSet": find("cnset")}
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ...module_utils.api.belonging import belongs
+from ...module_utils.api.belonging import allows, belongs
 from ...module_utils.api.managed_fields import applied_by
 from ...module_utils.clients.kubernetes.applying import FIELD_MANAGER, Writer
 from ...module_utils.clients.kubernetes.differences import without_payload
@@ -28,8 +28,10 @@ def fetch_raw(session: Session, label: str, reference: Mapping[str, Any]) -> Any
         session: connection to the API server.
         label: what the reference is called, for messages.
         reference: api_version, kind, namespace, and name or labels, or both for an object that
-            counts only if it has the labels or the owner ``owner_uid``; ``data: true`` asks for the
-            data of a ConfigMap, ``applied: true`` for the fields that this collection has applied.
+            counts only if it has the labels or the owner ``owner_uid``, or a name and
+            ``allowed_to`` for one that counts only if it is in this namespace or lists it;
+            ``data: true`` asks for the data of a ConfigMap, ``applied: true`` for the fields that
+            this collection has applied.
 
     Returns:
         The object or None for a name; a list for labels.
@@ -47,8 +49,7 @@ def fetch_raw(session: Session, label: str, reference: Mapping[str, Any]) -> Any
             found = Writer(session).get(manifest)
         except NotFound:
             return None
-        required, owner = reference.get("labels") or {}, reference.get("owner_uid") or ""
-        return found if found is None or belongs(found, required, owner) else None
+        return found if found is not None and _counts(found, reference) else None
     if "labels" not in reference:
         raise BadManifest(f"reference {label}: name or labels is needed")
     selection = Selection(
@@ -59,6 +60,12 @@ def fetch_raw(session: Session, label: str, reference: Mapping[str, Any]) -> Any
         owner_uid=reference.get("owner_uid") or "",
     )
     return selection.list(session)
+
+
+def _counts(found: Mapping[str, Any], reference: Mapping[str, Any]) -> bool:
+    required, owner = reference.get("labels") or {}, reference.get("owner_uid") or ""
+    referring = reference.get("allowed_to")
+    return belongs(found, required, owner) and (not referring or allows(found, referring))
 
 
 def shown(found: Any, reference: Mapping[str, Any]) -> Any:
