@@ -141,3 +141,18 @@ def test_an_object_of_somebody_else_is_not_observed_as_ones_own(resource):
         assert fetch_raw(Answers(theirs), label, reference) is None  # type: ignore[arg-type]
         assert fetch_raw(Answers(left), label, reference) == left  # type: ignore[arg-type]
         assert fetch_raw(Answers(own), label, reference) == own  # type: ignore[arg-type]
+
+
+def test_what_is_referred_to_by_its_name_alone_may_be_anybodys():
+    """A DNSet refers to its LogSet, and to itself; a cluster has both of them."""
+    resource = in_cluster(r.dnset())
+    references = references_of(resource)
+    for label in ("self", "logSet", "logSetWorkload"):
+        reference = references[label]
+        manifest = {
+            "apiVersion": reference["api_version"],
+            "kind": reference["kind"],
+            "metadata": {key: reference[key] for key in ("name", "namespace")},
+        }
+        found = live_one(manifest, ownerReferences=[{"uid": "u-of-a-cluster", "controller": True}])
+        assert fetch_raw(Answers(found), label, reference) == found  # type: ignore[arg-type]
