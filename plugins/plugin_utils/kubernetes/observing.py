@@ -63,9 +63,11 @@ def fetch_raw(session: Session, label: str, reference: Mapping[str, Any]) -> Any
 
 
 def _counts(found: Mapping[str, Any], reference: Mapping[str, Any]) -> bool:
-    required, owner = reference.get("labels") or {}, reference.get("owner_uid") or ""
+    required, owner = reference.get("labels"), reference.get("owner_uid") or ""
     referring = reference.get("allowed_to")
-    return belongs(found, required, owner) and (not referring or allows(found, referring))
+    # Without labels anybody's object is meant: a child of a cluster refers to itself and siblings.
+    is_meant = not required or belongs(found, required, owner)
+    return is_meant and (not referring or allows(found, referring))
 
 
 def shown(found: Any, reference: Mapping[str, Any]) -> Any:
