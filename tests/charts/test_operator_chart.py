@@ -178,7 +178,7 @@ def test_the_page_of_values_lists_all_of_them() -> None:
 
     values = yaml.safe_load((OPERATOR / "values.yaml").read_text())
     schema = json.loads((OPERATOR / "values.schema.json").read_text())
-    ours = page.partition("## matrixone-operator")[2].partition("## matrixone\n")[0]
+    ours = page.partition("## matrixone-ansible-operator")[2].partition("## matrixone\n")[0]
     assert set(re.findall(r"^\| `([\w.]+)` \|", ours, flags=re.MULTILINE)) == leaves(values, schema)
 
 
@@ -222,6 +222,8 @@ def test_the_deployment_is_that_of_kustomize(helm: Helm) -> None:
     assert flags <= set(mine["args"])
     for port in other.pop("ports"):
         assert {**port, "protocol": "TCP"} in mine["ports"]
+    for variable in other.pop("env"):
+        assert variable in mine["env"]
     for probe in ("livenessProbe", "readinessProbe"):
         assert other.pop(probe).items() <= mine[probe].items()
     assert other.items() <= mine.items()
