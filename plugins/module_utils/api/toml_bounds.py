@@ -54,7 +54,7 @@ def violated_by_value(value: Any) -> str | None:
     Dotted keys, headers and brackets are bounded each, and may still add up.
     """
     level: list[Any] = [value]
-    for _ in range(DEEPEST + 1):
+    for _depth in range(DEEPEST + 1):
         level = [inner for one in level for inner in _inner(one)]
         if not level:
             return None

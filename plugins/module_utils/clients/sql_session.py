@@ -12,8 +12,11 @@ from __future__ import annotations
 import time
 from typing import Any, Final
 
-from pymysql import err
-from pymysql.connections import Connection
+try:
+    from pymysql import err
+    from pymysql.connections import Connection
+except ImportError:  # the caller reports it when a statement is to be run
+    err, Connection = None, object
 
 PLUGIN: Final = "mysql_native_password"
 LARGEST_PACKET: Final = 1 << 20

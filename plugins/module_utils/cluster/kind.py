@@ -70,7 +70,7 @@ class ClusterKind(Kind[ClusterPlan]):
             return []
         parts = parts_of(spec)
         return look_for(
-            found for _, path, one in parts for found in asked_mistakes(path, one, level)
+            found for _name, path, one in parts for found in asked_mistakes(path, one, level)
         )
 
     def warnings(self, resource: Resource, old: Resource | None) -> list[str]:
