@@ -51,7 +51,7 @@ def parse(value: Any, field_path: str) -> Table:
     try:
         table = tomllib.loads(value)
     except (ValueError, RecursionError, OverflowError) as error:
-        raise InvalidSpec(field_path, f"is not valid TOML: {error}") from error
+        raise InvalidSpec(field_path, f"is not valid TOML: {_cut(str(error))}") from error
     _require_bounds(toml_bounds.violated_by_value(table), field_path)
     return table
 
@@ -59,6 +59,11 @@ def parse(value: Any, field_path: str) -> Table:
 def _require_bounds(violated: str | None, field_path: str) -> None:
     if violated is not None:
         raise InvalidSpec(field_path, f"is not accepted: {violated}")
+
+
+def _cut(text: str) -> str:
+    """Cut what a user chose the length of; keys are quoted in errors."""
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."
 
 
 def get(table: Mapping[str, Any], path: Sequence[str]) -> Any:
@@ -189,11 +194,11 @@ def _scalar(value: Any, path: tuple[str, ...]) -> str:
     if isinstance(value, int) and not _TOML_MIN <= value <= _TOML_MAX:
         # Python refuses to write numbers of thousands of digits.
         shown = value if value.bit_length() <= _LONGEST_SHOWN else "a number"
-        raise TomlError(f"{'.'.join(path)}: {shown} does not fit into 64 bits")
+        raise TomlError(f"{_cut('.'.join(path))}: {shown} does not fit into 64 bits")
     for kind, write in _SCALARS:
         if isinstance(value, kind):
             return write(value)
-    raise TomlError(f"{'.'.join(path)}: {value!r} has no form in TOML")
+    raise TomlError(f"{_cut('.'.join(path))}: {value!r} has no form in TOML")
 
 
 def _float(value: float) -> str:

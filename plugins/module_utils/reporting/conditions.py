@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from .kstatus import with_kstatus
 from .reasons import ConditionType, Phase, Reason
@@ -12,6 +12,9 @@ from .reasons import ConditionType, Phase, Reason
 Condition = dict[str, Any]
 """An entry of ``status.conditions``: type, status, observedGeneration, reason, message; the
 writer adds lastTransitionTime."""
+
+_LONGEST_MESSAGE: Final = 8192
+"""Characters; Kubernetes accepts 32,768 of a condition's message."""
 
 
 def condition(
@@ -27,9 +30,12 @@ def condition(
         kind: its type.
         holds: True, False, or None for Unknown.
         reason: from the closed list.
-        message: for a human; what it is waiting for, if anything.
+        message: for a human; what it is waiting for, if anything. It is cut where the API server
+            would refuse the status: values and names of users are quoted in it.
         generation: ``metadata.generation`` that this was decided for.
     """
+    if len(message) > _LONGEST_MESSAGE:
+        message = f"{message[:_LONGEST_MESSAGE]}..."
     return {
         "type": kind.value,
         "status": "Unknown" if holds is None else str(holds),
