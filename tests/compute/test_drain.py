@@ -18,9 +18,13 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute.loa
     score,
     user_sessions,
 )
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute.pods import (
+    ANNOTATION_UNHEARD,
+    records,
+)
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute.scaling import (
-    must_be_replaced,
     replicas_to_keep,
+    unusable,
     victims,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute.stores import (
@@ -313,11 +317,68 @@ def test_replicas_to_keep(present: int, wanted: int, drains: list[Drain], kept: 
 
 def test_a_drain_called_off_after_the_locks_were_taken_needs_another_pod() -> None:
     asked = replace(DRAINING, asked_process=PROCESS)
-    assert must_be_replaced(asked, frozenset())
-    assert not must_be_replaced(asked, frozenset({"cn-a"}))
-    assert not must_be_replaced(replace(asked, going=True), frozenset())
-    assert not must_be_replaced(replace(asked, process="newer"), frozenset())
-    assert not must_be_replaced(DRAINING, frozenset())
+    assert unusable([asked], frozenset()) == {"cn-a"}
+    assert not unusable([asked], frozenset({"cn-a"}))
+    assert not unusable([replace(asked, going=True)], frozenset())
+    assert not unusable([replace(asked, process="newer")], frozenset())
+    assert not unusable([DRAINING], frozenset())
+
+
+REFUSED = {"unheard_process": PROCESS}
+SILENT = {"registration": Registration(State.WORKING, {}, silent=10.5)}
+
+
+@pytest.mark.parametrize(
+    ("stores", "gone"),
+    [
+        ([store("a", **REFUSED), store("b")], {"a"}),
+        ([store("a", **REFUSED, **SILENT), store("b")], set()),
+        ([store("a", unheard_process="an earlier one"), store("b")], set()),
+        ([store("a", **REFUSED), store("b", **REFUSED), store("c")], {"a"}),
+        ([store("a", **REFUSED), store("b", **REFUSED), store("c", going=True)], {"a", "b"}),
+        ([store("a", **REFUSED), store("b"), store("c", ready=False)], set()),
+        ([store("a", **REFUSED), store("b", going=True), store("c")], set()),
+        ([store("a", **REFUSED), store("b", **REFUSED)], {"a", "b"}),
+        ([store("a", **REFUSED), store("b", **SILENT)], {"a"}),
+    ],
+    ids=[
+        "heard again",
+        "still silent",
+        "restarted since",
+        "one at a time",
+        "the one that serves goes",
+        "not while another is not ready",
+        "not while another goes",
+        "all at once when none serves",
+        "the other is silent",
+    ],
+)
+def test_who_was_not_heard_is_replaced_when_it_is_back(
+    stores: list[CNStore], gone: set[str]
+) -> None:
+    """Its process goes on, but its commits are refused for a day."""
+    assert unusable(stores, frozenset()) == gone
+
+
+@pytest.mark.parametrize(
+    ("one", "expected"),
+    [
+        (store(**SILENT), {ANNOTATION_UNHEARD: PROCESS}),
+        (store(**SILENT, **REFUSED), {}),
+        (store(**REFUSED), {}),
+        (store(unheard_process="an earlier one"), {ANNOTATION_UNHEARD: None}),
+        (store(**SILENT, process=""), {}),
+        (store(registration=None), {}),
+        (
+            store(registration=Registration(State.WORKING, {}, expired=True)),
+            {ANNOTATION_UNHEARD: PROCESS},
+        ),
+        (store(**SILENT, going=True), {}),
+    ],
+)
+def test_silence_is_recorded_on_the_pod(one: CNStore, expected: dict[str, str | None]) -> None:
+    """Of the process that was silent: the next one is another."""
+    assert records(one, leaves=False, now=0.0) == expected
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,11 @@ def await_fault(cluster: Cluster, kind: str, pods: list[str]) -> None:
     )
 
 
-def await_recovery(cluster: Cluster) -> None:
+REPLACED_SECONDS = 90.0
+"""Compute nodes whose commits are refused are replaced, one after the other."""
+
+
+def await_recovery(cluster: Cluster, seconds: float = STATUS_SECONDS) -> None:
     """Wait until the cluster is Ready again and nothing is Degraded."""
 
     def recovered() -> bool:
@@ -50,7 +54,7 @@ def await_recovery(cluster: Cluster) -> None:
 
     eventually(
         recovered,
-        STATUS_SECONDS,
+        seconds,
         "a cluster that is Ready again",
         otherwise=lambda: cluster.get("mo", "mo")["status"].get("conditions"),
     )

@@ -35,6 +35,8 @@ ANNOTATION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"
 ANNOTATION_STATE: Final = "matrixorigin.io/cn-state"
 ANNOTATION_DRAINING: Final = "matrixorigin.io/store-draining-start"
 ANNOTATION_LOCKS: Final = "matrixorigin.io/lock-restart"
+ANNOTATION_UNHEARD: Final = "matrixorigin.io/store-unheard"
+"""Start of the process of which HAKeeper had not heard for too long."""
 _LABEL_TEMPLATE: Final = "pod-template-hash"
 _ENDED: Final = frozenset({"Succeeded", "Failed"})
 _NEWS_SECONDS: Final = 120.0
@@ -59,7 +61,11 @@ def policy_of(resource: Resource) -> Policy:
 def is_managed(policy: Policy, stores: Iterable[CNStore]) -> bool:
     """Return whether HAKeeper has to learn anything about a set, now or when a node restarts."""
     return policy.drains or any(
-        store.desired_labels or store.cordoned or store.gated or store.marked == State.DRAINING
+        store.desired_labels
+        or store.cordoned
+        or store.gated
+        or store.unheard_process
+        or store.marked == State.DRAINING
         for store in stores
     )
 
@@ -121,6 +127,7 @@ def cn_store(pod: Pod, registration: Registration | None, *, asked: bool) -> CNS
         marked=annotations.get(ANNOTATION_STATE) or "",
         template=(metadata.get("labels") or {}).get(_LABEL_TEMPLATE) or "",
         gated=is_gated(pod),
+        unheard_process=annotations.get(ANNOTATION_UNHEARD) or "",
     )
 
 
@@ -197,6 +204,10 @@ def records(store: CNStore, *, leaves: bool, now: float) -> dict[str, str | None
     changes: dict[str, str | None] = {}
     if store.going:
         return changes
+    if store.silent and not store.refused and store.process:
+        changes[ANNOTATION_UNHEARD] = store.process
+    elif store.unheard_process and not store.refused:
+        changes[ANNOTATION_UNHEARD] = None
     if leaves:
         if store.draining_since is None:
             changes[ANNOTATION_DRAINING] = timestamp(now)

@@ -61,9 +61,25 @@ def _older(candidates: Sequence[CNStore]) -> list[CNStore]:
     return [one for one in candidates if one.template != newest]
 
 
-def must_be_replaced(store: CNStore, chosen: frozenset[str]) -> bool:
-    """Return whether a drain that was called off came too late: the locks are gone for good."""
-    return store.locks_asked and not store.going and store.pod not in chosen
+def unusable(stores: Sequence[CNStore], chosen: frozenset[str]) -> frozenset[str]:
+    """Return the Pods that run, but have to be replaced, as far as that is due.
+
+    The locks of some were taken before their drain was called off. The commits of others are
+    refused since HAKeeper did not hear them for a time; these are replaced one after the other
+    while a compute node is left that serves.
+
+    Args:
+        stores: the Pods of the set.
+        chosen: Pods that leave in any case.
+    """
+    staying = [one for one in stores if not one.going and one.pod not in chosen]
+    without_locks = {one.pod for one in staying if one.locks_asked}
+    back = sorted(one.pod for one in staying if one.refused and not one.silent)
+    serving = [one for one in staying if one.ready and not one.refused and not one.silent]
+    if serving:
+        changing = any(one.going or not one.ready for one in stores)
+        back = [] if changing else back[:1]
+    return frozenset(without_locks.union(back))
 
 
 def replicas_to_keep(present: int, desired: int, drains: Iterable[Drain]) -> int:

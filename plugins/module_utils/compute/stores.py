@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from ..reporting.health import HEARD_SECONDS
+
 Labels = Mapping[str, tuple[str, ...]]
 """Labels of a store in HAKeeper: a list of values under each key."""
 
@@ -27,11 +29,19 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """A compute node as HAKeeper knows it."""
+    """A compute node as HAKeeper knows it.
+
+    Attributes:
+        state: its work state.
+        labels: its labels.
+        expired: whether HAKeeper has given it up.
+        silent: seconds since its last heartbeat.
+    """
 
     state: State
     labels: Labels
     expired: bool = False
+    silent: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +65,8 @@ class CNStore:
         marked: work state that this operator recorded on the Pod last; empty if it never did.
         template: hash of the template that the Pod was made from; empty if it is unknown.
         gated: whether the Pod is not ready before this operator says that its store is known.
+        unheard_process: the `process` of which HAKeeper had not heard for too long; empty if there
+            was none.
     """
 
     pod: str
@@ -73,6 +85,23 @@ class CNStore:
     marked: str = ""
     template: str = ""
     gated: bool = False
+    unheard_process: str = ""
+
+    @property
+    def silent(self) -> bool:
+        """Whether HAKeeper has not heard of it for too long; unknown is not."""
+        known = self.registration
+        return known is not None and (known.expired or known.silent > HEARD_SECONDS)
+
+    @property
+    def refused(self) -> bool:
+        """Whether the transaction node may refuse the commits of this process.
+
+        A lock service that did not answer counts as inactive for a day, although its process goes
+        on, and the commits of its transactions fail: "cannot commit a orphan transaction"
+        (cleanCommitState in MatrixOne's pkg/lockservice/lock_table_allocator.go).
+        """
+        return bool(self.process) and self.unheard_process == self.process
 
     @property
     def locks_asked(self) -> bool:

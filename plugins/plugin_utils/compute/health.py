@@ -5,14 +5,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from ...module_utils.clients.kubernetes.session import Session
 from ...module_utils.clients.matrixone import Deadline
-from ...module_utils.compute.pods import uuid_of
+from ...module_utils.compute.pods import cn_store, uuid_of
 from ...module_utils.reporting.health import Health, without_heartbeat
 from ..logservice.addresses import of_dependency
 from ..logservice.view import ask_details
+
+_REFUSED: Final = "it was not heard for too long, so its commits may be refused; it is replaced"
 
 
 def observe_compute_nodes(
@@ -29,4 +31,10 @@ def observe_compute_nodes(
     """
     details = ask_details(of_dependency(session, resource), deadline)
     silent = {store.uuid: store.silent for store in details.cn_stores}
-    return Health(silent=without_heartbeat(pods, silent, uuid_of, now))
+    refused = [pod for pod in pods if cn_store(pod, None, asked=False).refused]
+    return Health(
+        silent={
+            **{pod["metadata"]["name"]: _REFUSED for pod in refused},
+            **without_heartbeat(pods, silent, uuid_of, now),
+        }
+    )

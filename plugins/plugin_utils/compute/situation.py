@@ -16,6 +16,8 @@ from ...module_utils.compute import pods as cn_pods
 from ...module_utils.compute.drain import (
     Policy,
 )
+from ...module_utils.reporting.conditions import holds
+from ...module_utils.reporting.reasons import ConditionType
 from ..logservice import addresses
 
 
@@ -34,6 +36,9 @@ class Situation:
         reported: work state by Pod, as the status of the set has it.
         chosen: Pods that are deleted first when the set shrinks.
         reach: what is dialled of the addresses that HAKeeper names.
+        degraded: whether the set is reported to have lost something.
+        log_service_serves: whether the log service is reported to have lost nothing; then silence
+            of a compute node is its own.
     """
 
     policy: Policy
@@ -46,6 +51,8 @@ class Situation:
     reported: Mapping[str, str] = field(default_factory=dict)
     chosen: Sequence[str] = ()
     reach: Reach = Reach.NETWORK
+    degraded: bool = False
+    log_service_serves: bool = True
 
     @property
     def chooses(self) -> bool:
@@ -91,4 +98,6 @@ def observe(
         now=time.time(),
         chosen=[str(name) for name in spec.get("podsToDelete") or ()],
         reported=cn_pods.recorded_states(resource),
+        degraded=holds(resource, ConditionType.DEGRADED),
+        log_service_serves=log_set is None or holds(log_set, ConditionType.READY),
     )

@@ -33,8 +33,8 @@ from ...module_utils.compute.load import (
     Load,
 )
 from ...module_utils.compute.scaling import (
-    must_be_replaced,
     replicas_to_keep,
+    unusable,
     victims,
 )
 from ...module_utils.compute.stores import (
@@ -105,7 +105,7 @@ class StorePass:
     def run(self) -> Outcome:
         """Observe, correct and drain; a set that asks for nothing of that costs nothing."""
         self._outcome.managed = self._situation.is_managed
-        if not self._outcome.managed:
+        if not (self._outcome.managed or self._situation.degraded):
             self._check_news()
             return self._outcome
         if not self._situation.pods or not self._situation.addresses:
@@ -157,15 +157,13 @@ class StorePass:
         self._conclude()
 
     def _choose(self, stores: Sequence[CNStore]) -> None:
-        """Find the Pods to delete because of the size, or because their locks are gone."""
+        """Find the Pods to delete because of the size, or because they cannot serve any more."""
         desired = self._situation.desired
         if self._situation.chooses and desired is not None:
             present = desired if self._situation.present is None else self._situation.present
             chosen = self._situation.chosen
             self._victims = victims(stores, desired, present, chosen)
-            self._unusable = frozenset(
-                one.pod for one in stores if must_be_replaced(one, self._victims)
-            )
+        self._unusable = unusable(stores, self._victims)
 
     def _leaves(self, store: CNStore) -> bool:
         return store.pod in self._victims or store.pod in self._unusable
@@ -184,7 +182,9 @@ class StorePass:
         record = details.cn_store(cn_pods.uuid_of(pod))
         known = None
         if record is not None:
-            known = Registration(_STATES[record.work_state], record.labels, record.expired)
+            state = _STATES[record.work_state]
+            silent = record.silent if self._situation.log_service_serves else 0.0
+            known = Registration(state, record.labels, record.expired, silent)
         return cn_pods.cn_store(pod, known, asked=True)
 
     def _correct(self, store: CNStore, hakeeper: HAKeeper | None) -> None:
