@@ -71,7 +71,7 @@ STAGES: tuple[Stage, ...] = (
     Stage("rpc", ("-m", "rpc", "tests"), limit=600, usual=60, is_tests=True),
     Stage(
         "api",
-        _tests("-m", _FAKE, *(f"--ignore=tests/{area}" for area in AREAS), "tests"),
+        _tests(*("-m", _FAKE, *(f"--ignore=tests/{area}" for area in AREAS), "tests"), workers=3),
         limit=2700,
         usual=1200,
         is_tests=True,
