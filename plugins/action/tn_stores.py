@@ -5,18 +5,25 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from ..module_utils.api.errors import RenderingError
+from ..module_utils.clients.kubernetes.applying import Writer
 from ..module_utils.clients.kubernetes.session import Session
 from ..module_utils.clients.matrixone import Deadline
 from ..module_utils.compute import pods as cn_pods
+from ..module_utils.reporting.conditions import holds
+from ..module_utils.reporting.events import Occurrence
+from ..module_utils.reporting.reasons import ConditionType
 from ..module_utils.workload.plans import is_paused
+from ..plugin_utils.compute.pod_writer import PodWriter
 from ..plugin_utils.kubernetes.action import KubeAction
 from ..plugin_utils.kubernetes.set_objects import SetObjects
 from ..plugin_utils.logservice import addresses
 from ..plugin_utils.transaction import served_shards
 from ..plugin_utils.transaction.lost_pods import release
+from ..plugin_utils.transaction.silence import follow_silence
 
 Json = dict[str, Any]
 
@@ -46,8 +53,19 @@ class ActionModule(KubeAction):
         except RenderingError:
             # What is wrong with the spec is reported by the plan.
             return {"changed": False, "stores": {}}
-        stores = {**served.as_result(), "events": found.events, "blocked": found.blocked}
-        return {"changed": bool(found.events), "stores": stores}
+        events = [*found.events, *_after_silence(session, arguments, served.silent)]
+        stores = {**served.as_result(), "events": events, "blocked": found.blocked}
+        return {"changed": bool(events), "stores": stores}
+
+
+def _after_silence(
+    session: Session, arguments: Json, silent: Mapping[str, float]
+) -> list[Occurrence]:
+    """Restart nodes that were silent; silence is their own only while the log service serves."""
+    log_set = arguments["log_set"]
+    if log_set and not holds(log_set, ConditionType.READY):
+        return []
+    return follow_silence(PodWriter(Writer(session)), arguments["pods"], silent, time.time())
 
 
 def _log_service(session: Session, arguments: Json) -> list[str]:

@@ -19,7 +19,6 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute.loa
     user_sessions,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute.pods import (
-    ANNOTATION_UNHEARD,
     records,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute.scaling import (
@@ -41,6 +40,7 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute.wor
 from hypothesis import given
 from hypothesis import strategies as st
 
+UNHEARD = "matrixorigin.io/store-unheard"
 PROCESS = "2026-01-01T00:00:10Z"
 IDLE = Load(0, 0, 0)
 POLICY = Policy(drains=True, delay=15, timeout=300)
@@ -363,16 +363,12 @@ def test_who_was_not_heard_is_replaced_when_it_is_back(
 @pytest.mark.parametrize(
     ("one", "expected"),
     [
-        (store(**SILENT), {ANNOTATION_UNHEARD: PROCESS}),
+        (store(**SILENT), {UNHEARD: PROCESS}),
         (store(**SILENT, **REFUSED), {}),
         (store(**REFUSED), {}),
-        (store(unheard_process="an earlier one"), {ANNOTATION_UNHEARD: None}),
+        (store(unheard_process="an earlier one"), {UNHEARD: None}),
         (store(**SILENT, process=""), {}),
         (store(registration=None), {}),
-        (
-            store(registration=Registration(State.WORKING, {}, expired=True)),
-            {ANNOTATION_UNHEARD: PROCESS},
-        ),
         (store(**SILENT, going=True), {}),
     ],
 )

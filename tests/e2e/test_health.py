@@ -106,7 +106,9 @@ def test_status_tells_of_a_fault_and_of_its_end(
                 begun = time.monotonic()
                 await_fault(cluster, kind, pods if part != "log-majority" else [])
                 time.sleep(max(0.0, begun + FAULT_SECONDS - time.monotonic()))
-            await_recovery(cluster, REPLACED_SECONDS if kind == "CNSet" else STATUS_SECONDS)
+            await_recovery(
+                cluster, REPLACED_SECONDS if kind in {"CNSet", "DNSet"} else STATUS_SECONDS
+            )
         ready = traffic.seconds()
         watched.conclude(f"health-{part}-{fault.__name__}")
         time.sleep(15)

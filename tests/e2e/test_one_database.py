@@ -14,7 +14,7 @@ from testbed.bed import TestBed
 from tests.e2e.clusters import DRAIN_SECONDS, Cluster, operated, tiny_cluster
 from tests.e2e.compute_nodes import pods, stores
 from tests.e2e.faults import frozen
-from tests.e2e.health import Watched, await_fault, await_recovery
+from tests.e2e.health import REPLACED_SECONDS, Watched, await_fault, await_recovery
 from tests.e2e.log_stores import HAKEEPER_TIMEOUT, await_replacement, events, volume, wreck
 from tests.e2e.traffic import Traffic
 from tests.support.waiting import eventually
@@ -93,7 +93,7 @@ def test_ready_tells_of_processes_that_stand_still(
         with Watched(cluster) as watched:
             with frozen(cluster, *frozen_pods):
                 await_fault(cluster, kind, named)
-            await_recovery(cluster)
+            await_recovery(cluster, REPLACED_SECONDS)
         watched.conclude(f"gate-frozen-{kind.lower()}")
         time.sleep(2)
     traffic.require_nothing_lost(longest=90, errors=None, at_least=20)

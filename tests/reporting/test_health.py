@@ -3,10 +3,12 @@
 
 import pytest
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api.timestamps import (
+    timestamp,
     unix_time,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.reporting.health import (
     Health,
+    fell_silent,
     without_heartbeat,
     without_quorum,
 )
@@ -75,3 +77,13 @@ def test_health_survives_being_a_result():
 
 def test_nothing_is_wrong_where_nothing_was_asked():
     assert Health.read({}).is_good
+
+
+@pytest.mark.parametrize(
+    ("age", "silent", "expected"),
+    [(3600, 10.0, False), (3600, 10.5, True), (3600, None, False), (12, 20.0, False)],
+)
+def test_silence_of_a_process_is_not_that_of_its_predecessor(age, silent, expected):
+    """A container that restarts keeps the name of its store, and so its last heartbeat."""
+    assert fell_silent(timestamp(PRESENT - age), silent, PRESENT) is expected
+    assert not fell_silent("", silent, PRESENT)

@@ -68,6 +68,8 @@ LABEL_CLUSTER: Final = "matrixorigin.io/cluster"
 LABEL_DRAINED: Final = "matrixorigin.io/drained"
 """``true`` on a CNSet that is deleted, once its drain is over: it needs no proxies any more."""
 
+ANNOTATION_UNHEARD: Final = "matrixorigin.io/store-unheard"
+"""On a Pod: start of its process of which HAKeeper had not heard for too long."""
 ANNOTATION_BOOTSTRAP: Final = "logset.matrixorigin.io/bootstrap"
 ANNOTATION_INCARNATIONS: Final = "logset.matrixorigin.io/incarnations"
 ANNOTATION_SEMANTIC_VERSION: Final = "matrixorigin.io/semantic-version"

@@ -12,7 +12,7 @@ from ..api import names
 from ..api.fields import Fields
 from ..api.timestamps import timestamp
 from ..api.types import Resource
-from ..reporting.pods import closed_gates, ready_at
+from ..reporting.pods import closed_gates, main_process, ready_at
 from .drain import (
     Policy,
 )
@@ -35,8 +35,6 @@ ANNOTATION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"
 ANNOTATION_STATE: Final = "matrixorigin.io/cn-state"
 ANNOTATION_DRAINING: Final = "matrixorigin.io/store-draining-start"
 ANNOTATION_LOCKS: Final = "matrixorigin.io/lock-restart"
-ANNOTATION_UNHEARD: Final = "matrixorigin.io/store-unheard"
-"""Start of the process of which HAKeeper had not heard for too long."""
 _LABEL_TEMPLATE: Final = "pod-template-hash"
 _ENDED: Final = frozenset({"Succeeded", "Failed"})
 _NEWS_SECONDS: Final = 120.0
@@ -109,7 +107,7 @@ def cn_store(pod: Pod, registration: Registration | None, *, asked: bool) -> CNS
     """
     metadata = pod["metadata"]
     annotations = metadata.get("annotations") or {}
-    process = _started(pod)
+    process = main_process(pod)
     return CNStore(
         pod=metadata["name"],
         uuid=uuid_of(pod),
@@ -127,7 +125,7 @@ def cn_store(pod: Pod, registration: Registration | None, *, asked: bool) -> CNS
         marked=annotations.get(ANNOTATION_STATE) or "",
         template=(metadata.get("labels") or {}).get(_LABEL_TEMPLATE) or "",
         gated=is_gated(pod),
-        unheard_process=annotations.get(ANNOTATION_UNHEARD) or "",
+        unheard_process=annotations.get(names.ANNOTATION_UNHEARD) or "",
     )
 
 
@@ -146,14 +144,6 @@ def uuid_of(pod: Pod) -> str:
 def _is_ready(pod: Pod) -> bool:
     conditions = (pod.get("status") or {}).get("conditions") or []
     return any(one.get("type") == "Ready" and one.get("status") == "True" for one in conditions)
-
-
-def _started(pod: Pod) -> str:
-    for container in (pod.get("status") or {}).get("containerStatuses") or []:
-        if container.get("name") == names.CONTAINER_MAIN:
-            running = (container.get("state") or {}).get("running") or {}
-            return str(running.get("startedAt") or "")
-    return ""
 
 
 def _asked(text: str | None, process: str) -> str:
@@ -205,9 +195,9 @@ def records(store: CNStore, *, leaves: bool, now: float) -> dict[str, str | None
     if store.going:
         return changes
     if store.silent and not store.refused and store.process:
-        changes[ANNOTATION_UNHEARD] = store.process
+        changes[names.ANNOTATION_UNHEARD] = store.process
     elif store.unheard_process and not store.refused:
-        changes[ANNOTATION_UNHEARD] = None
+        changes[names.ANNOTATION_UNHEARD] = None
     if leaves:
         if store.draining_since is None:
             changes[ANNOTATION_DRAINING] = timestamp(now)

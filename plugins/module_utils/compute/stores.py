@@ -35,7 +35,8 @@ class Registration:
         state: its work state.
         labels: its labels.
         expired: whether HAKeeper has given it up.
-        silent: seconds since its last heartbeat.
+        silent: seconds since the last heartbeat of its present process; 0 where that is not its own
+            silence.
     """
 
     state: State
@@ -90,8 +91,7 @@ class CNStore:
     @property
     def silent(self) -> bool:
         """Whether HAKeeper has not heard of it for too long; unknown is not."""
-        known = self.registration
-        return known is not None and (known.expired or known.silent > HEARD_SECONDS)
+        return self.registration is not None and self.registration.silent > HEARD_SECONDS
 
     @property
     def refused(self) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from ..api.timestamps import unix_time
 from .pods import ready_at
 
 HEARD_SECONDS: Final = 10.0
@@ -60,6 +61,21 @@ class Health:
         """What is known to be wrong; empty if nothing is."""
         silent = [f"{pod} ({why})" for pod, why in sorted(self.silent.items())]
         return ", ".join([*silent, *([self.lacking] if self.lacking else [])])
+
+
+def fell_silent(process: str, silent: float | None, now: float) -> bool:
+    """Return whether a process was heard, and then no more for too long.
+
+    The last heartbeat of a process that has just started may be that of its predecessor.
+
+    Args:
+        process: when it started, RFC 3339; empty while there is none.
+        silent: seconds since the last heartbeat of its store; None where that is unknown.
+        now: the present, Unix time.
+    """
+    if silent is None or not process:
+        return False
+    return silent > HEARD_SECONDS and unix_time(process) < now - silent
 
 
 def without_heartbeat(

@@ -61,6 +61,15 @@ def ready_at(pod: Pod) -> float | None:
     return unix_time(_condition(pod, "Ready").get("lastTransitionTime"))
 
 
+def main_process(pod: Pod) -> str:
+    """Return when the main container of a Pod started, RFC 3339; empty while it does not run."""
+    for container in (pod.get("status") or {}).get("containerStatuses") or []:
+        if container.get("name") == names.CONTAINER_MAIN:
+            running = (container.get("state") or {}).get("running") or {}
+            return str(running.get("startedAt") or "")
+    return ""
+
+
 def stores(
     pods: Iterable[Pod],
     expected: Iterable[str],

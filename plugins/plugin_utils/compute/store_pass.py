@@ -15,6 +15,7 @@ from ...module_utils.clients.kubernetes.applying import Writer
 from ...module_utils.clients.kubernetes.session import Session
 from ...module_utils.clients.matrixone import (
     ClusterDetails,
+    CNStoreRecord,
     Deadline,
     HAKeeper,
     LockService,
@@ -48,6 +49,8 @@ from ...module_utils.compute.work_states import (
     desired_state,
     opens_gate,
 )
+from ...module_utils.reporting.health import fell_silent
+from ...module_utils.reporting.pods import main_process
 from .load import loads_of, locks_of
 from .outcome import Outcome
 from .pod_writer import PodWriter
@@ -183,9 +186,16 @@ class StorePass:
         known = None
         if record is not None:
             state = _STATES[record.work_state]
-            silent = record.silent if self._situation.log_service_serves else 0.0
-            known = Registration(state, record.labels, record.expired, silent)
+            known = Registration(state, record.labels, record.expired, self._silent(pod, record))
         return cn_pods.cn_store(pod, known, asked=True)
+
+    def _silent(self, pod: Mapping[str, Any], record: CNStoreRecord) -> float:
+        """Return for how many seconds a compute node is silent by its own fault."""
+        situation = self._situation
+        own = situation.log_service_serves or record.expired
+        if own and fell_silent(main_process(pod), record.silent, situation.now):
+            return record.silent
+        return 0.0
 
     def _correct(self, store: CNStore, hakeeper: HAKeeper | None) -> None:
         """Make HAKeeper agree with what should be, and record on the Pod what that is."""

@@ -5,16 +5,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from ...module_utils.api import names
 from ...module_utils.clients.kubernetes.session import Session
 from ...module_utils.clients.matrixone import Deadline
 from ...module_utils.reporting.health import Health, without_heartbeat
 from ...module_utils.transaction.shards import store_uuid
+from ...module_utils.transaction.silence import was_silent
 from ...module_utils.workload.sets import SetContext
 from ..logservice.addresses import of_dependency
 from ..logservice.view import ask_details
+
+_RESTARTED: Final = "it was not heard for too long, so it may refuse commits; it is restarted"
 
 
 def observe_transaction_nodes(
@@ -32,11 +35,11 @@ def observe_transaction_nodes(
     """
     details = ask_details(of_dependency(session, resource), deadline)
     context = SetContext.of(names.DN_SET, dict(resource))
-    return Health(
-        silent=without_heartbeat(
-            pods,
-            {store.uuid: store.silent for store in details.tn_stores},
-            lambda pod: store_uuid(context, int(pod["metadata"]["name"].rpartition("-")[2])),
-            now,
-        )
+    silent = without_heartbeat(
+        pods,
+        {store.uuid: store.silent for store in details.tn_stores},
+        lambda pod: store_uuid(context, int(pod["metadata"]["name"].rpartition("-")[2])),
+        now,
     )
+    restarted = {pod["metadata"]["name"]: _RESTARTED for pod in pods if was_silent(pod)}
+    return Health(silent={**restarted, **silent})

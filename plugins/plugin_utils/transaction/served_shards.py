@@ -13,6 +13,7 @@ from typing import Any
 
 from ...module_utils.api import names
 from ...module_utils.clients.matrixone import ClusterDetails, Deadline, HAKeeper, MatrixOneError
+from ...module_utils.clients.matrixone.records import TNStoreRecord
 from ...module_utils.transaction.shards import TNShard, lines, store_uuid
 from ...module_utils.workload.sets import SetContext
 
@@ -28,6 +29,7 @@ class ServedShards:
         reached: whether it answered.
         problem: why it did not; empty if it did.
         unserved: Pods whose transaction node has no shard.
+        silent: seconds since the last heartbeat by Pod, of those that HAKeeper knows.
         shards: what the others serve, as the set's ConfigMap keeps it; empty if that is unknown.
     """
 
@@ -35,6 +37,7 @@ class ServedShards:
     reached: bool = False
     problem: str = ""
     unserved: list[str] = field(default_factory=list)
+    silent: dict[str, float] = field(default_factory=dict)
     shards: str = ""
 
     def as_result(self) -> dict[str, Any]:
@@ -81,9 +84,12 @@ def ask(
     found.reached = True
     shards: list[TNShard] = []
     for ordinal in range(desired):
-        mine = _served(details, store_uuid(context, ordinal))
+        pod, store = f"{context.base}-{ordinal}", _store(details, store_uuid(context, ordinal))
+        mine = store.shards if store is not None and store.serving else {}
+        if store is not None:
+            found.silent[pod] = store.silent
         if not mine:
-            found.unserved.append(f"{context.base}-{ordinal}")
+            found.unserved.append(pod)
         shards += [
             TNShard(ordinal, shard, log_shards[shard], replica)
             for shard, replica in mine.items()
@@ -93,7 +99,5 @@ def ask(
     return found
 
 
-def _served(details: ClusterDetails, uuid: str) -> Mapping[int, int]:
-    """Return the replicas by shard that HAKeeper knows on a store."""
-    store = next((one for one in details.tn_stores if one.uuid == uuid), None)
-    return store.shards if store is not None and store.serving else {}
+def _store(details: ClusterDetails, uuid: str) -> TNStoreRecord | None:
+    return next((one for one in details.tn_stores if one.uuid == uuid), None)

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A transaction node that was silent for a time: what it took for dead stays dead to it.
+
+A lock service that does not answer counts as inactive for a day in the transaction node's memory,
+and the commits of its transactions fail: "cannot commit a orphan transaction" (cleanCommitState in
+MatrixOne's pkg/lockservice/lock_table_allocator.go). A transaction node that was cut off takes
+all compute nodes for inactive, so it is restarted when HAKeeper hears it again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any
+
+from ..api import names
+from ..reporting.health import HEARD_SECONDS, fell_silent
+from ..reporting.pods import main_process
+
+Pod = Mapping[str, Any]
+
+
+class Step(Enum):
+    """What is to be done about a transaction node."""
+
+    NOTHING = 0
+    RECORD = 1
+    """It is silent: record that on its Pod, with the start of its process."""
+    RESTART = 2
+    """It was silent and is back: delete its Pod."""
+
+
+def next_step(pod: Pod, silent: float | None, now: float) -> Step:
+    """Return what is to be done about a transaction node that may have been silent.
+
+    Args:
+        pod: its Pod.
+        silent: seconds since its last heartbeat; None where that is unknown.
+        now: the present, Unix time.
+    """
+    if silent is None or pod["metadata"].get("deletionTimestamp"):
+        return Step.NOTHING
+    if was_silent(pod):
+        return Step.RESTART if silent <= HEARD_SECONDS else Step.NOTHING
+    return Step.RECORD if fell_silent(main_process(pod), silent, now) else Step.NOTHING
+
+
+def was_silent(pod: Pod) -> bool:
+    """Return whether it is recorded that the present process of a Pod was silent."""
+    recorded = (pod["metadata"].get("annotations") or {}).get(names.ANNOTATION_UNHEARD)
+    return bool(recorded) and recorded == main_process(pod)

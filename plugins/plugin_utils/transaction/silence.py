@@ -1,0 +1,49 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Record that transaction nodes are silent, and restart those that are back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from ...module_utils.api import names
+from ...module_utils.reporting.events import Occurrence, occurrence
+from ...module_utils.reporting.pods import main_process
+from ...module_utils.transaction.silence import Step, next_step
+
+Json = Mapping[str, Any]
+
+
+class Pods(Protocol):
+    """How Pods are changed."""
+
+    def annotate(self, pod: Json, annotations: Mapping[str, str | None]) -> None:
+        """Set annotations of a Pod; None removes one."""
+
+    def delete(self, pod: Json) -> None:
+        """Delete this very Pod."""
+
+
+def follow_silence(
+    writer: Pods, pods: Sequence[Json], silent: Mapping[str, float], now: float
+) -> list[Occurrence]:
+    """Take the next step for each transaction node; return an event for each that is restarted.
+
+    Args:
+        writer: how Pods are changed.
+        pods: the Pods of the set.
+        silent: seconds since the last heartbeat by Pod, as far as they are known.
+        now: the present, Unix time.
+    """
+    events = []
+    for pod in pods:
+        name = pod["metadata"]["name"]
+        step = next_step(pod, silent.get(name), now)
+        if step is Step.RECORD:
+            writer.annotate(pod, {names.ANNOTATION_UNHEARD: main_process(pod)})
+        elif step is Step.RESTART:
+            writer.delete(pod)
+            note = f"{name} was not heard for a time; it might refuse commits, so it is restarted"
+            events.append(occurrence("StoreRestarted", note, action="Repair", warning=True))
+    return events
