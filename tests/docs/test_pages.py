@@ -33,6 +33,7 @@ def _of(kind: str) -> list[str]:
 
 
 @pytest.mark.api
+@pytest.mark.timeout(900)  # a page is a dozen playbooks, or all changes of a cluster
 @pytest.mark.parametrize("name", _of("fake"))
 def test_a_page_runs_on_fake_nodes(name: str, fake_testbed: TestBed, tmp_path: Path) -> None:
     with session(fake_testbed, tmp_path) as made:
