@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -36,6 +37,7 @@ class ActionModule(KubeAction):
         "log_set": {"type": "dict"},
         "workload": {"type": "dict"},
         "timeout": {"type": "float", "default": 10.0},
+        "silent": {"type": "dict", "default": {}},
         "await_drains": {"type": "bool", "default": False},
         "await_registered": {"type": "bool", "default": False},
         "write_status": {"type": "bool", "default": False},
@@ -91,9 +93,10 @@ class ActionModule(KubeAction):
 
 
 def _situation(session: Session, arguments: Json) -> Situation:
-    return situations.observe(
+    found = situations.observe(
         session, *(arguments[name] for name in ("resource", "log_set", "workload"))
     )
+    return replace(found, degraded=found.degraded or bool(arguments["silent"]))
 
 
 def _given_up(resource: Json, outcome: Outcome) -> list[str]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from ..module_utils.clients.kubernetes.session import Session
+from ..module_utils.workload.plans import is_paused
 from ..plugin_utils.checking.health import observe_health
 from ..plugin_utils.kubernetes.action import KubeAction
 
@@ -23,9 +24,9 @@ class ActionModule(KubeAction):
 
     def act(self, session: Session, arguments: dict[str, Any]) -> dict[str, Any]:
         """Ask once all Pods are ready; before that, Kubernetes says what is missing."""
-        if not _is_up(arguments["workload"] or {}):
-            return {"changed": False, "asked": False, "health": {}}
         resource, pods = arguments["resource"], arguments["pods"]
+        if is_paused(resource) or not _is_up(arguments["workload"] or {}):
+            return {"changed": False, "asked": False, "health": {}}
         health = observe_health(session, resource, pods, arguments["timeout"])
         return {"changed": False, "asked": True, "health": health.as_result()}
 

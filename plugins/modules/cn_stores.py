@@ -40,6 +40,10 @@ options:
     description: Seconds that a pass may take.
     type: float
     default: 10
+  silent:
+    description: What M(matrixorigin.matrixone.health) found wrong with Pods, by their names.
+    type: dict
+    default: {}
   await_drains:
     description:
       - Whether to run further passes until no drain is in progress, which takes a minute longer

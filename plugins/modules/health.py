@@ -15,8 +15,8 @@ description:
   - For a LogSet, DNSet and CNSet it asks HAKeeper for the last heartbeat of each store, for a
     LogSet also for the quorum of each log shard. It connects to each proxy of a ProxySet and waits
     for its greeting.
-  - It only asks if all Pods are ready. It never fails because MatrixOne does not answer; that is a
-    result.
+  - It only asks if all Pods are ready and the set is not paused. It never fails because MatrixOne
+    does not answer; that is a result.
 extends_documentation_fragment:
   - matrixorigin.matrixone.connection
 attributes:
