@@ -1,14 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Who reaches the ports of a database, which ask for no password but for SQL: hostile Pods too."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from ansible_collections.matrixorigin.matrixone.plugins.filter.plans import plan_for
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils import kinds
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api import names
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api.plain import plain
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.kind import Play
+from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.checking.snapshot import (
+    Snapshot,
+)
 from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.kubernetes.own_namespace import (
     own_namespace,
 )
@@ -180,6 +186,19 @@ def test_the_operator_is_admitted_from_its_own_namespace_alone(
 def test_a_playbook_admits_no_operator() -> None:
     """Wherever it runs, even in a Pod: else runs in different places would undo one another."""
     assert planned(r.logset(), "ci", stored=False) == planned(r.logset(), "", stored=False)
+
+
+def test_a_play_and_the_check_before_it_render_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise every pass would find the policy of the one before out of date."""
+    monkeypatch.setenv("POD_NAMESPACE", "ops")
+    subject = r.logset()
+    subject["metadata"]["uid"] = "u-1"
+    session: Any = None
+    snapshot = Snapshot(session, subject, r.SCRIPT)
+    snapshot.__dict__["observed"] = {}
+    played = plan_for(subject, {}, r.SCRIPT)["objects"]
+    assert "ops" in json.dumps(r.find(played, "NetworkPolicy"))
+    assert plain(list(snapshot.plan.objects)) == played
 
 
 @pytest.mark.parametrize(
