@@ -29,6 +29,10 @@ pytestmark = [pytest.mark.node, pytest.mark.scenario]
 FAULT_SECONDS = 30.0
 """How long a fault lasts at least."""
 LONGEST_GAP = 150.0
+REPLACED = frozenset({"CNSet", "DNSet"})
+"""Kinds whose Pods are replaced after a silence."""
+LOCK_SECONDS = 75.0
+"""For about a minute the transaction node keeps the locks of a compute node that did not drain."""
 Chosen = Callable[[Cluster], list[str]]
 
 
@@ -106,14 +110,13 @@ def test_status_tells_of_a_fault_and_of_its_end(
                 begun = time.monotonic()
                 await_fault(cluster, kind, pods if part != "log-majority" else [])
                 time.sleep(max(0.0, begun + FAULT_SECONDS - time.monotonic()))
-            await_recovery(
-                cluster, REPLACED_SECONDS if kind in {"CNSet", "DNSet"} else STATUS_SECONDS
-            )
+            await_recovery(cluster, REPLACED_SECONDS if kind in REPLACED else STATUS_SECONDS)
         ready = traffic.seconds()
         watched.conclude(f"health-{part}-{fault.__name__}")
-        time.sleep(15)
+        settled = LOCK_SECONDS if kind in REPLACED else 10.0
+        time.sleep(settled + 5)
     traffic.require_nothing_lost(longest=LONGEST_GAP, errors=None, at_least=20)
-    traffic.require_service_since(ready + 10)
+    traffic.require_service_since(ready + settled)
 
 
 def test_a_short_fault_does_not_flap(cluster: Cluster) -> None:
