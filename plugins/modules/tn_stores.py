@@ -14,6 +14,9 @@ description:
     Pod is replaced.
   - Force-deletes Pods that have been terminating for too long, if their Node was deleted or has the
     taint C(node.kubernetes.io/out-of-service), and HAKeeper does not hear them any more.
+  - Deletes the Pod of a transaction node that was silent, as soon as HAKeeper hears it again while
+    the log service is ready, because it may refuse the commits of compute nodes. It records the
+    silence on the Pod.
   - It ends by its timeout, whatever MatrixOne does. When HAKeeper cannot be reached, that is a
     result and no failure.
 extends_documentation_fragment:

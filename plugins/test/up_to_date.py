@@ -14,7 +14,7 @@ from ansible.errors import AnsibleError
 from ..module_utils.api.plain import plain
 from ..module_utils.clients.kubernetes.connection import resolve_options
 from ..module_utils.clients.kubernetes.errors import KubeError
-from ..module_utils.clients.kubernetes.session import brief_session
+from ..module_utils.clients.kubernetes.session import Session, brief_session
 from ..plugin_utils.checking.check import is_up_to_date
 from ..plugin_utils.checking.health import is_as_reported
 
@@ -23,23 +23,26 @@ _ROLES = Path(__file__).parents[2] / "roles"
 
 def up_to_date(resource: Any) -> bool:
     """Tell whether a pass over a resource would change nothing; see plugin_utils.checking.check."""
-    known: Mapping[str, Any] = plain(resource)
-    try:
-        # A warm process is asked about many resources, each time with other credentials.
-        with brief_session(resolve_options({}, os.environ)) as session:
-            return is_up_to_date(session, known, _start_script(known["kind"]))
-    except KubeError as error:
-        raise AnsibleError(f"up_to_date: {error}") from error
+
+    def ask(session: Session, known: Mapping[str, Any]) -> bool:
+        return is_up_to_date(session, known, _start_script(known["kind"]))
+
+    return _answer("up_to_date", ask, resource)
 
 
 def as_reported(resource: Any) -> bool:
     """Tell whether a set that is reported to serve gives signs of life; see checking.health."""
+    return _answer("as_reported", is_as_reported, resource)
+
+
+def _answer(name: str, ask: Callable[[Session, Mapping[str, Any]], bool], resource: Any) -> bool:
     known: Mapping[str, Any] = plain(resource)
     try:
+        # A warm process is asked about many resources, each time with other credentials.
         with brief_session(resolve_options({}, os.environ)) as session:
-            return is_as_reported(session, known)
+            return ask(session, known)
     except KubeError as error:
-        raise AnsibleError(f"as_reported: {error}") from error
+        raise AnsibleError(f"{name}: {error}") from error
 
 
 def _start_script(kind: str) -> str:

@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from ..api import names
 from ..api.timestamps import unix_time
-from .pods import ready_at
+from .pods import main_process, ready_at
 
 HEARD_SECONDS: Final = 10.0
 """Heartbeats come every second; a store whose last one is no older than this is alive."""
@@ -76,6 +77,12 @@ def fell_silent(process: str, silent: float | None, now: float) -> bool:
     if silent is None or not process:
         return False
     return silent > HEARD_SECONDS and unix_time(process) < now - silent
+
+
+def was_silent(pod: Pod) -> bool:
+    """Return whether it is recorded that the present process of a Pod was silent."""
+    recorded = (pod["metadata"].get("annotations") or {}).get(names.ANNOTATION_UNHEARD)
+    return bool(recorded) and recorded == main_process(pod)
 
 
 def without_heartbeat(

@@ -13,8 +13,7 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Any
 
-from ..api import names
-from ..reporting.health import HEARD_SECONDS, fell_silent
+from ..reporting.health import HEARD_SECONDS, fell_silent, was_silent
 from ..reporting.pods import main_process
 
 Pod = Mapping[str, Any]
@@ -43,9 +42,3 @@ def next_step(pod: Pod, silent: float | None, now: float) -> Step:
     if was_silent(pod):
         return Step.RESTART if silent <= HEARD_SECONDS else Step.NOTHING
     return Step.RECORD if fell_silent(main_process(pod), silent, now) else Step.NOTHING
-
-
-def was_silent(pod: Pod) -> bool:
-    """Return whether it is recorded that the present process of a Pod was silent."""
-    recorded = (pod["metadata"].get("annotations") or {}).get(names.ANNOTATION_UNHEARD)
-    return bool(recorded) and recorded == main_process(pod)

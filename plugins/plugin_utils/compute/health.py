@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from ...module_utils.clients.kubernetes.session import Session
 from ...module_utils.clients.matrixone import Deadline
-from ...module_utils.compute.pods import cn_store, uuid_of
-from ...module_utils.reporting.health import Health, without_heartbeat
+from ...module_utils.compute.pods import uuid_of
+from ...module_utils.reporting.health import Health, was_silent, without_heartbeat
 from ..logservice.addresses import of_dependency
 from ..logservice.view import ask_details
 
@@ -31,10 +31,5 @@ def observe_compute_nodes(
     """
     details = ask_details(of_dependency(session, resource), deadline)
     silent = {store.uuid: store.silent for store in details.cn_stores}
-    refused = [pod for pod in pods if cn_store(pod, None, asked=False).refused]
-    return Health(
-        silent={
-            **{pod["metadata"]["name"]: _REFUSED for pod in refused},
-            **without_heartbeat(pods, silent, uuid_of, now),
-        }
-    )
+    refused = {pod["metadata"]["name"]: _REFUSED for pod in pods if was_silent(pod)}
+    return Health(silent={**refused, **without_heartbeat(pods, silent, uuid_of, now)})

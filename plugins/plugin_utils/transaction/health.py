@@ -10,9 +10,8 @@ from typing import Any, Final
 from ...module_utils.api import names
 from ...module_utils.clients.kubernetes.session import Session
 from ...module_utils.clients.matrixone import Deadline
-from ...module_utils.reporting.health import Health, without_heartbeat
+from ...module_utils.reporting.health import Health, was_silent, without_heartbeat
 from ...module_utils.transaction.shards import store_uuid
-from ...module_utils.transaction.silence import was_silent
 from ...module_utils.workload.sets import SetContext
 from ..logservice.addresses import of_dependency
 from ..logservice.view import ask_details
