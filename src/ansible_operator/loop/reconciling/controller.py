@@ -104,14 +104,13 @@ class Controller:
     async def _with_finalizer(self, obj: Object) -> Object | None:
         """The object to run, with our finalizer on it; None when nothing is to be run."""
         finalizer = self.controlled.watch.finalizer
-        if is_deleting(obj):
-            if self._owns(obj):
-                return obj
-            _LOG.info("Resource is terminated, skipping reconciliation", **self._names(obj))
-            return None
-        if finalizer is None or self._owns(obj):
-            return obj
-        return await self.objects.add_finalizer(obj, finalizer.name)
+        now: Object | None = obj
+        if finalizer is not None and not (is_deleting(obj) or self._owns(obj)):
+            now = await self.objects.add_finalizer(obj, finalizer.name)
+        if now is None or not is_deleting(now) or self._owns(now):
+            return now
+        _LOG.info("Resource is terminated, skipping reconciliation", **self._names(obj))
+        return None
 
     async def _needs_no_run(self, obj: Object, why: Why) -> bool:
         """Whether a check finds that a run would change nothing, which then counts as a success.
@@ -134,16 +133,18 @@ class Controller:
     async def _run(
         self, obj: Object, why: Why, period: float, report: StatusReport
     ) -> ReconcileResult:
-        finalizing = is_deleting(obj)
         began = await report.begin(obj)
         if began is None:
             return ReconcileResult(deleted=True)
+        # Decided once, for what is played and for what follows it: the deletion may come at any
+        # step, and a finalizer may be removed only after the play that is to precede it.
+        finalizing = is_deleting(began) and self._owns(began)
         try:
             outcome = await self._play(began, why, report, finalizing=finalizing)
         except asyncio.CancelledError:
             await self._mark_interrupted(began, report)
             raise
-        return await self._conclude(began, outcome, period, report)
+        return await self._conclude(began, outcome, period, report, finalizing=finalizing)
 
     async def _play(
         self, obj: Object, why: Why, report: StatusReport, *, finalizing: bool
@@ -167,13 +168,18 @@ class Controller:
             _LOG.error("Status of an interrupted run was not written", error=str(error))
 
     async def _conclude(
-        self, obj: Object, outcome: PlayResult, period: float, report: StatusReport
+        self,
+        obj: Object,
+        outcome: PlayResult,
+        period: float,
+        report: StatusReport,
+        *,
+        finalizing: bool,
     ) -> ReconcileResult:
         """Write the result of a run; when the next one is due."""
         failed = bool(outcome.failures)
         self._count(failed=failed)
         self._record(obj, outcome)
-        finalizing = is_deleting(obj)
         now: Object | None = obj
         if finalizing and not failed:
             now = await self._release(obj)

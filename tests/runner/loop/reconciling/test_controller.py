@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One reconcile against an object that changes between its steps (runner.md §2.7, §2.8)."""
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from ansible_operator.errors import KubeError
+from ansible_operator.kube.interface import GroupVersionKind, Object, ResourceType
+from ansible_operator.loop.queueing.queue import Key, Why
+from ansible_operator.loop.reconciling.conditions import Transitions
+from ansible_operator.loop.reconciling.controller import Controller, ReconcileError
+from ansible_operator.loop.reconciling.objects import ObjectStore
+from ansible_operator.loop.reconciling.play_result import PlayResult
+from ansible_operator.loop.settings import Controlled
+from ansible_operator.watches import Finalizer, KindName, PlayPath, Watch
+
+KIND = KindName("g.example.com", "v1", "K")
+RESOURCE = ResourceType(GroupVersionKind(*KIND), "ks", namespaced=True)
+FINALIZER, FOREIGN = "ours.example.com/clean", "theirs.example.com/clean"
+KEY = Key("k", "ns", "o")
+CHANGED = Why("changed", fresh=True)
+
+
+class World:
+    """One object on a server, with the rules of versions and finalizers, and the runs of it.
+
+    Attributes:
+        obj: the object; None once it is gone.
+        requests: methods and paths, in order.
+        before: called before each request, with its method and path.
+        played: for each run, whether it was the one before the deletion.
+    """
+
+    def __init__(self, **metadata: Any) -> None:
+        names = {"name": "o", "namespace": "ns", "uid": "u", "resourceVersion": "1"}
+        self.obj: Object | None = {"metadata": {**names, **metadata}, "spec": {}}
+        self.requests: list[tuple[str, str]] = []
+        self.before: Callable[[str, str], None] = lambda _method, _path: None
+        self.during: Callable[[], None] = lambda: None
+        self.played: list[bool] = []
+        self.failures: list[str] = []
+        self.changed = 1
+        self.forgotten = 0
+
+    async def request(
+        self, method: str, path: str, *, body: Any = None, content_type: str = ""
+    ) -> Object:
+        self.before(method, path)
+        self.requests.append((method, path))
+        if self.obj is None:
+            raise KubeError("not found", status=404)
+        if method == "PATCH":
+            self.write(body, in_status=path.endswith("/status"))
+        left = self.obj or {"metadata": {}}
+        return copy.deepcopy(left)
+
+    def write(self, body: Any, *, in_status: bool) -> None:
+        assert self.obj is not None
+        metadata = self.obj["metadata"]
+        if body["metadata"]["resourceVersion"] != metadata["resourceVersion"]:
+            raise KubeError("conflict", status=409, reason="Conflict")
+        self.touch()
+        if in_status:
+            self.obj["status"] = {**self.obj.get("status", {}), **body["status"]}
+            return
+        metadata["finalizers"] = body["metadata"]["finalizers"]
+        if metadata.get("deletionTimestamp") and not metadata["finalizers"]:
+            self.obj = None
+
+    def touch(self) -> None:
+        assert self.obj is not None
+        metadata = self.obj["metadata"]
+        metadata["resourceVersion"] = str(int(metadata["resourceVersion"]) + 1)
+
+    def delete(self) -> None:
+        """A user deletes the object, which its finalizers keep."""
+        assert self.obj is not None
+        if self.obj["metadata"].get("finalizers"):
+            self.obj["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+            self.touch()
+        else:
+            self.obj = None
+
+    def delete_before(self, method: str, ending: str) -> None:
+        """Delete the object just before the first such request arrives."""
+
+        def hook(given: str, path: str) -> None:
+            if (given, path.endswith(ending)) == (method, True) and self.obj is not None:
+                self.before = lambda _method, _path: None
+                self.delete()
+
+        self.before = hook
+
+    def peek(self, _resource: ResourceType) -> None:
+        return None
+
+    async def play(self, _obj: Object, _why: Why, *, finalizing: bool) -> PlayResult:
+        self.played.append(finalizing)
+        self.during()
+        outcome = PlayResult(failures=list(self.failures))
+        outcome.result = type(outcome.result)(ok=1, changed=self.changed)
+        return outcome
+
+    async def forget(self, _namespace: str, _name: str) -> None:
+        self.forgotten += 1
+
+    def record(self, *_: Any) -> None:
+        """Events are of no interest here."""
+
+    def controller(self, finalizer: Finalizer | None, **settings: Any) -> Controller:
+        watch = Watch(
+            kind=KIND, play=PlayPath(playbook="/main.yml"), finalizer=finalizer, **settings
+        )
+        controlled = Controlled(name="k", watch=watch, resource=RESOURCE, period=60, verbosity=0)
+        here: Any = self
+        return Controller(
+            controlled=controlled,
+            objects=ObjectStore(here, RESOURCE, here),
+            runs=here,
+            recorder=here,
+            transitions=Transitions(),
+        )
+
+
+OURS = Finalizer(FINALIZER, PlayPath(playbook="/clean.yml"))
+
+
+async def test_deleted_before_the_first_status_write_the_clean_up_is_played() -> None:
+    world = World(finalizers=[FINALIZER])
+    world.delete_before("PATCH", "/status")
+    result = await world.controller(OURS).reconcile(KEY, CHANGED)
+    assert world.played == [True]
+    assert world.obj is None
+    assert result.deleted
+
+
+async def test_deleted_during_a_run_the_finalizer_stays_until_the_next_one() -> None:
+    world = World(finalizers=[FINALIZER])
+    world.during = world.delete
+    result = await world.controller(OURS).reconcile(KEY, CHANGED)
+    assert world.played == [False]
+    assert world.obj is not None
+    assert world.obj["metadata"]["finalizers"] == [FINALIZER]
+    assert result.requeue_after == 5.0
+
+    world.during = lambda: None
+    result = await world.controller(OURS).reconcile(KEY, CHANGED)
+    assert (world.played, world.obj, result.deleted) == ([False, True], None, True)
+
+
+async def test_deleted_before_our_finalizer_was_added_nothing_is_played() -> None:
+    world = World(finalizers=[FOREIGN])
+    world.delete_before("PATCH", "/o")
+    await world.controller(OURS).reconcile(KEY, CHANGED)
+    assert world.played == []
+    assert world.obj is not None
+    assert world.obj["metadata"]["finalizers"] == [FOREIGN]
+
+
+async def test_a_failed_clean_up_keeps_the_finalizer() -> None:
+    world = World(finalizers=[FINALIZER], deletionTimestamp="2026-01-01T00:00:00Z")
+    world.failures = ["no route to the bucket"]
+    with pytest.raises(ReconcileError):
+        await world.controller(OURS).reconcile(KEY, CHANGED)
+    assert world.played == [True]
+    assert world.obj is not None
+    assert world.obj["metadata"]["finalizers"] == [FINALIZER]
+
+
+async def test_without_a_finalizer_of_ours_a_deletion_meanwhile_releases_nothing() -> None:
+    world = World(finalizers=[FOREIGN])
+    world.delete_before("PATCH", "/status")
+    await world.controller(None).reconcile(KEY, CHANGED)
+    assert world.played == [False]
+    assert world.obj is not None
+    assert world.obj["metadata"]["finalizers"] == [FOREIGN]
