@@ -15,7 +15,7 @@ from ..api.errors import InvalidSpec, QuantityError
 from ..api.fields import Fields
 from ..api.toml import Table
 
-_DEFAULT_REGION: Final = "us-west-2"
+DEFAULT_REGION: Final = "us-west-2"
 _BACKENDS: Final = {"aws": "S3", "minio": "MINIO"}
 _NO_CACHE: Final = "1B"
 _POLICIES: Final = ("Delete", "Retain")
@@ -54,7 +54,7 @@ class SharedStorage:
                 else "one of s3 or fileSystem must be set",
             )
         if has_s3:
-            _bucket_and_prefix(fields.table("s3"))
+            bucket_and_prefix(fields.table("s3"))
             return cls(fields)
         files = fields.table("fileSystem")
         files.required_text("path", "must be the directory at which the storage is mounted")
@@ -77,9 +77,9 @@ class SharedStorage:
             path = self.fields.table("fileSystem").text("path")
             return {"name": name, "backend": disk_backend, "data-dir": path}
         backend = _BACKENDS[s3.choice("type", tuple(_BACKENDS), "aws")]
-        bucket, prefix = _bucket_and_prefix(s3)
+        bucket, prefix = bucket_and_prefix(s3)
         location: Table = {
-            "endpoint": _endpoint(s3),
+            "endpoint": endpoint(s3),
             "bucket": bucket,
             "key-prefix": f"{prefix}/{sub_dir}" if prefix else sub_dir,
         }
@@ -116,7 +116,7 @@ class SharedStorage:
                 {"name": key, "valueFrom": {"secretKeyRef": {"name": secret, "key": key}}}
                 for key in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
             ]
-        env.append({"name": "AWS_REGION", "value": s3.text("region") or _DEFAULT_REGION})
+        env.append({"name": "AWS_REGION", "value": s3.text("region") or DEFAULT_REGION})
         return env
 
     def volumes(self) -> list[dict[str, Any]]:
@@ -162,7 +162,12 @@ class SharedStorage:
         return spec
 
 
-def _bucket_and_prefix(s3: Fields) -> tuple[str, str]:
+def bucket_and_prefix(s3: Fields) -> tuple[str, str]:
+    """Return the bucket and the prefix of an ``s3`` table, the latter empty or without slashes.
+
+    Raises:
+        InvalidSpec: The path has no bucket.
+    """
     path = s3.text("path").strip("/")
     if not path:
         raise s3.refuse("path", "must be <bucket> or <bucket>/<prefix>")
@@ -170,9 +175,9 @@ def _bucket_and_prefix(s3: Fields) -> tuple[str, str]:
     return bucket, "".join(rest).strip("/")
 
 
-def _endpoint(s3: Fields) -> str:
+def endpoint(s3: Fields) -> str:
     """Return the endpoint; without one it is the region's own at AWS."""
-    region = s3.text("region") or _DEFAULT_REGION
+    region = s3.text("region") or DEFAULT_REGION
     country = ".cn" if region.startswith("cn-") else ""
     return s3.text("endpoint") or f"s3.{region}.amazonaws.com{country}"
 

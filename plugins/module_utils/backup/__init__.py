@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Backups: where they are, what they hold, and the work on them. Pure functions."""
