@@ -7,6 +7,7 @@ import pytest
 
 from ansible_operator.watches import (
     Admission,
+    DependentAnnotations,
     Finalizer,
     Isolation,
     KindName,
@@ -65,6 +66,7 @@ def watch(role: str, kind: str, group: str = CORE) -> Watch:
             {KindName("", "v1", "Secret"), KindName("events.k8s.io", "v1", "Event")}
         ),
         watch_dependent_status=True,
+        watch_dependent_annotations=DependentAnnotations.OTHERS,
         keep_managed_fields=False,
         admission=Admission(
             validate=("matrixorigin.matrixone.admission",),

@@ -55,11 +55,11 @@ class Fields:
             raise self._mismatch(name, value, "bool")
         return value
 
-    def flag_or(self, name: str, word: str, *, default: bool) -> bool | str:
-        """A boolean, or this word."""
-        if self._values.get(name.lower()) == word:
-            return self.text(name)
-        return self.flag(name, default=default)
+    def flag_or(self, name: str, word: str) -> bool | str:
+        """A boolean, or this word, which is also the default."""
+        if self._values.get(name.lower()) in (None, word):
+            return self.text(name) or word
+        return self.flag(name, default=False)
 
     def integer(self, name: str, default: int) -> int:
         """A whole number."""

@@ -122,7 +122,7 @@ def _watch(fields: Fields, cwd: Path, env: Mapping[str, str]) -> Watch:
 
 
 def _annotations(fields: Fields) -> DependentAnnotations:
-    value = fields.flag_or("watchDependentAnnotations", DependentAnnotations.ALL, default=True)
+    value = fields.flag_or("watchDependentAnnotations", DependentAnnotations.ALL)
     return DependentAnnotations(str(value).lower())
 
 

@@ -211,7 +211,7 @@ class Watch:
     blacklist: frozenset[KindName] = frozenset()
     selector: Selector | None = None
     ignored_namespaces: frozenset[str] = frozenset()
-    watch_dependent_annotations: DependentAnnotations = DependentAnnotations.OTHERS
+    watch_dependent_annotations: DependentAnnotations = DependentAnnotations.ALL
     watch_dependent_status: bool = False
     trigger_variable: bool = False
     keep_managed_fields: bool = True

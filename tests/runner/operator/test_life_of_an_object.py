@@ -206,6 +206,15 @@ def test_a_period_of_nothing_or_less_means_none(
     cluster.kubectl("delete", "probes", name, "later")
 
 
+def test_a_deployment_that_becomes_available_runs_its_owner(
+    cluster: Cluster, operator: Operator
+) -> None:
+    """Roles of the Go runner create one thing, and the next once a later run finds it available."""
+    cluster.create("Probe", "staged", {"behave": "deploy"})
+    eventually(lambda: cluster.get("configmap", "staged"))
+    cluster.kubectl("delete", "probes", "staged")
+
+
 def version_of(cluster: Cluster, resource: str, name: str) -> str:
     return str(cluster.get(resource, name)["metadata"]["resourceVersion"])
 

@@ -73,7 +73,7 @@ def test_defaults(project: Path) -> None:
     assert not watch.watch_cluster_scoped_resources
     assert not watch.watch_annotations_changes
     assert not watch.watch_dependent_status
-    assert watch.watch_dependent_annotations is DependentAnnotations.OTHERS
+    assert watch.watch_dependent_annotations is DependentAnnotations.ALL
     assert watch.controller_name == "database-v1alpha1-controller"
 
 

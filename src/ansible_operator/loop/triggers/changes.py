@@ -17,15 +17,16 @@ def differs(
     now: Object,
     *,
     with_status: bool,
-    annotations: DependentAnnotations = DependentAnnotations.OTHERS,
+    annotations: DependentAnnotations = DependentAnnotations.ALL,
 ) -> bool:
     """Whether a dependent has changed.
 
     With all annotations and without status, that is the rule which roles of the Go runner live
-    with: everything but ``status``, the version and the times in ``managedFields`` counts. Of
-    these, the annotations of controllers in Kubernetes and the entries of ``managedFields``
-    for subresources are left out by default: controllers write there. Without annotations,
-    all of them and ``managedFields`` are left out. With status, ``managedFields`` never count,
+    with: everything but ``status``, the version and the times in ``managedFields`` counts. A
+    Deployment that becomes available counts by that rule, because its status gets fields that
+    ``managedFields`` list. With others' annotations, those of controllers in Kubernetes and the
+    entries of ``managedFields`` for subresources are left out. Without annotations, all of them
+    and ``managedFields`` are left out. With status, ``managedFields`` never count,
     which change with every write.
     """
     if before["metadata"].get("resourceVersion") == now["metadata"].get("resourceVersion"):

@@ -162,6 +162,24 @@ def test_which_owners_of_fields_count() -> None:
     assert counting(OF_STATUS) == [False, False, True]
 
 
+def test_by_default_a_deployment_that_becomes_available_counts() -> None:
+    """As for the Go runner: not the values of a status, but which fields it has (runner.md §2.19)."""
+    watch = Watch(kind=KindName("g", "v1", "K"), play=PlayPath(playbook="/p"))
+    usual = watch.watch_dependent_annotations
+
+    def of_status(*names: str) -> dict[str, Any]:
+        fields = {"f:status": {f"f:{name}": {} for name in names}}
+        return {"managedFields": [{**OF_STATUS, "fieldsV1": fields}]}
+
+    def counts(before: dict[str, Any], now: dict[str, Any]) -> bool:
+        states = state("1", metadata=before, status=1), state("2", metadata=now, status=2)
+        return differs(*states, with_status=False, annotations=usual)
+
+    assert counts(of_status("replicas"), of_status("replicas", "availableReplicas"))
+    assert not counts(of_status("replicas"), of_status("replicas"))
+    assert counts({}, {"annotations": REVISION})
+
+
 def test_own_writes_count_only_in_exactly_their_version() -> None:
     own = OwnWrites(remembered=2)
     key, other = Key("c", "ns", "x"), Key("c", "ns", "y")
