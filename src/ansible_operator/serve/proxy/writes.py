@@ -33,7 +33,7 @@ from ansible_operator.serve.proxy.ownership import (
 )
 from ansible_operator.serve.proxy.request_info import RequestInfo
 from ansible_operator.serve.proxy.sessions import Grant
-from ansible_operator.serve.proxy.write_observer import WriteObserver
+from ansible_operator.serve.proxy.write_observer import Confirmed, WriteObserver
 
 APPLY = "application/apply-patch+yaml"
 _UNREADABLE = "Could not deserialize request body"
@@ -110,11 +110,13 @@ class Writer:
         except RefusedError as refusal:
             _log.error(str(refusal), resource=info.record())
             return status_response(refusal.code, str(refusal))
+        before = self._observer.version(write.resource, write.namespace, info.name)
         upstream = await self._forwarder.send(request, body, prefer_json=True)
         is_success = upstream.status < 300
         response, answer = await self._forwarder.relay(request, upstream, hold=True)
         if is_success and not write.is_dry_run and write.resource is not None:
-            await self._observer.note(info, write.resource, write.namespace, grant, answer or b"")
+            seen = Confirmed(info, write.resource, write.namespace, grant, before)
+            await self._observer.note(seen, answer or b"")
         return response
 
     async def _resource(self, info: RequestInfo) -> ResourceType | None:

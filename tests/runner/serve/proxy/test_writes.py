@@ -265,6 +265,27 @@ async def test_patches_pass(served):
     assert answer.json["data"] == {"n": "3"}
 
 
+async def test_a_write_that_changes_nothing_is_not_taken_for_the_change_before_it(served):
+    """Such a write is answered with the version of whoever wrote last."""
+    session, path, patch = served.open(), served.path("shared"), {"data": {"n": "2"}}
+    await served.request(session, "POST", served.path(), config_map("shared", n="1"))
+    await served.watch()
+    informer = served.pool.peek(CONFIG_MAP)
+    foreign = await served.client.request("PATCH", path, body=patch, content_type=MERGE)
+    version = foreign["metadata"]["resourceVersion"]
+    while informer.get(served.namespace, "shared")["metadata"]["resourceVersion"] != version:
+        await asyncio.sleep(0.01)
+    answer = await served.request(session, "PATCH", path, patch, Content_Type=MERGE)
+    assert answer.json["metadata"]["resourceVersion"] == version
+    written = {write.resource_version for write in served.writes}
+    assert version not in written
+
+    answer = await served.request(session, "PATCH", path, {"data": {"n": "3"}}, Content_Type=MERGE)
+    later = answer.json["metadata"]["resourceVersion"]
+    await served.request(session, "PATCH", path, {"data": {"n": "3"}}, Content_Type=MERGE)
+    assert {write.resource_version for write in served.writes} == {*written, later}
+
+
 async def test_a_lost_watch_is_recovered_from_what_is_read(served):
     body = config_map("left")
     body["metadata"]["ownerReferences"] = [reference(served.owner)]
