@@ -10,6 +10,7 @@ from ansible_operator.errors import KubeError
 from ansible_operator.kube.interface import GroupVersionKind
 from ansible_operator.serve.interface import Owner
 from tests.runner.serve.proxy.conftest import CONFIG_MAP, config_map
+from tests.support.waiting import eventually_async
 
 pytestmark = pytest.mark.api
 APPLY = "application/apply-patch+yaml"
@@ -273,8 +274,11 @@ async def test_a_write_that_changes_nothing_is_not_taken_for_the_change_before_i
     informer = served.pool.peek(CONFIG_MAP)
     foreign = await served.client.request("PATCH", path, body=patch, content_type=MERGE)
     version = foreign["metadata"]["resourceVersion"]
-    while informer.get(served.namespace, "shared")["metadata"]["resourceVersion"] != version:
-        await asyncio.sleep(0.01)
+
+    def cached():
+        return informer.get(served.namespace, "shared")["metadata"]["resourceVersion"]
+
+    await eventually_async(lambda: cached() == version)
     answer = await served.request(session, "PATCH", path, patch, Content_Type=MERGE)
     assert answer.json["metadata"]["resourceVersion"] == version
     written = {write.resource_version for write in served.writes}
