@@ -44,7 +44,7 @@ def definition(kind: Kind) -> Json:
                 "shortNames": kind.short_names,
                 "categories": [CATEGORY],
             },
-            "scope": "Namespaced",
+            "scope": kind.scope,
             "versions": [
                 {
                     "name": VERSION,

@@ -36,6 +36,7 @@ class Kind:
         group: API group; the key of that name, or that of all other kinds.
         role: name of the kind's role and prefix of its variables; the key of that name, or the
             kind in lower case.
+        scope: Namespaced, or Cluster; the key of that name.
         schema: the whole object as structural schema, without apiVersion, kind and metadata.
         columns: printer columns as CustomResourceDefinitions write them, without Age.
         scale: the scale subresource, or None.
@@ -44,6 +45,7 @@ class Kind:
     source: str
     group: str
     role: str
+    scope: str
     name: str
     plural: str
     short_names: list[str]
@@ -87,6 +89,7 @@ class Sources:
             source=source,
             group=inlined.get("group", GROUP),
             role=inlined.get("role", inlined["kind"].lower()),
+            scope=inlined.get("scope", "Namespaced"),
             name=inlined["kind"],
             plural=inlined["plural"],
             short_names=inlined["shortNames"],

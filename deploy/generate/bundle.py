@@ -123,7 +123,7 @@ def owned(crd: Json) -> Json:
         "displayName": spec["names"]["kind"],
         "description": schema["description"],
         "resources": [{"kind": name, "name": "", "version": "v1"} for name in names],
-        "specDescriptors": spec_descriptors(properties["spec"]),
+        "specDescriptors": spec_descriptors(properties.get("spec", {})),
         "statusDescriptors": status_descriptors(properties.get("status", {})),
     }
 

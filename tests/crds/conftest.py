@@ -10,7 +10,7 @@ import pytest
 
 from testbed.api import ApiClient, ApiError
 from testbed.bed import TestBed
-from tests.crds.manifests import API_VERSION, EARLY, PLURALS, Json
+from tests.crds.manifests import API_VERSION, CLUSTER_SCOPED, EARLY, PLURALS, Json
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,8 @@ class Server:
 
     def _collection(self, resource: Json) -> str:
         plural = {**PLURALS, EARLY: "matrixoneclusters"}[resource["kind"]]
-        return f"/apis/{resource['apiVersion']}/namespaces/{self.namespace}/{plural}"
+        place = "" if resource["kind"] in CLUSTER_SCOPED else f"/namespaces/{self.namespace}"
+        return f"/apis/{resource['apiVersion']}{place}/{plural}"
 
     def create(self, resource: Json, *, dry_run: bool = False) -> Json:
         """Creates an object, strictly: an unknown field is an error."""

@@ -21,7 +21,11 @@ PLURALS = {
     "CNSet": "cnsets",
     "ProxySet": "proxysets",
     "WebUI": "webuis",
+    "BackupJob": "backupjobs",
+    "Backup": "backups",
 }
+CLUSTER_SCOPED = {"Backup"}
+SETS = ("LogSet", "DNSet", "CNSet", "ProxySet", "WebUI")
 
 _LOG_SERVICE = {"replicas": 3, "volume": {"size": "10Gi"}, "sharedStorage": {"s3": S3}}
 
@@ -42,6 +46,19 @@ _MINIMAL: dict[str, Json] = {
     },
     "ProxySet": {"spec": {"image": IMAGE, "replicas": 1}, "deps": {"logSet": LOG_SET}},
     "WebUI": {"spec": {"replicas": 1}},
+    "BackupJob": {
+        "spec": {"source": {"clusterRef": "mo"}, "target": {"s3": {"path": "backups/mo-1"}}}
+    },
+    "Backup": {
+        "meta": {
+            "location": {"s3": {"path": "backups/mo-1"}},
+            "id": "0195abcd",
+            "atTime": "2026-11-22T18:10:00Z",
+            "completeTime": "2026-11-22T18:10:05Z",
+            "sourceRef": "matrixonecluster/default/mo",
+            "raw": "{}",
+        }
+    },
     EARLY: {"spec": {"image": IMAGE, "dataVolumeCap": "10Gi", "logVolumeCap": "10Gi"}},
 }
 

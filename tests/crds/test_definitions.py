@@ -8,7 +8,7 @@ import pytest
 
 from testbed.bed import KubectlError, TestBed
 from tests.crds.conftest import Server
-from tests.crds.manifests import PLURALS, changed, minimal
+from tests.crds.manifests import PLURALS, SETS, changed, minimal
 
 pytestmark = pytest.mark.api
 
@@ -19,6 +19,8 @@ SHORT_NAMES = {
     "CNSet": "mocn",
     "ProxySet": "mopx",
     "WebUI": "moui",
+    "BackupJob": "mobj",
+    "Backup": "mobackup",
 }
 
 
@@ -71,6 +73,10 @@ def _names(line: str) -> list[str]:
         ("proxyset.spec.serviceType", "ENUM: ClusterIP NodePort LoadBalancer"),
         ("logset.spec.failedPodStrategy", "ENUM: Delete Orphan"),
         ("webui.spec.updateStrategy", "25 percent"),
+        ("backupjob.spec.concurrencyPolicy", "Wait runs the oldest one first"),
+        ("backupjob.status.conditions.reason", "PodUnschedulable"),
+        ("backup.meta.secretNamespace", "The data are deleted with these"),
+        ("backup.deletionPolicy", "ENUM: Retain Delete"),
     ],
 )
 def test_explain(installed_testbed: TestBed, path: str, expected: str) -> None:
@@ -106,7 +112,7 @@ def test_cluster_columns_show_what_was_observed(server: Server, installed_testbe
     assert "waiting for mo-tp: 1/2 pods ready" in wide
 
 
-@pytest.mark.parametrize("kind", sorted(set(PLURALS) - {"MatrixOneCluster"}))
+@pytest.mark.parametrize("kind", sorted(SETS))
 def test_set_columns_show_what_was_observed(
     server: Server, installed_testbed: TestBed, kind: str
 ) -> None:
@@ -122,6 +128,43 @@ def test_set_columns_show_what_was_observed(
     head, row = _table(installed_testbed, server.namespace, f"{PLURALS[kind]}/columns")
     assert head == ["NAME", "READY", "STATUS", "PODS", "VERSION", "PHASE", "AGE"]
     assert row[:6] == ["columns", "True", "EnoughReadyStores", "2/2", "1.2.3", "Paused"]
+
+
+def test_columns_of_backups_show_what_was_observed(
+    server: Server, installed_testbed: TestBed
+) -> None:
+    """One line tells how a job is, and what a backup holds."""
+    status = {"phase": "Completed", "step": "Record", "size": "12Mi", "backup": "columns-0195"}
+    created = server.create(minimal("BackupJob", "columns"))
+    server.update(changed(created, {"status": status}), "/status")
+    head, row = _table(installed_testbed, server.namespace, "backupjob/columns")
+    assert head == ["NAME", "PHASE", "TYPE", "STEP", "SIZE", "BACKUP", "AGE"]
+    assert row[:6] == ["columns", "Completed", "full", "Record", "12Mi", "columns-0195"]
+    more = {"meta.type": "full", "meta.size": "12Mi"}
+    created = server.create(changed(minimal("Backup", "columns"), more))
+    server.update(changed(created, {"status": {"phase": "Available"}}), "/status")
+    head, row = _table(installed_testbed, server.namespace, "backup/columns")
+    assert head == ["NAME", "TYPE", "AT", "SIZE", "SOURCE", "PHASE", "AGE"]
+    at, source = "2026-11-22T18:10:00Z", "matrixonecluster/default/mo"
+    assert row[:6] == ["columns", "full", at, "12Mi", source, "Available"]
+    installed_testbed.kubectl("delete", "backup/columns")
+
+
+def test_defaults_of_a_backup_job(server: Server) -> None:
+    """What is left out is filled in by the server and visible to the user."""
+    spec = server.create(minimal("BackupJob", "defaults"), dry_run=True)["spec"]
+    assert spec == {
+        "source": {"clusterRef": "mo"},
+        "target": {"s3": {"path": "backups/mo-1", "type": "aws"}},
+        "type": "full",
+        "ttl": "1h",
+        "concurrencyPolicy": "Wait",
+        "engine": "matrixone",
+        "deletionPolicy": "Retain",
+        "activeDeadlineSeconds": 86400,
+        "backoffLimit": 3,
+        "parallelism": 8,
+    }
 
 
 def _condition(kind: str, status: str, reason: str) -> dict[str, Any]:

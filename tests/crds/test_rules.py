@@ -21,6 +21,15 @@ FILES = {"fileSystem": {"path": "/shared"}}
 CLAIM = {"fileSystem": {"path": "/shared", "claim": {"size": "10Gi"}}}
 NFS = {"nfs": {"server": "files", "path": "/"}}
 GROUP = "spec.cnGroups.0"
+JOB = "BackupJob"
+TARGET = "spec.target.fileSystem"
+FOLDER = {
+    "fileSystem": {
+        "path": "/backup/mo-1",
+        "mountPath": "/backup",
+        "volume": {"persistentVolumeClaim": {"claimName": "backups"}},
+    }
+}
 BALANCED = {"spec.serviceType": "LoadBalancer", "spec.loadBalancerClass": "a"}
 ANOTHER_CLASS = "loadBalancerClass cannot be changed while serviceType is LoadBalancer"
 FIXED = "volume mo-data cannot be added or removed after creation"
@@ -308,6 +317,54 @@ REFUSED_ON_CREATE: list[tuple[str, dict[str, Any], str]] = [
         {"spec.updateStrategy": {"maxSurge": "0%", "maxUnavailable": 0}},
         "must not both be zero",
     ),
+    # backups
+    (JOB, {"metadata.name": "a" * 53}, "metadata.name must not have more than 52 characters"),
+    (JOB, {"spec.source": {}}, "exactly one of clusterRef and cnSetRef must be set"),
+    (
+        JOB,
+        {"spec.source": {"clusterRef": "a", "cnSetRef": "b", "secretRef": "c"}},
+        "exactly one of clusterRef and cnSetRef must be set",
+    ),
+    (JOB, {"spec.source": {"cnSetRef": "b"}}, "secretRef must be given with cnSetRef"),
+    (JOB, {"spec.target": {}}, "exactly one of s3 and fileSystem must be set"),
+    (JOB, {"spec.target.fileSystem": {"path": "/b"}}, "exactly one of s3 and fileSystem must be"),
+    (JOB, {"spec.target.s3.path": "/bucket/a"}, "spec.target.s3.path"),
+    (JOB, {"spec.target.s3.path": "bucket//a"}, "spec.target.s3.path"),
+    (JOB, {"spec.target": FOLDER, f"{TARGET}.path": "backup"}, f"{TARGET}.path"),
+    (
+        JOB,
+        {"spec.target": FOLDER, f"{TARGET}.path": "/backup/../etc"},
+        "path must not contain the elements . and ..",
+    ),
+    (
+        JOB,
+        {"spec.target": FOLDER, f"{TARGET}.mountPath": None},
+        "mountPath must be given with volume",
+    ),
+    (
+        JOB,
+        {"spec.target": FOLDER, f"{TARGET}.mountPath": "/back"},
+        "path must be mountPath or a folder in it",
+    ),
+    (JOB, {"spec.type": "incremental"}, "base must be given for type incremental"),
+    (JOB, {"spec.base": {"latest": True}}, "base must be given for type incremental"),
+    (
+        JOB,
+        {"spec.type": "incremental", "spec.base": {"latest": True, "backupName": "b"}},
+        "exactly one of backupName and latest must be set",
+    ),
+    (
+        JOB,
+        {"spec.type": "incremental", "spec.base": {"latest": False}},
+        "exactly one of backupName and latest must be set",
+    ),
+    (JOB, {"spec.engine": "mo_br"}, "the engine mo_br is not supported, its program is not"),
+    (JOB, {"spec.concurrencyPolicy": "Replace"}, "concurrencyPolicy: Unsupported value"),
+    (JOB, {"spec.activeDeadlineSeconds": 0}, "spec.activeDeadlineSeconds"),
+    (JOB, {"spec.parallelism": 0}, "spec.parallelism"),
+    ("Backup", {"meta.id": None}, "meta.id: Required value"),
+    ("Backup", {"meta.location": {}}, "exactly one of s3 and fileSystem must be set"),
+    ("Backup", {"deletionPolicy": "Keep"}, "deletionPolicy: Unsupported value"),
 ]
 
 ACCEPTED_ON_CREATE: list[tuple[str, dict[str, Any]]] = [
@@ -389,7 +446,20 @@ ACCEPTED_ON_CREATE: list[tuple[str, dict[str, Any]]] = [
     ("ProxySet", {"spec.image": None}),
     ("ProxySet", {"spec.waitPluginAddr": "plugin:9999"}),
     ("WebUI", {"spec": None}),
+    (JOB, {"metadata.name": "a" * 52}),
+    (JOB, {"spec.source": {"cnSetRef": "b", "secretRef": "c"}}),
+    (JOB, {"spec.target.s3": {"path": "bucket", "s3RetentionPolicy": "Retain"}}),
+    (JOB, {"spec.target": FOLDER}),
+    (JOB, {"spec.target": FOLDER, f"{TARGET}.path": "/backup"}),
+    (JOB, {"spec.target": {"fileSystem": {"path": "/backup/..a"}}}),
+    (JOB, {"spec.type": "incremental", "spec.base": {"latest": True}}),
+    (JOB, {"spec.type": "incremental", "spec.base": {"backupName": "mo-1-0195a"}}),
+    (JOB, {"spec.ttl": "0", "spec.suspend": True, "spec.concurrencyPolicy": "Forbid"}),
+    (JOB, {"spec.overlay": {"image": "registry/operator:1", "volumes": [{"name": "b"}]}}),
+    ("Backup", {"deletionPolicy": "Delete", "meta.base": {"id": "0194"}}),
 ]
+
+FIXED_LATER = "source, target, type and base cannot be changed after the start"
 
 S3_STORAGE = {STORAGE: {"s3": S3}}
 
@@ -589,7 +659,10 @@ def test_no_rule_is_untested() -> None:
     A case may quote a part of the message, but one that fits a second rule awaits neither.
     """
     rules = _messages(SCHEMAS)
-    expected = {str(case[-1]) for case in [*REFUSED_ON_CREATE, *UPDATES] if case[-1]} | {STOPPED}
+    expected = {str(case[-1]) for case in [*REFUSED_ON_CREATE, *UPDATES] if case[-1]} | {
+        STOPPED,
+        FIXED_LATER,
+    }
     meant = [[rule for rule in rules if text in rule or rule in text] for text in expected]
     assert sorted(rules - {fitting[0] for fitting in meant if len(fitting) == 1}) == []
 
@@ -646,6 +719,45 @@ def test_a_volume_that_the_role_has_refused_can_be_taken_back(
             continue
         with pytest.raises(ApiError, match=FIXED):
             server.update(changed(created, without))
+
+
+@pytest.mark.parametrize(
+    ("change", "is_refused"),
+    [
+        ({"spec.source.clusterRef": "other"}, True),
+        ({"spec.source.secretRef": "login"}, True),
+        ({"spec.target": {"s3": {"path": "backups/mo-1"}}}, True),
+        ({f"{TARGET}.path": "/backup/mo-2"}, True),
+        ({f"{TARGET}.volume": {"persistentVolumeClaim": {"claimName": "other"}}}, True),
+        ({"spec.type": "full", "spec.base": None}, True),
+        ({"spec.base": {"backupName": "b"}}, True),
+        ({"spec.suspend": True}, False),
+        ({"spec.ttl": "5h", "spec.activeDeadlineSeconds": 5, "spec.backoffLimit": 0}, False),
+        ({"metadata.labels": {"a": "b"}}, False),
+    ],
+    ids=str,
+)
+def test_what_a_backup_is_of_stays_once_it_has_begun(
+    server: Server, change: dict[str, Any], is_refused: bool
+) -> None:
+    """Before that it may be corrected: nothing has come of it."""
+    spec = {
+        "spec.type": "incremental",
+        "spec.base": {"latest": True},
+        "spec.target": {"fileSystem": {**FOLDER["fileSystem"]}},
+    }
+    name = f"begun-{abs(hash(str(change)))}"
+    created = server.create(changed(minimal(JOB, name), spec))
+    pending = server.update(changed(created, {"status": {"phase": "Pending"}}), "/status")
+    corrected = server.update(changed(pending, change))
+    back = server.update(changed(pending, {"metadata": corrected["metadata"]}))
+    begun = {"phase": "Running", "startTime": "2026-11-22T18:10:00Z"}
+    started = server.update(changed(back, {"status": begun}), "/status")
+    if not is_refused:
+        assert server.update(changed(started, change))["status"]["phase"] == "Running"
+        return
+    with pytest.raises(ApiError, match=FIXED_LATER):
+        server.update(changed(started, change))
 
 
 def test_a_status_can_be_written_whatever_the_spec_says(server: Server) -> None:
