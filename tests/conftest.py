@@ -107,6 +107,14 @@ def _rank(item: pytest.Item) -> int:
     return next(places, len(_LONGEST))
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--regenerate-golden",
+        action="store_true",
+        help="write golden files anew instead of comparing with them",
+    )
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Start what takes long first, and give tests on a real node the time that they need."""

@@ -102,3 +102,41 @@ class EarlyReason(StrEnum):
     STOPPED = "Stopped"
     # Progressing
     WAITING_FOR_ROLL_OUT = "WaitingForRollOut"
+
+
+ENDED = "Ended"
+"""Type of the condition of a BackupJob or RestoreJob that says whether it will do more."""
+
+
+class BackupReason(StrEnum):
+    """Reasons of BackupJobs, RestoreJobs and Backups; those of tasks are in `backup.tasks`."""
+
+    # Ended
+    JOB_PENDING = "JobPending"
+    JOB_RUNNING = "JobRunning"
+    JOB_COMPLETE = "JobComplete"
+    JOB_FAILED = "JobFailed"
+    # Ready
+    COMPLETE = "Complete"
+    AVAILABLE = "Available"
+    PENDING = "Pending"
+    FAILED = "Failed"
+    BROKEN = "Broken"
+    # Progressing, some of them also Ready
+    WAITING = "Waiting"
+    STARTING = "Starting"
+    RUNNING = "Running"
+    RECORDING = "Recording"
+    DELETING_DATA = "DeletingData"
+    SUSPENDED = "Suspended"
+    # Degraded
+    POD_UNSCHEDULABLE = "PodUnschedulable"
+    IMAGE_NOT_AVAILABLE = "ImageNotAvailable"
+    SECRET_MISSING = "SecretMissing"  # noqa: S105 - no secret
+    POD_NOT_STARTING = "PodNotStarting"
+    RETRYING = "Retrying"
+    NO_RESULT = "NoResult"
+    NOT_RECORDED = "NotRecorded"
+    NAME_TAKEN = "NameTaken"
+    ANOTHER_IS_RUNNING = "AnotherIsRunning"
+    IN_USE = "InUse"
