@@ -20,7 +20,7 @@ if [ "$(cat $venv/.ready 2>/dev/null || true)" != "$wanted" ]; then
     exit 1
   }
   [ -x $venv/bin/uv ] || $venv/bin/pip install --quiet --disable-pip-version-check uv
-  VIRTUAL_ENV=$PWD/$venv $venv/bin/uv pip install --quiet --compile-bytecode --constraint dev/constraints.txt --editable '.[sql,bench,dev]'
+  VIRTUAL_ENV=$PWD/$venv $venv/bin/uv pip install --quiet --compile-bytecode --constraint dev/constraints.txt --editable '.[sql,backup,bench,dev]'
   echo "$wanted" >$venv/.ready
 fi
 

@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Connections to an S3 server: credentials that may be renewed, bounded attempts, clear errors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Any, Final
+
+from . import errors
+
+try:
+    import botocore.config
+    import botocore.exceptions
+    import botocore.session
+    import urllib3.exceptions
+
+    HAS_BOTOCORE = True
+except ImportError:  # reported when a bucket is opened
+    HAS_BOTOCORE = False
+
+ATTEMPTS: Final = 5
+"""Of each request, with pauses that grow to 20 s (botocore's mode ``standard``)."""
+CONNECT_SECONDS: Final = 5
+READ_SECONDS: Final = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """Static credentials.
+
+    Attributes:
+        access_key: the id.
+        secret_key: never shown.
+        session_token: of temporary credentials; never shown.
+    """
+
+    access_key: str
+    secret_key: str = field(repr=False)
+    session_token: str | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """How to reach a server.
+
+    Attributes:
+        url: of the endpoint, with its scheme.
+        region: that requests are signed for.
+        by_path: whether the bucket is a part of the path, not of the host name.
+        keys: returns the present credentials; None uses those of the Pod (workload identity,
+            instance metadata). It is asked again when they have expired.
+        ca_file: with the certificates that the server's is checked against; None for the usual.
+        connections: at a time.
+        attempts: of each request.
+    """
+
+    url: str
+    region: str
+    by_path: bool
+    keys: Callable[[], Keys | None]
+    ca_file: str | None = None
+    connections: int = 8
+    attempts: int = ATTEMPTS
+
+
+class Connection:
+    """A client of a server, replaced when the credentials are.
+
+    Raises:
+        MissingLibrary: botocore is not installed.
+        Forbidden: there are no credentials.
+    """
+
+    def __init__(self, server: Server) -> None:
+        if not HAS_BOTOCORE:
+            raise errors.MissingLibrary("the Python package botocore is needed for buckets")
+        self._server = server
+        self._lock = Lock()
+        self._keys = server.keys()
+        self._client = self._open()
+
+    @property
+    def url(self) -> str:
+        """The endpoint."""
+        return self._server.url
+
+    def call(self, what: str, operation: str, **parameters: Any) -> dict[str, Any]:
+        """Make a request.
+
+        Args:
+            what: it is about, for messages.
+            operation: of the client, such as ``get_object``.
+            parameters: of the operation; a body must be bytes, for it may be sent again.
+
+        Raises:
+            StoreError: the kind says why there is no answer.
+        """
+        client = self._client
+        try:
+            with understood(what):
+                return dict(getattr(client, operation)(**parameters))
+        except errors.Expired:
+            if not self._renew(client):
+                raise
+        with understood(what):
+            return dict(getattr(self._client, operation)(**parameters))
+
+    def _renew(self, used: Any) -> bool:
+        """Replace the client if there are other credentials by now, and tell whether it is new."""
+        with self._lock:
+            if self._client is not used:
+                return True
+            keys = self._server.keys()
+            if keys == self._keys:
+                return False
+            self._keys = keys
+            self._client = self._open()
+            return True
+
+    def _open(self) -> Any:
+        keys, server = self._keys, self._server
+        config = botocore.config.Config(
+            region_name=server.region,
+            connect_timeout=CONNECT_SECONDS,
+            read_timeout=READ_SECONDS,
+            retries={"mode": "standard", "total_max_attempts": server.attempts},
+            max_pool_connections=server.connections,
+            s3={"addressing_style": "path" if server.by_path else "virtual"},
+            # Not every provider knows the checksums that botocore adds by default.
+            request_checksum_calculation="when_required",
+            response_checksum_validation="when_required",
+        )
+        with understood(server.url):
+            return botocore.session.Session().create_client(
+                "s3",
+                endpoint_url=server.url,
+                config=config,
+                verify=server.ca_file,
+                aws_access_key_id=keys and keys.access_key,
+                aws_secret_access_key=keys and keys.secret_key,
+                aws_session_token=keys and keys.session_token,
+            )
+
+
+@contextmanager
+def understood(what: str) -> Iterator[None]:
+    """Raise an error of botocore, or of a connection that it reads from, as one of ours."""
+    try:
+        yield
+    except botocore.exceptions.ClientError as error:
+        raise from_answer(what, error.response) from None
+    except (
+        botocore.exceptions.NoCredentialsError,
+        botocore.exceptions.PartialCredentialsError,
+        botocore.exceptions.CredentialRetrievalError,
+    ) as error:
+        raise errors.Forbidden(f"{what}: no usable credentials: {error}") from None
+    except botocore.exceptions.SSLError as error:
+        raise errors.Unreachable(f"{what}: the certificate is not trusted: {error}") from None
+    except (
+        botocore.exceptions.HTTPClientError,
+        botocore.exceptions.ConnectionError,
+        urllib3.exceptions.HTTPError,
+        OSError,
+    ) as error:
+        raise errors.Unreachable(f"{what}: {error}") from None
+    except (botocore.exceptions.BotoCoreError, ValueError) as error:
+        raise errors.Refused(f"{what}: {error}") from None
+
+
+def from_answer(what: str, answer: dict[str, Any]) -> errors.StoreError:
+    """Return the error that the answer of a server means.
+
+    Args:
+        what: the request was about.
+        answer: parsed, with ``Error`` and the status; an answer without a body has the status
+            as its code.
+    """
+    code = str(answer.get("Error", {}).get("Code", ""))
+    text = str(answer.get("Error", {}).get("Message", ""))
+    status = int(answer.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
+    kind = _BY_CODE.get(code) or _by_status(status)
+    return kind(f"{what}: {text or 'refused'} ({code or status})")
+
+
+def _by_status(status: int) -> type[errors.StoreError]:
+    if status == 507:
+        return errors.Full
+    if status >= 500:
+        return errors.Unreachable
+    return {401: errors.Forbidden, 403: errors.Forbidden, 404: errors.Absent}.get(
+        status, errors.Refused
+    )
+
+
+_BY_CODE: Final[dict[str, type[errors.StoreError]]] = {
+    "NoSuchKey": errors.Absent,
+    "NoSuchVersion": errors.Absent,
+    "NoSuchUpload": errors.Absent,
+    "NoSuchBucket": errors.StoreAbsent,
+    "ExpiredToken": errors.Expired,
+    "ExpiredTokenException": errors.Expired,
+    "TokenRefreshRequired": errors.Expired,
+    "InvalidToken": errors.Expired,
+    "XAdminUserNotFound": errors.Forbidden,  # versitygw, with status 404
+    "QuotaExceeded": errors.Full,
+    "XMinioStorageFull": errors.Full,
+    "XMinioAdminBucketQuotaExceeded": errors.Full,
+    "InsufficientStorage": errors.Full,
+    "InsufficientCapacity": errors.Full,
+    "StorageFull": errors.Full,
+    "NotImplemented": errors.Unsupported,
+    "MethodNotAllowed": errors.Unsupported,
+}

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""MatrixOne's format of files on a file system: blocks of 2,048 bytes.
+
+Each block begins with the CRC-32C (Castagnoli, little endian, 4 bytes) of its up to 2,044 bytes of
+content; only the last block of a file is shorter. In a bucket the same file is its content alone.
+Source: ``pkg/fileservice/file_with_checksum.go``.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from crc32c import crc32c
+
+BLOCK: Final = 2048
+CHECKSUM: Final = 4
+CONTENT: Final = BLOCK - CHECKSUM
+_WRITTEN_AT_ONCE: Final = 512 * CONTENT
+
+
+class CorruptBlock(Exception):
+    """The content of a block does not have the checksum in front of it."""
+
+
+def content_size(stored: int) -> int:
+    """Return the bytes of content in a file of that size in blocks.
+
+    A file that ends within a checksum has no such size; MatrixOne's own arithmetic is kept.
+    """
+    return stored - CHECKSUM * -(-stored // BLOCK)
+
+
+def stored_size(content: int) -> int:
+    """Return the size in blocks of a file with so many bytes of content."""
+    return content + CHECKSUM * -(-content // CONTENT)
+
+
+def decode(piece: bytes) -> bytes:
+    """Return the content of blocks.
+
+    Args:
+        piece: whole blocks, but for the last one of a file.
+
+    Raises:
+        CorruptBlock: a checksum is wrong, or the last block ends within its checksum.
+    """
+    view = memoryview(piece)
+    starts = range(0, len(view), BLOCK)
+    contents = [view[start + CHECKSUM : start + BLOCK] for start in starts]
+    if len(view) % BLOCK in range(1, CHECKSUM + 1):
+        raise CorruptBlock("the file ends within a block's checksum")
+    sums = [sum_ for start in starts for sum_ in _SUM.unpack_from(view, start)]
+    if list(map(crc32c, contents)) != sums:
+        raise CorruptBlock("a block does not have its checksum")
+    return b"".join(contents)
+
+
+def encode(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield the blocks of a content that comes in pieces of any size."""
+    waiting = bytearray()
+    for piece in pieces:
+        waiting += piece
+        whole = len(waiting) - len(waiting) % CONTENT
+        if whole >= _WRITTEN_AT_ONCE:
+            yield _encoded(bytes(waiting[:whole]))
+            del waiting[:whole]
+    if waiting:
+        yield _encoded(bytes(waiting))
+
+
+def _encoded(content: bytes) -> bytes:
+    view = memoryview(content)
+    parts = [view[start : start + CONTENT] for start in range(0, len(view), CONTENT)]
+    sums = [_SUM.pack(crc32c(part)) for part in parts]
+    return b"".join(half for block in zip(sums, parts, strict=True) for half in block)
+
+
+_SUM: Final = struct.Struct("<I")

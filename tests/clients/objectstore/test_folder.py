@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A folder as an object store, on real file systems."""
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.objectstore import (
+    errors,
+    interface,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.objectstore.folder import (
+    FolderStore,
+)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return tmp_path / "volume" / "backup"
+
+
+@pytest.fixture
+def store(root: Path) -> FolderStore:
+    root.parent.mkdir()
+    return FolderStore(str(root))
+
+
+def keys(store: FolderStore, prefix: str = "") -> dict[str, int]:
+    return {entry.key: entry.size for entry in store.entries(prefix)}
+
+
+def content(store: FolderStore, key: str) -> bytes:
+    return b"".join(store.read(key))
+
+
+def test_what_is_written_is_listed_and_read(store: FolderStore) -> None:
+    store.require()
+    assert keys(store) == {}
+    large = os.urandom(interface.CHUNK + 17)
+    store.write("tae/ckp/a", [b"one", b"two"], 6)
+    store.write("tae/b", [large], len(large))
+    store.write("empty", [], 0)
+    store.flush()
+    assert keys(store) == {"tae/ckp/a": 6, "tae/b": len(large), "empty": 0}
+    assert keys(store, "tae/ckp/") == {"tae/ckp/a": 6}
+    assert content(store, "tae/ckp/a") == b"onetwo"
+    assert [len(piece) for piece in store.read("tae/b")] == [interface.CHUNK, 17]
+    assert content(store, "empty") == b""
+    assert (store.size("tae/b"), store.size("nothing"), store.size("empty/x")) == (
+        len(large), None, None,
+    )  # fmt: skip
+
+
+def test_a_write_that_fails_leaves_the_older_file_alone(store: FolderStore) -> None:
+    store.write("a", [b"old"], 3)
+
+    def pieces() -> Iterator[bytes]:
+        yield b"ne"
+        raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        store.write("a", pieces(), 3)
+    with pytest.raises(errors.Refused, match="4 bytes instead of 3"):
+        store.write("a", [b"newe"], 3)
+    assert content(store, "a") == b"old"
+    assert keys(store) == {"a": 3}
+
+
+def test_what_a_killed_process_leaves_is_not_listed_but_cleared(
+    store: FolderStore, root: Path
+) -> None:
+    store.write("a", [b"1"], 1)
+    (root / ".matrixone-0011").write_bytes(b"half")
+    assert keys(store) == {"a": 1}
+    assert sum(store.clear()) == 2
+    assert not root.exists()
+
+
+def test_absent_files(store: FolderStore) -> None:
+    with pytest.raises(errors.Absent, match="a in folder"):
+        content(store, "a")
+    store.delete(["a", "b/c"])
+    assert list(store.clear()) == []
+
+
+def test_the_volume_is_missing(tmp_path: Path) -> None:
+    with pytest.raises(errors.StoreAbsent, match="is the volume mounted"):
+        FolderStore(str(tmp_path / "nothing" / "backup")).require()
+
+
+@pytest.mark.parametrize("key", ["../a", "/etc/passwd", "a/../../b"])
+def test_no_key_leads_out_of_the_folder(store: FolderStore, key: str) -> None:
+    for attempt in (lambda: content(store, key), lambda: store.write(key, [b""], 0)):
+        with pytest.raises(errors.Refused, match="no key"):
+            attempt()
+
+
+def test_links_are_neither_followed_nor_spare_their_target(
+    store: FolderStore, root: Path, tmp_path: Path
+) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "kept").write_text("x")
+    store.write("a", [b"1"], 1)
+    (root / "folder").symlink_to(outside)
+    (root / "file").symlink_to(outside / "kept")
+    with pytest.raises(errors.StoreError):
+        content(store, "file")
+    assert set(keys(store)) == {"a", "folder", "file"}
+    assert sum(store.clear()) > 0
+    assert (outside / "kept").read_text() == "x"
+    assert not root.exists()
+
+
+def test_a_volume_keeps_what_its_file_system_has(store: FolderStore, root: Path) -> None:
+    (root / "lost+found").mkdir(parents=True)
+    store.write("a/b", [b"1"], 1)
+    assert keys(store) == {"a/b": 1}
+    list(store.clear())
+    assert [path.name for path in root.iterdir()] == ["lost+found"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts a file system")
+def test_a_full_volume_and_one_that_is_read_only(tmp_path: Path) -> None:
+    volume = tmp_path / "volume"
+    volume.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", volume], check=True)
+    try:
+        store = FolderStore(str(volume / "backup"))
+        store.write("a", [b"1"], 1)
+        with pytest.raises(errors.Full, match="No space left"):
+            store.write("b", [bytes(2 << 20)], 2 << 20)
+        assert keys(store) == {"a": 1}
+        subprocess.run(["mount", "-o", "remount,ro", volume], check=True)
+        with pytest.raises(errors.Forbidden, match="Read-only"):
+            store.write("c", [b"1"], 1)
+    finally:
+        subprocess.run(["umount", volume], check=True)
+
+
+def test_small_objects_are_small(store: FolderStore) -> None:
+    store.write("a", [b"12345"], 5)
+    assert interface.read_small(store, "a", 5) == b"12345"
+    with pytest.raises(ValueError, match="more than 4 bytes"):
+        interface.read_small(store, "a", 4)
