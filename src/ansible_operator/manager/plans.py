@@ -56,9 +56,17 @@ def make_plans(
 
 
 def total_runs(plans: Sequence[Plan], options: Options) -> int:
-    """Runs of all kinds at the same time: never less than a single kind is allowed."""
+    """Runs of all kinds at the same time: never less than a single kind is allowed.
+
+    A kind without a run may always have one more; see :func:`most_runs`.
+    """
     usual = max([2 * available_cpus(), *(plan.limit for plan in plans)])
     return options.max_concurrent_runs if options.max_concurrent_runs > 0 else usual
+
+
+def most_runs(plans: Sequence[Plan], total: int) -> int:
+    """Runs at the same time when all kinds have one that is beyond the total."""
+    return total + max(0, len(plans) - 1)
 
 
 def make_settings(options: Options, environ: Mapping[str, str], cluster: str) -> RunSettings:

@@ -25,6 +25,7 @@ from ansible_operator.manager.plans import (
     isolations,
     make_plans,
     make_settings,
+    most_runs,
     roles_to_load,
     total_runs,
 )
@@ -102,7 +103,7 @@ class Manager:
                 preload=roles_to_load(plans),
                 checks=checks_to_load(plans),
                 isolations=isolations(plans),
-                max_runs=total,
+                max_runs=most_runs(plans, total),
                 runs_per_process=options.runs_per_process,
             ),
             kubeconfig_for=bridge.kubeconfig_for,

@@ -2,7 +2,8 @@
 """The work queue: which object is to be run next (runner.md §2.6).
 
 One entry per object however often it is added, never two runs of one object at once, a cap for
-all kinds together and one per kind, changed objects before periodic ones.
+all kinds together that leaves each kind one run, and a cap per kind, changed objects before
+periodic ones.
 """
 
 import asyncio
@@ -94,7 +95,7 @@ class WorkQueue:
     """Objects waiting for a run. All methods belong to the event loop's thread.
 
     Args:
-        total: runs at the same time over all controllers.
+        total: runs at the same time over all controllers; one that has none may exceed it by one.
         limits: runs at the same time per controller.
         retries: back-off per controller.
         clock: monotonic seconds.
@@ -216,19 +217,28 @@ class WorkQueue:
             await self._changed.wait()
 
     def _pop(self) -> Key | None:
-        if sum(map(len, self._active.values())) >= self._total:
-            return None
         for lane in Lane:
             heads = [
                 (self._ready[name, lane][0], name)
-                for name, limit in self._limits.items()
-                if self._heads_live(name, lane) and len(self._active[name]) < limit
+                for name in self._limits
+                if self._heads_live(name, lane) and self._has_slot(name)
             ]
             if heads:
                 (_, key), name = min(heads)
                 self._ready[name, lane].popleft()
                 return self._start(key)
         return None
+
+    def _has_slot(self, name: str) -> bool:
+        """Whether one more object of a controller may be run.
+
+        Each controller may always have one run: plays wait for objects of other kinds that they
+        create, and if they held all slots, these would never be run.
+        """
+        active = len(self._active[name])
+        if not active:
+            return True
+        return active < self._limits[name] and sum(map(len, self._active.values())) < self._total
 
     def _heads_live(self, name: str, lane: Lane) -> bool:
         """Drop entries at the head that have moved to another lane; whether one is left."""

@@ -65,6 +65,25 @@ async def test_caps_of_a_kind_and_of_all_kinds() -> None:
     assert await taken(queue) == "a3"
 
 
+async def test_runs_that_wait_for_objects_of_other_kinds_leave_these_a_slot() -> None:
+    """A play may create an object of another kind and wait for it, and that one's play likewise."""
+    queue = WorkQueue(2, {"parent": 9, "child": 9, "grandchild": 9})
+    for number in range(3):
+        queue.add(key(f"p{number}", "parent"))
+    assert [await taken(queue) for _ in range(3)] == ["p0", "p1", None]
+    for name in ("c0", "c1"):
+        queue.add(key(name, "child"), Lane.PERIODIC)
+    assert [await taken(queue) for _ in range(2)] == ["c0", None]
+    queue.add(key("g0", "grandchild"))
+    assert [await taken(queue) for _ in range(2)] == ["g0", None]
+    queue.done(key("g0", "grandchild"))
+    queue.done(key("c0", "child"))
+    assert [await taken(queue) for _ in range(2)] == ["c1", None]
+    queue.done(key("p0", "parent"))
+    queue.done(key("c1", "child"))
+    assert [await taken(queue) for _ in range(2)] == ["p2", None]
+
+
 async def test_of_several_delays_the_earliest_counts_and_a_run_settles_them_all() -> None:
     queue = WorkQueue(10, {"a": 10})
     queue.add_after(key("x"), 5)
@@ -184,7 +203,8 @@ async def _play(actions: list[tuple[str, int, str]], total: int) -> None:
         assert found not in running, "an object runs twice at once"
         running.add(found)
         owed.discard(found)
-        assert len(running) <= total
+        kinds = {item.controller for item in running}
+        assert len(running) <= max(total, 1) + len(kinds - {found.controller})
         assert sum(item.controller == "a" for item in running) <= 2
         assert sum(item.controller == "b" for item in running) <= 1
         return True
