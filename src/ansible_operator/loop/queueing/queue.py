@@ -15,11 +15,12 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import NamedTuple
 
+from ansible_operator.loop.queueing.bucket import Bucket
 from ansible_operator.loop.queueing.times import QueueTimes
 from ansible_operator.watches import Retry
 
-BUCKET_RATE = 10.0
-BUCKET_BURST = 100
+LONGEST_REST = 10.0
+"""Seconds for which the end of a run is remembered."""
 MOST_REASONS = 5
 """Reasons that are kept of one object; a storm of events has hundreds."""
 
@@ -77,20 +78,6 @@ class _Delayed:
     handle: asyncio.TimerHandle
 
 
-class _Bucket:
-    """A token bucket over all retries, so that a broken cluster is not hammered."""
-
-    def __init__(self, clock: Callable[[], float]) -> None:
-        self._clock = clock
-        self._next = clock() - BUCKET_BURST / BUCKET_RATE
-
-    def reserve(self) -> float:
-        """Seconds to wait for the next token."""
-        now = self._clock()
-        self._next = max(self._next, now - BUCKET_BURST / BUCKET_RATE) + 1 / BUCKET_RATE
-        return max(0.0, self._next - now)
-
-
 class WorkQueue:
     """Objects waiting for a run. All methods belong to the event loop's thread.
 
@@ -113,7 +100,7 @@ class WorkQueue:
         self._times = QueueTimes(limits, clock)
         self._retries = dict(retries or {})
         self._clock = clock
-        self._bucket = _Bucket(clock)
+        self._bucket = Bucket(clock)
         self._order = itertools.count()
         self._ready: dict[tuple[str, Lane], deque[tuple[int, Key]]] = {
             (name, lane): deque() for name in limits for lane in Lane
@@ -259,13 +246,23 @@ class WorkQueue:
     def done(self, key: Key) -> None:
         """An object's run has ended."""
         self._active[key.controller].discard(key)
-        self._ended[key] = self._clock()
+        self._note_end(key)
         self._times.done(key.controller, key)
         lane = self._again.pop(key, None)
         if lane is not None:
             self.add(key, lane)
         self._observe(key.controller)
         self._changed.set()
+
+    def _note_end(self, key: Key) -> None:
+        """Note when a run has ended, for as long as somebody may ask."""
+        now = self._clock()
+        self._ended.pop(key, None)
+        self._ended[key] = now
+        while (oldest := next(iter(self._ended))) != key:
+            if self._ended[oldest] > now - LONGEST_REST:
+                break
+            del self._ended[oldest]
 
     def why(self, key: Key) -> Why:
         """Why an object just taken is to be run; called once per run."""
@@ -300,7 +297,7 @@ class WorkQueue:
     def rest(self, key: Key, seconds: float) -> float:
         """For how long an object has to wait until so many seconds have passed since its last run.
 
-        While it runs, that is all of them.
+        While it runs, that is all of them. Runs that ended :data:`LONGEST_REST` ago are forgotten.
         """
         if self.is_active(key):
             return seconds

@@ -134,6 +134,25 @@ async def test_a_dropped_object_does_not_come_back() -> None:
     assert await taken(queue) is None
 
 
+@pytest.mark.parametrize("is_dropped", [True, False])
+async def test_objects_that_are_gone_leave_nothing_behind(is_dropped: bool) -> None:
+    moment = 0.0
+    queue = WorkQueue(1, {"a": 1}, clock=lambda: moment)
+    for number in range(50):
+        queue.add(key(str(number)))
+        found = await queue.get()
+        queue.why(found)
+        if is_dropped:
+            queue.drop(found)
+        queue.done(found)
+    assert queue.rest(key("49"), 0.2) == 0.2
+    moment += 60
+    queue.add(key("last"))
+    queue.done(await queue.get())
+    kept = {item for held in vars(queue).values() if isinstance(held, dict) for item in held}
+    assert not kept & {key(str(number)) for number in range(50)}
+
+
 async def test_a_closed_queue_takes_and_gives_nothing() -> None:
     queue = WorkQueue(1, {"a": 1})
     queue.add(key("x"))
