@@ -88,14 +88,20 @@ class KindInformer:
 
     @property
     def resource_version(self) -> str:
-        """The version that every scope has reached; ``""`` before the first list is complete.
+        """The version that every scope has reached; ``""`` if there is none.
 
         It comes from the list, then from every event and bookmark. The proxy compares it with the
-        versions of its own writes before it answers from the cache.
+        versions of its own writes before it answers from the cache. There is none before the first
+        list is complete, and for several scopes if their versions are not numbers: those of other
+        servers than Kubernetes' own, such as ``12/34``, have no order.
         """
         if not self.synced.is_set():
             return ""
-        return min(self._reached.values(), key=int)
+        reached = set(self._reached.values())
+        if len(reached) == 1:
+            return reached.pop()
+        is_ordered = all(version.isdecimal() for version in reached)
+        return min(reached, key=int) if is_ordered else ""
 
     @property
     def subscribers(self) -> int:

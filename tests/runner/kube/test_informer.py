@@ -33,7 +33,7 @@ class ScriptedApi:
 
     def __init__(self) -> None:
         self.items: list[Object] = []
-        self.version = 1
+        self.version: int | str = 1
         self.lists = 0
         self.list_status = 200
         self.watches: list[str] = []
@@ -69,8 +69,13 @@ class ScriptedApi:
 
 
 @pytest.fixture
-async def api() -> AsyncIterator[tuple[ScriptedApi, KindInformer, list[str]]]:
-    """An API, an informer that follows it, and what the informer's handler heard."""
+async def api(
+    request: pytest.FixtureRequest,
+) -> AsyncIterator[tuple[ScriptedApi, KindInformer, list[str]]]:
+    """An API, an informer that follows it, and what the informer's handler heard.
+
+    A parameter gives the namespaces to follow; none means all at once.
+    """
     scripted = ScriptedApi()
     app = web.Application()
     app.router.add_get("/{path:.*}", scripted.handle)
@@ -86,7 +91,8 @@ async def api() -> AsyncIterator[tuple[ScriptedApi, KindInformer, list[str]]]:
 
     url = f"http://127.0.0.1:{runner.addresses[0][1]}"
     async with HttpClient(ClusterAccess(server=url)) as client:
-        informer = KindInformer(client, PODS)
+        namespaces = getattr(request, "param", ())
+        informer = KindInformer(client, PODS, namespaces=namespaces)
         informer.subscribe(hear)
         task = asyncio.create_task(informer.run())
         yield scripted, informer, heard
@@ -202,6 +208,28 @@ async def test_handlers_get_the_cache_once_and_can_unsubscribe(api: Api) -> None
     scripted.send("MODIFIED", pod("a", 2))
     await until(lambda: informer.get("d", "a") == pod("a", 2))
     assert len(late) == 1
+
+
+@pytest.mark.parametrize(
+    ("api", "version", "later", "expected"),
+    [
+        ((), "12/34", "12/35", "12/35"),
+        (("d", "e"), "12/34", "12/35", ""),
+        (("d", "e"), "9", "10", "9"),
+    ],
+    indirect=["api"],
+)
+async def test_versions_are_compared_only_if_they_are_numbers(
+    api: Api, version: str, later: str, expected: str
+) -> None:
+    """Servers other than Kubernetes' own have composite versions, of which none is the lowest."""
+    scripted, informer, heard = api
+    scripted.version = version
+    await asyncio.wait_for(informer.synced.wait(), 5)
+    assert informer.resource_version == version
+    scripted.send("ADDED", {"metadata": {"name": "a", "resourceVersion": later}})
+    await until(lambda: heard == [f"ADDED a {later}"])
+    await until(lambda: informer.resource_version == expected)
 
 
 async def test_a_very_long_line_is_one_event(api: Api) -> None:
