@@ -6,6 +6,7 @@ when no connection could be made or the server refused them with 429.
 """
 
 import asyncio
+import contextlib
 import os
 import platform
 import random
@@ -148,6 +149,9 @@ class HttpClient:
     ) -> aiohttp.ClientResponse:
         """Send a request as it is and return the open response, whatever its status.
 
+        A token that the server refuses is renewed; with a body that streams, which cannot be sent
+        again, for the next request.
+
         Args:
             method: HTTP method.
             path_and_query: what follows the host, already percent-encoded.
@@ -160,7 +164,17 @@ class HttpClient:
         """
         url = URL(self.access.server + path_and_query, encoded=True)
         try:
-            return await self._send(method, url, headers or {}, data, read_timeout=read_timeout)
+            response = await self._send(method, url, headers or {}, data, read_timeout=read_timeout)
+            if response.status != 401 or self.access.token is None:
+                return response
+            if data is not None and not isinstance(data, bytes):
+                with contextlib.suppress(KubeError):
+                    await self.access.token.token(renew=True)
+                return response
+            response.release()
+            return await self._send(
+                method, url, headers or {}, data, read_timeout=read_timeout, renew=True
+            )
         except (aiohttp.ClientError, TimeoutError) as error:
             path = path_and_query.partition("?")[0]
             raise KubeError(f"{method} {path}: {_reason(error)}") from error

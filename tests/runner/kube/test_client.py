@@ -6,6 +6,7 @@ import socket
 import time
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from aiohttp import web
@@ -193,6 +194,40 @@ async def test_a_rotated_token_is_read_again_when_the_old_one_is_refused(
         await session.request("POST", PATH, body={})
     sent = [request.headers["Authorization"] for request in server.seen]
     assert sent == ["Bearer old", "Bearer old", "Bearer new"]
+
+
+@pytest.mark.parametrize(
+    ("body", "answers", "expected"),
+    [
+        (None, [401, 200], ["old", "old", "new"]),
+        (b"{}", [401, 200], ["old", "old", "new"]),
+        (None, [401], ["old", "old", "new"]),
+        ("stream", [401, 200], ["old", "old"]),
+    ],
+)
+async def test_watches_and_what_plays_send_renew_a_token_too(
+    server: Server, tmp_path: Path, body: Any, answers: list[int], expected: list[str]
+) -> None:
+    """A body that streams cannot be sent twice; the next request has the new token."""
+    file = tmp_path / "token"
+    file.write_text("old\n")
+
+    async def stream() -> AsyncIterator[bytes]:
+        yield b"{}"
+
+    server.script = [answer(), *map(answer, answers)]
+    access = ClusterAccess(server=server.url, token=FileToken(file))
+    async with HttpClient(access) as session:
+        await session.request("GET", PATH)
+        file.write_text("new\n")
+        data = stream() if body == "stream" else body
+        method = "GET" if body is None else "POST"
+        async with await session.open(method, PATH, data=data) as response:
+            assert response.status == (401 if body == "stream" else answers[-1])
+        sent = [request.headers["Authorization"] for request in server.seen]
+        assert sent == [f"Bearer {token}" for token in expected]
+        async with await session.open("GET", PATH):
+            assert server.seen[-1].headers["Authorization"] == "Bearer new"
 
 
 async def test_a_token_that_is_refused_twice_is_an_error(server: Server, tmp_path: Path) -> None:
