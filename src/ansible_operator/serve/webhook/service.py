@@ -19,6 +19,7 @@ from ansible_operator.logs import get_logger
 from ansible_operator.serve.certificates import KeyPair, load, server_context
 from ansible_operator.serve.listening import Site
 from ansible_operator.serve.webhook.intake import Intake, UnansweredError
+from ansible_operator.serve.webhook.overlap import Overlap
 from ansible_operator.serve.webhook.registrar import Registrar
 from ansible_operator.serve.webhook.registration import MUTATING, PHASES, Hook, Terms
 from ansible_operator.serve.webhook.review import (
@@ -36,6 +37,8 @@ SOON = 2.0
 """Seconds between two checks while something is missing."""
 SPREAD = 5.0
 """Seconds in which API servers observe a change of their configuration."""
+CHECKS_OF_OVERLAP = 3
+"""Checks for which a replaced authority stays trusted: all replicas notice the change meanwhile."""
 START_SECONDS = 60.0
 SHARE = 0.9
 """Part of the API server's timeout that functions may use; the rest is for the network."""
@@ -190,6 +193,7 @@ class _Maintenance:
     settings: WebhookSettings
     server: WebhookServer
     trusted: bytes | None
+    overlap: Overlap
 
     async def check(self, *, spread: float) -> bool:
         """Check once; whether nothing is missing.
@@ -211,7 +215,8 @@ class _Maintenance:
         terms = self.settings.terms_at(self.server.port)
         trust = await self.source.refresh()
         for _ in range(_REGISTER_ATTEMPTS):
-            complete = await self.registrar.ensure(terms, trust.bundle)
+            bundle = self.overlap.with_previous(trust.bundle)
+            complete = await self.registrar.ensure(terms, bundle)
             now = await self.source.refresh()
             if now.bundle == trust.bundle:
                 return now, complete
@@ -251,7 +256,8 @@ async def webhooks(
     trust = await _with_retries(source.refresh)
     kinds = [hook.gvk for hook in hooks]
     async with WebhookServer(settings, trust.serving, kinds, judge) as server:
-        maintenance = _Maintenance(source, registrar, settings, server, trust.bundle)
+        overlap = Overlap(trust.bundle, CHECKS_OF_OVERLAP * interval + spread)
+        maintenance = _Maintenance(source, registrar, settings, server, trust.bundle, overlap)
         complete = await _with_retries(lambda: maintenance.check(spread=spread))
         maintaining = asyncio.create_task(
             maintenance.run(interval, spread, complete=complete), name="webhook certificates"

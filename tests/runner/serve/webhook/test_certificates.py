@@ -39,7 +39,13 @@ async def test_replicas_share_one_authority(client, things, fake_namespace, runn
                     assert answer.status == 404
 
 
-async def test_certificates_from_a_folder(client, things, fake_namespace, running, tmp_path):
+OVERLAPS = pytest.mark.parametrize("overlaps", [True, False], ids=["overlapping", "disjoint"])
+
+
+@OVERLAPS
+async def test_certificates_from_a_folder(
+    client, things, fake_namespace, running, tmp_path, overlaps
+):
     """As cert-manager mounts and renews them; a new authority is trusted before it is shown."""
 
     def mount(*trusted):
@@ -54,7 +60,7 @@ async def test_certificates_from_a_folder(client, things, fake_namespace, runnin
     async with running(source=FolderSource(tmp_path), interval=0.3, spread=1.0) as server:
         assert (await make(client, things, fake_namespace, "a"))["spec"] == {"size": 3}
         before = await asyncio.to_thread(ssl.get_server_certificate, ("127.0.0.1", server.port))
-        mount(first)
+        mount(*([first] if overlaps else []))
         for number in range(10):
             made = await make(client, things, fake_namespace, f"b{number}")
             assert made["spec"] == {"size": 3}
@@ -65,16 +71,20 @@ async def test_certificates_from_a_folder(client, things, fake_namespace, runnin
         await client.request("GET", f"/api/v1/namespaces/{fake_namespace}/secrets/{running.name}")
 
 
+@OVERLAPS
 async def test_an_authority_that_changes_is_trusted_all_along(
-    client, things, fake_namespace, running
+    client, things, fake_namespace, running, overlaps
 ):
-    """Both replicas go on serving while one of them brings in another authority."""
+    """Both replicas go on serving while one of them brings in another authority.
+
+    An authority that does not name the one before it comes from a Secret that was deleted.
+    """
     path = f"/api/v1/namespaces/{fake_namespace}/secrets/{running.name}"
     async with running(interval=0.3, spread=1.0):
         secret = await client.request("GET", path)
         old = base64.b64decode(secret["data"]["ca.crt"])
         now = datetime.datetime.now(datetime.UTC)
-        new = make_credentials(["127.0.0.1"], now, trusted=old)
+        new = make_credentials(["127.0.0.1"], now, trusted=old if overlaps else b"")
         values = (new.bundle, new.authority_key, new.serving.certificate, new.serving.key)
         keys = ("ca.crt", "ca.key", "tls.crt", "tls.key")
         data = dict(zip(keys, (base64.b64encode(v).decode() for v in values), strict=True))
