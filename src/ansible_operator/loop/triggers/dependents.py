@@ -15,6 +15,10 @@ from ansible_operator.loop.triggers.changes import differs
 from ansible_operator.loop.triggers.own_writes import ForeignChanges
 from ansible_operator.loop.triggers.primaries import EVENT_NAMES
 
+GRACE_SECONDS = 60.0
+"""How long after a registration a watch remains although no dependent is there: the create that was
+registered may still be on its way, through admission webhooks with time limits of their own."""
+
 _LOG = get_logger("dependents")
 
 
@@ -25,6 +29,22 @@ class Link:
     owner: GroupVersionKind
     dependent: GroupVersionKind
     by_annotation: bool
+
+
+@dataclass(slots=True)
+class _Active:
+    """A watch that runs.
+
+    Attributes:
+        end: ends the subscription.
+        registered: when a run registered it last, in the event loop's time.
+        is_checked_later: whether a check for dependents is planned.
+    """
+
+    resource: ResourceType
+    end: Callable[[], None]
+    registered: float = 0.0
+    is_checked_later: bool = False
 
 
 def owners_by_reference(controlled: Controlled, obj: Object) -> Iterator[tuple[str, str]]:
@@ -76,7 +96,7 @@ class DependentWatches:
         self._queue = queue
         self._controlled = controlled
         self._foreign = foreign
-        self._links: dict[Link, tuple[ResourceType, Callable[[], None]]] = {}
+        self._links: dict[Link, _Active] = {}
 
     def watch(self, owner: GroupVersionKind, dependent: ResourceType, by_annotation: bool) -> bool:
         """Watch a kind for an owner's kind; whether it is watched now.
@@ -93,7 +113,8 @@ class DependentWatches:
             _LOG.info("Watching child resource", kind=str(dependent.gvk), owner=str(owner))
             handler = self._handler(link, controlled)
             end = self._informers.start(dependent).subscribe(handler)
-            self._links[link] = (dependent, end)
+            self._links[link] = _Active(dependent, end)
+        self._links[link].registered = asyncio.get_running_loop().time()
         return True
 
     def _should_watch(
@@ -123,7 +144,7 @@ class DependentWatches:
                 _log_event(link, event, now, (namespace, name))
                 self._trigger(Key(controlled.name, namespace, name), event, now)
             if event is EventType.DELETED:
-                asyncio.get_running_loop().call_soon(self._end_if_unused, link)
+                self._check_later(link)
 
         return handle
 
@@ -134,11 +155,24 @@ class DependentWatches:
         else:
             self._foreign.consider(key, now, reason)
 
-    def _end_if_unused(self, link: Link) -> None:
+    def _check_later(self, link: Link) -> None:
+        """Check whether a watch is used, once nothing that was registered is on its way."""
+        active = self._links.get(link)
+        if active is None or active.is_checked_later:
+            return
+        active.is_checked_later = True
+        loop = asyncio.get_running_loop()
+        due = max(loop.time(), active.registered + GRACE_SECONDS)
+        loop.call_at(due, self._end_if_unused, link, active)
+
+    def _end_if_unused(self, link: Link, active: _Active) -> None:
         """End a watch when no object of its kind has an owner of the owner's kind."""
-        entry = self._links.get(link)
-        informer = self._informers.peek(entry[0]) if entry else None
-        if entry is None or informer is None:
+        informer = self._informers.peek(active.resource)
+        if self._links.get(link) is not active or informer is None:
+            return
+        active.is_checked_later = False
+        if asyncio.get_running_loop().time() < active.registered + GRACE_SECONDS:
+            self._check_later(link)
             return
         find = owners_by_annotation if link.by_annotation else owners_by_reference
         controlled = self._controlled[link.owner]
@@ -151,9 +185,9 @@ class DependentWatches:
             self._end(link)
 
     def _end(self, link: Link) -> None:
-        resource, unsubscribe = self._links.pop(link)
-        unsubscribe()
-        self._informers.release(resource)
+        active = self._links.pop(link)
+        active.end()
+        self._informers.release(active.resource)
         _LOG.info("Child resource is no longer watched", kind=str(link.dependent))
 
 
