@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from testbed.add_ons import add_object_store, get_object_store
     from testbed.bed import KubectlError, TestBed
     from testbed.errors import BuildError, NotFoundError, RequirementError, StartError, TestBedError
     from testbed.lifecycle import (
@@ -22,21 +23,25 @@ if TYPE_CHECKING:
         stop_node,
         up,
     )
+    from testbed.object_store import ObjectStore
     from testbed.progress import Progress
 
 __all__ = [
     "BuildError",
     "KubectlError",
     "NotFoundError",
+    "ObjectStore",
     "Progress",
     "RequirementError",
     "StartError",
     "Status",
     "TestBed",
     "TestBedError",
+    "add_object_store",
     "build",
     "down",
     "get",
+    "get_object_store",
     "load_image",
     "names",
     "status",
@@ -53,7 +58,10 @@ _HOMES = {
     "NotFoundError": "errors",
     "StartError": "errors",
     "TestBedError": "errors",
+    "ObjectStore": "object_store",
     "Progress": "progress",
+    "add_object_store": "add_ons",
+    "get_object_store": "add_ons",
 }
 
 

@@ -7,7 +7,7 @@ from collections import deque
 
 import click
 
-from testbed import building, lifecycle, toolchain
+from testbed import add_ons, building, lifecycle, toolchain
 from testbed.errors import NotFoundError, TestBedError
 from testbed.processes import resident_mebibytes
 from testbed.state import NodeKind
@@ -89,6 +89,17 @@ def kubeconfig(name: str) -> None:
 def kubectl(name: str) -> None:
     """Print the path of the kubectl that fits."""
     click.echo(lifecycle.get(name).kubectl_path)
+
+
+@cli.command()
+@_NAME
+@click.option("--bucket", "buckets", multiple=True, help="Make this bucket unless it is there.")
+@click.option("--tls", is_flag=True, help="Serve HTTPS with an authority of its own.")
+def s3(name: str, buckets: tuple[str, ...], tls: bool) -> None:
+    """Add an S3 server that Pods reach; prints the lines that make AWS' clients use it."""
+    store = add_ons.add_object_store(name, buckets, tls=tls, progress=_say)
+    for variable, value in store.variables().items():
+        click.echo(f"export {variable}={value}")
 
 
 @cli.command(name="load-image")

@@ -8,7 +8,17 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from testbed import assets, cgroups, control_plane, fake_nodes, network, ports, real_nodes, storage
+from testbed import (
+    assets,
+    cgroups,
+    control_plane,
+    fake_nodes,
+    network,
+    object_store,
+    ports,
+    real_nodes,
+    storage,
+)
 from testbed import state as records
 from testbed.bed import TestBed
 from testbed.checks import check_machine
@@ -16,7 +26,7 @@ from testbed.errors import NotFoundError, TestBedError
 from testbed.images import recipes
 from testbed.kernel_limits import raise_limits, restore_limits
 from testbed.locks import locked
-from testbed.places import Places, state_root
+from testbed.places import RESERVE_SECONDS, Places, bed_lock, reservation_lock, state_root
 from testbed.processes import Launcher, Process, kill_all, recorded
 from testbed.progress import Progress, silent
 from testbed.state import NodeKind, State
@@ -24,7 +34,6 @@ from testbed.state import NodeKind, State
 _DEFAULT_COUNT: dict[NodeKind, int] = {"fake": 3, "real": 1}
 _UP_SECONDS = 7200.0
 _DOWN_SECONDS = 15.0
-_RESERVE_SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,17 +56,9 @@ class Status:
         return self.state.phase == "ready" and not self.ended
 
 
-def _lock(name: str) -> Path:
-    return state_root() / f".{name}.lock"
-
-
-def _reservation() -> Path:
-    return state_root() / ".reserve"
-
-
 def _reserve(name: str, nodes: NodeKind, node_count: int, audit: bool) -> State:
     """Record a new test bed with ports and addresses that no other one has."""
-    with locked(_reservation(), timeout=_RESERVE_SECONDS):
+    with locked(reservation_lock(), timeout=RESERVE_SECONDS):
         raise_limits()
         others = records.load_all()
         taken = {port for other in others for port in other.ports.values()}
@@ -117,7 +118,7 @@ def up(
         TestBedError: with one line that says what to do.
     """
     records.check_name(name)
-    with locked(_lock(name), timeout=_UP_SECONDS):
+    with locked(bed_lock(name), timeout=_UP_SECONDS):
         known = next((state for state in records.load_all() if state.name == name), None)
         if known is None:
             check_machine(nodes)
@@ -149,6 +150,7 @@ def _start(bed: TestBed, archives: list[Path], progress: Progress) -> None:
             real_nodes.start(state, launcher, client)
         else:
             fake_nodes.start(state, launcher, client)
+    object_store.start(launcher)
     report(f"{state.nodes} nodes are ready: {', '.join(_short(state.node_names))}")
 
 
@@ -169,7 +171,7 @@ def load_image(image: str, name: str = "default", *, progress: Progress = silent
     """
     state = _with_real_nodes(name)
     archive = recipes.archive(image, progress)
-    with locked(_lock(name), timeout=_DOWN_SECONDS):
+    with locked(bed_lock(name), timeout=_DOWN_SECONDS):
         real_nodes.load_image(state, Places.of(name), archive)
     progress(f"{archive.name} is on {', '.join(state.node_names)}")
 
@@ -196,7 +198,7 @@ def stop_node(node: str, name: str = "default") -> None:
         TestBedError: no such test bed or node.
     """
     state = _with_real_nodes(name)
-    with locked(_lock(name), timeout=_DOWN_SECONDS):
+    with locked(bed_lock(name), timeout=_DOWN_SECONDS):
         real_nodes.stop_node(state, Places.of(name), node)
 
 
@@ -234,7 +236,7 @@ def down(name: str = "default", *, progress: Progress = silent) -> bool:
     if not state_root().exists():
         return False
     # Taken even when there is nothing to remove: a killed `up` may have left the lock's file.
-    with locked(_lock(name), timeout=_DOWN_SECONDS):
+    with locked(bed_lock(name), timeout=_DOWN_SECONDS):
         exists = Places.of(name).root.exists()
         if exists:
             _remove(name, progress)
@@ -274,7 +276,7 @@ def _refuse_mounts(root: Path) -> None:
 def remove_root() -> None:
     """Remove the empty folder after the last test bed."""
     try:
-        with locked(_reservation(), timeout=_RESERVE_SECONDS):  # a killed `up` may have left it
+        with locked(reservation_lock(), timeout=RESERVE_SECONDS):  # a killed `up` may have left it
             if not names():
                 restore_limits()
         state_root().rmdir()

@@ -10,6 +10,9 @@ from pathlib import Path
 
 SOURCE = Path(__file__).resolve().parent
 
+RESERVE_SECONDS = 30.0
+"""How long the lock of ports and addresses is waited for."""
+
 
 def cache_root() -> Path:
     """Return the folder of built binaries and images (``TESTBED_CACHE``)."""
@@ -27,6 +30,16 @@ def state_root() -> Path:
         return Path(chosen)
     base = os.environ.get("XDG_STATE_HOME")
     return (Path(base) if base else Path.home() / ".local" / "state") / "matrixone-testbed"
+
+
+def bed_lock(name: str) -> Path:
+    """Return the lock of whoever changes a test bed."""
+    return state_root() / f".{name}.lock"
+
+
+def reservation_lock() -> Path:
+    """Return the lock of whoever chooses ports and addresses that no other test bed has."""
+    return state_root() / ".reserve"
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,10 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from testbed import lifecycle
+from testbed import add_ons, building, lifecycle, object_store
 from testbed.bed import TestBed
 from testbed.errors import RequirementError, TestBedError
 from testbed.locks import locked
+from testbed.object_store import ObjectStore
 from testbed.places import state_root
 from testbed.processes import Process, boot_id, start_time
 from testbed.progress import Progress
@@ -81,6 +82,9 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         if fixture in wanted:
             with suppress(TestBedError):
                 lifecycle.build(nodes, images, progress=_reporter(session.config))
+    if wanted & {"object_store", "real_object_store"}:
+        with suppress(TestBedError):
+            building.provide([object_store.PROGRAM], _reporter(session.config))
 
 
 @contextmanager
@@ -138,6 +142,19 @@ def real_testbed(pytestconfig: pytest.Config) -> Iterator[TestBed]:
         if os.environ.get("CI"):  # a machine that runs all tests must be able to
             raise
         pytest.skip(str(missing))
+
+
+@pytest.fixture(scope="session", name="object_store")
+def object_store_on_loopback(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObjectStore]:
+    """Give an S3 server on loopback without buckets, which needs no test bed."""
+    with object_store.serving(tmp_path_factory.mktemp("object-store")) as store:
+        yield store
+
+
+@pytest.fixture(scope="session")
+def real_object_store(real_testbed: TestBed) -> ObjectStore:
+    """Give the S3 server of the test bed with a real node, which its Pods reach."""
+    return add_ons.add_object_store(real_testbed.name)
 
 
 @pytest.fixture

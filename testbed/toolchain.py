@@ -20,6 +20,7 @@ from testbed.state import NodeKind
 _KUBERNETES = "v1.36.3"
 _OLDEST_MINOR = 34
 _HELM = "v4.3.1"
+_VERSITYGW = "v1.8.0"
 _KUBERNETES_STAMP = " ".join(
     f"-X k8s.io/component-base/version.{key}={value}"
     for key, value in {"gitVersion": _KUBERNETES, "gitMajor": "1", "gitMinor": "36"}.items()
@@ -87,6 +88,12 @@ GROUPS = (
         {"mo-service": "github.com/matrixorigin/matrixone/cmd/mo-service"},
         native="github.com/matrixorigin/matrixone",
         minutes=2.5,
+    ),
+    # An S3 server, the add-on `testbed s3`.
+    Group(
+        "versitygw",
+        {"versitygw": "github.com/versity/versitygw/cmd/versitygw"},
+        stamp=f"-X main.Version={_VERSITYGW}",
     ),
     # What charts are installed with; no test bed runs it, tests do.
     Group(
