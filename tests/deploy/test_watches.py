@@ -73,6 +73,7 @@ def watch(role: str, kind: str, group: str = CORE) -> Watch:
             operations=("CREATE", "UPDATE", "DELETE"),
         ),
         precheck="matrixorigin.matrixone.up_to_date",
+        trigger_variable=True,
         isolation=Isolation.SHARED,
     )
 

@@ -74,7 +74,8 @@ def extra_vars(watch: Watch, obj: Object, why: Why, *, finalizing: bool) -> dict
         f"{name}_spec": spec,
     }
     if watch.trigger_variable:
-        own[TRIGGER] = mark_unsafe({"reason": why.reason, "object_changed": why.fresh})
+        trigger = {"reason": why.reason, "object_changed": why.fresh, "probed": why.probed}
+        own[TRIGGER] = mark_unsafe(trigger)
     variables = {**parameters, **own, **_resolved(watch.vars, own)}
     if finalizing and watch.finalizer is not None:
         variables.update(_resolved(watch.finalizer.vars, own))

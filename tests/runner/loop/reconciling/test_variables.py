@@ -142,11 +142,14 @@ def test_names_of_object_variables(group: str, kind: str, name: str) -> None:
 
 
 def test_a_play_gets_its_trigger_if_the_watch_enables_it() -> None:
-    found = extra_vars(watch(trigger_variable=True), memcached(), WHY, finalizing=False)
-    assert found["ansible_operator_trigger"] == {
-        "reason": {"__ansible_unsafe": "spec changed"},
-        "object_changed": True,
-    }
+    probed = Why("probe", fresh=False, probed=True)
+    for why, reason in ((WHY, "spec changed"), (probed, "probe")):
+        found = extra_vars(watch(trigger_variable=True), memcached(), why, finalizing=False)
+        assert found["ansible_operator_trigger"] == {
+            "reason": {"__ansible_unsafe": reason},
+            "object_changed": why.fresh,
+            "probed": why.probed,
+        }
     assert "ansible_operator_trigger" not in extra_vars(watch(), memcached(), WHY, finalizing=False)
 
 
