@@ -11,6 +11,8 @@ from ...module_utils.api import names
 from ...module_utils.clients.kubernetes.selecting import Selection
 from ...module_utils.clients.kubernetes.session import Session
 from ...module_utils.compute.pods import live_pods, log_addresses
+from ...module_utils.workload.references import by_name
+from ..kubernetes.observing import fetch
 
 Json = dict[str, Any]
 
@@ -25,12 +27,18 @@ def members(session: Session, log_set: Mapping[str, Any] | None) -> list[Json]:
 
 
 def of_dependency(session: Session, resource: Mapping[str, Any]) -> list[str]:
-    """Return where HAKeeper may be, by what a set depends on."""
+    """Return where HAKeeper may be, by what a set depends on.
+
+    A LogSet of another namespace that does not list that of the set is as good as missing.
+    """
     target = ((resource.get("deps") or {}).get("logSet") or {}).get("metadata") or {}
     if not target.get("name"):
         return external(resource)
-    namespace = target.get("namespace") or resource["metadata"]["namespace"]
-    log_set = {"metadata": {"name": target["name"], "namespace": namespace}}
+    own = resource["metadata"]["namespace"]
+    log_set: Mapping[str, Any] | None = {"metadata": {"namespace": own, **target}}
+    if target.get("namespace", own) != own:
+        reference = by_name(names.API_VERSION, names.LOG_SET, target)
+        log_set = fetch(session, "logSet", {**reference, "allowed_to": own})
     return log_addresses(live_pods(members(session, log_set)))
 
 
