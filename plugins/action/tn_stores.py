@@ -49,7 +49,7 @@ class ActionModule(KubeAction):
         try:
             served = served_shards.ask(resource, arguments["workload"], found_at, deadline)
             objects, now = SetObjects(session, resource), time.time()
-            found = release(objects, resource, arguments["pods"], found_at, deadline, now)
+            found = release(objects, resource, arguments["pods"], served, found_at, deadline, now)
         except RenderingError:
             # What is wrong with the spec is reported by the plan.
             return {"changed": False, "stores": {}}

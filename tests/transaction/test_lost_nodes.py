@@ -16,6 +16,9 @@ from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.transaction
     Release,
     release,
 )
+from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.transaction.served_shards import (
+    ServedShards,
+)
 
 from tests.support import resources as r
 from tests.support.builders import NOW, conditions, pod, resource, states, workload
@@ -72,9 +75,14 @@ def hakeeper(monkeypatch: pytest.MonkeyPatch, silent: float | None) -> None:
     monkeypatch.setattr(lost_pods, "HAKeeper", connect)
 
 
-def released(kubernetes: Kubernetes, found: Json, now: float = LATE) -> Release:
+NOT_ASKED = ServedShards()
+
+
+def released(
+    kubernetes: Kubernetes, found: Json, now: float = LATE, served: ServedShards = NOT_ASKED
+) -> Release:
     deadline = Deadline.after(5)
-    return release(kubernetes, r.dnset(), [found], ["10.0.0.1:32001"], deadline, now)
+    return release(kubernetes, r.dnset(), [found], served, ["10.0.0.1:32001"], deadline, now)
 
 
 DEAD = {"deleted": None, "out of service": node("Unknown", UNREACHABLE, TAINT)}
@@ -126,6 +134,27 @@ def test_what_hakeeper_still_hears_is_never_force_deleted(
     assert kubernetes.deleted == []
     assert "was given up, but HAKeeper still hears it" in found.blocked
     assert found.blocked.endswith("switch the machine off")
+
+
+@pytest.mark.parametrize(
+    ("served", "is_released"),
+    [
+        (ServedShards(asked=True, reached=True, silent={"mo-dn-0": HEARD}), False),
+        (ServedShards(asked=True, reached=True, silent={"mo-dn-0": SILENT}), True),
+        (ServedShards(asked=True, reached=True), True),
+        (ServedShards(asked=True, problem="no answer"), True),
+    ],
+    ids=["heard", "silent", "unknown", "no answer"],
+)
+def test_what_hakeeper_has_answered_in_the_pass_is_not_asked_again(
+    monkeypatch: pytest.MonkeyPatch, served: ServedShards, is_released: bool
+) -> None:
+    monkeypatch.setattr(lost_pods, "HAKeeper", None)
+    kubernetes = Kubernetes({"node-1": None})
+
+    released(kubernetes, going(), served=served)
+
+    assert bool(kubernetes.deleted) is is_released
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any, Protocol
 
 from ...module_utils.api import names
@@ -16,6 +17,7 @@ from ...module_utils.transaction.lost_nodes import release_note, suspects, why_i
 from ...module_utils.transaction.shards import store_uuid
 from ...module_utils.workload import nodes
 from ...module_utils.workload.sets import SetContext
+from .served_shards import ServedShards
 
 Json = Mapping[str, Any]
 _SECONDS = 1.0
@@ -48,6 +50,7 @@ def release(
     kubernetes: Kubernetes,
     resource: Json,
     pods: Sequence[Json],
+    served: ServedShards,
     addresses: Sequence[str],
     deadline: Deadline,
     now: float,
@@ -58,6 +61,7 @@ def release(
         kubernetes: nodes are read, and Pods deleted, through it.
         resource: the DNSet.
         pods: its live Pods.
+        served: what HAKeeper has already answered in this pass; it is asked only if it was not.
         addresses: where HAKeeper may be; empty when no log store runs.
         deadline: when the questions to HAKeeper end.
         now: the present, Unix time.
@@ -72,7 +76,7 @@ def release(
     found = Release()
     refusals = []
     for pod in suspects(late, known, now):
-        refusal = why_it_stays(pod, known, _is_heard(resource, pod, addresses, deadline))
+        refusal = why_it_stays(pod, known, _is_heard(resource, pod, served, addresses, deadline))
         if refusal:
             refusals.append(refusal)
             continue
@@ -83,9 +87,16 @@ def release(
 
 
 def _is_heard(
-    resource: Json, pod: Json, addresses: Sequence[str], deadline: Deadline
+    resource: Json,
+    pod: Json,
+    served: ServedShards,
+    addresses: Sequence[str],
+    deadline: Deadline,
 ) -> bool | None:
-    """Ask HAKeeper whether a transaction node speaks to it; None when it does not answer."""
+    """Return whether a transaction node speaks to HAKeeper; None when that does not answer."""
+    if served.asked:
+        silent = served.silent.get(pod["metadata"]["name"], inf)
+        return silent <= SILENT_SECONDS if served.reached else None
     context = SetContext.of(names.DN_SET, dict(resource))
     uuid = store_uuid(context, int(pod["metadata"]["name"].rpartition("-")[2]))
     if not addresses:
