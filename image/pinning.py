@@ -19,7 +19,14 @@ def write(uv: Path) -> None:
         *("--quiet", "--generate-hashes", "--universal", "--no-header", "--no-annotate"),
         *("--python-version", _PYTHON),
     ]
-    constrained = ["--extra", "sql", "--extra", "backup", "--constraint", str(ROOT / "dev" / "constraints.txt")]
+    constrained = [
+        "--extra",
+        "sql",
+        "--extra",
+        "backup",
+        "--constraint",
+        str(ROOT / "dev" / "constraints.txt"),
+    ]
     for source, options, target in (
         (ROOT / "pyproject.toml", constrained, "requirements.txt"),
         (STEPS / "requirements-build.in", [], "requirements-build.txt"),

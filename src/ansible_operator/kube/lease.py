@@ -115,6 +115,7 @@ class LeaderElection:
         self._lease: Object | None = None
         self._observed: dict[str, Any] = {}
         self._observed_at = clock()
+        self._renewed = clock()
         self._status = metrics.LEADER.labels(settings.name)
         self._status.set(0)
 
@@ -128,7 +129,9 @@ class LeaderElection:
         where = f"{self.settings.namespace}/{self.settings.name}"
         _LOG.info(f"attempting to acquire leader lease {where}...")
         while True:
+            began = self._clock()
             if await self._attempt(self.settings.renew_deadline):
+                self._renewed = began
                 break
             # With some jitter, so that processes that started together do not collide forever.
             jitter = random.uniform(0.8, 1.0)  # noqa: S311
@@ -152,16 +155,17 @@ class LeaderElection:
             LeadershipLostError: another process took the lease, or it could not be renewed in
                 time. The process has to end: another may be reconciling already.
         """
-        renewed = began = self._clock()
+        began = self._clock()
         while True:
             await asyncio.sleep(max(0.0, began + self.settings.retry_period - self._clock()))
             began = self._clock()
-            left = renewed + self.settings.renew_deadline - self._clock()
+            left = self._renewed + self.settings.renew_deadline - self._clock()
             if left > 0 and await self._attempt(min(left, self._longest_attempt)):
-                renewed = self._clock()
+                # Others count from what the server has stored: not from its answer.
+                self._renewed = began
                 continue
             is_taken = not self.is_leader
-            if is_taken or self._clock() - renewed >= self.settings.renew_deadline:
+            if is_taken or self._clock() - self._renewed >= self.settings.renew_deadline:
                 self._status.set(0)
                 self._tell("stopped leading")
                 raise LeadershipLostError("leader election lost")

@@ -68,10 +68,6 @@ async def supervise(parts: Parts, grace: float) -> None:
             await lingering
             admitting.cancel()
             recording.cancel()
-    except* LeadershipLostError:
-        # Another process may be reconciling already: nothing more may be written.
-        await parts.client.close()
-        raise
     finally:
         await parts.loop.drain(0)
         await parts.engine.stop()
@@ -113,8 +109,18 @@ async def _warm(parts: Parts) -> None:
 async def _lead(parts: Parts, election: LeaderElection) -> None:
     await election.acquire()
     async with asyncio.TaskGroup() as group:
-        group.create_task(election.hold(), name="lease")
+        group.create_task(_hold(parts, election), name="lease")
         group.create_task(_reconcile(parts), name="reconcile")
+
+
+async def _hold(parts: Parts, election: LeaderElection) -> None:
+    try:
+        await election.hold()
+    except LeadershipLostError:
+        # Another process may be reconciling already: nothing more may be written, not even while
+        # the parts of this one end.
+        await parts.client.close()
+        raise
 
 
 async def _reconcile(parts: Parts) -> None:

@@ -14,7 +14,7 @@ import time
 import pytest
 
 from ansible_operator import metrics
-from ansible_operator.errors import ConfigError, LeadershipLostError
+from ansible_operator.errors import ConfigError, KubeError, LeadershipLostError
 from ansible_operator.kube.lease import LeaderElection, LeaseSettings, election_namespace
 from ansible_operator.kube.recorder import EventRecorder
 
@@ -171,6 +171,33 @@ async def test_an_unreachable_server_ends_the_holder_in_time(client, fake_namesp
     with pytest.raises(LeadershipLostError):
         await asyncio.wait_for(first.hold(), 10)
     assert time.monotonic() - started < QUICK["duration"]
+
+
+async def test_a_lease_lasts_from_the_moment_its_renewal_was_sent():
+    """Others count from what the server stored, which may be long before its answer arrived."""
+    deadline, slow = 3.0, 1.4
+    sent = []
+
+    class Server:
+        """Answers the first renewal late, and none after it."""
+
+        async def request(self, method, path, *, body=None, timeout=0.0):
+            if method == "GET":
+                return {"metadata": {}, "spec": {}}
+            sent.append(time.monotonic())
+            if len(sent) == 2:
+                await asyncio.sleep(slow)
+            if len(sent) > 2:
+                raise KubeError("the server is gone")
+            return body
+
+    election = LeaderElection(
+        Server(), settings("here", duration=9.0, renew_deadline=deadline, retry_period=0.2)
+    )
+    await election.acquire()
+    with pytest.raises(LeadershipLostError):
+        await election.hold()
+    assert deadline <= time.monotonic() - sent[1] < deadline + slow / 2
 
 
 @pytest.mark.api
