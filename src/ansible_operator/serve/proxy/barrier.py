@@ -36,11 +36,14 @@ class WriteBarrier:
     """The writes of all runs that informers may not have seen yet."""
 
     def __init__(self) -> None:
-        self._kinds: dict[GroupVersionKind, _Kind] = {}
+        self._kinds: dict[tuple[str, str], _Kind] = {}
+
+    def _kind(self, gvk: GroupVersionKind) -> _Kind:
+        return self._kinds.setdefault(_shared(gvk), _Kind())
 
     def note_write(self, gvk: GroupVersionKind, namespace: str, name: str, version: str) -> None:
         """An object was created or changed and has this resource version now."""
-        kind = self._kinds.setdefault(gvk, _Kind())
+        kind = self._kind(gvk)
         if not version.isdecimal():
             kind.is_opaque = True
             return
@@ -62,7 +65,7 @@ class WriteBarrier:
         informer: KindInformer | None = None,
     ) -> None:
         """An object was deleted (``is_final``) or is being deleted."""
-        kind = self._kinds.setdefault(gvk, _Kind())
+        kind = self._kind(gvk)
         kind.deletions[namespace, name] = _Deletion(uid, is_final)
         if len(kind.deletions) <= LONGEST_MEMORY:
             return
@@ -75,12 +78,12 @@ class WriteBarrier:
 
     def note_unknown(self, gvk: GroupVersionKind) -> None:
         """Some objects of the kind were changed; which ones is unknown."""
-        self._kinds.setdefault(gvk, _Kind()).is_opaque = True
+        self._kind(gvk).is_opaque = True
 
     def object_if_fresh(self, informer: KindInformer, namespace: str, name: str) -> Object | None:
         """The cached object, unless the cache may be older than a write to it."""
         cached = informer.get(namespace, name)
-        kind = self._kinds.get(informer.resource.gvk)
+        kind = self._kinds.get(_shared(informer.resource.gvk))
         if cached is None or kind is None:
             return cached
         key, seen = (namespace, name), _number(informer.resource_version)
@@ -94,7 +97,7 @@ class WriteBarrier:
 
     def is_list_fresh(self, informer: KindInformer, namespace: str) -> bool:
         """Whether the cached list of a namespace (all, if empty) contains every write."""
-        kind = self._kinds.get(informer.resource.gvk)
+        kind = self._kinds.get(_shared(informer.resource.gvk))
         if kind is None:
             return True
         seen = _number(informer.resource_version)
@@ -105,6 +108,11 @@ class WriteBarrier:
             _saw_deletion(kind, key, informer.get(*key))
         pending = (*kind.writes, *kind.deletions)
         return not any(not namespace or key[0] == namespace for key in pending)
+
+
+def _shared(gvk: GroupVersionKind) -> tuple[str, str]:
+    """What all versions of a kind share: they show the same objects."""
+    return gvk.group, gvk.kind
 
 
 def _saw_deletion(kind: _Kind, key: _Key, cached: Object | None) -> bool:

@@ -130,3 +130,17 @@ def test_many_deletions_make_the_kind_live_only_while_the_cache_lags(barrier, ca
         barrier.note_deletion(PODS.gvk, "n", f"gone{number}", "x", is_final=True, informer=cache)
     assert barrier.is_list_fresh(cache, "n")
     assert fresh(barrier, cache)
+
+
+def test_a_write_through_another_version_of_the_api_counts(barrier, cache):
+    """``apps/v1`` and ``apps/v1beta1`` show the same objects."""
+    other = GroupVersionKind(PODS.gvk.group, "v1beta1", PODS.gvk.kind)
+    barrier.note_write(other, "n", "a", "12")
+    assert not fresh(barrier, cache)
+    assert not barrier.is_list_fresh(cache, "n")
+    cache.put("a", "12")
+    assert fresh(barrier, cache)
+    barrier.note_deletion(other, "n", "a", "u", is_final=True, informer=cache)
+    assert not fresh(barrier, cache)
+    barrier.note_unknown(other)
+    assert not barrier.is_list_fresh(cache, "elsewhere")
