@@ -75,6 +75,7 @@ class _Whys:
 class _Delayed:
     due: float
     lane: Lane
+    reason: str
     handle: asyncio.TimerHandle
 
 
@@ -155,10 +156,15 @@ class WorkQueue:
         self._observe(key.controller)
         self._changed.set()
 
-    def add_after(self, key: Key, delay: float, lane: Lane = Lane.PERIODIC) -> None:
-        """Add an object after a delay in seconds; of several pending times the earliest counts."""
+    def add_after(
+        self, key: Key, delay: float, lane: Lane = Lane.PERIODIC, reason: str = ""
+    ) -> None:
+        """Add an object after a delay in seconds; of several pending times the earliest counts.
+
+        With a reason somebody has requested that run; without one it is periodic, or a retry.
+        """
         if delay <= 0:
-            self.add(key, lane)
+            self.add(key, lane, reason, requested=bool(reason))
             return
         due = self._clock() + delay
         pending = self._delayed.get(key)
@@ -167,11 +173,11 @@ class WorkQueue:
         if pending is not None:
             pending.handle.cancel()
         handle = asyncio.get_running_loop().call_later(delay, self._mature, key)
-        self._delayed[key] = _Delayed(due, lane, handle)
+        self._delayed[key] = _Delayed(due, lane, reason, handle)
 
     def _mature(self, key: Key) -> None:
         delayed = self._delayed.pop(key)
-        self.add(key, delayed.lane)
+        self.add(key, delayed.lane, delayed.reason, requested=bool(delayed.reason))
 
     def retry(self, key: Key) -> float:
         """Add an object after its back-off delay, which is returned in seconds."""

@@ -16,6 +16,9 @@ from ansible_operator.loop.queueing.queue import Key, Lane, Why, WorkQueue
 CANCEL_SECONDS = 15.0
 """Longest time that cancelled reconciles get to end their runs and to write their status."""
 
+REQUEUE_AFTER = "requeue_after"
+"""Reason of a run that a play has asked for, with the module of that name."""
+
 SPREAD_FROM = 300.0
 """Seconds; shorter periods are kept exactly."""
 
@@ -29,10 +32,12 @@ class ReconcileResult:
     Attributes:
         requeue_after: seconds until the next one; None, 0 or less for none but by an event.
         deleted: whether the object does not exist any more.
+        requested: whether the play has asked for the next run, by ``requeue_after``.
     """
 
     requeue_after: float | None = None
     deleted: bool = False
+    requested: bool = False
 
 
 Reconcile: TypeAlias = Callable[[Key, Why], Awaitable[ReconcileResult]]
@@ -120,7 +125,10 @@ class Workers:
         # an annotation of ``-1s`` would keep the object running forever.
         if result.requeue_after is None or result.requeue_after <= 0:
             return "success"
-        self._queue.add_after(key, _spread(result.requeue_after), Lane.PERIODIC)
+        if result.requested:
+            self._queue.add_after(key, result.requeue_after, Lane.PERIODIC, REQUEUE_AFTER)
+        else:
+            self._queue.add_after(key, _spread(result.requeue_after), Lane.PERIODIC)
         return "requeue_after"
 
 

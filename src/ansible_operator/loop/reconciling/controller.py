@@ -144,6 +144,8 @@ class Controller:
         except asyncio.CancelledError:
             await self._mark_interrupted(began, report)
             raise
+        finally:
+            await report.close()
         return await self._conclude(began, outcome, period, report, finalizing=finalizing)
 
     async def _play(
@@ -196,7 +198,7 @@ class Controller:
         if outcome.requeue_after is not None:
             after = format_duration(outcome.requeue_after)
             _LOG.info(f"Set the reconciliation to occur after {after}", **self._names(obj))
-            return ReconcileResult(requeue_after=outcome.requeue_after)
+            return ReconcileResult(requeue_after=outcome.requeue_after, requested=True)
         return ReconcileResult(requeue_after=period)
 
     async def _release(self, obj: Object) -> Object | None:

@@ -81,6 +81,10 @@ class StatusReport:
         except KubeError as error:
             _LOG.info("The status of a run under way was not written", error=str(error))
 
+    async def close(self) -> None:
+        """The run is over, however it ended: nothing may report it as under way any more."""
+        await self._stop_late()
+
     async def _stop_late(self) -> None:
         if self._late is not None:
             self._late.cancel()

@@ -10,9 +10,10 @@ import structlog.testing
 
 from ansible_operator import metrics
 from ansible_operator.errors import OperatorError
-from ansible_operator.loop.queueing.queue import Key, WorkQueue
+from ansible_operator.loop.queueing.queue import Key, Why, WorkQueue
 from ansible_operator.loop.queueing.workers import ReconcileResult, Workers
 from ansible_operator.watches import Retry
+from tests.support.waiting import eventually_async
 
 KEY = Key("k", "ns", "n")
 
@@ -71,3 +72,25 @@ async def test_no_time_in_the_future_means_no_further_run(period: float | None) 
 async def test_a_time_leads_to_the_next_run() -> None:
     done = await work(lambda count: ReconcileResult(requeue_after=0.02 if count < 3 else None), 0.3)
     assert done.count == 3
+
+
+async def test_a_run_that_a_play_asks_for_says_so_and_is_in_time() -> None:
+    """A check before the play must not swallow it, and no jitter of long periods applies."""
+    seen: list[Why] = []
+    queue = WorkQueue(1, {"k": 1})
+
+    async def reconcile(_key: Key, why: Why) -> ReconcileResult:
+        seen.append(why)
+        return ReconcileResult(0.05 if len(seen) < 3 else None, requested=len(seen) == 1)
+
+    workers = Workers(queue, {"k": reconcile})
+    task = asyncio.create_task(workers.run())
+    queue.add(KEY, reason="created", fresh=True)
+    await eventually_async(lambda: len(seen) == 3)
+    task.cancel()
+    assert await workers.drain(1)
+    assert seen == [
+        Why("created", fresh=True),
+        Why("requeue_after", fresh=False, requested=True),
+        Why("period", fresh=False),
+    ]

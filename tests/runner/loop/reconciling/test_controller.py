@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One reconcile against an object that changes between its steps (runner.md §2.7, §2.8)."""
 
+import asyncio
 import copy
 from collections.abc import Callable
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 from ansible_operator.errors import KubeError
 from ansible_operator.kube.interface import GroupVersionKind, Object, ResourceType
 from ansible_operator.loop.queueing.queue import Key, Why
+from ansible_operator.loop.reconciling import reporting
 from ansible_operator.loop.reconciling.conditions import Transitions
 from ansible_operator.loop.reconciling.controller import Controller, ReconcileError
 from ansible_operator.loop.reconciling.objects import ObjectStore
@@ -43,6 +45,7 @@ class World:
         self.played: list[bool] = []
         self.failures: list[str] = []
         self.changed = 1
+        self.requeue_after: float | None = None
         self.forgotten = 0
 
     async def request(
@@ -100,7 +103,7 @@ class World:
     async def play(self, _obj: Object, _why: Why, *, finalizing: bool) -> PlayResult:
         self.played.append(finalizing)
         self.during()
-        outcome = PlayResult(failures=list(self.failures))
+        outcome = PlayResult(failures=list(self.failures), requeue_after=self.requeue_after)
         outcome.result = type(outcome.result)(ok=1, changed=self.changed)
         return outcome
 
@@ -177,3 +180,41 @@ async def test_without_a_finalizer_of_ours_a_deletion_meanwhile_releases_nothing
     assert world.played == [False]
     assert world.obj is not None
     assert world.obj["metadata"]["finalizers"] == [FOREIGN]
+
+
+SETTLED = {
+    "conditions": [
+        {"type": "Running", "status": "True", "reason": "Successful"},
+        {"type": "Successful", "status": "True", "reason": "Successful"},
+        {"type": "Failure", "status": "False", "reason": ""},
+    ]
+}
+
+
+async def test_an_error_that_nobody_foresaw_leaves_no_run_under_way_in_the_status(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A quiet run marks itself in the status once it takes long; not after it has ended."""
+    monkeypatch.setattr(reporting, "MOMENT_SECONDS", 0.05)
+    world = World()
+    assert world.obj is not None
+    world.obj["status"] = copy.deepcopy(SETTLED)
+
+    def crash() -> None:
+        raise ValueError("not foreseen")
+
+    world.during = crash
+    with pytest.raises(ValueError, match="not foreseen"):
+        await world.controller(None).reconcile(KEY, Why("period", fresh=False))
+    await asyncio.sleep(0.2)
+    assert world.obj["status"] == SETTLED
+
+
+async def test_a_run_that_a_play_asks_for_is_not_a_periodic_one() -> None:
+    world = World()
+    world.requeue_after = 7.0
+    result = await world.controller(None).reconcile(KEY, CHANGED)
+    assert (result.requeue_after, result.requested) == (7.0, True)
+    world.requeue_after = None
+    result = await world.controller(None).reconcile(KEY, CHANGED)
+    assert (result.requeue_after, result.requested) == (60, False)
