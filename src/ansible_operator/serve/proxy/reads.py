@@ -6,7 +6,8 @@ thousand. Watches, pages, tables and everything else that a cache cannot answer 
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import msgspec
 from aiohttp import web
@@ -23,6 +24,8 @@ from ansible_operator.serve.proxy.sessions import Grant
 
 LONGEST_LIST = 500
 """Objects in a list that the proxy encodes itself; passing longer ones through is cheaper."""
+LARGEST_LIST = 4 << 20
+"""Bytes of such a list: while it is encoded, the event loop and with it the lease have to wait."""
 
 _log = get_logger("proxy")
 _PAIR = re.compile(r"[A-Za-z0-9./_-]+={1,2}[A-Za-z0-9._-]*")
@@ -79,8 +82,7 @@ class CacheReader:
             whole = _typed(informer.resource, obj)
             _log.debug("Read object from cache", resource=info.record())
             return _hit(whole), [whole]
-        listed = self._list(informer, info, query)
-        return None if listed is None else (_hit(listed), listed["items"])
+        return self._list(informer, info, query)
 
     async def _informer(
         self, info: RequestInfo, query: Mapping[str, str], accept: str, grant: Grant
@@ -107,7 +109,7 @@ class CacheReader:
 
     def _list(
         self, informer: KindInformer, info: RequestInfo, query: Mapping[str, str]
-    ) -> Object | None:
+    ) -> tuple[web.Response, list[Object]] | None:
         selector = simple_selector(query.get("labelSelector", ""))
         if selector is None or query.get("fieldSelector") or not informer.resource_version:
             return None
@@ -117,13 +119,18 @@ class CacheReader:
         # Clients request long pages by habit. One that holds all is what the server would answer.
         if len(found) > min(LONGEST_LIST, int(query.get("limit") or LONGEST_LIST)):
             return None
+        items = [_typed(informer.resource, obj) for obj in found]
+        encoded = _encoded(items)
+        if encoded is None:
+            return None
         gvk = informer.resource.gvk
-        return {
+        listed = {
             "kind": f"{gvk.kind}List",
             "apiVersion": gvk.api_version,
             "metadata": {"resourceVersion": informer.resource_version},
-            "items": [_typed(informer.resource, obj) for obj in found],
+            "items": encoded,
         }
+        return _hit(listed), items
 
 
 def _is_plain(query: Mapping[str, str]) -> bool:
@@ -144,6 +151,18 @@ def _typed(resource: ResourceType, obj: Object) -> Object:
     return {"kind": resource.gvk.kind, "apiVersion": resource.gvk.api_version, **obj}
 
 
-def _hit(document: Object) -> web.Response:
+def _encoded(items: Iterable[Object]) -> list[msgspec.Raw] | None:
+    """Each item as JSON; None if they are more than :data:`LARGEST_LIST`."""
+    encoded, size = [], 0
+    for item in items:
+        raw = msgspec.json.encode(item)
+        size += len(raw)
+        if size > LARGEST_LIST:
+            return None
+        encoded.append(msgspec.Raw(raw))
+    return encoded
+
+
+def _hit(document: Mapping[str, Any]) -> web.Response:
     body = msgspec.json.format(msgspec.json.encode(document), indent=2)
     return web.Response(body=body, content_type="application/json", headers={"X-Cache": "HIT"})

@@ -102,6 +102,16 @@ async def test_what_a_cache_cannot_answer_goes_live(served, query):
     assert "X-Cache" not in answer.headers
 
 
+async def test_a_list_of_few_large_objects_goes_live(served):
+    for number in range(5):
+        body = {**config_map(f"large{number}"), "data": {"x": "y" * 900_000}}
+        await served.direct("POST", served.path(), body)
+    await served.watch()
+    answer = await served.request(served.open(), "GET", served.path())
+    assert len(answer.json["items"]) >= 5
+    assert "X-Cache" not in answer.headers
+
+
 async def test_tables_come_from_the_server(served):
     await served.watch()
     accept = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
