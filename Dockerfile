@@ -34,7 +34,7 @@ RUN /build/steps/collection.sh
 FROM ${BASE_IMAGE} AS runner
 ARG VERSION=0.2.0
 ARG REVISION=unknown
-COPY image/steps/packages.sh image/steps/layout.sh image/steps/runner.sh image/steps/sbom.py /build/steps/
+COPY image/steps/packages.sh image/steps/layout.sh image/steps/programs.sh image/steps/runner.sh image/steps/sbom.py /build/steps/
 RUN /build/steps/packages.sh python3 tini ca-certificates && /build/steps/layout.sh
 COPY --from=python /opt/operator/ /opt/operator/
 COPY --from=wheel /build/dist/ /build/dist/

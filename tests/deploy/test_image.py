@@ -2,7 +2,10 @@
 """What the image is made of: pinned, complete, and nothing else. It is run in tests/e2e."""
 
 import re
+import subprocess
+import sys
 import tomllib
+from pathlib import Path
 
 import pytest
 
@@ -55,3 +58,23 @@ def test_every_stage_begins_with_the_one_base() -> None:
 
     assert set(stages) - names == {"${BASE_IMAGE}"}
     assert re.findall(r"^USER (\S+)$", text, re.MULTILINE) == ["1001"]
+
+
+def test_programs_are_where_projects_name_them(tmp_path: Path) -> None:
+    """A module that names ``/usr/local/bin/python3`` gets the interpreter with our packages."""
+    environment = Path(sys.executable).parent
+    subprocess.run([STEPS / "programs.sh", environment, tmp_path], check=True, timeout=30)
+    script = tmp_path / "module"
+    script.write_text(
+        f"#!{tmp_path}/python3\nimport ansible, kubernetes, sys\nprint(sys.argv[1])\n"
+    )
+    script.chmod(0o755)
+
+    done = subprocess.run(
+        [script, "a b"], check=True, timeout=30, capture_output=True, text=True, env={}
+    )
+    assert done.stdout == "a b\n"
+    assert {"python3", "ansible-playbook", "ansible-galaxy"} <= {
+        path.name for path in tmp_path.iterdir()
+    }
+    assert "steps/programs.sh /opt/operator/bin /usr/local/bin" in (STEPS / "runner.sh").read_text()
