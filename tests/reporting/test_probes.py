@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the question between two passes costs: it is asked every ten seconds, of every set."""
+
+import time
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api import names
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api.timestamps import timestamp
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.matrixone import (
+    TimedOut,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.logservice.view import View
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.plans import (
+    PAUSE_ANNOTATIONS,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.checking.health import (
+    is_as_reported,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.compute import (
+    health as compute,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.logservice import (
+    health as logservice,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.proxy import health as proxy
+from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.transaction import (
+    health as transaction,
+)
+
+from tests.support import resources as r
+from tests.support.answers import Answers
+from tests.support.builders import conditions, pod
+
+Json = dict[str, Any]
+SETS = {
+    names.LOG_SET: (r.logset, "mo-log-0", 1),
+    names.DN_SET: (r.dnset, "mo-dn-0", 2),
+    names.CN_SET: (r.cnset, "mo-tp-cn-0", 2),
+    names.PROXY_SET: (r.proxyset, "mo-proxy-0", 2),
+}
+NOTHING_KNOWN = SimpleNamespace(log_stores=(), tn_stores=(), cn_stores=(), proxies=())
+
+
+def ready(kind: str) -> Json:
+    found = SETS[kind][0]()
+    found["metadata"]["generation"] = 2
+    found["status"] = {"conditions": conditions(("Ready", "True", "EnoughReadyStores"))}
+    return found
+
+
+def a_pod(kind: str, resource: Json) -> Json:
+    """Return a Pod that became ready just now, which HAKeeper need not know yet."""
+    labels = names.selector_labels(kind, resource["metadata"]["name"], "prod")
+    found = pod(SETS[kind][1], since=timestamp(time.time()), metadata={"labels": labels})
+    found["status"]["podIP"] = "10.0.0.1"
+    return {"apiVersion": "v1", "kind": "Pod", **found}
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """HAKeeper and proxies answer that nothing is wrong; who was asked is noted."""
+    found: list[str] = []
+
+    def details(_addresses: Any, _deadline: Any) -> Any:
+        found.append("HAKeeper")
+        return NOTHING_KNOWN
+
+    def view(_addresses: Any, _deadline: Any, _seconds: float) -> View:
+        found.append("HAKeeper")
+        return View(frozenset(), {}, [], frozenset())
+
+    def greeted(_addresses: Any, _seconds: float) -> list[str]:
+        found.append("proxies")
+        return []
+
+    for module in (compute, transaction, proxy):
+        monkeypatch.setattr(module, "ask_details", details)
+    monkeypatch.setattr(logservice, "ask", view)
+    monkeypatch.setattr(proxy, "ungreeted", greeted)
+    return found
+
+
+@pytest.mark.parametrize("kind", SETS)
+def test_a_question_reads_a_list_or_two_and_writes_nothing(kind: str, asked: list[str]) -> None:
+    resource = ready(kind)
+    session = Answers(a_pod(kind, resource), a_pod(names.LOG_SET, r.logset()))
+
+    assert is_as_reported(session, resource)  # type: ignore[arg-type]
+
+    assert session.written == []
+    assert session.asked == ["/api/v1/namespaces/prod/pods"] * SETS[kind][2]
+    assert asked == (["proxies"] if kind == names.PROXY_SET else []) + ["HAKeeper"]
+
+
+@pytest.mark.parametrize("why", ["paused", "not ready", "no replicas"])
+@pytest.mark.parametrize("kind", SETS)
+def test_nobody_is_asked_where_the_answer_changes_nothing(
+    kind: str, why: str, asked: list[str]
+) -> None:
+    resource = ready(kind)
+    if why == "paused":
+        resource["metadata"]["annotations"] = {PAUSE_ANNOTATIONS[0]: "true"}
+    elif why == "not ready":
+        resource["status"]["conditions"][0]["status"] = "False"
+    else:
+        resource["spec"]["replicas"] = 0
+    session = Answers()
+
+    assert is_as_reported(session, resource)  # type: ignore[arg-type]
+    assert session.asked == session.written == asked == []
+
+
+@pytest.mark.parametrize("kind", SETS)
+def test_no_answer_asks_for_a_pass(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def silence(*_arguments: Any) -> Any:
+        raise TimedOut("no answer")
+
+    for module in (compute, transaction, proxy):
+        monkeypatch.setattr(module, "ask_details", silence)
+    monkeypatch.setattr(logservice, "ask", silence)
+    monkeypatch.setattr(proxy, "ungreeted", lambda *_: [])
+    resource = ready(kind)
+    session = Answers(a_pod(kind, resource), a_pod(names.LOG_SET, r.logset()))
+
+    assert not is_as_reported(session, resource)  # type: ignore[arg-type]
