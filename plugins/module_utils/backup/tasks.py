@@ -141,6 +141,8 @@ class Task:
         forbidden: the cluster's own storage: the target must not be inside it, nor around it.
         expected_id: the backup that source (verify, restore) or target (delete) must hold; None
             accepts any backup.
+        checksums: whether a restore compares checksums where the server itself copies; everywhere
+            else it does so anyway.
         report: the ConfigMap of the result; None for none (playbooks read standard output).
         deadline_seconds: for the whole task.
         parallelism: files at a time, and the statement's own parallelism.
@@ -156,6 +158,7 @@ class Task:
     target: Location | None = None
     forbidden: tuple[Location, ...] = ()
     expected_id: str | None = None
+    checksums: bool = True
     report: Report | None = None
     deadline_seconds: int = DEADLINE_SECONDS
     parallelism: int = PARALLELISM
@@ -216,6 +219,7 @@ def task_to_json(task: Task) -> str:
         "target": locations.to_document(task.target),
         "forbidden": [locations.to_document(one) for one in task.forbidden],
         "expects": {"id": task.expected_id},
+        **({} if task.checksums else {"checksums": False}),
         "report": task.report and {"namespace": task.report.namespace, "name": task.report.name},
         "deadlineSeconds": task.deadline_seconds,
         "parallelism": task.parallelism,
@@ -256,6 +260,7 @@ def _task_of(fields: Fields) -> Task:
         target=_location(fields, "target"),
         forbidden=tuple(_locations(fields.tables("forbidden"))),
         expected_id=fields.table("expects").text("id") or None,
+        checksums=fields.flag("checksums") or not fields.has("checksums"),
         report=Report(report.required_text("namespace"), report.required_text("name"))
         if report.data
         else None,

@@ -102,21 +102,55 @@ def accepts(entrance: Entrance, seconds: float) -> bool:
     return True
 
 
-def _attempt(entrance: Entrance, statements: Sequence[Statement], deadline: float) -> None:
+def ask(entrance: Entrance, statement: Statement, seconds: float) -> list[tuple[Any, ...]]:
+    """Run one statement once, which may work for all the time before it answers.
+
+    Args:
+        entrance: where the database answers.
+        statement: to run; it is not repeated.
+        seconds: for all of it.
+
+    Returns:
+        The rows of its result.
+
+    Raises:
+        LoginRefused: the login was refused.
+        SqlError: the database could not be reached, or refused the statement.
+    """
+    if pymysql is None:
+        raise SqlError("the Python package PyMySQL is needed")
+    try:
+        return _attempt(entrance, (statement,), time.monotonic() + seconds, seconds)
+    except (pymysql.MySQLError, OSError, *_MALFORMED) as error:
+        kind = LoginRefused if _is_refused_login(error) else SqlError
+        raise kind(_said(entrance, error)) from None
+
+
+def _attempt(
+    entrance: Entrance,
+    statements: Sequence[Statement],
+    deadline: float,
+    longest_answer: float | None = None,
+) -> list[tuple[Any, ...]]:
+    """Run statements in one session and return the rows of the last one."""
     session = Session(
         deadline=max(deadline, time.monotonic() + _SHORTEST),
+        longest_answer=longest_answer,
         host=entrance.host,
         port=entrance.port,
         user=entrance.user,
         password=entrance.password.encode(),
         autocommit=True,
     )
+    rows: list[tuple[Any, ...]] = []
     try:
         with session.cursor() as cursor:
             for text, values in statements:
                 cursor.execute(text, values)
+                rows = list(cursor.fetchall())
     finally:
         session.close()
+    return rows
 
 
 def _said(entrance: Entrance, error: Exception) -> str:

@@ -33,6 +33,8 @@ class Session(Connection):  # type: ignore[misc]
 
     Args:
         deadline: of ``time.monotonic()``, for login and statements together.
+        longest_answer: seconds that one packet may take, 10 by default; a statement that works for
+            long before it answers needs more.
         given: parameters of ``pymysql.connect``, without timeouts.
 
     Raises:
@@ -40,8 +42,11 @@ class Session(Connection):  # type: ignore[misc]
             another form, with `LOST` when it sends too much or takes too long.
     """
 
-    def __init__(self, *, deadline: float, **given: Any) -> None:
+    def __init__(
+        self, *, deadline: float, longest_answer: float | None = None, **given: Any
+    ) -> None:
         self._deadline = self._until = deadline
+        self._longest_answer = longest_answer or _LONGEST_ANSWER
         self._received = 0
         seconds = max(0.1, min(_LONGEST_ANSWER, deadline - time.monotonic()))
         super().__init__(
@@ -57,7 +62,7 @@ class Session(Connection):  # type: ignore[misc]
         return super()._process_auth(plugin_name, *rest)
 
     def _read_packet(self, *given: Any) -> Any:
-        self._until = min(self._deadline, time.monotonic() + _LONGEST_ANSWER)
+        self._until = min(self._deadline, time.monotonic() + self._longest_answer)
         return super()._read_packet(*given)
 
     def _write_bytes(self, data: bytes) -> None:

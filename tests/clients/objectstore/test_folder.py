@@ -86,8 +86,11 @@ def test_absent_files(store: FolderStore) -> None:
 
 
 def test_the_volume_is_missing(tmp_path: Path) -> None:
-    with pytest.raises(errors.StoreAbsent, match="is the volume mounted"):
-        FolderStore(str(tmp_path / "nothing" / "backup")).require()
+    (tmp_path / "file").touch()
+    for path in ("/no-volume/backup", str(tmp_path / "file" / "backup")):
+        with pytest.raises(errors.StoreAbsent, match="is the volume mounted"):
+            FolderStore(path).require()
+    FolderStore(str(tmp_path / "schedule" / "first")).require()
 
 
 @pytest.mark.parametrize("key", ["../a", "/etc/passwd", "a/../../b"])

@@ -40,10 +40,10 @@ class FolderStore:
         return f"folder {self._root}"
 
     def require(self) -> None:
-        """Return when the folder, or the one above it, can be listed."""
-        existing = self._root if self._root.exists() else self._root.parent
+        """Return when the folder, or the nearest above it, can be listed."""
+        existing = next(path for path in (self._root, *self._root.parents) if path.exists())
         with _understood(self.name):
-            if not existing.is_dir():
+            if not existing.is_dir() or existing == Path("/"):
                 raise StoreAbsent(f"{self.name} is not there; is the volume mounted?")
             next(os.scandir(existing), None)
 

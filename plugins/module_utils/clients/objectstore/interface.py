@@ -33,8 +33,8 @@ class ObjectStore(Protocol):
         """Return when the bucket or folder can be listed; an empty one can.
 
         Raises:
-            StoreAbsent: there is none. The folder of a volume that is yet to be written counts as
-                there when its parent is.
+            StoreAbsent: there is none. A folder that is yet to be made counts as there when one
+                above it is, but for the root.
         """
 
     def entries(self, prefix: str = "") -> Iterator[Entry]:

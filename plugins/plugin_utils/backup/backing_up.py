@@ -1,0 +1,286 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Make a backup: MatrixOne's own statement writes it, and it counts when it is proven whole."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import dataclass, replace
+from typing import Final
+
+from ...module_utils.api import timestamps
+from ...module_utils.backup import manifest as manifests
+from ...module_utils.backup.locations import FolderLocation, Location, S3Location, overlap
+from ...module_utils.backup.manifest import Base, Manifest
+from ...module_utils.backup.tasks import Reason, Step, Task
+from ...module_utils.clients import sql
+from ...module_utils.clients.objectstore.interface import ObjectStore
+from ...module_utils.clients.sql import Entrance, Statement
+from . import listings, markers
+from .contents import Contents
+from .errors import TaskFailed
+from .markers import Marker, State
+from .opened import Opened, Opener, holdings, listed, open_chain, record
+from .progress import Progress
+from .stores import Mounts, read_secret
+from .verifying import compare, missing_sums, require_meta
+
+_SHORT_SECONDS: Final = 30.0
+"""For a statement that only asks."""
+_CLEANINGS: Final = 10
+_CLEANING_PAUSE: Final = 2.0
+"""An earlier attempt's statement may go on writing for a while after its session was lost."""
+
+
+@dataclass(frozen=True, slots=True)
+class Making:
+    """What is needed to make a backup.
+
+    Attributes:
+        task: what to do.
+        mounts: the Secrets.
+        store: of the target.
+        opener: opens other locations of the same server.
+        progress: of the task.
+    """
+
+    task: Task
+    mounts: Mounts
+    store: ObjectStore
+    opener: Opener
+    progress: Progress
+
+
+def back_up(making: Making) -> Manifest:
+    """Make a backup and prove it whole.
+
+    An attempt that was killed is removed and repeated; one that had written its record is done.
+
+    Returns:
+        Its record.
+
+    Raises:
+        TaskFailed: why there is no backup.
+    """
+    making.progress.begin(Step.CHECK_TARGET)
+    _require_other_place(making.task)
+    making.store.require()
+    base = _open_base(making)
+    finished = record(making.store)
+    if finished and finished.id == making.task.id:
+        return finished
+    entrance = _entrance(making)
+    version = _version(entrance)
+    _take(making)
+    started = timestamps.timestamp_now()
+    making.progress.begin(Step.BACKUP)
+    _run(making, entrance, statement(making.task, making.mounts, base))
+    return _prove(making, base, started, version)
+
+
+def _require_other_place(task: Task) -> None:
+    target = _target(task)
+    if isinstance(target, S3Location) and not target.prefix:
+        raise TaskFailed(Reason.INVALID_TASK, "a backup needs a prefix in its bucket")
+    for place in task.forbidden:
+        if overlap(target, place):
+            raise TaskFailed(
+                Reason.TARGET_IS_SOURCE,
+                f"{target.address} and the cluster's own storage {place.address} are one inside "
+                "the other",
+            )
+
+
+def _open_base(making: Making) -> list[Opened]:
+    """Read the backups that this one continues; none for a full one.
+
+    Raises:
+        TaskFailed: BaseMissing or ChainBroken.
+    """
+    base = making.task.base
+    if base is None:
+        return []
+    if overlap(base.location, _target(making.task)):
+        raise TaskFailed(
+            Reason.TARGET_IS_SOURCE, f"the base {base.location.address} is no other place"
+        )
+    try:
+        return open_chain(base.location, base.id, making.opener)
+    except TaskFailed as error:
+        if error.reason not in (Reason.OBJECT_MISSING, Reason.OBJECT_CORRUPT):
+            raise
+        raise TaskFailed(Reason.BASE_MISSING, f"the base {base.id}: {error}") from error
+
+
+def _take(making: Making) -> None:
+    """Remove an unfinished attempt of this task, and mark the folder.
+
+    Raises:
+        TaskFailed: TargetNotEmpty.
+    """
+    store, task = making.store, making.task
+    marker = markers.read(store, markers.ATTEMPT)
+    foreign = next((one.key for one in store.entries()), None)
+    if foreign and (marker is None or marker.task != task.id or record(store)):
+        raise TaskFailed(Reason.TARGET_NOT_EMPTY, f"{store.name} is not empty: it holds {foreign}")
+    for _ in range(_CLEANINGS):
+        if foreign is None:
+            break
+        for _count in store.clear():
+            making.progress.check()
+        making.progress.sleep(_CLEANING_PAUSE)
+        foreign = next((one.key for one in store.entries()), None)
+    else:
+        raise TaskFailed(
+            Reason.TARGET_NOT_EMPTY,
+            f"something goes on writing to {store.name}, probably an earlier attempt",
+            retryable=True,
+        )
+    markers.write(store, markers.ATTEMPT, Marker(task.id, State.RUNNING))
+
+
+def statement(task: Task, mounts: Mounts, base: list[Opened]) -> Statement:
+    """Return the statement; the driver quotes all values.
+
+    Raises:
+        TaskFailed: InvalidTask: the database cannot use such credentials.
+    """
+    target, parallelism = _target(task), str(task.parallelism)
+    if isinstance(target, FolderLocation):
+        text = "BACKUP %s FILESYSTEM %s PARALLELISM %s"
+        values: tuple[str, ...] = (task.id, target.server_path, parallelism)
+    else:
+        options = _options(target, mounts, parallelism)
+        text = f"BACKUP %s S3OPTION {{{', '.join('%s=%s' for _ in options)}}}"
+        values = (task.id, *(part for pair in options.items() for part in pair))
+    if base:
+        text += " TYPE %s TIMESTAMP %s"
+        values = (*values, "increment", base[0].manifest.timestamp)
+    return text, values
+
+
+def _options(target: S3Location, mounts: Mounts, parallelism: str) -> dict[str, str]:
+    keys = mounts.keys(target)
+    if keys and keys.session_token:
+        raise TaskFailed(
+            Reason.INVALID_TASK,
+            "MatrixOne's BACKUP statement cannot use AWS_SESSION_TOKEN; use static keys, or no "
+            "Secret and an identity of the compute nodes' Pods",
+        )
+    given = {
+        "endpoint": target.url,
+        "region": target.region,
+        "bucket": target.bucket,
+        "filepath": target.prefix,
+        "is_minio": "true" if target.type == "minio" else "false",
+        "parallelism": parallelism,
+    }
+    if keys:
+        given |= {"access_key_id": keys.access_key, "secret_access_key": keys.secret_key}
+    return given
+
+
+def _entrance(making: Making) -> Entrance:
+    login, folder = making.task.login, making.mounts.folder / "login"
+    if login is None:  # tasks are checked when they are read
+        raise TaskFailed(Reason.INVALID_TASK, "the task lacks a login")
+    return Entrance(
+        login.host, login.port, read_secret(folder / "username"), read_secret(folder / "password")
+    )
+
+
+def _version(entrance: Entrance) -> str:
+    """Ask the database for its version; a login that is refused is seen before anything else.
+
+    Raises:
+        TaskFailed: LoginFailed or Unreachable.
+    """
+    try:
+        rows = sql.ask(entrance, ("SELECT VERSION()", ()), _SHORT_SECONDS)
+    except sql.LoginRefused as error:
+        raise TaskFailed(Reason.LOGIN_FAILED, str(error)) from error
+    except sql.SqlError as error:
+        raise TaskFailed(Reason.UNREACHABLE, str(error)) from error
+    return str(rows[0][0]) if rows and rows[0] else ""
+
+
+def _run(making: Making, entrance: Entrance, text: Statement) -> None:
+    """Run the statement, in a thread, so that this task can end when it must.
+
+    Raises:
+        TaskFailed: StatementFailed, or the task must end.
+    """
+    pool = ThreadPoolExecutor(1, thread_name_prefix="statement")
+    try:
+        answer = pool.submit(sql.ask, entrance, text, making.progress.seconds_left)
+        while not answer.done():
+            wait([answer], timeout=1.0)
+            making.progress.publish()
+        answer.result()
+    except sql.SqlError as error:
+        raise TaskFailed(
+            Reason.STATEMENT_FAILED, f"the BACKUP statement failed: {error}"
+        ) from error
+    finally:
+        pool.shutdown(wait=False)
+
+
+def _prove(making: Making, base: list[Opened], started: str, version: str) -> Manifest:
+    """Compare what was written with its lists, and write the record.
+
+    Raises:
+        TaskFailed: it is not whole; another attempt may be.
+    """
+    task, store, progress = making.task, making.store, making.progress
+    progress.begin(Step.VERIFY)
+    try:
+        found = listed(store)
+        require_meta(found)
+        manifest = _manifest(task, found.sizes, base, started, version, _timestamp(store))
+        chain = [Opened(_target(task), manifest, found), *base]
+        needed = [holding for _, holding in holdings(chain)]
+        own = [one for one in needed if one.contents is found.contents]
+        compare(own, task.parallelism, progress)
+    except TaskFailed as error:
+        again = error.reason in (Reason.OBJECT_MISSING, Reason.OBJECT_CORRUPT)
+        raise TaskFailed(error.reason, str(error), retryable=again or error.retryable) from error
+    progress.begin(Step.RECORD)
+    sums = listings.sums_text(missing_sums(found, progress))
+    store.write(listings.OWN_SUMS, [sums], len(sums))
+    store.flush()
+    manifest = replace(manifest, completed_at=timestamps.timestamp_now())
+    text = manifests.to_json(manifest).encode()
+    store.write(manifests.FILE, [text], len(text))
+    store.flush()
+    store.delete([markers.ATTEMPT])
+    return manifest
+
+
+def _timestamp(store: ObjectStore) -> str:
+    try:
+        return listings.summary(Contents(store).small(listings.SUMMARY)).timestamp
+    except listings.MalformedList as error:
+        raise TaskFailed(Reason.OBJECT_CORRUPT, f"{store.name}: {error}") from error
+
+
+def _manifest(
+    task: Task, sizes: dict[str, int], base: list[Opened], started: str, version: str, ts: str
+) -> Manifest:
+    own = {key: size for key, size in sizes.items() if key != markers.ATTEMPT}
+    return Manifest(
+        id=task.id,
+        type=task.type,
+        timestamp=ts,
+        base=Base(base[0].location.address, base[0].manifest.id) if base else None,
+        source=task.origin,
+        started_at=started,
+        completed_at=started,
+        size=sum(own.values()),
+        files=len(own),
+        matrixone_version=version,
+    )
+
+
+def _target(task: Task) -> Location:
+    if task.target is None:  # tasks are checked when they are read
+        raise TaskFailed(Reason.INVALID_TASK, "the task lacks a target")
+    return task.target

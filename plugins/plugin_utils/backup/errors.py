@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How a task fails: with a reason for programs and a message for people."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ...module_utils.backup.errors import BackupError
+from ...module_utils.backup.tasks import RETRYABLE, Reason
+from ...module_utils.clients.objectstore import errors as store
+
+
+class TaskFailed(Exception):
+    """A task cannot be carried out.
+
+    Attributes:
+        reason: of the closed list.
+        retryable: whether the same task may succeed later.
+    """
+
+    def __init__(self, reason: Reason, message: str, *, retryable: bool | None = None) -> None:
+        super().__init__(message)
+        self.reason = reason
+        self.retryable = reason in RETRYABLE if retryable is None else retryable
+
+
+def as_failure(error: Exception) -> TaskFailed:
+    """Return an error of a store or of a document as the failure that it means."""
+    if isinstance(error, TaskFailed):
+        return error
+    for kind, reason in _REASONS.items():
+        if isinstance(error, kind):
+            return TaskFailed(reason, str(error))
+    # What nobody foresaw may pass; the name of the error tells where to look, its text may not.
+    return TaskFailed(Reason.INTERRUPTED, f"unexpected {type(error).__name__}; see the Pod's log")
+
+
+_REASONS: Final[dict[type[Exception], Reason]] = {
+    store.Absent: Reason.OBJECT_MISSING,
+    store.StoreAbsent: Reason.TARGET_MISSING,
+    store.Forbidden: Reason.ACCESS_DENIED,
+    store.Expired: Reason.CREDENTIALS_EXPIRED,
+    store.Unreachable: Reason.UNREACHABLE,
+    store.Full: Reason.OUT_OF_SPACE,
+    store.StoreError: Reason.INVALID_TASK,
+    BackupError: Reason.INVALID_TASK,
+}

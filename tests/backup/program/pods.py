@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Run the program as its Pod does: a process with a task and Secrets in files."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup import jobs, tasks
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.locations import (
+    S3Location,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.tasks import (
+    Result,
+    Task,
+)
+
+from testbed.object_store import ObjectStore
+from tests.support import places
+
+_SECONDS = 240
+
+
+def keys_of(server: ObjectStore) -> dict[str, str]:
+    return {
+        "AWS_ACCESS_KEY_ID": server.access_key,
+        "AWS_SECRET_ACCESS_KEY": server.secret_key,
+    }
+
+
+def bucket(server: ObjectStore, address: str, role: str = "target") -> S3Location:
+    name, _, prefix = address.partition("/")
+    return S3Location(name, prefix, server.endpoint, server.region, "minio", role)
+
+
+@dataclass
+class Ended:
+    """What became of a program: its exit code, the last result, and what it wrote."""
+
+    code: int
+    result: Result
+    errors: str
+
+
+@dataclass
+class Pods:
+    """Runs programs in folders below a root, with the keys of a server."""
+
+    root: Path
+    keys: Mapping[str, str]
+    login: Mapping[str, str] = field(default_factory=dict)
+    numbers: "count[int]" = field(default_factory=count)
+
+    def start(self, task: Task) -> "subprocess.Popen[str]":
+        folder = self.root / f"pod{next(self.numbers)}"
+        (folder / "task").mkdir(parents=True)
+        (folder / "task" / tasks.TASK_KEY).write_text(tasks.task_to_json(task))
+        for name, values in (("login", self.login), ("target", self.keys), ("source", self.keys)):
+            (folder / name).mkdir()
+            for key, value in values.items():
+                (folder / name / key).write_text(f"{value}\n")
+        return subprocess.Popen(
+            [sys.executable, "-m", jobs.PROGRAM],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={
+                "PATH": os.environ["PATH"],
+                "PYTHONPATH": str(places.COLLECTIONS),
+                "MATRIXONE_BACKUP_FOLDER": str(folder),
+            },
+        )
+
+    def end(self, program: "subprocess.Popen[str]") -> Ended:
+        """Wait for a program; no secret of it may be in what it wrote."""
+        output, errors = program.communicate(timeout=_SECONDS)
+        for secret in (*self.keys.values(), *self.login.values()):
+            assert secret not in output + errors or secret == self.login.get("username")
+        assert output, errors
+        return Ended(program.returncode, tasks.result_from_json(output.splitlines()[-1]), errors)
+
+    def run(self, task: Task) -> Ended:
+        return self.end(self.start(task))
