@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m demo up` and `python -m demo down`; DEMO=existing uses the cluster of KUBECONFIG."""
+"""`python -m demo up` and `python -m demo down`.
+
+DEMO=existing uses the cluster of KUBECONFIG, S3=1 keeps the database's data in an S3 server.
+"""
 
 import os
 import sys
@@ -9,7 +12,7 @@ from pathlib import Path
 import click
 import yaml
 
-from demo import operator_process, sql
+from demo import object_storage, operator_process, sql
 from demo.clusters import (
     NAME,
     NAMESPACE,
@@ -69,6 +72,7 @@ def up() -> None:
     cluster: Cluster = (
         ExistingCluster.of_environment() if _existing() else TestBedCluster.up(clock.say)
     )
+    manifest = _manifest(cluster, clock)
     clock.end_stage("Kubernetes")
     cluster.kubectl("apply", "--server-side", "--force-conflicts", "-f", str(PROJECT / "crds"))
     cluster.kubectl(
@@ -77,7 +81,7 @@ def up() -> None:
     )
     operator_process.start(cluster.launcher, PROJECT, cluster.kubeconfig, clock.say)
     clock.end_stage("operator")
-    timeline = _bring_up_database(cluster, clock)
+    timeline = _bring_up_database(cluster, clock, manifest)
     clock.end_stage("database")
     where = endpoint(cluster)
     _talk(where, clock)
@@ -89,14 +93,23 @@ def _existing() -> bool:
     return os.environ.get("DEMO", "") == "existing"
 
 
-def _bring_up_database(cluster: Cluster, clock: Clock) -> Timeline:
+def _manifest(cluster: Cluster, clock: Clock) -> str:
+    """Return the example; with S3=1, on an S3 server that is started for it."""
+    text = MANIFEST.read_text()
+    if os.environ.get("S3", "") in {"", "0"}:
+        return text
+    store = cluster.object_store(object_storage.BUCKET)
+    clock.say(f"S3 server at {store.endpoint}, files in {store.folder}")
+    return object_storage.manifests(yaml.safe_load(text), store)
+
+
+def _bring_up_database(cluster: Cluster, clock: Clock, manifest: str) -> Timeline:
     """Apply the example and follow it until the cluster says that it is ready."""
     watcher = Watcher(cluster.kubeconfig, NAMESPACE)
     try:
-        outcome = cluster.kubectl(
-            "-n", NAMESPACE, "apply", "--server-side", "-f", str(MANIFEST)
-        ).strip()
-        clock.say(outcome)
+        apply = ("-n", NAMESPACE, "apply", "--server-side", "-f", "-")
+        for line in cluster.kubectl(*apply, input=manifest).splitlines():
+            clock.say(line)
         timeline = Timeline(applied=time.monotonic())
         _follow(watcher, timeline, clock, cluster.launcher)
     finally:

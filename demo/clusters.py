@@ -40,8 +40,16 @@ class Cluster(Protocol):
         """Starts the demo's own processes."""
         ...
 
-    def kubectl(self, *args: str) -> str:
+    def kubectl(self, *args: str, input: str | None = None) -> str:  # noqa: A002
         """Run kubectl and return its output."""
+        ...
+
+    def object_store(self, bucket: str) -> testbed.ObjectStore:
+        """Give the demo an S3 server with a bucket.
+
+        Raises:
+            ClusterError: nobody can start one here.
+        """
         ...
 
     def service_address(self) -> tuple[str, int]:
@@ -83,9 +91,13 @@ class TestBedCluster:
         """Starts processes that end with the test bed."""
         return Launcher(self.bed.places, self.bed.state.identity)
 
-    def kubectl(self, *args: str) -> str:
+    def kubectl(self, *args: str, input: str | None = None) -> str:  # noqa: A002
         """Run the kubectl that fits the test bed."""
-        return self.bed.kubectl(*args)
+        return self.bed.kubectl(*args, input=input)
+
+    def object_store(self, bucket: str) -> testbed.ObjectStore:
+        """Add an S3 server to the test bed."""
+        return testbed.add_object_store(self.bed.name, [bucket])
 
     def service_address(self) -> tuple[str, int]:
         """Cluster addresses of a test bed are reached from its machine directly."""
@@ -127,10 +139,16 @@ class ExistingCluster:
         """Starts processes that `remove` ends."""
         return Launcher(Places(state_root().with_name("matrixone-demo")), "demo")
 
-    def kubectl(self, *args: str) -> str:
+    def object_store(self, bucket: str) -> testbed.ObjectStore:
+        """Refuse: Pods of a foreign cluster do not reach a server on this machine."""
+        message = f"S3=1 needs the demo's own cluster, without DEMO=existing, for bucket {bucket}"
+        raise ClusterError(message)
+
+    def kubectl(self, *args: str, input: str | None = None) -> str:  # noqa: A002
         """Run kubectl; raises ClusterError with what it says."""
         result = subprocess.run(
             [self.program, f"--kubeconfig={self.kubeconfig}", *args],
+            input=input,
             capture_output=True,
             text=True,
             check=False,

@@ -69,6 +69,22 @@ def test_demo_brings_a_database_up_changes_nothing_twice_and_leaves_nothing(
     assert before == traces.system()
 
 
+def test_demo_keeps_its_data_in_an_s3_server_if_asked_to(command: Command, own_state: Path) -> None:
+    """The same database with its shared storage in a bucket: tables, log archives, statistics."""
+    output = command("make", "demo", "S3=1")
+
+    assert "2   from MatrixOne" in output
+    bed, store = testbed.get("demo"), testbed.get_object_store("demo")
+    assert f"S3 server at {store.endpoint}" in output
+    assert {"data", "etl"} <= {path.name for path in (store.folder / "matrixone" / "mo").iterdir()}
+    claims = json.loads(bed.kubectl("get", "pvc", "-n", "default", "-o", "json"))["items"]
+    assert all(one["metadata"]["name"].startswith("mo-data-") for one in claims)
+
+    command("make", "demo-down")
+
+    assert traces.none(traces.of(bed.state.identity, own_state))
+
+
 def told_by_kubectl(bed: testbed.TestBed) -> None:
     """What `get`, `wait`, `describe` and the events say is what is there."""
     bed.kubectl("wait", "mo/mo", "-n", "default", "--for=condition=Ready", "--timeout=10s")

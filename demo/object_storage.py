@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The demo's database on S3: the example with its shared storage in a bucket."""
+
+import copy
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from testbed import ObjectStore
+
+BUCKET = "matrixone"
+SECRET = "object-store"  # noqa: S105 - its name
+
+Json = dict[str, Any]
+
+
+def on_s3(cluster: Mapping[str, Any], store: ObjectStore) -> Json:
+    """Return a MatrixOneCluster that keeps its data in a bucket.
+
+    Args:
+        cluster: the resource; its log service has any shared storage.
+        store: the S3 server; the bucket is ``BUCKET``, the prefix the cluster's name.
+    """
+    changed: Json = copy.deepcopy(dict(cluster))
+    changed["spec"]["logService"]["sharedStorage"] = {
+        "s3": {
+            "type": "minio",
+            "path": f"{BUCKET}/{cluster['metadata']['name']}",
+            "endpoint": store.endpoint,
+            "region": store.region,
+            "secretRef": {"name": SECRET},
+        }
+    }
+    return changed
+
+
+def secret(store: ObjectStore) -> Json:
+    """Return the Secret with the server's credentials, as the cluster takes them."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": SECRET},
+        "stringData": {
+            "AWS_ACCESS_KEY_ID": store.access_key,
+            "AWS_SECRET_ACCESS_KEY": store.secret_key,
+        },
+    }
+
+
+def manifests(cluster: Mapping[str, Any], store: ObjectStore) -> str:
+    """Return the Secret and the cluster as kubectl takes them from its standard input."""
+    items = [secret(store), on_s3(cluster, store)]
+    return json.dumps({"apiVersion": "v1", "kind": "List", "items": items})

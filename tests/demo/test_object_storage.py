@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The demo on S3 is the example with its shared storage in a bucket, and nothing else changed."""
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from demo import object_storage
+from demo.clusters import ClusterError, ExistingCluster
+from testbed import ObjectStore
+from tests.support.places import ROOT
+
+STORE = ObjectStore("10.1.0.1", 7070, Path("/none"), "the-key", "the-secret")
+EXAMPLE = yaml.safe_load((ROOT / "examples" / "tiny-cluster.yaml").read_text())
+
+
+def test_only_the_storage_differs_from_the_example() -> None:
+    changed = object_storage.on_s3(EXAMPLE, STORE)
+    storage = changed["spec"]["logService"].pop("sharedStorage")
+    expected = yaml.safe_load(yaml.safe_dump(EXAMPLE))
+    expected["spec"]["logService"].pop("sharedStorage")
+    assert changed == expected
+    assert storage["s3"] == {
+        "type": "minio",
+        "path": "matrixone/mo",
+        "endpoint": "http://10.1.0.1:7070",
+        "region": "us-east-1",
+        "secretRef": {"name": "object-store"},
+    }
+    assert "fileSystem" in EXAMPLE["spec"]["logService"]["sharedStorage"]
+
+
+def test_credentials_stand_in_the_secret_alone() -> None:
+    secret, cluster = json.loads(object_storage.manifests(EXAMPLE, STORE))["items"]
+    assert secret["kind"] == "Secret"
+    assert secret["stringData"] == {
+        "AWS_ACCESS_KEY_ID": "the-key",
+        "AWS_SECRET_ACCESS_KEY": "the-secret",
+    }
+    assert "the-secret" not in json.dumps(cluster)
+
+
+def test_an_existing_cluster_gets_no_server(tmp_path: Path) -> None:
+    """Its Pods would not reach one on this machine."""
+    with pytest.raises(ClusterError, match="S3=1 needs the demo's own cluster"):
+        ExistingCluster(tmp_path / "kubeconfig", "kubectl").object_store("matrixone")
