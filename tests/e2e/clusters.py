@@ -14,6 +14,7 @@ from typing import Any
 import pymysql
 import yaml
 
+from image.operator import IMAGE
 from testbed.bed import TestBed
 from tests.e2e.deployed import Deployed
 from tests.support.operator_rights import account, refusals
@@ -41,7 +42,11 @@ class Operator:
         self, bed: TestBed, namespace: str, folder: Path, health_period: str = "10s"
     ) -> None:
         self._bed, self._namespace, self._folder = bed, namespace, folder
-        self._variables = {"WATCH_NAMESPACE": namespace, "HEALTH_PERIOD": health_period}
+        self._variables = {
+            "WATCH_NAMESPACE": namespace,
+            "HEALTH_PERIOD": health_period,
+            "OPERATOR_IMAGE": IMAGE,
+        }
         self._process: Process | None = None
         self._rights = account(bed, namespace, folder / "kubeconfig", everywhere=True)
 
