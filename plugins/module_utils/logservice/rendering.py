@@ -87,6 +87,17 @@ def render_logset(
     ]
 
 
+def shared_claim(resource: Resource) -> list[Manifest]:
+    """Return the claim of the shared storage alone, if a LogSet has one.
+
+    Raises:
+        InvalidSpec: The LogSet cannot be rendered.
+    """
+    context = SetContext.of(names.LOG_SET, resource)
+    shared = SharedStorage.of(context.spec.table("sharedStorage"), context.owner)
+    return _shared_claim(context, shared, storage.pvc_policy(context.spec))
+
+
 def bootstrap_decision(resource: Resource) -> list[BootstrapMember]:
     """Decide which stores form HAKeeper at first (core.md §5.3).
 
@@ -116,9 +127,10 @@ def bootstrap_decision(resource: Resource) -> list[BootstrapMember]:
 def _config(context: SetContext, shared: SharedStorage) -> str:
     user = configmap.user_config(context.spec, _INSTANCE_KEYS)
     restoring = bool(context.spec.table("initialConfig").text("restoreFrom"))
-    entries = (
-        [shared.backup_fileservice()] if restoring else shared.fileservices(storage.no_cache())
-    )
+    # Besides the usual ones: without ETL, the records of a store's own log would stay on its disk.
+    entries = shared.fileservices(storage.no_cache())
+    if restoring:
+        entries.append(shared.backup_fileservice())
     config = configmap.operator_config(context, "LOG", entries)
     section: toml.Table = {
         "deployment-id": digest.deployment_id(context.owner),
@@ -149,7 +161,10 @@ def _bootstrap(context: SetContext, members: list[BootstrapMember]) -> Manifest:
         section["num-of-tn-shards"] = tn_shards
     restore = initial.text("restoreFrom")
     if restore:
-        section["restore"] = {"file-path": f"BACKUP://{restore}"}
+        # Without force, a store that ended between its mark of the restore and HAKeeper's first
+        # state would found it without what was backed up, and ids would be given out twice. One
+        # that has a state ignores it (pkg/hakeeper/rsm.go, handleInitialClusterRequestCmd).
+        section["restore"] = {"file-path": f"BACKUP://{restore}", "force": True}
     text = toml.dump({"logservice": {"BootstrapConfig": section}})
     return configmap.fixed_config_map(
         context, f"{context.base}-bootstrap", {names.BOOTSTRAP_FILE: text}, immutable=True
