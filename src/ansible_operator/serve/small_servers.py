@@ -2,8 +2,10 @@
 """The servers that every replica runs, leader or not: metrics, metrics API, probes."""
 
 import contextlib
+import os
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from ansible_operator import metrics
 from ansible_operator.kube.client import HttpClient
@@ -13,6 +15,9 @@ from ansible_operator.serve.probes import Check, Probes
 from ansible_operator.serve.user_metrics import UserMetrics
 
 Address = tuple[str, int]
+
+METRICS_API: Final = "ANSIBLE_OPERATOR_METRICS_API"
+"""Environment variable of runs: URL of the metrics API, whose port is an option."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +65,9 @@ async def small_servers(
                     gatekeeper=Gatekeeper(client) if settings.metrics_require_rbac else None,
                 )
             )
-        await stack.enter_async_context(MetricsApi(user_metrics, settings.metrics_api_port))
+        api = MetricsApi(user_metrics, settings.metrics_api_port)
+        await stack.enter_async_context(api)
+        os.environ[METRICS_API] = f"http://127.0.0.1:{api.port}/metrics"
         if settings.probes is not None:
             await stack.enter_async_context(Probes(*settings.probes, ready=ready))
         yield

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Metrics that roles define (runner.md §2.21): created on first use, kept in memory, no labels.
+"""Metrics that roles define (runner.md §2.21): created on first use, kept in memory.
 
 They are exposed under exactly the names that roles give; the Prometheus library would add
-``_total`` to counters, so they are written out here.
+``_total`` to counters, so they are written out here. ``labels`` and ``remove`` are additions to
+what ``operator_sdk.util.osdk_metric`` sends: one metric has a value for each set of labels, until
+whoever reported it takes it away.
 """
 
 import math
@@ -20,7 +22,10 @@ from ansible_operator.logs import get_logger
 
 BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 TYPES = ("counter", "gauge", "histogram", "summary")
+MOST_SERIES = 10_000
+"""Values of one metric at most: each is kept and exposed until it is removed."""
 _NAME = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
+_LABEL = re.compile(r"(?!__)[a-zA-Z_][a-zA-Z0-9_]*")
 _log = get_logger("metrics-api")
 
 
@@ -28,14 +33,18 @@ class MetricError(OperatorError):
     """A request of a role is invalid; the message is the text of the answer."""
 
 
+Labels = tuple[tuple[str, str], ...]
+"""Names and values of labels, by name."""
+
+
 class _Metric(Protocol):
-    """One metric of a role."""
+    """The value of a metric for one set of labels."""
 
     def apply(self, operations: Mapping[str, Any]) -> None:
         """Carry out the first operation of the request."""
         ...
 
-    def samples(self, name: str) -> Iterator[str]:
+    def samples(self, name: str, labels: Labels) -> Iterator[str]:
         """Lines of the exposition format."""
         ...
 
@@ -73,8 +82,8 @@ class _Counter:
                 raise MetricError("counter metrics cannot decrease in value")
             self.value += amount
 
-    def samples(self, name: str) -> Iterator[str]:
-        yield f"{name} {_text(self.value)}"
+    def samples(self, name: str, labels: Labels) -> Iterator[str]:
+        yield f"{_series(name, labels)} {_text(self.value)}"
 
 
 @dataclass(slots=True)
@@ -98,8 +107,8 @@ class _Gauge:
         elif _number(operations, "set") is not None:
             self.value = 0.0
 
-    def samples(self, name: str) -> Iterator[str]:
-        yield f"{name} {_text(self.value)}"
+    def samples(self, name: str, labels: Labels) -> Iterator[str]:
+        yield f"{_series(name, labels)} {_text(self.value)}"
 
 
 @dataclass(slots=True)
@@ -116,9 +125,9 @@ class _Summary:
         self.total += value
         self.count += 1
 
-    def samples(self, name: str) -> Iterator[str]:
-        yield f"{name}_sum {_text(self.total)}"
-        yield f"{name}_count {self.count}"
+    def samples(self, name: str, labels: Labels) -> Iterator[str]:
+        yield f"{_series(f'{name}_sum', labels)} {_text(self.total)}"
+        yield f"{_series(f'{name}_count', labels)} {self.count}"
 
 
 @dataclass(slots=True)
@@ -129,12 +138,12 @@ class _Histogram(_Summary):
         _Summary.observe(self, value)
         self.buckets[bisect_left(BUCKETS, value)] += 1
 
-    def samples(self, name: str) -> Iterator[str]:
+    def samples(self, name: str, labels: Labels) -> Iterator[str]:
         below = 0
         for limit, inside in zip((*BUCKETS, math.inf), self.buckets, strict=True):
             below += inside
-            yield f'{name}_bucket{{le="{_text(limit)}"}} {below}'
-        yield from _Summary.samples(self, name)
+            yield f"{_series(f'{name}_bucket', (*labels, ('le', _text(limit))))} {below}"
+        yield from _Summary.samples(self, name, labels)
 
 
 _MAKE: Mapping[str, Callable[[], _Metric]] = {
@@ -143,6 +152,28 @@ _MAKE: Mapping[str, Callable[[], _Metric]] = {
     "histogram": _Histogram,
     "summary": _Summary,
 }
+
+
+@dataclass(slots=True)
+class _Family:
+    """A metric with its values."""
+
+    kind: str
+    description: str
+    series: dict[Labels, _Metric] = field(default_factory=dict)
+
+    def remove(self, labels: Labels) -> None:
+        """Forget the values whose labels include the given ones; without any, all of them."""
+        wanted = set(labels)
+        for found in [one for one in self.series if wanted <= set(one)]:
+            del self.series[found]
+
+    def lines(self, name: str) -> Iterator[str]:
+        text = self.description.replace("\\", r"\\").replace("\n", r"\n")
+        yield f"# HELP {name} {text}"
+        yield f"# TYPE {name} {self.kind}"
+        for labels, metric in sorted(self.series.items(), key=lambda item: item[0]):
+            yield from metric.samples(name, labels)
 
 
 class UserMetrics:
@@ -154,14 +185,15 @@ class UserMetrics:
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._registry = registry
-        self._metrics: dict[str, tuple[str, str, _Metric]] = {}
+        self._families: dict[str, _Family] = {}
 
     def handle(self, request: Mapping[str, Any]) -> None:
-        """Create or change one metric.
+        """Create, change or remove the value of one metric.
 
         Args:
             request: ``name``, ``description`` and one of the four types, as
-                ``operator_sdk.util.osdk_metric`` sends them.
+                ``operator_sdk.util.osdk_metric`` sends them; beside them ``labels``, texts by name.
+                The operation ``remove: true`` takes away all values that have these labels.
 
         Raises:
             MetricError: with the text of the reply.
@@ -175,23 +207,28 @@ class UserMetrics:
         operations, name = request[kind], request.get("name", "")
         if not isinstance(operations, Mapping) or not isinstance(name, str):
             raise MetricError(f"json: cannot unmarshal {kind}: an object with a name is needed")
-        metric = self._find(name, kind, str(request.get("description") or ""))
-        if metric is not None:
-            metric.apply(operations)
+        labels = _labels(request.get("labels"))
+        family = self._find(name, kind, str(request.get("description") or ""))
+        if family is None:
+            return
+        if _flag(operations, "remove"):
+            family.remove(labels)
+        elif labels in family.series or len(family.series) < MOST_SERIES:
+            family.series.setdefault(labels, _MAKE[kind]()).apply(operations)
+        else:
+            raise MetricError(f"{name} has {MOST_SERIES} values already")
 
-    def _find(self, name: str, kind: str, description: str) -> _Metric | None:
-        known = self._metrics.get(name)
+    def _find(self, name: str, kind: str, description: str) -> _Family | None:
+        known = self._families.get(name)
         if known is not None:
-            if known[0] != kind:
-                was = known[0] if known[0] in {"counter", "gauge"} else "histogram or summary"
+            if known.kind != kind:
+                was = known.kind if known.kind in {"counter", "gauge"} else "histogram or summary"
                 raise MetricError(f"cannot change metric type of {name}, which is a {was}")
-            return known[2]
+            return known
         if not _NAME.fullmatch(name) or self._is_taken(name):
             _log.error("Unable to register metric: its name is taken or invalid", name=name)
             return None
-        metric = _MAKE[kind]()
-        self._metrics[name] = (kind, description, metric)
-        return metric
+        return self._families.setdefault(name, _Family(kind, description))
 
     def _is_taken(self, name: str) -> bool:
         taken = {family.name for family in self._registry.collect()}
@@ -199,11 +236,36 @@ class UserMetrics:
 
     def exposition(self) -> bytes:
         """All metrics in Prometheus' text format."""
-        lines = []
-        for name, (kind, description, metric) in sorted(self._metrics.items()):
-            text = description.replace("\\", r"\\").replace("\n", r"\n")
-            lines += [f"# HELP {name} {text}", f"# TYPE {name} {kind}", *metric.samples(name)]
+        families = sorted(self._families.items())
+        lines = [line for name, family in families for line in family.lines(name)]
         return "".join(f"{line}\n" for line in lines).encode()
+
+
+def _labels(given: Any) -> Labels:
+    """Return the labels of a request.
+
+    Raises:
+        MetricError: they are no labels.
+    """
+    if given is None:
+        return ()
+    if not isinstance(given, Mapping):
+        raise MetricError(f"json: cannot unmarshal {_kind(given)} into field labels of type map")
+    for name, value in given.items():
+        if not _LABEL.fullmatch(name) or name == "le" or not isinstance(value, str):
+            raise MetricError(f"label {name!r} must have a valid name, other than le, and a text")
+    return tuple(sorted(given.items()))
+
+
+def _series(name: str, labels: Labels) -> str:
+    if not labels:
+        return name
+    shown = ",".join(f'{label}="{_escaped(value)}"' for label, value in labels)
+    return f"{name}{{{shown}}}"
+
+
+def _escaped(value: str) -> str:
+    return value.replace("\\", r"\\").replace("\n", r"\n").replace('"', r"\"")
 
 
 def _text(value: float) -> str:

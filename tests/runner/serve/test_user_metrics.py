@@ -4,8 +4,10 @@
 import aiohttp
 import pytest
 from prometheus_client import CollectorRegistry, Gauge
+from prometheus_client.parser import text_string_to_metric_families
 
 from ansible_operator.errors import ConfigError
+from ansible_operator.serve import user_metrics
 from ansible_operator.serve.metrics_api import MetricsApi
 from ansible_operator.serve.user_metrics import UserMetrics
 
@@ -160,3 +162,55 @@ async def test_a_taken_port_is_a_clear_error(metrics):
     async with MetricsApi(metrics, 0) as api:
         with pytest.raises(ConfigError, match=r"metrics API cannot listen .*--metrics-api-port"):
             await MetricsApi(metrics, api.port).start()
+
+
+def of(schedule, **operations):
+    return {"name": "age", "description": "help", "labels": {"schedule": schedule}, **operations}
+
+
+async def test_a_metric_has_a_value_for_each_set_of_labels(post, metrics):
+    odd = 'a"b\\c\nd'
+    for schedule, age in (("b", 2), ("a", 1), ("b", 3), (odd, 4)):
+        assert await post(of(schedule, gauge={"set": age})) == (200, "")
+    assert metrics.exposition().decode().splitlines() == [
+        "# HELP age help",
+        "# TYPE age gauge",
+        'age{schedule="a"} 1',
+        'age{schedule="a\\"b\\\\c\\nd"} 4',
+        'age{schedule="b"} 3',
+    ]
+    [family] = text_string_to_metric_families(metrics.exposition().decode())
+    assert {one.labels["schedule"]: one.value for one in family.samples} == {"a": 1, "b": 3, odd: 4}
+
+
+async def test_values_go_when_whoever_reported_them_says_so(post, metrics):
+    for schedule in ("a", "b"):
+        await post({**of(schedule, gauge={"set": 1}), "labels": {"schedule": schedule, "x": "y"}})
+    assert await post(of("a", gauge={"remove": True})) == (200, "")
+    assert await post(of("unknown", gauge={"remove": True})) == (200, "")
+    assert value(metrics, 'age{schedule="a",x="y"}') is None
+    assert value(metrics, 'age{schedule="b",x="y"}') == 1
+    assert await post({"name": "age", "gauge": {"remove": True}}) == (200, "")
+    assert value(metrics, 'age{schedule="b",x="y"}') is None
+
+
+async def test_histograms_have_labels_beside_their_buckets(post, metrics):
+    assert await post(of("a", histogram={"observe": 20})) == (200, "")
+    assert value(metrics, 'age_bucket{schedule="a",le="10"}') == 0
+    assert value(metrics, 'age_bucket{schedule="a",le="+Inf"}') == 1
+    assert value(metrics, 'age_sum{schedule="a"}') == 20
+
+
+@pytest.mark.parametrize(
+    "labels", [[], "a", {"a-b": "c"}, {"__a": "b"}, {"le": "1"}, {"a": 1}, {"a": None}, {"": "a"}]
+)
+async def test_labels_that_are_none(post, metrics, labels):
+    status, _text = await post({**of("a", gauge={"set": 1}), "labels": labels})
+    assert status == 400
+    assert "age" not in metrics.exposition().decode()
+
+
+async def test_a_metric_does_not_grow_without_end(post, metrics, monkeypatch):
+    monkeypatch.setattr(user_metrics, "MOST_SERIES", 2)
+    answers = [(await post(of(str(number), gauge={"set": 1})))[0] for number in (1, 2, 3, 2)]
+    assert answers == [200, 200, 400, 200]
