@@ -48,9 +48,12 @@ def plan_for(
     siblings: Any = None,
     stores: Any = None,
     volumes: Any = None,
+    *,
+    now: Any = "",
 ) -> Any:
     """Return what a pass does."""
-    done = {"results": plain(stores or {}), "volumes": plain(volumes or {}), "now": timestamp_now()}
+    present = plain(now) or timestamp_now()
+    done = {"results": plain(stores or {}), "volumes": plain(volumes or {}), "now": present}
     subject, seen = plain(resource), {**plain(observed), **done}
     operator = own_namespace(os.environ)
     play = Play(plain(start_script), plain(siblings or []), _pod_security(), operator)
@@ -90,6 +93,12 @@ def rolling_of(plan: Any, observed: Any, applied: Any = None) -> Any:
     workload = (plain(applied or {}).get("objects") or {}).get(plan["workload"])
     live = workload or seen.get("workload")
     return is_rolling(live, seen.get("pods") or [], plan["partition"])
+
+
+def metrics_of(resource: Any, status: Any = None) -> Any:
+    """Return what a resource shows as metrics, or what takes them away."""
+    subject = plain(resource)
+    return plain(kind_of(subject).metrics(subject, plain(status)))
 
 
 def beginning_of(resource: Any) -> Any:
@@ -162,6 +171,7 @@ class FilterModule:
             "plan": plan_for,
             "report": report_for,
             "rolling": rolling_of,
+            "metrics": metrics_of,
             "beginning": beginning_of,
             "deleting": deleting_of,
             "removal": removal_for,

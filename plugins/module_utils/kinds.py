@@ -14,6 +14,7 @@ from .admission.shapes import Mistake, shortened
 from .api import names
 from .api.errors import InvalidSpec
 from .api.types import Manifest, References, Resource
+from .backup.schedule_kind import BackupScheduleKind
 from .cluster.kind import ClusterKind
 from .cluster.parts import PARTS
 from .early.kind import EarlyKind
@@ -23,6 +24,7 @@ SETS: Final = {kind: SetKind(part) for kind, part in PARTS.items()}
 KINDS: Final[dict[str, Kind[Any]]] = {
     names.CLUSTER: ClusterKind(),
     names.EARLY: EarlyKind(),
+    names.BACKUP_SCHEDULE: BackupScheduleKind(),
     **SETS,
 }
 
@@ -51,7 +53,7 @@ def render_everything(
         raise InvalidSpec("apiVersion", f"must be {names.API_VERSION}, not {version!r}")
     if version == names.EARLY_API_VERSION:
         kind = names.EARLY
-    elif kind == names.EARLY or kind not in KINDS:
+    elif kind not in (names.CLUSTER, *SETS):
         known = ", ".join((names.CLUSTER, *SETS))
         raise InvalidSpec("kind", f"{kind} is not rendered here; it must be one of {known}")
     return KINDS[kind].render(resource, start_scripts, references or {})

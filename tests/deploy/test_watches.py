@@ -90,6 +90,14 @@ EXPECTED = [
     replace(watch("proxyset", "ProxySet"), probe=PROBE, references=(LOG_SET,)),
     replace(watch("webui", "WebUI"), references=(CN_SET,)),
     replace(
+        watch("backupschedule", "BackupSchedule"),
+        reconcile_period=600,
+        precheck="",
+        finalizer=Finalizer(
+            name="matrixorigin.io/backupschedule", vars={"backupschedule_state": "absent"}
+        ),
+    ),
+    replace(
         watch("matrixonecluster_early", "MatrixoneCluster", EARLY),
         reconcile_period=60,
         finalizer=Finalizer(
@@ -120,7 +128,7 @@ def test_kind(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """Periods and namespaces to leave alone come from variables; the first operator has its own."""
     found = loaded(monkeypatch, RECONCILE_PERIOD="7m", RECONCILE_WAIT="9s", DENY_LIST="one, two")
-    assert [one.reconcile_period for one in found] == [420] * 6 + [9]
+    assert [one.reconcile_period for one in found] == [420] * 7 + [9]
     assert {one.ignored_namespaces for one in found} == {frozenset({"one", "two"})}
 
 

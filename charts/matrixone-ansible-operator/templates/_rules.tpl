@@ -51,6 +51,36 @@
 - apiGroups:
     - core.matrixorigin.io
   resources:
+    - backupschedules
+  verbs:
+    - get
+    - list
+    - watch
+    - patch
+- apiGroups:
+    - core.matrixorigin.io
+  resources:
+    - backupschedules/status
+  verbs:
+    - patch
+- apiGroups:
+    - core.matrixorigin.io
+  resources:
+    - backupschedules/finalizers
+  verbs:
+    - update
+- apiGroups:
+    - core.matrixorigin.io
+  resources:
+    - backupjobs
+  verbs:
+    - get
+    - list
+    - watch
+    - create
+- apiGroups:
+    - core.matrixorigin.io
+  resources:
     - matrixoneclusters/status
     - logsets/status
     - dnsets/status
@@ -189,6 +219,16 @@
     - create
     - patch
 {{- end }}
+{{- define "matrixone-operator.rules.backups.cluster" -}}
+- apiGroups:
+    - core.matrixorigin.io
+  resources:
+    - backups
+  verbs:
+    - get
+    - list
+    - delete
+{{- end }}
 {{- define "matrixone-operator.rules.nodes.cluster" -}}
 - apiGroups:
     - ''
@@ -264,6 +304,9 @@
 - apiGroups:
     - core.matrixorigin.io
   resources:
+    - backupjobs
+    - backups
+    - backupschedules
     - cnsets
     - dnsets
     - logsets
@@ -294,6 +337,9 @@
 - apiGroups:
     - core.matrixorigin.io
   resources:
+    - backupjobs
+    - backups
+    - backupschedules
     - cnsets
     - dnsets
     - logsets
@@ -329,6 +375,9 @@
 - apiGroups:
     - core.matrixorigin.io
   resources:
+    - backupjobs
+    - backups
+    - backupschedules
     - cnsets
     - dnsets
     - logsets
@@ -348,6 +397,9 @@
 - apiGroups:
     - core.matrixorigin.io
   resources:
+    - backupjobs
+    - backups
+    - backupschedules
     - cnsets
     - dnsets
     - logsets

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, TypedDict
 
 from .kstatus import KSTATUS_TYPES
-from .reasons import ACCEPTED, ConditionType, EarlyReason, Phase, Reason
+from .reasons import ACCEPTED, BackupReason, ConditionType, EarlyReason, Phase, Reason
 
 _LONGEST_NOTE = 1024  # bytes that events.k8s.io/v1 takes
 
@@ -47,8 +47,12 @@ _WARNINGS = frozenset(
         Reason.HAKEEPER_UNREACHABLE.value,
         Reason.FAILOVER_BLOCKED.value,
         Reason.RESTORE_FAILED.value,
+        BackupReason.BACKUP_BROKEN.value,
+        BackupReason.BACKUP_TOO_OLD.value,
     }
 )
+_STOPPED = frozenset({EarlyReason.STOPPED.value, BackupReason.SUSPENDED.value})
+"""Why something is not served because somebody wants it so."""
 _QUIET = frozenset(
     {
         Reason.RECONCILING.value,
@@ -57,6 +61,8 @@ _QUIET = frozenset(
         Reason.NOT_PAUSED.value,
         Reason.ROLLING_OUT.value,
         Reason.SETTLED.value,
+        BackupReason.SCHEDULED.value,
+        BackupReason.BACKUP_FAILED.value,  # each failure has an Event of its own
         Reason.ALL_SETS_SYNCED.value,
         Reason.DEPENDENCY_NOT_READY.value,
         Reason.LOG_SERVICE_NOT_SYNCED.value,
@@ -116,7 +122,7 @@ def _worth_telling(entry: Mapping[str, Any], old: Mapping[str, Any]) -> bool:
 
 def _told(entry: Mapping[str, Any]) -> Occurrence:
     failed = entry["status"] == "False"
-    lost = entry["type"] == ConditionType.READY.value and entry["reason"] != EarlyReason.STOPPED
+    lost = entry["type"] == ConditionType.READY.value and entry["reason"] not in _STOPPED
     refused = entry["type"] == ACCEPTED
     return occurrence(
         entry["reason"],

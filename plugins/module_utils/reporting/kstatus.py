@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from .reasons import ACCEPTED, ConditionType, EarlyReason, Reason
+from .reasons import ACCEPTED, BackupReason, ConditionType, EarlyReason, Reason
 
 Condition = dict[str, Any]
 
@@ -36,7 +36,9 @@ _BAD: Final = (
     (ConditionType.DEGRADED.value, "True"),
     (ConditionType.READY.value, "False"),
 )
-_INTENDED: Final = frozenset({Reason.PAUSED.value, EarlyReason.STOPPED.value})
+_INTENDED: Final = frozenset(
+    {Reason.PAUSED.value, BackupReason.SUSPENDED.value, EarlyReason.STOPPED.value}
+)
 """Why something is neither served nor applied, because somebody wants it so."""
 
 

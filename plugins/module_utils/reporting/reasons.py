@@ -109,7 +109,7 @@ ENDED = "Ended"
 
 
 class BackupReason(StrEnum):
-    """Reasons of BackupJobs, RestoreJobs and Backups; those of tasks are in `backup.tasks`."""
+    """Reasons of the kinds of backups; those of tasks are in `backup.tasks`."""
 
     # Ended
     JOB_PENDING = "JobPending"
@@ -121,6 +121,7 @@ class BackupReason(StrEnum):
     AVAILABLE = "Available"
     PENDING = "Pending"
     FAILED = "Failed"
+    SCHEDULED = "Scheduled"
     BROKEN = "Broken"
     # Progressing, some of them also Ready
     WAITING = "Waiting"
@@ -138,5 +139,8 @@ class BackupReason(StrEnum):
     NO_RESULT = "NoResult"
     NOT_RECORDED = "NotRecorded"
     NAME_TAKEN = "NameTaken"
+    BACKUP_FAILED = "BackupFailed"
+    BACKUP_BROKEN = "BackupBroken"
+    BACKUP_TOO_OLD = "BackupTooOld"
     ANOTHER_IS_RUNNING = "AnotherIsRunning"
     IN_USE = "InUse"

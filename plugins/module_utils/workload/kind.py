@@ -6,7 +6,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Final, Generic, TypeVar
+from typing import Any, ClassVar, Final, Generic, TypeVar
 
 from ..admission.pod_security import Level, asked_mistakes, pod_mistakes
 from ..admission.shapes import Mistake, look_for, shortened
@@ -110,6 +110,16 @@ class Kind(ABC, Generic[PlanT]):
     @abstractmethod
     def warnings(self, resource: Resource, old: Resource | None) -> list[str]:
         """Return what a user should know about a valid resource."""
+
+    def metrics(self, resource: Resource, status: Mapping[str, Any] | None) -> list[dict[str, Any]]:
+        """Return the requests to the metrics API of the operator that show a status.
+
+        Args:
+            resource: the resource.
+            status: of this pass; None for a resource that is being deleted.
+        """
+        del resource, status
+        return []
 
     def unsafe(self, resource: Resource, level: Level) -> list[Mistake]:
         """Return what a resource asks for in its Pods beyond a level of Pod security."""

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is asked of a BackupSchedule."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..admission.shapes import Mistake, look_for
+from ..api import names
+from ..api.timestamps import timestamp_now
+from ..api.types import Manifest, References, Resource
+from ..reporting.report import Applied, Report
+from ..workload.component import Reference
+from ..workload.kind import ALONE, Kind, Play, Scripts
+from ..workload.plans import Observed
+from ..workload.references import by_name
+from ..workload.removal import Removal
+from .schedule_metrics import metrics_of, no_metrics_of
+from .schedule_planning import SchedulePlan, plan_schedule
+from .schedule_reports import report_on_schedule
+from .schedule_runs import labels_of
+from .schedule_spec import schedule_mistakes
+
+
+class BackupScheduleKind(Kind[SchedulePlan]):
+    """Backups at fixed times."""
+
+    plan_type = SchedulePlan
+
+    def references(self, resource: Resource, play: Play = ALONE) -> dict[str, Reference]:
+        """Return what to observe, by label."""
+        del play
+        metadata = resource["metadata"]
+        ours = labels_of(metadata["namespace"], metadata["name"])
+        found = {"api_version": names.API_VERSION, "labels": ours}
+        return {
+            "self": by_name(resource["apiVersion"], resource["kind"], metadata),
+            "jobs": {**found, "kind": "BackupJob", "namespace": metadata["namespace"]},
+            "backups": {**found, "kind": "Backup"},
+        }
+
+    def plan(self, resource: Resource, observed: Observed, play: Play = ALONE) -> SchedulePlan:
+        """Decide what a pass does."""
+        now = str(observed.get("now") or timestamp_now())
+        return plan_schedule(resource, observed, now, self.invalid(resource, play.level))
+
+    def report(
+        self,
+        resource: Resource,
+        plan: SchedulePlan,
+        observed: Observed,
+        applied: Applied,
+        failure: str,
+    ) -> Report:
+        """Report what a pass came to."""
+        return report_on_schedule(resource, plan, observed, applied, failure)
+
+    def removal(self, resource: Resource, observed: Observed) -> list[Removal]:
+        """Return nothing: its BackupJobs go with their owner, its Backups stay."""
+        del resource, observed
+        return []
+
+    def render(
+        self, resource: Resource, scripts: Scripts, references: References
+    ) -> list[Manifest]:
+        """Return nothing: what it leads to depends on the time."""
+        del resource, scripts, references
+        return []
+
+    def mistakes(self, resource: Resource) -> list[Mistake]:
+        """Return what is wrong with a BackupSchedule beyond its schema."""
+        return look_for(schedule_mistakes(resource))
+
+    def metrics(self, resource: Resource, status: Mapping[str, Any] | None) -> list[dict[str, Any]]:
+        """Return the metrics of a BackupSchedule."""
+        return no_metrics_of(resource) if status is None else metrics_of(resource, status)
+
+    def warnings(self, resource: Resource, old: Resource | None) -> list[str]:
+        """Return what a user should know about a valid BackupSchedule."""
+        del old
+        spec = resource.get("spec") or {}
+        kept = (spec.get("template") or {}).get("deletionPolicy") == "Retain"
+        if spec.get("retention") and kept:
+            what = "Retain keeps the data of the Backups that retention deletes"
+            return [f"spec.template.deletionPolicy: {what}"]
+        return []
