@@ -11,6 +11,9 @@ import yaml
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.admission.pod_security import (
     VARIABLE,
 )
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.schedule_metrics import (
+    METRICS,
+)
 
 from ansible_operator.metrics import REGISTRY
 from crds.generate.__main__ import main
@@ -421,8 +424,8 @@ def metrics_in(text: str) -> set[str]:
 
 
 def known_metrics() -> set[str]:
-    """Names of all series that the runner exports."""
-    names = {"up"}
+    """Names of all series that the runner exports, and those of the roles."""
+    names = {"up", *METRICS}
     for metric in REGISTRY.collect():
         names.add(metric.name)
         if metric.type == "counter":
