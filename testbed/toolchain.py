@@ -102,6 +102,8 @@ GROUPS = (
         stamp=f"-X helm.sh/helm/v4/internal/version.version={_HELM}",
         minutes=1.5,
     ),
+    # The engine of Prometheus, to see alerts fire; tests run it.
+    Group("promql", {"promql": "."}, minutes=2),
     # What checks bundles for the Operator Lifecycle Manager; tests run it.
     Group(
         "operator-verify",
