@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command line: ``run``, ``version``, ``completion`` (runner.md §2.1, §2.2)."""
+"""The command line: ``run``, ``check``, ``version``, ``completion`` (runner.md §2.1, §2.2)."""
 
 import platform
 import sys
+from pathlib import Path
 from typing import Any
 
 import click
 from click.shell_completion import get_completion_class
 
 from ansible_operator import flags
+from ansible_operator.check.checking import check_project, installed_core
+from ansible_operator.check.findings import Severity, as_json, as_text
+from ansible_operator.errors import ConfigError
 from ansible_operator.logs import LEVELS, LogSettings, configure, get_logger
 from ansible_operator.manager.process import serve
 from ansible_operator.options import Options
@@ -71,6 +75,33 @@ def _logging(given: dict[str, Any]) -> LogSettings:
 def version() -> None:
     """Print the version."""
     click.echo(version_line())
+
+
+@main.command()
+@click.argument(
+    "project", type=click.Path(exists=True, file_okay=False, path_type=Path), default="."
+)
+@click.option("--watches-file", default="watches.yaml", show_default=True, help="In the project.")
+@click.option(
+    "--ansible-core",
+    metavar="RELEASE",
+    default=installed_core,
+    help="Release that the project is to run under, such as 2.18  [default: the installed one]",
+)
+@click.option("--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
+def check(project: Path, watches_file: str, ansible_core: str, output: str) -> None:
+    """Say what of a project will not work, or works differently, under this runner.
+
+    The exit code is 0 if nothing is wrong, 1 if something does not work, 2 if there is no project.
+    """
+    try:
+        found = check_project(project, ansible_core, watches_file)
+    except ConfigError as error:
+        raise click.UsageError(str(error)) from error
+    except ValueError as error:
+        raise click.BadParameter(ansible_core, param_hint="--ansible-core") from error
+    click.echo((as_json if output == "json" else as_text)(found, ansible_core))
+    sys.exit(any(item.severity is Severity.ERROR for item in found))
 
 
 @main.command()

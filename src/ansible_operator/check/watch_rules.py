@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What of a watches file will not work, or works differently."""
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from ansible_operator.check.documents import Located, UnreadableError, read
+from ansible_operator.check.findings import Finding, Severity
+from ansible_operator.check.project import HOME, Project
+from ansible_operator.errors import ConfigError
+from ansible_operator.watches import Watch, load
+
+
+def check_watches(project: Project) -> tuple[list[Watch], list[Finding]]:
+    """The watches, none if they cannot be used, and what is found in them."""
+    path = project.name(project.watches)
+    try:
+        documents = read(project.watches)
+    except UnreadableError as error:
+        return [], [Finding(path, error.line, Severity.ERROR, "yaml", str(error))]
+    entries = [item for document in documents for item in document.items]
+    try:
+        watches = _load(project)
+    except ConfigError as error:
+        problem = str(error).replace(str(project.root), HOME)
+        line = _line_of(problem, entries)
+        return [], [Finding(path, line, Severity.ERROR, "watches", problem)]
+    found = [
+        finding
+        for watch, entry in zip(watches, entries, strict=False)
+        for finding in _differences(path, watch, entry)
+    ]
+    return watches, found
+
+
+def _load(project: Project) -> list[Watch]:
+    """Load the file as the operator does, with the paths of the image found in the folder."""
+    environ = {
+        **project.environ,
+        "HOME": str(project.root),
+        "ANSIBLE_ROLES_PATH": str(project.root / "roles"),
+    }
+    with tempfile.TemporaryDirectory(prefix="ansible-operator-") as folder:
+        copy = Path(folder) / "watches.yaml"
+        copy.write_text(project.inside(project.watches.read_text()))
+        return load(copy, environ=environ, cwd=project.root)
+
+
+def _line_of(problem: str, entries: list[Located]) -> int:
+    """The line of the entry whose kind, role or playbook an error names; 0 if none is."""
+    for entry in entries:
+        keys = {name.lower(): item for name, item in entry.keys.items()}
+        for name in ("playbook", "role", "kind"):
+            if name in keys and keys[name].text and keys[name].text in problem:
+                return keys[name].line
+    return 0
+
+
+def _differences(path: str, watch: Watch, entry: Located) -> Iterator[Finding]:
+    keys = {name.lower(): item.line for name, item in entry.keys.items()}
+    kind = watch.kind.kind
+    for name in watch.unknown_keys:
+        message = f"{kind}: {name} is not a key of a watch, and ignored"
+        line = keys.get(name.lower(), entry.line)
+        yield Finding(path, line, Severity.WARNING, "watch-key", message)
+    if "markunsafe" not in keys:
+        message = (
+            f"{kind}: values of an object are data, never templates; markUnsafe: false lets plays "
+            "render them, as with the Go runner"
+        )
+        yield Finding(path, entry.line, Severity.NOTE, "mark-unsafe", message)
+    if "watchdependentstatus" in keys and watch.watch_dependent_status:
+        message = f"{kind}: the Go runner does not know watchDependentStatus"
+        yield Finding(path, keys["watchdependentstatus"], Severity.NOTE, "extension", message)
