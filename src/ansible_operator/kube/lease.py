@@ -115,7 +115,7 @@ class LeaderElection:
         self._lease: Object | None = None
         self._observed: dict[str, Any] = {}
         self._observed_at = clock()
-        self._renewed = clock()
+        self._renewed = self._sent = clock()
         self._status = metrics.LEADER.labels(settings.name)
         self._status.set(0)
 
@@ -129,9 +129,7 @@ class LeaderElection:
         where = f"{self.settings.namespace}/{self.settings.name}"
         _LOG.info(f"attempting to acquire leader lease {where}...")
         while True:
-            began = self._clock()
             if await self._attempt(self.settings.renew_deadline):
-                self._renewed = began
                 break
             # With some jitter, so that processes that started together do not collide forever.
             jitter = random.uniform(0.8, 1.0)  # noqa: S311
@@ -161,8 +159,6 @@ class LeaderElection:
             began = self._clock()
             left = self._renewed + self.settings.renew_deadline - self._clock()
             if left > 0 and await self._attempt(min(left, self._longest_attempt)):
-                # Others count from what the server has stored: not from its answer.
-                self._renewed = began
                 continue
             is_taken = not self.is_leader
             if is_taken or self._clock() - self._renewed >= self.settings.renew_deadline:
@@ -207,14 +203,16 @@ class LeaderElection:
         """Take or renew the lease, if that is possible now."""
         try:
             async with asyncio.timeout(timeout):
-                if self.is_leader and await self._renew(timeout):
-                    return True
-                return await self._take(timeout)
+                done = (self.is_leader and await self._renew(timeout)) or await self._take(timeout)
         except (KubeError, TimeoutError) as error:
             if isinstance(error, KubeError) and error.is_conflict:
                 return False
             _LOG.error("error retrieving or updating the lease", err=str(error) or "no answer")
             return False
+        if done:
+            # Others count from what the server has stored: not from its answer.
+            self._renewed = self._sent
+        return done
 
     async def _renew(self, timeout: float) -> bool:
         """Write without reading first; False when the lease has changed meanwhile."""
@@ -282,9 +280,11 @@ class LeaderElection:
         )
         body["spec"]["leaseTransitions"] = 0
         path = self._path().rpartition("/")[0]
+        self._sent = self._clock()
         self._observe(await self._client.request("POST", path, body=body, timeout=timeout))
 
     async def _write(self, lease: Object, timeout: float) -> None:
+        self._sent = self._clock()
         self._observe(await self._client.request("PUT", self._path(), body=lease, timeout=timeout))
 
     def _path(self) -> str:
