@@ -68,17 +68,27 @@ def run(task: Task, folder: Path, reporter: Reporter) -> int:
     seconds = max(task.deadline_seconds - _MARGIN_SECONDS, task.deadline_seconds / 2)
     progress = Progress(reporter.running, time.monotonic() + seconds)
     ended = _end_when_told(progress, reporter, seconds)
-    try:
-        manifest = carry_out(task, Mounts(folder, task.parallelism), progress)
-        result = Result(Phase.SUCCEEDED, manifest=manifest)
-    except Exception as error:  # noqa: BLE001
-        result = _failed(error)
+    result = outcome(task, Mounts(folder, task.parallelism), progress)
     ended.set()
     arrived = reporter.end(result)
     if result.phase == Phase.FAILED:
         print(f"{result.reason}: {result.message}", file=sys.stderr, flush=True)  # noqa: T201
-        return tasks.TRY_AGAIN if result.retryable else tasks.PERMANENT
-    return tasks.DONE if arrived else tasks.TRY_AGAIN
+    return exit_code(result) if arrived else max(exit_code(result), tasks.TRY_AGAIN)
+
+
+def outcome(task: Task, mounts: Mounts, progress: Progress) -> Result:
+    """Carry out a task and return how it ended, whatever happens."""
+    try:
+        return Result(Phase.SUCCEEDED, manifest=carry_out(task, mounts, progress))
+    except Exception as error:  # noqa: BLE001
+        return _failed(error)
+
+
+def exit_code(result: Result) -> int:
+    """Return the exit code that a result of a task that ended has."""
+    if result.phase == Phase.SUCCEEDED:
+        return tasks.DONE
+    return tasks.TRY_AGAIN if result.retryable else tasks.PERMANENT
 
 
 def carry_out(task: Task, mounts: Mounts, progress: Progress) -> Manifest | None:

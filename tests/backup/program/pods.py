@@ -4,6 +4,7 @@
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import count
@@ -17,6 +18,11 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.task
     Result,
     Task,
 )
+from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.backup import program
+from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.backup.progress import (
+    Progress,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.backup.stores import Mounts
 
 from testbed.object_store import ObjectStore
 from tests.support import places
@@ -54,7 +60,7 @@ class Pods:
     login: Mapping[str, str] = field(default_factory=dict)
     numbers: "count[int]" = field(default_factory=count)
 
-    def start(self, task: Task) -> "subprocess.Popen[str]":
+    def _folder(self, task: Task) -> Path:
         folder = self.root / f"pod{next(self.numbers)}"
         (folder / "task").mkdir(parents=True)
         (folder / "task" / tasks.TASK_KEY).write_text(tasks.task_to_json(task))
@@ -62,6 +68,18 @@ class Pods:
             (folder / name).mkdir()
             for key, value in values.items():
                 (folder / name / key).write_text(f"{value}\n")
+        return folder
+
+    def attempt(self, task: Task) -> Ended:
+        """Carry a task out in this process, which takes a tenth of the time of another one."""
+        progress = Progress(lambda *_: None, time.monotonic() + _SECONDS)
+        result = program.outcome(task, Mounts(self._folder(task), task.parallelism), progress)
+        written = tasks.result_to_json(result)
+        assert not any(secret in written for secret in self.keys.values())
+        return Ended(program.exit_code(result), tasks.result_from_json(written), "")
+
+    def start(self, task: Task) -> "subprocess.Popen[str]":
+        folder = self._folder(task)
         return subprocess.Popen(
             [sys.executable, "-m", jobs.PROGRAM],
             stdout=subprocess.PIPE,
@@ -74,13 +92,13 @@ class Pods:
             },
         )
 
-    def end(self, program: "subprocess.Popen[str]") -> Ended:
+    def end(self, process: "subprocess.Popen[str]") -> Ended:
         """Wait for a program; no secret of it may be in what it wrote."""
-        output, errors = program.communicate(timeout=_SECONDS)
+        output, errors = process.communicate(timeout=_SECONDS)
         for secret in (*self.keys.values(), *self.login.values()):
             assert secret not in output + errors or secret == self.login.get("username")
         assert output, errors
-        return Ended(program.returncode, tasks.result_from_json(output.splitlines()[-1]), errors)
+        return Ended(process.returncode, tasks.result_from_json(output.splitlines()[-1]), errors)
 
     def run(self, task: Task) -> Ended:
         return self.end(self.start(task))
