@@ -36,6 +36,14 @@ manifests() ( # [image]
       else
         printf '  - {name: matrixorigin/matrixone-ansible-operator, newName: "%s", newTag: "%s"}\n' "${1%:*}" "${1##*:}"
       fi
+      # Kustomize changes the images of containers alone; replacements follow that.
+      cat <<'REPLACEMENTS'
+replacements:
+  - source: {kind: Deployment, name: matrixone-operator, fieldPath: "spec.template.spec.containers.[name=operator].image"}
+    targets:
+      - select: {kind: Deployment, name: matrixone-operator}
+        fieldPaths: ["spec.template.spec.containers.[name=operator].env.[name=OPERATOR_IMAGE].value"]
+REPLACEMENTS
     fi
   } >"$folder/kustomization.yaml"
   "$kubectl" kustomize "$folder"

@@ -84,10 +84,12 @@ def _install(root: Path, deployment: Json) -> Json:
     """The Deployment and its rights; the manager grants the first kind where it is to watch."""
     rights = read(root / "deploy" / "rights.yaml")
     watched = [*chosen(rights, Scope.WATCHED), *chosen(rights, Scope.OWN)]
-    metrics = chosen(rights, Scope.CLUSTER, "metrics")
+    everywhere = [
+        rule for part in ("metrics", "backups") for rule in chosen(rights, Scope.CLUSTER, part)
+    ]
     return {
         "permissions": [{"serviceAccountName": NAME, "rules": watched}],
-        "clusterPermissions": [{"serviceAccountName": NAME, "rules": metrics}],
+        "clusterPermissions": [{"serviceAccountName": NAME, "rules": everywhere}],
         "deployments": [
             {
                 "name": NAME,
@@ -102,6 +104,8 @@ def _deployment(root: Path, image: str) -> Json:
     made = _one(root / "deploy" / "base" / "deployment.yaml")
     [container] = made["spec"]["template"]["spec"]["containers"]
     container["image"] = image or container["image"]
+    [own] = [one for one in container["env"] if one["name"] == "OPERATOR_IMAGE"]
+    own["value"] = container["image"]
     container["args"].append("--metrics-require-rbac")
     path = "metadata.annotations['olm.targetNamespaces']"
     watch = {"name": "WATCH_NAMESPACE", "valueFrom": {"fieldRef": {"fieldPath": path}}}

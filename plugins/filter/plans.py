@@ -15,6 +15,7 @@ from ..module_utils.admission.pod_security import Level, level_of
 from ..module_utils.api.errors import RenderingError
 from ..module_utils.api.plain import plain
 from ..module_utils.api.timestamps import timestamp_now
+from ..module_utils.backup.jobs import IMAGE_VARIABLE
 from ..module_utils.cluster.planning import credential, makes_credential
 from ..module_utils.cluster.removal import drains_of_cluster, removal_of_leftovers
 from ..module_utils.compute.removal import emptied
@@ -52,11 +53,14 @@ def plan_for(
     now: Any = "",
 ) -> Any:
     """Return what a pass does."""
-    present = plain(now) or timestamp_now()
-    done = {"results": plain(stores or {}), "volumes": plain(volumes or {}), "now": present}
+    moment = plain(now) or timestamp_now()
+    done = {"results": plain(stores or {}), "volumes": plain(volumes or {}), "now": moment}
     subject, seen = plain(resource), {**plain(observed), **done}
     operator = own_namespace(os.environ)
-    play = Play(plain(start_script), plain(siblings or []), _pod_security(), operator)
+    image = os.environ.get(IMAGE_VARIABLE, "").strip()
+    play = Play(
+        plain(start_script), plain(siblings or []), _pod_security(), operator, image, moment
+    )
     return plain(kind_of(subject).plan(subject, seen, play).variables())
 
 

@@ -14,6 +14,8 @@ from .admission.shapes import Mistake, shortened
 from .api import names
 from .api.errors import InvalidSpec
 from .api.types import Manifest, References, Resource
+from .backup.backup_job_kind import BackupJobKind
+from .backup.backup_kind import BackupKind
 from .backup.schedule_kind import BackupScheduleKind
 from .cluster.kind import ClusterKind
 from .cluster.parts import PARTS
@@ -25,6 +27,8 @@ KINDS: Final[dict[str, Kind[Any]]] = {
     names.CLUSTER: ClusterKind(),
     names.EARLY: EarlyKind(),
     names.BACKUP_SCHEDULE: BackupScheduleKind(),
+    names.BACKUP_JOB: BackupJobKind(),
+    names.BACKUP: BackupKind(),
     **SETS,
 }
 

@@ -68,7 +68,10 @@ def test_rights_and_pods_are_those_of_the_other_installations(version: dict[str,
     [granted], [everywhere] = spec["permissions"], spec["clusterPermissions"]
     rights = read()
     assert granted["rules"] == [*chosen(rights, Scope.WATCHED), *chosen(rights, Scope.OWN)]
-    assert everywhere["rules"] == chosen(rights, Scope.CLUSTER, "metrics")
+    assert everywhere["rules"] == [
+        *chosen(rights, Scope.CLUSTER, "metrics"),
+        *chosen(rights, Scope.CLUSTER, "backups"),
+    ]
     [deployment] = spec["deployments"]
     pod = deployment["spec"]["template"]["spec"]
     [container] = pod["containers"]
@@ -78,7 +81,12 @@ def test_rights_and_pods_are_those_of_the_other_installations(version: dict[str,
     assert set(other["args"]) < set(container["args"])
     assert container["securityContext"] == other["securityContext"]
     assert pod["serviceAccountName"] == granted["serviceAccountName"]
-    assert [one["name"] for one in container["env"]] == ["POD_NAMESPACE", "WATCH_NAMESPACE"]
+    assert [one["name"] for one in container["env"]] == [
+        "OPERATOR_IMAGE",
+        "POD_NAMESPACE",
+        "WATCH_NAMESPACE",
+    ]
+    assert container["env"][0]["value"] == IMAGE
 
 
 def test_one_version_everywhere(version: dict[str, Any]) -> None:

@@ -189,6 +189,56 @@
     - create
     - patch
 - apiGroups:
+    - core.matrixorigin.io
+  resources:
+    - backupjobs
+  verbs:
+    - get
+    - list
+    - watch
+    - patch
+    - delete
+- apiGroups:
+    - core.matrixorigin.io
+  resources:
+    - backupjobs/status
+  verbs:
+    - patch
+- apiGroups:
+    - core.matrixorigin.io
+  resources:
+    - backupjobs/finalizers
+  verbs:
+    - update
+- apiGroups:
+    - batch
+  resources:
+    - jobs
+  verbs:
+    - get
+    - list
+    - watch
+    - create
+    - patch
+    - delete
+- apiGroups:
+    - ''
+  resources:
+    - serviceaccounts
+  verbs:
+    - get
+    - create
+    - patch
+- apiGroups:
+    - rbac.authorization.k8s.io
+  resources:
+    - roles
+    - rolebindings
+  verbs:
+    - get
+    - create
+    - patch
+- apiGroups:
     - events.k8s.io
   resources:
     - events
@@ -228,6 +278,28 @@
     - get
     - list
     - delete
+- apiGroups:
+    - core.matrixorigin.io
+  resources:
+    - backups
+  verbs:
+    - get
+    - list
+    - watch
+    - create
+    - patch
+- apiGroups:
+    - core.matrixorigin.io
+  resources:
+    - backups/status
+  verbs:
+    - patch
+- apiGroups:
+    - core.matrixorigin.io
+  resources:
+    - backups/finalizers
+  verbs:
+    - update
 {{- end }}
 {{- define "matrixone-operator.rules.nodes.cluster" -}}
 - apiGroups:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from ..api.types import Manifest
+from ..backup.jobs import IMAGE_VARIABLE
 
 NAME: Final = "matrixone-operator"
 _OF_THE_CLUSTER: Final = frozenset(
@@ -43,6 +44,7 @@ def operator_objects(
             container = pod["containers"][0]
             if image:
                 container["image"] = image
+                container["env"] = _with(container.get("env") or [], {IMAGE_VARIABLE: image})
             if resources:
                 container["resources"] = dict(resources)
             if environment:

@@ -49,6 +49,7 @@ _WARNINGS = frozenset(
         Reason.RESTORE_FAILED.value,
         BackupReason.BACKUP_BROKEN.value,
         BackupReason.BACKUP_TOO_OLD.value,
+        BackupReason.JOB_FAILED.value,
     }
 )
 _STOPPED = frozenset({EarlyReason.STOPPED.value, BackupReason.SUSPENDED.value})
@@ -71,6 +72,10 @@ _QUIET = frozenset(
         Reason.PROXY_NOT_SYNCED.value,
         EarlyReason.SPEC_ACCEPTED.value,
         EarlyReason.WAITING_FOR_ROLL_OUT.value,
+        BackupReason.JOB_PENDING.value,
+        BackupReason.JOB_RUNNING.value,
+        BackupReason.COMPLETE.value,
+        BackupReason.STARTING.value,
     }
 )
 """Reasons that add nothing to another condition's event of the same moment."""
@@ -128,8 +133,14 @@ def _told(entry: Mapping[str, Any]) -> Occurrence:
         entry["reason"],
         entry["message"] or entry["reason"],
         action=_ACTIONS.get(entry["type"], "Check"),
-        warning=(failed and (lost or refused)) or entry["reason"] in _WARNINGS,
+        warning=(failed and (lost or refused))
+        or entry["reason"] in _WARNINGS
+        or _is_degraded(entry),
     )
+
+
+def _is_degraded(entry: Mapping[str, Any]) -> bool:
+    return bool(entry["type"] == ConditionType.DEGRADED.value and entry["status"] == "True")
 
 
 def occurrence(

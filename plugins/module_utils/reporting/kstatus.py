@@ -28,6 +28,8 @@ _NEEDS_A_PERSON: Final = frozenset(
         EarlyReason.UNSUPPORTED_REPLICAS.value,
         EarlyReason.VOLUME_SHRINK_REFUSED.value,
         EarlyReason.VOLUME_NOT_EXPANDABLE.value,
+        BackupReason.FAILED.value,
+        BackupReason.BROKEN.value,
     }
 )
 _BAD: Final = (

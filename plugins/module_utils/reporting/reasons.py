@@ -123,6 +123,7 @@ class BackupReason(StrEnum):
     FAILED = "Failed"
     SCHEDULED = "Scheduled"
     BROKEN = "Broken"
+    DELETING = "Deleting"
     # Progressing, some of them also Ready
     WAITING = "Waiting"
     STARTING = "Starting"
@@ -130,6 +131,12 @@ class BackupReason(StrEnum):
     RECORDING = "Recording"
     DELETING_DATA = "DeletingData"
     SUSPENDED = "Suspended"
+    SETTLED = "Settled"
+    # Synced
+    INVALID_SPEC = "InvalidSpec"
+    APPLIED = "Applied"
+    APPLY_FAILED = "ApplyFailed"
+    DEPENDENCY_NOT_READY = "DependencyNotReady"
     # Degraded
     POD_UNSCHEDULABLE = "PodUnschedulable"
     IMAGE_NOT_AVAILABLE = "ImageNotAvailable"
@@ -144,3 +151,4 @@ class BackupReason(StrEnum):
     BACKUP_TOO_OLD = "BackupTooOld"
     ANOTHER_IS_RUNNING = "AnotherIsRunning"
     IN_USE = "InUse"
+    AS_EXPECTED = "AsExpected"

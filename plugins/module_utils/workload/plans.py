@@ -16,6 +16,7 @@ _SPELLINGS = {
     "waiting_for": "waitingFor",
     "create_only": "createOnly",
     "gate_revision": "gateRevision",
+    "record_once": "recordOnce",
 }
 """How fields of plans are spelled in variables of Ansible."""
 

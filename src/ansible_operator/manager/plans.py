@@ -13,6 +13,7 @@ from ansible_operator.options import (
     boolean_variable,
     integer_variable,
     unquoted,
+    watched_namespaces,
 )
 from ansible_operator.watches import (
     Isolation,
@@ -37,6 +38,9 @@ def make_plans(
     plans = []
     for watch in watches:
         kind = watch.kind
+        if watch.all_namespaces_only and watched_namespaces(environ):
+            _LOG.info("Not watching resource of all namespaces", kind=kind.kind, group=kind.group)
+            continue
         if watch.selector is not None:
             watch.selector.validate()
         limit = watch.max_concurrent_reconciles or usual

@@ -98,6 +98,7 @@ def _watch(fields: Fields, cwd: Path, env: Mapping[str, str]) -> Watch:
         manage_status=fields.flag("manageStatus", default=True),
         watch_dependent_resources=fields.flag("watchDependentResources", default=True),
         watch_cluster_scoped_resources=fields.flag("watchClusterScopedResources", default=False),
+        all_namespaces_only=fields.flag("allNamespacesOnly", default=False),
         snake_case_parameters=fields.flag("snakeCaseParameters", default=True),
         watch_annotations_changes=fields.flag("watchAnnotationsChanges", default=False),
         mark_unsafe=fields.flag("markUnsafe", default=True),

@@ -182,6 +182,8 @@ class Watch:
         selector: None or empty selects every object.
         ignored_namespaces: namespaces whose objects are left alone.
         watch_dependent_annotations: which annotation-only changes of dependents trigger a run.
+        all_namespaces_only: whether the entry is left out when ``WATCH_NAMESPACE`` restricts the
+            operator, which then may lack the right to a cluster-scoped kind.
         watch_dependent_status: whether status-only changes of dependents trigger a run.
         max_concurrent_reconciles: runs at the same time; 0 means the flag's value.
         trigger_variable: whether plays have the variable ``ansible_operator_trigger``.
@@ -205,6 +207,7 @@ class Watch:
     manage_status: bool = True
     watch_dependent_resources: bool = True
     watch_cluster_scoped_resources: bool = False
+    all_namespaces_only: bool = False
     snake_case_parameters: bool = True
     watch_annotations_changes: bool = False
     mark_unsafe: bool = True

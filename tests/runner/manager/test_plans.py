@@ -53,6 +53,17 @@ def test_zero_in_the_file_inherits_the_flag(own: float, flag: float, expected: f
     assert plan.period == expected
 
 
+@pytest.mark.parametrize(("namespaces", "kept"), [("", 2), ("a", 1), ("a,b", 1), (" , ", 2)])
+def test_a_kind_of_all_namespaces_is_left_out_where_some_are_watched(
+    namespaces: str, kept: int
+) -> None:
+    plans = make_plans(
+        [watch(), watch(all_namespaces_only=True)], Options(), {"WATCH_NAMESPACE": namespaces}
+    )
+    assert len(plans) == kept
+    assert not plans[0].watch.all_namespaces_only
+
+
 def test_the_total_never_starves_a_single_kind() -> None:
     plans = make_plans([watch(max_concurrent_reconciles=500)], Options(), {})
     assert total_runs(plans, Options()) == 500

@@ -71,6 +71,7 @@ def test_defaults(project: Path) -> None:
     assert watch.snake_case_parameters
     assert watch.mark_unsafe, "what comes from an object is data unless a watch says otherwise"
     assert not watch.watch_cluster_scoped_resources
+    assert not watch.all_namespaces_only
     assert not watch.watch_annotations_changes
     assert not watch.watch_dependent_status
     assert watch.watch_dependent_annotations is DependentAnnotations.ALL
@@ -100,6 +101,7 @@ def test_all_fields(project: Path) -> None:
   manageStatus: false
   watchDependentResources: no
   watchClusterScopedResources: Y
+  allNamespacesOnly: true
   watchAnnotationsChanges: on
   snakeCaseParameters: false
   markUnsafe: false
@@ -125,6 +127,7 @@ def test_all_fields(project: Path) -> None:
     assert not watch.manage_status
     assert not watch.watch_dependent_resources
     assert watch.watch_cluster_scoped_resources
+    assert watch.all_namespaces_only
     assert watch.watch_annotations_changes
     assert not watch.snake_case_parameters
     assert not watch.mark_unsafe

@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What one pass over a BackupJob is going to do.
+
+Nothing is remembered but the status and the objects: the task's ConfigMap is written once and says
+what was decided, the result's ConfigMap what came of it, the Backup that it was recorded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from ..api import durations
+from ..api.fields import Fields
+from ..api.timestamps import timestamp, unix_time
+from ..api.types import Resource
+from ..reporting.reasons import BackupReason
+from ..workload.plans import Observed, is_paused, named
+from . import jobs, sources, tasks
+from .errors import InvalidTask
+from .facts import facts_of
+from .job_plan import COMPLETED, FAILED, PENDING, RUNNING, JobPlan, Surroundings, failed
+from .record import backup_record
+from .standing import Standing, State, standing
+from .starting import backup_id, deadline, start
+
+TTL: Final = "1h"
+_PATIENCE: Final = 30
+"""Seconds after the deadline in which Kubernetes ends the Job itself."""
+
+
+def plan_backup_job(
+    resource: Resource, observed: Observed, around: Surroundings, mistakes: str = ""
+) -> JobPlan:
+    """Decide what a pass does.
+
+    Args:
+        resource: the BackupJob.
+        observed: what its references led to.
+        around: time, image and level.
+        mistakes: what is wrong with the spec beyond its schema; empty if nothing is.
+    """
+    if is_paused(resource):
+        return JobPlan(paused=True)
+    if sources.has_ended(resource):
+        return _afterwards(resource, around)
+    if mistakes:
+        return JobPlan(invalid=mistakes)
+    return _of_task(resource, observed, around)
+
+
+def _of_task(resource: Resource, observed: Observed, around: Surroundings) -> JobPlan:
+    pods = observed.get("pods") or []
+    stands = standing(observed.get("job"), pods, observed.get("result"), around.now)
+    if stands.state is State.SUCCEEDED:
+        return _succeeded(resource, observed, stands)
+    if stands.state is State.FAILED:
+        return failed(stands.reason, stands.message, _begun(resource, observed), facts_of(stands))
+    if stands.state is State.ABSENT:
+        return _not_started(resource, observed, around)
+    return _under_way(resource, observed, stands, around)
+
+
+def _afterwards(resource: Resource, around: Surroundings) -> JobPlan:
+    """Keep what was reported, until the time to live is over."""
+    status = resource.get("status") or {}
+    spec = Fields("spec", {"ttl": TTL, **(resource.get("spec") or {})})
+    over = unix_time(status.get("completionTime")) + durations.seconds(spec, "ttl")
+    left = over - unix_time(around.now)
+    plan = JobPlan(phase=status.get("phase") or FAILED)
+    if left > 0:
+        return replace(plan, requeue=f"{max(1, min(int(left) + 1, 3600))}s")
+    return replace(plan, expired=[_identity(resource)])
+
+
+def _identity(one: Mapping[str, Any]) -> dict[str, Any]:
+    kept = {key: one["metadata"][key] for key in ("name", "namespace", "uid")}
+    return {"apiVersion": one["apiVersion"], "kind": one["kind"], "metadata": kept}
+
+
+def _succeeded(resource: Resource, observed: Observed, stands: Standing) -> JobPlan:
+    manifest = stands.result.manifest if stands.result else None
+    if manifest is None or manifest.id != backup_id(resource):
+        message = "the program reported success without the record of this backup"
+        return failed(BackupReason.NO_RESULT.value, message, _begun(resource, observed))
+    base = _base_of_task(observed)
+    record = backup_record(resource, manifest, base.get("name", ""))
+    return JobPlan(
+        phase=COMPLETED,
+        progress=BackupReason.SETTLED.value,
+        begun=_begun(resource, observed),
+        facts=facts_of(stands, base),
+        record=[record],
+        record_once=[named(record)],
+    )
+
+
+def _begun(resource: Resource, observed: Observed) -> str:
+    """Return when the BackupJob had its turn; a Job that was suspended begins anew."""
+    started = ((observed.get("job") or {}).get("status") or {}).get("startTime")
+    return str(started or (resource.get("status") or {}).get("startTime") or "")
+
+
+def _under_way(
+    resource: Resource, observed: Observed, stands: Standing, around: Surroundings
+) -> JobPlan:
+    spec = Fields("spec", resource.get("spec") or {})
+    job, begun = observed["job"], _begun(resource, observed) or around.now
+    if late := _late(spec, begun, around, _PATIENCE):
+        ended = failed(tasks.Reason.DEADLINE_EXCEEDED.value, late, begun, facts_of(stands))
+        return replace(ended, stop=[_identity({**_JOB, **job})])
+    suspended = spec.flag("suspend")
+    settings = {
+        "suspend": suspended,
+        "activeDeadlineSeconds": deadline(spec),
+        "backoffLimit": jobs.Settings.of(spec, around.image or "any").backoff_limit,
+    }
+    place = {key: job["metadata"][key] for key in ("name", "namespace")}
+    plan = JobPlan(
+        phase=RUNNING,
+        progress=_PROGRESS[stands.state],
+        problem={"reason": stands.reason, "message": stands.message} if stands.reason else {},
+        message=stands.message,
+        begun=begun,
+        facts=facts_of(stands, _base_of_task(observed)),
+        patches=[{**_JOB, "metadata": place, "spec": settings}],
+        requeue="5s" if stands.state is State.STARTING else "15s",
+    )
+    return _suspended(plan) if suspended else plan
+
+
+_JOB: Final = {"apiVersion": "batch/v1", "kind": "Job"}
+_PROGRESS: Final = {
+    State.STARTING: BackupReason.STARTING.value,
+    State.RUNNING: BackupReason.RUNNING.value,
+}
+
+
+def _suspended(plan: JobPlan) -> JobPlan:
+    return replace(
+        plan,
+        phase=PENDING,
+        progress=BackupReason.SUSPENDED.value,
+        problem={},
+        message="suspended: spec.suspend is true",
+        requeue="",
+    )
+
+
+def _late(spec: Fields, begun: str, around: Surroundings, patience: int = 0) -> str:
+    """Say that the deadline is over; empty while it is not."""
+    seconds = deadline(spec)
+    if spec.flag("suspend") or unix_time(around.now) < unix_time(begun) + seconds + patience:
+        return ""
+    return f"not done {seconds} s after the start at {timestamp(unix_time(begun))}"
+
+
+def _not_started(resource: Resource, observed: Observed, around: Surroundings) -> JobPlan:
+    spec = Fields("spec", resource.get("spec") or {})
+    waiting = JobPlan(begun=_begun(resource, {}), requeue="10s")
+    if spec.flag("suspend"):
+        return _suspended(waiting)
+    first = sources.ahead(resource, observed.get("jobs") or [], observed.get("cnSets") or [])
+    if first and not sources.has_begun(resource):
+        message = f"BackupJob {first} of the same database has not ended"
+        if spec.text("concurrencyPolicy") == "Forbid":
+            reason = BackupReason.ANOTHER_IS_RUNNING.value
+            return failed(reason, f"{message}, and concurrencyPolicy is Forbid")
+        return replace(waiting, message=f"waiting: {message}")
+    begun = waiting.begun or around.now
+    plan = replace(start(resource, observed, around), begun=begun)
+    late = _late(spec, begun, around)
+    if late and plan.phase != FAILED:
+        why = f"{late}; {plan.message}" if plan.message else late
+        return failed(tasks.Reason.DEADLINE_EXCEEDED.value, why, begun)
+    return plan
+
+
+def _base_of_task(observed: Observed) -> dict[str, str]:
+    """Return name and id of the base as the task has it, whatever the Backups are by now."""
+    text = ((observed.get("task") or {}).get("data") or {}).get(tasks.TASK_KEY)
+    if not text:
+        return {}
+    try:
+        task = tasks.task_from_json(text)
+    except InvalidTask:
+        return {}
+    if task.base is None:
+        return {}
+    for backup in observed.get("backups") or []:
+        if (backup.get("meta") or {}).get("id") == task.base.id:
+            return {"name": str(backup["metadata"]["name"]), "id": task.base.id}
+    return {"id": task.base.id}

@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is asked of a BackupJob."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from ..admission.pod_security import Level, asked_mistakes
+from ..admission.pods import OVERLAY
+from ..admission.sets import overlay_mistakes
+from ..admission.shapes import Mistake, look_for
+from ..api import durations, names
+from ..api.errors import InvalidSpec
+from ..api.fields import Fields
+from ..api.timestamps import timestamp_now
+from ..api.types import Manifest, References, Resource
+from ..reporting.reasons import BackupReason
+from ..reporting.report import Applied, Report
+from ..workload.component import Reference
+from ..workload.kind import ALONE, Kind, Play, Scripts
+from ..workload.plans import Observed, named
+from ..workload.references import by_name
+from ..workload.removal import Chosen, Removal
+from . import jobs, locations
+from .backup_job import plan_backup_job
+from .job_plan import JobPlan, Surroundings
+from .job_status import report_on_job
+from .manifest import INCREMENTAL
+from .sources import named_source
+from .starting import SUFFIX, login_secret, target_secrets
+
+
+class BackupJobKind(Kind[JobPlan]):
+    """One backup of a database."""
+
+    plan_type = JobPlan
+
+    def references(self, resource: Resource, play: Play = ALONE) -> dict[str, Reference]:
+        """Return what to observe, by label."""
+        del play
+        metadata, base = resource["metadata"], jobs.base_name(resource["metadata"]["name"], SUFFIX)
+        kind, name = named_source(resource)
+        found = {
+            "self": by_name(resource["apiVersion"], resource["kind"], metadata),
+            "source": by_name(names.API_VERSION, kind, {**metadata, "name": name}),
+            "jobs": _listed(resource, names.BACKUP_JOB),
+            "cnSets": _listed(resource, names.CN_SET),
+            "logSets": _listed(resource, names.LOG_SET),
+            **task_references(resource, metadata["namespace"], base),
+        }
+        for label, secret in {**target_secrets(resource), **login_secret(resource)}.items():
+            found[label] = by_name("v1", "Secret", {**metadata, "name": secret})
+        if (resource.get("spec") or {}).get("type") == INCREMENTAL:
+            backups = {"api_version": names.API_VERSION, "kind": names.BACKUP, "labels": {}}
+            found["backups"] = backups
+        return found
+
+    def plan(self, resource: Resource, observed: Observed, play: Play = ALONE) -> JobPlan:
+        """Decide what a pass does."""
+        around = Surroundings(play.now or timestamp_now(), play.image, play.level)
+        return plan_backup_job(resource, observed, around, self.invalid(resource, play.level))
+
+    def report(
+        self, resource: Resource, plan: JobPlan, observed: Observed, applied: Applied, failure: str
+    ) -> Report:
+        """Report what a pass came to."""
+        del applied
+        recorded: JobPlan = plan
+        facts: dict[str, Any] = {}
+        if plan.record and not failure:
+            recorded, facts = _recorded(plan, observed.get("recorded") or {})
+        now = str(observed.get("now") or timestamp_now())
+        return report_on_job(resource, recorded, failure, now, facts)
+
+    def removal(self, resource: Resource, observed: Observed) -> list[Removal]:
+        """Return the step that ends the Job; what was written stays."""
+        del observed
+        return [removal_of_task(resource, resource["metadata"]["namespace"])]
+
+    def render(
+        self, resource: Resource, scripts: Scripts, references: References
+    ) -> list[Manifest]:
+        """Refuse to render: what a BackupJob leads to depends on a database that runs."""
+        del scripts, references
+        raise InvalidSpec("kind", f"the objects of a {resource['kind']} depend on what is observed")
+
+    def mistakes(self, resource: Resource) -> list[Mistake]:
+        """Return what is wrong with a BackupJob beyond its schema."""
+        spec = resource.get("spec")
+        return look_for(_mistakes(Fields("spec", spec))) if isinstance(spec, Mapping) else []
+
+    def unsafe(self, resource: Resource, level: Level) -> list[Mistake]:
+        """Return what a BackupJob asks for in its Pod beyond a level of Pod security."""
+        spec = resource.get("spec")
+        if not isinstance(spec, Mapping):
+            return []
+        # Its target mounts a volume as the shared storage of a set does.
+        asked = {"overlay": spec.get("overlay"), "sharedStorage": spec.get("target")}
+        return look_for(
+            Mistake(one.field.replace(".sharedStorage", ".target"), one.message, one.reason)
+            for one in asked_mistakes("spec", asked, level)
+        )
+
+    def warnings(self, resource: Resource, old: Resource | None) -> list[str]:
+        """Return what a user should know about a valid BackupJob."""
+        del resource, old
+        return []
+
+
+def _listed(resource: Resource, kind: str) -> Reference:
+    namespace = resource["metadata"]["namespace"]
+    return {
+        "api_version": names.API_VERSION,
+        "kind": kind,
+        "namespace": namespace,
+        "labels": {},
+    }
+
+
+def task_references(resource: Resource, namespace: str, base: str) -> dict[str, Reference]:
+    """Return the references ``job``, ``task``, ``result`` and ``pods`` of a task.
+
+    Args:
+        resource: whose task it is; objects of others do not count.
+        namespace: of the objects.
+        base: name of the Job.
+    """
+    labels = jobs.selector(resource, namespace)
+    owner = {"labels": labels, "owner_uid": resource["metadata"].get("uid") or ""}
+
+    def one(api_version: str, kind: str, name: str, **more: Any) -> Reference:
+        place = {"namespace": namespace, "name": name}
+        return {**by_name(api_version, kind, place), **owner, **more}
+
+    return {
+        "job": one("batch/v1", "Job", base),
+        "task": one("v1", "ConfigMap", jobs.task_name(base), data=True),
+        "result": one("v1", "ConfigMap", jobs.result_name(base), data=True),
+        "pods": {"api_version": "v1", "kind": "Pod", "namespace": namespace, "labels": labels},
+    }
+
+
+def removal_of_task(resource: Resource, namespace: str) -> Removal:
+    """Return the step that deletes what belongs to a resource's tasks, and waits for the Pods."""
+    labels = jobs.selector(resource, namespace)
+    owner = resource["metadata"].get("uid") or ""
+    return Removal(
+        title=f"the Job of {resource['metadata']['name']}",
+        prune=Chosen(
+            kinds=[
+                {"api_version": "batch/v1", "kind": "Job"},
+                {"api_version": "v1", "kind": "ConfigMap"},
+            ],
+            namespace=namespace,
+            labels=labels,
+            owner_uid=owner,
+            unowned=not owner,
+        ),
+        gone=Chosen(
+            kinds=[{"api_version": "v1", "kind": "Pod"}], namespace=namespace, labels=labels
+        ),
+    )
+
+
+def _mistakes(spec: Fields) -> Iterator[Mistake]:
+    yield from overlay_mistakes(OVERLAY, "spec.overlay", spec.raw("overlay"))
+    try:
+        locations.from_fields(spec.table("target"), locations.TARGET)
+        jobs.Settings.of(spec, "any")
+        durations.seconds(spec, "ttl")
+        if spec.choice("engine", ("matrixone", "mo_br"), "matrixone") == "mo_br":
+            raise spec.refuse("engine", "mo_br is not supported; use matrixone")
+        if (spec.text("type") == INCREMENTAL) != bool(spec.table("base").data):
+            raise spec.refuse("base", "must be given for type incremental, and only for it")
+    except InvalidSpec as error:
+        yield Mistake(error.field_path, error.message)
+
+
+def _recorded(plan: JobPlan, recorded: Mapping[str, Any]) -> tuple[JobPlan, dict[str, Any]]:
+    """Return what became of the record: the Backup's name, or why there is none.
+
+    The backup is whole and has its record beside it in any case.
+    """
+    [record] = plan.record
+    name, live = record["metadata"]["name"], (recorded.get("objects") or {}).get(named(record))
+    if live is not None and (live.get("meta") or {}).get("id") == record["meta"]["id"]:
+        return plan, {"backup": name}
+    problem = {
+        "reason": BackupReason.NAME_TAKEN.value,
+        "message": f"the backup is complete, but another Backup has the name {name}",
+    }
+    if live is None:
+        why = recorded.get("msg") or "it was not created"
+        problem = {
+            "reason": BackupReason.NOT_RECORDED.value,
+            "message": f"the backup is complete, but it has no Backup: {why}",
+        }
+    return replace(plan, problem=problem, message=problem["message"]), {}

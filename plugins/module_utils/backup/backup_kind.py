@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is asked of a Backup."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..admission.shapes import Mistake
+from ..api import names
+from ..api.errors import InvalidSpec
+from ..api.timestamps import timestamp_now
+from ..api.types import Manifest, References, Resource
+from ..reporting.conditions import Condition, paused
+from ..reporting.events import Occurrence, occurrence
+from ..reporting.reasons import BackupReason, ConditionType
+from ..reporting.report import Applied, Report
+from ..workload.component import Reference
+from ..workload.kind import ALONE, Kind, Play, Scripts
+from ..workload.plans import Observed
+from ..workload.references import by_name
+from ..workload.removal import Removal
+from . import jobs
+from .backup import (
+    AVAILABLE,
+    BROKEN,
+    DELETING,
+    SUFFIX,
+    BackupPlan,
+    plan_backup,
+    secret_namespace,
+    secrets_of,
+)
+from .backup_job_kind import task_references
+from .job_plan import Surroundings
+
+
+class BackupKind(Kind[BackupPlan]):
+    """The record of a backup."""
+
+    plan_type = BackupPlan
+
+    def references(self, resource: Resource, play: Play = ALONE) -> dict[str, Reference]:
+        """Return what to observe, by label; nothing before it is deleted with its data."""
+        del play
+        metadata, namespace = resource["metadata"], secret_namespace(resource)
+        if not metadata.get("deletionTimestamp") or resource.get("deletionPolicy") != "Delete":
+            return {}
+        others = {"api_version": names.API_VERSION, "kind": names.BACKUP, "labels": {}}
+        if not namespace:
+            return {"backups": others}
+        secrets = {
+            label: by_name("v1", "Secret", {"namespace": namespace, "name": name})
+            for label, name in secrets_of(resource).items()
+        }
+        base = jobs.base_name(metadata["name"], SUFFIX)
+        return {"backups": others, **secrets, **task_references(resource, namespace, base)}
+
+    def plan(self, resource: Resource, observed: Observed, play: Play = ALONE) -> BackupPlan:
+        """Decide what a pass does."""
+        around = Surroundings(play.now or timestamp_now(), play.image, play.level)
+        return plan_backup(resource, observed, around)
+
+    def report(
+        self,
+        resource: Resource,
+        plan: BackupPlan,
+        observed: Observed,
+        applied: Applied,
+        failure: str,
+    ) -> Report:
+        """Report what a pass came to."""
+        del observed, applied
+        events: list[Occurrence] = []
+        if plan.kept:
+            events = [occurrence("DataKept", plan.kept, action="Delete", warning=True)]
+        message = failure or plan.message
+        status = {
+            **(resource.get("status") or {}),
+            "phase": plan.phase,
+            "message": message,
+            "observedGeneration": _generation(resource),
+            "conditions": _conditions(resource, plan, failure),
+        }
+        verified = (resource.get("meta") or {}).get("completeTime")
+        if verified:
+            status.setdefault("lastVerified", verified)
+        return Report(status, events, plan.phase == AVAILABLE, message, "")
+
+    def removal(self, resource: Resource, observed: Observed) -> list[Removal]:
+        """Return no step: what belongs to it is deleted with it."""
+        del resource, observed
+        return []
+
+    def render(
+        self, resource: Resource, scripts: Scripts, references: References
+    ) -> list[Manifest]:
+        """Refuse to render: a Backup leads to no object until its data are deleted."""
+        del scripts, references
+        raise InvalidSpec("kind", f"a {resource['kind']} is a record and leads to no objects")
+
+    def mistakes(self, resource: Resource) -> list[Mistake]:
+        """Return nothing: the schema says all."""
+        del resource
+        return []
+
+    def warnings(self, resource: Resource, old: Resource | None) -> list[str]:
+        """Return what a user should know about a valid Backup."""
+        del resource, old
+        return []
+
+
+def _generation(resource: Resource) -> int:
+    return int(resource["metadata"].get("generation") or 0)
+
+
+def _conditions(resource: Resource, plan: BackupPlan, failure: str) -> list[Condition]:
+    before: Mapping[str, Any] = resource.get("status") or {}
+    if plan.paused and before.get("conditions"):
+        kept = [one for one in before["conditions"] if one["type"] != ConditionType.PAUSED.value]
+        return [*kept, *paused(resource, True, _generation(resource))]
+
+    def say(kind: ConditionType, status: bool, reason: BackupReason | str, message: str) -> Any:
+        return {
+            "type": kind.value,
+            "status": str(status),
+            "observedGeneration": _generation(resource),
+            "reason": str(reason),
+            "message": message,
+        }
+
+    message = failure or plan.message
+    reasons = {
+        AVAILABLE: BackupReason.AVAILABLE,
+        BROKEN: BackupReason.BROKEN,
+        DELETING: BackupReason.DELETING,
+    }
+    going = plan.phase == DELETING
+    synced = BackupReason.APPLY_FAILED if failure else BackupReason.APPLIED
+    problem = plan.problem
+    return [
+        say(ConditionType.READY, plan.phase == AVAILABLE, reasons[plan.phase], message),
+        say(
+            ConditionType.SYNCED,
+            not (going or failure),
+            reasons[DELETING] if going else synced,
+            message if going or failure else "",
+        ),
+        say(
+            ConditionType.PROGRESSING,
+            going,
+            BackupReason.DELETING_DATA if going else BackupReason.SETTLED,
+            message if going else "",
+        ),
+        say(ConditionType.DEGRADED, True, problem["reason"], problem["message"])
+        if problem
+        else say(ConditionType.DEGRADED, False, BackupReason.AS_EXPECTED, ""),
+        *paused(resource, plan.paused, _generation(resource)),
+    ]

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which backup an incremental one continues."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..api.errors import InvalidSpec
+from ..api.fields import Fields
+from ..api.timestamps import unix_time
+from ..reporting.reasons import BackupReason
+from . import locations
+from .locations import Location
+from .sources import Source
+from .tasks import BaseBackup
+
+Json = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """A backup to continue.
+
+    Attributes:
+        name: of its Backup.
+        backup: for the task.
+    """
+
+    name: str
+    backup: BaseBackup
+
+
+def choose(
+    asked: Fields, backups: Iterable[Json], source: Source, target: Location
+) -> tuple[Base | None, str]:
+    """Return the backup to continue, or else why there is none.
+
+    Args:
+        asked: ``spec.base``.
+        backups: all Backups.
+        source: what is backed up.
+        target: where the new backup goes; the base must be on the same server, as it is read with
+            the same credentials.
+    """
+    wanted = asked.text("backupName")
+    usable = []
+    why = f"there is no available Backup of {source.reference}"
+    for backup in backups:
+        if wanted and backup["metadata"]["name"] != wanted:
+            continue
+        base, unfit = _fit(backup, source, target)
+        if base is not None:
+            usable.append((str(backup["meta"]["atTime"]), base))
+        elif wanted:
+            return None, unfit
+    if usable:
+        return max(usable, key=lambda one: unix_time(one[0]))[1], ""
+    return None, f"Backup {wanted} does not exist" if wanted else why
+
+
+def _fit(backup: Json, source: Source, target: Location) -> tuple[Base | None, str]:
+    """Return a backup as base, or else why it cannot be one."""
+    name = backup["metadata"]["name"]
+    if backup["metadata"].get("deletionTimestamp"):
+        return None, f"Backup {name} is being deleted"
+    if (backup.get("status") or {}).get("phase") == BackupReason.BROKEN.value:
+        return None, f"Backup {name} is broken"
+    meta = Fields("meta", backup.get("meta") or {})
+    try:
+        if why := _of_another(meta, source):
+            return None, f"Backup {name} is {why}"
+        place = locations.from_fields(meta.table("location"), locations.TARGET)
+        identity = meta.required_text("id")
+    except (InvalidSpec, ValueError) as error:
+        return None, f"Backup {name} cannot be read: {error}"
+    if not locations.are_on_one_server(place, target):
+        return None, f"Backup {name} is on another server than the target"
+    return Base(name, BaseBackup(target.at(place.address), identity)), ""
+
+
+def _of_another(meta: Fields, source: Source) -> str:
+    """Say how a backup is not one of this database; empty if it is.
+
+    A timestamp of one database means nothing in another one of the same name.
+    """
+    if meta.text("sourceRef") != source.reference:
+        return f"of {meta.text('sourceRef')}, not of {source.reference}"
+    if source.since and unix_time(meta.text("atTime")) < unix_time(source.since):
+        return f"older than {source.reference}, so of another database"
+    return ""

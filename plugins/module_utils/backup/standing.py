@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How a task stands, from its Job, the Job's Pods and the result that the program has written.
+
+The result counts more than the Job: it is written before the program ends, and it is precise. What
+an earlier Job of the same name has written does not count, unless it succeeded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final
+
+from ..api.timestamps import unix_time
+from ..reporting import pods as pod_states
+from ..reporting.reasons import BackupReason
+from . import tasks
+from .errors import InvalidTask
+from .tasks import Result
+
+Json = Mapping[str, Any]
+
+_LATE_RESULT_SECONDS: Final = 10.0
+"""How long a Job may have ended before its result is given up: caches of Jobs and of ConfigMaps do
+not move together."""
+_LATE_POD_SECONDS: Final = 20.0
+"""How long a Job may have no Pod before that is called a problem."""
+_OF_IMAGES: Final = ("ErrImageNeverPull", "ImagePullBackOff", "InvalidImageName")
+_QUIET: Final = ("ContainerCreating", "PodInitializing", "Pending", "")
+
+
+class State(StrEnum):
+    """How far a task is."""
+
+    ABSENT = "Absent"
+    STARTING = "Starting"
+    RUNNING = "Running"
+    SUCCEEDED = "Succeeded"
+    FAILED = "Failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How a task stands.
+
+    Attributes:
+        state: how far it is.
+        reason: what is wrong: a `BackupReason` or a `tasks.Reason`; empty if nothing is.
+        message: what is wrong or under way, for people.
+        result: what the program reported last; None if nothing, or nothing of this Job.
+    """
+
+    state: State
+    reason: str = ""
+    message: str = ""
+    result: Result | None = None
+
+
+def standing(job: Json | None, pods: Sequence[Json], result_map: Json | None, now: str) -> Standing:
+    """Return how a task stands.
+
+    Args:
+        job: its Job; None if there is none.
+        pods: of the Job.
+        result_map: the ConfigMap with the result, with its data.
+        now: the present, RFC 3339.
+    """
+    result = _result_of(result_map)
+    if result is not None and result.phase is tasks.Phase.SUCCEEDED:
+        return Standing(State.SUCCEEDED, result=result)
+    if job is None:
+        if result is not None and _is_final(result):
+            return _failed(result)
+        return Standing(State.ABSENT)
+    if result is not None and _is_stale(result, job):
+        result = None
+    ended = _ended(job)
+    if ended is not None:
+        return _of_ended(ended, result, pods, now)
+    if result is not None and result.phase is tasks.Phase.FAILED:
+        return _failed(result) if not result.retryable else _retrying(result)
+    return _of_pods(job, pods, result, now)
+
+
+def _result_of(result_map: Json | None) -> Result | None:
+    text = ((result_map or {}).get("data") or {}).get(tasks.RESULT_KEY)
+    if not text:
+        return None
+    try:
+        return tasks.result_from_json(text)
+    except InvalidTask:
+        return None
+
+
+def _is_stale(result: Result, job: Json) -> bool:
+    try:
+        began = unix_time(result.started_at)
+    except ValueError:
+        return True
+    return began < unix_time(job["metadata"].get("creationTimestamp"))
+
+
+def _is_final(result: Result) -> bool:
+    return result.phase is tasks.Phase.FAILED and not result.retryable
+
+
+def _failed(result: Result) -> Standing:
+    reason = result.reason or BackupReason.NO_RESULT
+    message = result.message or f"the step {result.step or 'at the start'} failed: {reason.value}"
+    return Standing(State.FAILED, reason.value, message, result)
+
+
+def _retrying(result: Result) -> Standing:
+    reason = result.reason or BackupReason.RETRYING
+    message = f"{result.message or 'the attempt failed'}; it is tried again"
+    return Standing(State.RUNNING, reason.value, message, result)
+
+
+def _ended(job: Json) -> Json | None:
+    """Return the condition of a Job that says that it has ended; None while it has not."""
+    for entry in (job.get("status") or {}).get("conditions") or []:
+        if entry.get("type") in ("Complete", "Failed") and entry.get("status") == "True":
+            return entry  # type: ignore[no-any-return]
+    return None
+
+
+def _of_ended(ended: Json, result: Result | None, pods: Sequence[Json], now: str) -> Standing:
+    if ended["type"] == "Failed" and ended.get("reason") == "DeadlineExceeded":
+        waited = _problem(pods)[1]
+        message = f"not done at the deadline{f'; {waited}' if waited else ''}"
+        return Standing(State.FAILED, tasks.Reason.DEADLINE_EXCEEDED.value, message, result)
+    if result is not None and result.phase is tasks.Phase.FAILED:
+        return _failed(result)
+    if unix_time(now) - unix_time(ended.get("lastTransitionTime")) < _LATE_RESULT_SECONDS:
+        return Standing(State.RUNNING, message="waiting for the result of the Job", result=result)
+    said = str(ended.get("message") or "")
+    step = f" in the step {result.step}" if result is not None and result.step else ""
+    message = f"the Job ended{step} without a result{f': {said}' if said else ''}"
+    return Standing(State.FAILED, BackupReason.NO_RESULT.value, message, result)
+
+
+def _of_pods(job: Json, pods: Sequence[Json], result: Result | None, now: str) -> Standing:
+    current = [pod for pod in pods if _phase(pod) in ("Pending", "Running")]
+    if result is not None and any(_phase(pod) == "Running" for pod in current):
+        return Standing(State.RUNNING, message=_under_way(result), result=result)
+    reason, message = _problem(current)
+    if not current and (job.get("spec") or {}).get("suspend") is not True:
+        message = "waiting for the Pod of the Job"
+        if unix_time(now) - _last_change(job, pods) > _LATE_POD_SECONDS:
+            reason = BackupReason.POD_NOT_STARTING.value
+            name = job["metadata"]["name"]
+            message = f"Job {name} has no Pod; `kubectl describe job {name}` shows why"
+    state = State.RUNNING if any(_phase(pod) == "Running" for pod in current) else State.STARTING
+    return Standing(state, reason, message or "the program is starting", result)
+
+
+def _last_change(job: Json, pods: Sequence[Json]) -> float:
+    """Return when the Job last started, was created or lost a Pod."""
+    status = job.get("status") or {}
+    times = [job["metadata"].get("creationTimestamp"), status.get("startTime")]
+    times += [pod["metadata"].get("deletionTimestamp") for pod in pods]
+    times += [
+        ((one.get("state") or {}).get("terminated") or {}).get("finishedAt")
+        for pod in pods
+        for one in (pod.get("status") or {}).get("containerStatuses") or []
+    ]
+    failures = len([pod for pod in pods if _phase(pod) == "Failed"])
+    # The Job controller waits 10 s after the first failure, and twice as long after each more.
+    return max(unix_time(one) for one in times) + (10 * 2**failures if failures else 0)
+
+
+def _phase(pod: Json) -> str:
+    return str((pod.get("status") or {}).get("phase") or "Pending")
+
+
+def _problem(pods: Sequence[Json]) -> tuple[str, str]:
+    """Return reason and message of what keeps a Pod from starting; empty ones if nothing does."""
+    for pod in pods:
+        if _phase(pod) != "Pending":
+            continue
+        why = pod_states.why(pod)
+        message = f"Pod {pod['metadata']['name']}: {why}"
+        if why.startswith("Unschedulable"):
+            return BackupReason.POD_UNSCHEDULABLE.value, message
+        if why.startswith(_OF_IMAGES):
+            return BackupReason.IMAGE_NOT_AVAILABLE.value, message
+        if why not in _QUIET:
+            return BackupReason.POD_NOT_STARTING.value, message
+        return "", message if why else ""
+    return "", ""
+
+
+def _under_way(result: Result) -> str:
+    return f"the step {result.step} is in progress" if result.step else "the program is starting"

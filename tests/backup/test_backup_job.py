@@ -1,0 +1,390 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a pass over a BackupJob decides and reports, by what it finds."""
+
+from typing import Any
+
+import pytest
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils import kinds
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api.plain import plain
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.tasks import (
+    task_from_json,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.reporting.kstatus import (
+    with_kstatus,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.kind import Play
+
+from tests.backup import worlds as w
+
+Json = dict[str, Any]
+
+RUNNING = {"phase": "Running", "startTime": w.BEGAN}
+FORBID = {"concurrencyPolicy": "Forbid"}
+INCREMENT = {"type": "incremental", "base": {"latest": True}}
+
+
+def planned(resource: Json, observed: Json, now: str = w.NOW, image: str = "operator:1") -> Json:
+    """Return the plan as the role has it."""
+    play = Play(image=image, now=now)
+    found: Json = plain(kinds.kind_of(resource).plan(resource, observed, play).variables())
+    return found
+
+
+def reported(resource: Json, plan: Json, observed: Json, failure: str = "") -> Json:
+    """Return the status that a pass writes."""
+    kind = kinds.kind_of(resource)
+    read = kind.plan_type.read(plan)
+    return plain(kind.report(resource, read, {**observed, "now": w.NOW}, {}, failure).status)
+
+
+def conditions(status: Json) -> dict[str, tuple[str, str]]:
+    """Return status and reason of each condition."""
+    return {one["type"]: (one["status"], one["reason"]) for one in status["conditions"]}
+
+
+UNSCHEDULABLE = w.pod("Pending", unschedulable="0/3 nodes are available")
+UNPULLED = w.pod("Pending", waiting="ImagePullBackOff")
+UNCONFIGURED = w.pod("Pending", waiting="CreateContainerConfigError")
+COMPLETE, FAILED = w.ended("Complete"), w.ended("Failed", "BackoffLimitExceeded")
+LATE = w.ended("Failed", "DeadlineExceeded")
+MORE = "2026-11-22T18:00:00Z"
+
+#: what is special, what is found, the phase, the reason of Degraded (empty: as expected)
+CASES: dict[str, tuple[Json, Json, str, str]] = {
+    "begins": ({}, {}, "Running", ""),
+    "no source": ({}, {"source": None}, "Pending", ""),
+    "no address": ({}, {"source": {**w.cluster(), "status": {}}}, "Pending", ""),
+    "no Secret": ({}, {"targetSecret": None}, "Pending", "SecretMissing"),
+    "no login": (
+        {"source": {"clusterRef": "mo", "secretRef": "login"}},
+        {"loginSecret": None},
+        "Pending",
+        "SecretMissing",
+    ),
+    "suspended": ({"suspend": True}, {}, "Pending", ""),
+    "another": ({}, {"jobs": [w.backup_job("a", "0000", RUNNING)]}, "Pending", ""),
+    "another, forbidden": (
+        FORBID,
+        {"jobs": [w.backup_job("a", "0000", RUNNING)]},
+        "Failed",
+        "AnotherIsRunning",
+    ),
+    "own prefix": ({"target": {"s3": {**w.S3, "path": "data/mo"}}}, {}, "Failed", "TargetIsSource"),
+    "inside": ({"target": {"s3": {**w.S3, "path": "data/mo/b"}}}, {}, "Failed", "TargetIsSource"),
+    "around": ({"target": {"s3": {**w.S3, "path": "data"}}}, {}, "Failed", "TargetIsSource"),
+    "beside": ({"target": {"s3": {**w.S3, "path": "data/mo2"}}}, {}, "Running", ""),
+    "no base": (INCREMENT, {"backups": []}, "Failed", "BaseMissing"),
+    "a base": (INCREMENT, {"backups": [w.backup()]}, "Running", ""),
+    "no Pod for long": ({}, {"job": w.job()}, "Running", "PodNotStarting"),
+    "unschedulable": ({}, {"job": w.job(), "pods": [UNSCHEDULABLE]}, "Running", "PodUnschedulable"),
+    "no image": ({}, {"job": w.job(), "pods": [UNPULLED]}, "Running", "ImageNotAvailable"),
+    "no start": ({}, {"job": w.job(), "pods": [UNCONFIGURED]}, "Running", "PodNotStarting"),
+    "runs": ({}, {"job": w.job(), "pods": [w.pod()], "result": w.result()}, "Running", ""),
+    "tried again": (
+        {},
+        {"job": w.job(), "result": w.result("Failed", "Unreachable", retryable=True)},
+        "Running",
+        "Unreachable",
+    ),
+    "denied": (
+        {},
+        {"job": w.job(), "result": w.result("Failed", "AccessDenied")},
+        "Failed",
+        "AccessDenied",
+    ),
+    "denied, Job gone": (
+        {},
+        {"result": w.result("Failed", "AccessDenied")},
+        "Failed",
+        "AccessDenied",
+    ),
+    "tries are over": (
+        {},
+        {"job": w.job(FAILED), "result": w.result("Failed", "Unreachable", retryable=True)},
+        "Failed",
+        "Unreachable",
+    ),
+    "no result": ({}, {"job": w.job(COMPLETE)}, "Failed", "NoResult"),
+    "no result of a failed Job": ({}, {"job": w.job(FAILED)}, "Failed", "NoResult"),
+    "result still runs": (
+        {},
+        {"job": w.job(COMPLETE), "result": w.result()},
+        "Failed",
+        "NoResult",
+    ),
+    "result comes late": (
+        {},
+        {"job": w.job(w.ended("Complete", at="2026-11-22T18:00:25Z"))},
+        "Running",
+        "",
+    ),
+    "result of an earlier Job": (
+        {},
+        {
+            "job": w.job(),
+            "result": w.result("Failed", "AccessDenied", started_at="2026-11-22T17:00:00Z"),
+        },
+        "Running",
+        "PodNotStarting",
+    ),
+    "malformed result": (
+        {},
+        {"job": w.job(COMPLETE), "result": {"data": {"result.json": "{"}}},
+        "Failed",
+        "NoResult",
+    ),
+    "Job was deleted": ({}, {"result": w.result()}, "Running", ""),
+    "Kubernetes' deadline": ({}, {"job": w.job(LATE)}, "Failed", "DeadlineExceeded"),
+    "done": (
+        {},
+        {"job": w.job(), "result": w.result("Succeeded", manifest=w.record())},
+        "Completed",
+        "NotRecorded",
+    ),
+    "done, Job gone": (
+        {},
+        {"result": w.result("Succeeded", manifest=w.record())},
+        "Completed",
+        "NotRecorded",
+    ),
+    "another's success": (
+        {},
+        {"job": w.job(), "result": w.result("Succeeded", manifest=w.record("other"))},
+        "Failed",
+        "NoResult",
+    ),
+    "suspended while it runs": (
+        {"suspend": True},
+        {"job": w.job(), "pods": [w.pod()], "result": w.result()},
+        "Pending",
+        "",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_is_found_decides(name: str) -> None:
+    spec, found, phase, problem = CASES[name]
+    resource, observed = w.backup_job(**spec), w.around(**found)
+    plan = planned(resource, observed)
+    assert plan["invalid"] == ""
+    status = reported(resource, plan, observed)
+    says = conditions(status)
+    assert (status["phase"], plan["phase"]) == (phase, phase)
+    assert says["Degraded"] == (("True", problem) if problem else ("False", "AsExpected"))
+    assert says["Ended"][0] == str(phase in {"Completed", "Failed"})
+    assert says["Ready"][0] == str(phase == "Completed")
+    assert bool(plan["objects"]) == (phase == "Running" and "job" not in found)
+    assert status["message"] or phase == "Completed"
+    follows = {one["type"] for one in with_kstatus(status["conditions"])}
+    assert ("Stalled" in follows) == (phase == "Failed")
+    assert ("completionTime" in status) == (phase in {"Completed", "Failed"})
+    waits = phase in {"Pending", "Running"} and not spec.get("suspend")
+    assert bool(plan["requeue"]) == waits
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        {"source": None},
+        {"targetSecret": None},
+        {"job": w.job(), "pods": [UNSCHEDULABLE]},
+        {"job": w.job(), "pods": [UNPULLED]},
+        {"job": w.job(), "pods": [w.pod()], "result": w.result()},
+        {"source": {**w.cluster(), "status": {}}},
+    ],
+)
+def test_nothing_is_waited_for_beyond_the_deadline(found: Json) -> None:
+    """Also where Kubernetes does not end the Job, or there is none."""
+    resource, observed = w.backup_job(status=RUNNING), w.around(**found)
+    assert planned(resource, observed)["phase"] != "Failed"
+    plan = planned(resource, observed, now=w.LATER)
+    assert (plan["phase"], plan["problem"]["reason"]) == ("Failed", "DeadlineExceeded")
+    assert [one["kind"] for one in plan["stop"]] == (["Job"] if "job" in found else [])
+
+
+def test_a_turn_that_has_not_come_has_no_deadline() -> None:
+    other = w.backup_job("a", "0000", RUNNING)
+    plan = planned(w.backup_job(), w.around(jobs=[other]), now=w.LATER)
+    assert (plan["phase"], plan["begun"]) == ("Pending", "")
+
+
+def test_a_suspended_backup_has_no_deadline() -> None:
+    resource = w.backup_job(status=RUNNING, suspend=True)
+    plan = planned(resource, w.around(job=w.job(suspend=True)), now=w.LATER)
+    assert (plan["phase"], plan["progress"]) == ("Pending", "Suspended")
+    assert plan["patches"][0]["spec"]["suspend"] is True
+
+
+def test_a_job_that_goes_on_is_resumed() -> None:
+    resource = w.backup_job(status=RUNNING)
+    plan = planned(resource, w.around(job=w.job(suspend=True)))
+    assert plan["patches"][0]["spec"] == {
+        "suspend": False,
+        "activeDeadlineSeconds": 86400,
+        "backoffLimit": 3,
+    }
+
+
+def test_what_ended_stays_and_goes_when_its_time_is_over() -> None:
+    ended = w.backup_job(ttl="90s")
+    observed = w.around(result=w.result("Failed", "AccessDenied"))
+    ended["status"] = reported(ended, planned(ended, observed), observed)
+    plan = planned(ended, w.around(), now="2026-11-22T18:01:00Z")
+    assert (plan["requeue"], plan["expired"], plan["objects"]) == ("61s", [], [])
+    assert reported(ended, plan, {}) == ended["status"]
+    [gone] = planned(ended, w.around(), now="2026-11-22T18:02:00Z")["expired"]
+    assert gone["metadata"] == {"name": "full", "namespace": "prod", "uid": w.UID}
+
+
+def test_what_ended_is_reported_for_a_later_generation() -> None:
+    """`kubectl wait` and kstatus compare generations."""
+    ended, observed = w.backup_job(), w.around(result=w.result("Failed", "AccessDenied"))
+    ended["status"] = reported(ended, planned(ended, observed), observed)
+    ended["metadata"]["generation"] = 2
+    status = reported(ended, planned(ended, w.around()), {})
+    assert {one["observedGeneration"] for one in status["conditions"]} == {2}
+    assert status["observedGeneration"] == 2
+
+
+def test_a_success_is_recorded_as_a_backup() -> None:
+    resource = w.backup_job(deletionPolicy="Delete", serviceAccountName="robot")
+    resource["metadata"]["labels"] = {"matrixorigin.io/backup-schedule": "daily", "a": "b"}
+    observed = w.around(result=w.result("Succeeded", manifest=w.record()))
+    plan = planned(resource, observed)
+    [record] = plan["record"]
+    assert record["metadata"]["name"] == "full-0195abcd"
+    assert record["metadata"]["labels"]["matrixorigin.io/backup-schedule"] == "daily"
+    assert record["metadata"]["labels"]["matrixorigin.io/namespace"] == "prod"
+    assert record["deletionPolicy"] == "Delete"
+    meta = record["meta"]
+    assert meta["location"] == {"s3": w.S3}
+    assert (meta["id"], meta["size"], meta["atTime"]) == (w.UID, "12Mi", w.BEGAN)
+    assert (meta["secretNamespace"], meta["serviceAccountName"]) == ("prod", "robot")
+    assert meta["sourceRef"] == "matrixonecluster/prod/mo"
+    assert "\n" not in meta["raw"]
+    seen = {**observed, "recorded": {"objects": {"Backup/full-0195abcd": record}}}
+    status = reported(resource, plan, seen)
+    assert status["backup"] == "full-0195abcd"
+    assert conditions(status)["Degraded"] == ("False", "AsExpected")
+    assert (status["size"], status["atTime"], status["id"]) == ("12Mi", w.BEGAN, w.UID)
+
+
+@pytest.mark.parametrize(
+    ("recorded", "reason"),
+    [
+        ({"failed": True, "status": 403, "msg": "create Backup: forbidden"}, "NotRecorded"),
+        ({"objects": {"Backup/full-0195abcd": {"meta": {"id": "other"}}}}, "NameTaken"),
+    ],
+)
+def test_a_backup_without_its_object_is_complete_all_the_same(recorded: Json, reason: str) -> None:
+    """An operator of one namespace has no right to it; the record beside the data is there."""
+    resource, observed = w.backup_job(), w.around(result=w.result("Succeeded", manifest=w.record()))
+    status = reported(resource, planned(resource, observed), {**observed, "recorded": recorded})
+    assert status["phase"] == "Completed"
+    assert conditions(status)["Degraded"] == ("True", reason)
+    assert "backup" not in status
+
+
+def test_a_failed_pass_changes_no_phase() -> None:
+    resource, observed = w.backup_job(status=RUNNING), w.around()
+    status = reported(resource, planned(resource, observed), observed, "apply Job: refused")
+    assert (status["phase"], status["message"]) == ("Running", "apply Job: refused")
+    assert conditions(status)["Synced"] == ("False", "ApplyFailed")
+
+
+def test_the_task_says_what_was_decided() -> None:
+    resource = w.backup_job(**INCREMENT, parallelism=3, activeDeadlineSeconds=99)
+    plan = planned(resource, w.around(backups=[w.backup()]))
+    task = task_from_json(plan["objects"][0]["data"]["task.json"])
+    assert task.base is not None
+    assert (task.base.id, task.base.location.address) == ("id-earlier", "backups/mo/earlier")
+    assert task.base.location.credentials == "target"
+    assert (task.id, task.type, task.parallelism) == (w.UID, "incremental", 3)
+    assert [one.address for one in task.forbidden] == ["data/mo"]
+    assert task.deadline_seconds == 99
+    assert plan["facts"] == {"base": {"name": "earlier", "id": "id-earlier"}}
+
+
+def test_the_base_stays_the_one_of_the_task() -> None:
+    """A Backup that comes later changes nothing; an operator that was killed goes on."""
+    resource = w.backup_job(**INCREMENT)
+    made = planned(resource, w.around(backups=[w.backup()]))["objects"][0]
+    newer = w.backup("newer", atTime="2026-11-22T18:00:20Z")
+    observed = w.around(task=made, job=w.job(), backups=[w.backup(), newer])
+    assert planned(resource, observed)["facts"]["base"] == {"name": "earlier", "id": "id-earlier"}
+
+
+@pytest.mark.parametrize(
+    ("backups", "named", "expected"),
+    [
+        ([w.backup("a"), w.backup("b", atTime="2026-11-22T18:00:20Z")], "", "b"),
+        ([w.backup("a"), w.backup("b", sourceRef="matrixonecluster/prod/other")], "", "a"),
+        ([w.backup("a"), w.backup("b", atTime="2026-11-21T00:00:00Z")], "b", "of another database"),
+        ([w.backup("a")], "b", "Backup b does not exist"),
+        ([w.backup("a", sourceRef="cnset/prod/mo-tp")], "a", "is of cnset/prod/mo-tp"),
+        ([{**w.backup("a"), "status": {"phase": "Broken"}}], "a", "Backup a is broken"),
+        ([w.backup("a", location={"fileSystem": {"path": "/b"}})], "a", "on another server"),
+        ([w.backup("a", location={})], "a", "cannot be read"),
+        ([w.backup("a", atTime="soon")], "a", "cannot be read"),
+    ],
+)
+def test_the_base_fits(backups: list[Json], named: str, expected: str) -> None:
+    base = {"backupName": named} if named else {"latest": True}
+    resource = w.backup_job(type="incremental", base=base)
+    plan = planned(resource, w.around(backups=backups))
+    assert expected in (plan["message"] if plan["problem"] else plan["facts"]["base"]["name"])
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ({"target": {}}, "spec.target: one of s3 or fileSystem must be set"),
+        ({"engine": "mo_br"}, "spec.engine: mo_br is not supported"),
+        ({"type": "incremental"}, "spec.base: must be given"),
+        (
+            {
+                "overlay": {
+                    "hostNetwork": True,
+                    "volumes": [{"name": "a", "hostPath": {"path": "/"}}],
+                }
+            },
+            "hostPath",
+        ),
+        (
+            {
+                "target": {
+                    "fileSystem": {
+                        "path": "/b",
+                        "mountPath": "/b",
+                        "volume": {"hostPath": {"path": "/"}},
+                    }
+                }
+            },
+            "spec.target.fileSystem.volume.hostPath",
+        ),
+        ({"overlay": {"securityContext": {"runAsUser": 0}}}, "runAsUser"),
+    ],
+)
+def test_what_cannot_be_used_is_refused(spec: Json, message: str) -> None:
+    """At admission and in the role, which creates nothing then."""
+    resource = w.backup_job(**spec)
+    plan = planned(resource, w.around())
+    assert message in plan["invalid"]
+    assert plan["objects"] == []
+    assert message in "; ".join(map(str, kinds.refusals(resource, None)))
+    status = reported(resource, plan, w.around())
+    assert conditions(status)["Synced"] == ("False", "InvalidSpec")
+
+
+def test_without_an_image_nothing_is_created() -> None:
+    plan = planned(w.backup_job(), w.around(), image="")
+    assert "OPERATOR_IMAGE" in plan["invalid"]
+
+
+def test_a_paused_backup_is_left_alone() -> None:
+    resource = w.backup_job(status={**RUNNING, "conditions": [], "message": ""})
+    resource["metadata"]["annotations"] = {"matrixorigin.io/paused": "true"}
+    plan = planned(resource, w.around(job=w.job()))
+    assert (plan["paused"], plan["objects"], plan["patches"]) == (True, [], [])
+    assert conditions(reported(resource, plan, {}))["Paused"] == ("True", "PausedByAnnotation")
