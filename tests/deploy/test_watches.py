@@ -82,6 +82,22 @@ LOGINS = tuple(
     Reference(KindName("", "v1", "Secret"), f"status.{path}.name", poll=30)
     for path in ("credentialRef", "clusterMetrics.secretRef")
 )
+BACKUPS = frozenset(
+    {
+        *(KindName("", "v1", kind) for kind in ("Secret", "ServiceAccount")),
+        KindName("events.k8s.io", "v1", "Event"),
+        *(KindName("rbac.authorization.k8s.io", "v1", kind) for kind in ("Role", "RoleBinding")),
+    }
+)
+
+
+def of_backups(role: str, kind: str) -> Watch:
+    """Return what the kinds of backups have in common."""
+    found = replace(watch(role, kind), precheck="", blacklist=BACKUPS)
+    assert found.finalizer is not None
+    return replace(found, finalizer=replace(found.finalizer, run_timeout=900))
+
+
 EXPECTED = [
     replace(watch("matrixonecluster", "MatrixOneCluster"), reconcile_period=600, references=LOGINS),
     replace(watch("logset", "LogSet"), probe=PROBE),
@@ -89,6 +105,8 @@ EXPECTED = [
     replace(watch("cnset", "CNSet"), probe=PROBE, references=(LOG_SET, DN_SET), members=(POD,)),
     replace(watch("proxyset", "ProxySet"), probe=PROBE, references=(LOG_SET,)),
     replace(watch("webui", "WebUI"), references=(CN_SET,)),
+    replace(of_backups("backupjob", "BackupJob"), reconcile_period=3600),
+    replace(of_backups("backup", "Backup"), admission=Admission(), all_namespaces_only=True),
     replace(
         watch("backupschedule", "BackupSchedule"),
         reconcile_period=600,
@@ -128,7 +146,7 @@ def test_kind(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """Periods and namespaces to leave alone come from variables; the first operator has its own."""
     found = loaded(monkeypatch, RECONCILE_PERIOD="7m", RECONCILE_WAIT="9s", DENY_LIST="one, two")
-    assert [one.reconcile_period for one in found] == [420] * 7 + [9]
+    assert [one.reconcile_period for one in found] == [*[420] * 6, 3600, 36_000, 420, 9]
     assert {one.ignored_namespaces for one in found} == {frozenset({"one", "two"})}
 
 

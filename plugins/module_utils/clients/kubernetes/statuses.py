@@ -30,7 +30,7 @@ def write_status(
     body = {
         "apiVersion": live["apiVersion"],
         "kind": live["kind"],
-        "metadata": {"name": metadata["name"], "namespace": metadata["namespace"]},
+        "metadata": {key: metadata[key] for key in ("name", "namespace") if key in metadata},
         "status": status,
     }
     query = {"fieldManager": f"{field_manager}-status", "force": "true"}
