@@ -127,11 +127,12 @@ def report(space: Namespace, name: str, result: tasks.Result) -> None:
 def succeed(space: Namespace, name: str) -> Json:
     """Let the program of a BackupJob report success; the BackupJob."""
     resource: Json = space.get("backupjob", name)
+    base = (resource["status"].get("base") or {}).get("id")
     record = manifest.Manifest(
         id=resource["metadata"]["uid"],
         type=resource["spec"]["type"],
         timestamp="1-0",
-        base=manifest.Base("backups/mo/full", "x") if "base" in resource["spec"] else None,
+        base=manifest.Base("backups/mo/full", base) if base else None,
         source=manifest.Origin("CNSet", space.name, "tp"),
         started_at="2099-01-01T00:00:00Z",
         completed_at="2099-01-01T00:00:02Z",
