@@ -16,6 +16,7 @@ from ..module_utils.cluster import root_credential
 from ..module_utils.cluster.credentials import is_ours
 from ..module_utils.cluster.planning import outlives
 from ..module_utils.cluster.rendering import credential_secret
+from ..module_utils.cluster.restoring import has_other_credential
 from ..module_utils.cluster.root_credential import Login, login_of, version_of
 from ..plugin_utils.cluster.logins import entrance, find_secret
 from ..plugin_utils.kubernetes.action import KubeAction
@@ -24,6 +25,13 @@ Json = dict[str, Any]
 _NEITHER = (
     "the database accepts neither it nor the one of before; put the one that it accepts into the "
     "Secret, or give the user the new one by ALTER USER"
+)
+
+
+_NOT_YET = "the database does not answer yet"
+_OF_SOURCE = (
+    "the database was restored and has the root credential of the one that was backed up; put that "
+    "into the Secret, and change it there afterwards"
 )
 
 
@@ -66,6 +74,8 @@ def _bring(writer: Writer, arguments: Json, secret: Json) -> bool:
     record = find_secret(writer, resource, names.accepted_name(resource["metadata"]["name"]))
     manifest = root_credential.accepted(resource, desired, version, kept=outlives(resource))
     if record is None and desired.password:
+        if has_other_credential(resource):
+            _require_accepted(writer, arguments, desired)
         writer.create_once(manifest)
         return False
     if problem := root_credential.mistake_in(desired):
@@ -81,6 +91,20 @@ def _bring(writer: Writer, arguments: Json, secret: Json) -> bool:
     return rotates
 
 
+def _require_accepted(writer: Writer, arguments: Json, login: Login) -> None:
+    """Log in to a restored database, which does not take the password of a Secret at its start.
+
+    Raises:
+        SqlError: it does not answer.
+        ValueError: it does not accept the login, or cannot be asked yet.
+    """
+    if not arguments["service"]:
+        raise ValueError(_NOT_YET)
+    place = entrance(writer, arguments["resource"], arguments["service"], login)
+    if not accepts(place, arguments["timeout"]):
+        raise ValueError(_OF_SOURCE)
+
+
 def _change(writer: Writer, arguments: Json, known: Login, desired: Login) -> None:
     """Make the database accept a login; what an earlier try has done is not done again.
 
@@ -89,7 +113,7 @@ def _change(writer: Writer, arguments: Json, known: Login, desired: Login) -> No
         ValueError: neither login is accepted, or the database cannot be asked yet.
     """
     if not arguments["service"]:
-        raise ValueError("the database does not answer yet")
+        raise ValueError(_NOT_YET)
     seconds = arguments["timeout"]
     present = entrance(writer, arguments["resource"], arguments["service"], desired)
     if accepts(present, seconds):

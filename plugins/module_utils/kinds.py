@@ -16,6 +16,7 @@ from .api.errors import InvalidSpec
 from .api.types import Manifest, References, Resource
 from .backup.backup_job_kind import BackupJobKind
 from .backup.backup_kind import BackupKind
+from .backup.restore_job_kind import RestoreJobKind
 from .backup.schedule_kind import BackupScheduleKind
 from .cluster.kind import ClusterKind
 from .cluster.parts import PARTS
@@ -28,6 +29,7 @@ KINDS: Final[dict[str, Kind[Any]]] = {
     names.EARLY: EarlyKind(),
     names.BACKUP_SCHEDULE: BackupScheduleKind(),
     names.BACKUP_JOB: BackupJobKind(),
+    names.RESTORE_JOB: RestoreJobKind(),
     names.BACKUP: BackupKind(),
     **SETS,
 }

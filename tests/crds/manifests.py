@@ -22,6 +22,7 @@ PLURALS = {
     "ProxySet": "proxysets",
     "WebUI": "webuis",
     "BackupJob": "backupjobs",
+    "RestoreJob": "restorejobs",
     "Backup": "backups",
 }
 CLUSTER_SCOPED = {"Backup"}
@@ -49,6 +50,7 @@ _MINIMAL: dict[str, Json] = {
     "BackupJob": {
         "spec": {"source": {"clusterRef": "mo"}, "target": {"s3": {"path": "backups/mo-1"}}}
     },
+    "RestoreJob": {"spec": {"backupName": "mo-1", "target": {"s3": {"path": "bucket/new"}}}},
     "Backup": {
         "meta": {
             "location": {"s3": {"path": "backups/mo-1"}},

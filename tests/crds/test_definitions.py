@@ -20,6 +20,7 @@ SHORT_NAMES = {
     "ProxySet": "mopx",
     "WebUI": "moui",
     "BackupJob": "mobj",
+    "RestoreJob": "morj",
     "Backup": "mobackup",
 }
 

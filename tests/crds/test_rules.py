@@ -606,6 +606,8 @@ UPDATES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     (MO, {}, {"spec.restoreFrom": "backup"}, "restoreFrom cannot be changed"),
     (MO, {"spec.restoreFrom": "a"}, {"spec.restoreFrom": "b"}, "restoreFrom cannot be changed"),
     (MO, {"spec.restoreFrom": "a"}, {"spec.version": "1.2.4"}, ""),
+    (MO, {}, {"spec.restoreSource": {"s3": {"path": "b/c"}}}, "restoreSource cannot be changed"),
+    (MO, {"spec.restoreSource": {"s3": {"path": "b/c"}}}, {"spec.version": "1.2.4"}, ""),
     (MO, {}, {"spec.operatorVersion": "1.2.0"}, "operatorVersion cannot be lowered"),
     (MO, {}, {"spec.cnGroups": []}, ""),
 ]

@@ -22,7 +22,7 @@ ROOT = bundle.ROOT
 IMAGE = "registry.example.com/team/operator:1.2"
 KINDS = {
     *("MatrixOneCluster", "LogSet", "DNSet", "CNSet", "ProxySet", "WebUI", "MatrixoneCluster"),
-    *("BackupJob", "Backup", "BackupSchedule"),
+    *("BackupJob", "RestoreJob", "Backup", "BackupSchedule"),
 }
 
 

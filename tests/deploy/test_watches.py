@@ -106,6 +106,7 @@ EXPECTED = [
     replace(watch("proxyset", "ProxySet"), probe=PROBE, references=(LOG_SET,)),
     replace(watch("webui", "WebUI"), references=(CN_SET,)),
     replace(of_backups("backupjob", "BackupJob"), reconcile_period=3600),
+    replace(of_backups("restorejob", "RestoreJob"), reconcile_period=3600),
     replace(of_backups("backup", "Backup"), admission=Admission(), all_namespaces_only=True),
     replace(
         watch("backupschedule", "BackupSchedule"),
@@ -146,7 +147,7 @@ def test_kind(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """Periods and namespaces to leave alone come from variables; the first operator has its own."""
     found = loaded(monkeypatch, RECONCILE_PERIOD="7m", RECONCILE_WAIT="9s", DENY_LIST="one, two")
-    assert [one.reconcile_period for one in found] == [*[420] * 6, 3600, 36_000, 420, 9]
+    assert [one.reconcile_period for one in found] == [*[420] * 6, 3600, 3600, 36_000, 420, 9]
     assert {one.ignored_namespaces for one in found} == {frozenset({"one", "two"})}
 
 

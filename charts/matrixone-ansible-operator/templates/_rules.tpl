@@ -211,6 +211,29 @@
   verbs:
     - update
 - apiGroups:
+    - core.matrixorigin.io
+  resources:
+    - restorejobs
+  verbs:
+    - get
+    - list
+    - watch
+    - create
+    - patch
+    - delete
+- apiGroups:
+    - core.matrixorigin.io
+  resources:
+    - restorejobs/status
+  verbs:
+    - patch
+- apiGroups:
+    - core.matrixorigin.io
+  resources:
+    - restorejobs/finalizers
+  verbs:
+    - update
+- apiGroups:
     - batch
   resources:
     - jobs
@@ -384,6 +407,7 @@
     - logsets
     - matrixoneclusters
     - proxysets
+    - restorejobs
     - webuis
   verbs:
     - get
@@ -417,6 +441,7 @@
     - logsets
     - matrixoneclusters
     - proxysets
+    - restorejobs
     - webuis
   verbs:
     - create
@@ -455,6 +480,7 @@
     - logsets
     - matrixoneclusters
     - proxysets
+    - restorejobs
     - webuis
   verbs:
     - list
@@ -477,6 +503,7 @@
     - logsets
     - matrixoneclusters
     - proxysets
+    - restorejobs
     - webuis
   verbs:
     - list

@@ -31,6 +31,7 @@ CLUSTER: Final = "MatrixOneCluster"
 BACKUP_JOB: Final = "BackupJob"
 BACKUP: Final = "Backup"
 BACKUP_SCHEDULE: Final = "BackupSchedule"
+RESTORE_JOB: Final = "RestoreJob"
 EARLY: Final = "MatrixoneCluster"
 """The kind of the first operator; it has a group of its own, and another capital letter."""
 EARLY_GROUP: Final = "matrixone.matrixorigin.cn"
@@ -68,6 +69,8 @@ LABEL_NAMESPACE: Final = "matrixorigin.io/namespace"
 LABEL_INSTANCE: Final = "matrixorigin.io/instance"
 LABEL_COMPONENT: Final = "matrixorigin.io/component"
 LABEL_CLUSTER: Final = "matrixorigin.io/cluster"
+LABEL_RESTORING: Final = "matrixorigin.io/restoring"
+"""On a claim that was created for a restore, before any LogSet: the uid of the cluster."""
 LABEL_DRAINED: Final = "matrixorigin.io/drained"
 """``true`` on a CNSet that is deleted, once its drain is over: it needs no proxies any more."""
 
@@ -183,6 +186,11 @@ def credential_name(cluster: str) -> str:
 def accepted_name(cluster: str) -> str:
     """Return the name of the Secret with the root credential that the database accepts."""
     return f"{cluster}-credential-accepted"
+
+
+def restore_name(cluster: str) -> str:
+    """Return the name of the RestoreJob that a cluster creates for itself."""
+    return f"restore-{cluster}"
 
 
 def shared_claim_name(owner: str) -> str:

@@ -44,7 +44,7 @@ def plan_backup_job(
     if is_paused(resource):
         return JobPlan(paused=True)
     if sources.has_ended(resource):
-        return _afterwards(resource, around)
+        return afterwards(resource, around)
     if mistakes:
         return JobPlan(invalid=mistakes)
     return _of_task(resource, observed, around)
@@ -56,13 +56,13 @@ def _of_task(resource: Resource, observed: Observed, around: Surroundings) -> Jo
     if stands.state is State.SUCCEEDED:
         return _succeeded(resource, observed, stands)
     if stands.state is State.FAILED:
-        return failed(stands.reason, stands.message, _begun(resource, observed), facts_of(stands))
+        return failed(stands.reason, stands.message, begun_at(resource, observed), facts_of(stands))
     if stands.state is State.ABSENT:
         return _not_started(resource, observed, around)
-    return _under_way(resource, observed, stands, around)
+    return under_way(resource, observed, stands, around)
 
 
-def _afterwards(resource: Resource, around: Surroundings) -> JobPlan:
+def afterwards(resource: Resource, around: Surroundings) -> JobPlan:
     """Keep what was reported, until the time to live is over."""
     status = resource.get("status") or {}
     spec = Fields("spec", {"ttl": TTL, **(resource.get("spec") or {})})
@@ -83,31 +83,32 @@ def _succeeded(resource: Resource, observed: Observed, stands: Standing) -> JobP
     manifest = stands.result.manifest if stands.result else None
     if manifest is None or manifest.id != backup_id(resource):
         message = "the program reported success without the record of this backup"
-        return failed(BackupReason.NO_RESULT.value, message, _begun(resource, observed))
+        return failed(BackupReason.NO_RESULT.value, message, begun_at(resource, observed))
     base = _base_of_task(observed)
     record = backup_record(resource, manifest, base.get("name", ""))
     return JobPlan(
         phase=COMPLETED,
         progress=BackupReason.SETTLED.value,
-        begun=_begun(resource, observed),
+        begun=begun_at(resource, observed),
         facts=facts_of(stands, base),
         record=[record],
         record_once=[named(record)],
     )
 
 
-def _begun(resource: Resource, observed: Observed) -> str:
+def begun_at(resource: Resource, observed: Observed) -> str:
     """Return when the BackupJob had its turn; a Job that was suspended begins anew."""
     started = ((observed.get("job") or {}).get("status") or {}).get("startTime")
     return str(started or (resource.get("status") or {}).get("startTime") or "")
 
 
-def _under_way(
+def under_way(
     resource: Resource, observed: Observed, stands: Standing, around: Surroundings
 ) -> JobPlan:
+    """Follow a Job that has not ended, or end it when the deadline is over."""
     spec = Fields("spec", resource.get("spec") or {})
-    job, begun = observed["job"], _begun(resource, observed) or around.now
-    if late := _late(spec, begun, around, _PATIENCE):
+    job, begun = observed["job"], begun_at(resource, observed) or around.now
+    if late := lateness(spec, begun, around, _PATIENCE):
         ended = failed(tasks.Reason.DEADLINE_EXCEEDED.value, late, begun, facts_of(stands))
         return replace(ended, stop=[_identity({**_JOB, **job})])
     suspended = spec.flag("suspend")
@@ -127,7 +128,7 @@ def _under_way(
         patches=[{**_JOB, "metadata": place, "spec": settings}],
         requeue="5s" if stands.state is State.STARTING else "15s",
     )
-    return _suspended(plan) if suspended else plan
+    return as_suspended(plan) if suspended else plan
 
 
 _JOB: Final = {"apiVersion": "batch/v1", "kind": "Job"}
@@ -137,7 +138,8 @@ _PROGRESS: Final = {
 }
 
 
-def _suspended(plan: JobPlan) -> JobPlan:
+def as_suspended(plan: JobPlan) -> JobPlan:
+    """Return a plan that leaves a Job suspended."""
     return replace(
         plan,
         phase=PENDING,
@@ -148,7 +150,7 @@ def _suspended(plan: JobPlan) -> JobPlan:
     )
 
 
-def _late(spec: Fields, begun: str, around: Surroundings, patience: int = 0) -> str:
+def lateness(spec: Fields, begun: str, around: Surroundings, patience: int = 0) -> str:
     """Say that the deadline is over; empty while it is not."""
     seconds = deadline(spec)
     if spec.flag("suspend") or unix_time(around.now) < unix_time(begun) + seconds + patience:
@@ -158,9 +160,9 @@ def _late(spec: Fields, begun: str, around: Surroundings, patience: int = 0) -> 
 
 def _not_started(resource: Resource, observed: Observed, around: Surroundings) -> JobPlan:
     spec = Fields("spec", resource.get("spec") or {})
-    waiting = JobPlan(begun=_begun(resource, {}), requeue="10s")
+    waiting = JobPlan(begun=begun_at(resource, {}), requeue="10s")
     if spec.flag("suspend"):
-        return _suspended(waiting)
+        return as_suspended(waiting)
     first = sources.ahead(resource, observed.get("jobs") or [], observed.get("cnSets") or [])
     if first and not sources.has_begun(resource):
         message = f"BackupJob {first} of the same database has not ended"
@@ -170,7 +172,7 @@ def _not_started(resource: Resource, observed: Observed, around: Surroundings) -
         return replace(waiting, message=f"waiting: {message}")
     begun = waiting.begun or around.now
     plan = replace(start(resource, observed, around), begun=begun)
-    late = _late(spec, begun, around)
+    late = lateness(spec, begun, around)
     if late and plan.phase != FAILED:
         why = f"{late}; {plan.message}" if plan.message else late
         return failed(tasks.Reason.DEADLINE_EXCEEDED.value, why, begun)

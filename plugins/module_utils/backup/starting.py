@@ -124,7 +124,7 @@ def _create(
         ),
         jobs.Settings.of(spec, around.image),
     )
-    refused = "; ".join(map(str, _beyond(objects, around.level)))
+    refused = "; ".join(map(str, beyond(objects, around.level)))
     if refused:
         return JobPlan(invalid=refused)
     return JobPlan(
@@ -146,7 +146,8 @@ def _base(
     return bases.choose(spec.table("base"), observed.get("backups") or [], source, target)
 
 
-def _beyond(objects: Iterable[Manifest], level: Level) -> Iterable[Any]:
+def beyond(objects: Iterable[Manifest], level: Level) -> Iterable[Any]:
+    """Yield what the Pods of Jobs have beyond a level of the Pod Security Standards."""
     for one in objects:
         if one["kind"] == "Job":
             yield from pod_mistakes(

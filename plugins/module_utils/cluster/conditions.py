@@ -12,6 +12,7 @@ from ..api import names
 from ..api.types import Resource
 from ..reporting.conditions import Condition, condition, find, holds, holds_now, paused
 from ..reporting.reasons import ConditionType, Reason
+from .restore_status import awaited
 
 Child = Mapping[str, Any]
 
@@ -48,6 +49,8 @@ class ClusterFacts:
         failure: why the children could not be applied; empty if they could.
         metrics: what is known of the metric user; empty when none is asked for.
         login: why the database does not have the root credential of its Secret; empty if it has.
+        restore: ``status.restore``; empty without one.
+        restoring: whether components wait for the restore.
     """
 
     resource: Resource
@@ -60,6 +63,8 @@ class ClusterFacts:
     failure: str
     metrics: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     login: str = ""
+    restore: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    restoring: bool = False
 
     @property
     def generation(self) -> int:
@@ -114,7 +119,7 @@ def _ready(facts: ClusterFacts) -> Condition:
     nothing = facts.invalid or (_PAUSED_BEFORE if facts.paused else "")
     if nothing and not facts.live:
         return condition(ConditionType.READY, False, Reason.RECONCILING, nothing, facts.generation)
-    lacking = _first_lacking(facts, READY_RULES, _may_serve, ConditionType.READY)
+    lacking = _restore(facts) or _first_lacking(facts, READY_RULES, _may_serve, ConditionType.READY)
     if lacking:
         return condition(ConditionType.READY, False, *lacking, facts.generation)
     changing = _first_lacking(facts, READY_RULES, _serves_now, ConditionType.READY)
@@ -145,8 +150,17 @@ def _stopped(facts: ClusterFacts) -> Iterator[str]:
                 yield f"{kind} {name}"
 
 
+def _restore(facts: ClusterFacts) -> tuple[Reason, str] | None:
+    """Return reason and message while components wait for the restore."""
+    if not facts.restoring:
+        return None
+    return awaited(facts.resource["metadata"]["name"], facts.restore)
+
+
 def _synced(facts: ClusterFacts) -> Condition:
-    lacking = _first_lacking(facts, _SYNCED_RULES, is_synced, ConditionType.SYNCED)
+    lacking = _restore(facts) or _first_lacking(
+        facts, _SYNCED_RULES, is_synced, ConditionType.SYNCED
+    )
     if facts.paused:
         holds_, reason, message = False, Reason.PAUSED, "changes are not applied while paused"
     elif facts.invalid:
@@ -172,14 +186,10 @@ def _progressing(facts: ClusterFacts) -> Condition:
         return condition(
             ConditionType.PROGRESSING, False, Reason.SETTLED, message, facts.generation
         )
-    if facts.waiting:
-        return condition(
-            ConditionType.PROGRESSING,
-            True,
-            Reason.WAITING_FOR_DEPENDENCY,
-            facts.waiting,
-            facts.generation,
-        )
+    awaits = _awaited(facts)
+    if awaits:
+        state, reason, message = awaits
+        return condition(ConditionType.PROGRESSING, state, reason, message, facts.generation)
     for kind, _reason in READY_RULES:
         for name, child in facts.children(kind):
             if _is_done(child) or _is_at_rest(child):
@@ -193,6 +203,16 @@ def _progressing(facts: ClusterFacts) -> Condition:
     return condition(
         ConditionType.PROGRESSING, False, Reason.SETTLED, facts.login, facts.generation
     )
+
+
+def _awaited(facts: ClusterFacts) -> tuple[bool, Reason, str] | None:
+    """Return what all components wait for, as the condition Progressing says it."""
+    restore = _restore(facts)
+    if restore:
+        reason, message = restore
+        failed = reason == Reason.RESTORE_FAILED
+        return not failed, Reason.SETTLED if failed else reason, message
+    return (True, Reason.WAITING_FOR_DEPENDENCY, facts.waiting) if facts.waiting else None
 
 
 def _is_done(child: Child | None) -> bool:

@@ -3,13 +3,17 @@
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from ..api import names
 from ..api.errors import RenderingError
 from ..api.types import Manifest, Resource
 from ..logservice.removal import retention_deletes
 from ..workload.plans import Observed, Plan, Prune, is_paused
+from . import restoring
 from .credentials import is_ours, login_secret
 from .entrances import answers, entrance
 from .rendering import credential_secret, render_matrixonecluster
@@ -30,6 +34,8 @@ class ClusterPlan(Plan):
         dashboard: Deployment of the dashboard; empty without one.
         rotation: the Secret with the root credential has changed since the database had it.
         metrics: Service through which the metric user is created; empty for none.
+        restore: ``status.restore`` as it is to be; empty without one.
+        restoring: whether components wait for the restore.
     """
 
     credential: str = ""
@@ -37,6 +43,8 @@ class ClusterPlan(Plan):
     dashboard: str = ""
     rotation: bool = False
     metrics: str = ""
+    restore: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    restoring: bool = False
 
 
 def plan_cluster(resource: Resource, observed: Observed, mistakes: str = "") -> ClusterPlan:
@@ -53,7 +61,8 @@ def plan_cluster(resource: Resource, observed: Observed, mistakes: str = "") -> 
     if mistakes:
         return ClusterPlan(invalid=mistakes)
     try:
-        objects = render_matrixonecluster(resource)
+        children = render_matrixonecluster(resource)
+        restore = restoring.decide(resource, observed, children)
     except RenderingError as error:
         return ClusterPlan(invalid=str(error))
     leftovers = Prune(
@@ -61,7 +70,14 @@ def plan_cluster(resource: Resource, observed: Observed, mistakes: str = "") -> 
         namespace=metadata["namespace"],
         owner_uid=metadata.get("uid") or "",
     )
-    plan = ClusterPlan(objects=objects, prune=leftovers if metadata.get("uid") else None)
+    objects = [*restore.objects, *(() if restore.pending else children)]
+    plan = ClusterPlan(
+        objects=objects,
+        create_only=restore.create_only,
+        prune=leftovers if metadata.get("uid") else None,
+        restore=restore.record,
+        restoring=restore.pending,
+    )
     return _plan_logins(plan, resource, observed)
 
 

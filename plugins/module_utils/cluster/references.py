@@ -8,6 +8,7 @@ from ..api.types import Resource
 from ..workload.component import Reference
 from ..workload.references import by_name
 from .rendering import credential_secret
+from .restoring import restore_references
 
 _SINGLE = {
     "logSet": names.LOG_SET,
@@ -19,7 +20,10 @@ _SINGLE = {
 
 
 def cluster_references(resource: Resource) -> dict[str, Reference]:
-    """Return what to observe: ``self``, the children by kind, ``credential``, ``accepted``."""
+    """Return what to observe: ``self``, the children by kind, ``credential``, ``accepted``.
+
+    While the cluster is restored, ``restoreJob``, or ``logStores`` in a playbook.
+    """
     metadata = resource["metadata"]
     secrets = {
         "credential": credential_secret(resource),
@@ -45,4 +49,5 @@ def cluster_references(resource: Resource) -> dict[str, Reference]:
             label: by_name("v1", "Secret", {**metadata, "name": name})
             for label, name in secrets.items()
         },
+        **restore_references(resource),
     }

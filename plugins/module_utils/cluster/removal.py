@@ -12,6 +12,7 @@ the proxies' own connections, over which they write their logs, are clients that
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -22,15 +23,18 @@ from ..api.types import Manifest, Resource
 from ..compute.pods import policy_of
 from ..compute.removal import drains_at_its_end, emptied, sheds_at_its_end
 from ..logservice.removal import follow_retention, retention_deletes
+from ..reporting.conditions import RESTORE_ENDED
 from ..workload.plans import Kind
 from ..workload.removal import (
     Chosen,
     Removal,
+    claim_kind,
     claims_named,
     leaves_orphans,
     removal_of_sets,
 )
 from .rendering import credential_secret, render_matrixonecluster
+from .restoring import is_asked
 
 _STAGES = (
     ("what serves clients", (names.CN_SET, names.PROXY_SET, names.WEB_UI)),
@@ -65,10 +69,33 @@ def removal_of_cluster(resource: Resource) -> list[Removal]:
     patience = _longest_drain(resource)
     if not resource["metadata"].get("uid"):
         return _removal_of_objects(resource, patience)
-    steps = [_children_step(resource, title, kinds) for title, kinds in _STAGES]
+    steps = [
+        *_restore_steps(resource),
+        *(_children_step(resource, title, kinds) for title, kinds in _STAGES),
+    ]
     if patience is not None:
         steps.insert(0, _draining_step(resource, patience))
-    return [replace(steps[0], patches=_retention_of_parts(resource)), *steps[1:]]
+    patches = [*_retention_of_parts(resource), *steps[0].patches]
+    return [replace(steps[0], patches=patches), *steps[1:]]
+
+
+def _restore_steps(resource: Resource) -> list[Removal]:
+    """Return the step that ends a restore; the claim that it fills has no owner before its end."""
+    record = (resource.get("status") or {}).get("restore") or {}
+    if not is_asked(resource) or record.get("phase") in RESTORE_ENDED:
+        return []
+    metadata, service = resource["metadata"], _log_service(resource)
+    steps = [_children_step(resource, "the restore", [names.RESTORE_JOB])]
+    if retention_deletes(service):
+        name, namespace = metadata["name"], metadata["namespace"]
+        claim = claim_kind(re.escape(names.shared_claim_name(name)))
+        # Not one that was there before, with the data of an earlier cluster.
+        chosen = Chosen(
+            kinds=[claim], namespace=namespace, labels={names.LABEL_RESTORING: metadata["uid"]}
+        )
+        empty = Removal(title="the claim of the shared storage", prune=chosen)
+        steps.append(follow_retention(empty, metadata, service, ""))
+    return steps
 
 
 def _removal_of_objects(resource: Resource, patience: int | None) -> list[Removal]:

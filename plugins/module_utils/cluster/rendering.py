@@ -90,7 +90,7 @@ class _Cluster:
         if self.spec.raw("logService") is None:
             raise self.spec.refuse("logService", "must be set")
         spec = self._component(component)
-        if self.spec.text("restoreFrom"):
+        if self.spec.text("restoreFrom") or self.spec.raw("restoreSource") is not None:
             initial = spec.get("initialConfig") or {}
             spec["initialConfig"] = {**initial, "restoreFrom": _RESTORED_STATE}
         return self._child(names.LOG_SET, self.name, spec)

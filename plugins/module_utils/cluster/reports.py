@@ -10,6 +10,7 @@ from ..reporting.report import Applied, Report, is_ready_and_synced, unobserved
 from ..workload.component import results_of
 from ..workload.plans import Observed, named
 from . import metric_user_status as metrics
+from . import restore_status, restoring
 from . import root_credential_events as logins
 from .conditions import ClusterFacts
 from .planning import ClusterPlan
@@ -17,6 +18,7 @@ from .rendering import render_matrixonecluster
 from .status import cluster_status
 
 _PERIOD = "15s"
+_NEXT = "1s"
 _REFUSED = "60s"
 """A credential may be corrected, and no watched object changes then."""
 
@@ -40,6 +42,9 @@ def report_on_cluster(
     ready = is_ready_and_synced(status)
     idle = ready or plan.paused or bool(plan.invalid)
     requeue = "" if idle else _REFUSED if logins.problem(result) else _PERIOD
+    if plan.restoring and plan.restore.get("phase") == restoring.COMPLETED and not failure:
+        # Components follow as soon as it is on record that the data are there.
+        requeue = _NEXT
     if not plan.paused:
         requeue = metrics.requeue(resource, status.get("clusterMetrics") or {}, requeue)
     return Report(
@@ -48,6 +53,7 @@ def report_on_cluster(
             *_credential_events(plan, observed, failure),
             *logins.occurrences(result),
             *metrics.occurrences(result, resource),
+            *restore_status.occurrences(plan.restoring, plan.restore, failure),
             *(result.get("events") or []),
         ],
         ready=ready,
@@ -64,7 +70,7 @@ def _facts(
     credential, result = observed.get("credential"), results_of(observed)
     return ClusterFacts(
         resource=resource,
-        desired=plan.objects or _parts(resource, found),
+        desired=(() if plan.restoring else plan.objects) or _parts(resource, found),
         live={**{named(one): one for one in found}, **(applied.get("objects") or {})},
         credential=credential["metadata"]["name"] if credential else _created(plan, failure),
         paused=plan.paused,
@@ -73,6 +79,8 @@ def _facts(
         failure=failure,
         metrics=metrics.status_of(resource, result),
         login=logins.problem(result),
+        restore=plan.restore or restoring.recorded(resource, observed),
+        restoring=plan.restoring,
     )
 
 

@@ -51,6 +51,8 @@ def cluster_status(facts: ClusterFacts) -> dict[str, Any]:
         status["dn"] = status["tn"]
     if facts.metrics:
         status["clusterMetrics"] = dict(facts.metrics)
+    if facts.restore:
+        status["restore"] = dict(facts.restore)
     status.update(_entrance(facts))
     return status
 

@@ -13,6 +13,8 @@ Condition = dict[str, Any]
 """An entry of ``status.conditions``: type, status, observedGeneration, reason, message; the
 writer adds lastTransitionTime."""
 
+RESTORE_ENDED: Final = frozenset({"Completed", "Skipped"})
+"""Phases of ``status.restore`` of a cluster that are never left."""
 _LONGEST_MESSAGE: Final = 8192
 """Characters; Kubernetes accepts 32,768 of a condition's message."""
 
@@ -136,4 +138,15 @@ def completed(
         before = known.get(entry["type"], {})
         kept = before.get("lastTransitionTime") if before.get("status") == entry["status"] else None
         timed.append({**entry, "lastTransitionTime": kept or now})
-    return {**desired, "conditions": timed} if timed else dict(desired)
+    kept = _recorded_for_good(desired, live or {})
+    return {**desired, **kept, "conditions": timed} if timed else {**desired, **kept}
+
+
+def _recorded_for_good(desired: Mapping[str, Any], live: Mapping[str, Any]) -> dict[str, Any]:
+    """Keep the record of a restore, which whoever had read an older status would drop.
+
+    Without it, a cluster would be restored a second time.
+    """
+    before, after = live.get("restore") or {}, desired.get("restore") or {}
+    is_final = before.get("phase") in RESTORE_ENDED
+    return {"restore": before} if before and (is_final or not after) else {}

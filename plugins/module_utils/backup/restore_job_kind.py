@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is asked of a RestoreJob."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ..admission.pod_security import Level, asked_mistakes
+from ..admission.pods import OVERLAY
+from ..admission.sets import overlay_mistakes
+from ..admission.shapes import Mistake, look_for
+from ..api import durations, names
+from ..api.errors import InvalidSpec
+from ..api.fields import Fields
+from ..api.timestamps import timestamp_now
+from ..api.types import Manifest, References, Resource
+from ..reporting.report import Applied, Report
+from ..workload.component import Reference
+from ..workload.kind import ALONE, Kind, Play, Scripts
+from ..workload.plans import Observed
+from ..workload.references import by_name
+from ..workload.removal import Removal
+from . import jobs, locations
+from .backup_job_kind import removal_of_task, task_references
+from .job_plan import JobPlan, Surroundings
+from .job_status import report_on_job
+from .restore_job import plan_restore_job
+from .restore_task import SUFFIX, owning_cluster, secret_references
+
+_PLACES = (("target", locations.TARGET), ("externalSource", locations.SOURCE))
+
+
+class RestoreJobKind(Kind[JobPlan]):
+    """One copy of a backup to the storage of a new cluster."""
+
+    plan_type = JobPlan
+
+    def references(self, resource: Resource, play: Play = ALONE) -> dict[str, Reference]:
+        """Return what to observe, by label.
+
+        The Secrets of a Backup's location are known once that was observed: it is a sibling then.
+        """
+        metadata = resource["metadata"]
+        backups = [one for one in play.siblings if one.get("kind") == names.BACKUP]
+        found = {
+            "self": by_name(resource["apiVersion"], resource["kind"], metadata),
+            **task_references(
+                resource, metadata["namespace"], jobs.base_name(metadata["name"], SUFFIX)
+            ),
+            **secret_references(resource, backups[0] if backups else None),
+        }
+        named = Fields("", resource).table("spec").text("backupName")
+        if named:
+            place = {"namespace": "", "name": named}
+            found["backup"] = by_name(names.API_VERSION, names.BACKUP, place)
+        owner = owning_cluster(resource)
+        if owner:
+            place = {**metadata, "name": owner["name"]}
+            found["cluster"] = by_name(names.API_VERSION, names.CLUSTER, place)
+        return found
+
+    def plan(self, resource: Resource, observed: Observed, play: Play = ALONE) -> JobPlan:
+        """Decide what a pass does."""
+        around = Surroundings(play.now or timestamp_now(), play.image, play.level)
+        whole = with_overlay(resource)
+        return plan_restore_job(whole, observed, around, self.invalid(whole, play.level))
+
+    def report(
+        self, resource: Resource, plan: JobPlan, observed: Observed, applied: Applied, failure: str
+    ) -> Report:
+        """Report what a pass came to."""
+        del applied
+        now = str(observed.get("now") or timestamp_now())
+        return report_on_job(resource, plan, failure, now, {})
+
+    def removal(self, resource: Resource, observed: Observed) -> list[Removal]:
+        """Return the step that ends the Job; what was copied stays."""
+        del observed
+        return [removal_of_task(resource, resource["metadata"]["namespace"])]
+
+    def render(
+        self, resource: Resource, scripts: Scripts, references: References
+    ) -> list[Manifest]:
+        """Refuse to render: what a RestoreJob leads to depends on the Backup."""
+        del scripts, references
+        raise InvalidSpec("kind", f"the objects of a {resource['kind']} depend on what is observed")
+
+    def mistakes(self, resource: Resource) -> list[Mistake]:
+        """Return what is wrong with a RestoreJob beyond its schema."""
+        spec = with_overlay(resource).get("spec")
+        return look_for(_mistakes(Fields("spec", spec))) if isinstance(spec, Mapping) else []
+
+    def unsafe(self, resource: Resource, level: Level) -> list[Mistake]:
+        """Return what a RestoreJob asks for in its Pod beyond a level of Pod security."""
+        spec = with_overlay(resource).get("spec")
+        if not isinstance(spec, Mapping):
+            return []
+        return look_for(
+            Mistake(one.field.replace(".sharedStorage", f".{place}"), one.message, one.reason)
+            for place, _role in _PLACES
+            for one in asked_mistakes(
+                "spec", {"overlay": spec.get("overlay"), "sharedStorage": spec.get(place)}, level
+            )
+        )
+
+    def warnings(self, resource: Resource, old: Resource | None) -> list[str]:
+        """Return what a user should know about a valid RestoreJob."""
+        del resource, old
+        return []
+
+
+def with_overlay(resource: Resource) -> dict[str, Any]:
+    """Return a RestoreJob with the overlay in its spec, where it once stood beside it."""
+    spec, beside = resource.get("spec"), resource.get("overlay")
+    if not isinstance(spec, Mapping) or not beside or spec.get("overlay"):
+        return dict(resource)
+    return {**resource, "spec": {**spec, "overlay": beside}}
+
+
+def _mistakes(spec: Fields) -> Iterator[Mistake]:
+    yield from overlay_mistakes(OVERLAY, "spec.overlay", spec.raw("overlay"))
+    try:
+        if bool(spec.text("backupName")) == bool(spec.table("externalSource").data):
+            raise spec.refuse("backupName", "either backupName or externalSource must be set")
+        for place, role in _PLACES:
+            if spec.table(place).data or place == "target":
+                locations.from_fields(spec.table(place), role)
+        jobs.Settings.of(spec, "any")
+        durations.seconds(spec, "ttl")
+    except InvalidSpec as error:
+        yield Mistake(error.field_path, error.message)
