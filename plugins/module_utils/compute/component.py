@@ -11,7 +11,7 @@ from ..admission.storage import disk_cache_warnings
 from ..api import names
 from ..api.types import Manifest, References, Resource
 from ..reporting.events import Occurrence
-from ..reporting.sets import Findings
+from ..reporting.set_facts import Findings
 from ..workload.component import Component, SetPass
 from ..workload.plans import Observed
 from . import status

@@ -11,7 +11,7 @@ from ..reporting.conditions import find
 from ..reporting.events import Occurrence, occurrence
 from ..reporting.reasons import ConditionType, Reason
 from ..reporting.report import terminating
-from ..reporting.sets import Findings
+from ..reporting.set_facts import Findings
 from ..workload.component import SetPass
 from .pods import recorded_states
 from .stores import node_entries

@@ -12,7 +12,7 @@ from ..reporting.events import Occurrence, occurrence
 from ..reporting.reasons import ConditionType, EarlyReason
 from ..reporting.report import Applied, Report, deleting, unobserved
 from ..reporting.rollout import Rollout
-from ..reporting.sets import SetFacts
+from ..reporting.set_facts import SetFacts
 from ..workload.plans import Observed
 from . import status as early
 from .events import EarlyEvent

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from ..api import names, versions
-from ..reporting import sets
 from ..reporting.conditions import Condition, phase
 from ..reporting.events import Occurrence, occurrence
 from ..reporting.reasons import ACCEPTED, ConditionType, EarlyReason, Phase, Reason
+from ..reporting.set_facts import SetFacts
+from ..reporting.sets import set_status
 from .events import EarlyEvent
 
 _MANY: Final = 10
@@ -22,7 +23,7 @@ _WEIGHT: Final = {
 
 
 def early_status(
-    facts: sets.SetFacts, refused: Mapping[str, str], gate: str, lists: Mapping[str, list[str]]
+    facts: SetFacts, refused: Mapping[str, str], gate: str, lists: Mapping[str, list[str]]
 ) -> dict[str, Any]:
     """Return the status to write, complete but for the conditions' times.
 
@@ -32,7 +33,7 @@ def early_status(
         gate: which roll-out cleanup waits for; empty if it does not wait.
         lists: names of the objects, by the field of the status.
     """
-    status = sets.set_status(facts, "")
+    status = set_status(facts, "")
     usual = [_worded(entry, facts, gate) for entry in status["conditions"]]
     conditions = [_accepted(facts, refused), *usual]
     metadata = facts.resource["metadata"]
@@ -56,12 +57,12 @@ def phase_of(conditions: Iterable[Condition]) -> str:
     return "Pending" if overall is Phase.NOT_READY else overall.value
 
 
-def is_stopped(facts: sets.SetFacts) -> bool:
+def is_stopped(facts: SetFacts) -> bool:
     """Return whether the database is stopped on purpose."""
     return facts.rollout.exists and facts.rollout.desired == 0 and facts.rollout.ready == 0
 
 
-def _accepted(facts: sets.SetFacts, refused: Mapping[str, str]) -> Condition:
+def _accepted(facts: SetFacts, refused: Mapping[str, str]) -> Condition:
     return {
         "type": ACCEPTED,
         "status": str(not refused["reason"]),
@@ -71,7 +72,7 @@ def _accepted(facts: sets.SetFacts, refused: Mapping[str, str]) -> Condition:
     }
 
 
-def _worded(entry: Condition, facts: sets.SetFacts, gate: str) -> Condition:
+def _worded(entry: Condition, facts: SetFacts, gate: str) -> Condition:
     """Say a condition that all kinds have in the words of this one."""
     quiet = facts.paused or bool(facts.invalid or facts.failure)
     if entry["type"] == ConditionType.READY.value and is_stopped(facts):

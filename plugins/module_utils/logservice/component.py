@@ -8,7 +8,7 @@ from typing import Any
 
 from ..api import names
 from ..api.types import Manifest, References, Resource
-from ..reporting.sets import Findings
+from ..reporting.set_facts import Findings
 from ..workload.component import Component, Reference, Rendered, SetPass, results_of
 from ..workload.plans import Observed
 from ..workload.references import config_map, of_set

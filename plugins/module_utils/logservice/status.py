@@ -10,9 +10,10 @@ from typing import Any
 from ..api import names
 from ..api.timestamps import unix_time
 from ..api.types import Resource
+from ..reporting.degradation import sentences
 from ..reporting.reasons import Reason
 from ..reporting.rollout import Rollout
-from ..reporting.sets import Findings, sentences
+from ..reporting.set_facts import Findings
 from ..workload.component import SetPass
 from .failover import UNDER_WAY, Step
 from .health import SETTLING_SECONDS, Pod, came_back_lately

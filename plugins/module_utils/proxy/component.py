@@ -7,7 +7,7 @@ from typing import Any
 
 from ..api import names
 from ..api.types import Manifest, References, Resource
-from ..reporting.sets import Findings
+from ..reporting.set_facts import Findings
 from ..workload.component import Component, SetPass
 from .rendering import render_proxyset
 

@@ -3,96 +3,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
-from ..api import names
-from ..api.types import Resource
 from . import pods as pod_status
-from .conditions import Condition, condition, find, has_served, holds, paused, phase, summary
-from .health import Health
+from .conditions import Condition, condition, has_served, paused, phase, summary
+from .degradation import broken
 from .reasons import ConditionType, Reason
 from .roll import roll_message
-from .rollout import UPDATE_PAUSED, Rollout, held_at, is_held
+from .set_facts import SetFacts
 
 _JUST_APPLIED = "the change has just been applied"
-_MAY_SERVE = frozenset({"True", "Unknown"})
-
-
-@dataclass(frozen=True, slots=True)
-class Findings:
-    """What a component knows of its Pods beyond what Kubernetes reports.
-
-    Attributes:
-        activity: what is under way, and its reason; None if nothing is.
-        unserved: what Pods that are ready still wait for before they serve; empty if nothing.
-        failure: what is broken and more important than Pods that do not start; None if nothing is.
-        empty: Pods that are ready, but have lost their data.
-        outlook: what will be done about stores that are down; empty if nothing.
-        unreachable: why HAKeeper could not be asked or changed; empty if it could.
-    """
-
-    activity: tuple[Reason, str] | None = None
-    unserved: str = ""
-    failure: tuple[Reason, str] | None = None
-    empty: Collection[str] = ()
-    outlook: str = ""
-    unreachable: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class SetFacts:
-    """Everything that the status of a set is computed from.
-
-    Attributes:
-        resource: the set's resource with its present status.
-        rollout: how far the workload is.
-        pods: the set's Pods.
-        expected: names of the Pods that should exist, where names are predictable.
-        paused: the resource is left alone.
-        invalid: what is wrong with the spec; empty if nothing is.
-        waiting: what an update waits for; empty if nothing is held back.
-        failure: why the objects could not be applied; empty if they could.
-        refused: what of the spec cannot be done, while all else is; empty if nothing.
-        volumes: which volumes are growing; empty if none is.
-        roll: how the step of the roll of a StatefulSet ended.
-        findings: what the component knows of the Pods.
-        has_stores: whether the status lists stores that are up and down.
-        health: what the processes behind ready Pods answered.
-    """
-
-    resource: Resource
-    rollout: Rollout
-    pods: Sequence[Mapping[str, Any]]
-    expected: Sequence[str]
-    paused: bool
-    invalid: str
-    waiting: str
-    failure: str
-    refused: str = ""
-    volumes: str = ""
-    roll: Mapping[str, Any] = field(default_factory=dict)
-    findings: Findings = Findings()
-    has_stores: bool = False
-    health: Health = field(default_factory=Health)
-
-    @property
-    def generation(self) -> int:
-        """Generation of the resource that this is about."""
-        return int(self.resource["metadata"].get("generation") or 0)
-
-    @property
-    def held(self) -> str:
-        """Return what is held back on purpose, or at which partition; empty if nothing."""
-        if self.waiting:
-            return self.waiting if self.waiting == UPDATE_PAUSED else ""
-        return "" if self.roll.get("outdated") else held_at(self.resource, self.rollout, self.noun)
-
-    @property
-    def noun(self) -> str:
-        """What the Pods of this set are called."""
-        return names.NOUNS[self.resource["kind"]]
 
 
 def set_status(facts: SetFacts, now: str) -> dict[str, Any]:
@@ -253,52 +173,7 @@ def _work(facts: SetFacts) -> tuple[Reason, str]:
 
 def _degraded(facts: SetFacts) -> Condition:
     """Report whether something is broken, beyond being merely under way."""
-    found = None if facts.paused else _broken(facts)
+    found = None if facts.paused else broken(facts)
     if found is None:
         return condition(ConditionType.DEGRADED, False, Reason.AS_EXPECTED, "", facts.generation)
     return condition(ConditionType.DEGRADED, True, *found, facts.generation)
-
-
-def _broken(facts: SetFacts) -> tuple[Reason, str] | None:
-    """Return what is broken, worst first: what only a human can fix, what is lost, the rest."""
-    findings = facts.findings
-    if findings.failure:
-        return findings.failure
-    if stuck := pod_status.stuck(facts.pods):
-        return Reason.ROLLOUT_STUCK, sentences(f"not coming up: {stuck}", findings.outlook)
-    if _lost_stores(facts) or findings.empty:
-        return Reason.STORES_FAILED, sentences(*_losses(facts), findings.outlook)
-    if has_served(facts.resource) and not facts.health.is_good:
-        faults, unknown = facts.health.faults, facts.health.unknown
-        return (Reason.STORES_FAILED, faults) if faults else (Reason.HAKEEPER_UNREACHABLE, unknown)
-    if facts.rollout.ready and findings.unreachable:
-        return Reason.HAKEEPER_UNREACHABLE, findings.unreachable
-    return None
-
-
-def sentences(*parts: str) -> str:
-    """Join what there is to say; empty parts are left out."""
-    return "; ".join(part for part in parts if part)
-
-
-def _losses(facts: SetFacts) -> list[str]:
-    """Name the stores that are down, and those that run without their data."""
-    rollout = facts.rollout
-    parts = [f"{pod} has lost its data" for pod in facts.findings.empty]
-    if rollout.ready < rollout.desired:
-        missing_pods = pod_status.unready(facts.pods, facts.expected)
-        missing = rollout.desired - rollout.ready
-        parts.append(f"{missing} of {rollout.desired} {facts.noun} are down: {missing_pods}")
-    return parts
-
-
-def _lost_stores(facts: SetFacts) -> bool:
-    """Return whether Pods that were ready are gone although no change asked for it."""
-    rollout = facts.rollout
-    before = find(facts.resource, ConditionType.SYNCED)
-    unchanged = before.get("observedGeneration") == facts.generation
-    done = before.get("status") == "True" or is_held(facts.resource)
-    all_served = done and find(facts.resource, ConditionType.READY).get("status") in _MAY_SERVE
-    was_up = all_served or holds(facts.resource, ConditionType.DEGRADED)
-    served = has_served(facts.resource)
-    return rollout.seen and rollout.ready < rollout.desired and unchanged and was_up and served

@@ -12,7 +12,7 @@ from ..admission.storage import disk_cache_warnings
 from ..api import names
 from ..api.types import Manifest, References, Resource
 from ..reporting.reasons import Reason
-from ..reporting.sets import Findings
+from ..reporting.set_facts import Findings
 from ..workload import nodes
 from ..workload.component import Component, Reference, Rendered, SetPass, results_of
 from ..workload.plans import Observed

@@ -19,7 +19,7 @@ from ..api.types import Manifest, References, Resource
 from ..reporting.events import Occurrence
 from ..reporting.health import Health
 from ..reporting.rollout import Rollout
-from ..reporting.sets import Findings
+from ..reporting.set_facts import Findings
 from .plans import Observed, Plan
 from .removal import Removal, claims_named, removal_of_set
 

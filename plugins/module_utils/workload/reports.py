@@ -15,7 +15,8 @@ from ..reporting.reasons import ConditionType
 from ..reporting.report import Applied, Report, is_ready_and_synced, unobserved
 from ..reporting.roll import roll_events, roll_requeue
 from ..reporting.rollout import UPDATE_PAUSED, Rollout, is_held
-from ..reporting.sets import Findings, SetFacts, set_status
+from ..reporting.set_facts import Findings, SetFacts
+from ..reporting.sets import set_status
 from .component import Component, SetPass
 from .plans import Observed, Plan
 from .volumes import growing
