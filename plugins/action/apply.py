@@ -7,8 +7,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
-from ..module_utils.clients.kubernetes.applying import FIELD_MANAGER, Outcome, Writer, identity
+from ..module_utils.clients.kubernetes.applying import Writer
+from ..module_utils.clients.kubernetes.editing import FIELD_MANAGER
 from ..module_utils.clients.kubernetes.errors import KubeError
+from ..module_utils.clients.kubernetes.outcomes import Outcome, identity
 from ..module_utils.clients.kubernetes.selecting import prune
 from ..module_utils.clients.kubernetes.session import Session
 from ..plugin_utils.kubernetes.action import KubeAction

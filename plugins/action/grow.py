@@ -8,9 +8,10 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
-from ..module_utils.clients.kubernetes.applying import Change, Writer
+from ..module_utils.clients.kubernetes.applying import Writer
 from ..module_utils.clients.kubernetes.errors import Refused, WaitExpired
 from ..module_utils.clients.kubernetes.kinds import describe
+from ..module_utils.clients.kubernetes.outcomes import Change
 from ..module_utils.clients.kubernetes.selecting import Selection
 from ..module_utils.clients.kubernetes.session import Session
 from ..plugin_utils.kubernetes.action import KubeAction

@@ -8,9 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar
 
-from ..module_utils.clients.kubernetes.applying import FIELD_MANAGER, Outcome, Writer, identity
+from ..module_utils.clients.kubernetes.applying import Writer
+from ..module_utils.clients.kubernetes.editing import FIELD_MANAGER
 from ..module_utils.clients.kubernetes.errors import KubeError
 from ..module_utils.clients.kubernetes.kinds import describe
+from ..module_utils.clients.kubernetes.outcomes import Outcome, identity
 from ..module_utils.clients.kubernetes.releasing import release
 from ..module_utils.clients.kubernetes.selecting import prune, shortened, wait_until_gone
 from ..module_utils.clients.kubernetes.session import Session

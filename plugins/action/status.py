@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from ..module_utils.clients.kubernetes.applying import FIELD_MANAGER
 from ..module_utils.clients.kubernetes.differences import shown_difference
+from ..module_utils.clients.kubernetes.editing import FIELD_MANAGER
 from ..module_utils.clients.kubernetes.errors import ApiError
 from ..module_utils.clients.kubernetes.kinds import describe
 from ..module_utils.clients.kubernetes.session import Session

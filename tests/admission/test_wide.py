@@ -18,12 +18,14 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.kub
     connection,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.kubernetes.applying import (
-    Change,
     Writer,
-    identity,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.kubernetes.errors import (
     ApiError,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.kubernetes.outcomes import (
+    Change,
+    identity,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.kubernetes.session import (
     open_session,

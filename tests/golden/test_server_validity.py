@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api import names
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.kubernetes.applying import (
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.kubernetes.editing import (
     FIELD_MANAGER as MANAGER,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.kubernetes.managed import (

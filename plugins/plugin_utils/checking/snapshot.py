@@ -13,7 +13,8 @@ from typing import Any
 
 from ...module_utils.admission.pod_security import level_of
 from ...module_utils.api.timestamps import timestamp_now
-from ...module_utils.clients.kubernetes.applying import Identity, Writer, identity
+from ...module_utils.clients.kubernetes.applying import Writer
+from ...module_utils.clients.kubernetes.outcomes import Identity, identity
 from ...module_utils.clients.kubernetes.selecting import Selection, prune
 from ...module_utils.clients.kubernetes.session import Session
 from ...module_utils.kinds import kind_of

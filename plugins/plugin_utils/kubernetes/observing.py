@@ -9,8 +9,9 @@ from typing import Any
 
 from ...module_utils.api.belonging import allows, belongs
 from ...module_utils.api.managed_fields import applied_by
-from ...module_utils.clients.kubernetes.applying import FIELD_MANAGER, Writer
+from ...module_utils.clients.kubernetes.applying import Writer
 from ...module_utils.clients.kubernetes.differences import without_payload
+from ...module_utils.clients.kubernetes.editing import FIELD_MANAGER
 from ...module_utils.clients.kubernetes.errors import BadManifest, NotFound
 from ...module_utils.clients.kubernetes.selecting import Selection
 from ...module_utils.clients.kubernetes.session import Session

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...module_utils.clients.kubernetes.applying import Change, Outcome
 from ...module_utils.clients.kubernetes.differences import shown_difference, without_payload
 from ...module_utils.clients.kubernetes.errors import KubeError
+from ...module_utils.clients.kubernetes.outcomes import Change, Outcome
 from .action import failed
 
 

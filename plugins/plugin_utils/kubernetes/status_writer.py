@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...module_utils.api.timestamps import timestamp_now
-from ...module_utils.clients.kubernetes.applying import FIELD_MANAGER, Writer
+from ...module_utils.clients.kubernetes.applying import Writer
+from ...module_utils.clients.kubernetes.editing import FIELD_MANAGER
 from ...module_utils.clients.kubernetes.emitting import emit
 from ...module_utils.clients.kubernetes.errors import KubeError
 from ...module_utils.clients.kubernetes.session import Session

@@ -11,7 +11,8 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from .applying import Outcome, Writer
+from .applying import Writer
+from .outcomes import Outcome
 from .selecting import Selection
 
 _HEARD_SECONDS = 15.0

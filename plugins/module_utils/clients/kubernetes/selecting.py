@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from .applying import Change, Outcome, Writer, identity, keeps
+from .applying import Writer
 from .errors import Conflict, NotFound
 from .kinds import collection_path, describe
+from .outcomes import Change, Outcome, identity, keeps
 from .session import Session
 
 _PAGE = "500"

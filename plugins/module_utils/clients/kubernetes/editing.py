@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Read, change and delete objects that exist."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ...api import names
+from ...api.comparing import differing_paths
+from .errors import NotFound
+from .kinds import describe, object_path
+from .outcomes import Change, Outcome, outcome_of
+from .session import MERGE_PATCH, Session
+
+FIELD_MANAGER = names.FIELD_MANAGER
+
+
+@dataclass(frozen=True, slots=True)
+class Editor:
+    """How objects that exist are changed.
+
+    Attributes:
+        session: connection to the API server.
+        field_manager: owner of the fields that are set.
+        dry_run: let the server validate and default, but keep nothing.
+    """
+
+    session: Session
+    field_manager: str = FIELD_MANAGER
+    dry_run: bool = False
+
+    def get(self, manifest: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Return the live object of the same identity, or None."""
+        path = object_path(self.session, manifest)
+        try:
+            found: dict[str, Any] = self.session.request(
+                "GET", path, attempt=f"get {describe(manifest)}"
+            )
+        except NotFound:
+            return None
+        return found
+
+    def patch(self, manifest: Mapping[str, Any]) -> Outcome:
+        """Set the given fields of an existing object and leave everything else alone.
+
+        Raises:
+            ApiError: the server refuses, or there is no such object.
+        """
+        title = describe(manifest)
+        before = self.get(manifest)
+        if before is not None and not list(differing_paths(before, manifest)):
+            return Outcome(title, Change.UNCHANGED, before, before)
+        after: Mapping[str, Any] = self.session.request(
+            "PATCH",
+            object_path(self.session, manifest),
+            attempt=f"change {title}",
+            query=self._query({"fieldManager": self.field_manager, "fieldValidation": "Strict"}),
+            body=manifest,
+            content_type=MERGE_PATCH,
+        )
+        return outcome_of(title, before or {}, after)
+
+    def delete(
+        self,
+        manifest: Mapping[str, Any],
+        propagation: str = "Background",
+        *,
+        grace_seconds: int | None = None,
+        version: str = "",
+    ) -> Outcome:
+        """Delete an object; one that is gone already, or going, is left alone.
+
+        Args:
+            manifest: identity of the object; with ``metadata.uid`` only that very object.
+            propagation: ``Background``, ``Foreground`` or ``Orphan``.
+            grace_seconds: what a Pod gets to end; 0 removes it at once, even one that is going
+                already: nobody then knows whether it still runs.
+            version: resourceVersion that the object must still have; empty for any.
+
+        Raises:
+            Conflict: the object has another uid or version.
+            ApiError: the server refuses.
+        """
+        title = describe(manifest)
+        before = self.get(manifest)
+        if before is None:
+            return Outcome(title, Change.UNCHANGED, None, None)
+        if before["metadata"].get("deletionTimestamp") and grace_seconds is None:
+            return Outcome(title, Change.UNCHANGED, before, before)
+        uid = (manifest.get("metadata") or {}).get("uid") or before["metadata"]["uid"]
+        options: dict[str, Any] = {
+            "propagationPolicy": propagation,
+            "preconditions": {"uid": uid},
+        }
+        if version:
+            options["preconditions"]["resourceVersion"] = version
+        if grace_seconds is not None:
+            options["gracePeriodSeconds"] = grace_seconds
+        # With a body, the API server does not look at dryRun in the query.
+        if self.dry_run:
+            options["dryRun"] = ["All"]
+        try:
+            self.session.request(
+                "DELETE",
+                object_path(self.session, manifest),
+                attempt=f"delete {title}",
+                body={"apiVersion": "v1", "kind": "DeleteOptions", **options},
+            )
+        except NotFound:
+            return Outcome(title, Change.UNCHANGED, None, None)
+        return Outcome(title, Change.DELETED, before, None)
+
+    def free(self, live: Mapping[str, Any]) -> Outcome:
+        """Take all owners off an object, so that it goes with none of them.
+
+        Raises:
+            ApiError: the server refuses.
+        """
+        if live["metadata"].get("ownerReferences"):
+            return Outcome(describe(live), Change.CHANGED, live, self._let_go(live))
+        return Outcome(describe(live), Change.UNCHANGED, live, live)
+
+    def _let_go(self, live: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return an object without owners."""
+        metadata = live["metadata"]
+        if not metadata.get("ownerReferences"):
+            return live
+        if self.dry_run:
+            rest = {key: value for key, value in metadata.items() if key != "ownerReferences"}
+            return {**live, "metadata": rest}
+        place = {key: metadata[key] for key in ("name", "namespace") if key in metadata}
+        freed: Mapping[str, Any] = self.session.request(
+            "PATCH",
+            object_path(self.session, live),
+            attempt=f"free {describe(live)} of its owner",
+            body={"metadata": {**place, "ownerReferences": []}},
+            content_type=MERGE_PATCH,
+        )
+        return freed
+
+    def _query(self, query: dict[str, str]) -> dict[str, str]:
+        return {**query, "dryRun": "All"} if self.dry_run else query
