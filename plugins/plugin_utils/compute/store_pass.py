@@ -15,7 +15,6 @@ from ...module_utils.clients.kubernetes.applying import Writer
 from ...module_utils.clients.kubernetes.session import Session
 from ...module_utils.clients.matrixone import (
     ClusterDetails,
-    CNStoreRecord,
     Deadline,
     HAKeeper,
     LockService,
@@ -40,7 +39,6 @@ from ...module_utils.compute.scaling import (
 )
 from ...module_utils.compute.stores import (
     CNStore,
-    Registration,
     State,
 )
 from ...module_utils.compute.work_states import (
@@ -49,9 +47,8 @@ from ...module_utils.compute.work_states import (
     desired_state,
     opens_gate,
 )
-from ...module_utils.reporting.health import fell_silent
-from ...module_utils.reporting.pods import main_process
 from .load import loads_of, locks_of
+from .observed_stores import observed
 from .outcome import Outcome
 from .pod_writer import PodWriter
 from .situation import Situation
@@ -62,12 +59,6 @@ _WORK_STATES = {
     State.WORKING: WorkState.WORKING,
     State.DRAINING: WorkState.DRAINING,
     State.DRAINED: WorkState.DRAINED,
-}
-_STATES = {
-    WorkState.UNKNOWN: State.UNKNOWN,
-    WorkState.WORKING: State.WORKING,
-    WorkState.DRAINING: State.DRAINING,
-    WorkState.DRAINED: State.DRAINED,
 }
 T = TypeVar("T")
 
@@ -135,7 +126,7 @@ class StorePass:
             details = self._attempt(lambda: hakeeper.cluster_details(within))
         outcome.reached = details is not None
         for pod in situation.pods if details is not None else ():
-            known = self._store(pod, details).registration
+            known = observed(situation, pod, details).registration
             outcome.states[pod["metadata"]["name"]] = (
                 known.state if known else State.UNKNOWN
             ).value
@@ -150,7 +141,7 @@ class StorePass:
             within = self._deadline.within(_DETAILS_SECONDS)
             details = self._attempt(lambda: hakeeper.cluster_details(within))
         self._outcome.reached = details is not None
-        stores = [self._store(pod, details) for pod in self._situation.pods]
+        stores = [observed(self._situation, pod, details) for pod in self._situation.pods]
         self._choose(stores)
         for store in stores:
             self._correct(store, hakeeper)
@@ -178,24 +169,6 @@ class StorePass:
         except MatrixOneError as error:
             self._outcome.problem = self._outcome.problem or str(error)
             return None
-
-    def _store(self, pod: Mapping[str, Any], details: ClusterDetails | None) -> CNStore:
-        if details is None:
-            return cn_pods.cn_store(pod, None, asked=False)
-        record = details.cn_store(cn_pods.uuid_of(pod))
-        known = None
-        if record is not None:
-            state = _STATES[record.work_state]
-            known = Registration(state, record.labels, record.expired, self._silent(pod, record))
-        return cn_pods.cn_store(pod, known, asked=True)
-
-    def _silent(self, pod: Mapping[str, Any], record: CNStoreRecord) -> float:
-        """Return for how many seconds a compute node is silent by its own fault."""
-        situation = self._situation
-        own = situation.log_service_serves or record.expired
-        if own and fell_silent(main_process(pod), record.silent, situation.now):
-            return record.silent
-        return 0.0
 
     def _correct(self, store: CNStore, hakeeper: HAKeeper | None) -> None:
         """Make HAKeeper agree with what should be, and record on the Pod what that is."""

@@ -1,0 +1,51 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A compute node by its Pod, and by what HAKeeper answered about it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ...module_utils.clients.matrixone import ClusterDetails, CNStoreRecord, WorkState
+from ...module_utils.compute import pods as cn_pods
+from ...module_utils.compute.stores import CNStore, Registration, State
+from ...module_utils.reporting.health import fell_silent
+from ...module_utils.reporting.pods import main_process
+from .situation import Situation
+
+_STATES = {
+    WorkState.UNKNOWN: State.UNKNOWN,
+    WorkState.WORKING: State.WORKING,
+    WorkState.DRAINING: State.DRAINING,
+    WorkState.DRAINED: State.DRAINED,
+}
+
+
+def observed(
+    situation: Situation, pod: Mapping[str, Any], details: ClusterDetails | None
+) -> CNStore:
+    """Return what is known of the compute node in a Pod.
+
+    Args:
+        situation: what the pass starts from.
+        pod: a Pod of the set.
+        details: what HAKeeper answered; None if it did not.
+    """
+    if details is None:
+        return cn_pods.cn_store(pod, None, asked=False)
+    record = details.cn_store(cn_pods.uuid_of(pod))
+    known = None
+    if record is not None:
+        state = _STATES[record.work_state]
+        silent = _silent(situation, pod, record)
+        known = Registration(state, record.labels, record.expired, silent)
+    return cn_pods.cn_store(pod, known, asked=True)
+
+
+def _silent(situation: Situation, pod: Mapping[str, Any], record: CNStoreRecord) -> float:
+    """Return for how many seconds a compute node is silent by its own fault."""
+    own = situation.log_service_serves or record.expired
+    if own and fell_silent(main_process(pod), record.silent, situation.now):
+        return record.silent
+    return 0.0
