@@ -126,6 +126,20 @@ FORBIDDEN_HOSTS: list[tuple[Json, str, str]] = [
     (_side(readinessProbe=PROBE), BASELINE, "sidecarContainers[0].readinessProbe.httpGet.host"),
 ]
 
+#: those of FORBIDDEN whose field no overlay passes on to its Pods
+UNREACHED = frozenset({"hostNetwork", "hostPID", "hostIPC"})
+
+#: those of FORBIDDEN that no Pod on a Linux node can have, at any level
+IMPOSSIBLE = frozenset(
+    {
+        "mainContainerSecurityContext.procMount",
+        "mainContainerSecurityContext.windowsOptions.hostProcess",
+    }
+)
+
+#: those of FORBIDDEN whose Pods only a level keeps out
+POSSIBLE = [case for case in FORBIDDEN if case[2] not in UNREACHED | IMPOSSIBLE]
+
 #: overlays that every level permits
 PERMITTED: list[Json] = [
     {},

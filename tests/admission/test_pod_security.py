@@ -28,8 +28,11 @@ from testbed.bed import TestBed
 from tests.admission.security_cases import (
     FORBIDDEN,
     FORBIDDEN_HOSTS,
+    IMPOSSIBLE,
     PERMITTED,
+    POSSIBLE,
     RESTRICTED,
+    UNREACHED,
     Json,
 )
 from tests.admission.test_rules import _OVERLAYS
@@ -76,13 +79,18 @@ def test_what_every_level_permits_is_not_refused(overlay: Json) -> None:
     assert [fields(log_set(overlay), level) for level in Level] == [[], [], []]
 
 
-@pytest.mark.parametrize(("overlay", "level", "field"), ALL)
+@pytest.mark.parametrize(
+    ("overlay", "level", "field"), [case for case in ALL if case[2] not in UNREACHED]
+)
 def test_the_overlay_and_its_pods_are_refused_alike(overlay: Json, level: str, field: str) -> None:
     """What reaches the Pods is found in them, too, should it come from elsewhere."""
-    if field in ("hostNetwork", "hostPID", "hostIPC"):
-        pytest.skip("the overlay does not reach this field of the Pod")
     template = template_of(log_set(overlay))
     assert list(pod_mistakes("Pod", template, Level[level.upper()]))
+
+
+@pytest.mark.parametrize("field", sorted(UNREACHED))
+def test_an_overlay_cannot_ask_for_namespaces_of_the_host(field: str) -> None:
+    assert field not in template_of(log_set({field: True}))["spec"]
 
 
 @settings(max_examples=200, deadline=None)
@@ -215,18 +223,21 @@ def _kubernetes_says(space: Namespace, overlay: Json) -> str:
 
 
 @pytest.mark.api
-@pytest.mark.parametrize(
-    ("overlay", "level", "field"), [case for case in FORBIDDEN if not case[2].startswith("host")]
-)
+@pytest.mark.parametrize(("overlay", "level", "field"), POSSIBLE)
 def test_kubernetes_forbids_what_is_forbidden_here(
     spaces: dict[Level, Namespace], overlay: Json, level: str, field: str
 ) -> None:
     said = _kubernetes_says(spaces[Level.RESTRICTED], overlay)
-    if "Invalid value" in said:
-        pytest.skip("no Pod can have it, at any level")
     assert "PodSecurity" in said, field
     said = _kubernetes_says(spaces[Level.BASELINE], overlay)
     assert ("PodSecurity" in said) == (level != RESTRICTED), said
+
+
+@pytest.mark.api
+@pytest.mark.parametrize("field", sorted(IMPOSSIBLE))
+def test_kubernetes_knows_no_such_pod(spaces: dict[Level, Namespace], field: str) -> None:
+    (overlay,) = [case[0] for case in FORBIDDEN if case[2] == field]
+    assert "Invalid value" in _kubernetes_says(spaces[Level.RESTRICTED], overlay)
 
 
 @pytest.mark.api
