@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The dashboard, and the program that writes its configuration."""
 
-import shutil
 import subprocess
 import tomllib
 from pathlib import Path
@@ -13,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.support import resources as r
+from tests.support.installed import installed
 
 
 def test_objects() -> None:
@@ -120,11 +120,8 @@ def write_config(folder: Path, awk: str, password: str) -> str:
     tools = folder / awk
     tools.mkdir(exist_ok=True)
     target = tools / "awk"
-    program = shutil.which(awk)
-    if program is None:
-        pytest.skip(f"{awk} is not installed")
     if not target.exists():
-        target.symlink_to(program)
+        target.symlink_to(installed(awk))
     template, result = folder / "template.toml", folder / "config.toml"
     template.write_text(r.config_text(r.render(r.webui())))
     subprocess.run(

@@ -12,9 +12,8 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tests.support import resources as r
+from tests.support.installed import installed
 from tests.support.places import ROOT
 
 TOOLS = [
@@ -49,14 +48,9 @@ class Container:
         self.program("mo-service", REPORT, root)
 
     def _tools(self) -> None:
-        busybox = shutil.which("busybox")
         for tool in TOOLS:
-            target = busybox if self.flavour == "busybox" else shutil.which(tool)
-            if tool == "awk" and self.flavour != "busybox":
-                target = shutil.which(self.flavour)
-            if target is None:
-                pytest.skip(f"{tool} of flavour {self.flavour} is not installed")
-            (self.path / tool).symlink_to(target)
+            is_flavoured = tool == "awk" or self.flavour == "busybox"
+            (self.path / tool).symlink_to(installed(self.flavour if is_flavoured else tool))
 
     def program(self, name: str, text: str, folder: Path) -> None:
         """Put an executable somewhere."""
@@ -74,7 +68,7 @@ class Container:
     def shell(self) -> list[str]:
         """Return the command of the shell."""
         if self.flavour == "busybox":
-            return [str(shutil.which("busybox")), "sh"]
+            return [installed("busybox"), "sh"]
         return [str(shutil.which("dash") or shutil.which("sh"))]
 
     def run(self, *args: str, **env: str) -> subprocess.CompletedProcess[str]:

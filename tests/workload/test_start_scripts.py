@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import socket
 import time
 from pathlib import Path
@@ -14,6 +13,7 @@ import pytest
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api import digests as digest
 
 from tests.support import resources as r
+from tests.support.installed import installed
 from tests.workload.containers import FLAVOURS, Container, log_container, set_container
 
 
@@ -326,7 +326,7 @@ def test_proxy_waits_for_its_plugin(proxy: Container, with_bash: bool) -> None:
     if with_bash:
         (proxy.path / "bash").symlink_to("/bin/bash")
     else:
-        (proxy.path / "nc").symlink_to(str(shutil.which("busybox")))
+        (proxy.path / "nc").symlink_to(installed("busybox"))
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = f"127.0.0.1:{server.getsockname()[1]}"
         proxy.report(WAIT_PLUGIN_ADDR=address)
