@@ -18,8 +18,7 @@ check() { # name, command...
 
 lint_types() {
   mypy -p ansible_operator &&
-    mypy -p ansible_collections.matrixorigin.matrixone.plugins.module_utils \
-      -p ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.backup &&
+    mypy -p ansible_collections.matrixorigin.matrixone.plugins &&
     mypy -p testbed -p demo -p bench -p crds.generate -p deploy.generate -p image -p dev.gate
 }
 
