@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar
 
@@ -62,8 +62,9 @@ class ActionModule(KubeAction):
         )
         changes = Changes()
         try:
-            changes.add(_prepared(writer, arguments))
-            deleted = changes.add(_deleted(writer, arguments, candidates))
+            patched = changes.add(_patched(writer, arguments))
+            changes.add(release(writer, selections(arguments["release"])))
+            deleted = changes.add(_deleted(writer, arguments, _as_patched(candidates, patched)))
         except KubeError as error:
             return changes.failed(error)
         result = changes.result(diff=self._task.diff)
@@ -100,12 +101,17 @@ class ActionModule(KubeAction):
         return {"left": left, "warnings": [message]}
 
 
-def _prepared(writer: Writer, arguments: Mapping[str, Any]) -> Iterator[Outcome]:
-    """Change what the deletion depends on, and release what outlives it."""
+def _patched(writer: Writer, arguments: Mapping[str, Any]) -> Iterator[Outcome]:
+    """Change what the deletion depends on."""
     for patch in arguments["patches"]:
         if writer.get(patch) is not None:
             yield writer.patch(patch)
-    yield from release(writer, selections(arguments["release"]))
+
+
+def _as_patched(candidates: Iterable[Json], patched: Iterable[Outcome]) -> list[Json]:
+    """Return the candidates as they are after the patches, one of which may let an object go."""
+    after = {identity(one.after): one.after for one in patched if one.after is not None}
+    return [{**found, **after.get(identity(found), {})} for found in candidates]
 
 
 def _deleted(

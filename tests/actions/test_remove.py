@@ -100,3 +100,22 @@ def test_selected_objects_are_deleted_but_for_those_to_keep(play, fake_namespace
     assert live("configmap", "gone") is None
     for name in ("kept", "foreign", "excluded"):
         assert live("configmap", name) is not None
+
+
+def test_a_patch_lets_a_kept_object_go(play, fake_namespace, live):
+    """What is selected is judged as it is after the patches, not as it was listed."""
+    kept = config(fake_namespace, "kept")
+    kept["metadata"]["annotations"] = {"matrixorigin.io/keep": "true"}
+    place = {"name": "kept", "namespace": fake_namespace}
+    released = {**place, "annotations": {"matrixorigin.io/keep": None}}
+    selected = {
+        "kinds": [{"api_version": "v1", "kind": "ConfigMap"}],
+        "namespace": fake_namespace,
+        "labels": {"part": "one"},
+    }
+    patch = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": released}
+
+    _, done = play(apply(kept), remove(selected=selected, patches=[patch]))
+
+    assert done["changes"][-1] == f"ConfigMap {fake_namespace}/kept deleted"
+    assert live("configmap", "kept") is None
