@@ -179,8 +179,7 @@ def test_what_is_found_decides(name: str) -> None:
     follows = {one["type"] for one in with_kstatus(status["conditions"])}
     assert ("Stalled" in follows) == (phase == "Failed")
     assert ("completionTime" in status) == (phase in {"Completed", "Failed"})
-    waits = phase in {"Pending", "Running"} and not spec.get("suspend")
-    assert bool(plan["requeue"]) == waits
+    assert bool(plan["requeue"]) != bool(spec.get("suspend"))
 
 
 @pytest.mark.parametrize(
@@ -224,6 +223,14 @@ def test_a_job_that_goes_on_is_resumed() -> None:
         "activeDeadlineSeconds": 86400,
         "backoffLimit": 3,
     }
+
+
+def test_the_pass_that_ends_a_job_asks_for_the_one_that_deletes_it() -> None:
+    """Nothing else leads to a pass when the time to live is over."""
+    plan = planned(w.backup_job(ttl="90s"), w.around(job=w.job(COMPLETE)))
+    assert (plan["phase"], plan["requeue"]) == ("Failed", "91s")
+    plan = planned(w.backup_job(ttl="9h"), w.around(job=w.job(COMPLETE)))
+    assert plan["requeue"] == "3600s"
 
 
 def test_what_ended_stays_and_goes_when_its_time_is_over() -> None:

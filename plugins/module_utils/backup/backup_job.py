@@ -47,7 +47,7 @@ def plan_backup_job(
         return afterwards(resource, around)
     if mistakes:
         return JobPlan(invalid=mistakes)
-    return _of_task(resource, observed, around)
+    return until_expiry(_of_task(resource, observed, around), resource)
 
 
 def _of_task(resource: Resource, observed: Observed, around: Surroundings) -> JobPlan:
@@ -62,15 +62,30 @@ def _of_task(resource: Resource, observed: Observed, around: Surroundings) -> Jo
     return under_way(resource, observed, stands, around)
 
 
+def until_expiry(plan: JobPlan, resource: Resource) -> JobPlan:
+    """Let a pass that ends a resource ask for the one in which its time to live is over."""
+    if plan.phase not in {COMPLETED, FAILED} or plan.requeue:
+        return plan
+    return replace(plan, requeue=_within_an_hour(_time_to_live(resource)))
+
+
+def _time_to_live(resource: Resource) -> int:
+    spec = Fields("spec", {"ttl": TTL, **(resource.get("spec") or {})})
+    return durations.seconds(spec, "ttl")
+
+
+def _within_an_hour(seconds: float) -> str:
+    return f"{max(1, min(int(seconds) + 1, 3600))}s"
+
+
 def afterwards(resource: Resource, around: Surroundings) -> JobPlan:
     """Keep what was reported, until the time to live is over."""
     status = resource.get("status") or {}
-    spec = Fields("spec", {"ttl": TTL, **(resource.get("spec") or {})})
-    over = unix_time(status.get("completionTime")) + durations.seconds(spec, "ttl")
+    over = unix_time(status.get("completionTime")) + _time_to_live(resource)
     left = over - unix_time(around.now)
     plan = JobPlan(phase=status.get("phase") or FAILED)
     if left > 0:
-        return replace(plan, requeue=f"{max(1, min(int(left) + 1, 3600))}s")
+        return replace(plan, requeue=_within_an_hour(left))
     return replace(plan, expired=[_identity(resource)])
 
 

@@ -14,7 +14,7 @@ from ..reporting.conditions import RESTORE_ENDED
 from ..reporting.reasons import BackupReason
 from ..workload.plans import Observed, is_paused
 from . import jobs, tasks
-from .backup_job import afterwards, as_suspended, begun_at, lateness, under_way
+from .backup_job import afterwards, as_suspended, begun_at, lateness, under_way, until_expiry
 from .facts import facts_of
 from .job_plan import COMPLETED, FAILED, RUNNING, JobPlan, Surroundings, failed
 from .restore_task import (
@@ -53,7 +53,8 @@ def plan_restore_job(
     pods = observed.get("pods") or []
     stands = standing(observed.get("job"), pods, observed.get("result"), around.now)
     plan = _of_standing(resource, observed, stands, around)
-    return replace(plan, facts={**plan.facts, "from": source_name(resource)})
+    plan = replace(plan, facts={**plan.facts, "from": source_name(resource)})
+    return until_expiry(plan, resource)
 
 
 def _of_standing(
