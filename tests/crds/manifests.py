@@ -61,6 +61,15 @@ _MINIMAL: dict[str, Json] = {
             "raw": "{}",
         }
     },
+    "BackupSchedule": {
+        "spec": {
+            "schedule": "@daily",
+            "template": {
+                "source": {"clusterRef": "mo"},
+                "target": {"s3": {"path": "backups/mo"}},
+            },
+        }
+    },
     EARLY: {"spec": {"image": IMAGE, "dataVolumeCap": "10Gi", "logVolumeCap": "10Gi"}},
 }
 

@@ -74,7 +74,7 @@ class ScheduleSpec:
         template = spec.table("template")
         return cls(
             name=resource["metadata"]["name"],
-            namespace=resource["metadata"]["namespace"],
+            namespace=resource["metadata"].get("namespace") or "default",
             schedule=_schedule(spec),
             suspended=spec.flag("suspend"),
             deadline=None if late is None else timedelta(seconds=late),
