@@ -3,7 +3,9 @@
 
 A page says in HTML comments, which readers do not see, where its commands run:
 
-- ``<!-- session: fake -->`` (or ``node``), once: the kind of test bed;
+- ``<!-- session: fake -->`` (or ``node``, or ``s3``: a real node and an object store), once: the
+  kind of test bed;
+- ``<!-- follows: page.md -->``, once: commands of that page in the same folder run first;
 - ``<!-- file: name.yaml -->`` before a fenced block: the block is the content of that file;
 - ``<!-- not run: reason -->`` before a fenced ``console`` block: its commands need something that
   no test bed has.
@@ -18,7 +20,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-_COMMENT = re.compile(r"<!-- (session|file|not run): (.+?) -->")
+_COMMENT = re.compile(r"<!-- (session|follows|file|not run): (.+?) -->")
 _FENCE = re.compile(r"```(\w*)\s*")
 
 
@@ -46,10 +48,11 @@ class File:
 
 @dataclass(slots=True)
 class Page:
-    """A page: its session, and its files and commands in order."""
+    """A page: its session, the page that is run before it, its files and commands in order."""
 
     path: Path
     session: str = ""
+    follows: str = ""
     steps: list[Command | File] = field(default_factory=list)
     not_run: list[tuple[int, str]] = field(default_factory=list)
 
@@ -68,6 +71,8 @@ def read(path: Path) -> Page:
             comment = (found[1], found[2])
             if found[1] == "session":
                 page.session, comment = found[2], None
+            elif found[1] == "follows":
+                page.follows, comment = found[2], None
         elif fence := _FENCE.fullmatch(line.strip()):
             _take(page, fence[1], number, list(_block(lines)), comment)
             comment = None

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A shell, a folder and a namespace in which the commands of one page run, one after the other."""
 
+import json
 import os
 import re
 import select
@@ -9,25 +10,29 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 import yaml
 
 from testbed.bed import TestBed
+from testbed.object_store import ObjectStore
 from tests.docs.pages import Command, File, Page, differs
 from tests.e2e.clusters import Operator
 from tests.support.places import ROOT
 
 _COMMAND_SECONDS = 300
+_STORE_PORT = 7070
 _END = b"\0"
 
 
 class Session:
     """Plays a page in one shell, as a reader would; all that a page may use is in its folder."""
 
-    def __init__(self, bed: TestBed, folder: Path, namespace: str) -> None:
+    def __init__(
+        self, bed: TestBed, folder: Path, namespace: str, variables: Mapping[str, str]
+    ) -> None:
         for name in ("examples", "crds", "charts", "deploy", "playbooks", "Makefile"):
             if (ROOT / name).exists() and not (folder / name).exists():
                 (folder / name).symlink_to(ROOT / name)
@@ -46,6 +51,7 @@ class Session:
             cwd=folder,
             env={
                 **os.environ,
+                **variables,
                 "PATH": f"{programs}:{Path(sys.executable).parent}:{os.environ['PATH']}",
                 "KUBECONFIG": str(kubeconfig),
                 "ANSIBLE_COLLECTIONS_PATH": str(ROOT / ".collections"),
@@ -99,8 +105,13 @@ class Session:
 
 
 @contextmanager
-def session(bed: TestBed, folder: Path, *, operator: bool = True) -> Iterator[Session]:
-    """A fresh namespace with the CRDs and, if asked for, an operator that watches it."""
+def session(
+    bed: TestBed, folder: Path, *, operator: bool = True, store: ObjectStore | None = None
+) -> Iterator[Session]:
+    """A fresh namespace with the CRDs and, if asked for, an operator that watches it.
+
+    With a store, Pods find it as ``http://object-store:7070``, and the shell has its credentials.
+    """
     bed.kubectl("apply", "--server-side", "--force-conflicts", "-f", str(ROOT / "crds"))
     bed.kubectl(
         *("wait", "--for=condition=Established", "--timeout=60s"),
@@ -110,7 +121,9 @@ def session(bed: TestBed, folder: Path, *, operator: bool = True) -> Iterator[Se
     with bed.namespace("docs") as namespace:
         answers = bed.state.nodes == "real"
         runs = Operator(bed, namespace, folder, *(() if answers else ("0",)))
-        made = Session(bed, folder / "work", namespace)
+        if store:
+            bed.kubectl("-n", namespace, "apply", "-f", "-", input=_service_of(store))
+        made = Session(bed, folder / "work", namespace, store.variables() if store else {})
         try:
             if operator:
                 runs.start()
@@ -120,6 +133,26 @@ def session(bed: TestBed, folder: Path, *, operator: bool = True) -> Iterator[Se
             _delete_clusters(bed, namespace)
             runs.end()
             shutil.rmtree(folder / "work")
+
+
+def _service_of(store: ObjectStore) -> str:
+    """Return a Service that leads to a server outside of the cluster."""
+    name = {"name": "object-store"}
+    service = {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": name,
+        "spec": {"ports": [{"port": _STORE_PORT, "targetPort": store.port}]},
+    }
+    slice_ = {
+        "apiVersion": "discovery.k8s.io/v1",
+        "kind": "EndpointSlice",
+        "metadata": {**name, "labels": {"kubernetes.io/service-name": name["name"]}},
+        "addressType": "IPv4",
+        "endpoints": [{"addresses": [store.address]}],
+        "ports": [{"port": store.port}],
+    }
+    return json.dumps({"apiVersion": "v1", "kind": "List", "items": [service, slice_]})
 
 
 def _delete_clusters(bed: TestBed, namespace: str) -> None:

@@ -2,11 +2,15 @@
 """Every command that the documentation shows is run, or says why it cannot be."""
 
 import re
+import shutil
 from pathlib import Path
 
 import pytest
 
+from image.operator import operator_archive
+from testbed import lifecycle
 from testbed.bed import TestBed
+from testbed.object_store import ObjectStore
 from tests.docs.pages import Page, read
 from tests.docs.sessions import session
 from tests.support.places import ROOT
@@ -29,7 +33,9 @@ PUBLISHED = re.compile(
 
 
 def _of(kind: str) -> list[str]:
-    return [name for name, where in SESSIONS.items() if where == kind]
+    """Return the pages of a session, without those that are run before another one."""
+    followed = {read(path).follows for path in PAGES.values()}
+    return [name for name, where in SESSIONS.items() if where == kind and name not in followed]
 
 
 @pytest.mark.api
@@ -49,13 +55,29 @@ def test_a_page_runs_with_the_real_database(
         made.play(_page(name))
 
 
+@pytest.mark.node
+@pytest.mark.parametrize("name", _of("s3"))
+def test_a_page_runs_with_the_real_database_and_an_object_store(
+    name: str, real_testbed: TestBed, real_object_store: ObjectStore, tmp_path: Path
+) -> None:
+    for bucket in ("backups", "databases"):
+        shutil.rmtree(real_object_store.make_bucket(bucket))  # of an earlier page
+        real_object_store.make_bucket(bucket)
+    lifecycle.load_image(str(operator_archive()), real_testbed.name)
+    with session(real_testbed, tmp_path, store=real_object_store) as made:
+        page = _page(name)
+        if page.follows:
+            made.play(_page(page.follows))
+        made.play(page)
+
+
 def _page(name: str) -> Page:
     return read(PAGES[name])
 
 
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_names_a_session_that_exists(name: str) -> None:
-    assert SESSIONS[name] in ("", "fake", "node", "elsewhere"), SESSIONS[name]
+    assert SESSIONS[name] in ("", "fake", "node", "s3", "elsewhere"), SESSIONS[name]
 
 
 @pytest.mark.parametrize(

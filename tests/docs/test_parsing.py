@@ -9,6 +9,7 @@ from tests.docs.pages import Command, File, PageError, differs, read
 
 PAGE = """\
 <!-- session: fake -->
+<!-- follows: first.md -->
 # Title
 
 <!-- file: a.yaml -->
@@ -45,13 +46,14 @@ def page(tmp_path: Path, text: str) -> Path:
 def test_files_and_commands_come_in_order(tmp_path: Path) -> None:
     found = read(page(tmp_path, PAGE))
     assert found.session == "fake"
+    assert found.follows == "first.md"
     assert found.steps == [
-        File(5, "a.yaml", "kind: A\n"),
-        Command(10, "kubectl apply \\\n    -f a.yaml", ("a/a created",)),
-        Command(13, "true"),
-        Command(14, "kubectl patch -p '[\n  {}]'"),
+        File(6, "a.yaml", "kind: A\n"),
+        Command(11, "kubectl apply \\\n    -f a.yaml", ("a/a created",)),
+        Command(14, "true"),
+        Command(15, "kubectl patch -p '[\n  {}]'"),
     ]
-    assert found.not_run == [(19, "no registry")]
+    assert found.not_run == [(20, "no registry")]
 
 
 @pytest.mark.parametrize(
