@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The real database with its data in a bucket: it comes up, loses a log store, and goes."""
+"""The real database with its data in a bucket: it comes up, scales, loses a log store, and goes."""
 
 import json
 import time
@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from demo import object_storage
-from testbed.bed import TestBed
+from testbed.bed import KubectlError, TestBed
 from testbed.object_store import ObjectStore
-from tests.e2e.clusters import Cluster, operating, tiny_cluster
-from tests.e2e.compute_nodes import stores
+from tests.e2e.clusters import DRAIN_SECONDS, Cluster, operating, tiny_cluster
+from tests.e2e.compute_nodes import pods, stores
 from tests.e2e.log_stores import HAKEEPER_TIMEOUT, await_replacement, events, wreck
 from tests.e2e.traffic import Traffic
 from tests.support.waiting import eventually
@@ -28,7 +28,7 @@ def cluster(
     real_object_store: ObjectStore,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Cluster]:
-    """A cluster on S3 with two compute nodes, and log stores that are replaced."""
+    """A cluster on S3 with two compute nodes that drain and log stores that are replaced."""
     real_object_store.make_bucket(BUCKET)
     folder = tmp_path_factory.mktemp("operator")
     with operating(real_testbed, folder, "s3") as made:
@@ -39,7 +39,14 @@ def cluster(
             "config": HAKEEPER_TIMEOUT,
             "failedPodStrategy": "Delete",
         }
-        resource["spec"]["cnGroups"][0]["replicas"] = 2
+        resource["spec"]["cnGroups"][0] |= {
+            "replicas": 2,
+            "scalingConfig": {
+                "storeDrainEnabled": True,
+                "storeDrainTimeout": "2m",
+                "minDelaySeconds": 2,
+            },
+        }
         items = [object_storage.secret(real_object_store), resource]
         listed = {"apiVersion": "v1", "kind": "List", "items": items}
         made.kubectl("apply", "-f", "-", input=json.dumps(listed))
@@ -88,6 +95,15 @@ def test_credentials_are_in_no_configuration(
     assert real_object_store.secret_key not in cluster.operator.log.read_text()
 
 
+def test_a_scale_in_loses_no_row_and_no_query(cluster: Cluster) -> None:
+    with Traffic(cluster, "s3-scale-in") as traffic:
+        time.sleep(2)
+        cluster.change("cnGroups/0/replicas", 1)
+        eventually(lambda: len(pods(cluster)) == 1, DRAIN_SECONDS, "the end of a compute node")
+        time.sleep(2)
+    traffic.require_nothing_lost(longest=45)
+
+
 def test_a_lost_log_store_is_replaced_and_no_row_is_lost(cluster: Cluster) -> None:
     with Traffic(cluster, "s3-log-store-lost") as traffic:
         time.sleep(2)
@@ -96,3 +112,29 @@ def test_a_lost_log_store_is_replaced_and_no_row_is_lost(cluster: Cluster) -> No
         time.sleep(2)
     assert {"FailingOver", "FailedOver"} <= set(events(cluster))
     traffic.require_nothing_lost(longest=90)
+
+
+def test_a_missing_bucket_is_named(
+    real_testbed: TestBed, cluster: Cluster, real_object_store: ObjectStore
+) -> None:
+    """A cluster that cannot reach its bucket says so, and another one is not disturbed."""
+    resource = object_storage.on_s3(tiny_cluster(), real_object_store)
+    resource["metadata"]["name"] = "nowhere"
+    resource["spec"]["logService"]["sharedStorage"]["s3"]["path"] = "no-such-bucket/nowhere"
+    cluster.kubectl("apply", "-f", "-", input=json.dumps(resource))
+    try:
+        eventually(lambda: "bad s3 config" in last_words(cluster), 120, "what a log store says")
+        said = str(cluster.get("mo", "nowhere")["status"])
+        assert "nowhere-log-" in said
+        assert cluster.condition("mo", "mo", "Ready")["status"] == "True"
+    finally:
+        cluster.kubectl("delete", "mo", "nowhere", "--timeout=120s")
+
+
+def last_words(cluster: Cluster) -> str:
+    for arguments in (("--previous",), ()):
+        try:
+            return cluster.kubectl("logs", "nowhere-log-0", "--tail=200", *arguments)
+        except KubectlError:
+            continue
+    return ""
