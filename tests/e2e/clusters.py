@@ -115,7 +115,8 @@ class Cluster:
     @cached_property
     def entrance(self) -> Json:
         """Where the root user finds SQL, as PyMySQL takes it."""
-        secret = self.get("secret", "mo-credential")["data"]
+        name = self.get("mo", "mo")["status"]["credentialRef"]["name"]
+        secret = self.get("secret", name)["data"]
         return {
             "host": self.get("service", "mo-proxy")["spec"]["clusterIP"],
             "port": 6001,

@@ -42,6 +42,18 @@ def conclude(figures: str) -> None:
     sys.stdout.write(f"\n{FIGURES[-1]}\n")
 
 
+def rows_seen(session: "pymysql.connections.Connection[pymysql.cursors.Cursor]") -> set[int]:
+    """Return the rows of clients that a database has."""
+    with session.cursor() as cursor:
+        cursor.execute("select n from traffic.rows_seen")
+        return {int(row[0]) for row in cursor.fetchall()}
+
+
+def writer_of(row: int) -> int:
+    """Return the number of the client that wrote a row; it writes one after the other."""
+    return row // _ROWS_OF_A_WRITER
+
+
 @dataclass
 class Traffic:
     """Three clients that write and one that reads; a context manager.
@@ -51,6 +63,7 @@ class Traffic:
         name: of the scenario, for the report.
         acknowledged: rows that the database said it has.
         moments: when each of them was acknowledged, in seconds since the beginning.
+        begun_at: the beginning, in seconds since 1970.
         missing: acknowledged rows that later reads did not find.
         late: those that the first of these reads did not find.
         errors: what clients were told instead of an answer.
@@ -63,6 +76,7 @@ class Traffic:
     name: str
     acknowledged: set[int] = field(default_factory=set)
     moments: dict[int, float] = field(default_factory=dict)
+    begun_at: float = 0.0
     missing: set[int] = field(default_factory=set)
     late: set[int] = field(default_factory=set)
     errors: list[str] = field(default_factory=list)
@@ -76,7 +90,7 @@ class Traffic:
 
     def __enter__(self) -> "Traffic":
         self._prepare()
-        self._begun = time.monotonic()
+        self._begun, self.begun_at = time.monotonic(), time.time()
         works = [(self._write, (number,)) for number in range(_WRITERS)]
         self._threads = [threading.Thread(target=work, args=given) for work, given in works]
         self._threads += [threading.Thread(target=work) for work in (self._read, self._listen)]
@@ -150,11 +164,16 @@ class Traffic:
         """Return the seconds since the beginning."""
         return time.monotonic() - self._begun
 
+    def until(self, moment: float) -> set[int]:
+        """Return the rows that were acknowledged before a moment, in seconds since 1970."""
+        limit = moment - self.begun_at
+        return {row for row, at in self.moments.items() if at < limit}
+
     def require_service_since(self, moment: float) -> None:
         """Check that from a moment on, in seconds since the beginning, all clients were served."""
         failed = [round(at, 1) for at in self.failures if at >= moment]
         assert not failed, f"errors after second {moment:.1f}: {failed[:20]}"
-        served = {row // _ROWS_OF_A_WRITER for row, at in self.moments.items() if at >= moment}
+        served = {writer_of(row) for row, at in self.moments.items() if at >= moment}
         assert served == set(range(_WRITERS)), f"only writers {sorted(served)} were served"
 
     def _read(self) -> None:
@@ -212,9 +231,8 @@ class Traffic:
 
     def stored(self) -> set[int]:
         """Return the rows that the database has."""
-        with self._patiently() as session, session.cursor() as cursor:
-            cursor.execute("select n from traffic.rows_seen")
-            return {int(row[0]) for row in cursor.fetchall()}
+        with self._patiently() as session:
+            return rows_seen(session)
 
     def lost(self) -> list[int]:
         """Return acknowledged rows that the database does not have, however long one waits."""

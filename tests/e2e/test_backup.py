@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Backups of the real database under traffic, and its restore where nothing of it is left."""
+
+import json
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pymysql
+import pytest
+
+from image.operator import operator_archive
+from testbed import lifecycle
+from testbed.bed import TestBed
+from testbed.object_store import ObjectStore
+from tests.e2e.backups import Bucket, Folder, Place, back_up, require_rows_of
+from tests.e2e.clusters import Cluster, operating
+from tests.e2e.log_stores import HAKEEPER_TIMEOUT, await_replacement, wreck
+from tests.e2e.traffic import Traffic, conclude, rows_seen
+from tests.support.waiting import eventually
+
+pytestmark = [pytest.mark.node, pytest.mark.scenario]
+
+Json = dict[str, Any]
+
+_LOGIN = {"username": "user", "password": "password"}
+"""What a Secret with a login calls what PyMySQL takes."""
+
+
+@pytest.fixture(scope="module")
+def bed(real_testbed: TestBed) -> TestBed:
+    """The node with the operator's image, which the Pods of Jobs run."""
+    lifecycle.load_image(str(operator_archive()), real_testbed.name)
+    return real_testbed
+
+
+@pytest.fixture(params=["s3", "folder"])
+def place(request: pytest.FixtureRequest, bed: TestBed) -> Iterator[Place]:
+    """Where the database and its backups are."""
+    if request.param == "folder":
+        volumes = Folder(bed)
+        yield volumes
+        if volumes.volume:
+            bed.kubectl("delete", "pv", volumes.volume, "--ignore-not-found", "--wait=false")
+    else:
+        store: ObjectStore = request.getfixturevalue("real_object_store")
+        yield Bucket(store)
+
+
+def test_a_lost_cluster_comes_back_from_an_address_alone(
+    bed: TestBed, place: Place, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Full and incremental backup under traffic; then nothing is left but the bucket or folder.
+
+    The new cluster is in another namespace, and no Backup is there that it could refer to.
+    """
+    name = type(place).__name__.lower()
+    with operating(bed, tmp_path_factory.mktemp("operator"), "lost") as lost:
+        traffic, backup, address = _backed_up(lost, place, name)
+        root = {key: str(lost.entrance[of]) for key, of in _LOGIN.items()}
+        lost.kubectl("delete", "mo", "--all", "--timeout=240s")
+        lost.kubectl("delete", "backupjobs,backups", "--all", "--timeout=60s")
+        place.lose(lost)
+    bed.kubectl("delete", "namespace", lost.namespace, "--timeout=120s", "--ignore-not-found")
+    with operating(bed, tmp_path_factory.mktemp("operator"), "found") as found:
+        place.prepare(found)
+        given = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "root"}}
+        found.kubectl("apply", "-f", "-", input=json.dumps(given | {"stringData": root}))
+        _restore(found, place, address, name)
+        with found.connect() as session:
+            require_rows_of(traffic, rows_seen(session), backup)
+        said = found.get("mo", "mo")["status"]["restore"]
+        assert said["phase"] == "Completed"
+        assert said["id"] == backup["id"]
+        _require_a_whole_life(found, place, name)
+        found.kubectl("delete", "mo", "--all", "--timeout=240s")
+
+
+def _backed_up(cluster: Cluster, place: Place, name: str) -> tuple[Traffic, Json, str]:
+    """Return the clients, the record of an incremental backup, and its address."""
+    place.prepare(cluster)
+    resource = place.cluster(cluster.namespace)
+    cluster.kubectl("apply", "-f", "-", input=json.dumps(resource))
+    cluster.await_ready()
+    with Traffic(cluster, f"backup-{name}") as traffic:
+        time.sleep(5)
+        full = back_up(cluster, place, "full")
+        time.sleep(5)
+        backup = back_up(cluster, place, "incremental", type="incremental", base={"latest": True})
+        time.sleep(5)
+    assert backup["base"]["id"] == full["id"]
+    traffic.require_nothing_lost(longest=30)
+    conclude(
+        f"backup-{name}: full {full['size']} bytes in {full['files']} files, "
+        f"incremental {backup['size']} bytes in {backup['files']} files"
+    )
+    return traffic, backup, f"{cluster.namespace}/incremental"
+
+
+def _restore(cluster: Cluster, place: Place, address: str, name: str) -> None:
+    """Create a cluster out of a backup, and wait until it answers SQL."""
+    resource = place.cluster(cluster.namespace)
+    resource["spec"]["restoreSource"] = place.location(address)
+    resource["spec"]["credentialSecretRef"] = {"name": "root"}
+    resource["spec"]["logService"] |= {
+        "storeFailureTimeout": "20s",
+        "config": HAKEEPER_TIMEOUT,
+        "failedPodStrategy": "Delete",
+    }
+    begun = time.monotonic()
+    cluster.kubectl("apply", "-f", "-", input=json.dumps(resource))
+    cluster.await_ready()
+    eventually(lambda: _answers(cluster), 60, "answer to SQL")
+    conclude(f"restore-{name}: SQL after {time.monotonic() - begun:.1f} s")
+
+
+def _answers(cluster: Cluster) -> bool:
+    try:
+        with cluster.connect() as session:
+            return bool(rows_seen(session))
+    except pymysql.MySQLError:
+        return False
+
+
+def _require_a_whole_life(cluster: Cluster, place: Place, name: str) -> None:
+    """What is done with a cluster can be done with a restored one."""
+    with Traffic(cluster, f"restored-{name}") as traffic:
+        time.sleep(2)
+        cluster.change("cnGroups/0/replicas", 2)
+        eventually(lambda: len(cluster.pods("CNSet")) == 2, 60, "second compute node")
+        cluster.await_ready()
+        wreck(cluster, "mo-log-0")
+        await_replacement(cluster, 0, 1)
+        backup = back_up(cluster, place, "again")
+        time.sleep(2)
+    traffic.require_nothing_lost(longest=90)
+    assert backup["type"] == "full"
