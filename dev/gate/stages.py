@@ -72,8 +72,8 @@ STAGES: tuple[Stage, ...] = (
     Stage(
         "api",
         _tests(*("-m", _FAKE, *(f"--ignore=tests/{area}" for area in AREAS), "tests"), workers=3),
-        limit=2700,
-        usual=1200,
+        limit=3300,
+        usual=1500,
         is_tests=True,
     ),
     Stage("database", ("-m", "gate", "tests/e2e"), limit=900, usual=300, is_tests=True),
