@@ -43,6 +43,7 @@ def audited() -> Iterator[TestBed]:
         testbed.down(name)
 
 
+@pytest.mark.timeout(180 + 15 * CLUSTERS + 240)
 def test_many_clusters_come_up_and_fall_silent(audited: TestBed, tmp_path: Path) -> None:
     with audited.namespace("many") as name:
         space = Namespace(audited, name)
