@@ -58,9 +58,7 @@ def plan_for(
     subject, seen = plain(resource), {**plain(observed), **done}
     operator = own_namespace(os.environ)
     image = os.environ.get(IMAGE_VARIABLE, "").strip()
-    play = Play(
-        plain(start_script), plain(siblings or []), _pod_security(), operator, image, moment
-    )
+    play = Play(plain(start_script), plain(siblings or []), _pod_security(), operator, image)
     return plain(kind_of(subject).plan(subject, seen, play).variables())
 
 

@@ -25,8 +25,10 @@ INCREMENT = {"type": "incremental", "base": {"latest": True}}
 
 def planned(resource: Json, observed: Json, now: str = w.NOW, image: str = "operator:1") -> Json:
     """Return the plan as the role has it."""
-    play = Play(image=image, now=now)
-    found: Json = plain(kinds.kind_of(resource).plan(resource, observed, play).variables())
+    play = Play(image=image)
+    found: Json = plain(
+        kinds.kind_of(resource).plan(resource, {**observed, "now": now}, play).variables()
+    )
     return found
 
 

@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from ..admission.pod_security import pod_mistakes
 from ..api.errors import RenderingError
 from ..api.fields import Fields
 from ..api.timestamps import unix_time
@@ -21,6 +20,7 @@ from ..workload.plans import Observed, Plan, is_paused
 from . import jobs, locations
 from .job_plan import Surroundings
 from .standing import Standing, State, standing
+from .starting import beyond
 from .tasks import Task, Verb
 
 SUFFIX: Final = "delete"
@@ -168,10 +168,9 @@ def _start(plan: BackupPlan, resource: Resource, around: Surroundings) -> Backup
     given = Fields("spec", {"serviceAccountName": meta.text("serviceAccountName") or None})
     work = jobs.Work(resource=resource, namespace=namespace, suffix=SUFFIX, task=task, target=place)
     objects = jobs.task_objects(work, jobs.Settings.of(given, around.image))
-    template = objects[-1]["spec"]["template"]
-    beyond = "; ".join(str(one) for one in pod_mistakes("Job", template, around.level))
-    if beyond:
-        return _wrong(plan, BackupReason.INVALID_SPEC.value, beyond)
+    refused = "; ".join(map(str, beyond(objects, around.level)))
+    if refused:
+        return _wrong(plan, BackupReason.INVALID_SPEC.value, refused)
     return replace(
         plan,
         objects=objects,

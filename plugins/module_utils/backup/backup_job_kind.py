@@ -22,7 +22,7 @@ from ..workload.component import Reference
 from ..workload.kind import ALONE, Kind, Play, Scripts
 from ..workload.plans import Observed, named
 from ..workload.references import by_name
-from ..workload.removal import Chosen, Removal
+from ..workload.removal import Removal
 from . import jobs, locations
 from .backup_job import plan_backup_job
 from .job_plan import JobPlan, Surroundings
@@ -30,6 +30,7 @@ from .job_status import report_on_job
 from .manifest import INCREMENTAL
 from .sources import named_source
 from .starting import SUFFIX, login_secret, target_secrets
+from .task_objects import removal_of_task, task_references
 
 
 class BackupJobKind(Kind[JobPlan]):
@@ -59,7 +60,7 @@ class BackupJobKind(Kind[JobPlan]):
 
     def plan(self, resource: Resource, observed: Observed, play: Play = ALONE) -> JobPlan:
         """Decide what a pass does."""
-        around = Surroundings(play.now or timestamp_now(), play.image, play.level)
+        around = Surroundings.of(observed, play)
         return plan_backup_job(resource, observed, around, self.invalid(resource, play.level))
 
     def report(
@@ -117,51 +118,6 @@ def _listed(resource: Resource, kind: str) -> Reference:
         "namespace": namespace,
         "labels": {},
     }
-
-
-def task_references(resource: Resource, namespace: str, base: str) -> dict[str, Reference]:
-    """Return the references ``job``, ``task``, ``result`` and ``pods`` of a task.
-
-    Args:
-        resource: whose task it is; objects of others do not count.
-        namespace: of the objects.
-        base: name of the Job.
-    """
-    labels = jobs.selector(resource, namespace)
-    owner = {"labels": labels, "owner_uid": resource["metadata"].get("uid") or ""}
-
-    def one(api_version: str, kind: str, name: str, **more: Any) -> Reference:
-        place = {"namespace": namespace, "name": name}
-        return {**by_name(api_version, kind, place), **owner, **more}
-
-    return {
-        "job": one("batch/v1", "Job", base),
-        "task": one("v1", "ConfigMap", jobs.task_name(base), data=True),
-        "result": one("v1", "ConfigMap", jobs.result_name(base), data=True),
-        "pods": {"api_version": "v1", "kind": "Pod", "namespace": namespace, "labels": labels},
-    }
-
-
-def removal_of_task(resource: Resource, namespace: str) -> Removal:
-    """Return the step that deletes what belongs to a resource's tasks, and waits for the Pods."""
-    labels = jobs.selector(resource, namespace)
-    owner = resource["metadata"].get("uid") or ""
-    return Removal(
-        title=f"the Job of {resource['metadata']['name']}",
-        prune=Chosen(
-            kinds=[
-                {"api_version": "batch/v1", "kind": "Job"},
-                {"api_version": "v1", "kind": "ConfigMap"},
-            ],
-            namespace=namespace,
-            labels=labels,
-            owner_uid=owner,
-            unowned=not owner,
-        ),
-        gone=Chosen(
-            kinds=[{"api_version": "v1", "kind": "Pod"}], namespace=namespace, labels=labels
-        ),
-    )
 
 
 def _mistakes(spec: Fields) -> Iterator[Mistake]:

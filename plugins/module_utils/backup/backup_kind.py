@@ -9,7 +9,6 @@ from typing import Any
 from ..admission.shapes import Mistake
 from ..api import names
 from ..api.errors import InvalidSpec
-from ..api.timestamps import timestamp_now
 from ..api.types import Manifest, References, Resource
 from ..reporting.conditions import Condition, paused
 from ..reporting.events import Occurrence, occurrence
@@ -31,8 +30,8 @@ from .backup import (
     secret_namespace,
     secrets_of,
 )
-from .backup_job_kind import task_references
 from .job_plan import Surroundings
+from .task_objects import task_references
 
 
 class BackupKind(Kind[BackupPlan]):
@@ -58,7 +57,7 @@ class BackupKind(Kind[BackupPlan]):
 
     def plan(self, resource: Resource, observed: Observed, play: Play = ALONE) -> BackupPlan:
         """Decide what a pass does."""
-        around = Surroundings(play.now or timestamp_now(), play.image, play.level)
+        around = Surroundings.of(observed, play)
         return plan_backup(resource, observed, around)
 
     def report(

@@ -8,9 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..admission.pod_security import Level
+from ..api.timestamps import timestamp_now
 from ..api.types import Manifest
 from ..reporting.reasons import BackupReason
-from ..workload.plans import Plan
+from ..workload.kind import Play
+from ..workload.plans import Observed, Plan
 
 PENDING, RUNNING, COMPLETED, FAILED = "Pending", "Running", "Completed", "Failed"
 """Phases."""
@@ -60,6 +62,11 @@ class Surroundings:
     now: str
     image: str = ""
     level: Level = Level.RESTRICTED
+
+    @classmethod
+    def of(cls, observed: Observed, play: Play) -> Surroundings:
+        """Return what a pass is made in; the clock's time where it was not given one."""
+        return cls(str(observed.get("now") or timestamp_now()), play.image, play.level)
 
 
 def failed(reason: str, message: str, begun: str = "", facts: Any = None) -> JobPlan:

@@ -14,9 +14,9 @@ from ..reporting.conditions import RESTORE_ENDED
 from ..reporting.reasons import BackupReason
 from ..workload.plans import Observed, is_paused
 from . import jobs, tasks
-from .backup_job import afterwards, as_suspended, begun_at, lateness, under_way, until_expiry
 from .facts import facts_of
-from .job_plan import COMPLETED, FAILED, RUNNING, JobPlan, Surroundings, failed
+from .job_plan import COMPLETED, RUNNING, JobPlan, Surroundings, failed
+from .lifecycle import afterwards, as_suspended, begun_at, under_way, unless_late, until_expiry
 from .restore_task import (
     SUFFIX,
     missing_secret,
@@ -89,12 +89,7 @@ def _not_started(resource: Resource, observed: Observed, around: Surroundings) -
     if spec.flag("suspend"):
         return as_suspended(waiting)
     begun = waiting.begun or around.now
-    plan = replace(_start(resource, observed, around), begun=begun)
-    over = lateness(spec, begun, around)
-    if over and plan.phase != FAILED:
-        why = f"{over}; {plan.message}" if plan.message else over
-        return failed(tasks.Reason.DEADLINE_EXCEEDED.value, why, begun)
-    return plan
+    return unless_late(replace(_start(resource, observed, around), begun=begun), spec, around)
 
 
 def _start(resource: Resource, observed: Observed, around: Surroundings) -> JobPlan:

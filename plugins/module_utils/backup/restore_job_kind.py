@@ -22,11 +22,11 @@ from ..workload.plans import Observed
 from ..workload.references import by_name
 from ..workload.removal import Removal
 from . import jobs, locations
-from .backup_job_kind import removal_of_task, task_references
 from .job_plan import JobPlan, Surroundings
 from .job_status import report_on_job
 from .restore_job import plan_restore_job
 from .restore_task import SUFFIX, owning_cluster, secret_references
+from .task_objects import removal_of_task, task_references
 
 _PLACES = (("target", locations.TARGET), ("externalSource", locations.SOURCE))
 
@@ -62,7 +62,7 @@ class RestoreJobKind(Kind[JobPlan]):
 
     def plan(self, resource: Resource, observed: Observed, play: Play = ALONE) -> JobPlan:
         """Decide what a pass does."""
-        around = Surroundings(play.now or timestamp_now(), play.image, play.level)
+        around = Surroundings.of(observed, play)
         whole = with_overlay(resource)
         return plan_restore_job(whole, observed, around, self.invalid(whole, play.level))
 

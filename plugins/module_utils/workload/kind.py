@@ -37,7 +37,6 @@ class Play:
         level: of the Pod Security Standards, which Pods must meet.
         operator: namespace of the operator's Pods; empty if it does not run in Pods, or unknown.
         image: of the operator, whose program Jobs run; empty if unknown.
-        now: the present, RFC 3339; empty for the clock's.
     """
 
     script: str = ""
@@ -45,7 +44,6 @@ class Play:
     level: Level = Level.RESTRICTED
     operator: str = ""
     image: str = ""
-    now: str = ""
 
 
 ALONE: Final = Play()

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a pass over a BackupJob or RestoreJob decides alike: its Job's way, deadline and expiry."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from ..api import durations
+from ..api.fields import Fields
+from ..api.timestamps import timestamp, unix_time
+from ..api.types import Resource
+from ..reporting.reasons import BackupReason
+from ..workload.plans import Observed
+from . import jobs, tasks
+from .errors import InvalidTask
+from .facts import facts_of
+from .job_plan import COMPLETED, FAILED, PENDING, RUNNING, JobPlan, Surroundings, failed
+from .standing import Standing, State
+from .starting import deadline
+
+TTL: Final = "1h"
+_PATIENCE: Final = 30
+"""Seconds after the deadline in which Kubernetes ends the Job itself."""
+
+
+def until_expiry(plan: JobPlan, resource: Resource) -> JobPlan:
+    """Let a pass that ends a resource ask for the one in which its time to live is over."""
+    if plan.phase not in {COMPLETED, FAILED} or plan.requeue:
+        return plan
+    return replace(plan, requeue=_within_an_hour(_time_to_live(resource)))
+
+
+def _time_to_live(resource: Resource) -> int:
+    spec = Fields("spec", {"ttl": TTL, **(resource.get("spec") or {})})
+    return durations.seconds(spec, "ttl")
+
+
+def _within_an_hour(seconds: float) -> str:
+    return f"{max(1, min(int(seconds) + 1, 3600))}s"
+
+
+def afterwards(resource: Resource, around: Surroundings) -> JobPlan:
+    """Keep what was reported, until the time to live is over."""
+    status = resource.get("status") or {}
+    over = unix_time(status.get("completionTime")) + _time_to_live(resource)
+    left = over - unix_time(around.now)
+    plan = JobPlan(phase=status.get("phase") or FAILED)
+    if left > 0:
+        return replace(plan, requeue=_within_an_hour(left))
+    return replace(plan, expired=[_identity(resource)])
+
+
+def _identity(one: Mapping[str, Any]) -> dict[str, Any]:
+    kept = {key: one["metadata"][key] for key in ("name", "namespace", "uid")}
+    return {"apiVersion": one["apiVersion"], "kind": one["kind"], "metadata": kept}
+
+
+def begun_at(resource: Resource, observed: Observed) -> str:
+    """Return when the resource had its turn; a Job that was suspended begins anew."""
+    started = ((observed.get("job") or {}).get("status") or {}).get("startTime")
+    return str(started or (resource.get("status") or {}).get("startTime") or "")
+
+
+def under_way(
+    resource: Resource, observed: Observed, stands: Standing, around: Surroundings
+) -> JobPlan:
+    """Follow a Job that has not ended, or end it when the deadline is over."""
+    spec = Fields("spec", resource.get("spec") or {})
+    job, begun = observed["job"], begun_at(resource, observed) or around.now
+    if late := _lateness(spec, begun, around, _PATIENCE):
+        ended = failed(tasks.Reason.DEADLINE_EXCEEDED.value, late, begun, facts_of(stands))
+        return replace(ended, stop=[_identity({**_JOB, **job})])
+    suspended = spec.flag("suspend")
+    settings = {
+        "suspend": suspended,
+        "activeDeadlineSeconds": deadline(spec),
+        "backoffLimit": jobs.Settings.of(spec, around.image or "any").backoff_limit,
+    }
+    place = {key: job["metadata"][key] for key in ("name", "namespace")}
+    plan = JobPlan(
+        phase=RUNNING,
+        progress=_PROGRESS[stands.state],
+        problem={"reason": stands.reason, "message": stands.message} if stands.reason else {},
+        message=stands.message,
+        begun=begun,
+        facts=facts_of(stands, base_of_task(observed)),
+        patches=[{**_JOB, "metadata": place, "spec": settings}],
+        requeue="5s" if stands.state is State.STARTING else "15s",
+    )
+    return as_suspended(plan) if suspended else plan
+
+
+_JOB: Final = {"apiVersion": "batch/v1", "kind": "Job"}
+_PROGRESS: Final = {
+    State.STARTING: BackupReason.STARTING.value,
+    State.RUNNING: BackupReason.RUNNING.value,
+}
+
+
+def as_suspended(plan: JobPlan) -> JobPlan:
+    """Return a plan that leaves a Job suspended."""
+    return replace(
+        plan,
+        phase=PENDING,
+        progress=BackupReason.SUSPENDED.value,
+        problem={},
+        message="suspended: spec.suspend is true",
+        requeue="",
+    )
+
+
+def _lateness(spec: Fields, begun: str, around: Surroundings, patience: int = 0) -> str:
+    """Say that the deadline is over; empty while it is not."""
+    seconds = deadline(spec)
+    if spec.flag("suspend") or unix_time(around.now) < unix_time(begun) + seconds + patience:
+        return ""
+    return f"not done {seconds} s after the start at {timestamp(unix_time(begun))}"
+
+
+def unless_late(plan: JobPlan, spec: Fields, around: Surroundings) -> JobPlan:
+    """Return the plan of a resource that has no Job yet, or its failure after the deadline."""
+    late = _lateness(spec, plan.begun, around)
+    if not late or plan.phase == FAILED:
+        return plan
+    why = f"{late}; {plan.message}" if plan.message else late
+    return failed(tasks.Reason.DEADLINE_EXCEEDED.value, why, plan.begun)
+
+
+def base_of_task(observed: Observed) -> dict[str, str]:
+    """Return name and id of the base as the task has it, whatever the Backups are by now."""
+    text = ((observed.get("task") or {}).get("data") or {}).get(tasks.TASK_KEY)
+    if not text:
+        return {}
+    try:
+        task = tasks.task_from_json(text)
+    except InvalidTask:
+        return {}
+    if task.base is None:
+        return {}
+    for backup in observed.get("backups") or []:
+        if (backup.get("meta") or {}).get("id") == task.base.id:
+            return {"name": str(backup["metadata"]["name"]), "id": task.base.id}
+    return {"id": task.base.id}
