@@ -70,9 +70,9 @@ class HttpClient:
 
     async def close(self) -> None:
         """Close all connections."""
-        if self._session is not None:
-            await self._session.close()
-            self._session = None
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
 
     async def request(
         self,
@@ -189,14 +189,15 @@ class HttpClient:
         read_timeout: float | None = None,
         renew: bool = False,
     ) -> aiohttp.ClientResponse:
+        access = self.access
+        sent = {**headers, **await self.credentials(renew=renew)}
         if self._session is None:
             raise KubeError(f"{method} {url.path}: the client is closed")
-        access = self.access
         response = await self._session.request(
             method,
             url,
             data=data,
-            headers={**headers, **await self.credentials(renew=renew)},
+            headers=sent,
             ssl=access.ssl_context if access.ssl_context is not None else True,
             server_hostname=access.server_name or None,
             proxy=access.proxy or None,

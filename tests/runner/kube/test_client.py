@@ -240,6 +240,34 @@ async def test_a_token_that_is_refused_twice_is_an_error(server: Server, tmp_pat
     assert len(server.seen) == 2
 
 
+class _SlowToken(FileToken):
+    """A token that is read when the test says so."""
+
+    def __init__(self) -> None:
+        super().__init__(Path("unread"))
+        self.asked, self.read = asyncio.Event(), asyncio.Event()
+
+    async def token(self, *, renew: bool = False) -> str:
+        self.asked.set()
+        await self.read.wait()
+        return "late"
+
+
+async def test_a_request_under_way_when_the_client_is_closed_is_an_error_of_the_api(
+    server: Server,
+) -> None:
+    """What else writes while the lease is lost ends as usual, and is not the reason of the end."""
+    token = _SlowToken()
+    async with HttpClient(ClusterAccess(server=server.url, token=token)) as session:
+        request = asyncio.create_task(session.request("POST", PATH, body={}))
+        await token.asked.wait()
+        await session.close()
+        token.read.set()
+        with pytest.raises(KubeError, match="the client is closed"):
+            await request
+    assert not server.seen
+
+
 async def test_who_we_are_and_what_we_send(server: Server) -> None:
     server.script = [answer()]
     access = ClusterAccess(server=server.url, username="me", password="secret")
