@@ -24,6 +24,7 @@ PLURALS = {
     "BackupJob": "backupjobs",
     "RestoreJob": "restorejobs",
     "Backup": "backups",
+    "BackupSchedule": "backupschedules",
 }
 CLUSTER_SCOPED = {"Backup"}
 SETS = ("LogSet", "DNSet", "CNSet", "ProxySet", "WebUI")

@@ -22,6 +22,7 @@ SHORT_NAMES = {
     "BackupJob": "mobj",
     "RestoreJob": "morj",
     "Backup": "mobackup",
+    "BackupSchedule": "mobs",
 }
 
 

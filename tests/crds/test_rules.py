@@ -21,7 +21,8 @@ FILES = {"fileSystem": {"path": "/shared"}}
 CLAIM = {"fileSystem": {"path": "/shared", "claim": {"size": "10Gi"}}}
 NFS = {"nfs": {"server": "files", "path": "/"}}
 GROUP = "spec.cnGroups.0"
-JOB = "BackupJob"
+JOB, RESTORE = "BackupJob", "RestoreJob"
+ONE_BACKUP = "exactly one of backupName and externalSource must be set"
 TARGET = "spec.target.fileSystem"
 FOLDER = {
     "fileSystem": {
@@ -365,6 +366,16 @@ REFUSED_ON_CREATE: list[tuple[str, dict[str, Any], str]] = [
     ("Backup", {"meta.id": None}, "meta.id: Required value"),
     ("Backup", {"meta.location": {}}, "exactly one of s3 and fileSystem must be set"),
     ("Backup", {"deletionPolicy": "Keep"}, "deletionPolicy: Unsupported value"),
+    ("Backup", {"metadata.name": "a" * 64}, "metadata.name must not have more than 63 characters"),
+    ("BackupSchedule", {"metadata.name": "a" * 40}, "must not have more than 39 characters"),
+    (RESTORE, {"metadata.name": "a" * 55}, "must not have more than 54 characters"),
+    (RESTORE, {"spec.backupName": None}, ONE_BACKUP),
+    (RESTORE, {"spec.externalSource": {"s3": {"path": "backups/mo-1"}}}, ONE_BACKUP),
+    (
+        MO,
+        {"spec.restoreFrom": "a", "spec.restoreSource": {"s3": {"path": "b/c"}}},
+        "restoreFrom and restoreSource are mutually exclusive",
+    ),
 ]
 
 ACCEPTED_ON_CREATE: list[tuple[str, dict[str, Any]]] = [
@@ -457,6 +468,9 @@ ACCEPTED_ON_CREATE: list[tuple[str, dict[str, Any]]] = [
     (JOB, {"spec.ttl": "0", "spec.suspend": True, "spec.concurrencyPolicy": "Forbid"}),
     (JOB, {"spec.overlay": {"image": "registry/operator:1", "volumes": [{"name": "b"}]}}),
     ("Backup", {"deletionPolicy": "Delete", "meta.base": {"id": "0194"}}),
+    ("BackupSchedule", {"metadata.name": "a" * 39}),
+    (RESTORE, {"metadata.name": "a" * 54}),
+    (RESTORE, {"spec.backupName": None, "spec.externalSource": {"s3": {"path": "backups/mo-1"}}}),
 ]
 
 FIXED_LATER = "source, target, type and base cannot be changed after the start"
@@ -664,6 +678,7 @@ def test_no_rule_is_untested() -> None:
     expected = {str(case[-1]) for case in [*REFUSED_ON_CREATE, *UPDATES] if case[-1]} | {
         STOPPED,
         FIXED_LATER,
+        RESTORE_FIXED_LATER,
     }
     meant = [[rule for rule in rules if text in rule or rule in text] for text in expected]
     assert sorted(rules - {fitting[0] for fitting in meant if len(fitting) == 1}) == []
@@ -760,6 +775,21 @@ def test_what_a_backup_is_of_stays_once_it_has_begun(
         return
     with pytest.raises(ApiError, match=FIXED_LATER):
         server.update(changed(started, change))
+
+
+RESTORE_FIXED_LATER = "backupName, externalSource and target cannot be changed after the start"
+
+
+def test_what_is_restored_stays_once_it_has_begun(server: Server) -> None:
+    """Before that it may be corrected, and how it is done may be changed at any time."""
+    created = server.create(minimal(RESTORE, "begun"))
+    corrected = server.update(changed(created, {"spec.backupName": "mo-2"}))
+    begun = {"phase": "Running", "startTime": "2026-11-22T18:10:00Z"}
+    started = server.update(changed(corrected, {"status": begun}), "/status")
+    suspended = server.update(changed(started, {"spec.suspend": True}))
+    for change in ({"spec.backupName": "mo-3"}, {"spec.target.s3.path": "bucket/other"}):
+        with pytest.raises(ApiError, match=RESTORE_FIXED_LATER):
+            server.update(changed(suspended, change))
 
 
 def test_a_status_can_be_written_whatever_the_spec_says(server: Server) -> None:

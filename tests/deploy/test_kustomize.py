@@ -109,7 +109,11 @@ def test_one_namespace_needs_nothing_cluster_wide(fake_testbed: TestBed) -> None
     (container,) = objects[f"Deployment/{NAME}"]["spec"]["template"]["spec"]["containers"]
 
     assert not [one for one in objects.values() if one["kind"].startswith("ClusterRole")]
-    assert [one["name"] for one in container["env"]] == ["POD_NAMESPACE", "WATCH_NAMESPACE"]
+    assert [one["name"] for one in container["env"]] == [
+        "OPERATOR_IMAGE",
+        "POD_NAMESPACE",
+        "WATCH_NAMESPACE",
+    ]
 
 
 def test_deploy_runs_two_replicas_of_the_image(fake_testbed: TestBed, deployed: str) -> None:
