@@ -8,12 +8,25 @@
 # from your registry: BASE_IMAGE=debian:12.11-slim@sha256:… (this file contains no digest because
 # no registry was reachable when it was written). The certificate authority of a proxy
 # in front of PyPI is passed as the secret `ca`.
+#
+# The base can also be a Red Hat UBI 9, for projects that install packages with dnf or microdnf. It
+# has no tini, which then comes from a Debian image:
+#
+#   docker build --target runner --build-arg BASE_IMAGE=registry.access.redhat.com/ubi9/ubi:9.6 \
+#     --build-arg INIT_IMAGE=debian:12.11-slim -t registry.example.com/ansible-operator:0.2.0-ubi9 .
 ARG BASE_IMAGE=debian:12.11-slim
+ARG INIT_IMAGE=${BASE_IMAGE}
+
+# --- the init process, linked statically
+FROM ${INIT_IMAGE} AS init
+COPY image/steps/packages.sh /build/steps/
+RUN /build/steps/packages.sh init \
+ && dpkg-query -W -f '${db:Status-Abbrev}\t${Package}\t${Version}\t${Architecture}\n' tini >/build/init.packages
 
 # --- Python packages, with everything that fetches and builds them
 FROM ${BASE_IMAGE} AS python
 COPY image/steps/packages.sh /build/steps/
-RUN /build/steps/packages.sh python3-venv ca-certificates
+RUN /build/steps/packages.sh build
 COPY image/steps/requirements*.txt image/steps/collections.txt image/steps/python.sh /build/steps/
 RUN --mount=type=secret,id=ca,target=/run/secrets/ca.crt /build/steps/python.sh
 
@@ -34,8 +47,10 @@ RUN /build/steps/collection.sh
 FROM ${BASE_IMAGE} AS runner
 ARG VERSION=0.2.0
 ARG REVISION=unknown
-COPY image/steps/packages.sh image/steps/layout.sh image/steps/programs.sh image/steps/runner.sh image/steps/sbom.py /build/steps/
-RUN /build/steps/packages.sh python3 tini ca-certificates && /build/steps/layout.sh
+COPY image/steps/*.sh image/steps/sbom.py /build/steps/
+RUN /build/steps/packages.sh run && /build/steps/layout.sh
+COPY --from=init /usr/bin/tini-static /tini
+COPY --from=init /build/init.packages /build/
 COPY --from=python /opt/operator/ /opt/operator/
 COPY --from=wheel /build/dist/ /build/dist/
 RUN /build/steps/runner.sh "${VERSION}"

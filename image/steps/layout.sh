@@ -8,6 +8,5 @@ mkdir -p /opt/ansible/.ansible/tmp /opt/ansible/.ansible/collections /etc/ansibl
 printf 'localhost ansible_connection=local\n' >/etc/ansible/hosts
 printf '[defaults]\nroles_path = /opt/ansible/roles\nlibrary = /usr/share/ansible/openshift\n' \
   >/etc/ansible/ansible.cfg
-ln -s /usr/bin/tini /tini
 chown -R 1001:0 /opt/ansible
 chmod -R ug+rwX /opt/ansible

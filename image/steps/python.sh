@@ -6,7 +6,7 @@ set -eu
 cd "$(dirname "$0")"
 if [ -s /run/secrets/ca.crt ]; then export PIP_CERT=/run/secrets/ca.crt; fi
 export PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1 PIP_ROOT_USER_ACTION=ignore PIP_QUIET=1
-python3 -m venv /opt/operator
+"$(command -v python3.12 || command -v python3)" -m venv /opt/operator
 /opt/operator/bin/pip install --require-hashes --no-deps --no-compile --requirement requirements.txt
 /opt/operator/bin/pip install --require-hashes --no-deps --target /build/tools --requirement requirements-build.txt
 /opt/operator/bin/pip download --require-hashes --no-deps --dest /build/wheels --requirement collections.txt

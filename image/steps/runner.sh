@@ -10,6 +10,7 @@ $python -m pip install --quiet --disable-pip-version-check --no-index --no-deps 
 $python -m compileall -qq --invalidation-mode unchecked-hash /opt/operator/lib/python3*/site-packages/ansible_operator
 ln -s /opt/operator/bin/ansible-operator /usr/local/bin/ansible-operator
 steps/programs.sh /opt/operator/bin /usr/local/bin
+steps/package_managers.sh /usr/local/bin
 $python steps/sbom.py /usr/share/sbom/ansible-operator.cdx.json "$1"
 cd /
 rm -r /build

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Write what the image consists of as a CycloneDX document: sbom.py FILE VERSION.
 
-Runs while the image is built, with nothing but Debian's Python. It lists the Debian packages and
-the Python packages of /opt/operator.
+Runs while the image is built, with nothing but Python. It lists the packages of the base image,
+that of the init process, which another image lent, and the Python packages of /opt/operator.
 """
 
 import json
@@ -14,13 +14,39 @@ from pathlib import Path
 from typing import Any
 
 SITE_PACKAGES = "/opt/operator/lib/python3*/site-packages"
+DEBIAN = "var/lib/dpkg"
+LENT = "build/init.packages"
+"""Lines of dpkg-query about packages of another image, in the format below."""
 _FORMAT = "${db:Status-Abbrev}\t${Package}\t${Version}\t${Architecture}\n"
+_RPM_FORMAT = "%{NAME}\t%{VERSION}-%{RELEASE}\t%{ARCH}\n"
 
 
-def debian_packages(root: Path) -> Iterator[dict[str, Any]]:
-    """Yield the installed Debian packages of a root folder."""
-    command = ["dpkg-query", f"--admindir={root}/var/lib/dpkg", "-W", f"-f={_FORMAT}"]
-    listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+def system_packages(root: Path) -> Iterator[dict[str, Any]]:
+    """Yield the packages of a root folder that Debian's or Red Hat's package manager installed."""
+    if (root / DEBIAN).exists():
+        command = ["dpkg-query", f"--admindir={root / DEBIAN}", "-W", f"-f={_FORMAT}"]
+        yield from debian_packages(_output(command))
+    else:
+        yield from rpm_packages(_output(["rpm", "--root", str(root), "-qa", "--qf", _RPM_FORMAT]))
+    if (root / LENT).exists():
+        yield from debian_packages((root / LENT).read_text(encoding="utf-8"))
+
+
+def _output(command: list[str]) -> str:
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def rpm_packages(listed: str) -> Iterator[dict[str, Any]]:
+    """Yield packages from lines of rpm; keys of publishers, which it lists, too, are none."""
+    for line in sorted(listed.splitlines()):
+        name, version, architecture = line.split("\t")
+        if name != "gpg-pubkey":
+            purl = f"pkg:rpm/redhat/{name}@{version}?arch={architecture}"
+            yield {"type": "library", "name": name, "version": version, "purl": purl}
+
+
+def debian_packages(listed: str) -> Iterator[dict[str, Any]]:
+    """Yield installed packages from lines of dpkg-query."""
     for line in listed.splitlines():
         status, name, version, architecture = line.split("\t")
         if status.startswith("ii"):
@@ -44,7 +70,7 @@ def python_packages(root: Path) -> Iterator[dict[str, Any]]:
 
 def document(root: Path, version: str) -> dict[str, Any]:
     """Return the bill of materials of a root folder."""
-    components = [*debian_packages(root), *python_packages(root)]
+    components = [*system_packages(root), *python_packages(root)]
     return {
         "bomFormat": "CycloneDX",
         "specVersion": "1.5",

@@ -2,6 +2,7 @@
 """What the image is made of: pinned, complete, and nothing else. It is run in tests/e2e."""
 
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -11,6 +12,7 @@ import pytest
 
 from image.building import ROOT
 from image.operator import sources
+from image.steps import sbom
 
 STEPS = ROOT / "image" / "steps"
 PIN = re.compile(r"^([A-Za-z0-9._-]+)==([^\s;]+)", re.MULTILINE)
@@ -56,7 +58,8 @@ def test_every_stage_begins_with_the_one_base() -> None:
     stages = dict(re.findall(r"^FROM (\S+) AS (\w+)$", text, re.MULTILINE))
     names = set(re.findall(r" AS (\w+)$", text, re.MULTILINE))
 
-    assert set(stages) - names == {"${BASE_IMAGE}"}
+    assert set(stages) - names == {"${BASE_IMAGE}", "${INIT_IMAGE}"}
+    assert "ARG INIT_IMAGE=${BASE_IMAGE}\n" in text
     assert re.findall(r"^USER (\S+)$", text, re.MULTILINE) == ["1001"]
 
 
@@ -78,3 +81,89 @@ def test_programs_are_where_projects_name_them(tmp_path: Path) -> None:
         path.name for path in tmp_path.iterdir()
     }
     assert "steps/programs.sh /opt/operator/bin /usr/local/bin" in (STEPS / "runner.sh").read_text()
+
+
+def stub(folder: Path, *programs: str) -> Path:
+    """A folder with programs that only write down how they were called, ``rm`` always among them."""
+    folder.mkdir()
+    for name in (*programs, "rm"):
+        path = folder / name
+        path.write_text(f'#!/bin/sh\necho "{name} $*" >>"{folder}/calls"\n')
+        path.chmod(0o755)
+    for name in ("chmod", "sh"):
+        (folder / name).symlink_to(shutil.which(name) or name)
+    return folder
+
+
+def run_step(step: str, programs: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    """Run a step of the image where no programs but these exist."""
+    return subprocess.run(
+        ["/bin/sh", STEPS / step, *arguments],
+        env={"PATH": str(programs)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=30,
+    )
+
+
+UBI = "install -y --nodocs --setopt=install_weak_deps=0"
+PACKAGES = [
+    ("apt-get", "build", "-qq install -y --no-install-recommends python3-venv ca-certificates"),
+    ("apt-get", "run", "-qq install -y --no-install-recommends python3 ca-certificates"),
+    ("apt-get", "init", "-qq install -y --no-install-recommends tini"),
+    ("dnf", "build", f"{UBI} python3.12 python3.12-pip ca-certificates"),
+    ("dnf", "run", f"{UBI} python3.12 ca-certificates"),
+    ("microdnf", "run", f"{UBI} python3.12 ca-certificates"),
+]
+
+
+@pytest.mark.parametrize(("manager", "purpose", "wanted"), PACKAGES)
+def test_packages_come_from_the_manager_of_the_base(
+    tmp_path: Path, manager: str, purpose: str, wanted: str
+) -> None:
+    """No Red Hat image can be had here: the package managers are stubs."""
+    programs = stub(tmp_path / "programs", manager)
+    done = run_step("packages.sh", programs, purpose)
+
+    assert done.returncode == 0, done.stderr
+    assert f"{manager} {wanted}" in (programs / "calls").read_text().splitlines()
+
+
+def test_a_base_without_tini_or_a_package_manager_is_refused(tmp_path: Path) -> None:
+    without_tini = run_step("packages.sh", stub(tmp_path / "ubi", "microdnf"), "init")
+    assert (without_tini.returncode, "INIT_IMAGE" in without_tini.stderr) == (1, True)
+    unknown = run_step("packages.sh", stub(tmp_path / "unknown"), "run")
+    assert (unknown.returncode, "neither apt-get nor dnf" in unknown.stderr) == (1, True)
+
+
+@pytest.mark.parametrize(("present", "missing"), [("dnf", "microdnf"), ("microdnf", "dnf")])
+def test_both_names_of_the_package_manager_work(tmp_path: Path, present: str, missing: str) -> None:
+    """The Dockerfiles of AWX and Galaxy call dnf and microdnf; an image has one of them."""
+    programs = stub(tmp_path / "programs", present)
+    assert run_step("package_managers.sh", programs, programs).returncode == 0
+
+    assert run_step("package_managers.sh", programs, programs).returncode == 0  # nothing is missing
+    subprocess.run([programs / missing, "update", "-y", "a b"], check=True, timeout=30)
+    assert (programs / "calls").read_text() == f"{present} update -y a b\n"
+
+
+def test_a_debian_base_gets_no_names_of_another_package_manager(tmp_path: Path) -> None:
+    programs = stub(tmp_path / "programs", "apt-get")
+    before = sorted(programs.iterdir())
+    assert run_step("package_managers.sh", programs, programs).returncode == 0
+    assert sorted(programs.iterdir()) == before
+
+
+def test_packages_of_both_kinds_of_bases_are_listed() -> None:
+    debian = "ii \ttini\t0.19.0-1\tamd64\nrc \tgone\t1\tall\n"
+    red_hat = (
+        "zlib\t1.2.11-40.el9\tx86_64\ngpg-pubkey\t5a6340b3\t(none)\nbash\t5.1.8-9.el9\tx86_64\n"
+    )
+
+    purls = [one["purl"] for one in (*sbom.debian_packages(debian), *sbom.rpm_packages(red_hat))]
+    assert purls == [
+        "pkg:deb/debian/tini@0.19.0-1?arch=amd64",
+        "pkg:rpm/redhat/bash@5.1.8-9.el9?arch=x86_64",
+        "pkg:rpm/redhat/zlib@1.2.11-40.el9?arch=x86_64",
+    ]

@@ -5,7 +5,7 @@ import json
 import os
 import signal
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -68,6 +68,7 @@ def launch(
     *flags: str,
     project: Path = ROOT,
     variables: Mapping[str, str] | None = None,
+    inside: Sequence[str | Path] = (),
 ) -> Operator:
     """Start an operator; it opens no port that another process may have.
 
@@ -77,9 +78,10 @@ def launch(
         flags: of ``ansible-operator run``; they override those of this function.
         project: folder with its watches.yaml, in which it runs.
         variables: of its environment.
+        inside: a command that starts its program elsewhere, as in a root file system of its own.
     """
     log, runs = folder / "log", folder / "runs"
-    command = [str(PROGRAMS / "ansible-operator"), "run"]
+    command = [*map(str, inside), str(PROGRAMS / "ansible-operator"), "run"]
     command += ["--proxy-port=0", "--metrics-api-port=0"]
     command += ["--metrics-bind-address=0", "--health-probe-bind-address=0"]
     command += [f"--run-directory={runs}", *flags]

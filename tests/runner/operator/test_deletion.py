@@ -3,7 +3,8 @@
 
 import pytest
 
-from tests.runner.operator.conftest import Cluster
+from testbed.bed import TestBed
+from tests.runner.operator.conftest import Cluster, Start
 from tests.support.operators import Operator
 from tests.support.waiting import eventually
 
@@ -51,3 +52,25 @@ def test_an_object_with_foreign_finalizers_alone_is_not_played(
     patch = '{"metadata":{"finalizers":null}}'
     cluster.kubectl("patch", "partings", "waiting", "--type=merge", "-p", patch)
     eventually(lambda: not cluster.get("partings", "waiting"))
+
+
+def test_a_namespace_that_is_deleted_ends_with_all_its_objects(
+    definitions: TestBed, start: Start
+) -> None:
+    """Finalizers hold it until their plays are done: of a settled object, and of one that runs.
+
+    The second one would create a Deployment next, which nobody can in such a namespace.
+    """
+    with definitions.namespace("leaving") as name:
+        leaving = Cluster(definitions, name)
+        operator = start(name)
+        leaving.create("Memcached", "settled", {"size": 1})
+        leaving.wait_for("memcacheds.runner.example.com", "settled", "Successful")
+        busy = {"behave": "sleep_and_deploy", "seconds": 4, "farewell": "succeed"}
+        leaving.create("Parting", "busy", busy)
+        leaving.wait_for("partings", "busy", "Running")
+        leaving.kubectl("delete", "namespace", name, "--timeout=120s")
+
+        assert operator.process.poll() is None
+        played = operator.lines("Ansible-runner exited successfully", name="busy")
+        assert len(played) == 1, "only the finalizer's play can have succeeded"
