@@ -52,6 +52,9 @@ def _tests(*arguments: str, workers: int = 2) -> tuple[str, ...]:
 AREAS = ("bench", "charts", "docs", "management", "memcached", "testbed")
 """Folders of tests with an API server that run when the change touches what they protect."""
 
+BACKED_UP = "tests/backup/program/test_real_database.py"
+"""Backups and restores of a real database, which the stage of the protocol tests leaves out."""
+
 _FAKE = "api and not node"
 _REAL = "node and not gate and not scenario"
 
@@ -68,7 +71,33 @@ STAGES: tuple[Stage, ...] = (
         is_tests=True,
         ends_early=True,
     ),
-    Stage("rpc", ("-m", "rpc", "tests"), limit=600, usual=60, is_tests=True),
+    Stage(
+        "rpc",
+        ("-m", "rpc", f"--ignore={BACKED_UP}", "tests"),
+        limit=600,
+        usual=60,
+        is_tests=True,
+    ),
+    # Before the API tests: after them there is no time left for what a change adds.
+    Stage(
+        "backup",
+        ("-m", "rpc", BACKED_UP),
+        limit=900,
+        usual=240,
+        when=When.TOUCHED,
+        protects=(
+            "plugins/module_utils/backup/",
+            "plugins/module_utils/clients/objectstore/",
+            "plugins/module_utils/clients/sql",
+            "plugins/module_utils/workload/storage.py",
+            "plugins/plugin_utils/backup/",
+            "testbed/binaries/matrixone/",
+            "testbed/binaries/versitygw/",
+            "testbed/object_store.py",
+            "tests/backup/program/",
+        ),
+        is_tests=True,
+    ),
     Stage(
         "api",
         _tests(*("-m", _FAKE, *(f"--ignore=tests/{area}" for area in AREAS), "tests"), workers=3),

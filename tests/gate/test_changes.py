@@ -9,6 +9,7 @@ import pytest
 
 from dev.gate.changes import added_stages, changed_paths
 from dev.gate.stages import STAGES, When
+from tests.support.places import ROOT
 
 TOUCHED = {stage.name for stage in STAGES if stage.when is When.TOUCHED}
 Git = Callable[..., str]
@@ -24,6 +25,10 @@ Git = Callable[..., str]
         (["plugins/module_utils/logservice/failover.py"], {"node", "sanity"}),
         (["src/ansible_operator/engine/rundir.py"], {"ansible-core"}),
         (["testbed/api.py"], {"testbed"}),
+        (["testbed/object_store.py"], {"backup", "testbed"}),
+        (["plugins/plugin_utils/backup/restoring.py"], {"backup", "sanity"}),
+        (["plugins/module_utils/clients/objectstore/s3.py"], {"backup", "sanity"}),
+        (["tests/backup/test_chains.py"], set()),
         (["a-new-folder/file"], TOUCHED),
         (["tests/api/test_toml.py", "Makefile"], TOUCHED),
     ],
@@ -42,12 +47,23 @@ def test_nothing_that_always_runs_names_paths_it_could_be_left_out_by() -> None:
     assert [stage.name for stage in always if stage.protects] == []
 
 
-def test_every_folder_of_tests_with_an_api_server_runs_somewhere() -> None:
-    """A folder that the stage of the API tests leaves out has a stage of its own."""
-    api = next(stage for stage in STAGES if stage.name == "api")
-    ignored = {one.removeprefix("--ignore=") for one in api.command if one.startswith("--ignore=")}
-    alone = {argument for stage in STAGES if stage is not api for argument in stage.command}
+@pytest.mark.parametrize("name", ["api", "rpc"])
+def test_what_a_stage_leaves_out_runs_somewhere(name: str) -> None:
+    """A folder or file that a stage of tests leaves out exists, and has a stage of its own."""
+    leaving = next(stage for stage in STAGES if stage.name == name)
+    option = "--ignore="
+    ignored = {one.removeprefix(option) for one in leaving.command if one.startswith(option)}
+    alone = {argument for stage in STAGES if stage is not leaving for argument in stage.command}
+    assert ignored
     assert ignored <= alone
+    assert [path for path in ignored if not (ROOT / path).exists()] == []
+
+
+def test_what_the_backups_need_adds_them() -> None:
+    """What their stage protects exists: a file that moves would silently leave it out."""
+    backup = next(stage for stage in STAGES if stage.name == "backup")
+    found = [prefix for prefix in backup.protects if [*ROOT.glob(f"{prefix}*")]]
+    assert found == list(backup.protects)
 
 
 @pytest.fixture
