@@ -383,6 +383,18 @@ def test_lowest_running_version_wins():
     assert report(live=workload(), pods=pods)["status"]["version"] == "2.0.9"
 
 
+def test_version_is_not_that_of_pods_that_are_being_deleted():
+    """A set that is synced has reached every Pod that stays; the others no longer count."""
+    key = "matrixorigin.io/semantic-version"
+    leaving = {"annotations": {key: "1.2.0"}, "deletionTimestamp": NOW}
+    staying = [pod(name, metadata={"annotations": {key: "1.3.0"}}) for name in ("a", "b", "c")]
+    old = pod("d", metadata=leaving)
+
+    told = report(live=workload(), pods=[old, *staying])
+    assert (states(told["status"]), told["status"]["version"]) == (SETTLED, "1.3.0")
+    assert report(live=workload(), pods=[old])["status"]["version"] == "1.2.0"
+
+
 def test_many_awaited_pods_are_cut_short():
     """A message stays readable with hundreds of Pods."""
     live = workload(wanted=100, replicas=0, readyReplicas=0, updatedReplicas=0)

@@ -9,6 +9,7 @@ from typing import Any, Final
 from ..api import names, versions
 from ..reporting.conditions import Condition, phase
 from ..reporting.events import Occurrence, occurrence
+from ..reporting.pods import staying
 from ..reporting.reasons import ACCEPTED, ConditionType, EarlyReason, Phase, Reason
 from ..reporting.set_facts import SetFacts
 from ..reporting.sets import set_status
@@ -95,7 +96,8 @@ def _message(usual: str, conditions: Iterable[Condition]) -> str:
 
 def _running_version(pods: Iterable[Mapping[str, Any]]) -> str:
     """Return the tag of the image that runs; the lowest while there are several."""
-    images = [container["image"] for pod in pods for container in pod["spec"]["containers"][:1]]
+    counted = staying(pods)
+    images = [container["image"] for pod in counted for container in pod["spec"]["containers"][:1]]
     tags = (versions.image_tag(image.partition("@")[0]) for image in images)
     return min((tag for tag in tags if tag and "/" not in tag), default="")
 

@@ -251,15 +251,28 @@ def stuck(pods: Iterable[Pod]) -> str:
     return ", ".join(found[:5]) + (f" and {len(found) - 5} more" if len(found) > 5 else "")
 
 
+def staying(pods: Iterable[Pod]) -> list[Pod]:
+    """Return the Pods that are not being deleted; all of them if none stays.
+
+    The numbers of a workload leave Pods that are being deleted out, and so must what is reported
+    beside them: a set that is synced would otherwise show the version that it had before.
+    """
+    listed = list(pods)
+    return [pod for pod in listed if not pod["metadata"].get("deletionTimestamp")] or listed
+
+
 def running_version(pods: Iterable[Pod]) -> str:
     """Return the lowest version of MatrixOne among the Pods; an image tag where none is known.
+
+    Args:
+        pods: of a set; those that are being deleted count only if no other is there.
 
     Returns:
         Text such as ``1.3.0``; empty if there are no Pods or their image has no tag.
     """
     found: list[tuple[versions.Version, str]] = []
     tags: list[str] = []
-    for pod in pods:
+    for pod in staying(pods):
         annotations = pod["metadata"].get("annotations") or {}
         text = str(annotations.get(names.ANNOTATION_SEMANTIC_VERSION) or "")
         parsed = versions.parse(text)
