@@ -50,6 +50,10 @@ def install(run_sockets: list[int], recorder: Callable[[], "Recorder | None"]) -
     compiled_templates.install()
     plugin_searches.install()
     plugin_documentation.install()
+    if not versions.HAS_PROFILES:
+        from ansible_operator.engine.patches import read_back
+
+        read_back.install()
 
 
 def install_into_collections(folder: Path) -> None:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Templates and conditions compiled once per process, and not at each of their uses.
 
-Up to 2.18 Jinja folds constants while it compiles, so that code depends on more than its source;
-there it is compiled each time.
+Up to 2.18 Jinja folds constants while it compiles, so that code depends on more than its source:
+see ``folded_templates``.
 """
 
 from collections.abc import Callable
@@ -16,6 +16,9 @@ from ansible_operator.engine.patches.versions import HAS_PROFILES
 def install() -> None:
     """Have Ansible use what was compiled."""
     if not HAS_PROFILES:
+        from ansible_operator.engine.patches import folded_templates
+
+        folded_templates.install()
         return
     from ansible._internal._templating import _jinja_bits
 
@@ -62,7 +65,9 @@ def install() -> None:
 def compiler(loader: DataLoader) -> Callable[[str, bool], object]:
     """What compiles a template (False) or a condition (True) ahead, as a play would."""
     if not HAS_PROFILES:
-        return lambda _source, _is_condition: None
+        from ansible_operator.engine.patches import folded_templates
+
+        return folded_templates.compiler(loader)
     from ansible._internal._templating._engine import TemplateEngine, TemplateOptions
 
     engine: Any = TemplateEngine(loader=loader)

@@ -150,6 +150,12 @@ TOUCHED = (
         ("_deprecations", "_errors", "_final_q", "_lock", "_warns", "display", "set_queue"),
     ),
     Touched("ansible.utils.vars", "", ("load_extra_vars", "load_options_vars", "random_int")),
+    Touched("ansible.template", "", ("_escape_backslashes",), before=_2_19),
+    Touched("ansible.template", "AnsibleEnvironment", ("compile", "concat"), before=_2_19),
+    Touched(
+        "ansible.template.native_helpers", "", ("_is_unsafe", "ansible_eval_concat"), before=_2_19
+    ),
+    Touched("ansible.utils.unsafe_proxy", "AnsibleUnsafeText", ("_strip_unsafe",), before=_2_19),
     Touched("ansible._internal._task", "TaskContext", (), since=_2_19),
     Touched(
         "ansible._internal._templating._engine",

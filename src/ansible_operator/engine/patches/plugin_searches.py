@@ -15,8 +15,6 @@ from typing import Any
 from ansible.plugins import loader as plugin_loader
 from jinja2 import Environment
 
-from ansible_operator.engine.patches import versions as ansible_versions
-
 _JINJA = Environment()  # noqa: S701 (nothing is rendered with it)
 _OF_JINJA = frozenset(_JINJA.filters) | frozenset(_JINJA.tests)
 _LEGACY = "ansible.legacy."
@@ -29,8 +27,7 @@ def install() -> None:
     _mark_once()
     _find_once()
     _list_once()
-    if ansible_versions.HAS_PROFILES:
-        _miss_once()
+    _miss_once()
 
 
 def _mark_once() -> None:

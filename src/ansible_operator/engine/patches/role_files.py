@@ -34,8 +34,7 @@ def install() -> None:
             found = _take(self.path_dwim(file_name))
             if found is not None:
                 return isolated(found.content)
-            if ansible_versions.HAS_PROFILES:
-                return isolated(stock(self, file_name, unsafe=True, **options))
+            return isolated(stock(self, file_name, unsafe=True, **options))
         return stock(self, file_name, *arguments, **options)
 
     DataLoader.load_from_file = load_from_file
@@ -51,9 +50,7 @@ def parse(loader: DataLoader, name: str) -> Any:
 
 def _take(name: str) -> _Parsed | None:
     """The content of a file, unless it has changed."""
-    # Up to 2.18 the containers of YAML files are of types that cannot be copied cheaply: there a
-    # file is parsed again at its second use.
-    found = _files.get(name) if ansible_versions.HAS_PROFILES else _files.pop(name, None)
+    found = _files.get(name)
     if found is None:
         return None
     state = os.stat(name)  # noqa: PTH116

@@ -67,11 +67,27 @@ def containers() -> dict[type, Callable[[Any, Any], Any]]:
         list: lambda _original, filled: filled,
     }
     if VERSION < (2, 19):
-        return plain
+        return plain | _positioned_containers()
     from ansible.module_utils._internal import _datatag
 
     copy_tags = _datatag.AnsibleTagHelper.tag_copy
     return plain | {_datatag._AnsibleTaggedDict: copy_tags, _datatag._AnsibleTaggedList: copy_tags}
+
+
+def _positioned_containers() -> dict[type, Callable[[Any, Any], Any]]:
+    """The containers of YAML files up to 2.18, which know their place in the file."""
+    from ansible.parsing.yaml import objects
+
+    def alike(original: Any, filled: Any) -> Any:
+        copied = type(original)(filled)
+        vars(copied).update(vars(original))
+        return copied
+
+    return {
+        objects.AnsibleMapping: alike,
+        objects.AnsibleSequence: alike,
+        set: lambda _original, filled: set(filled),
+    }
 
 
 def vault_secrets(loader: DataLoader, options: Mapping[str, Any]) -> Any:
