@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .PHONY: molecule scenarios e2e test-all
-.PHONY: help venv crds rbac render docs lint test demo demo-down demo-memcached bench cluster-up cluster-down
+.PHONY: help venv crds rbac render docs lint test demo demo-down demo-memcached bench compat cluster-up cluster-down
 .PHONY: install uninstall deploy undeploy op-build op-push op-requirements bundle run
 
 PYTHON := .venv/bin/python
@@ -44,6 +44,9 @@ demo-down: venv ## remove everything that the demo has created
 
 demo-memcached: venv ## run the tutorial operator of examples/memcached on fake nodes
 	@$(PYTHON) -m demo.memcached
+
+compat: venv ## play the operator in the folder OPERATOR, beside the Go runner GO_RUNNER if given (compat/README.md)
+	@$(PYTHON) -m compat "$(OPERATOR)" $(if $(COLLECTIONS),--collections "$(COLLECTIONS)") $(if $(GO_RUNNER),--go-runner "$(GO_RUNNER)") $(foreach file,$(OBJECT),--object "$(file)")
 
 bench: venv ## run the benchmarks; SCENARIOS= SIZES= PEERS= select (bench/README.md)
 	@$(PYTHON) -m bench --scenarios "$(SCENARIOS)" --sizes "$(SIZES)" --peers "$(PEERS)" $(if $(SECONDS_EACH),--seconds $(SECONDS_EACH))

@@ -49,7 +49,7 @@ def _tests(*arguments: str, workers: int = 2) -> tuple[str, ...]:
     return (*arguments, *side_by_side)
 
 
-AREAS = ("bench", "charts", "docs", "management", "memcached", "testbed")
+AREAS = ("bench", "charts", "compat", "docs", "management", "memcached", "testbed")
 """Folders of tests with an API server that run when the change touches what they protect."""
 
 BACKED_UP = "tests/backup/program/test_real_database.py"
@@ -118,6 +118,7 @@ STAGES: tuple[Stage, ...] = (
         )
         for area, usual, protects in (
             ("bench", 60, ("bench/", "demo/", "tests/bench/")),
+            ("compat", 90, ("compat/", "tests/compat/")),
             ("charts", 240, ("charts/", "deploy/", "tests/charts/")),
             ("docs", 300, ("docs/", "README.md", "tests/docs/")),
             ("management", 300, ("charts/matrixone/", "docs/", "tests/management/")),

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Objects of two runs, field by field, without what is different in every run."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+Json = dict[str, Any]
+Objects = Mapping[str, Json]
+"""Objects by ``Kind/name``."""
+
+_METADATA = ("annotations", "labels", "name", "ownerReferences", "finalizers")
+_OWNER = ("apiVersion", "kind", "name", "controller", "blockOwnerDeletion")
+_ASSIGNED = {
+    "Service": ("clusterIP", "clusterIPs"),
+    "PersistentVolumeClaim": ("volumeName",),
+}
+"""Fields of a spec that the cluster sets."""
+_ADDED = ("pv.kubernetes.io/", "volume.kubernetes.io/", "volume.beta.kubernetes.io/")
+"""Prefixes of annotations that controllers of the cluster set."""
+NOT_THERE = "(not there)"
+
+
+def comparable(obj: Json) -> Json:
+    """Return what an operator has decided of an object.
+
+    Values of Secrets are generated: only their keys are kept. The status, ports and addresses that
+    the cluster assigns, and what the API server writes into metadata are left out.
+    """
+    kept = {key: value for key, value in obj.items() if key not in {"status", "metadata"}}
+    metadata = {key: obj["metadata"][key] for key in _METADATA if key in obj["metadata"]}
+    if "ownerReferences" in metadata:
+        owners = metadata["ownerReferences"]
+        metadata["ownerReferences"] = [{key: one.get(key) for key in _OWNER} for one in owners]
+    annotations = metadata.get("annotations") or {}
+    metadata["annotations"] = {
+        key: value for key, value in annotations.items() if not key.startswith(_ADDED)
+    }
+    if obj["kind"] == "Secret":
+        kept["data"] = dict.fromkeys(obj.get("data") or {}, "generated")
+    assigned = _ASSIGNED.get(obj["kind"], ())
+    if assigned:
+        kept["spec"] = {key: value for key, value in obj["spec"].items() if key not in assigned}
+    return {**kept, "metadata": metadata}
+
+
+def differences(left: Objects, right: Objects) -> list[tuple[str, str, Any, Any]]:
+    """Compare the objects of two runs.
+
+    Returns:
+        Object, path of the field (empty for an object that only one of them has), and both values.
+    """
+    found: list[tuple[str, str, Any, Any]] = []
+    for name in sorted({*left, *right}):
+        if name not in left or name not in right:
+            sides = ["there" if name in side else NOT_THERE for side in (left, right)]
+            found.append((name, "", sides[0], sides[1]))
+            continue
+        pairs = _fields(comparable(left[name]), comparable(right[name]), "")
+        found += [(name, path, one, other) for path, one, other in pairs]
+    return found
+
+
+def _fields(left: Any, right: Any, path: str) -> Iterator[tuple[str, Any, Any]]:
+    """Yield the paths below which two values differ, as deep as both have a structure."""
+    if isinstance(left, dict) and isinstance(right, dict):
+        for key in sorted({*left, *right}):
+            below = f"{path}.{key}" if path else str(key)
+            yield from _fields(left.get(key, NOT_THERE), right.get(key, NOT_THERE), below)
+    elif isinstance(left, list) and isinstance(right, list) and len(left) == len(right):
+        for number, (one, other) in enumerate(zip(left, right, strict=True)):
+            yield from _fields(one, other, f"{path}[{number}]")
+    elif left != right:
+        yield path, left, right

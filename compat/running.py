@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One object's first pass on one runner, in a test bed with fake nodes."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from bench import cost
+from compat.collections import provide
+from compat.comparing import Objects
+from compat.passes import Json, Pass, conditions, events, has_ended, played
+from compat.recipes import Recipe, definitions
+from testbed.bed import TestBed
+from testbed.ports import choose_ports
+from testbed.processes import last_words
+
+ROOT = Path(__file__).resolve().parents[1]
+NAMESPACE = "compat"
+OURS, GO = "ours", "go"
+_GO_RUNS = Path("/tmp/ansible-operator/runner")  # noqa: S108 (it has no flag for another one)
+_OTHERS = {
+    *("Event", "Pod", "ReplicaSet", "ControllerRevision", "Endpoints", "EndpointSlice"),
+    *("Lease", "PodMetrics"),
+}
+"""Kinds whose objects controllers of the cluster make."""
+_GIVEN = {"ServiceAccount/default", "ConfigMap/kube-root-ca.crt"}
+_STOP_SECONDS = 45.0
+_DEFINED_SECONDS = 60.0
+_READY_SECONDS = 120.0
+
+
+class RunError(Exception):
+    """A runner ended, or the object's conditions did not report an end in time."""
+
+
+def first_pass(
+    bed: TestBed, project: Path, recipe: Recipe, program: str, folder: Path, seconds: float
+) -> Pass:
+    """Create the object of a recipe in an empty namespace and wait until its play has ended.
+
+    Args:
+        bed: where.
+        project: folder of the operator.
+        recipe: what is asked of it.
+        program: the Go runner's; empty for this runner.
+        folder: for the files of the pass.
+        seconds: that the play may take.
+
+    Raises:
+        RunError: the runner ended, or the play did not end in time.
+    """
+    name, runs = (GO, _GO_RUNS) if program else (OURS, folder / "runs")
+    _define(bed, project)
+    bed.kubectl("create", "namespace", NAMESPACE)
+    # The Go runner keeps its runs in one place for good.
+    shutil.rmtree(_artifacts(runs, recipe.obj), ignore_errors=True)
+    with _running(bed, project, recipe, program, folder) as (pid, alive):
+        kind = f"{recipe.obj['kind']}.{recipe.obj['apiVersion'].partition('/')[0]}"
+        begun, used = time.monotonic(), cost.cpu_seconds(pid)
+        bed.kubectl("-n", NAMESPACE, "create", "-f", "-", input=json.dumps(recipe.obj))
+        obj = _ended(bed, kind, recipe.obj["metadata"]["name"], begun + seconds, alive)
+        took, spent = time.monotonic() - begun, cost.cpu_seconds(pid) - used
+        run = _oldest(_artifacts(runs, recipe.obj))
+        found = played(events(run), (run / "stdout").read_text())
+        objects = _objects(bed, recipe.obj["kind"])
+    reported = conditions(obj)
+    succeeded = reported.get("Successful", "").startswith("True")
+    return Pass(name, took, spent, succeeded, found, reported, objects)
+
+
+def _define(bed: TestBed, project: Path) -> None:
+    """Create the CRDs of a project, and wait until their kinds are served."""
+    for path in definitions(project):
+        bed.kubectl("apply", "--server-side", "-f", str(path))
+    deadline = time.monotonic() + _DEFINED_SECONDS
+    while time.monotonic() < deadline:
+        listed = json.loads(bed.kubectl("get", "crd", "-o", "json"))["items"]
+        if all(_is_established(one) for one in listed):
+            return
+        time.sleep(0.2)
+    raise RunError(f"the kinds of {project.name} are not served within {_DEFINED_SECONDS:.0f} s")
+
+
+def _is_established(definition: Json) -> bool:
+    found = (definition.get("status") or {}).get("conditions") or ()
+    return any(one["type"] == "Established" and one["status"] == "True" for one in found)
+
+
+@contextmanager
+def _running(
+    bed: TestBed, project: Path, recipe: Recipe, program: str, folder: Path
+) -> Iterator[tuple[int, Callable[[], None]]]:
+    """Run the operator for the block, which gets its pid and a check that it still runs."""
+    log = folder / "log"
+    ours = [sys.executable, "-m", "ansible_operator"]
+    command = [*([program] if program else ours), "run", "--reconcile-period=0s"]
+    port = choose_ports(("probes",), taken=())["probes"]
+    command += ["--metrics-bind-address=0", f"--health-probe-bind-address=127.0.0.1:{port}"]
+    if not program:
+        command += ["--proxy-port=0", "--metrics-api-port=0", f"--run-directory={folder / 'runs'}"]
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [sys.executable, "-I", "-S", ROOT / "bench" / "reaper.py", *command],
+            cwd=project,
+            env=_environment(bed, project, recipe, folder),
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+
+    def alive() -> None:
+        if process.poll() is not None:
+            raise RunError(f"the operator ended: {last_words(log, lines=10)}")
+
+    try:
+        _wait_until_ready(port, alive)
+        yield process.pid, alive
+    finally:
+        process.terminate()
+        try:
+            process.wait(_STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def _wait_until_ready(port: int, alive: Callable[[], None]) -> None:
+    deadline = time.monotonic() + _READY_SECONDS
+    while time.monotonic() < deadline:
+        alive()
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=5):
+                return
+        except OSError:
+            time.sleep(0.1)
+    raise RunError(f"the operator is not ready within {_READY_SECONDS:.0f} s")
+
+
+def _environment(bed: TestBed, project: Path, recipe: Recipe, folder: Path) -> dict[str, str]:
+    target = folder / "collections"
+    collections = provide(project, target, recipe.answers, recipe.collections)
+    programs = Path(sys.executable).parent
+    return {
+        "PATH": f"{programs}:{os.environ.get('PATH', os.defpath)}",
+        "HOME": str(folder),
+        "LANG": "C.UTF-8",
+        "KUBECONFIG": str(bed.kubeconfig),
+        "WATCH_NAMESPACE": NAMESPACE,
+        "ANSIBLE_COLLECTIONS_PATH": str(collections),
+        "ANSIBLE_ROLES_PATH": str(project / "roles"),  # in ansible.cfg of the Go runner's image
+        "ANSIBLE_GATHERING": "explicit",
+        "VIRTUAL_ENV": str(programs.parent),
+        **recipe.variables,
+    }
+
+
+def _ended(bed: TestBed, kind: str, name: str, deadline: float, alive: Callable[[], None]) -> Json:
+    while time.monotonic() < deadline:
+        alive()
+        obj: Json = json.loads(bed.kubectl("-n", NAMESPACE, "get", kind, name, "-o", "json"))
+        if has_ended(obj):
+            return obj
+        time.sleep(0.2)
+    raise RunError(f"{kind} {name}: its play has not ended in time")
+
+
+def _artifacts(runs: Path, obj: Json) -> Path:
+    """The folder with the artifacts of an object's runs."""
+    group, _, version = obj["apiVersion"].partition("/")
+    below = Path(group, version, obj["kind"], NAMESPACE, obj["metadata"]["name"], "artifacts")
+    return runs / below
+
+
+def _oldest(artifacts: Path) -> Path:
+    """The artifacts of the first run."""
+    found = [path for path in artifacts.iterdir() if not path.is_symlink()]
+    return min(found, key=lambda path: path.stat().st_mtime)
+
+
+def _objects(bed: TestBed, kind: str) -> Objects:
+    """Everything in the namespace that neither the cluster nor the user has made."""
+    names = bed.kubectl("api-resources", "--namespaced", "--verbs=list", "-o", "name").split()
+    text = bed.kubectl("-n", NAMESPACE, "get", ",".join(names), "-o", "json", "--ignore-not-found")
+    listed = json.loads(text)["items"] if text else []
+    found = {f"{one['kind']}/{one['metadata']['name']}": one for one in listed}
+    return {
+        name: one
+        for name, one in found.items()
+        if one["kind"] not in {*_OTHERS, kind} and name not in _GIVEN
+    }
+
+
+def prepared(project: Path, folder: Path) -> Path:
+    """Copy a project, which plays may write into; its history and tests stay out."""
+    left_out = shutil.ignore_patterns(".git", "molecule", "docs")
+    return Path(shutil.copytree(project, folder / "project", ignore=left_out))

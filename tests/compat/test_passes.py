@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is read of a pass: tasks from job events, the end from conditions; and its table."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from compat.passes import Pass, Played, conditions, events, has_ended, played
+from compat.report import compared, table
+
+
+def event(kind: str, task: str = "a", **data: Any) -> dict[str, Any]:
+    return {"event": f"runner_on_{kind}", "event_data": {"task": task, **data}}
+
+
+RUNS = [
+    pytest.param([], Played({}), id="nothing"),
+    pytest.param(
+        [event("start"), event("ok"), event("skipped")], Played({"ok": 1, "skipped": 1}), id="tasks"
+    ),
+    pytest.param(
+        [event("failed", "b", ignore_errors=True, res={"msg": "no"}), event("ok")],
+        Played({"ignored": 1, "ok": 1}),
+        id="ignored",
+    ),
+    pytest.param(
+        [event("ok"), event("failed", "Exec", res={"msg": "no container"})],
+        Played({"ok": 1, "failed": 1}, "Exec", "no container"),
+        id="failed",
+    ),
+    pytest.param(
+        [event("unreachable", "Ping", res={"msg": "away"})],
+        Played({"failed": 1}, "Ping", "away"),
+        id="unreachable",
+    ),
+]
+
+
+@pytest.mark.parametrize(("recorded", "expected"), RUNS)
+def test_tasks_of_a_play(recorded: list[dict[str, Any]], expected: Played) -> None:
+    assert played(recorded) == expected
+
+
+def test_a_playbook_that_cannot_be_played_has_a_reason() -> None:
+    output = "PLAY\nERROR! the role 'a' was not found\n\nThe error appears"
+    assert played([], output) == Played({}, "the start", "ERROR! the role 'a' was not found")
+    assert played([event("ok")], output) == Played({"ok": 1})
+
+
+def test_events_come_in_their_order(tmp_path: Path) -> None:
+    folder = tmp_path / "job_events"
+    folder.mkdir()
+    for number in (10, 2, 1):
+        (folder / f"{number}-x.json").write_text(json.dumps({"counter": number}))
+    (folder / "3-partial.json.tmp").write_text("{")
+
+    assert [one["counter"] for one in events(tmp_path)] == [1, 2, 10]
+
+
+def with_conditions(*entries: dict[str, Any]) -> dict[str, Any]:
+    return {"status": {"conditions": list(entries)}}
+
+
+RUNNING = {"type": "Running", "status": "True", "message": "Running reconciliation"}
+AWAITING = {**RUNNING, "ansibleResult": {"ok": 1}, "message": "Awaiting next reconciliation"}
+FAILURE = {"type": "Failure", "status": "True", "message": "no"}
+OTHERS = {"type": "Ready", "status": "True"}
+
+
+@pytest.mark.parametrize(
+    ("obj", "expected"),
+    [
+        ({}, False),
+        (with_conditions(RUNNING), False),
+        (with_conditions(OTHERS), False),
+        (with_conditions(AWAITING), True),
+        (with_conditions(RUNNING, FAILURE), True),
+    ],
+)
+def test_a_play_has_ended_when_the_conditions_say_so(obj: dict[str, Any], expected: bool) -> None:
+    assert has_ended(obj) is expected
+
+
+def test_conditions_of_others_are_left_out() -> None:
+    assert conditions(with_conditions(FAILURE, OTHERS)) == {"Failure": "True: no"}
+
+
+def one_pass(runner: str, **objects: Any) -> Pass:
+    found = {f"ConfigMap/{name}": value for name, value in objects.items()}
+    played_ = Played({"ok": 3, "failed": 1}, "Exec", "a | b")
+    return Pass(runner, 1.25, 0.5, False, played_, {}, found)
+
+
+def test_the_table_has_a_column_per_runner() -> None:
+    lines = table([one_pass("ours", a={}, b={}), one_pass("go")]).splitlines()
+    assert lines[0] == "|  | ours | go |"
+    assert "| tasks | 1 failed, 3 ok | 1 failed, 3 ok |" in lines
+    assert "| objects | 2 ConfigMap |  |" in lines
+    assert "| ended at | Exec: a \\| b | Exec: a \\| b |" in lines
+
+
+def test_fields_that_differ_are_named_with_both_values() -> None:
+    def config(value: str) -> dict[str, Any]:
+        return {"kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"x": value}}
+
+    ours, theirs = one_pass("ours", a=config("1")), one_pass("go", a=config("2"))
+    assert compared(ours, theirs) == "ConfigMap/a data.x: 1 (ours), 2 (go)"
+    assert compared(ours, ours) == "no field differs"
