@@ -26,6 +26,9 @@ _READY_SECONDS = 240
 DRAIN_SECONDS = 330
 """What a drain may take at most, by default, and a bit."""
 
+# HAKeeper gives a log store up after 5 minutes; tests cannot wait for that.
+HAKEEPER_TIMEOUT = '[logservice.HAKeeperConfig]\nlog-store-timeout = "20s"\n'
+
 Json = dict[str, Any]
 
 
@@ -138,6 +141,34 @@ class Cluster:
 def tiny_cluster() -> Json:
     """Return the smallest cluster with every part: examples/tiny-cluster.yaml."""
     resource: Json = yaml.safe_load((ROOT / "examples/tiny-cluster.yaml").read_text())
+    return resource
+
+
+def replacing(resource: Json, after: str = "20s") -> Json:
+    """Let a cluster replace log stores that have failed.
+
+    Args:
+        resource: the MatrixOneCluster; it is changed and returned.
+        after: how long a store must have failed, as ``storeFailureTimeout``.
+    """
+    resource["spec"]["logService"] |= {
+        "storeFailureTimeout": after,
+        "config": HAKEEPER_TIMEOUT,
+        "failedPodStrategy": "Delete",
+    }
+    return resource
+
+
+def draining(resource: Json) -> Json:
+    """Give a cluster two compute nodes that drain; it is changed and returned."""
+    resource["spec"]["cnGroups"][0] |= {
+        "replicas": 2,
+        "scalingConfig": {
+            "storeDrainEnabled": True,
+            "storeDrainTimeout": "2m",
+            "minDelaySeconds": 2,
+        },
+    }
     return resource
 
 

@@ -9,8 +9,6 @@ from typing import Any
 from tests.e2e.clusters import Cluster
 from tests.support.waiting import eventually
 
-# HAKeeper gives a log store up after 5 minutes; tests cannot wait for that.
-HAKEEPER_TIMEOUT = '[logservice.HAKeeperConfig]\nlog-store-timeout = "20s"\n'
 INCARNATIONS = "logset.matrixorigin.io/incarnations"
 REPAIR = "logset.matrixorigin.io/repair"
 REPAIR_SECONDS = 180

@@ -11,9 +11,8 @@ import pymysql
 import pytest
 
 from testbed.bed import TestBed
-from tests.e2e.clusters import Cluster, operated, tiny_cluster
+from tests.e2e.clusters import Cluster, operated, replacing, tiny_cluster
 from tests.e2e.log_stores import (
-    HAKEEPER_TIMEOUT,
     INCARNATIONS,
     REPAIR,
     REPAIR_SECONDS,
@@ -39,12 +38,7 @@ FAILURE_TIMEOUT = 20
 @pytest.fixture(scope="module")
 def cluster(real_testbed: TestBed, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """Three log stores that are replaced after 20 s."""
-    resource = tiny_cluster()
-    resource["spec"]["logService"] |= {
-        "storeFailureTimeout": f"{FAILURE_TIMEOUT}s",
-        "config": HAKEEPER_TIMEOUT,
-        "failedPodStrategy": "Delete",
-    }
+    resource = replacing(tiny_cluster(), f"{FAILURE_TIMEOUT}s")
     folder = tmp_path_factory.mktemp("operator")
     with operated(real_testbed, folder, resource, "log") as made:
         yield made

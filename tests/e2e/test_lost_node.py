@@ -15,8 +15,7 @@ from testbed.bed import TestBed
 from testbed.errors import RequirementError
 from testbed.places import Places
 from testbed.processes import find
-from tests.e2e.clusters import Cluster, operated, tiny_cluster
-from tests.e2e.log_stores import HAKEEPER_TIMEOUT
+from tests.e2e.clusters import HAKEEPER_TIMEOUT, Cluster, operated, tiny_cluster
 from tests.e2e.traffic import Traffic
 from tests.support.waiting import eventually
 

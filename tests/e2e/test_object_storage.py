@@ -11,9 +11,16 @@ import pytest
 from demo import object_storage
 from testbed.bed import KubectlError, TestBed
 from testbed.object_store import ObjectStore
-from tests.e2e.clusters import DRAIN_SECONDS, Cluster, operating, tiny_cluster
+from tests.e2e.clusters import (
+    DRAIN_SECONDS,
+    Cluster,
+    draining,
+    operating,
+    replacing,
+    tiny_cluster,
+)
 from tests.e2e.compute_nodes import pods, stores
-from tests.e2e.log_stores import HAKEEPER_TIMEOUT, await_replacement, events, wreck
+from tests.e2e.log_stores import await_replacement, events, wreck
 from tests.e2e.traffic import Traffic
 from tests.support.waiting import eventually
 
@@ -32,21 +39,8 @@ def cluster(
     real_object_store.make_bucket(BUCKET)
     folder = tmp_path_factory.mktemp("operator")
     with operating(real_testbed, folder, "s3") as made:
-        resource = object_storage.on_s3(tiny_cluster(), real_object_store)
+        resource = object_storage.on_s3(draining(replacing(tiny_cluster())), real_object_store)
         resource["spec"]["logService"]["sharedStorage"]["s3"]["path"] = f"{BUCKET}/{made.namespace}"
-        resource["spec"]["logService"] |= {
-            "storeFailureTimeout": "20s",
-            "config": HAKEEPER_TIMEOUT,
-            "failedPodStrategy": "Delete",
-        }
-        resource["spec"]["cnGroups"][0] |= {
-            "replicas": 2,
-            "scalingConfig": {
-                "storeDrainEnabled": True,
-                "storeDrainTimeout": "2m",
-                "minDelaySeconds": 2,
-            },
-        }
         items = [object_storage.secret(real_object_store), resource]
         listed = {"apiVersion": "v1", "kind": "List", "items": items}
         made.kubectl("apply", "-f", "-", input=json.dumps(listed))

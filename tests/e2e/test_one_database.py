@@ -11,11 +11,18 @@ import pymysql
 import pytest
 
 from testbed.bed import TestBed
-from tests.e2e.clusters import DRAIN_SECONDS, Cluster, operated, tiny_cluster
+from tests.e2e.clusters import (
+    DRAIN_SECONDS,
+    Cluster,
+    draining,
+    operated,
+    replacing,
+    tiny_cluster,
+)
 from tests.e2e.compute_nodes import pods, stores
 from tests.e2e.faults import frozen
 from tests.e2e.health import REPLACED_SECONDS, Watched, await_fault, await_recovery
-from tests.e2e.log_stores import HAKEEPER_TIMEOUT, await_replacement, events, volume, wreck
+from tests.e2e.log_stores import await_replacement, events, volume, wreck
 from tests.e2e.traffic import Traffic
 from tests.support.waiting import eventually
 
@@ -28,20 +35,7 @@ LONGEST_GAP = 45.0
 @pytest.fixture(scope="module")
 def cluster(real_testbed: TestBed, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """Two compute nodes that drain, three log stores that are replaced after 10 s."""
-    resource = tiny_cluster()
-    resource["spec"]["logService"] |= {
-        "storeFailureTimeout": "10s",
-        "config": HAKEEPER_TIMEOUT,
-        "failedPodStrategy": "Delete",
-    }
-    resource["spec"]["cnGroups"][0] |= {
-        "replicas": 2,
-        "scalingConfig": {
-            "storeDrainEnabled": True,
-            "storeDrainTimeout": "2m",
-            "minDelaySeconds": 2,
-        },
-    }
+    resource = draining(replacing(tiny_cluster(), "10s"))
     with operated(real_testbed, tmp_path_factory.mktemp("operator"), resource, "gate") as made:
         yield made
 

@@ -8,9 +8,14 @@ from collections.abc import Iterator
 import pytest
 
 from testbed.bed import TestBed
-from tests.e2e.clusters import DRAIN_SECONDS, Cluster, operated, tiny_cluster
-from tests.e2e.log_stores import (
+from tests.e2e.clusters import (
+    DRAIN_SECONDS,
     HAKEEPER_TIMEOUT,
+    Cluster,
+    operated,
+    tiny_cluster,
+)
+from tests.e2e.log_stores import (
     INCARNATIONS,
     annotation,
     down,
