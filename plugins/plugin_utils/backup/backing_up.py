@@ -3,29 +3,25 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from typing import Final
 
 from ...module_utils.api import timestamps
 from ...module_utils.backup import manifest as manifests
-from ...module_utils.backup.locations import FolderLocation, Location, S3Location, overlap
+from ...module_utils.backup.locations import S3Location, overlap
 from ...module_utils.backup.manifest import Base, Manifest
 from ...module_utils.backup.tasks import Reason, Step, Task
-from ...module_utils.clients import sql
 from ...module_utils.clients.objectstore.interface import ObjectStore
-from ...module_utils.clients.sql import Entrance, Statement
 from . import listings, markers
 from .contents import Contents
 from .errors import TaskFailed
 from .markers import Marker, State
 from .opened import Opened, Opener, holdings, listed, open_chain, record
 from .progress import Progress
-from .stores import Mounts, read_secret
+from .statements import entrance_of, run, statement, target_of, version
+from .stores import Mounts
 from .verifying import compare, missing_sums, require_meta
 
-_SHORT_SECONDS: Final = 30.0
-"""For a statement that only asks."""
 _CLEANINGS: Final = 10
 _CLEANING_PAUSE: Final = 2.0
 """An earlier attempt's statement may go on writing for a while after its session was lost."""
@@ -68,17 +64,17 @@ def back_up(making: Making) -> Manifest:
     finished = record(making.store)
     if finished and finished.id == making.task.id:
         return finished
-    entrance = _entrance(making)
-    version = _version(entrance)
+    entrance = entrance_of(making.task, making.mounts)
+    database = version(entrance)
     _take(making)
     started = timestamps.timestamp_now()
     making.progress.begin(Step.BACKUP)
-    _run(making, entrance, statement(making.task, making.mounts, base))
-    return _prove(making, base, started, version)
+    run(entrance, statement(making.task, making.mounts, base), making.store, making.progress)
+    return _prove(making, base, started, database)
 
 
 def _require_other_place(task: Task) -> None:
-    target = _target(task)
+    target = target_of(task)
     if isinstance(target, S3Location) and not target.prefix:
         raise TaskFailed(Reason.INVALID_TASK, "a backup needs a prefix in its bucket")
     for place in task.forbidden:
@@ -99,7 +95,7 @@ def _open_base(making: Making) -> list[Opened]:
     base = making.task.base
     if base is None:
         return []
-    if overlap(base.location, _target(making.task)):
+    if overlap(base.location, target_of(making.task)):
         raise TaskFailed(
             Reason.TARGET_IS_SOURCE, f"the base {base.location.address} is no other place"
         )
@@ -138,92 +134,6 @@ def _take(making: Making) -> None:
     markers.write(store, markers.ATTEMPT, Marker(task.id, State.RUNNING))
 
 
-def statement(task: Task, mounts: Mounts, base: list[Opened]) -> Statement:
-    """Return the statement; the driver quotes all values.
-
-    Raises:
-        TaskFailed: InvalidTask: the database cannot use such credentials.
-    """
-    target, parallelism = _target(task), str(task.parallelism)
-    if isinstance(target, FolderLocation):
-        text = "BACKUP %s FILESYSTEM %s PARALLELISM %s"
-        values: tuple[str, ...] = (task.id, target.server_path, parallelism)
-    else:
-        options = _options(target, mounts, parallelism)
-        text = f"BACKUP %s S3OPTION {{{', '.join('%s=%s' for _ in options)}}}"
-        values = (task.id, *(part for pair in options.items() for part in pair))
-    if base:
-        text += " TYPE %s TIMESTAMP %s"
-        values = (*values, "increment", base[0].manifest.timestamp)
-    return text, values
-
-
-def _options(target: S3Location, mounts: Mounts, parallelism: str) -> dict[str, str]:
-    keys = mounts.keys(target)
-    if keys and keys.session_token:
-        raise TaskFailed(
-            Reason.INVALID_TASK,
-            "MatrixOne's BACKUP statement cannot use AWS_SESSION_TOKEN; use static keys, or no "
-            "Secret and an identity of the compute nodes' Pods",
-        )
-    given = {
-        "endpoint": target.url,
-        "region": target.region,
-        "bucket": target.bucket,
-        "filepath": target.prefix,
-        "is_minio": "true" if target.type == "minio" else "false",
-        "parallelism": parallelism,
-    }
-    if keys:
-        given |= {"access_key_id": keys.access_key, "secret_access_key": keys.secret_key}
-    return given
-
-
-def _entrance(making: Making) -> Entrance:
-    login, folder = making.task.login, making.mounts.folder / "login"
-    if login is None:  # tasks are checked when they are read
-        raise TaskFailed(Reason.INVALID_TASK, "the task lacks a login")
-    return Entrance(
-        login.host, login.port, read_secret(folder / "username"), read_secret(folder / "password")
-    )
-
-
-def _version(entrance: Entrance) -> str:
-    """Ask the database for its version; a login that is refused is seen before anything else.
-
-    Raises:
-        TaskFailed: LoginFailed or Unreachable.
-    """
-    try:
-        rows = sql.ask(entrance, ("SELECT VERSION()", ()), _SHORT_SECONDS)
-    except sql.LoginRefused as error:
-        raise TaskFailed(Reason.LOGIN_FAILED, str(error)) from error
-    except sql.SqlError as error:
-        raise TaskFailed(Reason.UNREACHABLE, str(error)) from error
-    return str(rows[0][0]) if rows and rows[0] else ""
-
-
-def _run(making: Making, entrance: Entrance, text: Statement) -> None:
-    """Run the statement, in a thread, so that this task can end when it must.
-
-    Raises:
-        TaskFailed: StatementFailed, or the task must end.
-    """
-    pool = ThreadPoolExecutor(1, thread_name_prefix="statement")
-    try:
-        answer = pool.submit(sql.ask, entrance, text, making.progress.seconds_left)
-        while not answer.done():
-            wait([answer], timeout=1.0)
-            making.progress.publish()
-        answer.result()
-    except sql.SqlError as error:
-        raise TaskFailed(
-            Reason.STATEMENT_FAILED, f"the BACKUP statement failed: {error}"
-        ) from error
-    finally:
-        pool.shutdown(wait=False)
-
-
 def _prove(making: Making, base: list[Opened], started: str, version: str) -> Manifest:
     """Compare what was written with its lists, and write the record.
 
@@ -236,7 +146,7 @@ def _prove(making: Making, base: list[Opened], started: str, version: str) -> Ma
         found = listed(store)
         require_meta(found)
         manifest = _manifest(task, found.sizes, base, started, version, _timestamp(store))
-        chain = [Opened(_target(task), manifest, found), *base]
+        chain = [Opened(target_of(task), manifest, found), *base]
         needed = [holding for _, holding in holdings(chain)]
         own = [one for one in needed if one.contents is found.contents]
         compare(own, task.parallelism, progress)
@@ -278,9 +188,3 @@ def _manifest(
         files=len(own),
         matrixone_version=version,
     )
-
-
-def _target(task: Task) -> Location:
-    if task.target is None:  # tasks are checked when they are read
-        raise TaskFailed(Reason.INVALID_TASK, "the task lacks a target")
-    return task.target

@@ -27,12 +27,15 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.obj
     ObjectStore as Store,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.backup import (
-    backing_up,
     blocks,
     listing,
+    statements,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.backup.contents import (
     Contents,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.backup.errors import (
+    TaskFailed,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.backup.stores import Mounts
 
@@ -297,8 +300,8 @@ def test_keys_that_the_statement_cannot_use(
 ) -> None:
     (mounts.folder / "target" / "AWS_SESSION_TOKEN").write_text("t")
     task = Task(Verb.BACKUP, "b", login=NOBODY, target=bucket(server, "backups/x"))
-    with pytest.raises(backing_up.TaskFailed, match="AWS_SESSION_TOKEN"):
-        backing_up.statement(task, mounts, [])
+    with pytest.raises(TaskFailed, match="AWS_SESSION_TOKEN"):
+        statements.statement(task, mounts, [])
 
 
 @pytest.fixture

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A BACKUP statement that does not end: the attempt fails, so that another one can be made."""
+
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.locations import (
+    FolderLocation,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.tasks import (
+    Login,
+    Reason,
+    Task,
+    Verb,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.backup import statements
+
+from tests.clients.matrixone.scripted import serving
+from tests.clients.test_sql import OK, Server
+
+from .pods import Pods
+
+pytestmark = pytest.mark.rpc
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> FolderLocation:
+    return FolderLocation(str(tmp_path / "v"), str(tmp_path / "v"))
+
+
+def cell(text: bytes) -> bytes:
+    return bytes([len(text)]) + text
+
+
+def answer_one_row(server: Server, text: bytes) -> None:
+    """Answer a query with a row of one column."""
+    kind = b"\x0c\x21\x00\x00\x01\x00\x00\xfd\x00\x00\x00\x00\x00"
+    column = b"".join(map(cell, (b"def", b"", b"", b"", b"v", b""))) + kind
+    for packet in (b"\x01", column, b"\xfe\x00\x00\x02\x00", cell(text), b"\xfe\x00\x00\x02\x00"):
+        server.send(packet)
+
+
+@contextmanager
+def database(folder: Path, files: tuple[str, ...]) -> Iterator[int]:
+    """A database whose BACKUP writes some files and gives no answer."""
+
+    def session(peer: socket.socket) -> None:
+        server = Server(peer)
+        server.greet()
+        server.take()
+        server.send(OK)
+        while asked := server.take():
+            server.number = 1
+            if asked.startswith(b"\x03BACKUP"):
+                for name in files:
+                    (folder / name).parent.mkdir(parents=True, exist_ok=True)
+                    (folder / name).write_bytes(b"x")
+                peer.recv(1)  # until the client is gone
+            elif b"VERSION" in asked:
+                answer_one_row(server, b"8.0.30-MatrixOne-v1.3.0")
+            else:
+                server.send(OK)
+
+    with serving(session) as address:
+        yield int(address.rpartition(":")[2])
+
+
+@pytest.mark.parametrize(
+    ("files", "reason", "said"),
+    [
+        (("tae/tae_list", "tae/tae_sum"), Reason.STATEMENT_FAILED, "has written all data"),
+        (("tae/tae_list",), Reason.DEADLINE_EXCEEDED, "before its deadline"),
+    ],
+    ids=["at-its-end", "in-the-middle"],
+)
+def test_a_statement_that_does_not_end(
+    place: FolderLocation,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    files: tuple[str, ...],
+    reason: Reason,
+    said: str,
+) -> None:
+    """HAKeeper's state is what it asks for last, and nothing but a connection limits how long."""
+    monkeypatch.setattr(statements, "_LAST_FILES_SECONDS", 1.0)
+    monkeypatch.setattr(statements, "_LOOK_SECONDS", 0.5)
+    pods = Pods(tmp_path / "pods", {}, {"username": "dump", "password": "a-word"}, seconds=8)
+    with database(tmp_path / "v", files) as port:
+        task = Task(Verb.BACKUP, "b", login=Login("127.0.0.1", port), target=place)
+        ended = pods.attempt(task)
+    assert (ended.result.reason, said in ended.result.message) == (reason, True), ended
+    assert ended.result.retryable is (reason == Reason.STATEMENT_FAILED)
