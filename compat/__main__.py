@@ -2,6 +2,7 @@
 """`python -m compat FOLDER`: how far the operator in a folder plays here."""
 
 import json
+import os
 import sys
 import tempfile
 from dataclasses import replace
@@ -18,7 +19,8 @@ from compat.running import RunError, first_pass, prepared
 from testbed.errors import TestBedError
 from testbed.interrupts import end_as_by_ctrl_c
 
-_BED = "compat"
+_BED = f"compat-{os.getpid()}"
+"""Of this process alone: others may play at the same time."""
 
 
 @click.command(help=__doc__)

@@ -56,6 +56,7 @@ RECIPES: Mapping[str, Recipe] = {
     "awx.ansible.com": Recipe(
         _object("awx.ansible.com/v1beta1", "AWX", {"no_log": False}),
         {"DEFAULT_AWX_VERSION": "24.6.1", "OPERATOR_VERSION": "dev"},
+        {"awx-manage --version": "24.6.1", "awx-manage showmigrations": "0"},
     ),
 }
 """By the API group of the operator's kinds."""
