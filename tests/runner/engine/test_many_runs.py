@@ -15,6 +15,10 @@ from tests.runner.engine.conftest import IDLE_SECONDS, ROLES, Stage
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
+LATER_RUNS = 100
+LARGEST_GROWTH = 4
+"""KiB of the template's memory for each of them."""
+
 
 def own_memory(pid: int) -> int:
     """KiB of a process that come from no file, whoever shares them: what a leak adds to."""
@@ -57,7 +61,9 @@ async def at_rest(tree: ProcessTree) -> int:
     return count
 
 
-async def test_twenty_runs_in_four_slots(stage: Stage) -> None:
+async def test_many_runs_in_four_slots(stage: Stage) -> None:
+    # A run of the package takes seconds of CPU: twice as many as there are slots show it, too.
+    count = 20 if stage.kind == "warm" else 8
     running, peak = 0, 0
 
     async def one(engine: Engine, number: int) -> tuple[int, list[str]]:
@@ -98,15 +104,15 @@ async def test_twenty_runs_in_four_slots(stage: Stage) -> None:
     engine = make_engine(stage.kind, max_runs=4)
     await engine.start()
     try:
-        results = await asyncio.gather(*(one(engine, number) for number in range(20)))
+        results = await asyncio.gather(*(one(engine, number) for number in range(count)))
     finally:
         await engine.stop()
 
-    assert [(0, [f"I am {number}"]) for number in range(20)] == results
+    assert [(0, [f"I am {number}"]) for number in range(count)] == results
     assert 2 <= peak <= 4
 
 
-async def test_three_hundred_runs_leave_nothing(warm: Stage) -> None:
+async def test_many_runs_leave_nothing(warm: Stage) -> None:
     engine = make_engine("warm", preload=[ROLES / "greeter"])
     path = warm.tasks(
         """
@@ -139,10 +145,11 @@ async def test_three_hundred_runs_leave_nothing(warm: Stage) -> None:
 
     try:
         first = await round_of(40, 0)
-        last = await round_of(260, 40)
+        last = await round_of(LATER_RUNS, 40)
     finally:
         await engine.stop()
 
     assert first[:3] == last[:3]
-    assert last[3] - first[3] < 1024, "the template grew by more than 1 MiB in 260 runs"
+    growth = last[3] - first[3]
+    assert growth < LARGEST_GROWTH * LATER_RUNS, f"the template grew by {growth} KiB"
     assert template not in {process.pid for process in me.refresh()}
