@@ -57,12 +57,8 @@ def back_up(making: Making) -> Manifest:
     Raises:
         TaskFailed: why there is no backup.
     """
-    making.progress.begin(Step.CHECK_TARGET)
-    _require_other_place(making.task)
-    making.store.require()
-    base = _open_base(making)
-    finished = record(making.store)
-    if finished and finished.id == making.task.id:
+    base, finished = _begin(making)
+    if finished:
         return finished
     entrance = entrance_of(making.task, making.mounts)
     database = version(entrance)
@@ -71,6 +67,37 @@ def back_up(making: Making) -> Manifest:
     making.progress.begin(Step.BACKUP)
     run(entrance, statement(making.task, making.mounts, base), making.store, making.progress)
     return _prove(making, base, started, database)
+
+
+def made(making: Making) -> Manifest | None:
+    """Tell whether a backup is there, without writing anything.
+
+    Returns:
+        Its record; None where it can be made.
+
+    Raises:
+        TaskFailed: why it cannot be made.
+    """
+    base, finished = _begin(making)
+    if finished is None:
+        statement(making.task, making.mounts, base)
+        version(entrance_of(making.task, making.mounts))
+        _require_free(making)
+    return finished
+
+
+def _begin(making: Making) -> tuple[list[Opened], Manifest | None]:
+    """Return what the backup continues, and its record if it was made before.
+
+    Raises:
+        TaskFailed: the target or the base cannot be used.
+    """
+    making.progress.begin(Step.CHECK_TARGET)
+    _require_other_place(making.task)
+    making.store.require()
+    base = _open_base(making)
+    finished = record(making.store)
+    return base, finished if finished and finished.id == making.task.id else None
 
 
 def _require_other_place(task: Task) -> None:
@@ -114,10 +141,7 @@ def _take(making: Making) -> None:
         TaskFailed: TargetNotEmpty.
     """
     store, task = making.store, making.task
-    marker = markers.read(store, markers.ATTEMPT)
-    foreign = next((one.key for one in store.entries()), None)
-    if foreign and (marker is None or marker.task != task.id or record(store)):
-        raise TaskFailed(Reason.TARGET_NOT_EMPTY, f"{store.name} is not empty: it holds {foreign}")
+    foreign = _require_free(making)
     for _ in range(_CLEANINGS):
         if foreign is None:
             break
@@ -132,6 +156,20 @@ def _take(making: Making) -> None:
             retryable=True,
         )
     markers.write(store, markers.ATTEMPT, Marker(task.id, State.RUNNING))
+
+
+def _require_free(making: Making) -> str | None:
+    """Return a key of an unfinished attempt of this task; None where there is nothing.
+
+    Raises:
+        TaskFailed: TargetNotEmpty.
+    """
+    store, task = making.store, making.task
+    marker = markers.read(store, markers.ATTEMPT)
+    foreign = next((one.key for one in store.entries()), None)
+    if foreign and (marker is None or marker.task != task.id or record(store)):
+        raise TaskFailed(Reason.TARGET_NOT_EMPTY, f"{store.name} is not empty: it holds {foreign}")
+    return foreign
 
 
 def _prove(making: Making, base: list[Opened], started: str, version: str) -> Manifest:

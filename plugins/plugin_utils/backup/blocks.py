@@ -12,7 +12,12 @@ import struct
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from crc32c import crc32c
+from ...module_utils.clients.objectstore.errors import MissingLibrary
+
+try:
+    from crc32c import crc32c
+except ImportError:  # reported when a block is read or written
+    crc32c = None
 
 BLOCK: Final = 2048
 CHECKSUM: Final = 4
@@ -45,7 +50,9 @@ def decode(piece: bytes) -> bytes:
 
     Raises:
         CorruptBlock: a checksum is wrong, or the last block ends within its checksum.
+        MissingLibrary: crc32c is not installed.
     """
+    _require_library()
     view = memoryview(piece)
     starts = range(0, len(view), BLOCK)
     contents = [view[start + CHECKSUM : start + BLOCK] for start in starts]
@@ -71,10 +78,16 @@ def encode(pieces: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _encoded(content: bytes) -> bytes:
+    _require_library()
     view = memoryview(content)
     parts = [view[start : start + CONTENT] for start in range(0, len(view), CONTENT)]
     sums = [_SUM.pack(crc32c(part)) for part in parts]
     return b"".join(half for block in zip(sums, parts, strict=True) for half in block)
+
+
+def _require_library() -> None:
+    if crc32c is None:
+        raise MissingLibrary("the Python package crc32c is needed for folders")
 
 
 _SUM: Final = struct.Struct("<I")

@@ -8,7 +8,7 @@ from ...module_utils.backup.locations import Location, S3Location
 from ...module_utils.backup.manifest import Manifest
 from ...module_utils.backup.tasks import Amount, Reason, Step, Task
 from ...module_utils.clients.objectstore.errors import StoreAbsent
-from ...module_utils.clients.objectstore.interface import ObjectStore
+from ...module_utils.clients.objectstore.interface import Entry, ObjectStore
 from . import markers
 from .errors import TaskFailed
 from .markers import Marker, State
@@ -28,14 +28,9 @@ def delete(task: Task, store: ObjectStore, progress: Progress) -> Manifest | Non
     Raises:
         TaskFailed: TargetNotEmpty: the folder holds something else.
     """
-    progress.begin(Step.CHECK_TARGET)
-    _require_prefix(task.target)
-    try:
-        store.require()
-    except StoreAbsent:
+    manifest, entries = deletable(task, store, progress)
+    if not manifest and not entries:
         return None
-    manifest = _require_own(task, store)
-    entries = list(store.entries())
     progress.begin(Step.DELETE, Amount(len(entries), sum(one.size for one in entries)))
     if manifest:
         markers.write(store, markers.ATTEMPT, Marker(manifest.id, State.RUNNING))
@@ -44,6 +39,24 @@ def delete(task: Task, store: ObjectStore, progress: Progress) -> Manifest | Non
         progress.finish(count)
         progress.publish()
     return manifest
+
+
+def deletable(
+    task: Task, store: ObjectStore, progress: Progress
+) -> tuple[Manifest | None, list[Entry]]:
+    """Return the record of what would be deleted, and the objects, without deleting anything.
+
+    Raises:
+        TaskFailed: TargetNotEmpty: the folder holds something else.
+    """
+    progress.begin(Step.CHECK_TARGET)
+    _require_prefix(task.target)
+    try:
+        store.require()
+    except StoreAbsent:
+        return None, []
+    manifest = _require_own(task, store)
+    return manifest, list(store.entries())
 
 
 def _require_prefix(target: Location | None) -> None:

@@ -57,16 +57,7 @@ def restore(task: Task, source: Opener, target: ObjectStore, progress: Progress)
         TaskFailed: TargetNotEmpty, TargetIsSource, what is wrong with the backup, or what a store
             says.
     """
-    origin, destination = _require(task.source), _require(task.target)
-    progress.begin(Step.CHECK_TARGET)
-    chain = open_chain(origin, task.expected_id, source)
-    for one in chain:
-        if overlap(one.location, destination):
-            raise TaskFailed(
-                Reason.TARGET_IS_SOURCE,
-                f"{destination.address} and the backup {one.location.address} are one inside the "
-                "other",
-            )
+    chain = _open_source(task, source, progress)
     manifest = chain[0].manifest
     if _enter(target, task, manifest.id):
         return manifest
@@ -79,6 +70,47 @@ def restore(task: Task, source: Opener, target: ObjectStore, progress: Progress)
     return manifest
 
 
+def restored(
+    task: Task, source: Opener, target: ObjectStore, progress: Progress
+) -> tuple[str, bool]:
+    """Return the id of a backup and whether it was copied before, without writing anything.
+
+    What was copied by the same task counts even if the backup has been deleted since.
+
+    Raises:
+        TaskFailed: why it cannot be copied.
+    """
+    target.require()
+    marker = markers.read(target, markers.RESTORE)
+    same = marker and marker.task == task.id and task.expected_id in (None, marker.backup)
+    if marker and same and marker.state == State.DONE:
+        return marker.backup, True
+    backup = _open_source(task, source, progress)[0].manifest.id
+    if marker is None:
+        _require_empty(target)
+        return backup, False
+    return backup, _is_done(marker, target, task, backup)
+
+
+def _open_source(task: Task, source: Opener, progress: Progress) -> list[Opened]:
+    """Read the backup, with what it continues.
+
+    Raises:
+        TaskFailed: TargetIsSource, or what is wrong with the backup.
+    """
+    origin, destination = _require(task.source), _require(task.target)
+    progress.begin(Step.CHECK_TARGET)
+    chain = open_chain(origin, task.expected_id, source)
+    for one in chain:
+        if overlap(one.location, destination):
+            raise TaskFailed(
+                Reason.TARGET_IS_SOURCE,
+                f"{destination.address} and the backup {one.location.address} are one inside the "
+                "other",
+            )
+    return chain
+
+
 def _enter(target: ObjectStore, task: Task, backup: str) -> bool:
     """Take the target for a task, and tell whether the task was done before.
 
@@ -88,13 +120,24 @@ def _enter(target: ObjectStore, task: Task, backup: str) -> bool:
     target.require()
     marker = markers.read(target, markers.RESTORE)
     if marker is None:
-        foreign = next((one.key for one in target.entries()), None)
-        if foreign is not None:
-            raise TaskFailed(
-                Reason.TARGET_NOT_EMPTY, f"{target.name} is not empty: it holds {foreign}"
-            )
+        _require_empty(target)
         markers.write(target, markers.RESTORE, Marker(task.id, State.RUNNING, backup))
         marker = markers.read(target, markers.RESTORE)
+    return _is_done(marker, target, task, backup)
+
+
+def _require_empty(target: ObjectStore) -> None:
+    foreign = next((one.key for one in target.entries()), None)
+    if foreign is not None:
+        raise TaskFailed(Reason.TARGET_NOT_EMPTY, f"{target.name} is not empty: it holds {foreign}")
+
+
+def _is_done(marker: Marker | None, target: ObjectStore, task: Task, backup: str) -> bool:
+    """Tell whether a task has copied everything before.
+
+    Raises:
+        TaskFailed: TargetNotEmpty: the target is taken by another task.
+    """
     if marker is None or (marker.task, marker.backup) != (task.id, backup):
         held = f"the restore {marker.task} of {marker.backup}" if marker else "another task"
         raise TaskFailed(Reason.TARGET_NOT_EMPTY, f"{target.name} is taken by {held}")

@@ -72,12 +72,15 @@ class Mounts:
         if not location.certificates:
             return None
         folder = self.folder / f"{role}-ca"
+        files = [folder / name for name in location.certificates]
         try:
-            bundle = b"\n".join((folder / name).read_bytes() for name in location.certificates)
+            bundle = b"\n".join(file.read_bytes() for file in files)
         except OSError as error:
             raise TaskFailed(
                 Reason.INVALID_TASK, f"certificateRef of the {role}: {error.strerror}"
             ) from error
+        if len(files) == 1:
+            return str(files[0])
         with tempfile.NamedTemporaryFile(suffix=".crt", delete=False) as file:
             file.write(bundle)
         return file.name
