@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils import kinds
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.kinds import kind_of
 
 from tests.support.resources import DELETE, merged
@@ -482,6 +483,89 @@ def test_a_spec_that_cannot_be_used(spec, said):
     assert world.condition("Synced") == ("False", "InvalidSpec")
     assert said in world.resource["status"]["message"]
     assert any(said in str(one) for one in kind_of(world.resource).mistakes(world.resource))
+
+
+HOST_PATH = {"hostPath": {"path": "/"}}
+FOLDER = {"fileSystem": {"path": "/b", "mountPath": "/b", "volume": HOST_PATH}}
+IN_TEMPLATES = [
+    {"overlay": {"hostNetwork": True}},
+    {"overlay": {"volumes": [{"name": "a", **HOST_PATH}]}},
+    {"overlay": {"securityContext": {"runAsUser": 0}}},
+    {"overlay": {"podAnnotations": "text"}},
+    {"target": FOLDER},
+    {"target": {"s3": {"path": "backups/mo/../other", "endpoint": "http://minio:9000"}}},
+    {"target": {"s3": {"path": ""}}},
+    {"target": {}},
+    {"ttl": "1y"},
+    {"activeDeadlineSeconds": 0},
+    {"engine": "mo_br"},
+]
+
+
+@pytest.mark.parametrize("wrong", IN_TEMPLATES, ids=str)
+def test_a_template_is_refused_as_its_backup_jobs_would_be(wrong):
+    resource = schedule()
+    resource["spec"]["template"] = {**resource["spec"]["template"], **wrong}
+    job = {**resource, "kind": "BackupJob", "spec": resource["spec"]["template"]}
+    expected = [str(one).replace("spec.", "spec.template.", 1) for one in kinds.refusals(job, None)]
+    assert expected
+    assert [str(one) for one in kinds.refusals(resource, None)] == expected
+    world = World(resource)
+    world.wait(days=2)
+    world.play()
+    assert world.jobs == {}
+    assert world.condition("Synced") == ("False", "InvalidSpec")
+
+
+@pytest.mark.parametrize("template", ["text", None, []], ids=str)
+def test_a_template_of_another_type_is_refused(template):
+    resource = schedule()
+    resource["spec"]["template"] = template
+    assert kinds.refusals(resource, None)
+
+
+class Namespaced(World):
+    """A schedule whose operator may not read Backups."""
+
+    def play(self, failure="", writes_status=True):
+        kind = kind_of(self.resource)
+        jobs = copy.deepcopy(list(self.jobs.values()))
+        observed = {"jobs": jobs, "backups": None, "now": text(self.now)}
+        self.plan = kind.plan(self.resource, observed)
+        report = kind.report(self.resource, self.plan, observed, self._apply(self.plan), failure)
+        self.resource["status"] = dict(report.status)
+        return self.resource["status"]
+
+
+def test_an_operator_of_one_namespace_makes_full_backups_and_follows_their_jobs():
+    world = Namespaced(schedule())
+    for _ in range(2):
+        world.wait(days=1)
+        world.play()
+        world.complete()
+        status = world.play()
+        assert {job["spec"]["type"] for job in world.jobs.values()} == {"full"}
+        assert status["lastBackupTime"] == text(world.now - timedelta(seconds=90))
+        assert "backups" not in status
+    assert world.condition("Degraded") == ("False", "AsExpected")
+    world.jobs.clear()
+    assert world.play()["lastBackupTime"] == status["lastBackupTime"]
+    world.wait(days=3)
+    world.play()
+    assert world.condition("Degraded") == ("True", "BackupTooOld")
+
+
+@pytest.mark.parametrize(
+    ("spec", "said"),
+    [({"fullEvery": 7}, "spec.fullEvery"), ({"retention": {"keepLast": 3}}, "spec.retention")],
+)
+def test_what_needs_backups_is_refused_where_they_cannot_be_read(spec, said):
+    world = Namespaced(schedule(**spec))
+    world.wait(days=1)
+    world.play()
+    assert world.jobs == {}
+    assert world.condition("Synced") == ("False", "InvalidSpec")
+    assert f"{said}: " in world.resource["status"]["message"]
 
 
 def test_a_paused_schedule_does_nothing():

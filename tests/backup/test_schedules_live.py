@@ -222,3 +222,36 @@ def play_at(resource: Json, moment: datetime, place: Namespace, folder: Path) ->
         json.dumps([{"hosts": "localhost", "gather_facts": False, "tasks": [task]}])
     )
     return play(str(playbook), place.bed.kubeconfig, folder / "ansible")
+
+
+def test_an_operator_of_one_namespace_makes_full_backups(
+    fake_testbed: TestBed, tmp_path: Path
+) -> None:
+    """It may not read Backups: it follows the BackupJobs, and says what needs more."""
+    with fake_testbed.namespace("narrow") as name:
+        space = Namespace(fake_testbed, name)
+        watches = yaml.safe_load((ROOT / "watches.yaml").read_text())
+        chosen = [one for one in watches if one["kind"] == "BackupSchedule"]
+        (tmp_path / "watches.yaml").write_text(yaml.safe_dump(chosen))
+        kubeconfig = account(fake_testbed, name, tmp_path / "kubeconfig")
+        flags = (f"--watches-file={tmp_path}/watches.yaml", "--metrics-bind-address=0")
+        with running_operator(kubeconfig, tmp_path, *flags, WATCH_NAMESPACE=name):
+            space.apply(schedule("kept", immediate=True, retention={"keepLast": 3}))
+            space.apply(schedule("plain", immediate=True))
+            [job] = eventually(lambda: jobs_of(space, "plain"))
+            now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+            ended = {"phase": "Completed", "startTime": now, "completionTime": now}
+            set_status(space, "backupjob", job["metadata"]["name"], ended)
+            status = eventually(
+                lambda: (
+                    (found := space.get("backupschedule", "plain")["status"]).get("lastBackupTime")
+                    and found
+                )
+            )
+            assert (status["lastBackupTime"], "backups" in status) == (now, False)
+            space.wait("Ready", "backupschedule", "plain")
+            said = eventually(
+                lambda: space.condition("backupschedule", "kept", "Synced").get("message")
+            )
+            assert "spec.retention" in said
+            assert jobs_of(space, "kept") == []

@@ -3,15 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from ..admission.pod_security import Level, asked_mistakes
-from ..admission.pods import OVERLAY
-from ..admission.sets import overlay_mistakes
+from ..admission.pod_security import Level
 from ..admission.shapes import Mistake, look_for
-from ..api import durations, names
+from ..api import names
 from ..api.errors import InvalidSpec
 from ..api.fields import Fields
 from ..api.timestamps import timestamp_now
@@ -23,8 +21,9 @@ from ..workload.kind import ALONE, Kind, Play, Scripts
 from ..workload.plans import Observed, named
 from ..workload.references import by_name
 from ..workload.removal import Removal
-from . import jobs, locations
+from . import jobs
 from .backup_job import plan_backup_job
+from .job_mistakes import job_mistakes, unsafe_in
 from .job_plan import JobPlan, Surroundings
 from .job_status import report_on_job
 from .manifest import INCREMENTAL
@@ -90,19 +89,12 @@ class BackupJobKind(Kind[JobPlan]):
     def mistakes(self, resource: Resource) -> list[Mistake]:
         """Return what is wrong with a BackupJob beyond its schema."""
         spec = resource.get("spec")
-        return look_for(_mistakes(Fields("spec", spec))) if isinstance(spec, Mapping) else []
+        return look_for(job_mistakes(Fields("spec", spec))) if isinstance(spec, Mapping) else []
 
     def unsafe(self, resource: Resource, level: Level) -> list[Mistake]:
         """Return what a BackupJob asks for in its Pod beyond a level of Pod security."""
         spec = resource.get("spec")
-        if not isinstance(spec, Mapping):
-            return []
-        # Its target mounts a volume as the shared storage of a set does.
-        asked = {"overlay": spec.get("overlay"), "sharedStorage": spec.get("target")}
-        return look_for(
-            Mistake(one.field.replace(".sharedStorage", ".target"), one.message, one.reason)
-            for one in asked_mistakes("spec", asked, level)
-        )
+        return look_for(unsafe_in(Fields("spec", spec), level)) if isinstance(spec, Mapping) else []
 
     def warnings(self, resource: Resource, old: Resource | None) -> list[str]:
         """Return what a user should know about a valid BackupJob."""
@@ -118,20 +110,6 @@ def _listed(resource: Resource, kind: str) -> Reference:
         "namespace": namespace,
         "labels": {},
     }
-
-
-def _mistakes(spec: Fields) -> Iterator[Mistake]:
-    yield from overlay_mistakes(OVERLAY, "spec.overlay", spec.raw("overlay"))
-    try:
-        locations.from_fields(spec.table("target"), locations.TARGET)
-        jobs.Settings.of(spec, "any")
-        durations.seconds(spec, "ttl")
-        if spec.choice("engine", ("matrixone", "mo_br"), "matrixone") == "mo_br":
-            raise spec.refuse("engine", "mo_br is not supported; use matrixone")
-        if (spec.text("type") == INCREMENTAL) != bool(spec.table("base").data):
-            raise spec.refuse("base", "must be given for type incremental, and only for it")
-    except InvalidSpec as error:
-        yield Mistake(error.field_path, error.message)
 
 
 def _recorded(plan: JobPlan, recorded: Mapping[str, Any]) -> tuple[JobPlan, dict[str, Any]]:

@@ -6,8 +6,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ..admission.pod_security import Level
 from ..admission.shapes import Mistake, look_for
 from ..api import names
+from ..api.fields import Fields
 from ..api.timestamps import timestamp_now
 from ..api.types import Manifest, References, Resource
 from ..reporting.report import Applied, Report
@@ -16,11 +18,12 @@ from ..workload.kind import ALONE, Kind, Play, Scripts
 from ..workload.plans import Observed
 from ..workload.references import by_name
 from ..workload.removal import Removal
+from .job_mistakes import unsafe_in
 from .schedule_metrics import metrics_of, no_metrics_of
 from .schedule_planning import SchedulePlan, plan_schedule
 from .schedule_reports import report_on_schedule
 from .schedule_runs import labels_of
-from .schedule_spec import schedule_mistakes
+from .schedule_spec import needs_backups, schedule_mistakes
 
 
 class BackupScheduleKind(Kind[SchedulePlan]):
@@ -29,7 +32,10 @@ class BackupScheduleKind(Kind[SchedulePlan]):
     plan_type = SchedulePlan
 
     def references(self, resource: Resource, play: Play = ALONE) -> dict[str, Reference]:
-        """Return what to observe, by label."""
+        """Return what to observe, by label.
+
+        Backups are in no namespace: an operator of single namespaces may not read them.
+        """
         del play
         metadata = resource["metadata"]
         ours = labels_of(metadata["namespace"], metadata["name"])
@@ -37,13 +43,16 @@ class BackupScheduleKind(Kind[SchedulePlan]):
         return {
             "self": by_name(resource["apiVersion"], resource["kind"], metadata),
             "jobs": {**found, "kind": "BackupJob", "namespace": metadata["namespace"]},
-            "backups": {**found, "kind": "Backup"},
+            "backups": {**found, "kind": "Backup", "if_allowed": True},
         }
 
     def plan(self, resource: Resource, observed: Observed, play: Play = ALONE) -> SchedulePlan:
         """Decide what a pass does."""
         now = str(observed.get("now") or timestamp_now())
-        return plan_schedule(resource, observed, now, self.invalid(resource, play.level))
+        invalid = self.invalid(resource, play.level)
+        if observed.get("backups") is None and not invalid:
+            invalid = needs_backups(resource)
+        return plan_schedule(resource, observed, now, invalid)
 
     def report(
         self,
@@ -71,6 +80,13 @@ class BackupScheduleKind(Kind[SchedulePlan]):
     def mistakes(self, resource: Resource) -> list[Mistake]:
         """Return what is wrong with a BackupSchedule beyond its schema."""
         return look_for(schedule_mistakes(resource))
+
+    def unsafe(self, resource: Resource, level: Level) -> list[Mistake]:
+        """Return what its BackupJobs ask for in their Pods beyond a level of Pod security."""
+        template = (resource.get("spec") or {}).get("template")
+        if not isinstance(template, Mapping):
+            return []
+        return look_for(unsafe_in(Fields("spec.template", template), level))
 
     def metrics(self, resource: Resource, status: Mapping[str, Any] | None) -> list[dict[str, Any]]:
         """Return the metrics of a BackupSchedule."""

@@ -45,9 +45,9 @@ def report_on_schedule(
         for one in applied.get("done") or []
         if (one["kind"], one["change"]) == ("Backup", "deleted")
     }
-    backups = [
-        one for one in observed.get("backups") or [] if one["metadata"]["name"] not in removed
-    ]
+    backups = observed.get("backups")
+    if backups is not None:
+        backups = [one for one in backups if one["metadata"]["name"] not in removed]
     facts = Facts.of(resource, plan, _jobs(observed, applied), backups, failure)
     status = schedule_status(facts)
     return Report(

@@ -14,6 +14,7 @@ from ..api import durations
 from ..api.errors import InvalidSpec
 from ..api.fields import Fields
 from ..api.types import Resource
+from .job_mistakes import mistakes_in
 from .locations import TARGET, Location, from_fields
 from .retention import Policy
 from .schedules import InvalidSchedule, Schedule, find_zone, parse
@@ -134,10 +135,27 @@ def schedule_mistakes(resource: Resource) -> Iterator[Mistake]:
     spec = resource.get("spec")
     if not isinstance(spec, Mapping):
         return
+    found: list[Mistake] = []
     try:
         ScheduleSpec.of(resource)
     except InvalidSpec as error:
-        yield Mistake(error.field_path, error.message)
+        found.append(Mistake(error.field_path, error.message))
+    yield from found
+    template = spec.get("template")
+    if isinstance(template, Mapping):
+        of_job = mistakes_in(Fields("spec.template", template))
+        yield from (one for one in of_job if one not in found)
+
+
+def needs_backups(resource: Resource) -> str:
+    """Say what a BackupSchedule asks for that needs to know its Backups; empty if nothing."""
+    spec = ScheduleSpec.of(resource)
+    asked = {
+        "spec.fullEvery: increments": spec.full_every > 1,
+        "spec.retention: deletion": spec.retention.counts or spec.retention.max_age,
+    }
+    why = "cannot be used with an operator that may not read Backups, as one of single namespaces"
+    return "; ".join(f"{name} {why}" for name, is_asked in asked.items() if is_asked)
 
 
 def _schedule(spec: Fields) -> Schedule:

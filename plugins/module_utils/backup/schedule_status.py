@@ -30,6 +30,7 @@ class Facts:
         restorable: those that can be restored, newest first.
         broken: number of Backups of which objects are missing or corrupt.
         failure: why the pass failed; empty if it did not.
+        unseen: whether the operator may not read Backups; what the runs say counts then.
     """
 
     resource: Resource
@@ -39,6 +40,7 @@ class Facts:
     restorable: Sequence[Link]
     broken: int
     failure: str
+    unseen: bool = False
 
     @classmethod
     def of(
@@ -46,13 +48,15 @@ class Facts:
         resource: Resource,
         plan: SchedulePlan,
         jobs: Sequence[Manifest],
-        backups: Sequence[Manifest],
+        backups: Sequence[Manifest] | None,
         failure: str,
     ) -> Facts:
-        """Gather them from the BackupJobs and Backups of the schedule."""
-        links = links_of(backups)
-        broken = sum((one.get("status") or {}).get("phase") == "Broken" for one in backups)
-        return cls(resource, plan, past_of(resource, jobs), links, whole(links), broken, failure)
+        """Gather them from the BackupJobs and Backups of the schedule; None if it knows none."""
+        found = backups or ()
+        links, past = links_of(found), past_of(resource, jobs)
+        broken = sum((one.get("status") or {}).get("phase") == "Broken" for one in found)
+        unseen = backups is None
+        return cls(resource, plan, past, links, whole(links), broken, failure, unseen)
 
     @property
     def unchained(self) -> int:
@@ -60,11 +64,21 @@ class Facts:
         return sum(link.good for link in self.links) - len(self.restorable)
 
     @property
+    def reaches(self) -> str:
+        """Up to when there is a backup, RFC 3339; empty if there is none."""
+        if self.restorable:
+            return timestamp(self.restorable[0].at.timestamp())
+        if not self.unseen:
+            return ""
+        # A Job starts before its statement, so that this is never too late.
+        started = [one.get("startTime") or "" for one in self.past.runs if _is_complete(one)]
+        before = (self.resource.get("status") or {}).get("lastBackupTime") or ""
+        return max([*started, before])
+
+    @property
     def newest(self) -> float:
         """Up to when there is a backup, or else since when there could be one; Unix time."""
-        if self.restorable:
-            return self.restorable[0].at.timestamp()
-        return unix_time(self.resource["metadata"].get("creationTimestamp"))
+        return unix_time(self.reaches or self.resource["metadata"].get("creationTimestamp"))
 
 
 def schedule_status(facts: Facts) -> Json:
@@ -83,7 +97,7 @@ def schedule_status(facts: Facts) -> Json:
         "lastSuccessfulTime": max([*completed, before.get("lastSuccessfulTime") or ""]),
         "nextScheduleTime": plan.next,
         "lastBackup": newest.name if newest else "",
-        "lastBackupTime": timestamp(newest.at.timestamp()) if newest else "",
+        "lastBackupTime": facts.reaches,
         "alertAfterSeconds": plan.too_old or before.get("alertAfterSeconds"),
         "history": list(facts.past.runs[:REMEMBERED]),
     }
@@ -92,13 +106,21 @@ def schedule_status(facts: Facts) -> Json:
         "message": summary(conditions) or ("" if plan.due or plan.missed else plan.why),
         "active": facts.past.active,
         "failures": len(facts.past.failures),
-        "backups": {
-            "total": len(facts.links),
-            "restorable": len(facts.restorable),
-            "broken": facts.broken,
-            "unchained": facts.unchained,
-        },
+        **({} if facts.unseen else {"backups": _counts(facts)}),
     }
+
+
+def _counts(facts: Facts) -> Json:
+    return {
+        "total": len(facts.links),
+        "restorable": len(facts.restorable),
+        "broken": facts.broken,
+        "unchained": facts.unchained,
+    }
+
+
+def _is_complete(run: Mapping[str, Any]) -> bool:
+    return bool(run["phase"] == COMPLETED)
 
 
 def _conditions(facts: Facts) -> list[Condition]:

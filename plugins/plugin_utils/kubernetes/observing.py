@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from http import HTTPStatus
 from typing import Any
 
 from ...module_utils.api.belonging import allows, belongs
@@ -12,7 +13,7 @@ from ...module_utils.api.managed_fields import applied_by
 from ...module_utils.clients.kubernetes.applying import Writer
 from ...module_utils.clients.kubernetes.differences import without_payload
 from ...module_utils.clients.kubernetes.editing import FIELD_MANAGER
-from ...module_utils.clients.kubernetes.errors import BadManifest, NotFound
+from ...module_utils.clients.kubernetes.errors import ApiError, BadManifest, NotFound
 from ...module_utils.clients.kubernetes.selecting import Selection
 from ...module_utils.clients.kubernetes.session import Session
 
@@ -23,6 +24,19 @@ def fetch(session: Session, label: str, reference: Mapping[str, Any]) -> Any:
 
 
 def fetch_raw(session: Session, label: str, reference: Mapping[str, Any]) -> Any:
+    """Fetch one reference whole; see ``_fetch``.
+
+    One with ``if_allowed: true`` is None where the API server forbids to read it.
+    """
+    try:
+        return _fetch(session, label, reference)
+    except ApiError as error:
+        if reference.get("if_allowed") and error.status == HTTPStatus.FORBIDDEN:
+            return None
+        raise
+
+
+def _fetch(session: Session, label: str, reference: Mapping[str, Any]) -> Any:
     """Fetch one reference whole.
 
     Args:
