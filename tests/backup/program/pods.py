@@ -53,11 +53,16 @@ class Ended:
 
 @dataclass
 class Pods:
-    """Runs programs in folders below a root, with the keys of a server."""
+    """Runs programs in folders below a root, with the keys of a server.
+
+    ``certificates`` are those of the target and the source, ``variables`` those of the Pod.
+    """
 
     root: Path
     keys: Mapping[str, str]
     login: Mapping[str, str] = field(default_factory=dict)
+    certificates: Mapping[str, str] = field(default_factory=dict)
+    variables: Mapping[str, str] = field(default_factory=dict)
     numbers: "count[int]" = field(default_factory=count)
     seconds: float = _SECONDS
 
@@ -65,7 +70,11 @@ class Pods:
         folder = self.root / f"pod{next(self.numbers)}"
         (folder / "task").mkdir(parents=True)
         (folder / "task" / tasks.TASK_KEY).write_text(tasks.task_to_json(task))
-        for name, values in (("login", self.login), ("target", self.keys), ("source", self.keys)):
+        for name, values in (
+            ("login", self.login),
+            *((role, self.keys) for role in ("target", "source")),
+            *((f"{role}-ca", self.certificates) for role in ("target", "source")),
+        ):
             (folder / name).mkdir()
             for key, value in values.items():
                 (folder / name / key).write_text(f"{value}\n")
@@ -87,6 +96,7 @@ class Pods:
             stderr=subprocess.PIPE,
             text=True,
             env={
+                **self.variables,
                 "PATH": os.environ["PATH"],
                 "PYTHONPATH": str(places.COLLECTIONS),
                 "MATRIXONE_BACKUP_FOLDER": str(folder),

@@ -205,6 +205,7 @@ _BY_CODE: Final[dict[str, type[errors.StoreError]]] = {
     "ExpiredTokenException": errors.Expired,
     "TokenRefreshRequired": errors.Expired,
     "InvalidToken": errors.Expired,
+    "InvalidIdentityToken": errors.Forbidden,  # of a security token service, with status 400
     "XAdminUserNotFound": errors.Forbidden,  # versitygw, with status 404
     "QuotaExceeded": errors.Full,
     "XMinioStorageFull": errors.Full,
