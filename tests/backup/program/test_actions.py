@@ -24,6 +24,7 @@ from .pods import bucket, keys_of
 pytestmark = [pytest.mark.rpc, pytest.mark.timeout(900)]
 
 Task = Mapping[str, Any]
+_OF_THE_PAGE = ("backups.yml", "restore.yml", "read-back.yml")
 FILES = {"a_00000": b"a" * 3000, "ckp/meta_0": b"checkpoint"}
 
 
@@ -199,6 +200,70 @@ def test_what_is_refused(server: ObjectStore, tmp_path: Path) -> None:
     assert found["whole"]["reason"] == "InvalidTask"
 
 
+def read_back_of(restored: Database, folder: Path) -> None:
+    """Read a database whole; then one in which a name is strange, and answers that differ."""
+    login = {"login_host": "127.0.0.1", "login_port": restored.port}
+    login |= {"login_user": USER, "login_password": PASSWORD}
+    restored.run("create table d.`we``ird %s` (`co``l %%` int, `select` json)")
+    expected = {"sql": "select n from d.t where n < 3 order by n", "rows": [[1], ["2"]]}
+    wrong = [
+        {"name": "too many", "sql": "select count(*) from d.t", "rows": [[4]]},
+        {"name": "no such table", "sql": "select * from d.missing"},
+        {"sql": "select 'a' like 'a%'", "rows": [[True]]},
+    ]
+    came = played(
+        folder,
+        {
+            "good": {"read_back": {**login, "checks": [expected]}},
+            "wrong": {"read_back": {**login, "checks": wrong}},
+            "closed": {"read_back": {**login, "login_password": "a-wrong-one"}},
+            "gone": {"read_back": {**login, "login_port": 1}},
+        },
+        PASSWORD,
+    )
+    good = came["good"]
+    assert not good["failed"], good
+    assert (good["changed"], good["problems"]) == (False, [])
+    assert good["tables"] > 20
+    assert good["rows"] > 100
+    first, second = came["wrong"]["problems"]
+    assert first == "check too many: (3) instead of (4)"
+    assert second.startswith("check no such table: SQL at 127.0.0.1")
+    assert came["closed"]["reason"] == "LoginFailed"
+    assert came["gone"]["reason"] == "Unreachable"
+
+
+def test_an_object_that_is_lost_is_found_by_reading(
+    server: ObjectStore, source: Database, tmp_path: Path
+) -> None:
+    """The database starts without it, and counts its rows; only their values are missing."""
+    source.run("create table if not exists d.large (n int primary key, x varchar(500))")
+    for first in range(0, 24_000, 8_000):
+        rows = ",".join(f"({n}, '{'y' * 300}')" for n in range(first, first + 8_000))
+        source.run(f"insert into d.large values {rows}")  # noqa: S608
+    source.run("select mo_ctl('dn', 'flush', 'd.large')")
+    login = {"login_host": "127.0.0.1", "login_port": source.port}
+    login |= {"login_user": USER, "login_password": PASSWORD}
+    address = f"backups/{tmp_path.name}"
+    folder = {"file_system": {"path": str(tmp_path / "restored")}}
+    came = played(
+        tmp_path,
+        {
+            "made": {"backup": {**login, "target": s3(server, address)}},
+            "restored": {"restore": {"source": s3(server, address), "target": folder}},
+        },
+    )
+    assert came["restored"]["changed"], came
+    objects = [one for one in (tmp_path / "restored").rglob("*_0000*") if one.is_file()]
+    max(objects, key=lambda one: one.stat().st_size).unlink()
+    storage = Storage(folder=tmp_path / "restored")
+    with database(tmp_path / "processes", storage, restore=True) as restored:
+        login["login_port"] = restored.port
+        found = played(tmp_path, {"lost": {"read_back": login}})["lost"]
+    assert found["failed"]
+    assert [one.partition(" cannot be read")[0] for one in found["problems"]] == ["table d.large"]
+
+
 def test_a_database_is_backed_up_and_comes_back(
     server: ObjectStore, source: Database, tmp_path: Path
 ) -> None:
@@ -249,6 +314,7 @@ def test_a_database_is_backed_up_and_comes_back(
     storage = Storage(folder=tmp_path / "restored")
     with database(tmp_path / "processes", storage, restore=True) as restored:
         assert restored.run("select n from d.t order by n") == [(1,), (2,), (3,)]
+        read_back_of(restored, tmp_path)
 
     damaged = next((server.folder / "backups" / tmp_path.name / "full" / "tae").glob("*"))
     damaged.write_bytes(damaged.read_bytes()[:-1] + b"?")
@@ -260,7 +326,7 @@ def test_the_playbooks_of_the_page(server: ObjectStore, source: Database, tmp_pa
     """The page's own files: a full backup, one of the day on it, the same day again, a restore."""
     page = pages.read(places.ROOT / "docs" / "playbooks.md")
     for step in page.steps:
-        if isinstance(step, pages.File) and step.name in ("backups.yml", "restore.yml"):
+        if isinstance(step, pages.File) and step.name in _OF_THE_PAGE:
             (tmp_path / step.name).write_text(step.content)
     server.make_bucket("databases")
     secrets = tmp_path / "secrets.json"
@@ -282,6 +348,12 @@ def test_the_playbooks_of_the_page(server: ObjectStore, source: Database, tmp_pa
     assert run(str(tmp_path / "restore.yml"), "--check").counts["changed"] == 1
     assert run(str(tmp_path / "restore.yml")).counts["changed"] == 1
     assert (server.folder / "databases" / "restored" / "hk_data").exists()
+
+    source.run("create database shop")
+    source.run("create table shop.orders (id int primary key)")
+    source.run("insert into shop.orders values (1), (2), (3)")
+    of_source = ("-e", "restored_host=127.0.0.1", "-e", f"restored_port={source.port}")
+    assert run(str(tmp_path / "read-back.yml"), *of_source).counts["changed"] == 0
 
     options = tmp_path / "options.json"
     place = {"location": {"s3": {**store, "path": "backups/mo"}}}

@@ -1,0 +1,61 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The action behind M(matrixorigin.matrixone.read_back); see plugins/modules/read_back.py."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, ClassVar
+
+from ..module_utils.backup.checks import Check
+from ..module_utils.clients.sql import Entrance
+from ..plugin_utils.backup.action import BackupAction
+from ..plugin_utils.backup.reading_back import read_back
+
+Json = dict[str, Any]
+_MOST = 5
+"""Problems that the message names; all are in the result."""
+
+
+class ActionModule(BackupAction):
+    """Read every table of a database and compare the answers to statements."""
+
+    SPEC: ClassVar[Json] = {
+        "login_host": {"type": "str", "required": True},
+        "login_port": {"type": "int", "default": 6001},
+        "login_user": {"type": "str", "required": True},
+        "login_password": {"type": "str", "required": True, "no_log": True},
+        "checks": {
+            "type": "list",
+            "elements": "dict",
+            "default": [],
+            "options": {
+                "name": {"type": "str"},
+                "sql": {"type": "str", "required": True},
+                "rows": {"type": "list", "elements": "list"},
+            },
+        },
+        "timeout": {"type": "int", "default": 3600},
+        "parallelism": {"type": "int", "default": 2},
+    }
+
+    def act(self, arguments: Json, folder: Path) -> Json:
+        """Read, and fail if anything is missing or differs."""
+        del folder
+        entrance = Entrance(
+            *(arguments[f"login_{name}"] for name in ("host", "port", "user", "password"))
+        )
+        wanted = [Check.of(one) for one in arguments["checks"]]
+        progress = self.progress(arguments["timeout"])
+        found = read_back(entrance, wanted, arguments["parallelism"], progress)
+        problems = found.problems
+        more = f"; and {len(problems) - _MOST} more" if len(problems) > _MOST else ""
+        return {
+            "changed": False,
+            "failed": bool(problems),
+            "msg": f"{'; '.join(problems[:_MOST])}{more}",
+            "tables": found.tables,
+            "rows": found.rows,
+            "bytes": found.bytes,
+            "problems": problems,
+        }
