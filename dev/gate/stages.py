@@ -52,7 +52,7 @@ def _tests(*arguments: str, workers: int = 2) -> tuple[str, ...]:
 AREAS = ("bench", "charts", "compat", "docs", "management", "memcached", "testbed")
 """Folders of tests with an API server that run when the change touches what they protect."""
 
-BACKED_UP = "tests/backup/program/test_real_database.py"
+BACKED_UP = tuple(f"tests/backup/program/test_real_{of}.py" for of in ("actions", "database"))
 """Backups and restores of a real database, which the stage of the protocol tests leaves out."""
 
 _FAKE = "api and not node"
@@ -73,19 +73,24 @@ STAGES: tuple[Stage, ...] = (
     ),
     Stage(
         "rpc",
-        ("-m", "rpc", f"--ignore={BACKED_UP}", "tests"),
+        _tests("-m", "rpc", *(f"--ignore={file}" for file in BACKED_UP), "tests"),
         limit=600,
-        usual=60,
+        usual=120,
         is_tests=True,
     ),
     # Before the API tests: after them there is no time left for what a change adds.
     Stage(
         "backup",
-        ("-m", "rpc", BACKED_UP),
+        _tests("-m", "rpc", *BACKED_UP),
         limit=900,
         usual=240,
         when=When.TOUCHED,
         protects=(
+            "docs/playbooks.md",
+            "playbooks/",
+            "plugins/action/backup",
+            "plugins/action/read_back.py",
+            "plugins/action/restore.py",
             "plugins/module_utils/backup/",
             "plugins/module_utils/clients/objectstore/",
             "plugins/module_utils/clients/sql",

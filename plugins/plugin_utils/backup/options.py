@@ -53,7 +53,7 @@ LOCATION: Final[dict[str, Any]] = {
     "mutually_exclusive": [["s3", "file_system"]],
     "required_one_of": [["s3", "file_system"]],
 }
-"""Argument spec of a location; ``documentation`` is in ``doc_fragments/location.py``."""
+"""Argument spec of a location; ``documentation`` is in ``doc_fragments/store.py``."""
 
 
 def location_of(name: str, options: Options, role: str) -> Location:

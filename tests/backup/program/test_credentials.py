@@ -35,13 +35,6 @@ _OLD = "key-of-yesterday"
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObjectStore]:
-    with object_store.serving(tmp_path_factory.mktemp("s3")) as server:
-        server.make_bucket("backups")
-        yield server
-
-
-@pytest.fixture(scope="module")
 def secure(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObjectStore]:
     with object_store.serving(tmp_path_factory.mktemp("s3"), tls=True) as server:
         server.make_bucket("backups")

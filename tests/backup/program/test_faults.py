@@ -52,14 +52,6 @@ FILES = {"a_00000": b"a" * 3000, "b_00000": os.urandom(70_000), "ckp/meta_0": b"
 NOBODY = Login("127.0.0.1", 1)
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObjectStore]:
-    with object_store.serving(tmp_path_factory.mktemp("s3")) as server:
-        for name in ("backups", "data"):
-            server.make_bucket(name)
-        yield server
-
-
 @pytest.fixture
 def pods(server: ObjectStore, tmp_path: Path) -> Pods:
     return Pods(tmp_path / "pods", keys_of(server), {"username": "dump", "password": "a-word"})

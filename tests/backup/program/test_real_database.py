@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A real database is backed up to a bucket and a folder, and restored from each to each."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,7 +18,6 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.task
     Verb,
 )
 
-from testbed import object_store
 from testbed.object_store import ObjectStore
 
 from .database import PASSWORD, USER, Database, Storage, database
@@ -27,14 +25,6 @@ from .pods import Pods, bucket, keys_of
 
 pytestmark = [pytest.mark.rpc, pytest.mark.timeout(900)]
 ORIGIN = Origin("MatrixOneCluster", "ns", "mo")
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObjectStore]:
-    with object_store.serving(tmp_path_factory.mktemp("s3")) as server:
-        for name in ("backups", "data"):
-            server.make_bucket(name)
-        yield server
 
 
 @pytest.fixture(scope="module")
