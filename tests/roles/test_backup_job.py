@@ -6,6 +6,7 @@ unscheduled until the test has written the program's result.
 """
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,8 @@ from typing import Any
 import pytest
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup import manifest, tasks
 
-from testbed.bed import TestBed
-from tests.support.namespaces import Namespace
+import testbed
+from tests.support.namespaces import Namespace, install
 from tests.support.operator_rights import account, refusals
 from tests.support.operators import running_operator
 from tests.support.waiting import eventually
@@ -37,9 +38,16 @@ WAITING = {
 
 
 @pytest.fixture(scope="module")
-def space(installed_testbed: TestBed) -> Iterator[Namespace]:
-    with installed_testbed.namespace("backups") as name:
-        yield Namespace(installed_testbed, name)
+def space() -> Iterator[Namespace]:
+    """A namespace on a test bed of its own: the operator looks after all namespaces."""
+    name = f"pytest-backups-{os.getpid()}"
+    try:
+        bed = testbed.up(name, nodes="fake")
+        install(bed)
+        with bed.namespace("backups") as namespace:
+            yield Namespace(bed, namespace)
+    finally:
+        testbed.down(name)
 
 
 @pytest.fixture(scope="module")
@@ -49,8 +57,6 @@ def operator(space: Namespace, tmp_path_factory: pytest.TempPathFactory) -> Iter
     kubeconfig = account(space.bed, space.name, folder / "kubeconfig", everywhere=True)
     with running_operator(kubeconfig, folder, OPERATOR_IMAGE="operator:test") as log:
         yield log
-        # Nobody else on this test bed takes the finalizers away.
-        space.kubectl("delete", "backupjob,cnset", "--all", "--timeout=120s")
     assert refusals(log) == []
 
 
