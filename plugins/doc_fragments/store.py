@@ -89,7 +89,7 @@ options:
     default: 8
 """
 
-    TARGET = _LOCATION.replace("NAME", "target")
-    SOURCE = _LOCATION.replace("NAME", "source")
-    LOCATION = _LOCATION.replace("NAME", "location")
-    STORAGE = _LOCATION.replace("NAME", "storage")
+    TARGET: str = _LOCATION.replace("NAME", "target")
+    SOURCE: str = _LOCATION.replace("NAME", "source")
+    LOCATION: str = _LOCATION.replace("NAME", "location")
+    STORAGE: str = _LOCATION.replace("NAME", "storage")

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Optional
 
-Row = tuple[str | None, ...]
+Row = tuple[Optional[str], ...]
 Statement = tuple[str, tuple[Any, ...]]
 """As `clients.sql` has it."""
 

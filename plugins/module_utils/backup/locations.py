@@ -10,7 +10,7 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, Union
 from urllib.parse import urlsplit
 
 from ..api.fields import Fields
@@ -58,7 +58,7 @@ class S3Location:
 
     def at(self, address: str) -> S3Location:
         """Return the location of another address on the same server."""
-        bucket, _, prefix = address.strip("/").partition("/")
+        bucket, _slash, prefix = address.strip("/").partition("/")
         return replace(self, bucket=bucket, prefix=prefix.strip("/"))
 
     def below(self, name: str) -> S3Location:
@@ -96,7 +96,7 @@ class FolderLocation:
         )
 
 
-Location = S3Location | FolderLocation
+Location = Union[S3Location, FolderLocation]
 
 
 def from_fields(fields: Fields, role: str) -> Location:

@@ -124,7 +124,7 @@ class Schedule:
     def _days_from(self, moment: datetime, step: timedelta) -> Iterator[date]:
         """Yield the days that match, from one beside that of a moment: zones may shift its runs."""
         day = moment.astimezone(self.zone).date() - step
-        for _ in range(_FARTHEST):
+        for _day in range(_FARTHEST):
             if self._matches(day):
                 yield day
             try:

@@ -142,7 +142,7 @@ def _take(making: Making) -> None:
     """
     store, task = making.store, making.task
     foreign = _require_free(making)
-    for _ in range(_CLEANINGS):
+    for _cleaning in range(_CLEANINGS):
         if foreign is None:
             break
         for _count in store.clear():
@@ -185,7 +185,7 @@ def _prove(making: Making, base: list[Opened], started: str, version: str) -> Ma
         require_meta(found)
         manifest = _manifest(task, found.sizes, base, started, version, _timestamp(store))
         chain = [Opened(target_of(task), manifest, found), *base]
-        needed = [holding for _, holding in holdings(chain)]
+        needed = [holding for _key, holding in holdings(chain)]
         own = [one for one in needed if one.contents is found.contents]
         compare(own, task.parallelism, progress)
     except TaskFailed as error:

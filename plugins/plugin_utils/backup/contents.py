@@ -50,7 +50,7 @@ class Contents:
         Raises:
             TaskFailed: it is absent, or a block does not have its checksum.
         """
-        for _, content in self.stored_pieces(key, advance):
+        for _stored, content in self.stored_pieces(key, advance):
             yield content
 
     def stored_pieces(self, key: str, advance: Advance) -> Iterator[tuple[bytes, bytes]]:

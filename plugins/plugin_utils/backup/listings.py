@@ -98,7 +98,7 @@ def data_files(content: bytes) -> list[DataFile]:
 def _data_file(line: list[str]) -> DataFile:
     if len(line) != 5:
         raise MalformedList(f"{len(line)} columns instead of 5")
-    path, size, sha256, here, _ = line
+    path, size, sha256, here, _last = line
     require_inside(path)
     if sha256 and not _SHA256.fullmatch(sha256):
         raise MalformedList("the third column is no sha256")
@@ -116,7 +116,7 @@ def summary(content: bytes) -> Summary:
     lines = _lines(content, SUMMARY)
     if len(lines) != 1 or len(lines[0]) != 4:
         raise MalformedList(f"{SUMMARY} is not one line of 4 columns")
-    _, size, timestamp, kind = lines[0]
+    _path, size, timestamp, kind = lines[0]
     if not _TIMESTAMP.fullmatch(timestamp):
         raise MalformedList(f"{SUMMARY} has no timestamp")
     try:
@@ -133,7 +133,7 @@ def sums(content: bytes) -> dict[str, str]:
     """
     found = {}
     for line in _text(content, OWN_SUMS).splitlines():
-        sha256, _, path = line.partition("  ")
+        sha256, _gap, path = line.partition("  ")
         if not _SHA256.fullmatch(sha256) or not path:
             raise MalformedList(f"{OWN_SUMS} has a line that is no checksum")
         require_inside(path)

@@ -251,9 +251,9 @@ class _Copying:
         contents = holding.contents
         pieces = contents.stored_pieces(holding.key, self._progress.advance)
         if self._in_blocks and contents.in_blocks:
-            yield from (stored for stored, _ in _shown(pieces, seen))
+            yield from (stored for stored, _content in _shown(pieces, seen))
             return
-        content = (content for _, content in _shown(pieces, seen))
+        content = (content for _stored, content in _shown(pieces, seen))
         yield from blocks.encode(content) if self._in_blocks else content
 
 

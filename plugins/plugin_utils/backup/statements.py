@@ -38,7 +38,7 @@ def statement(task: Task, mounts: Mounts, base: list[Opened]) -> Statement:
         values: tuple[str, ...] = (task.id, target.server_path, parallelism)
     else:
         options = _options(target, mounts, parallelism)
-        text = f"BACKUP %s S3OPTION {{{', '.join('%s=%s' for _ in options)}}}"
+        text = f"BACKUP %s S3OPTION {{{', '.join(['%s=%s'] * len(options))}}}"
         values = (task.id, *(part for pair in options.items() for part in pair))
     if base:
         text += " TYPE %s TIMESTAMP %s"

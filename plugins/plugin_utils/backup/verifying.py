@@ -46,7 +46,7 @@ def verify(
     chain = open_chain(location, expected_id, opener)
     for one in chain:
         require_meta(one.listed)
-    found = [holding for _, holding in holdings(chain)]
+    found = [holding for _key, holding in holdings(chain)]
     compare(found, workers, progress)
     return chain[0].manifest
 
