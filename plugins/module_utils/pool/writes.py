@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a pass writes, as data.
+
+All writes of one plan concern different objects, and none depends on another: whoever executes them
+may do so at the same time, then puts the answers into the snapshot and plans again, until nothing
+is left to write. Conflicts and failures are therefore no errors: the write is dropped, and the next
+plan starts from what is there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..compute.stores import Labels, State
+
+
+@dataclass(frozen=True, slots=True)
+class PodWrite:
+    """Change labels and annotations of a Pod, if it still has this uid and resourceVersion.
+
+    This is the only way in which a Pod changes its phase or its claim.
+
+    Attributes:
+        labels, annotations: what changes; None removes one.
+        why: for a log or an Event.
+        reason: word for an Event; empty for none.
+    """
+
+    name: str
+    uid: str
+    version: str
+    labels: Mapping[str, str | None] = field(default_factory=dict)
+    annotations: Mapping[str, str | None] = field(default_factory=dict)
+    why: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenGate:
+    """Set the condition ``matrixorigin.io/cn-store`` of a Pod to True."""
+
+    name: str
+    uid: str
+
+
+@dataclass(frozen=True, slots=True)
+class PodDelete:
+    """Delete a Pod with uid and resourceVersion as preconditions."""
+
+    name: str
+    uid: str
+    version: str
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PodCreate:
+    """Create Pods (``generateName: <generation>-``) from the template of a generation.
+
+    The executor stops at the first failure, and lists Pods again before it plans the next ones.
+    """
+
+    generation: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class StoreWrite:
+    """Set work state and all labels of a store in HAKeeper.
+
+    Labels are replaced by UpdateCNLabel, also by an empty set: PatchCNStore keeps old ones then.
+    Draining: state first, then labels. Working: PatchCNStore with both, and UpdateCNLabel if labels
+    are empty.
+    """
+
+    pod: str
+    state: State
+    labels: Labels = field(default_factory=dict)
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimWrite:
+    """Merge-patch ``spec`` and labels of a claim, if it still has this resourceVersion.
+
+    Attributes:
+        spec: merge patch of ``spec``: None removes a field.
+        labels: merge patch of ``metadata.labels``.
+        owner_references: these instead of those it has; None to leave them.
+    """
+
+    name: str
+    uid: str
+    version: str
+    spec: Mapping[str, Any] = field(default_factory=dict)
+    labels: Mapping[str, str | None] = field(default_factory=dict)
+    owner_references: tuple[Mapping[str, Any], ...] | None = None
+    why: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimStatus:
+    """Replace the status of a claim (uid as precondition); conditions lack their times."""
+
+    name: str
+    uid: str
+    version: str
+    status: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimCreate:
+    """Create a claim. That its name is taken is no error: a cache had not shown it."""
+
+    manifest: Mapping[str, Any]
+
+    @property
+    def name(self) -> str:
+        """Return its name."""
+        return str(self.manifest["metadata"]["name"])
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimDelete:
+    """Delete a claim with uid and resourceVersion as preconditions."""
+
+    name: str
+    uid: str
+    version: str
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class GenerationDelete:
+    """Delete a CNSet of the pool, which has no Pods left."""
+
+    name: str
+
+
+Write = (
+    PodWrite
+    | OpenGate
+    | PodDelete
+    | PodCreate
+    | StoreWrite
+    | ClaimWrite
+    | ClaimStatus
+    | ClaimCreate
+    | ClaimDelete
+    | GenerationDelete
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Why a claim has no Pod.
+
+    Attributes:
+        reason: one word, see `WaitReason`.
+        message: for a human.
+    """
+
+    claim: str
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class PoolPlan:
+    """What one round of a pool's pass does.
+
+    Attributes:
+        writes: see this module; empty when nothing is left to do.
+        wants_fresh: there is more to do, but not by what a cache shows: list Pods and claims from
+            the API server and plan again.
+        sample: Pods whose sessions, pipelines and replicas are to be asked for; then plan again.
+        waiting: claims without a Pod, in the order in which they are served.
+        requeue: seconds after which time alone changes something; None for never.
+        limited: why there are fewer Pods than there should be; empty if there are not.
+        finished: the pool is being deleted, and nothing of it is left.
+    """
+
+    writes: tuple[Write, ...] = ()
+    wants_fresh: bool = False
+    sample: tuple[str, ...] = ()
+    waiting: tuple[Waiting, ...] = ()
+    requeue: float | None = None
+    limited: str = ""
+    finished: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimSetPlan:
+    """What one pass of a claim set does.
+
+    Attributes:
+        writes: creations, deletions and adoptions of claims.
+        wants_fresh: as for a pool.
+        status: ``status.replicas`` and so on.
+        finished: the claim set is being deleted, and no claim of it is left.
+    """
+
+    writes: tuple[Write, ...] = ()
+    wants_fresh: bool = False
+    status: Mapping[str, Any] = field(default_factory=dict)
+    finished: bool = False
