@@ -161,7 +161,7 @@ class ControlLoop:
             watch = ReferenceWatch(controlled, reference, deps.informers, self._queue)
             group.create_task(watch.start(deps.mapper), name=f"reference {watch.gvk}")
         for members in controlled.watch.members:
-            follower = MembersWatch(controlled, members, deps.informers, self._queue)
+            follower = MembersWatch(controlled, members, deps.informers, self._queue, self._foreign)
             group.create_task(follower.run(deps.mapper), name=f"members {follower.gvk}")
         if controlled.watch.probe and deps.engine.answers_checks:
             ask = self._runs(controlled).is_as_reported

@@ -210,9 +210,11 @@ def _members(fields: Fields) -> Members:
         name=fields.text("name"),
         annotations=fields.texts("annotations"),
         labels=fields.texts("labels"),
+        spec=fields.flag("spec", default=False),
     )
-    if not (members.kind.version and members.kind.kind and members.name):
-        raise ConfigError(f"invalid members {members.kind}: version, kind and name are needed")
+    if not (members.kind.version and members.kind.kind and (members.name or members.spec)):
+        problem = "version, kind and name are needed, or spec in place of name"
+        raise ConfigError(f"invalid members {members.kind}: {problem}")
     return members
 
 

@@ -114,10 +114,12 @@ class Members:
     """Objects of a kind that name an object in a label; some of their changes trigger a run.
 
     Attributes:
-        selector: labels that they have, as a label selector.
-        name: label with the name of the object, which is in their namespace.
+        selector: labels that they have, as a label selector; empty for all objects of the kind.
+        name: label with the name of the object, which is in their namespace; empty if they concern
+            every object of the watch's kind there.
         annotations: annotations whose change counts.
         labels: labels whose change counts.
+        spec: whether creation, deletion and a change of the spec count.
     """
 
     kind: KindName
@@ -125,6 +127,7 @@ class Members:
     name: str
     annotations: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
+    spec: bool = False
 
 
 @dataclass(frozen=True, slots=True)

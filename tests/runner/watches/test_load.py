@@ -114,7 +114,9 @@ def test_all_fields(project: Path) -> None:
   watchDependentAnnotations: false
   keepManagedFields: false
   references: [{group: g, version: v1, kind: K, name: spec.other.name}]
-  members: [{version: v1, kind: Pod, matchLabels: {b: c, a: b}, name: owner, annotations: [x]}]
+  members:
+    - {version: v1, kind: Pod, matchLabels: {b: c, a: b}, name: owner, annotations: [x]}
+    - {group: g, version: v1, kind: Request, spec: true}
   maxConcurrentReconciles: 3
   runTimeout: 90s
   retry: {initialDelay: 1s, maxDelay: 1m}
@@ -141,7 +143,10 @@ def test_all_fields(project: Path) -> None:
     assert watch.watch_dependent_annotations is DependentAnnotations.NONE
     assert not watch.keep_managed_fields
     assert watch.references == (Reference(KindName("g", "v1", "K"), "spec.other.name"),)
-    assert watch.members == (Members(KindName("", "v1", "Pod"), "a=b,b=c", "owner", ("x",)),)
+    assert watch.members == (
+        Members(KindName("", "v1", "Pod"), "a=b,b=c", "owner", ("x",)),
+        Members(KindName("g", "v1", "Request"), "", "", spec=True),
+    )
     assert watch.max_concurrent_reconciles == 3
     assert watch.run_timeout == 90
     assert watch.retry == Retry(1, 60)

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs objects again when something changes that names them in a label, such as their Pods.
+"""Runs objects again when something changes that concerns them, such as Pods that name them.
 
 An addition to the contract: ``members`` of a watch. Pods are created by workloads, not by plays, so
-they are no dependents; only their metadata is read, and of that only what the watch lists.
+they are no dependents; only their metadata is read, and of that only what the watch lists. A member
+names its object in a label, or concerns all objects of the watch in its namespace, as requests do
+that any of them may serve.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ansible_operator.kube.discovery import DiscoveryMapper, wait_until_served
@@ -14,6 +16,7 @@ from ansible_operator.kube.shared_informers import SharedInformers
 from ansible_operator.logs import get_logger
 from ansible_operator.loop.queueing.queue import Key, WorkQueue
 from ansible_operator.loop.settings import Controlled, gvk_of
+from ansible_operator.loop.triggers.own_writes import ForeignChanges
 from ansible_operator.watches import Members
 
 _LOG = get_logger("members")
@@ -25,6 +28,7 @@ def what_matters(members: Members, obj: Object) -> tuple[Any, ...]:
     annotations, labels = metadata.get("annotations") or {}, metadata.get("labels") or {}
     return (
         bool(metadata.get("deletionTimestamp")),
+        (metadata.get("uid"), metadata.get("generation")) if members.spec else None,
         [annotations.get(name) for name in members.annotations],
         [labels.get(name) for name in members.labels],
     )
@@ -45,6 +49,7 @@ class MembersWatch:
         members: what is followed.
         informers: creates informers.
         queue: where runs wait.
+        foreign: distinguishes changes by an object's own run from others.
     """
 
     def __init__(
@@ -53,11 +58,13 @@ class MembersWatch:
         members: Members,
         informers: SharedInformers,
         queue: WorkQueue,
+        foreign: ForeignChanges,
     ) -> None:
         self._controlled = controlled
         self._members = members
         self._informers = informers
         self._queue = queue
+        self._foreign = foreign
 
     @property
     def gvk(self) -> GroupVersionKind:
@@ -72,11 +79,30 @@ class MembersWatch:
         await informer.run()
 
     def _on_event(self, event: EventType, before: Object | None, now: Object) -> None:
+        members = self._members
         if event is not EventType.MODIFIED or before is None:
-            # Creation and deletion change the status of the workload, which is watched already.
+            # Those of a workload are counted in its status, which is watched already.
+            if members.spec:
+                self._run(now, f"{self.gvk.kind} {now['metadata']['name']} {event.lower()}")
             return
-        owner = owner_of(self._members, now)
-        if owner is None or what_matters(self._members, before) == what_matters(self._members, now):
+        if what_matters(members, before) == what_matters(members, now):
             return
         reason = f"{self.gvk.kind} {now['metadata']['name']} changed"
-        self._queue.add(Key(self._controlled.name, *owner), reason=reason)
+        for key in self._concerned(now):
+            self._foreign.consider(key, now, reason)
+
+    def _run(self, member: Object, reason: str) -> None:
+        for key in self._concerned(member):
+            self._queue.add(key, reason=reason)
+
+    def _concerned(self, member: Object) -> Iterator[Key]:
+        """The objects that a member names, or all of its namespace if it names none."""
+        if self._members.name:
+            owner = owner_of(self._members, member)
+            if owner is not None:
+                yield Key(self._controlled.name, *owner)
+            return
+        namespace = member["metadata"].get("namespace", "")
+        primaries = self._informers.peek(self._controlled.resource)
+        for one in primaries.list(namespace) if primaries is not None else ():
+            yield Key(self._controlled.name, namespace, one["metadata"]["name"])
