@@ -7,14 +7,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, ClassVar
 
-from ..module_utils.backup.checks import Check
+from ..module_utils.backup.checks import Check, in_short
 from ..module_utils.clients.sql import Entrance
 from ..plugin_utils.backup.action import BackupAction
 from ..plugin_utils.backup.reading_back import read_back
 
 Json = dict[str, Any]
-_MOST = 5
-"""Problems that the message names; all are in the result."""
 
 
 class ActionModule(BackupAction):
@@ -49,11 +47,10 @@ class ActionModule(BackupAction):
         progress = self.progress(arguments["timeout"])
         found = read_back(entrance, wanted, arguments["parallelism"], progress)
         problems = found.problems
-        more = f"; and {len(problems) - _MOST} more" if len(problems) > _MOST else ""
         return {
             "changed": False,
             "failed": bool(problems),
-            "msg": f"{'; '.join(problems[:_MOST])}{more}",
+            "msg": in_short(problems),
             "tables": found.tables,
             "rows": found.rows,
             "bytes": found.bytes,

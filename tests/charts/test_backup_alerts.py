@@ -34,7 +34,11 @@ def alerts(helm: Helm) -> dict[str, dict[str, Any]]:
 
 def fires(promql: Path, alert: dict[str, Any], series: dict[str, str], minute: int) -> bool:
     """Tell whether an alert fires at a minute: its condition has held for long enough."""
-    labels = f'{{{_ours(alert)},pod="p",schedule_namespace="prod",schedule="nightly"}}'
+    named = {"schedule_namespace": "prod", "schedule": "nightly"}
+    if "Verification" in alert["alert"]:
+        named = {"source": "matrixonecluster/prod/mo", "backup": "nightly-1"}
+    own = ",".join(f'{name}="{value}"' for name, value in named.items())
+    labels = f'{{{_ours(alert)},pod="p",{own}}}'
     load = "load 1m\n" + "".join(f"  matrixone_{name}{labels} {v}\n" for name, v in series.items())
     held = range(minute - HOLD[alert["for"]], minute + 1)
     queries = [{"expr": alert["expr"], "at": at * 60} for at in held]
@@ -48,7 +52,6 @@ def fires(promql: Path, alert: dict[str, Any], series: dict[str, str], minute: i
     )
     assert done.returncode == 0, done.stderr
     answers = json.loads(done.stdout)
-    named = {"schedule_namespace": "prod", "schedule": "nightly"}
     assert all(sample.items() >= named.items() for one in answers for sample in one)
     return all(answers)
 
@@ -88,6 +91,11 @@ NIGHTLY = f"0x{DAY} {DAY * 60}x{DAY} {2 * DAY * 60}x{DAY}"
         ("Broken", {"backups_broken": always(1)}, 60, True),
         ("ChainBroken", {"backups_unchained": always(0)}, 60, False),
         ("ChainBroken", {"backups_unchained": always(2)}, 60, True),
+        ("VerificationFailed", {"backup_verification_incomplete": always(1)}, 60, False),
+        ("VerificationFailed", {"backup_verification_passed": always(1)}, 60, False),
+        ("VerificationFailed", {"backup_verification_passed": f"1x{HOUR} 0x{DAY}"}, 70, True),
+        ("VerificationIncomplete", {"backup_verification_incomplete": always(0)}, 60, False),
+        ("VerificationIncomplete", {"backup_verification_incomplete": always(1)}, 60, True),
     ],
 )
 def test_an_alert_fires_when_it_should(promql, alerts, name, series, minute, expected):
@@ -96,7 +104,7 @@ def test_an_alert_fires_when_it_should(promql, alerts, name, series, minute, exp
 
 def test_every_alert_has_a_page_to_follow(alerts):
     page = (ROOT / "docs" / "monitor.md").read_text()
-    assert len(alerts) == 4
+    assert len(alerts) == 6
     for name, alert in alerts.items():
         place, _, anchor = alert["annotations"]["runbook_url"].partition("#")
         assert place.endswith("/docs/monitor.md")

@@ -13,6 +13,13 @@
     - watch
     - patch
 - apiGroups:
+    - core.matrixorigin.io
+  resources:
+    - matrixoneclusters
+  verbs:
+    - create
+    - delete
+- apiGroups:
     - matrixone.matrixorigin.cn
   resources:
     - matrixoneclusters

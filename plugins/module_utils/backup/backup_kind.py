@@ -19,7 +19,7 @@ from ..workload.kind import ALONE, Kind, Play, Scripts
 from ..workload.plans import Observed
 from ..workload.references import by_name
 from ..workload.removal import Removal
-from . import jobs
+from . import jobs, verdicts
 from .backup import (
     AVAILABLE,
     BROKEN,
@@ -103,6 +103,10 @@ class BackupKind(Kind[BackupPlan]):
         del resource
         return []
 
+    def metrics(self, resource: Resource, status: Mapping[str, Any] | None) -> list[dict[str, Any]]:
+        """Return the metrics of a Backup: what its verification came to."""
+        return verdicts.metrics_of(resource, status)
+
     def warnings(self, resource: Resource, old: Resource | None) -> list[str]:
         """Return what a user should know about a valid Backup."""
         del resource, old
@@ -154,5 +158,6 @@ def _conditions(resource: Resource, plan: BackupPlan, failure: str) -> list[Cond
         say(ConditionType.DEGRADED, True, problem["reason"], problem["message"])
         if problem
         else say(ConditionType.DEGRADED, False, BackupReason.AS_EXPECTED, ""),
+        *verdicts.kept_conditions(resource),
         *paused(resource, plan.paused, _generation(resource)),
     ]

@@ -18,6 +18,8 @@ WHERE table_type = 'BASE TABLE' ORDER BY table_schema, table_name
 TABLES: Final[Statement] = (_TABLES, ())
 _SHOWN: Final = 3
 """Rows that a message quotes."""
+_NAMED: Final = 5
+"""Problems that a message names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,12 @@ class Check:
         return cls(str(given.get("name") or given["sql"]), str(given["sql"]), wanted)
 
     @property
+    def document(self) -> dict[str, Any]:
+        """The same as `of` reads it."""
+        rows = {} if self.rows is None else {"rows": [list(row) for row in self.rows]}
+        return {"name": self.name, "sql": self.sql, **rows}
+
+    @property
     def statement(self) -> Statement:
         """The statement as the driver takes it, which has no values."""
         return self.sql.replace("%", "%%"), ()
@@ -52,6 +60,12 @@ class Check:
         if self.rows is None or found == self.rows:
             return ""
         return f"{_quoted(found)} instead of {_quoted(self.rows)}"
+
+
+def in_short(problems: Sequence[str]) -> str:
+    """Return the first problems as one sentence, with the number of the others."""
+    more = f"; and {len(problems) - _NAMED} more" if len(problems) > _NAMED else ""
+    return f"{'; '.join(problems[:_NAMED])}{more}"
 
 
 def as_rows(rows: Iterable[Sequence[Any]]) -> tuple[Row, ...]:

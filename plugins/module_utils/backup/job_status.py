@@ -25,7 +25,19 @@ _READY: Final = {
     COMPLETED: ("True", BackupReason.COMPLETE),
     FAILED: ("False", BackupReason.FAILED),
 }
-_KEPT: Final = ("startTime", "step", "progress", "size", "id", "base", "atTime", "backup")
+_KEPT: Final = (
+    "startTime",
+    "step",
+    "progress",
+    "size",
+    "id",
+    "base",
+    "atTime",
+    "backup",
+    "from",
+    "cluster",
+    "verification",
+)
 _RETRY: Final = "30s"
 
 

@@ -49,10 +49,11 @@ def afterwards(resource: Resource, around: Surroundings) -> JobPlan:
     plan = JobPlan(phase=status.get("phase") or FAILED)
     if left > 0:
         return replace(plan, requeue=_within_an_hour(left))
-    return replace(plan, expired=[_identity(resource)])
+    return replace(plan, expired=[identity(resource)])
 
 
-def _identity(one: Mapping[str, Any]) -> dict[str, Any]:
+def identity(one: Mapping[str, Any]) -> dict[str, Any]:
+    """Return by what an object is deleted: this one, not a later one of its name."""
     kept = {key: one["metadata"][key] for key in ("name", "namespace", "uid")}
     return {"apiVersion": one["apiVersion"], "kind": one["kind"], "metadata": kept}
 
@@ -69,9 +70,9 @@ def under_way(
     """Follow a Job that has not ended, or end it when the deadline is over."""
     spec = Fields("spec", resource.get("spec") or {})
     job, begun = observed["job"], begun_at(resource, observed) or around.now
-    if late := _lateness(spec, begun, around, _PATIENCE):
+    if late := lateness(spec, begun, around, _PATIENCE):
         ended = failed(tasks.Reason.DEADLINE_EXCEEDED.value, late, begun, facts_of(stands))
-        return replace(ended, stop=[_identity({**_JOB, **job})])
+        return replace(ended, stop=[identity({**JOB, **job})])
     suspended = spec.flag("suspend")
     settings = {
         "suspend": suspended,
@@ -86,13 +87,14 @@ def under_way(
         message=stands.message,
         begun=begun,
         facts=facts_of(stands, base_of_task(observed)),
-        patches=[{**_JOB, "metadata": place, "spec": settings}],
+        patches=[{**JOB, "metadata": place, "spec": settings}],
         requeue="5s" if stands.state is State.STARTING else "15s",
     )
     return as_suspended(plan) if suspended else plan
 
 
-_JOB: Final = {"apiVersion": "batch/v1", "kind": "Job"}
+JOB: Final = {"apiVersion": "batch/v1", "kind": "Job"}
+"""What a Job that was observed does not say of itself."""
 _PROGRESS: Final = {
     State.STARTING: BackupReason.STARTING.value,
     State.RUNNING: BackupReason.RUNNING.value,
@@ -111,8 +113,15 @@ def as_suspended(plan: JobPlan) -> JobPlan:
     )
 
 
-def _lateness(spec: Fields, begun: str, around: Surroundings, patience: int = 0) -> str:
-    """Say that the deadline is over; empty while it is not."""
+def lateness(spec: Fields, begun: str, around: Surroundings, patience: int = 0) -> str:
+    """Say that the deadline is over; empty while it is not.
+
+    Args:
+        spec: of the BackupJob or RestoreJob.
+        begun: when it had its turn, RFC 3339.
+        around: time, image and level.
+        patience: seconds that it has beyond its deadline.
+    """
     seconds = deadline(spec)
     if spec.flag("suspend") or unix_time(around.now) < unix_time(begun) + seconds + patience:
         return ""
@@ -121,7 +130,7 @@ def _lateness(spec: Fields, begun: str, around: Surroundings, patience: int = 0)
 
 def unless_late(plan: JobPlan, spec: Fields, around: Surroundings) -> JobPlan:
     """Return the plan of a resource that has no Job yet, or its failure after the deadline."""
-    late = _lateness(spec, plan.begun, around)
+    late = lateness(spec, plan.begun, around)
     if not late or plan.phase == FAILED:
         return plan
     why = f"{late}; {plan.message}" if plan.message else late

@@ -27,6 +27,12 @@ from .job_status import report_on_job
 from .restore_job import plan_restore_job
 from .restore_task import SUFFIX, owning_cluster, secret_references
 from .task_objects import removal_of_task, task_references
+from .verification import plan_verification
+from .verification_observing import (
+    is_verification,
+    verification_mistakes,
+    verification_references,
+)
 
 _PLACES = (("target", locations.TARGET), ("externalSource", locations.SOURCE))
 
@@ -43,6 +49,8 @@ class RestoreJobKind(Kind[JobPlan]):
         """
         metadata = resource["metadata"]
         backups = [one for one in play.siblings if one.get("kind") == names.BACKUP]
+        if is_verification(resource):
+            return verification_references(resource, backups[0] if backups else None)
         found = {
             "self": by_name(resource["apiVersion"], resource["kind"], metadata),
             **task_references(
@@ -64,7 +72,10 @@ class RestoreJobKind(Kind[JobPlan]):
         """Decide what a pass does."""
         around = Surroundings.of(observed, play)
         whole = with_overlay(resource)
-        return plan_restore_job(whole, observed, around, self.invalid(whole, play.level))
+        invalid = self.invalid(whole, play.level)
+        if is_verification(whole):
+            return plan_verification(whole, observed, around, invalid)
+        return plan_restore_job(whole, observed, around, invalid)
 
     def report(
         self, resource: Resource, plan: JobPlan, observed: Observed, applied: Applied, failure: str
@@ -123,8 +134,14 @@ def _mistakes(spec: Fields) -> Iterator[Mistake]:
     try:
         if bool(spec.text("backupName")) == bool(spec.table("externalSource").data):
             raise spec.refuse("backupName", "either backupName or externalSource must be set")
+        verified = spec.raw("verify") is not None
+        if verified == bool(spec.table("target").data):
+            raise spec.refuse("target", "either target or verify must be set")
+        if verified:
+            spec.required_text("backupName", "must be given with verify")
+            yield from verification_mistakes(spec.table("verify"))
         for place, role in _PLACES:
-            if spec.table(place).data or place == "target":
+            if spec.table(place).data:
                 locations.from_fields(spec.table(place), role)
         jobs.Settings.of(spec, "any")
         durations.seconds(spec, "ttl")

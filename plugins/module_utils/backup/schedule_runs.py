@@ -17,6 +17,7 @@ from ..api.types import Manifest, Resource
 from .chains import Link
 from .locations import TARGET, from_fields
 from .schedule_spec import ScheduleSpec
+from .verdicts import is_refuted
 
 Json = dict[str, Any]
 
@@ -146,5 +147,8 @@ def _link_of(backup: Manifest) -> Link | None:
 
 
 def _is_good(backup: Manifest) -> bool:
-    phase = (backup.get("status") or {}).get("phase")
-    return phase == "Available" and not backup["metadata"].get("deletionTimestamp")
+    phase, going = (
+        (backup.get("status") or {}).get("phase"),
+        backup["metadata"].get("deletionTimestamp"),
+    )
+    return phase == "Available" and not going and not is_refuted(backup)

@@ -14,6 +14,7 @@ from ..reporting.reasons import BackupReason, ConditionType, Reason
 from .chains import Link, whole
 from .schedule_planning import SchedulePlan
 from .schedule_runs import COMPLETED, REMEMBERED, Past, links_of, past_of
+from .verdicts import is_refuted
 
 Json = dict[str, Any]
 
@@ -54,7 +55,9 @@ class Facts:
         """Gather them from the BackupJobs and Backups of the schedule; None if it knows none."""
         found = backups or ()
         links, past = links_of(found), past_of(resource, jobs)
-        broken = sum((one.get("status") or {}).get("phase") == "Broken" for one in found)
+        broken = sum(
+            (one.get("status") or {}).get("phase") == "Broken" or is_refuted(one) for one in found
+        )
         unseen = backups is None
         return cls(resource, plan, past, links, whole(links), broken, failure, unseen)
 

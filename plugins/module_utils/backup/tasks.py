@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any, Final
 
@@ -17,6 +17,7 @@ from ..api.errors import InvalidSpec
 from ..api.fields import Fields
 from . import locations
 from . import manifest as manifests
+from .checks import Check
 from .errors import BackupError, InvalidTask
 from .locations import Location
 from .manifest import Manifest, Origin
@@ -42,6 +43,8 @@ class Verb(StrEnum):
     VERIFY = "verify"
     RESTORE = "restore"
     DELETE = "delete"
+    READ = "read"
+    PURGE = "purge"
 
 
 class Step(StrEnum):
@@ -81,6 +84,8 @@ class Reason(StrEnum):
     BASE_MISSING = "BaseMissing"
     DEADLINE_EXCEEDED = "DeadlineExceeded"
     INTERRUPTED = "Interrupted"
+    TABLE_UNREADABLE = "TableUnreadable"
+    CHECK_FAILED = "CheckFailed"
     INVALID_TASK = "InvalidTask"
 
 
@@ -91,6 +96,9 @@ RETRYABLE: Final = frozenset(
         Reason.STATEMENT_FAILED,
         Reason.LOGIN_FAILED,
         Reason.INTERRUPTED,
+        # A lost connection looks the same: what is damaged fails again.
+        Reason.TABLE_UNREADABLE,
+        Reason.CHECK_FAILED,
     }
 )
 """Reasons after which the same task may succeed later, with nothing changed by its owner."""
@@ -134,13 +142,14 @@ class Task:
         id: of the backup that is made, or of the task; a repeated attempt has the same.
         type: of the backup that is made.
         base: for an incremental backup.
-        login: for a backup.
+        login: of the database that is backed up or read.
         origin: what is backed up, for the manifest.
         source: the backup that is verified or restored.
-        target: where a backup is made, restored to, or deleted.
+        target: where a backup is made, restored to, or deleted, or a restored copy is purged.
         forbidden: the cluster's own storage: the target must not be inside it, nor around it.
         expected_id: the backup that source (verify, restore) or target (delete) must hold; None
-            accepts any backup.
+            accepts any backup. For a purge, the restore that has filled target.
+        checks: of the user, for a database that is read.
         checksums: whether a restore compares checksums where the server itself copies; everywhere
             else it does so anyway.
         report: the ConfigMap of the result; None for none (playbooks read standard output).
@@ -158,6 +167,7 @@ class Task:
     target: Location | None = None
     forbidden: tuple[Location, ...] = ()
     expected_id: str | None = None
+    checks: tuple[Check, ...] = ()
     checksums: bool = True
     report: Report | None = None
     deadline_seconds: int = DEADLINE_SECONDS
@@ -169,6 +179,15 @@ class Amount:
     """Files and bytes, done or in all."""
 
     files: int = 0
+    bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What could be read of a database: tables, their rows, and bytes of the values."""
+
+    tables: int = 0
+    rows: int = 0
     bytes: int = 0
 
 
@@ -185,6 +204,7 @@ class Result:
         message: for people, without secrets.
         retryable: whether the Job tries again.
         manifest: of the backup that was made, verified or restored.
+        reading: of the database that was read.
         started_at: RFC 3339; of this attempt.
         ended_at: RFC 3339; empty while it runs.
     """
@@ -197,6 +217,7 @@ class Result:
     message: str = ""
     retryable: bool = False
     manifest: Manifest | None = None
+    reading: Reading | None = None
     started_at: str = ""
     ended_at: str = ""
 
@@ -219,6 +240,7 @@ def task_to_json(task: Task) -> str:
         "target": locations.to_document(task.target),
         "forbidden": [locations.to_document(one) for one in task.forbidden],
         "expects": {"id": task.expected_id},
+        **({"checks": [one.document for one in task.checks]} if task.checks else {}),
         **({} if task.checksums else {"checksums": False}),
         "report": task.report and {"namespace": task.report.namespace, "name": task.report.name},
         "deadlineSeconds": task.deadline_seconds,
@@ -260,6 +282,7 @@ def _task_of(fields: Fields) -> Task:
         target=_location(fields, "target"),
         forbidden=tuple(_locations(fields.tables("forbidden"))),
         expected_id=fields.table("expects").text("id") or None,
+        checks=tuple(Check.of(table.data) for table in fields.tables("checks")),
         checksums=fields.flag("checksums") or not fields.has("checksums"),
         report=Report(report.required_text("namespace"), report.required_text("name"))
         if report.data
@@ -275,6 +298,8 @@ def _require_complete(task: Task) -> None:
         Verb.VERIFY: ("source",),
         Verb.RESTORE: ("source", "target"),
         Verb.DELETE: ("target",),
+        Verb.READ: ("login",),
+        Verb.PURGE: ("target", "expected_id"),
     }
     for name in needed[task.verb]:
         if getattr(task, name) is None:
@@ -295,6 +320,7 @@ def result_to_json(result: Result) -> str:
         "message": _cut(result.message),
         "retryable": result.retryable,
         "manifest": result.manifest and manifests.to_document(result.manifest),
+        **({"reading": asdict(result.reading)} if result.reading else {}),
         "startedAt": result.started_at,
         "endedAt": result.ended_at,
     }
@@ -320,11 +346,18 @@ def result_from_json(text: str | bytes) -> Result:
             message=_cut(fields.text("message")),
             retryable=fields.flag("retryable"),
             manifest=manifests.from_document(record) if record else None,
+            reading=_reading(fields.table("reading")),
             started_at=fields.text("startedAt"),
             ended_at=fields.text("endedAt"),
         )
     except (InvalidSpec, BackupError, ValueError) as error:
         raise InvalidTask(f"the result is malformed: {error}") from error
+
+
+def _reading(fields: Fields) -> Reading | None:
+    if not fields.data:
+        return None
+    return Reading(*(fields.number(name) or 0 for name in ("tables", "rows", "bytes")))
 
 
 def _amount(fields: Fields) -> Amount:

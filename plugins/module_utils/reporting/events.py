@@ -50,6 +50,8 @@ _WARNINGS = frozenset(
         BackupReason.BACKUP_BROKEN.value,
         BackupReason.BACKUP_TOO_OLD.value,
         BackupReason.JOB_FAILED.value,
+        BackupReason.VERIFICATION_FAILED.value,
+        BackupReason.VERIFICATION_INCOMPLETE.value,
     }
 )
 _STOPPED = frozenset({EarlyReason.STOPPED.value, BackupReason.SUSPENDED.value})

@@ -107,6 +107,9 @@ class EarlyReason(StrEnum):
 ENDED = "Ended"
 """Type of the condition of a BackupJob or RestoreJob that says whether it will do more."""
 
+RESTORABLE = "Restorable"
+"""Type of the condition of a Backup that says what a restore of it came to."""
+
 
 class BackupReason(StrEnum):
     """Reasons of the kinds of backups; those of tasks are in `backup.tasks`."""
@@ -124,6 +127,10 @@ class BackupReason(StrEnum):
     SCHEDULED = "Scheduled"
     BROKEN = "Broken"
     DELETING = "Deleting"
+    # Restorable
+    RESTORE_VERIFIED = "RestoreVerified"
+    VERIFICATION_FAILED = "VerificationFailed"
+    VERIFICATION_INCOMPLETE = "VerificationIncomplete"
     # Progressing, some of them also Ready
     WAITING = "Waiting"
     STARTING = "Starting"
@@ -151,4 +158,6 @@ class BackupReason(StrEnum):
     BACKUP_TOO_OLD = "BackupTooOld"
     ANOTHER_IS_RUNNING = "AnotherIsRunning"
     IN_USE = "InUse"
+    RESTORE_FAILED = "RestoreFailed"
+    NOT_REMOVED = "NotRemoved"
     AS_EXPECTED = "AsExpected"

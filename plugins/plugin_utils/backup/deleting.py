@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Delete a backup with everything that is in its folder."""
+"""Delete a backup with everything that is in its folder, or a copy of one."""
 
 from __future__ import annotations
+
+from typing import Final
 
 from ...module_utils.backup import manifest as manifests
 from ...module_utils.backup.locations import Location, S3Location
@@ -14,6 +16,9 @@ from .errors import TaskFailed
 from .markers import Marker, State
 from .opened import record
 from .progress import Progress
+
+_BATCH: Final = 1000
+"""Objects between two reports of progress."""
 
 
 def delete(task: Task, store: ObjectStore, progress: Progress) -> Manifest | None:
@@ -39,6 +44,41 @@ def delete(task: Task, store: ObjectStore, progress: Progress) -> Manifest | Non
         progress.finish(count)
         progress.publish()
     return manifest
+
+
+def purge(task: Task, store: ObjectStore, progress: Progress) -> None:
+    """Delete a copy of a backup, with everything that a database has written there since.
+
+    The marker of the restore goes last, so that a purge that was killed can go on.
+
+    Raises:
+        TaskFailed: TargetNotEmpty: the folder is not that of the expected restore.
+    """
+    progress.begin(Step.CHECK_TARGET)
+    _require_prefix(task.target)
+    try:
+        store.require()
+    except StoreAbsent:
+        return
+    entries = list(store.entries())
+    if not entries:
+        return
+    marker = markers.read(store, markers.RESTORE)
+    if marker is None or marker.task != task.expected_id:
+        held = f"the restore {marker.task}" if marker else entries[0].key
+        raise TaskFailed(
+            Reason.TARGET_NOT_EMPTY,
+            f"{store.name} holds {held}, not the restore {task.expected_id}",
+        )
+    progress.begin(Step.DELETE, Amount(len(entries), sum(one.size for one in entries)))
+    others = [one.key for one in entries if one.key != markers.RESTORE]
+    for first in range(0, len(others), _BATCH):
+        store.delete(others[first : first + _BATCH])
+        progress.finish(len(others[first : first + _BATCH]))
+        progress.publish()
+    for count in store.clear():
+        progress.finish(count)
+        progress.publish()
 
 
 def deletable(

@@ -27,9 +27,10 @@ from ...module_utils.clients.objectstore.errors import StoreAbsent
 from ...module_utils.clients.objectstore.interface import ObjectStore
 from . import reporting
 from .backing_up import Making, back_up
-from .deleting import delete
+from .deleting import delete, purge
 from .errors import TaskFailed, as_failure
 from .progress import Progress
+from .proving import prove
 from .reporting import Reporter
 from .restoring import restore
 from .stores import Mounts
@@ -79,6 +80,8 @@ def run(task: Task, folder: Path, reporter: Reporter) -> int:
 def outcome(task: Task, mounts: Mounts, progress: Progress) -> Result:
     """Carry out a task and return how it ended, whatever happens."""
     try:
+        if task.verb == Verb.READ:
+            return prove(task, mounts, progress)
         return Result(Phase.SUCCEEDED, manifest=carry_out(task, mounts, progress))
     except Exception as error:  # noqa: BLE001
         return _failed(error)
@@ -114,6 +117,9 @@ def carry_out(task: Task, mounts: Mounts, progress: Progress) -> Manifest | None
         return restore(task, source, store, progress)
     if task.verb == Verb.DELETE and store:
         return delete(task, store, progress)
+    if task.verb == Verb.PURGE and store:
+        purge(task, store, progress)
+        return None
     if task.verb == Verb.BACKUP and store:
         return back_up(Making(task, mounts, store, target, progress))
     raise TaskFailed(Reason.INVALID_TASK, "the task lacks a location")

@@ -30,12 +30,14 @@ class Found:
         tables: that could be read.
         rows: of these tables.
         bytes: of their values, as they are serialized.
+        unreadable: number of tables that could not be read.
         problems: what could not be read, or differs from what is expected.
     """
 
     tables: int = 0
     rows: int = 0
     bytes: int = 0
+    unreadable: int = 0
     problems: list[str] = field(default_factory=list)
 
 
@@ -63,6 +65,7 @@ def read_back(
             rows, size = _read(entrance, table, progress.seconds_left)
         except sql.SqlError as error:
             with lock:
+                found.unreadable += 1
                 found.problems.append(f"table {name} cannot be read: {error}")
             return
         with lock:

@@ -17,6 +17,10 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.loca
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.tasks import (
     Result,
     Task,
+    Verb,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.objectstore.interface import (
+    ObjectStore,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.backup import program
 from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.backup.progress import (
@@ -24,20 +28,20 @@ from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.backup.prog
 )
 from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.backup.stores import Mounts
 
-from testbed.object_store import ObjectStore
+from testbed import object_store
 from tests.support import places
 
 _SECONDS = 240
 
 
-def keys_of(server: ObjectStore) -> dict[str, str]:
+def keys_of(server: object_store.ObjectStore) -> dict[str, str]:
     return {
         "AWS_ACCESS_KEY_ID": server.access_key,
         "AWS_SECRET_ACCESS_KEY": server.secret_key,
     }
 
 
-def bucket(server: ObjectStore, address: str, role: str = "target") -> S3Location:
+def bucket(server: object_store.ObjectStore, address: str, role: str = "target") -> S3Location:
     name, _, prefix = address.partition("/")
     return S3Location(name, prefix, server.endpoint, server.region, "minio", role)
 
@@ -79,6 +83,11 @@ class Pods:
             for key, value in values.items():
                 (folder / name / key).write_text(f"{value}\n")
         return folder
+
+    def store(self, location: S3Location) -> ObjectStore:
+        """Open a location with the keys that the programs have."""
+        folder = self._folder(Task(Verb.VERIFY, "store", source=location))
+        return Mounts(folder, 1).open(location)
 
     def attempt(self, task: Task) -> Ended:
         """Carry a task out in this process, which takes a tenth of the time of another one."""

@@ -6,6 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.tasks import (
+    TRY_AGAIN,
+    Login,
+    Reason,
+    Task,
+    Verb,
+)
 
 from testbed.object_store import ObjectStore
 from tests.docs import pages
@@ -14,6 +21,7 @@ from tests.support.plays import Played, play
 
 from .database import PASSWORD, USER, Database, Storage, database
 from .plays import played, s3
+from .pods import Pods, keys_of
 
 pytestmark = [pytest.mark.rpc, pytest.mark.timeout(900)]
 
@@ -90,8 +98,14 @@ def test_an_object_that_is_lost_is_found_by_reading(
     with database(tmp_path / "processes", storage, restore=True) as restored:
         login["login_port"] = restored.port
         found = played(tmp_path, {"lost": {"read_back": login}})["lost"]
+        pods = Pods(tmp_path / "pods", keys_of(server), {"username": USER, "password": PASSWORD})
+        read = pods.run(Task(Verb.READ, "r", login=Login("127.0.0.1", restored.port)))
     assert found["failed"]
     assert [one.partition(" cannot be read")[0] for one in found["problems"]] == ["table d.large"]
+    assert (read.code, read.result.reason) == (TRY_AGAIN, Reason.TABLE_UNREADABLE)
+    assert read.result.message.startswith("table d.large cannot be read")
+    assert read.result.reading
+    assert read.result.reading.tables == found["tables"] > 20
 
 
 def test_a_database_is_backed_up_and_comes_back(

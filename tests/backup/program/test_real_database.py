@@ -4,12 +4,14 @@
 from pathlib import Path
 
 import pytest
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.checks import Check
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.locations import (
     FolderLocation,
     Location,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.manifest import Origin
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.tasks import (
+    TRY_AGAIN,
     BaseBackup,
     Login,
     Phase,
@@ -135,6 +137,29 @@ def test_a_restored_database_has_the_rows_of_the_backup(
         again = pods.run(task)
         assert (again.code, again.result.done.files) == (0, 0)
         assert restored.run("select count(*) from d.t") == before
+        _require_read(pods, restored, before[0][0])
+    if to_bucket:
+        purge = Task(Verb.PURGE, "p", target=target, expected_id="r")
+        assert pods.run(purge).code == 0
+        assert not any(
+            one.is_file() for one in (server.folder / "data").glob(f"{storage.prefix}/**/*")
+        )
+
+
+def _require_read(pods: Pods, restored: Database, rows: int) -> None:
+    """Every table is read; a check that differs is named."""
+    login = Login("127.0.0.1", restored.port)
+    count = {"name": "rows", "sql": "select count(*) from d.t"}
+    checks = (Check.of({**count, "rows": [[rows]]}), Check.of({"sql": "select 1"}))
+    good = pods.run(Task(Verb.READ, "read", login=login, checks=checks))
+    assert (good.code, good.result.phase) == (0, Phase.SUCCEEDED), good
+    assert good.result.reading
+    assert good.result.reading.tables > 20
+    assert good.result.reading.rows > rows
+    wrong = (Check.of({**count, "rows": [[0]]}),)
+    bad = pods.run(Task(Verb.READ, "read", login=login, checks=wrong))
+    assert (bad.code, bad.result.reason) == (TRY_AGAIN, Reason.CHECK_FAILED)
+    assert bad.result.message == f"check rows: ({rows}) instead of (0)"
 
 
 def test_what_the_database_refuses(
