@@ -154,6 +154,7 @@ class ClaimFacts:
     Attributes:
         name, uid, version: identity and resourceVersion.
         created: creation time.
+        generation: ``metadata.generation``.
         deleting: it has a deletionTimestamp.
         selector: LabelSelector of Pods; None selects nothing.
         cn_labels: labels of the store while it is bound.
@@ -171,6 +172,7 @@ class ClaimFacts:
     uid: str = ""
     version: str = ""
     created: float = 0.0
+    generation: int = 0
     deleting: bool = False
     selector: Mapping[str, Any] | None = None
     cn_labels: Labels = field(default_factory=dict)

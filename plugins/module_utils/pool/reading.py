@@ -76,6 +76,7 @@ def claim_facts(claim: Json) -> ClaimFacts:
         uid=str(metadata.get("uid") or ""),
         version=str(metadata.get("resourceVersion") or ""),
         created=_time(metadata.get("creationTimestamp")) or 0.0,
+        generation=_number(metadata.get("generation")),
         deleting=bool(metadata.get("deletionTimestamp")),
         selector=selector if isinstance(selector, Mapping) else None,
         cn_labels=cn_labels(spec.get("cnLabels")),

@@ -11,9 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from ..compute.stores import Labels, State
+
+SECONDS_OF_STORE_WRITES: Final = 10.0
+"""Shorter than the time that a Pod drains before another claim may have it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +73,11 @@ class PodCreate:
 class StoreWrite:
     """Set work state and all labels of a store in HAKeeper.
 
-    Labels are replaced by UpdateCNLabel, also by an empty set: PatchCNStore keeps old ones then.
-    Draining: state first, then labels. Working: PatchCNStore with both, and UpdateCNLabel if labels
-    are empty.
+    An empty set of labels is set by UpdateCNLabel, since PatchCNStore keeps the old ones then: for
+    Draining after the state, for Working before it, so that no store works with labels of others.
+    It must not be sent later than `SECONDS_OF_STORE_WRITES` after the facts were read: the Pod may
+    have another claim by then. If HAKeeper does not know the store, ``known`` is False from now on;
+    if it does not answer, ``reached`` is.
     """
 
     pod: str
@@ -103,7 +108,10 @@ class ClaimWrite:
 
 @dataclass(frozen=True, slots=True)
 class ClaimStatus:
-    """Replace the status of a claim (uid as precondition); conditions lack their times."""
+    """Replace the status of a claim, if it still has this resourceVersion.
+
+    It is whole, with the times of its conditions.
+    """
 
     name: str
     uid: str
@@ -159,7 +167,7 @@ class Waiting:
     """Why a claim has no Pod.
 
     Attributes:
-        reason: one word, see `WaitReason`.
+        reason: one word, see `PoolReason`.
         message: for a human.
     """
 

@@ -161,3 +161,40 @@ class BackupReason(StrEnum):
     RESTORE_FAILED = "RestoreFailed"
     NOT_REMOVED = "NotRemoved"
     AS_EXPECTED = "AsExpected"
+
+
+LIMITED = "Limited"
+"""Type of the condition of a CNPool that says whether it may not have as many Pods as it needs."""
+
+
+class PoolReason(StrEnum):
+    """Reasons of CNPools, CNClaims and CNClaimSets."""
+
+    # Ready of a claim
+    BOUND = "Bound"
+    CLAIMING = "Claiming"
+    NO_IDLE_NODE = "NoIdleNode"
+    POOL_AT_MAX_PODS = "PoolAtMaxPods"
+    OWNER_QUOTA = "OwnerQuota"
+    NO_MATCHING_POOL = "NoMatchingPool"
+    POD_LOST = "PodLost"
+    POD_NOT_READY = "PodNotReady"
+    STORE_NOT_WORKING = "StoreNotWorking"
+    HAKEEPER_UNREACHABLE = "HAKeeperUnreachable"
+    # Ready of a pool and a claim set
+    SERVING = "Serving"
+    CLAIMS_PENDING = "ClaimsPending"
+    DELETING = "Deleting"
+    # Synced and Progressing
+    APPLIED = "Applied"
+    INVALID_SPEC = "InvalidSpec"
+    APPLY_FAILED = "ApplyFailed"
+    SCALING = "Scaling"
+    DRAINING = "Draining"
+    ROLLING_OUT = "RollingOut"
+    SETTLED = "Settled"
+    # Limited
+    MAX_PODS_REACHED = "MaxPodsReached"
+    WITHIN_LIMITS = "WithinLimits"
+    # Degraded
+    AS_EXPECTED = "AsExpected"

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What becomes of each Pod: served, released, drained, available, deleted (extended.md §5.3).
+
+Unknown is not zero: a Pod becomes idle only if its compute node said, after every proxy had time to
+learn that it drains, that nothing is left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final
+
+from ..compute.stores import State
+from . import keys
+from .binding import note, release, terminate, to_idle
+from .facts import Phase, PodFacts, StoreFacts
+from .round import Round, holds
+from .writes import OpenGate, PodDelete, StoreWrite
+
+_POLL_SECONDS: Final = 5.0
+
+
+def advance_pods(work: Round, pods: Iterable[PodFacts]) -> None:
+    """Plan what to do for Pods of the pool, apart from what claims and sizes ask for."""
+    for pod in pods:
+        if pod.deleting:
+            continue
+        if pod.ended or pod.phase is Phase.TERMINATING:
+            why = "ended" if pod.ended else "no longer needed"
+            delete = PodDelete(pod.name, pod.uid, pod.version, why)
+            work.add(delete, on=f"Pod/{pod.name}", fresh=False)
+            continue
+        if pod.gated and work.snapshot.store(pod.name).known:
+            work.add(OpenGate(pod.name, pod.uid), on=f"Gate/{pod.name}", fresh=False)
+        if f"Pod/{pod.name}" not in work.touched:
+            _STEPS[pod.phase](work, pod)
+
+
+def release_pod(work: Round, pod: PodFacts, why: str) -> None:
+    """Take a Pod from its claim: no new sessions first, then the Pod is Draining.
+
+    Without an answer of HAKeeper the Pod drains already, so that its time runs.
+    """
+    snapshot, store = work.snapshot, work.snapshot.store(pod.name)
+    if snapshot.reached and store.known and not store.clean:
+        _set_store(work, pod, State.DRAINING, {}, why)
+        return
+    drains = store.clean or (snapshot.reached and store.known is False)
+    claim = snapshot.claims.get(pod.claim)
+    work.add(release(pod, claim, snapshot.now, why, drains=drains), on=f"Pod/{pod.name}")
+
+
+def is_outdated(work: Round, pod: PodFacts) -> bool:
+    """Return whether a Pod is not of the pool's present template."""
+    present = work.snapshot.pool.generation
+    return bool(present) and pod.generation != present
+
+
+def _unknown(work: Round, pod: PodFacts) -> None:
+    store = work.snapshot.store(pod.name)
+    if store.known and not store.clean:
+        _set_store(work, pod, State.DRAINING, {}, "waits for a claim")
+    elif store.clean and pod.ready:
+        work.add(to_idle(pod, work.snapshot.now), on=f"Pod/{pod.name}")
+
+
+def _idle(work: Round, pod: PodFacts) -> None:
+    """Let an idle Pod drain that was not left clean, whoever did that."""
+    store = work.snapshot.store(pod.name)
+    if pod.claim or (store.known and (store.state is State.WORKING or store.labels)):
+        why = "was not drained"
+        write = release(pod, None, work.snapshot.now, why, drains=False)
+        work.add(write, on=f"Pod/{pod.name}")
+    elif store.known and not store.clean:
+        _set_store(work, pod, State.DRAINING, {}, "waits for a claim")
+
+
+def _bound(work: Round, pod: PodFacts) -> None:
+    claim = work.snapshot.claims.get(pod.claim)
+    if work.snapshot.pool.deleting:
+        release_pod(work, pod, "its pool is being deleted")
+    elif claim is None or claim.deleting or not holds(claim, pod):
+        release_pod(work, pod, f"CNClaim {pod.claim} is gone")
+    else:
+        store = work.snapshot.store(pod.name)
+        if store.known and not store.serves(claim.cn_labels):
+            _set_store(work, pod, State.WORKING, claim.cn_labels, f"serves CNClaim {claim.name}")
+
+
+def _draining(work: Round, pod: PodFacts) -> None:
+    snapshot, store = work.snapshot, work.snapshot.store(pod.name)
+    policy, now = snapshot.pool.drain, snapshot.now
+    if pod.reclaimed_at is None:
+        _note(work, pod, keys.ANNOTATION_RECLAIMED_AT, now, "drains")
+        return
+    left = pod.reclaimed_at + max(policy.timeout, policy.delay) - now
+    leaves = is_leaving(work, pod)
+    if is_drained(pod, store, policy.delay):
+        why = "drained"
+        write = terminate(pod, why) if leaves else to_idle(pod, now)
+        work.add(write, on=f"Pod/{pod.name}")
+    elif left <= 0:
+        why = f"not drained within {policy.timeout} s: {_what_is_left(snapshot.reached, store)}"
+        work.add(terminate(pod, why, "DrainTimedOut"), on=f"Pod/{pod.name}")
+    elif leaves and _is_out_of_reach(work, store):
+        work.add(terminate(pod, "HAKeeper does not know it"), on=f"Pod/{pod.name}")
+    else:
+        _go_on_draining(work, pod, store)
+        work.wake(min(left, _POLL_SECONDS))
+
+
+def _go_on_draining(work: Round, pod: PodFacts, store: StoreFacts) -> None:
+    """Make sure that the store drains, note since when, then find out what is left.
+
+    The note is removed before the store is set again: else whoever is interrupted in between would
+    leave a note that is older than the drain.
+    """
+    now, delay = work.snapshot.now, work.snapshot.pool.drain.delay
+    since = pod.draining_since
+    if store.known and not store.clean:
+        if since is None:
+            _set_store(work, pod, State.DRAINING, {}, "drains")
+        else:
+            _note(work, pod, keys.ANNOTATION_DRAINING_SINCE, None, "drains anew")
+    elif since is None:
+        if store.clean:
+            _note(work, pod, keys.ANNOTATION_DRAINING_SINCE, now, "drains")
+    elif now >= since + delay and store.clean:
+        work.sample.append(pod.name)
+
+
+def is_drained(pod: PodFacts, store: StoreFacts, delay: int) -> bool:
+    """Return whether it is known that nothing is left on a draining Pod.
+
+    Args:
+        pod: the Pod.
+        store: its store.
+        delay: seconds until all proxies know that it drains; older answers do not count.
+    """
+    if pod.draining_since is None or store.sampled_at is None:
+        return False
+    since = pod.draining_since + delay
+    return store.clean and store.load.idle and min(store.seen_at, store.sampled_at) >= since
+
+
+def is_leaving(work: Round, pod: PodFacts) -> bool:
+    """Return whether a Pod is deleted after its drain."""
+    deleting = work.snapshot.pool.deleting
+    return pod.delete_on_reclaim or pod.direct or deleting or is_outdated(work, pod)
+
+
+def _is_out_of_reach(work: Round, store: StoreFacts) -> bool:
+    """Return whether nothing can be drained: HAKeeper lacks the store, or went before the pool."""
+    snapshot = work.snapshot
+    return store.known is False or (not snapshot.reached and snapshot.pool.deleting)
+
+
+def _what_is_left(reached: bool, store: StoreFacts) -> str:
+    if not reached:
+        return "HAKeeper does not answer"
+    return store.load.text() or "it is not known what is left"
+
+
+def _note(work: Round, pod: PodFacts, key: str, at: float | None, why: str) -> None:
+    work.add(note(pod, {key: at}, why), on=f"Pod/{pod.name}")
+
+
+def _set_store(
+    work: Round, pod: PodFacts, state: State, labels: Mapping[str, tuple[str, ...]], why: str
+) -> None:
+    work.add(StoreWrite(pod.name, state, labels, why), on=f"Store/{pod.name}")
+
+
+_STEPS: Final[Mapping[Phase, Callable[[Round, PodFacts], None]]] = {
+    Phase.UNKNOWN: _unknown,
+    Phase.IDLE: _idle,
+    Phase.BOUND: _bound,
+    Phase.DRAINING: _draining,
+}

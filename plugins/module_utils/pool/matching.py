@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which waiting claim gets which idle Pod: one pass over both, for all claims of a pool.
+
+Claims are served in their order, the oldest of the highest priority first. One that cannot be
+served holds up no other.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ..reporting.reasons import PoolReason
+from .claims import is_available, point_at
+from .draining import is_outdated
+from .facts import ClaimFacts, Phase, Placement, PodFacts, PoolFacts
+from .round import Round
+from .selectors import identity, matches
+from .writes import Waiting
+
+
+@dataclass(slots=True)
+class Stock:
+    """The Pods that can be given to claims in this round.
+
+    Attributes:
+        idle: available ones, oldest first.
+        used: Pods by owner.
+        used_on: the same by node and owner; the owner is empty for all together.
+        awaited: owners that have claims in this round, whose warm Pods others leave alone.
+    """
+
+    idle: list[PodFacts]
+    used: Counter[str] = field(default_factory=Counter)
+    used_on: Counter[tuple[str, str]] = field(default_factory=Counter)
+    awaited: frozenset[str] = frozenset()
+
+    def take(self, pod: PodFacts, owner: str) -> None:
+        """Give a Pod to an owner."""
+        self.idle.remove(pod)
+        self.count(pod, owner)
+
+    def count(self, pod: PodFacts, owner: str) -> None:
+        """Count a Pod as used."""
+        self.used[owner] += 1
+        self.used_on[pod.node, owner] += 1
+        if owner:
+            self.used_on[pod.node, ""] += 1
+
+
+def stock_of(work: Round, pods: Sequence[PodFacts], claims: Iterable[ClaimFacts]) -> Stock:
+    """Return what there is to give: Pods that no claim has or names already.
+
+    Args:
+        work: the round.
+        pods: those of the pool.
+        claims: all of the namespace.
+    """
+    named = {claim.pod: claim for claim in claims if claim.pod and not claim.deleting}
+    idle = [
+        pod
+        for pod in pods
+        if is_available(work, pod) and not is_outdated(work, pod) and pod.name not in named
+    ]
+    stock = Stock(sorted(idle, key=lambda pod: (pod.created, pod.name)))
+    for pod in pods:
+        if pod.phase is Phase.BOUND:
+            stock.count(pod, pod.owner)
+        elif pod.phase is Phase.IDLE and pod.name in named:
+            stock.count(pod, named[pod.name].owner)
+    return stock
+
+
+def match(work: Round, stock: Stock, claims: Sequence[ClaimFacts]) -> None:
+    """Let waiting claims name the Pods that they are to have; note why others wait.
+
+    Args:
+        work: the round.
+        stock: what there is.
+        claims: those without a Pod, in the order in which they are served.
+    """
+    pool = work.snapshot.pool
+    stock.awaited = frozenset(claim.owner for claim in claims if claim.owner)
+    fitting: dict[str, list[PodFacts]] = {}
+    for claim in claims:
+        reason = _refusal(work, stock, claim)
+        if reason is not None:
+            work.waiting.append(reason)
+            continue
+        key = identity(claim.selector)
+        if key not in fitting:
+            fitting[key] = [pod for pod in stock.idle if matches(claim.selector, pod.labels)]
+        pod = choose(pool, stock, claim, fitting[key], work.snapshot.now)
+        if pod is None:
+            message = "no idle node matches"
+            work.waiting.append(Waiting(claim.name, PoolReason.NO_IDLE_NODE, message))
+            continue
+        stock.take(pod, claim.owner)
+        for pods in fitting.values():
+            if pod in pods:
+                pods.remove(pod)
+        point_at(work, claim, pod, f"gets Pod {pod.name}")
+
+
+def quota_of(pool: PoolFacts, owner: str) -> int | None:
+    """Return how many Pods an owner may have; None for any number."""
+    return pool.quotas.get(owner, pool.quota) if owner else None
+
+
+def choose(
+    pool: PoolFacts, stock: Stock, claim: ClaimFacts, pods: Sequence[PodFacts], now: float
+) -> PodFacts | None:
+    """Return the Pod that suits a claim best; None if there is none.
+
+    The one that its owner used last, while that has something in its caches; then one that nobody
+    else waits for; then by node; then the oldest.
+    """
+    if not pods:
+        return None
+    ranks = {node: _rank_of_node(pool, stock, claim, node) for node in {pod.node for pod in pods}}
+
+    def rank(pod: PodFacts) -> tuple[bool, bool, int, float, str]:
+        warm_for = pod.last_owner if is_warm(pool, pod, now) else ""
+        own = bool(claim.owner) and warm_for == claim.owner
+        return (not own, warm_for in stock.awaited, ranks[pod.node], pod.created, pod.name)
+
+    return min(pods, key=rank)
+
+
+def is_warm(pool: PoolFacts, pod: PodFacts, now: float) -> bool:
+    """Return whether a Pod has been used so lately that its last owner profits from it."""
+    if not pod.last_owner or pool.warm_seconds is None:
+        return bool(pod.last_owner)
+    return pod.returned_at is not None and now - pod.returned_at < pool.warm_seconds
+
+
+def _rank_of_node(pool: PoolFacts, stock: Stock, claim: ClaimFacts, node: str) -> int:
+    if pool.placement is Placement.PACKED:
+        return -stock.used_on[node, ""]
+    if pool.placement is Placement.SPREAD:
+        return stock.used_on[node, claim.owner]
+    return 0
+
+
+def _refusal(work: Round, stock: Stock, claim: ClaimFacts) -> Waiting | None:
+    limit = quota_of(work.snapshot.pool, claim.owner)
+    if limit is not None and stock.used[claim.owner] >= limit:
+        message = f"quota of owner {claim.owner}: {limit} nodes"
+        return Waiting(claim.name, PoolReason.OWNER_QUOTA, message)
+    if not work.snapshot.reached:
+        message = "HAKeeper does not answer"
+        return Waiting(claim.name, PoolReason.HAKEEPER_UNREACHABLE, message)
+    return None
+
+
+def explain_limit(waiting: Iterable[Waiting], limited: str) -> tuple[Waiting, ...]:
+    """Return why claims wait, where the pool may not grow for those that found no idle node."""
+    return tuple(
+        Waiting(one.claim, PoolReason.POOL_AT_MAX_PODS, f"no idle node matches, {limited}")
+        if limited and one.reason == PoolReason.NO_IDLE_NODE
+        else one
+        for one in waiting
+    )
+
+
+def by_claim(waiting: Iterable[Waiting]) -> Mapping[str, Waiting]:
+    """Return what claims wait for, by name."""
+    return {one.claim: one for one in waiting}

@@ -1,0 +1,290 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The passes of the operator, which can be interrupted before every write and call."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api.timestamps import timestamp
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute.stores import State
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.pool import (
+    claim_sets,
+    planning,
+    reading,
+    writes,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.pool.facts import (
+    ClaimFacts,
+    PodFacts,
+    PoolFacts,
+    Snapshot,
+)
+
+from tests.pool.model.monitor import Monitor
+from tests.pool.model.server import Refused, merge
+from tests.pool.model.world import Unreachable, World
+
+Json = dict[str, Any]
+ROUNDS = 12
+_PODS: dict[tuple[str, str], PodFacts] = {}
+_CLAIMS: dict[tuple[str, str], ClaimFacts] = {}
+
+
+def pod_of(pod: Json) -> PodFacts:
+    return _cached(_PODS, pod, reading.pod_facts)
+
+
+def claim_of(claim: Json) -> ClaimFacts:
+    return _cached(_CLAIMS, claim, reading.claim_facts)
+
+
+def _cached(known: dict[tuple[str, str], Any], one: Json, read: Any) -> Any:
+    """Objects never change: the same version is read once."""
+    key = (one["metadata"]["uid"], one["metadata"]["resourceVersion"])
+    found = known.get(key)
+    if found is None or found[0] is not one:
+        if len(known) > 5000:
+            known.clear()
+        known[key] = found = (one, read(one))
+    return found[1]
+
+
+def pool_of(pool: Json) -> PoolFacts:
+    return reading.pool_facts(pool, pool["spec"]["generation"])
+
+
+@dataclass
+class Operator:
+    """One process; its passes are generators that yield before each write."""
+
+    world: World
+    monitor: Monitor
+
+    def pool_pass(self, name: str, age: int) -> Iterator[None]:
+        """Run a pass of a pool; ``age`` writes ago is what its cache shows first."""
+        snapshot = self._snapshot(name, age)
+        for _round in range(ROUNDS):
+            if snapshot is None:
+                return
+            plan = planning.plan_pool(snapshot)
+            if plan.sample:
+                yield
+                stores = dict(snapshot.stores)
+                for pod in plan.sample:
+                    stores[pod] = self.world.store_facts(pod, loaded=True)
+                plan = planning.plan_pool(replace(snapshot, stores=stores))
+            if plan.finished:
+                yield
+                self._remove_pool(name)
+                return
+            if plan.wants_fresh:
+                yield
+                snapshot = self._snapshot(name, 0)
+                continue
+            if not plan.writes:
+                return
+            failed = False
+            for write in plan.writes:
+                yield
+                failed = not (yield from self._execute(write, snapshot)) or failed
+                if failed and self.world.rng.random() < 0.3:
+                    break
+            snapshot = self._after(snapshot, plan.writes, failed)
+
+    def claim_set_pass(self, name: str, age: int) -> Iterator[None]:
+        """Run a pass of a claim set."""
+        for _round in range(ROUNDS):
+            claim_set = self.world.server.get("CNClaimSet", name)
+            if claim_set is None:
+                return
+            server = self.world.server
+            plan = claim_sets.plan_claim_set(
+                reading.claim_set_facts(claim_set),
+                [claim_of(one) for one in server.list("CNClaim", age).values()],
+                {key: pod_of(one) for key, one in server.list("Pod", age).items()},
+                fresh=not age,
+            )
+            if plan.wants_fresh:
+                age = 0
+                yield
+                continue
+            if plan.finished:
+                yield
+                if server.get("CNClaimSet", name) is claim_set:
+                    server.delete("CNClaimSet", name)
+                return
+            if not plan.writes:
+                return
+            for write in plan.writes:
+                yield
+                yield from self._execute(write, None)
+            age = 0
+
+    def _snapshot(self, name: str, age: int) -> Snapshot | None:
+        server = self.world.server
+        pool = server.get("CNPool", name)
+        if pool is None:
+            return None
+        pods = {key: pod_of(one) for key, one in server.list("Pod", age).items()}
+        claim_age = self.world.rng.choice((0, age)) if age else 0
+        claims = {key: claim_of(one) for key, one in server.list("CNClaim", claim_age).items()}
+        self._ensure_generation(pool)
+        pool = server.get("CNPool", name) or pool
+        return Snapshot(
+            pool=pool_of(pool),
+            now=self.world.now,
+            pods=pods,
+            claims=claims,
+            pools=tuple(pool_of(one) for one in server.list("CNPool").values()),
+            stores={pod: self.world.store_facts(pod) for pod in pods},
+            generations=tuple(pool["spec"]["generations"]),
+            reached=self.world.hakeeper_up,
+            fresh=not age,
+        )
+
+    def _ensure_generation(self, pool: Json) -> None:
+        present, known = pool["spec"]["generation"], pool["spec"]["generations"]
+        if present in known or pool["metadata"].get("deletionTimestamp"):
+            return
+
+        def change(live: Json) -> None:
+            live["spec"]["generations"] = [*known, present]
+
+        self.world.server.update("CNPool", pool["metadata"]["name"], change)
+
+    def _after(
+        self, snapshot: Snapshot, done: tuple[writes.Write, ...], failed: bool
+    ) -> Snapshot | None:
+        """Return what is known after a round: the answers, or all anew after a failure."""
+        if failed or self.world.rng.random() < 0.5:
+            return self._snapshot(snapshot.pool.name, 0)
+        server = self.world.server
+        pods, claims, stores = dict(snapshot.pods), dict(snapshot.claims), dict(snapshot.stores)
+        for write in done:
+            if isinstance(write, writes.PodCreate | writes.GenerationDelete):
+                return self._snapshot(snapshot.pool.name, 0)
+            if isinstance(write, writes.PodWrite | writes.PodDelete):
+                _refresh(pods, server.get("Pod", write.name), write.name, pod_of)
+            elif isinstance(write, writes.ClaimWrite | writes.ClaimStatus):
+                _refresh(claims, server.get("CNClaim", write.name), write.name, claim_of)
+            elif isinstance(write, writes.StoreWrite):
+                known = replace(stores[write.pod], state=write.state, labels=dict(write.labels))
+                stores[write.pod] = known
+        return replace(snapshot, pods=pods, claims=claims, stores=stores)
+
+    # --- writes -----------------------------------------------------------------------------
+
+    def _execute(self, write: writes.Write, seen: Snapshot | None) -> Generator[None, None, bool]:
+        """Send a write; return whether it was accepted."""
+        try:
+            if isinstance(write, writes.StoreWrite):
+                done = yield from self._set_store(write, seen)
+                if done:
+                    self.monitor.executed(write)
+                return done
+            self._send(write, seen)
+            self.monitor.executed(write)
+        except (Refused, Unreachable):
+            return False
+        return True
+
+    def _set_store(
+        self, write: writes.StoreWrite, seen: Snapshot | None
+    ) -> Generator[None, None, bool]:
+        """Call HAKeeper in the order that `StoreWrite` asks for, and not too late."""
+        labels = {key: tuple(values) for key, values in write.labels.items()}
+        read_at = seen.now if seen else self.world.now
+        if write.state is State.WORKING and labels:
+            calls = [(write.state, labels)]
+        elif write.state is State.WORKING:
+            calls = [(None, labels), (write.state, None)]
+        else:
+            calls = [(write.state, None), (None, labels)]
+        for index, (state, tags) in enumerate(calls):
+            if index:
+                yield
+            if self.world.now - read_at > writes.SECONDS_OF_STORE_WRITES:
+                return False
+            self.world.set_state(write.pod, state, tags)
+        return True
+
+    def _send(self, write: writes.Write, seen: Snapshot | None) -> None:
+        world, server = self.world, self.world.server
+        if isinstance(write, writes.PodWrite):
+            self.monitor.before_pod_write(write, seen)
+
+            def change(pod: Json) -> None:
+                merge(pod["metadata"]["labels"], write.labels)
+                merge(pod["metadata"]["annotations"], write.annotations)
+
+            assert write.uid
+            assert write.version
+            server.update("Pod", write.name, change, write.uid, write.version)
+        elif isinstance(write, writes.PodDelete):
+            self.monitor.before_pod_delete(write)
+            live = server.get("Pod", write.name)
+            if live is None or live["metadata"]["resourceVersion"] != write.version:
+                raise Refused("Conflict")
+            world.end_pod(write.name)
+        elif isinstance(write, writes.PodCreate):
+            for _index in range(write.count):
+                pool = server.get("CNPool", seen.pool.name)
+                if pool is None:
+                    return
+                world.create_pod(pool, write.generation)
+                self.monitor.after_pod_create(seen)
+        elif isinstance(write, writes.GenerationDelete):
+            self._delete_generation(seen.pool.name, write.name)
+        else:
+            self._send_claim(write)
+
+    def _send_claim(self, write: writes.Write) -> None:
+        server = self.world.server
+        if isinstance(write, writes.ClaimWrite):
+
+            def change(claim: Json) -> None:
+                merge(claim["spec"], write.spec)
+                merge(claim["metadata"]["labels"], write.labels)
+                if write.owner_references is not None:
+                    claim["metadata"]["ownerReferences"] = list(write.owner_references)
+
+            server.update("CNClaim", write.name, change, write.uid, write.version)
+        elif isinstance(write, writes.ClaimStatus):
+
+            def report(claim: Json) -> None:
+                claim["status"] = dict(write.status)
+
+            server.update("CNClaim", write.name, report, write.uid, write.version)
+        elif isinstance(write, writes.ClaimDelete):
+            self.monitor.before_claim_delete(write)
+            server.delete("CNClaim", write.name, write.uid, write.version)
+        elif isinstance(write, writes.ClaimCreate):
+            manifest = dict(write.manifest)
+            stamped = {**manifest["metadata"], "creationTimestamp": timestamp(self.world.now)}
+            created = server.create("CNClaim", {**manifest, "metadata": stamped}, self.world.now)
+            self.monitor.after_claim_create(created)
+
+    def _delete_generation(self, pool: str, name: str) -> None:
+        self.monitor.before_generation_delete(name)
+
+        def change(live: Json) -> None:
+            live["spec"]["generations"] = [
+                one for one in live["spec"]["generations"] if one != name
+            ]
+
+        self.world.server.update("CNPool", pool, change)
+
+    def _remove_pool(self, name: str) -> None:
+        pool = self.world.server.get("CNPool", name)
+        if pool is not None and pool["metadata"].get("deletionTimestamp"):
+            self.monitor.before_pool_removal(name)
+            self.world.server.delete("CNPool", name)
+
+
+def _refresh(known: dict[str, Any], live: Mapping[str, Any] | None, name: str, read: Any) -> None:
+    if live is None:
+        known.pop(name, None)
+    else:
+        known[name] = read(live)
