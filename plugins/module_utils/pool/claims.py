@@ -119,12 +119,15 @@ def _elsewhere(work: Round, claim: ClaimFacts, held: Sequence[PodFacts]) -> None
     """
     present = primary(claim, held)
     target = work.snapshot.pods.get(claim.pod)
+    for pod in held:
+        if pod is not present:
+            release_pod(work, pod, f"CNClaim {claim.name} has {present.name}")
     if not _is_possible_target(work, target):
         point_at(work, claim, present, "goes on with its Pod")
     elif claim.source != present.name:
         spec = {"sourcePod": {"podName": present.name, "nodeName": present.node}}
         _write(work, claim, spec, {}, "moves")
-    elif target is not None:
+    elif target is not None and len(held) == 1:
         _bind(work, claim, target)
 
 
