@@ -19,7 +19,7 @@ from compat.passes import Json, Pass, conditions, events, has_ended, played
 from compat.recipes import Recipe, definitions
 from testbed.bed import TestBed
 from testbed.ports import choose_ports
-from testbed.processes import last_words
+from testbed.processes import last_words, terminate
 
 ROOT = Path(__file__).resolve().parents[1]
 NAMESPACE = "compat"
@@ -124,12 +124,7 @@ def _running(
         _wait_until_ready(port, alive)
         yield process.pid, alive
     finally:
-        process.terminate()
-        try:
-            process.wait(_STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        terminate(process, _STOP_SECONDS)
 
 
 def _wait_until_ready(port: int, alive: Callable[[], None]) -> None:

@@ -22,7 +22,7 @@ import yaml
 import testbed
 from testbed.interrupts import end_as_by_ctrl_c
 from testbed.ports import choose_ports
-from testbed.processes import last_words
+from testbed.processes import last_words, terminate
 
 PROJECT = Path(__file__).resolve().parents[1] / "examples" / "memcached"
 COLLECTIONS = PROJECT.parents[1] / ".collections"
@@ -99,12 +99,7 @@ def running_operator(kubeconfig: Path, folder: Path, namespace: str = "") -> Ite
         _wait_until_ready(process, ports["probes"], log)
         yield log
     finally:
-        process.terminate()
-        try:
-            process.wait(_STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        terminate(process, _STOP_SECONDS)
 
 
 def _command(ports: Mapping[str, int], folder: Path) -> list[str]:

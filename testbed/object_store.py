@@ -19,7 +19,7 @@ from testbed.certificates import Authority
 from testbed.errors import StartError, TestBedError
 from testbed.places import Places
 from testbed.ports import choose_ports
-from testbed.processes import Launcher, environment, last_words
+from testbed.processes import Launcher, environment, last_words, terminate
 from testbed.state import State
 from testbed.waiting import wait_until
 
@@ -163,12 +163,7 @@ def serving(root: Path, *, address: str = "127.0.0.1", tls: bool = False) -> Ite
         wait_until(ready, lambda: f"{store.endpoint} does not answer", _READY_SECONDS)
         yield store
     finally:
-        process.terminate()
-        try:
-            process.wait(_END_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        terminate(process, _END_SECONDS)
 
 
 def _record(places: Places) -> Path:

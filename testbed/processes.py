@@ -73,6 +73,16 @@ def environment(identity: str, extra: Mapping[str, str] | None = None) -> dict[s
     }
 
 
+def terminate(child: subprocess.Popen[bytes], seconds: float) -> None:
+    """Ask a process of ours to end, and kill it after so many seconds."""
+    child.terminate()
+    try:
+        child.wait(seconds)
+    except subprocess.TimeoutExpired:
+        child.kill()
+        child.wait()
+
+
 def find(places: Places, name: str) -> Process | None:
     """Return the recorded process, running or not; None when there is no record."""
     try:

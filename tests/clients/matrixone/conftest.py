@@ -17,6 +17,7 @@ import pytest
 
 from testbed import building
 from testbed.ports import choose_ports, is_free
+from testbed.processes import terminate
 
 _START_SECONDS = 90.0
 
@@ -81,12 +82,7 @@ def running(program: str, arguments: list[str], folder: Path, **where: Any) -> I
             time.sleep(0.05)
         yield peers
     finally:
-        process.terminate()
-        try:
-            process.wait(20)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait(20)
+        terminate(process, 20)
 
 
 @contextmanager
