@@ -11,6 +11,10 @@ _PREFIXES = ("deployment.kubernetes.io/",)
 """Prefixes of the annotations that controllers of Kubernetes write and nobody sets: the one of
 Deployments records the revision on each that it has observed; it is not desired state."""
 
+_REPEATING = frozenset({("policy/v1", "PodDisruptionBudget")})
+"""Kinds whose status repeats what others report: that of a PodDisruptionBudget counts Pods, which
+change the status of their workload, too."""
+
 
 def differs(
     before: Object,
@@ -27,7 +31,7 @@ def differs(
     ``managedFields`` list. With others' annotations, those of controllers in Kubernetes and the
     entries of ``managedFields`` for subresources are left out. Without annotations, all of them
     and ``managedFields`` are left out. With status, ``managedFields`` never count,
-    which change with every write.
+    which change with every write, nor does a status that repeats what others report.
     """
     if before["metadata"].get("resourceVersion") == now["metadata"].get("resourceVersion"):
         return False
@@ -38,18 +42,21 @@ def differs(
 
 
 def conditions_differ(before: Object, now: Object, types: Collection[str]) -> bool:
-    """Whether the spec, the beginning of the deletion or one of these conditions has changed."""
+    """Whether the spec, the deletion or what holds of these conditions has changed.
+
+    Who waits for a condition has nothing to do while it is unknown or false for another reason.
+    """
     return _observed(before, types) != _observed(now, types)
 
 
 def _observed(obj: Object, types: Collection[str]) -> tuple[Any, ...]:
     metadata, status = obj["metadata"], obj.get("status") or {}
-    conditions = {
-        condition.get("type"): (condition.get("status"), condition.get("observedGeneration"))
+    holding = {
+        condition.get("type"): condition.get("observedGeneration")
         for condition in status.get("conditions") or ()
-        if condition.get("type") in types
+        if condition.get("type") in types and condition.get("status") == "True"
     }
-    return metadata.get("generation"), "deletionTimestamp" in metadata, conditions
+    return metadata.get("generation"), "deletionTimestamp" in metadata, holding
 
 
 def _relevant(
@@ -64,9 +71,10 @@ def _relevant(
         fields = [item for item in fields if not item.get("subresource")]
     if annotations is not DependentAnnotations.NONE:
         metadata["annotations"] = kept
-    if with_status:
-        return {**obj, "metadata": metadata}
     rest = {key: value for key, value in obj.items() if key != "status"}
+    if with_status:
+        repeats = (obj.get("apiVersion"), obj.get("kind")) in _REPEATING
+        return {**(rest if repeats else obj), "metadata": metadata}
     if annotations is DependentAnnotations.NONE:
         return {**rest, "metadata": metadata}
     timeless = [{key: item[key] for key in item if key != "time"} for item in fields]

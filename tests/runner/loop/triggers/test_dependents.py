@@ -93,6 +93,10 @@ def state(version: str, **parts: Any) -> dict[str, Any]:
     return {"metadata": metadata, **parts}
 
 
+def budget(version: str, **parts: Any) -> dict[str, Any]:
+    return {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", **state(version, **parts)}
+
+
 @pytest.mark.parametrize(
     ("before", "now", "plain", "with_status"),
     [
@@ -115,6 +119,8 @@ def state(version: str, **parts: Any) -> dict[str, Any]:
             True,
             False,
         ),
+        (budget("1", status=1), budget("2", status=2), False, False),
+        (budget("1", spec=1), budget("2", spec=2), True, True),
     ],
 )
 def test_what_counts_as_a_change(before: Any, now: Any, plain: bool, with_status: bool) -> None:
@@ -254,3 +260,16 @@ def standing(
 )
 def test_a_reference_with_conditions_follows_these_alone(now: Object, expected: bool) -> None:
     assert conditions_differ(standing(), now, ("Ready",)) is expected
+
+
+@pytest.mark.parametrize(
+    ("now", "expected"),
+    [
+        pytest.param(standing(ready="Unknown"), False, id="unknown"),
+        pytest.param({"metadata": {"name": "db", "generation": 1}}, False, id="no status yet"),
+        pytest.param(standing(), True, id="true"),
+        pytest.param(standing(2, ready="False"), True, id="the spec"),
+    ],
+)
+def test_who_waits_for_a_condition_runs_when_it_holds(now: Object, expected: bool) -> None:
+    assert conditions_differ(standing(ready="False"), now, ("Ready",)) is expected
