@@ -10,9 +10,9 @@ from ..api.timestamps import timestamp
 from ..compute.stores import State
 from ..reporting.conditions import completed, condition
 from ..reporting.reasons import ConditionType, PoolReason
-from .draining import is_outdated
+from .claims import primary
 from .facts import ClaimFacts, ClaimPhase, Phase, PodFacts, StoreFacts
-from .round import Round, is_lost
+from .round import Round, is_lost, is_outdated
 from .writes import ClaimStatus, Waiting
 
 _WORK_STATES: Final = {State.UNKNOWN: 0, State.WORKING: 1, State.DRAINING: 2, State.DRAINED: 3}
@@ -45,9 +45,9 @@ def add_status(work: Round, claim: ClaimFacts, status: Mapping[str, Any]) -> Non
 def desired_status(work: Round, claim: ClaimFacts, waiting: Waiting | None) -> dict[str, Any]:
     """Return the status that a claim should have; conditions lack their times."""
     held = work.held.get(claim.name, ())
-    pod = next((one for one in held if one.name == claim.pod), None)
-    if pod is not None:
-        return _bound(work, claim, pod)
+    if held:
+        named = next((one for one in held if one.name == claim.pod), None)
+        return _bound(work, claim, named or primary(claim, held))
     if claim.name in work.lost or is_lost(claim):
         return lost_status(claim, work.lost.get(claim.name, ""))
     if waiting is not None:

@@ -4,7 +4,8 @@
 A claim gets a Pod in two conditional writes. The claim names the Pod first, so that it cannot name
 two; then the Pod is bound to the claim, which commits it. Whoever is interrupted in between leaves
 a claim that names an idle Pod, which the next round binds, or an unavailable one, which the next
-round clears.
+round clears. A claim is written by the pool that is responsible for it, a Pod and its store by the
+pool of the Pod: while a claim migrates from one pool to another, these differ.
 """
 
 from __future__ import annotations
@@ -13,11 +14,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from . import keys
-from .binding import bind
-from .draining import release_pod
 from .facts import ClaimFacts, Phase, PodFacts
 from .responsibility import first_match
-from .round import Round, is_lost
+from .round import Round, holds, is_lost
 from .writes import ClaimWrite
 
 MIGRATION_DELAY_SECONDS: Final = 15
@@ -38,7 +37,7 @@ def advance_claims(work: Round, claims: Iterable[ClaimFacts]) -> None:
         held = work.held.get(claim.name, ())
         named = next((pod for pod in held if pod.name == claim.pod), None)
         if named is not None:
-            _served(work, claim, named, held)
+            _served(work, claim, named)
         elif held:
             _elsewhere(work, claim, held)
         elif claim.pod:
@@ -58,20 +57,68 @@ def point_at(work: Round, claim: ClaimFacts, pod: PodFacts | None, why: str) -> 
     _write(work, claim, spec, labels, why)
 
 
-def is_available(work: Round, pod: PodFacts | None) -> bool:
-    """Return whether a Pod may be bound now, as far as its own facts go."""
-    return (
-        pod is not None
-        and pod.phase is Phase.IDLE
-        and not pod.claim
-        and pod.live
-        and pod.ready
-        and work.snapshot.store(pod.name).clean
-    )
+def is_available(work: Round, pod: PodFacts) -> bool:
+    """Return whether a Pod may be bound now."""
+    return _is_idle(pod) and work.snapshot.store(pod.name).clean
 
 
-def _served(work: Round, claim: ClaimFacts, named: PodFacts, held: Sequence[PodFacts]) -> None:
-    """The claim has the Pod that it names: complete its record, end migrations, release others."""
+def is_possible(work: Round, pod: PodFacts | None) -> bool:
+    """Return whether a Pod may be bound, now or when its store is known."""
+    if pod is None or not _is_idle(pod):
+        return False
+    store = work.snapshot.store(pod.name)
+    return store.clean or store.known is None
+
+
+def _is_idle(pod: PodFacts) -> bool:
+    return pod.phase is Phase.IDLE and not pod.claim and pod.live and pod.ready
+
+
+def claim_for(work: Round, pod: PodFacts) -> ClaimFacts | None:
+    """Return the claim that an available Pod is to be bound to: the first that names it.
+
+    A claim that has another Pod gets this one only as the target of a migration.
+    """
+    for claim in work.naming.get(pod.name, ()):
+        held = work.held.get(claim.name, ())
+        free = not held and not (is_lost(claim) or _has_lost(claim))
+        if free or [one.name for one in held] == [claim.source]:
+            return claim
+    return None
+
+
+def leaving_because(work: Round, claim: ClaimFacts, pod: PodFacts) -> str:
+    """Return why a Pod that is bound to a claim is to be released; empty if it stays.
+
+    Of several, the one stays that the claim names, and the source of a migration until proxies and
+    clients can use the target.
+    """
+    held = work.held.get(claim.name, ())
+    named = next((one for one in held if one.name == claim.pod), None)
+    stays = named or primary(claim, held)
+    if stays is pod:
+        return ""
+    if named is None or claim.source != pod.name:
+        return f"CNClaim {claim.name} has {stays.name}"
+    left = (named.claimed_at or 0.0) + MIGRATION_DELAY_SECONDS - work.snapshot.now
+    reported = claim.ready and claim.recorded_pod == named.name
+    if left <= 0 and reported:
+        return f"CNClaim {claim.name} has moved to {named.name}"
+    work.wake(left if left > 0 else _POLL_SECONDS)
+    return ""
+
+
+def is_in_use(work: Round, claim: ClaimFacts, pod: PodFacts) -> bool:
+    """Return whether the store of a Pod has to work for a claim that it is bound to.
+
+    One that is about to be left is not set to work again.
+    """
+    held = work.held.get(claim.name, ())
+    return claim.pod == pod.name or all(one.name != claim.pod for one in held)
+
+
+def _served(work: Round, claim: ClaimFacts, named: PodFacts) -> None:
+    """The claim has the Pod that it names: complete its record, end migrations."""
     spec: dict[str, Any] = {}
     for field, present, value in (
         ("nodeName", claim.node, named.node),
@@ -81,34 +128,21 @@ def _served(work: Round, claim: ClaimFacts, named: PodFacts, held: Sequence[PodF
             spec[field] = value or None
     label = claim.labels.get(keys.LABEL_POOL, "") != named.pool
     labels = {keys.LABEL_POOL: named.pool or None} if label else {}
-    migrates = _migrate(work, claim, named, held)
-    if claim.source and not migrates:
+    if claim.source and not _migrates(work, claim, named):
         spec["sourcePod"] = None
-    for pod in held:
-        if pod is not named and not (migrates and pod.name == claim.source):
-            release_pod(work, pod, f"CNClaim {claim.name} has {named.name}")
     if spec or labels:
         _write(work, claim, spec, labels, "recorded")
 
 
-def _migrate(work: Round, claim: ClaimFacts, target: PodFacts, held: Sequence[PodFacts]) -> bool:
-    """Release the source of a migration when it is time; return whether it is still going on."""
+def _migrates(work: Round, claim: ClaimFacts, target: PodFacts) -> bool:
+    """Return whether the source of a migration is still to be left or drains."""
     source = work.snapshot.pods.get(claim.source)
     if source is None or source is target or not source.live:
         return False
-    if source in held:
-        since = target.claimed_at or 0.0
-        left = since + MIGRATION_DELAY_SECONDS - work.snapshot.now
-        serves = work.snapshot.store(target.name).serves(claim.cn_labels)
-        if left <= 0 and serves:
-            release_pod(work, source, f"CNClaim {claim.name} has moved to {target.name}")
-        else:
-            work.wake(left if left > 0 else _POLL_SECONDS)
-        return True
-    drains = source.phase is Phase.DRAINING
-    if drains:
+    goes_on = holds(claim, source) or source.phase is Phase.DRAINING
+    if goes_on:
         work.wake(_POLL_SECONDS)
-    return drains
+    return goes_on
 
 
 def _elsewhere(work: Round, claim: ClaimFacts, held: Sequence[PodFacts]) -> None:
@@ -119,23 +153,11 @@ def _elsewhere(work: Round, claim: ClaimFacts, held: Sequence[PodFacts]) -> None
     """
     present = primary(claim, held)
     target = work.snapshot.pods.get(claim.pod)
-    for pod in held:
-        if pod is not present:
-            release_pod(work, pod, f"CNClaim {claim.name} has {present.name}")
-    if not _is_possible_target(work, target):
+    if not _may_be_bound(work, target):
         point_at(work, claim, present, "goes on with its Pod")
     elif claim.source != present.name:
         spec = {"sourcePod": {"podName": present.name, "nodeName": present.node}}
         _write(work, claim, spec, {}, "moves")
-    elif target is not None and len(held) == 1:
-        _bind(work, claim, target)
-
-
-def _is_possible_target(work: Round, pod: PodFacts | None) -> bool:
-    unknown = pod is not None and work.snapshot.store(pod.name).known is None
-    if pod is not None and unknown:
-        return pod.phase is Phase.IDLE and pod.live and not pod.claim
-    return is_available(work, pod)
 
 
 def primary(claim: ClaimFacts, held: Sequence[PodFacts]) -> PodFacts:
@@ -156,19 +178,30 @@ def _not_held(work: Round, claim: ClaimFacts) -> None:
     """The claim names a Pod that is not bound to it."""
     snapshot = work.snapshot
     named = snapshot.pods.get(claim.pod)
-    lost = claim.ready and claim.recorded_pod == claim.pod
+    lost = _has_lost(claim)
     if is_lost(claim):
         point_at(work, claim, None, "its Pod is lost")
-    elif not lost and not snapshot.pool.deleting and _is_possible_target(work, named):
+    elif not lost and _may_be_bound(work, named):
         work.unbound.append(claim)
-        if named is not None:
-            _bind(work, claim, named)
     elif not lost:
         point_at(work, claim, None, f"Pod {claim.pod} is not available")
     elif snapshot.pool.deleting and first_match(claim, snapshot.pools):
         _leave_pool(work, claim)
     else:
         work.lost[claim.name] = _how_lost(claim, named)
+
+
+def _may_be_bound(work: Round, pod: PodFacts | None) -> bool:
+    """Return whether a Pod may be bound, by its pool if that is another one."""
+    if pod is None or not is_possible(work, pod):
+        return False
+    pools = {pool.name: pool for pool in (*work.snapshot.pools, work.snapshot.pool)}
+    return pod.pool in pools and not pools[pod.pool].deleting
+
+
+def _has_lost(claim: ClaimFacts) -> bool:
+    """Return whether a claim had the Pod that it names, if it does not have it now."""
+    return claim.ready and claim.recorded_pod == claim.pod
 
 
 def _without(work: Round, claim: ClaimFacts) -> None:
@@ -198,12 +231,6 @@ def _how_lost(claim: ClaimFacts, pod: PodFacts | None) -> str:
         return f"Pod {claim.pod} is being deleted"
     holder = f" by CNClaim {pod.claim}" if pod.claim else ""
     return f"Pod {claim.pod} is {pod.phase.value}{holder}"
-
-
-def _bind(work: Round, claim: ClaimFacts, pod: PodFacts) -> None:
-    """Commit a claim to the Pod that it names, if that is available."""
-    if is_available(work, pod):
-        work.add(bind(pod, claim, work.snapshot.now), on=f"Pod/{pod.name}")
 
 
 def _write(

@@ -12,9 +12,10 @@ from typing import Final
 
 from ..compute.stores import State
 from . import keys
-from .binding import note, release, terminate, to_idle
-from .facts import Phase, PodFacts, StoreFacts
-from .round import Round, holds
+from .binding import bind, note, release, terminate, to_idle
+from .claims import claim_for, is_available, is_in_use, leaving_because
+from .facts import ClaimFacts, Phase, PodFacts, StoreFacts
+from .round import Round, holds, is_outdated
 from .writes import OpenGate, PodDelete, StoreWrite
 
 _POLL_SECONDS: Final = 5.0
@@ -50,12 +51,6 @@ def release_pod(work: Round, pod: PodFacts, why: str) -> None:
     work.add(release(pod, claim, snapshot.now, why, drains=drains), on=f"Pod/{pod.name}")
 
 
-def is_outdated(work: Round, pod: PodFacts) -> bool:
-    """Return whether a Pod is not of the pool's present template."""
-    present = work.snapshot.pool.generation
-    return bool(present) and pod.generation != present
-
-
 def _unknown(work: Round, pod: PodFacts) -> None:
     store = work.snapshot.store(pod.name)
     if store.known and not store.clean:
@@ -65,9 +60,12 @@ def _unknown(work: Round, pod: PodFacts) -> None:
 
 
 def _idle(work: Round, pod: PodFacts) -> None:
-    """Let an idle Pod drain that was not left clean, whoever did that."""
+    """Bind an idle Pod to the claim that names it; let it drain if it was not left clean."""
     store = work.snapshot.store(pod.name)
-    if pod.claim or (store.known and (store.state is State.WORKING or store.labels)):
+    claim = claim_for(work, pod)
+    if claim is not None and is_available(work, pod) and not work.snapshot.pool.deleting:
+        work.add(bind(pod, claim, work.snapshot.now), on=f"Pod/{pod.name}")
+    elif pod.claim or (store.known and (store.state is State.WORKING or store.labels)):
         why = "was not drained"
         write = release(pod, None, work.snapshot.now, why, drains=False)
         work.add(write, on=f"Pod/{pod.name}")
@@ -82,9 +80,16 @@ def _bound(work: Round, pod: PodFacts) -> None:
     elif claim is None or claim.deleting or not holds(claim, pod):
         release_pod(work, pod, f"CNClaim {pod.claim} is gone")
     else:
-        store = work.snapshot.store(pod.name)
-        if store.known and not store.serves(claim.cn_labels):
-            _set_store(work, pod, State.WORKING, claim.cn_labels, f"serves CNClaim {claim.name}")
+        _bound_to(work, pod, claim)
+
+
+def _bound_to(work: Round, pod: PodFacts, claim: ClaimFacts) -> None:
+    why = leaving_because(work, claim, pod)
+    store = work.snapshot.store(pod.name)
+    if why:
+        release_pod(work, pod, why)
+    elif store.known and not store.serves(claim.cn_labels) and is_in_use(work, claim, pod):
+        _set_store(work, pod, State.WORKING, claim.cn_labels, f"serves CNClaim {claim.name}")
 
 
 def _draining(work: Round, pod: PodFacts) -> None:

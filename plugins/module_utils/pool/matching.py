@@ -13,9 +13,8 @@ from dataclasses import dataclass, field
 
 from ..reporting.reasons import PoolReason
 from .claims import is_available, point_at
-from .draining import is_outdated
 from .facts import ClaimFacts, Phase, Placement, PodFacts, PoolFacts
-from .round import Round
+from .round import Round, is_outdated
 from .selectors import identity, matches
 from .writes import Waiting
 
@@ -49,15 +48,9 @@ class Stock:
             self.used_on[pod.node, ""] += 1
 
 
-def stock_of(work: Round, pods: Sequence[PodFacts], claims: Iterable[ClaimFacts]) -> Stock:
-    """Return what there is to give: Pods that no claim has or names already.
-
-    Args:
-        work: the round.
-        pods: those of the pool.
-        claims: all of the namespace.
-    """
-    named = {claim.pod: claim for claim in claims if claim.pod and not claim.deleting}
+def stock_of(work: Round, pods: Sequence[PodFacts]) -> Stock:
+    """Return what there is to give: Pods of the pool that no claim has or names already."""
+    named = work.naming
     idle = [
         pod
         for pod in pods
@@ -68,7 +61,7 @@ def stock_of(work: Round, pods: Sequence[PodFacts], claims: Iterable[ClaimFacts]
         if pod.phase is Phase.BOUND:
             stock.count(pod, pod.owner)
         elif pod.phase is Phase.IDLE and pod.name in named:
-            stock.count(pod, named[pod.name].owner)
+            stock.count(pod, named[pod.name][0].owner)
     return stock
 
 

@@ -61,7 +61,7 @@ def own_pods(snapshot: Snapshot) -> list[PodFacts]:
 
 
 def _match(work: Round, pods: list[PodFacts]) -> None:
-    stock = matching.stock_of(work, pods, work.snapshot.claims.values())
+    stock = matching.stock_of(work, pods)
     matching.match(work, stock, [claim for claim in work.unbound if not claim.pod])
 
 
@@ -77,8 +77,7 @@ def _pending(work: Round) -> int:
 
 def _named(work: Round) -> set[str]:
     """Return the Pods that claims name, or are to name after this round."""
-    named = {claim.pod for claim in work.snapshot.claims.values() if not claim.deleting}
-    return named | work.chosen
+    return set(work.naming) | work.chosen
 
 
 def _is_finished(work: Round, pods: list[PodFacts]) -> bool:

@@ -17,6 +17,7 @@ class Round:
     Attributes:
         snapshot: what is known.
         held: live Pods that are bound to a claim, by name of the claim.
+        naming: live claims that name a Pod, by its name, in the order in which they are served.
         writes: what was decided.
         wants_fresh: something was left out because the snapshot may be stale.
         touched: Pods and claims (``Pod/p``, ``Claim/c``) that are written in this round.
@@ -30,6 +31,7 @@ class Round:
 
     snapshot: Snapshot
     held: Mapping[str, tuple[PodFacts, ...]]
+    naming: Mapping[str, tuple[ClaimFacts, ...]]
     writes: list[Write] = field(default_factory=list)
     wants_fresh: bool = False
     touched: set[str] = field(default_factory=set)
@@ -48,7 +50,15 @@ class Round:
             claim = snapshot.claims.get(pod.claim)
             if claim is not None and holds(claim, pod):
                 held.setdefault(claim.name, []).append(pod)
-        return cls(snapshot, {name: tuple(pods) for name, pods in held.items()})
+        naming: dict[str, list[ClaimFacts]] = {}
+        for claim in sorted(snapshot.claims.values(), key=in_order):
+            if claim.pod and not claim.deleting:
+                naming.setdefault(claim.pod, []).append(claim)
+        return cls(
+            snapshot,
+            {name: tuple(pods) for name, pods in held.items()},
+            {name: tuple(claims) for name, claims in naming.items()},
+        )
 
     def add(self, write: Write, *, on: str, fresh: bool = True) -> bool:
         """Plan a write, unless its object is written already or the snapshot may be stale.
@@ -83,6 +93,12 @@ def holds(claim: ClaimFacts, pod: PodFacts) -> bool:
         and pod.claim == claim.name
         and pod.claim_uid in {"", claim.uid}
     )
+
+
+def is_outdated(work: Round, pod: PodFacts) -> bool:
+    """Return whether a Pod is not of the pool's present template."""
+    present = work.snapshot.pool.generation
+    return bool(present) and pod.generation != present
 
 
 def in_order(claim: ClaimFacts) -> tuple[int, float, str]:

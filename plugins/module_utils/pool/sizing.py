@@ -10,9 +10,8 @@ from datetime import datetime, timezone
 from typing import Final
 
 from .binding import terminate
-from .draining import is_outdated
 from .facts import Phase, PodFacts, PoolFacts
-from .round import Round
+from .round import Round, is_outdated
 from .writes import GenerationDelete, PodCreate
 
 _WEIGHTS: Final = {Phase.TERMINATING: 0, Phase.UNKNOWN: 256, Phase.IDLE: 512}
@@ -96,9 +95,9 @@ def size_pool(work: Round, pods: Sequence[PodFacts], pending: int, named: Collec
         most=pool.max_pods,
     )
     older = [pod for pod in live if pod.phase in _FREE and is_outdated(work, pod)]
-    _terminate(work, older, named, "older than the pool's template")
+    _terminate(work, older, () if pool.deleting else named, "older than the pool's template")
     if pool.deleting:
-        _terminate(work, free, named, "its pool is being deleted")
+        _terminate(work, free, (), "its pool is being deleted")
         return size
     _terminate(work, surplus(work, free, size.surplus, named), named, "more than maxIdle")
     _create(work, size)

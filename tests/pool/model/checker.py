@@ -44,7 +44,8 @@ class Model:
             (14, self.end_session),
             (12, self.create_claim),
             (7, self.delete_claim),
-            (10, self.migrate),
+            (14, self.migrate),
+            (6, self.migrate_and_scale_in),
             (5, self.cancel_migration),
             (4, self.name_any_pod),
             (3, self.unname_pod),
@@ -213,7 +214,7 @@ class Model:
         claims = self.world.server.list("CNClaim")
         if len(claims) >= 6:
             return None
-        if len(self.world.server.list("CNClaimSet")) < 1 and self.rng.random() < 0.3:
+        if len(self.world.server.list("CNClaimSet")) < 1 and self.rng.random() < 0.5:
             return self._create_claim_set()
         # Names are given again: what belongs to a claim must not pass on to the next of its name.
         name = self.rng.choice([one for one in ("x", "y", "z", "w") if one not in claims] or ["v"])
@@ -244,6 +245,21 @@ class Model:
         old = claim["spec"]["podName"]
         self._edit(claim, {"podName": target, "sourcePod": {"podName": old}})
         return f"user moves {claim['metadata']['name']} from {old} to {target}"
+
+    def migrate_and_scale_in(self) -> str | None:
+        """Move a claim of a claim set while that shrinks."""
+        claim = self._claim(
+            lambda one: bool(one["spec"].get("podName") and one["metadata"].get("ownerReferences"))
+        )
+        target = self._pod(lambda pod: pod["metadata"]["labels"][keys.LABEL_PHASE] == "Idle")
+        live = self.world.server.get("CNClaimSet", "s")
+        if not claim or not target or live is None or live["spec"]["replicas"] < 2:
+            return None
+        source = {"podName": claim["spec"]["podName"]}
+        self._edit(claim, {"podName": target, "sourcePod": source})
+        replicas = live["spec"]["replicas"]
+        self._scale(live, replicas - 1)
+        return f"user moves {claim['metadata']['name']} to {target}; claim set s: {replicas - 1}"
 
     def cancel_migration(self) -> str | None:
         claim = self._claim(lambda one: bool(one["spec"].get("sourcePod")))
@@ -303,12 +319,16 @@ class Model:
             return None
         replicas = self.rng.choice((0, 1, 2, 2, 3))
         live = self.world.server.get("CNClaimSet", name)
+        self._scale(live, replicas)
+        return f"claim set {name}: {replicas}"
+
+    def _scale(self, live: Json, replicas: int) -> None:
+        name = live["metadata"]["name"]
         self.monitor.replicas.append((self.world.now, name, live["spec"]["replicas"]))
         self.monitor.replicas.append((self.world.now, name, replicas))
         self.world.server.update(
             "CNClaimSet", name, lambda one: one["spec"].update(replicas=replicas)
         )
-        return f"claim set {name}: {replicas}"
 
     def end_or_begin_pool(self) -> str | None:
         pools = self.world.server.list("CNPool")

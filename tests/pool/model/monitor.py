@@ -12,9 +12,13 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.pool import
     reading,
     writes,
 )
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.pool.facts import Snapshot
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.pool.facts import (
+    ClaimFacts,
+    Snapshot,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.pool.selectors import matches
 
-from tests.pool.model.world import World
+from tests.pool.model.world import PROXIES_LEARN, World
 
 Json = dict[str, Any]
 _IN_FLIGHT = 30.0
@@ -135,14 +139,16 @@ class Monitor:
 
     # --- writes of the operator -------------------------------------------------------------
 
-    def before_pod_write(self, write: writes.PodWrite, seen: Snapshot | None) -> None:
+    def before_pod_write(self, write: writes.PodWrite) -> None:
         """Check a change of phase; only those that the API server will accept."""
         live = self.world.server.get("Pod", write.name)
-        if live is None or live["metadata"]["resourceVersion"] != write.version:
+        if live is None or write.version not in {"", live["metadata"]["resourceVersion"]}:
             return
         before, after = _labels(live).get(keys.LABEL_PHASE), write.labels.get(keys.LABEL_PHASE)
         if after == "Bound":
-            self._check_bind(live, write, before, seen)
+            self._check_bind(live, write, before)
+        if "has moved to" in write.why:
+            self._check_source(write.name, live)
         if after == "Terminating":
             self._check_terminate(write.name, live, before)
         if after == "Idle" and before not in {"Unknown", "Draining"}:
@@ -150,9 +156,7 @@ class Monitor:
         if before == "Terminating":
             self.fail(f"{write.name} is Terminating and changes to {after}")
 
-    def _check_bind(
-        self, live: Json, write: writes.PodWrite, before: str | None, seen: Snapshot | None
-    ) -> None:
+    def _check_bind(self, live: Json, write: writes.PodWrite, before: str | None) -> None:
         name = write.name
         holder = _notes(live).get(keys.ANNOTATION_CLAIM_UID)
         if before != "Idle" or holder:
@@ -166,30 +170,53 @@ class Monitor:
             moved = self.sources.get((uid, other), -_IN_FLIGHT)
             if self.world.now - moved >= _IN_FLIGHT:
                 self.fail(f"claim {uid} has {other} and gets {name} outside of a migration")
-        owner = write.labels.get(keys.LABEL_OWNER)
-        if owner and seen is not None:
-            self._check_quota(str(owner), seen)
 
-    def _check_quota(self, owner: str, seen: Snapshot) -> None:
-        limit = seen.pool.quotas.get(owner, seen.pool.quota)
-        used = sum(
-            _labels(pod).get(keys.LABEL_OWNER) == owner
-            and _labels(pod).get(keys.LABEL_POOL) == seen.pool.name
-            for pod in self.world.server.list("Pod").values()
-        )
-        if limit is not None and used >= limit + self._migrating(owner):
-            self.fail(f"{owner} has {used} Pods of {limit} and gets one more")
-
-    def _migrating(self, owner: str) -> int:
-        """Users name targets of migrations themselves: these come on top."""
+    def before_claim_write(self, write: writes.ClaimWrite, seen: Snapshot | None) -> None:
+        """No owner gets more Pods than its quota, but for those that users chose themselves."""
+        live = self.world.server.get("CNClaim", write.name)
+        if live is None or live["metadata"]["resourceVersion"] != write.version or seen is None:
+            return
+        owner = live["spec"].get("ownerName")
+        limit = seen.pool.quotas.get(owner, seen.pool.quota) if owner else None
+        if limit is None or not write.why.startswith("gets Pod"):
+            return
         claims = self.world.server.list("CNClaim").values()
-        return sum(
-            (one["spec"].get("ownerName") == owner) and self._was_moved(one["metadata"]["uid"])
-            for one in claims
-        )
+        named = [one for one in claims if one["spec"].get("ownerName") == owner]
+        chosen = {
+            pod
+            for pod in (one["spec"].get("podName") for one in named)
+            if pod and (seen.pods[pod].pool if pod in seen.pods else "") == seen.pool.name
+        }
+        by_users = sum(one["metadata"]["uid"] in self.user_named for one in named)
+        if len(chosen) >= limit + by_users:
+            self.fail(
+                f"{owner} has {sorted(chosen)}, quota {limit}, and {write.name} gets one more"
+            )
 
-    def _was_moved(self, uid: str) -> bool:
-        return any(key[0] == uid for key in self.sources) or uid in self.user_named
+    def check_plan(self, plan: writes.PoolPlan, seen: Snapshot) -> None:
+        """No claim gets a Pod that one before it waits for."""
+        waiting = [
+            seen.claims[one.claim] for one in plan.waiting if one.reason.startswith(("No", "Pool"))
+        ]
+        for write in plan.writes:
+            if not isinstance(write, writes.ClaimWrite) or not write.why.startswith("gets Pod"):
+                continue
+            pod, claim = seen.pods[str(write.spec["podName"])], seen.claims[write.name]
+            for one in waiting:
+                before = (-one.priority, one.created) < (-claim.priority, claim.created)
+                if before and matches(one.selector, pod.labels):
+                    self.fail(f"{write.name} gets {pod.name}, and {one.name} waited longer for it")
+
+    def _check_source(self, name: str, live: Json) -> None:
+        """The source of a migration is left when proxies know the target."""
+        claim = self.world.server.get("CNClaim", _labels(live).get(keys.LABEL_CLAIMED_BY, ""))
+        target = (claim or {"spec": {}})["spec"].get("podName")
+        pod = self.world.server.get("Pod", target or "")
+        if pod is None or target == name:
+            return
+        since = reading.pod_facts(pod).claimed_at
+        if since is not None and self.world.now - since < PROXIES_LEARN:
+            self.fail(f"{name} is released {self.world.now - since} s after {target} was bound")
 
     def _check_terminate(self, name: str, live: Json, before: str | None) -> None:
         if before == "Bound":
@@ -231,7 +258,10 @@ class Monitor:
         allowed = [seen.pool.max_pods, *recent]
         if None not in allowed and len(pods) > max(one for one in allowed if one is not None):
             self.fail(f"{name} has {len(pods)} Pods, maxPods is {allowed}")
-        free = sum(_labels(pod).get(keys.LABEL_PHASE) in {"Unknown", "Idle"} for pod in pods)
+        present = [
+            pod for pod in pods if _labels(pod)["matrixorigin.io/instance"] == seen.pool.generation
+        ]
+        free = sum(_labels(pod)[keys.LABEL_PHASE] in {"Unknown", "Idle"} for pod in present)
         claims = len(self.world.server.list("CNClaim")) + 3
         if free > self.free_at_most + claims:
             self.fail(f"{name} has {free} free Pods for {claims} claims")
@@ -253,6 +283,14 @@ class Monitor:
         allowed = max([*recent, present["spec"]["replicas"] if present else 0])
         if len(live) > allowed + 1:
             self.fail(f"{name} has {len(live)} claims for {allowed} replicas")
+
+    def check_done(self, claim_set: Json, claims: list[ClaimFacts]) -> None:
+        """A claim set that has nothing to do has no claims too many, nor too few."""
+        uid, replicas = claim_set["metadata"]["uid"], claim_set["spec"]["replicas"]
+        own = [one for one in claims if one.controller == uid and one.phase != "Lost"]
+        rolls = any(one.phase == "Outdated" or one.source for one in own)
+        if not replicas <= len(own) <= replicas + rolls * len(own):
+            self.fail(f"claim set leaves {len(own)} claims for {replicas} replicas")
 
     def before_claim_delete(self, write: writes.ClaimDelete) -> None:
         """A claim set does not delete claims that migrate, unless all of them leave."""

@@ -69,6 +69,7 @@ class Operator:
             if snapshot is None:
                 return
             plan = planning.plan_pool(snapshot)
+            self.monitor.check_plan(plan, snapshot)
             if plan.sample:
                 yield
                 stores = dict(snapshot.stores)
@@ -100,9 +101,10 @@ class Operator:
             if claim_set is None:
                 return
             server = self.world.server
+            claims = [claim_of(one) for one in server.list("CNClaim", age).values()]
             plan = claim_sets.plan_claim_set(
                 reading.claim_set_facts(claim_set),
-                [claim_of(one) for one in server.list("CNClaim", age).values()],
+                claims,
                 {key: pod_of(one) for key, one in server.list("Pod", age).items()},
                 fresh=not age,
             )
@@ -116,6 +118,8 @@ class Operator:
                     server.delete("CNClaimSet", name)
                 return
             if not plan.writes:
+                if not age:
+                    self.monitor.check_done(claim_set, claims)
                 return
             for write in plan.writes:
                 yield
@@ -138,7 +142,9 @@ class Operator:
             pods=pods,
             claims=claims,
             pools=tuple(pool_of(one) for one in server.list("CNPool").values()),
-            stores={pod: self.world.store_facts(pod) for pod in pods},
+            stores={
+                key: self.world.store_facts(key) for key, pod in pods.items() if pod.pool == name
+            },
             generations=tuple(pool["spec"]["generations"]),
             reached=self.world.hakeeper_up,
             fresh=not age,
@@ -213,14 +219,12 @@ class Operator:
     def _send(self, write: writes.Write, seen: Snapshot | None) -> None:
         world, server = self.world, self.world.server
         if isinstance(write, writes.PodWrite):
-            self.monitor.before_pod_write(write, seen)
+            self.monitor.before_pod_write(write)
 
             def change(pod: Json) -> None:
                 merge(pod["metadata"]["labels"], write.labels)
                 merge(pod["metadata"]["annotations"], write.annotations)
 
-            assert write.uid
-            assert write.version
             server.update("Pod", write.name, change, write.uid, write.version)
         elif isinstance(write, writes.PodDelete):
             self.monitor.before_pod_delete(write)
@@ -238,11 +242,12 @@ class Operator:
         elif isinstance(write, writes.GenerationDelete):
             self._delete_generation(seen.pool.name, write.name)
         else:
-            self._send_claim(write)
+            self._send_claim(write, seen)
 
-    def _send_claim(self, write: writes.Write) -> None:
+    def _send_claim(self, write: writes.Write, seen: Snapshot | None) -> None:
         server = self.world.server
         if isinstance(write, writes.ClaimWrite):
+            self.monitor.before_claim_write(write, seen)
 
             def change(claim: Json) -> None:
                 merge(claim["spec"], write.spec)
