@@ -23,11 +23,15 @@ first occurrence.
 
 
 def text(kinds: list[Kind]) -> str:
-    """The page, the same bytes for the same kinds."""
-    rows = "\n".join(_listed(kind) for kind in kinds)
+    """The page, the same bytes for the same kinds.
+
+    A structure is described where it comes first: of a set before a pool, whose template it is.
+    """
+    ordered = sorted(kinds, key=lambda kind: not kind.playbooks)
+    rows = "\n".join(_listed(kind) for kind in ordered)
     listed: dict[str, str] = {}
     header = HEADER.format(version=f"{GROUP}/{VERSION}", kinds=rows)
-    return "\n".join([header, *(_section(kind, listed) for kind in kinds)])
+    return "\n".join([header, *(_section(kind, listed) for kind in ordered)])
 
 
 def _listed(kind: Kind) -> str:

@@ -10,8 +10,7 @@ _PAGE = """\
 
 {description}
 
-The operator runs this role for each `{kind}`. A playbook can run it without an operator and
-without CRDs.
+The operator runs this role for each `{kind}`. {playbooks}
 
 | variable | type | description |
 |---|---|---|
@@ -30,6 +29,13 @@ API reference (docs/reference/api.md); the defaults of the variables are in defa
 """
 
 
+_PLAYBOOKS = "A playbook can run it without an operator and\nwithout CRDs."
+_NO_PLAYBOOKS = (
+    "A playbook can run it for one that is in the\ncluster, where no operator does: pools and "
+    "claims are resources that work together."
+)
+
+
 def text(kind: Kind) -> str:
     """The README as Markdown."""
     options = argument_specs.entry_point(kind)["options"]
@@ -43,6 +49,7 @@ def text(kind: Kind) -> str:
         role=kind.role,
         kind=kind.name,
         description=kind.description,
+        playbooks=_PLAYBOOKS if kind.playbooks else _NO_PLAYBOOKS,
         variables="\n".join(rows),
         version=kind.api_version,
     )

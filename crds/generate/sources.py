@@ -40,6 +40,8 @@ class Kind:
         schema: the whole object as structural schema, without apiVersion, kind and metadata.
         columns: printer columns as CustomResourceDefinitions write them, without Age.
         scale: the scale subresource, or None.
+        playbooks: whether its role plays resources that are not in the cluster; the key of that
+            name, true if omitted.
     """
 
     source: str
@@ -53,6 +55,7 @@ class Kind:
     schema: Json
     columns: list[Json]
     scale: Json | None
+    playbooks: bool = True
 
     @property
     def api_version(self) -> str:
@@ -97,6 +100,7 @@ class Sources:
             schema=_finished(schema, inlined["kind"]),
             columns=inlined["columns"],
             scale=inlined.get("scale"),
+            playbooks=inlined.get("playbooks", True),
         )
 
     def _inline(self, node: Any, source: str, trail: tuple[str, ...]) -> Any:

@@ -21,7 +21,7 @@ _CLAIMS = {"apiGroups": [""], "resources": ["persistentvolumeclaims"], "verbs": 
 _DEPLOYMENT = {"apiGroups": ["apps"], "resources": ["deployments"], "verbs": ["get"]}
 _SCALED = {
     "apiGroups": ["core.matrixorigin.io"],
-    "resources": ["cnsets/scale", "proxysets/scale"],
+    "resources": ["cnclaimsets/scale", "cnsets/scale", "proxysets/scale"],
 }
 """Subresources of their own for the API server: whoever edits a set may not scale it without."""
 _READ = ("get", "list", "watch")

@@ -21,6 +21,9 @@ from .backup.schedule_kind import BackupScheduleKind
 from .cluster.kind import ClusterKind
 from .cluster.parts import PARTS
 from .early.kind import EarlyKind
+from .pool.claim_kind import ClaimKind
+from .pool.claim_set_kind import ClaimSetKind
+from .pool.pool_kind import PoolKind
 from .workload.kind import Kind, Scripts, SetKind
 
 SETS: Final = {kind: SetKind(part) for kind, part in PARTS.items()}
@@ -31,6 +34,9 @@ KINDS: Final[dict[str, Kind[Any]]] = {
     names.BACKUP_JOB: BackupJobKind(),
     names.RESTORE_JOB: RestoreJobKind(),
     names.BACKUP: BackupKind(),
+    names.CN_POOL: PoolKind(),
+    names.CN_CLAIM: ClaimKind(),
+    names.CN_CLAIM_SET: ClaimSetKind(),
     **SETS,
 }
 

@@ -35,6 +35,7 @@ options:
         is null unless its C(spec.allowedNamespaces) lists it.
       - C(applied) set to V(true) keeps those entries of C(metadata.managedFields) that say what
         M(matrixorigin.matrixone.apply) has applied.
+      - C(without) with C(labels) is a label that no object of the list has.
       - C(if_allowed) set to V(true) makes it null where the API server forbids to read it.
     type: dict
     required: true

@@ -17,6 +17,7 @@ from ..module_utils.clients.kubernetes.errors import KubeError
 from ..module_utils.clients.kubernetes.session import Session, brief_session
 from ..plugin_utils.checking.check import is_up_to_date
 from ..plugin_utils.checking.health import is_as_reported
+from ..plugin_utils.pool.serving import is_served
 
 _ROLES = Path(__file__).parents[2] / "roles"
 
@@ -33,6 +34,11 @@ def up_to_date(resource: Any) -> bool:
 def as_reported(resource: Any) -> bool:
     """Tell whether a set that is reported to serve gives signs of life; see checking.health."""
     return _answer("as_reported", is_as_reported, resource)
+
+
+def served(resource: Any) -> bool:
+    """Tell whether a CNPool serves a claim, and so reports on it."""
+    return _answer("served", is_served, resource)
 
 
 def _answer(name: str, ask: Callable[[Session, Mapping[str, Any]], bool], resource: Any) -> bool:
@@ -56,4 +62,4 @@ class TestModule:
 
     def tests(self) -> dict[str, Callable[..., bool]]:
         """Return the tests by name."""
-        return {"up_to_date": up_to_date, "as_reported": as_reported}
+        return {"up_to_date": up_to_date, "as_reported": as_reported, "served": served}

@@ -25,6 +25,9 @@ PLURALS = {
     "RestoreJob": "restorejobs",
     "Backup": "backups",
     "BackupSchedule": "backupschedules",
+    "CNPool": "cnpools",
+    "CNClaim": "cnclaims",
+    "CNClaimSet": "cnclaimsets",
 }
 CLUSTER_SCOPED = {"Backup"}
 SETS = ("LogSet", "DNSet", "CNSet", "ProxySet", "WebUI")
@@ -69,6 +72,21 @@ _MINIMAL: dict[str, Json] = {
                 "source": {"clusterRef": "mo"},
                 "target": {"s3": {"path": "backups/mo"}},
             },
+        }
+    },
+    "CNPool": {
+        "spec": {
+            "template": {"image": IMAGE},
+            "podLabels": {"pool": "shared"},
+            "deps": {"logSet": LOG_SET},
+            "strategy": {"scaleStrategy": {"maxIdle": 2}},
+        }
+    },
+    "CNClaim": {"spec": {"selector": {"matchLabels": {"pool": "shared"}}}},
+    "CNClaimSet": {
+        "spec": {
+            "replicas": 2,
+            "template": {"spec": {"selector": {"matchLabels": {"pool": "shared"}}}},
         }
     },
     EARLY: {"spec": {"image": IMAGE, "dataVolumeCap": "10Gi", "logVolumeCap": "10Gi"}},

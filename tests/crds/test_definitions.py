@@ -23,6 +23,9 @@ SHORT_NAMES = {
     "RestoreJob": "morj",
     "Backup": "mobackup",
     "BackupSchedule": "mobs",
+    "CNPool": "mopool",
+    "CNClaim": "moclaim",
+    "CNClaimSet": "moclaimset",
 }
 
 

@@ -378,6 +378,89 @@ REFUSED_ON_CREATE: list[tuple[str, dict[str, Any], str]] = [
     ),
 ]
 
+POOL, CLAIM_OF_POOL, CLAIM_SET = "CNPool", "CNClaim", "CNClaimSet"
+IDLE = "spec.strategy.scaleStrategy"
+UNMATCHED = "selector must match the labels of the template"
+MOVED = "podName cannot be changed by itself"
+LABELS_OF_CLAIMS = {"spec.template.metadata": {"labels": {"tenant": "b", "tier": "gold"}}}
+
+
+def selecting(**selector: Any) -> dict[str, Any]:
+    """Return a claim set whose claims have labels, and its selector."""
+    return {**LABELS_OF_CLAIMS, "spec.selector": selector}
+
+
+def requiring(key: str, operator: str, *values: str) -> dict[str, Any]:
+    """Return such a claim set that requires something of one label."""
+    listed = {"values": list(values)} if values else {}
+    return selecting(matchExpressions=[{"key": key, "operator": operator, **listed}])
+
+
+REFUSED_POOLS: list[tuple[str, dict[str, Any], str]] = [
+    (POOL, {"metadata.name": "a" * 42}, "must not have more than 41 characters"),
+    (POOL, {"spec.template.image": None}, "template.image must be given"),
+    (POOL, {"spec.deps": {}}, "deps.logSet or deps.externalLogSet must be given"),
+    (POOL, {"spec.deps": None}, "spec.deps: Required value"),
+    (POOL, {f"{IDLE}.maxIdle": None}, f"{IDLE}.maxIdle: Required value"),
+    (POOL, {f"{IDLE}.maxIdle": -1}, f"{IDLE}.maxIdle"),
+    (POOL, {f"{IDLE}.maxPods": 1}, "maxPods must not be less than maxIdle"),
+    (POOL, {f"{IDLE}.maxIdlePercent": -1}, f"{IDLE}.maxIdlePercent"),
+    (
+        POOL,
+        {f"{IDLE}.schedule": [{"from": "9:00", "to": "17:00", "maxIdle": 1}]},
+        f"{IDLE}.schedule[0].from",
+    ),
+    (POOL, {"spec.strategy.updateStrategy": {"reclaimTimeout": "soon"}}, "reclaimTimeout"),
+    (POOL, {"spec.placement": "Anywhere"}, "spec.placement: Unsupported value"),
+    (POOL, {"spec.quotas": {"owners": {"a": -1}}}, "spec.quotas.owners.a"),
+    (POOL, {"spec.podLabels": {"a b": "c"}}, "must be valid label keys and values"),
+    (
+        POOL,
+        {"spec.podLabels": {"pool.matrixorigin.io/phase": "Idle"}},
+        "labels that begin with matrixorigin.io/",
+    ),
+    (CLAIM_OF_POOL, {"spec.selector": None}, "spec.selector: Required value"),
+    (CLAIM_OF_POOL, {"spec.ownerName": "a b"}, "ownerName must be a valid label value"),
+    (CLAIM_OF_POOL, {"spec.cnLabels": [{"key": "account"}]}, "spec.cnLabels[0].values: Required"),
+    (
+        CLAIM_OF_POOL,
+        {"spec.additionalPodLabels": {"matrixorigin.io/owner": "me"}},
+        "labels that begin with matrixorigin.io/",
+    ),
+    (
+        CLAIM_OF_POOL,
+        {"spec.selector": {"matchExpressions": [{"key": "a", "operator": "In"}]}},
+        "values must be given with In and NotIn",
+    ),
+    (
+        CLAIM_OF_POOL,
+        {
+            "spec.selector": {
+                "matchExpressions": [{"key": "a", "operator": "Exists", "values": ["b"]}]
+            }
+        },
+        "values must be given with In and NotIn",
+    ),
+    (CLAIM_OF_POOL, {"spec.sourcePod": {"podName": "a"}}, "sourcePod needs podName"),
+    (
+        CLAIM_OF_POOL,
+        {"spec.podName": "a", "spec.sourcePod": {"podName": "a"}},
+        "sourcePod needs podName, and another Pod than that",
+    ),
+    (CLAIM_SET, {"metadata.name": "a" * 58}, "must not have more than 57 characters"),
+    (CLAIM_SET, {"spec.replicas": -1}, "spec.replicas"),
+    (CLAIM_SET, {"spec.replicas": None}, "spec.replicas: Required value"),
+    (CLAIM_SET, {"spec.template": {}}, "spec.template.spec: Required value"),
+    (CLAIM_SET, {"spec.selector": {"matchLabels": {"tenant": "b"}}}, UNMATCHED),
+    (CLAIM_SET, selecting(matchLabels={"tenant": "c"}), UNMATCHED),
+    (CLAIM_SET, requiring("tenant", "In", "a", "c"), UNMATCHED),
+    (CLAIM_SET, requiring("tenant", "NotIn", "b"), UNMATCHED),
+    (CLAIM_SET, requiring("tenant", "DoesNotExist"), UNMATCHED),
+    (CLAIM_SET, requiring("zone", "Exists"), UNMATCHED),
+    (CLAIM_SET, {"spec.template.spec.podName": "a"}, "cannot be set for the claims of a set"),
+]
+REFUSED_ON_CREATE += REFUSED_POOLS
+
 ACCEPTED_ON_CREATE: list[tuple[str, dict[str, Any]]] = [
     *(
         (kind, {f"{where}.minReadySeconds": value})
@@ -471,6 +554,28 @@ ACCEPTED_ON_CREATE: list[tuple[str, dict[str, Any]]] = [
     ("BackupSchedule", {"metadata.name": "a" * 39}),
     (RESTORE, {"metadata.name": "a" * 54}),
     (RESTORE, {"spec.backupName": None, "spec.externalSource": {"s3": {"path": "backups/mo-1"}}}),
+    (POOL, {"metadata.name": "a" * 41, "spec.template.replicas": 0}),
+    (POOL, {"spec.strategy.updateStrategy": {}, "spec.podLabels": None}),
+    (POOL, {"spec.strategy.updateStrategy": {"reclaimTimeout": "24h", "lastOwnerTimeout": "1h"}}),
+    (POOL, {f"{IDLE}.maxIdle": 0, f"{IDLE}.maxPods": 0, f"{IDLE}.maxIdlePercent": 20}),
+    (
+        POOL,
+        {f"{IDLE}.schedule": [{"days": ["Mon"], "from": "22:00", "to": "06:00", "maxIdle": 9}]},
+    ),
+    (POOL, {"spec.quotas": {"default": 2, "owners": {"big": 9}}, "spec.placement": "Packed"}),
+    (CLAIM_OF_POOL, {"spec.selector": {}, "spec.ownerName": "tenant-a", "spec.priority": -5}),
+    (
+        CLAIM_OF_POOL,
+        {"spec.podName": "a", "spec.nodeName": "n", "spec.sourcePod": {"podName": "b"}},
+    ),
+    (CLAIM_SET, {"metadata.name": "a" * 57, "spec.replicas": 0}),
+    (CLAIM_SET, {"spec.template.metadata": {"name": "ignored"}}),
+    (CLAIM_SET, selecting(matchLabels={"tenant": "b"})),
+    (CLAIM_SET, requiring("tenant", "In", "a", "b")),
+    (CLAIM_SET, requiring("tenant", "NotIn", "c")),
+    (CLAIM_SET, requiring("tier", "Exists")),
+    (CLAIM_SET, requiring("zone", "DoesNotExist")),
+    (CLAIM_SET, requiring("zone", "NotIn", "a")),
 ]
 
 FIXED_LATER = "source, target, type and base cannot be changed after the start"
@@ -624,6 +729,42 @@ UPDATES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     (MO, {"spec.restoreSource": {"s3": {"path": "b/c"}}}, {"spec.version": "1.2.4"}, ""),
     (MO, {}, {"spec.operatorVersion": "1.2.0"}, "operatorVersion cannot be lowered"),
     (MO, {}, {"spec.cnGroups": []}, ""),
+    (CLAIM_OF_POOL, {}, {"spec.podName": "a"}, ""),
+    (CLAIM_OF_POOL, {"spec.podName": "a"}, {"spec.podName": "b"}, MOVED),
+    (CLAIM_OF_POOL, {"spec.podName": "a"}, {"spec.podName": None}, ""),
+    (
+        CLAIM_OF_POOL,
+        {"spec.podName": "a"},
+        {"spec.podName": "b", "spec.sourcePod": {"podName": "a"}},
+        "",
+    ),
+    (
+        CLAIM_OF_POOL,
+        {"spec.podName": "a"},
+        {"spec.podName": "b", "spec.sourcePod": {"podName": "c"}},
+        MOVED,
+    ),
+    (
+        CLAIM_OF_POOL,
+        {"spec.podName": "b", "spec.sourcePod": {"podName": "a"}},
+        {"spec.podName": "a", "spec.sourcePod": None},
+        "",
+    ),
+    (
+        CLAIM_OF_POOL,
+        {"spec.podName": "b", "spec.sourcePod": {"podName": "a"}},
+        {"spec.podName": "a", "spec.sourcePod": {"podName": "b"}},
+        "",
+    ),
+    (
+        CLAIM_OF_POOL,
+        {"spec.podName": "a", "spec.poolName": "x"},
+        {"spec.poolName": "y"},
+        "poolName cannot be changed while the claim has a Pod",
+    ),
+    (CLAIM_OF_POOL, {"spec.poolName": "x"}, {"spec.poolName": "y"}, ""),
+    (POOL, {}, {"spec.template.image": "matrixorigin/matrixone:1.2.4"}, ""),
+    (CLAIM_SET, {}, {"spec.replicas": 7}, ""),
 ]
 
 

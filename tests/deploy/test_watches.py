@@ -117,6 +117,19 @@ EXPECTED = [
         ),
     ),
     replace(
+        watch("cnpool", "CNPool"),
+        reconcile_period=600,
+        precheck="",
+        members=(Members(KindName(CORE, "v1alpha1", "CNClaim"), "", "", spec=True),),
+    ),
+    replace(
+        watch("cnclaim", "CNClaim"),
+        reconcile_period=600,
+        precheck="matrixorigin.matrixone.served",
+        finalizer=None,
+    ),
+    replace(watch("cnclaimset", "CNClaimSet"), reconcile_period=600, precheck="", finalizer=None),
+    replace(
         watch("matrixonecluster_early", "MatrixoneCluster", EARLY),
         reconcile_period=60,
         finalizer=Finalizer(
@@ -147,7 +160,14 @@ def test_kind(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """Periods and namespaces to leave alone come from variables; the first operator has its own."""
     found = loaded(monkeypatch, RECONCILE_PERIOD="7m", RECONCILE_WAIT="9s", DENY_LIST="one, two")
-    assert [one.reconcile_period for one in found] == [*[420] * 6, 3600, 3600, 36_000, 420, 9]
+    assert [one.reconcile_period for one in found] == [
+        *[420] * 6,
+        3600,
+        3600,
+        36_000,
+        *[420] * 4,
+        9,
+    ]
     assert {one.ignored_namespaces for one in found} == {frozenset({"one", "two"})}
 
 

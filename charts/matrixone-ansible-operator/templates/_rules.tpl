@@ -88,6 +88,56 @@
 - apiGroups:
     - core.matrixorigin.io
   resources:
+    - cnpools
+  verbs:
+    - get
+    - list
+    - watch
+    - patch
+- apiGroups:
+    - core.matrixorigin.io
+  resources:
+    - cnclaims
+  verbs:
+    - get
+    - list
+    - watch
+    - create
+    - patch
+    - delete
+- apiGroups:
+    - core.matrixorigin.io
+  resources:
+    - cnclaimsets
+  verbs:
+    - get
+    - list
+    - watch
+- apiGroups:
+    - core.matrixorigin.io
+  resources:
+    - cnpools/status
+    - cnclaims/status
+    - cnclaimsets/status
+  verbs:
+    - patch
+- apiGroups:
+    - core.matrixorigin.io
+  resources:
+    - cnpools/finalizers
+    - cnclaims/finalizers
+    - cnclaimsets/finalizers
+  verbs:
+    - update
+- apiGroups:
+    - ''
+  resources:
+    - pods
+  verbs:
+    - create
+- apiGroups:
+    - core.matrixorigin.io
+  resources:
     - matrixoneclusters/status
     - logsets/status
     - dnsets/status
@@ -409,6 +459,9 @@
     - backupjobs
     - backups
     - backupschedules
+    - cnclaims
+    - cnclaimsets
+    - cnpools
     - cnsets
     - dnsets
     - logsets
@@ -431,6 +484,7 @@
 - apiGroups:
     - core.matrixorigin.io
   resources:
+    - cnclaimsets/scale
     - cnsets/scale
     - proxysets/scale
   verbs:
@@ -443,6 +497,9 @@
     - backupjobs
     - backups
     - backupschedules
+    - cnclaims
+    - cnclaimsets
+    - cnpools
     - cnsets
     - dnsets
     - logsets
@@ -469,6 +526,7 @@
 - apiGroups:
     - core.matrixorigin.io
   resources:
+    - cnclaimsets/scale
     - cnsets/scale
     - proxysets/scale
   verbs:
@@ -482,6 +540,9 @@
     - backupjobs
     - backups
     - backupschedules
+    - cnclaims
+    - cnclaimsets
+    - cnpools
     - cnsets
     - dnsets
     - logsets
@@ -505,6 +566,9 @@
     - backupjobs
     - backups
     - backupschedules
+    - cnclaims
+    - cnclaimsets
+    - cnpools
     - cnsets
     - dnsets
     - logsets

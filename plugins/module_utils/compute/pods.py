@@ -129,6 +129,29 @@ def cn_store(pod: Pod, registration: Registration | None, *, asked: bool) -> CNS
     )
 
 
+def outside_pools(pods: Iterable[Pod]) -> list[Pod]:
+    """Return the Pods that are the set's own: those of a CNPool have its labels, too.
+
+    A pool creates them from the template of the set, decides which go, and sets their stores.
+    """
+    return [pod for pod in pods if names.LABEL_POOL not in (pod["metadata"].get("labels") or {})]
+
+
+def gate_opened(now: str) -> dict[str, str]:
+    """Return the condition of a Pod whose store HAKeeper knows.
+
+    Args:
+        now: the present, RFC 3339.
+    """
+    return {
+        "type": names.CONDITION_CN_STORE,
+        "status": "True",
+        "reason": "CNStoreReady",
+        "message": "HAKeeper knows the store",
+        "lastTransitionTime": now,
+    }
+
+
 def is_gated(pod: Pod) -> bool:
     """Return whether a Pod is not ready before its store is known."""
     return names.CONDITION_CN_STORE in closed_gates(pod)

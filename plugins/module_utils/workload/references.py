@@ -38,7 +38,7 @@ def set_references(
     return {
         "self": by_name(resource["apiVersion"], kind, metadata),
         "workload": {**_own(resource, names.WORKLOADS[kind], place), "applied": True},
-        "pods": of_set(resource, "v1", "Pod"),
+        "pods": {**of_set(resource, "v1", "Pod"), "without": names.LABEL_POOL},
         **component.references(resource),
         **dependencies,
         **({} if siblings else _of_log_service(dependencies.get("logSet"))),

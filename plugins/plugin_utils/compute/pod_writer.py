@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from ...module_utils.api import names
 from ...module_utils.api.timestamps import timestamp_now
 from ...module_utils.clients.kubernetes.applying import Writer
 from ...module_utils.clients.kubernetes.editing import FIELD_MANAGER
 from ...module_utils.clients.kubernetes.errors import NotFound
 from ...module_utils.clients.kubernetes.statuses import write_status
+from ...module_utils.compute.pods import gate_opened
 
 Json = dict[str, Any]
 
@@ -31,19 +31,12 @@ class PodWriter:
 
     def open_gate(self, pod: Mapping[str, Any]) -> None:
         """Set the condition of the gate; no other condition of the Pod is touched."""
-        opened = {
-            "type": names.CONDITION_CN_STORE,
-            "status": "True",
-            "reason": "CNStoreReady",
-            "message": "HAKeeper knows the store",
-            "lastTransitionTime": timestamp_now(),
-        }
         live = {"apiVersion": "v1", "kind": "Pod", **pod}
         with suppress(NotFound):
             write_status(
                 self._writer.session,
                 live,
-                {"conditions": [opened]},
+                {"conditions": [gate_opened(timestamp_now())]},
                 FIELD_MANAGER,
                 dry_run=False,
             )

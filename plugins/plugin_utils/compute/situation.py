@@ -92,7 +92,9 @@ def observe(
         policy=cn_pods.policy_of(dict(resource)),
         desired=spec.get("replicas"),
         present=((workload or {}).get("spec") or {}).get("replicas"),
-        pods=cn_pods.live_pods(addresses.pods_of(session, metadata["namespace"], labels)),
+        pods=cn_pods.live_pods(
+            cn_pods.outside_pools(addresses.pods_of(session, metadata["namespace"], labels))
+        ),
         others=others,
         addresses=cn_pods.log_addresses(others) if log_set else addresses.external(resource),
         now=time.time(),

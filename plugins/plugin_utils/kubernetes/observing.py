@@ -46,7 +46,7 @@ def _fetch(session: Session, label: str, reference: Mapping[str, Any]) -> Any:
             counts only if it has the labels or the owner ``owner_uid``, or a name and
             ``allowed_to`` for one that counts only if it is in this namespace or lists it;
             ``data: true`` asks for the data of a ConfigMap, ``applied: true`` for the fields that
-            this collection has applied.
+            this collection has applied; ``without``: a label that listed objects must not have.
 
     Returns:
         The object or None for a name; a list for labels.
@@ -74,7 +74,9 @@ def _fetch(session: Session, label: str, reference: Mapping[str, Any]) -> Any:
         labels=reference["labels"],
         owner_uid=reference.get("owner_uid") or "",
     )
-    return selection.list(session)
+    without = reference.get("without")
+    listed = selection.list(session)
+    return [one for one in listed if without not in (one["metadata"].get("labels") or {})]
 
 
 def _counts(found: Mapping[str, Any], reference: Mapping[str, Any]) -> bool:

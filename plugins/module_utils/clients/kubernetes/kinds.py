@@ -30,6 +30,9 @@ _STABLE: Mapping[str, Mapping[str, tuple[str, bool]]] = {
         "StatefulSet": ("statefulsets", True),
     },
     "core.matrixorigin.io/v1alpha1": {
+        "CNClaim": ("cnclaims", True),
+        "CNClaimSet": ("cnclaimsets", True),
+        "CNPool": ("cnpools", True),
         "CNSet": ("cnsets", True),
         "DNSet": ("dnsets", True),
         "LogSet": ("logsets", True),

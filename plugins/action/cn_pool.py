@@ -1,0 +1,93 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The action behind M(matrixorigin.matrixone.cn_pool); documented in plugins/modules/cn_pool.py."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, ClassVar, Final
+
+from ..module_utils.clients.kubernetes.kinds import describe
+from ..module_utils.clients.kubernetes.session import Session
+from ..module_utils.pool.facts import Phase
+from ..module_utils.pool.pool_status import served
+from ..module_utils.reporting.report import deleting
+from ..module_utils.workload.plans import is_paused
+from ..plugin_utils.kubernetes import status_writer
+from ..plugin_utils.kubernetes.action import KubeAction
+from ..plugin_utils.pool.rounds import Pass, run_pass
+
+Json = dict[str, Any]
+
+_PAUSE: Final = 2.0  # seconds
+_SLACK: Final = 120.0  # seconds
+
+
+class ActionModule(KubeAction):
+    """Serve the claims of a pool, and create, drain and delete its Pods."""
+
+    SPEC: ClassVar[dict[str, Any]] = {
+        "resource": {"type": "dict", "required": True},
+        "generation": {"type": "str", "default": ""},
+        "timeout": {"type": "float", "default": 60.0},
+        "await_end": {"type": "bool", "default": False},
+    }
+
+    def act(self, session: Session, arguments: Json) -> Json:
+        """Run one pass, or passes until nothing is left of a pool that is being deleted."""
+        if self.dry_run or is_paused(arguments["resource"]):
+            return {"changed": False, "pool": {}}
+        if arguments["await_end"]:
+            return self._ended(session, arguments)
+        done = _passed(session, arguments)
+        return {"changed": bool(done.outcome.done), "pool": result_of(done)}
+
+    def _ended(self, session: Session, arguments: Json) -> Json:
+        """Run passes until the last Pod is gone; drains are bounded, so this is, too."""
+        resource = arguments["resource"]
+        status = status_writer.StatusWriter(session, resource)
+        started, changed = time.monotonic(), False
+        while True:
+            done = _passed(session, arguments, fresh=True)
+            changed = changed or bool(done.outcome.done)
+            result: Json = {"changed": changed, "pool": result_of(done)}
+            if done.plan.finished:
+                return result
+            left = _left(done)
+            limit = done.snapshot.pool.drain.patience + _SLACK
+            if time.monotonic() - started > limit:
+                names = ", ".join(left[:4])
+                message = f"{describe(resource)}: still there after {limit:.0f} s: {names}"
+                return {**result, "failed": True, "msg": message}
+            status.write(lambda live, left=left: deleting(live, left))  # type: ignore[misc]
+            time.sleep(_PAUSE)
+
+
+def _passed(session: Session, arguments: Json, *, fresh: bool = False) -> Pass:
+    generation, seconds = arguments["generation"], arguments["timeout"]
+    return run_pass(session, arguments["resource"], generation, seconds, fresh=fresh)
+
+
+def _left(done: Pass) -> list[str]:
+    pool = done.snapshot.pool.name
+    return [
+        f"Pod/{pod.name}{' (drains)' if pod.phase is Phase.DRAINING else ''}"
+        for pod in done.snapshot.pods.values()
+        if pod.pool == pool
+    ]
+
+
+def result_of(done: Pass) -> Json:
+    """Return how a pass ended, as a task's result has it."""
+    requeue = 1.0 if done.unfinished else done.plan.requeue
+    return {
+        **served(done.snapshot, done.plan),
+        "limited": done.plan.limited,
+        "problem": done.problem,
+        "errors": done.outcome.problems[:10],
+        "requeue": requeue,
+        "rounds": done.rounds,
+        "done": done.outcome.done,
+        "dropped": done.outcome.dropped,
+        "finished": done.plan.finished,
+    }

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The CNSet of a pool's template (extended.md §4.2).
+
+It renders what the Pods of a generation need: configuration, Services, network policy, and a
+Deployment without replicas whose template the Pods are created from. Its name has a digest of
+whatever changes them, so that another template is another CNSet and a former one the same.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+from ..api import names
+from ..api.types import Manifest, Resource
+
+LABEL_MANAGED_BY: Final = "matrixorigin.io/managed-by"
+LABEL_OWNER_UID: Final = "matrixorigin.io/owner-uid"
+LABEL_REVISION: Final = "controller-revision-hash"
+
+_SET_BY_POOL: Final = frozenset(
+    {
+        "replicas",
+        "cnLabels",
+        "serviceType",
+        "serviceAnnotations",
+        "nodePort",
+        "externalTrafficPolicy",
+        "loadBalancerClass",
+        "loadBalancerSourceRanges",
+        "updateStrategy",
+        "minReadySeconds",
+        "podsToDelete",
+        "pauseUpdate",
+        "terminationPolicy",
+    }
+)
+"""Fields of a CNSet that mean nothing to Pods that a pool creates and deletes."""
+_DIGEST_LENGTH: Final = 9
+# Letters that spell no words, as in the names of ReplicaSets.
+_LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
+
+
+def generation_set(pool: Resource) -> Manifest:
+    """Return the CNSet of a pool's present template."""
+    metadata, spec = pool["metadata"], pool["spec"]
+    rendered = generation_spec(spec.get("template") or {})
+    deps = spec.get("deps") or {}
+    revision = _digest({"spec": rendered, "deps": deps, "labels": spec.get("podLabels") or {}})
+    labels = {
+        LABEL_MANAGED_BY: f"CNPool-{metadata['name']}",
+        LABEL_OWNER_UID: str(metadata.get("uid") or ""),
+        LABEL_REVISION: revision,
+    }
+    place = {"name": f"{metadata['name']}-{revision}", "namespace": metadata["namespace"]}
+    return {
+        "apiVersion": names.API_VERSION,
+        "kind": names.CN_SET,
+        "metadata": {**place, "labels": labels},
+        "spec": {**rendered, "replicas": 0},
+        "deps": dict(deps),
+    }
+
+
+def generation_spec(template: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what of a template changes its Pods, with what pools need.
+
+    Pods have no common budget: it counts replicas of a workload, and they have none.
+    """
+    kept = {key: value for key, value in template.items() if key not in _SET_BY_POOL}
+    return {
+        **kept,
+        "podManagementPolicy": "Pooling",
+        "podDisruptionBudget": {"enabled": False},
+        "scalingConfig": {**(template.get("scalingConfig") or {}), "storeDrainEnabled": True},
+    }
+
+
+def _digest(value: Mapping[str, Any]) -> str:
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    number = int.from_bytes(hashlib.sha256(text.encode()).digest(), "big")
+    letters = []
+    for _position in range(_DIGEST_LENGTH):
+        number, rest = divmod(number, len(_LETTERS))
+        letters.append(_LETTERS[rest])
+    return "".join(letters)

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is asked of a CNPool."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Final
+
+from ..admission.pod_security import Level, asked_mistakes
+from ..admission.shapes import Mistake, look_for
+from ..api.types import Manifest, References, Resource
+from ..compute.admission import mistakes_of_cnset
+from ..reporting.report import Applied, Report, is_ready_and_synced, unobserved
+from ..workload.component import Reference
+from ..workload.kind import ALONE, Kind, Play, Scripts
+from ..workload.plans import Observed, Plan, is_paused
+from ..workload.references import by_name
+from ..workload.removal import Removal
+from .generation_sets import generation_set
+from .pool_status import invalid_status, pool_status
+
+_AGAIN_SECONDS: Final = 60
+"""HAKeeper forgets labels and work state of a node that was silent for half a minute."""
+
+
+class PoolKind(Kind[Plan]):
+    """Compute nodes that claims take."""
+
+    plan_type = Plan
+
+    def references(self, resource: Resource, play: Play = ALONE) -> dict[str, Reference]:
+        """Return what to observe, by label."""
+        del play
+        return {"self": by_name(resource["apiVersion"], resource["kind"], resource["metadata"])}
+
+    def plan(self, resource: Resource, observed: Observed, play: Play = ALONE) -> Plan:
+        """Return the CNSet of the present template; what its Pods do is decided by passes."""
+        del observed
+        if is_paused(resource):
+            return Plan(paused=True)
+        invalid = self.invalid(resource, play.level)
+        if invalid:
+            return Plan(invalid=invalid)
+        found = generation_set(resource)
+        return Plan(objects=[found], workload=found["metadata"]["name"])
+
+    def report(
+        self, resource: Resource, plan: Plan, observed: Observed, applied: Applied, failure: str
+    ) -> Report:
+        """Report what a pass came to; ``results`` of what was observed are those of the pass."""
+        del applied
+        found = dict(observed.get("results") or {})
+        if failure and not found:
+            return unobserved(resource, failure)
+        if plan.invalid:
+            status = invalid_status(resource, plan.invalid)
+            return Report(status, [], False, plan.invalid, "")
+        if not found:
+            return Report(dict(resource.get("status") or {}), [], False, "", "")
+        if failure:
+            found["errors"] = [failure, *(found.get("errors") or [])]
+        status = pool_status(resource, found, is_paused=plan.paused)
+        seconds = min(found.get("requeue") or _AGAIN_SECONDS, _AGAIN_SECONDS)
+        requeue = f"{max(1, math.ceil(seconds))}s"
+        return Report(status, [], is_ready_and_synced(status), str(status["message"]), requeue)
+
+    def removal(self, resource: Resource, observed: Observed) -> list[Removal]:
+        """Return nothing: passes drain its Pods, and its CNSets go with their owner."""
+        del resource, observed
+        return []
+
+    def render(
+        self, resource: Resource, scripts: Scripts, references: References
+    ) -> list[Manifest]:
+        """Return the CNSet of the present template."""
+        del scripts, references
+        return [generation_set(resource)]
+
+    def mistakes(self, resource: Resource) -> list[Mistake]:
+        """Return what is wrong with a CNPool beyond its schema."""
+        template = (resource.get("spec") or {}).get("template")
+        if not isinstance(template, Mapping):
+            return []
+        return look_for(mistakes_of_cnset("spec.template", template))
+
+    def unsafe(self, resource: Resource, level: Level) -> list[Mistake]:
+        """Return what its Pods ask for beyond a level of Pod security."""
+        template = (resource.get("spec") or {}).get("template")
+        if not isinstance(template, Mapping):
+            return []
+        return look_for(asked_mistakes("spec.template", template, level))
+
+    def warnings(self, resource: Resource, old: Resource | None) -> list[str]:
+        """Return what a user should know about a valid CNPool."""
+        del old
+        template = (resource.get("spec") or {}).get("template") or {}
+        ignored = [
+            field
+            for field in ("cnLabels", "serviceAnnotations", "nodePort", "podsToDelete")
+            if template.get(field)
+        ]
+        return [f"spec.template.{field}: has no effect in a CNPool" for field in ignored]

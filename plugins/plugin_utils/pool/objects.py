@@ -1,0 +1,124 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Pools, claims, Pods and generations of a namespace: listed once, then kept up to date by answers.
+
+A pass lists each kind once. The answer to each of its writes replaces what was listed, so that the
+next round decides from what is there without another list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from ...module_utils.api import names
+from ...module_utils.clients.kubernetes.kinds import collection_path
+from ...module_utils.clients.kubernetes.session import Session
+from ...module_utils.pool import keys
+
+Json = dict[str, Any]
+
+POD: Final = ("v1", "Pod")
+CLAIM: Final = (names.API_VERSION, names.CN_CLAIM)
+POOL: Final = (names.API_VERSION, names.CN_POOL)
+GENERATION: Final = (names.API_VERSION, names.CN_SET)
+_COMPUTE_NODES: Final = f"{names.LABEL_COMPONENT}={names.CN_SET}"
+_PAGE: Final = "500"
+
+
+class Objects:
+    """The objects of a namespace that passes of its pools decide from.
+
+    Attributes:
+        namespace: where they are.
+        claims, pods, pools, generations: as the API server has them, by name.
+        fresh: whether they come from the API server itself; else perhaps from an operator's cache.
+    """
+
+    def __init__(self, session: Session, namespace: str) -> None:
+        self.session = session
+        self.namespace = namespace
+        self.claims: dict[str, Json] = {}
+        self.pods: dict[str, Json] = {}
+        self.pools: dict[str, Json] = {}
+        self.generations: dict[str, Json] = {}
+        self.fresh = False
+
+    def load(self, *, fresh: bool) -> None:
+        """List everything.
+
+        Args:
+            fresh: whether an operator's cache must not answer for claims and Pods.
+
+        Raises:
+            ApiError: the server refuses.
+        """
+        self.claims = self._listed(*CLAIM, fresh=fresh)
+        found = self._listed(*POD, fresh=fresh, selector=_COMPUTE_NODES)
+        self.pods = {name: pod for name, pod in found.items() if pool_of(pod)}
+        self.pools = self._listed(*POOL, fresh=False)
+        sets = self._listed(*GENERATION, fresh=False)
+        self.generations = {name: one for name, one in sets.items() if owning_pool(one)}
+        self.fresh = fresh
+
+    def take(self, found: Json) -> None:
+        """Keep the answer to a write."""
+        self._known(found["kind"])[found["metadata"]["name"]] = found
+
+    def drop(self, kind: str, name: str) -> None:
+        """Forget an object that is gone."""
+        self._known(kind).pop(name, None)
+
+    def path(self, version_and_kind: tuple[str, str]) -> str:
+        """Return the path of a collection of the namespace."""
+        return collection_path(self.session, *version_and_kind, self.namespace)
+
+    def of_pool(self, pool: str) -> dict[str, Json]:
+        """Return the Pods of a pool."""
+        return {name: pod for name, pod in self.pods.items() if pool_of(pod) == pool}
+
+    def _known(self, kind: str) -> dict[str, Json]:
+        kinds = {
+            "Pod": self.pods,
+            names.CN_CLAIM: self.claims,
+            names.CN_POOL: self.pools,
+            names.CN_SET: self.generations,
+        }
+        return kinds[kind]
+
+    def _listed(
+        self, api_version: str, kind: str, *, fresh: bool, selector: str = ""
+    ) -> dict[str, Json]:
+        query = {"limit": _PAGE}
+        if selector:
+            query["labelSelector"] = selector
+        if fresh:
+            # No cache of an operator answers a request with a field selector.
+            query["fieldSelector"] = f"metadata.namespace={self.namespace}"
+        path = collection_path(self.session, api_version, kind, self.namespace)
+        found: dict[str, Json] = {}
+        while True:
+            page = self.session.request("GET", path, attempt=f"list {kind}s", query=query)
+            for entry in page.get("items") or []:
+                found[entry["metadata"]["name"]] = {
+                    "apiVersion": api_version,
+                    "kind": kind,
+                    **entry,
+                }
+            more = (page.get("metadata") or {}).get("continue")
+            if not more:
+                return found
+            query["continue"] = more
+
+
+def pool_of(pod: Mapping[str, Any]) -> str:
+    """Return the pool of a Pod; empty if it has none."""
+    return str((pod["metadata"].get("labels") or {}).get(keys.LABEL_POOL) or "")
+
+
+def owning_pool(found: Mapping[str, Any]) -> str:
+    """Return the name of the pool that an object belongs to; empty if it belongs to none."""
+    for owner in found["metadata"].get("ownerReferences") or ():
+        if owner.get("kind") == names.CN_POOL:
+            return str(owner.get("name") or "")
+    return ""

@@ -1,0 +1,166 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A pass of a pool: rounds of deciding and writing until there is nothing left to write."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from ...module_utils.clients.kubernetes.session import Session
+from ...module_utils.clients.matrixone import Deadline, HAKeeper
+from ...module_utils.pool.facts import Snapshot
+from ...module_utils.pool.planning import plan_pool
+from ...module_utils.pool.reading import claim_facts, pod_facts, pool_facts
+from ...module_utils.pool.writes import PoolPlan
+from ..logservice.addresses import of_dependency
+from .executing import Executor, Outcome
+from .objects import Objects, owning_pool
+from .stores import Stores
+
+_MOST_ROUNDS: Final = 40
+
+
+@dataclass(slots=True)
+class Pass:
+    """How a pass ended.
+
+    Attributes:
+        snapshot: what is there at its end.
+        plan: what there is still to do, and why claims wait.
+        outcome: what was written.
+        rounds: how often it decided.
+        problem: why HAKeeper did not answer; empty if it did.
+        unfinished: whether it ended by its time and not because nothing was left to write.
+    """
+
+    snapshot: Snapshot
+    plan: PoolPlan
+    outcome: Outcome = field(default_factory=Outcome)
+    rounds: int = 0
+    problem: str = ""
+    unfinished: bool = False
+
+
+def run_pass(
+    session: Session,
+    pool: Mapping[str, Any],
+    generation: str,
+    seconds: float,
+    *,
+    fresh: bool = False,
+) -> Pass:
+    """Run a pass of a pool, which ends after so many seconds whatever MatrixOne does.
+
+    Args:
+        session: connection to the API server.
+        pool: the CNPool.
+        generation: name of the CNSet that its template leads to.
+        seconds: how long it may take.
+        fresh: whether it begins with what the API server has, and not with an operator's cache,
+            which is enough to find out whether there is anything to do.
+
+    Raises:
+        KubeError: the API server refuses to list.
+    """
+    objects = Objects(session, pool["metadata"]["namespace"])
+    objects.load(fresh=fresh)
+    deadline = Deadline.after(seconds)
+    mine = objects.of_pool(pool["metadata"]["name"])
+    stores = Stores(_hakeeper(session, pool) if mine else None, deadline)
+    if not mine:
+        stores.reached, stores.problem = True, ""
+    try:
+        stores.ask(mine)
+        return _Rounds(objects, stores, pool, generation, deadline).run()
+    finally:
+        stores.close()
+
+
+def _hakeeper(session: Session, pool: Mapping[str, Any]) -> HAKeeper | None:
+    depending = {"metadata": pool["metadata"], "deps": (pool.get("spec") or {}).get("deps")}
+    found = of_dependency(session, depending)
+    return HAKeeper(found, found) if found else None
+
+
+class _Rounds:
+    def __init__(
+        self,
+        objects: Objects,
+        stores: Stores,
+        pool: Mapping[str, Any],
+        generation: str,
+        deadline: Deadline,
+    ) -> None:
+        self._objects = objects
+        self._stores = stores
+        self._pool = pool
+        self._generation = generation
+        self._deadline = deadline
+        self._executor = Executor(objects, stores, pool)
+        self._sampled: set[str] = set()
+
+    def run(self) -> Pass:
+        """Decide and write until nothing is left, or the time is over."""
+        snapshot = self._snapshot()
+        done = Pass(snapshot, plan_pool(snapshot))
+        while self._goes_on(done):
+            done.rounds += 1
+            self._round(done)
+            done.snapshot = self._snapshot()
+            done.plan = plan_pool(done.snapshot)
+        done.problem = "" if self._stores.reached else self._stores.problem
+        return done
+
+    def _goes_on(self, done: Pass) -> bool:
+        plan = done.plan
+        left = bool(plan.writes or self._unsampled(plan))
+        left = left or (plan.wants_fresh and not self._objects.fresh)
+        if left and (done.rounds >= _MOST_ROUNDS or self._deadline.remaining() <= 0):
+            done.unfinished = True
+            return False
+        return left and not done.outcome.problems
+
+    def _round(self, done: Pass) -> None:
+        outcome = self._executor.run(done.plan.writes)
+        done.outcome.add(outcome)
+        unsampled = self._unsampled(done.plan)
+        if unsampled:
+            self._stores.sample(unsampled)
+            self._sampled.update(unsampled)
+        idle = not any(outcome.done.values())
+        if outcome.dropped or idle:
+            wants = done.plan.wants_fresh or bool(outcome.dropped)
+            if wants:
+                self._objects.load(fresh=True)
+            elif done.plan.writes:
+                # Nothing could be written, so that the same would be decided again.
+                done.unfinished = True
+                self._deadline = Deadline.after(0)
+
+    def _unsampled(self, plan: PoolPlan) -> list[str]:
+        return [name for name in plan.sample if name not in self._sampled]
+
+    def _snapshot(self) -> Snapshot:
+        objects = self._objects
+        name = self._pool["metadata"]["name"]
+        found = {**objects.pools, name: self._pool}
+        pools = tuple(
+            replace(pool_facts(one), generation=self._generation if key == name else "")
+            for key, one in sorted(found.items())
+        )
+        return Snapshot(
+            pool=next(one for one in pools if one.name == name),
+            now=time.time(),
+            pods={key: pod_facts(pod) for key, pod in objects.pods.items()},
+            claims={key: claim_facts(claim) for key, claim in objects.claims.items()},
+            pools=pools,
+            stores=dict(self._stores.facts),
+            generations=tuple(
+                key for key, one in sorted(objects.generations.items()) if owning_pool(one) == name
+            ),
+            reached=self._stores.reached,
+            fresh=objects.fresh,
+        )

@@ -1,0 +1,138 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The stores of a pool's Pods in HAKeeper: what is known of them, and what is set."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any, Final
+
+from ...module_utils.clients.matrixone import (
+    CNStoreRecord,
+    Deadline,
+    HAKeeper,
+    MatrixOneError,
+    UnknownStore,
+    WorkState,
+)
+from ...module_utils.compute.pods import uuid_of
+from ...module_utils.compute.stores import State
+from ...module_utils.pool.facts import StoreFacts
+from ...module_utils.pool.writes import StoreWrite
+from ..compute.load import loads_of
+
+Json = dict[str, Any]
+
+_DETAILS_SECONDS: Final = 5.0
+_STATES: Final = {
+    WorkState.UNKNOWN: State.UNKNOWN,
+    WorkState.WORKING: State.WORKING,
+    WorkState.DRAINING: State.DRAINING,
+    WorkState.DRAINED: State.DRAINED,
+}
+
+
+class Stores:
+    """What HAKeeper and the compute nodes say, kept up to date by what is set.
+
+    Attributes:
+        facts: what is known, by Pod.
+        reached: whether HAKeeper answered.
+        problem: the first thing that went wrong; empty if nothing did.
+    """
+
+    def __init__(self, hakeeper: HAKeeper | None, deadline: Deadline) -> None:
+        self._hakeeper = hakeeper
+        self._deadline = deadline
+        self._records: dict[str, CNStoreRecord] = {}
+        self._uuids: dict[str, str] = {}
+        self.facts: dict[str, StoreFacts] = {}
+        self.reached = False
+        self.problem = "" if hakeeper else "no log store is running"
+
+    def ask(self, pods: Mapping[str, Mapping[str, Any]]) -> None:
+        """Ask HAKeeper for all stores once; no answer leaves them unknown."""
+        if self._hakeeper is None or not pods:
+            # Without Pods there is nothing that an answer could be about.
+            self.reached = self._hakeeper is not None
+            return
+        asked = time.time()
+        try:
+            within = self._deadline.within(_DETAILS_SECONDS)
+            details = self._hakeeper.cluster_details(within)
+        except MatrixOneError as error:
+            self._fail(error)
+            return
+        self.reached = True
+        records = {record.uuid: record for record in details.cn_stores}
+        for name, pod in pods.items():
+            uuid = uuid_of(pod)
+            self._uuids[name] = uuid
+            record = records.get(uuid)
+            if record is not None:
+                self._records[name] = record
+            self.facts[name] = _facts(uuid, record, asked)
+
+    def sample(self, pods: Iterable[str]) -> None:
+        """Ask compute nodes what they are busy with; what they do not say stays unknown."""
+        names = list(pods)
+        asked = time.time()
+        loads = loads_of([self._records.get(name) for name in names], self._deadline)
+        for name, load in zip(names, loads, strict=True):
+            known = self.facts.get(name) or StoreFacts()
+            self.facts[name] = replace(known, load=load, sampled_at=asked)
+
+    def write(self, write: StoreWrite) -> bool:
+        """Set work state and labels of a store; tell whether HAKeeper has them now."""
+        uuid = self._uuids.get(write.pod)
+        if self._hakeeper is None or uuid is None:
+            return False
+        try:
+            self._set(self._hakeeper, uuid, write)
+        except UnknownStore:
+            self.facts[write.pod] = replace(self.facts[write.pod], known=False)
+            return False
+        except MatrixOneError as error:
+            self._fail(error)
+            return False
+        known = self.facts[write.pod]
+        self.facts[write.pod] = replace(
+            known, state=write.state, labels=dict(write.labels), seen_at=time.time()
+        )
+        return True
+
+    def _set(self, hakeeper: HAKeeper, uuid: str, write: StoreWrite) -> None:
+        if write.state is State.WORKING:
+            hakeeper.patch_store(uuid, WorkState.WORKING, write.labels, self._deadline)
+            return
+        hakeeper.set_work_state(uuid, WorkState.DRAINING, self._deadline)
+        hakeeper.replace_labels(uuid, write.labels, self._deadline)
+
+    def _fail(self, error: MatrixOneError) -> None:
+        self.reached = False
+        self.problem = self.problem or str(error)
+
+    def close(self) -> None:
+        """Close the connection."""
+        if self._hakeeper is not None:
+            with suppress(OSError):
+                self._hakeeper.__exit__()
+
+
+def _facts(uuid: str, record: CNStoreRecord | None, asked: float) -> StoreFacts:
+    if record is None:
+        return StoreFacts(known=False, seen_at=asked, service_id=uuid)
+    return StoreFacts(
+        known=not record.expired,
+        state=_STATES[record.work_state],
+        labels=record.labels,
+        seen_at=asked,
+        service_id=uuid,
+        sql_address=record.sql_address,
+        query_address=record.query_address,
+        lock_address=record.lock_address,
+        pipeline_address=record.service_address,
+    )

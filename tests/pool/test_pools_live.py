@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pools, claims and claim sets on an API server, under an operator with its own rights."""
+
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.matrixone import (
+    WorkState,
+)
+
+from testbed.bed import TestBed
+from tests.support import pools
+from tests.support.api import Api
+from tests.support.namespaces import Namespace
+from tests.support.operator_rights import account, refusals
+from tests.support.operators import Operator, launch
+from tests.support.places import ROOT
+from tests.support.waiting import eventually, unchanged
+
+pytestmark = [pytest.mark.api, pytest.mark.timeout(600)]
+
+Json = dict[str, Any]
+KINDS = ("CNPool", "CNClaim", "CNClaimSet", "CNSet")
+
+
+class Pools:
+    """A namespace with an operator of pools, and the HAKeeper that it talks to."""
+
+    def __init__(self, space: Namespace, folder: Path, told: pools.Registry) -> None:
+        self.space, self.told, self._folder = space, told, folder
+        watches = yaml.safe_load((ROOT / "watches.yaml").read_text())
+        chosen = [one for one in watches if one["kind"] in KINDS]
+        (folder / "watches.yaml").write_text(yaml.safe_dump(chosen))
+        self._kubeconfig = account(space.bed, space.name, folder / "kubeconfig", everywhere=True)
+        self.operator = self.start()
+
+    def start(self) -> Operator:
+        flags = (f"--watches-file={self._folder}/watches.yaml",)
+        variables = {"WATCH_NAMESPACE": self.space.name}
+        self.operator = launch(self._kubeconfig, self._folder, *flags, variables=variables)
+        return self.operator
+
+    def pods(self, pool: str) -> list[Json]:
+        return self.space.listed("pods", f"pool.matrixorigin.io/pool-name={pool}")
+
+    def phases(self, pool: str) -> dict[str, int]:
+        return pools.phases(self.pods(pool))
+
+    def idle(self, pool: str, count: int, seconds: float = 90.0) -> None:
+        """Wait until a pool has nothing but so many idle Pods."""
+        eventually(
+            lambda: self.phases(pool) == {"Idle": count},
+            seconds,
+            f"{count} idle Pods in pool {pool}",
+            otherwise=lambda: (self.phases(pool), self.space.get("cnpool", pool).get("status")),
+        )
+
+    def bound(self, *claims: str, seconds: float = 60.0) -> dict[str, str]:
+        """Wait until claims are bound; return their Pods by claim."""
+
+        def look() -> dict[str, str]:
+            found = {name: self.space.get("cnclaim", name) for name in claims}
+            ready = all((one.get("status") or {}).get("phase") == "Bound" for one in found.values())
+            return {name: one["spec"]["podName"] for name, one in found.items()} if ready else {}
+
+        return eventually(
+            look,
+            seconds,
+            f"{claims} are Bound",
+            otherwise=lambda: [self.space.get("cnclaim", one).get("status") for one in claims],
+        )
+
+
+@pytest.fixture(scope="module")
+def pooled(installed_testbed: TestBed, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pools]:
+    folder = tmp_path_factory.mktemp("operator")
+    with installed_testbed.namespace("pools") as name:
+        api = Api(installed_testbed.kubeconfig)
+        with pools.hakeeper(api, name) as told:
+            found = Pools(Namespace(installed_testbed, name), folder, told)
+            yield found
+            for kind in ("cnclaimset", "cnclaim", "cnpool"):
+                found.space.kubectl("delete", kind, "--all", "--wait=false")
+            eventually(lambda: not found.space.names("cnpool,cnset"), 120, "the end of all pools")
+            found.operator.stop()
+            assert refusals(found.operator.log) == []
+
+
+def test_a_tenant_from_zero_to_a_compute_node_and_back(pooled: Pools) -> None:
+    """A claim gets an idle Pod with its labels; deleted, the Pod serves the next one, clean."""
+    space, told = pooled.space, pooled.told
+    space.apply(pools.pool("round", told.address, 2))
+    pooled.idle("round", 2)
+    eventually(lambda: space.get("cnpool", "round")["status"]["pods"]["idle"] == 2, 30, "counted")
+    space.wait("Ready", "cnpool", "round")
+    space.apply(pools.claim("tenant-a", "round", additionalPodLabels={"team": "a"}))
+    pod_name = pooled.bound("tenant-a")["tenant-a"]
+    pod = space.get("pod", pod_name)
+    assert told.of(pod) == (WorkState.WORKING, {"account": ["tenant-a"]})
+    assert pod["metadata"]["labels"]["team"] == "a"
+    eventually(lambda: pooled.phases("round") == {"Idle": 2, "Bound": 1}, 60, "another idle Pod")
+
+    told.sessions = 1
+    space.kubectl("delete", "cnclaim", "tenant-a", "--timeout=5s")
+    eventually(lambda: pooled.phases("round").get("Draining") == 1, 30, "the Pod drains")
+    assert told.of(pod)[1] == {}
+    assert unchanged(lambda: pooled.phases("round").get("Draining"), 7.0) == 1
+    told.sessions = 0
+    pooled.idle("round", 2)
+    space.wait("Ready", "cnpool", "round")
+
+
+def test_claims_wait_with_their_reason(pooled: Pools) -> None:
+    """What cannot be served says why, and does not hold up others."""
+    space, told = pooled.space, pooled.told
+    space.apply(pools.pool("small", told.address, 1, scaling={"maxPods": 1}))
+    pooled.idle("small", 1)
+    space.apply(pools.claim("first", "small"))
+    pooled.bound("first")
+    space.apply(pools.claim("second", "small"))
+    space.apply(pools.claim("nowhere", "no-such-pool"))
+
+    def reason(name: str) -> str:
+        return str(space.condition("cnclaim", name, "Ready").get("reason") or "")
+
+    eventually(lambda: reason("second") == "PoolAtMaxPods", 30, "the second claim says why")
+    eventually(lambda: reason("nowhere") == "NoMatchingPool", 30, "the third claim says why")
+
+    def waiting() -> list[str]:
+        claims = space.get("cnpool", "small")["status"]["claims"]
+        return [one["name"] for one in claims["waiting"]]
+
+    eventually(lambda: waiting() == ["second"], 30, "the pool lists it", otherwise=waiting)
+    limited = space.condition("cnpool", "small", "Limited")
+    assert limited["status"] == "True"
+    space.kubectl("delete", "cnclaim", "first")
+    pooled.bound("second")
+
+
+def test_a_claim_set_follows_kubectl_scale(pooled: Pools) -> None:
+    """`kubectl scale` changes the number of compute nodes of a tenant; lost ones are replaced."""
+    space, told = pooled.space, pooled.told
+    space.apply(pools.pool("scaled", told.address, 1))
+    space.apply(pools.claim_set("tenant-b", "scaled", 1))
+
+    def ready(count: int) -> bool:
+        status = space.get("cnclaimset", "tenant-b").get("status") or {}
+        return status.get("readyReplicas") == count == status.get("replicas")
+
+    eventually(lambda: ready(1), 90, "one claim")
+    space.kubectl("scale", "cnclaimset", "tenant-b", "--replicas=3")
+    eventually(lambda: ready(3), 90, "three claims")
+    selector = space.get("cnclaimset", "tenant-b")["status"]["labelSelector"]
+    assert len(space.listed("pods", selector)) == 3
+    victim = space.listed("pods", selector)[0]["metadata"]["name"]
+    space.kubectl("delete", "pod", victim, "--force", "--grace-period=0")
+    eventually(
+        lambda: ready(3) and victim not in {p["metadata"]["name"] for p in pooled.pods("scaled")},
+        90,
+        "the lost Pod is replaced",
+    )
+    space.kubectl("scale", "cnclaimset", "tenant-b", "--replicas=0")
+    eventually(lambda: ready(0), 60, "no claims")
+    pooled.idle("scaled", 1)
+
+
+def test_a_killed_operator_leaves_no_pod_with_two_claims(pooled: Pools) -> None:
+    """Killed in a burst and started again, every claim gets one Pod, and no Pod two claims."""
+    space, told = pooled.space, pooled.told
+    space.apply(pools.pool("burst", told.address, 6))
+    pooled.idle("burst", 6)
+    names = [f"burst-{number}" for number in range(12)]
+    for name in names:
+        space.apply(pools.claim(name, "burst"))
+    eventually(lambda: pooled.phases("burst").get("Bound"), 60, "the first claim", pause=0.01)
+    pooled.operator.stop(signal.SIGKILL)
+    held = pools.bindings(pooled.pods("burst"))
+    assert all(len(found) == 1 for found in held.values())
+    pooled.start()
+    pods = pooled.bound(*names, seconds=120)
+    assert len(set(pods.values())) == len(names)
+    assert pools.bindings(pooled.pods("burst")) == {name: [pod] for name, pod in pods.items()}
+    for pod in pooled.pods("burst"):
+        if pod["metadata"]["labels"][pools.PHASE] == "Bound":
+            assert told.of(pod)[1] == {"account": [pod["metadata"]["labels"][pools.CLAIMED_BY]]}
+
+
+def test_a_new_template_replaces_idle_pods_and_leaves_claimed_ones(pooled: Pools) -> None:
+    """In-use Pods of an earlier template stay, and say so; returned ones are not used again."""
+    space, told = pooled.space, pooled.told
+    space.apply(pools.pool("rolled", told.address, 1))
+    pooled.idle("rolled", 1)
+    space.apply(pools.claim("stays", "rolled"))
+    pod = pooled.bound("stays")["stays"]
+    before = space.get("cnpool", "rolled")["status"]["generation"]
+    newer = {"image": "matrixorigin/matrixone:1.3.1"}
+    space.apply(pools.pool("rolled", told.address, 1, template=newer))
+    eventually(
+        lambda: space.get("cnclaim", "stays")["status"]["phase"] == "Outdated", 60, "outdated"
+    )
+    eventually(
+        lambda: (
+            {
+                one["spec"]["containers"][0]["image"]
+                for one in pooled.pods("rolled")
+                if one["metadata"]["name"] != pod
+            }
+            == {newer["image"]}
+        ),
+        60,
+        "an idle Pod of the new template alone",
+    )
+    assert space.get("pod", pod)
+    space.kubectl("delete", "cnclaim", "stays")
+    eventually(lambda: not space.get("cnset", before), 90, "the former generation ends")
+    pooled.idle("rolled", 1)
+
+
+def test_the_end_of_a_pool_drains_what_is_claimed(pooled: Pools) -> None:
+    """Deletion of a pool ends, with all that belongs to it; its claims say what became of them."""
+    space, told = pooled.space, pooled.told
+    space.apply(pools.pool("ending", told.address, 1))
+    pooled.idle("ending", 1)
+    space.apply(pools.claim("left", "ending"))
+    pooled.bound("left")
+    space.kubectl("delete", "cnpool", "ending", "--timeout=120s")
+    assert pooled.pods("ending") == []
+    assert not [one for one in space.names("cnset") if "ending" in one]
+    assert space.get("cnclaim", "left")["status"]["phase"] in {"Lost", "Pending"}
+    space.kubectl("delete", "cnclaim", "left", "--timeout=5s")
