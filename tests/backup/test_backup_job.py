@@ -397,3 +397,59 @@ def test_a_paused_backup_is_left_alone() -> None:
     plan = planned(resource, w.around(job=w.job()))
     assert (plan["paused"], plan["objects"], plan["patches"]) == (True, [], [])
     assert conditions(reported(resource, plan, {}))["Paused"] == ("True", "PausedByAnnotation")
+
+
+VERIFY = {"checks": [{"sql": "select 1", "rows": [[1]]}]}
+
+
+def test_a_backup_is_verified_by_a_restore_job_of_its_own() -> None:
+    """Nobody owns it, so that it outlives the BackupJob; the Jobs have the same settings."""
+    observed = around_success()
+    overlay = {"priorityClassName": "low"}
+    resource = w.backup_job(verify=VERIFY, overlay=overlay, activeDeadlineSeconds=60)
+
+    plan = planned(resource, observed)
+
+    record, order = plan["record"]
+    assert order["kind"] == "RestoreJob"
+    assert order["metadata"]["name"] == record["metadata"]["name"] == "full-0195abcd"
+    assert order["metadata"]["annotations"] == {"matrixorigin.io/keep": "true"}
+    assert order["spec"] == {
+        "backupName": "full-0195abcd",
+        "verify": VERIFY,
+        "overlay": overlay,
+        "activeDeadlineSeconds": 60,
+    }
+    assert plan["recordOnce"] == ["Backup/full-0195abcd", "RestoreJob/full-0195abcd"]
+    assert kinds.refusals({**order, "kind": "RestoreJob"}, None) == []
+
+    both = {"Backup/full-0195abcd": record, "RestoreJob/full-0195abcd": order}
+    done = reported(resource, plan, {**observed, "recorded": {"objects": both}})
+    assert (done["phase"], done["backup"]) == ("Completed", "full-0195abcd")
+    assert conditions(done)["Degraded"][1] == "AsExpected"
+    del both["RestoreJob/full-0195abcd"]
+    half = reported(resource, plan, {**observed, "recorded": {"objects": both, "msg": "no"}})
+    assert conditions(half)["Degraded"][1] == "NotRecorded"
+    assert half["backup"] == "full-0195abcd"
+
+
+def around_success() -> Json:
+    return w.around(job=w.job(), result=w.result("Succeeded", manifest=w.record()))
+
+
+@pytest.mark.parametrize("length", [1, 45, 52])
+def test_name_of_a_verification_fits(length: int) -> None:
+    resource = w.backup_job("x" * length, verify={})
+
+    _record, order = planned(resource, around_success())["record"]
+
+    assert len(order["metadata"]["name"]) <= 54
+    assert order["metadata"]["name"].endswith("-0195abcd")
+
+
+def test_verification_needs_a_cluster() -> None:
+    source = {"cnSetRef": "tp", "secretRef": "login"}
+
+    found = [str(one) for one in kinds.refusals(w.backup_job(source=source, verify={}), None)]
+
+    assert any("spec.verify" in one for one in found), found

@@ -4,6 +4,7 @@
 import json
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -56,28 +57,33 @@ def backup(space: Namespace, operator: Path) -> str:
     space.apply(tiny_cluster(space.name))
     source = tiny_cluster(space.name)["metadata"]["name"]
     space.wait("Ready", name=source)
-    record = {
+    record(space, "one", f"matrixonecluster/{space.name}/{source}")
+    return "one"
+
+
+def record(space: Namespace, name: str, source: str, **labels: str) -> None:
+    """Create a Backup, and wait until the operator knows it."""
+    resource = {
         "apiVersion": API,
         "kind": "Backup",
-        "metadata": {"name": "one"},
+        "metadata": {"name": name, "labels": labels},
         "meta": {
-            "location": {"s3": S3},
-            "id": "b-1",
+            "location": {"s3": {**S3, "path": f"backups/mo/{name}"}},
+            "id": f"b-{name}",
             "type": "full",
             "atTime": "2026-11-22T18:00:00Z",
             "completeTime": "2026-11-22T18:00:05Z",
             "secretNamespace": space.name,
-            "sourceRef": f"matrixonecluster/{space.name}/{source}",
+            "sourceRef": source,
             "raw": "{}",
         },
     }
-    space.kubectl("apply", "-f", "-", input=json.dumps(record))
-    eventually(lambda: of_backup(space).get("phase") == "Available", 60)
-    return "one"
+    space.kubectl("apply", "-f", "-", input=json.dumps(resource))
+    eventually(lambda: of_backup(space, name).get("phase") == "Available", 60)
 
 
-def of_backup(space: Namespace) -> Json:
-    found: Json = json.loads(space.kubectl("get", "backup", "one", "-o", "json"))
+def of_backup(space: Namespace, name: str = "one") -> Json:
+    found: Json = json.loads(space.kubectl("get", "backup", name, "-o", "json"))
     return found.get("status") or {}
 
 
@@ -183,3 +189,68 @@ def test_deletion_in_the_middle_leaves_nothing(space: Namespace, backup: str) ->
     after = of_backup(space)["verification"]
     assert after == before or after["result"] == "Incomplete"
     eventually(lambda: not [n for n in space.names("jobs") if "stopped" in n], 60, "no Job")
+
+
+def test_a_backup_job_has_its_backup_verified(space: Namespace, backup: str) -> None:
+    """It has ended meanwhile, and its RestoreJob belongs to nobody."""
+    source = {"clusterRef": tiny_cluster(space.name)["metadata"]["name"]}
+    target = {"s3": {**S3, "path": "backups/mo/made"}}
+    spec = {"source": source, "target": target, "ttl": "0", "verify": {}}
+    job = {"apiVersion": API, "kind": "BackupJob", "metadata": {"name": "made"}, "spec": spec}
+    space.apply(job)
+    uid = space.get("backupjob", "made")["metadata"]["uid"]
+    eventually(lambda: space.get("job", "made-backup"), 90, "the Job")
+    result = restored()
+    assert result.manifest
+    whole = replace(result, manifest=replace(result.manifest, id=uid))
+    report(space, "made-backup", whole)
+
+    name = f"made-{uid[:8]}"
+    eventually(lambda: space.get("restorejob", name), 60, "the RestoreJob")
+    eventually(lambda: not space.get("backupjob", "made"), 60, "the end of the BackupJob")
+    order = space.get("restorejob", name)
+    assert order["spec"]["backupName"] == name
+    assert not order["metadata"].get("ownerReferences")
+    space.kubectl("delete", "restorejob", name, "--wait=false")
+    cluster = f"verify-{order['metadata']['uid'][:8]}"
+    if space.get("mo", cluster):
+        report(space, f"{name}-purge", tasks.Result(tasks.Phase.SUCCEEDED))
+    eventually(lambda: not space.get("restorejob", name), 120, "the end of the RestoreJob")
+    assert is_gone(space, cluster)
+
+
+def test_a_schedule_has_its_newest_backup_verified(space: Namespace, backup: str) -> None:
+    source = tiny_cluster(space.name)["metadata"]["name"]
+    labels = {
+        "matrixorigin.io/namespace": space.name,
+        "matrixorigin.io/backup-schedule": "weekly",
+    }
+    record(space, "two", f"matrixonecluster/{space.name}/{source}", **labels)
+    template = {"source": {"clusterRef": source}, "target": {"s3": S3}}
+    spec = {"schedule": "0 0 29 2 *", "template": template, "verify": {"schedule": "* * * * *"}}
+    schedule = {"apiVersion": API, "kind": "BackupSchedule", "metadata": {"name": "weekly"}}
+    space.apply({**schedule, "spec": spec})
+
+    def orders() -> list[Json]:
+        return [one for one in space.listed("restorejobs") if "weekly-v" in one["metadata"]["name"]]
+
+    eventually(orders, 120, "a verification", otherwise=lambda: str(space.get("mobs", "weekly")))
+    [order] = orders()
+    assert order["spec"]["backupName"] == "two"
+    assert [one["kind"] for one in order["metadata"]["ownerReferences"]] == ["BackupSchedule"]
+    space.patch("mobs", "weekly", {"spec": {"suspend": True}})
+
+    name = order["metadata"]["name"]
+    cluster = f"verify-{order['metadata']['uid'][:8]}"
+    serve(space, cluster)
+    reading = tasks.Reading(3, 4, 5)
+    report(space, f"{name}-read", tasks.Result(tasks.Phase.SUCCEEDED, reading=reading))
+    report(space, f"{name}-purge", tasks.Result(tasks.Phase.SUCCEEDED))
+    ends(space, name, "Completed")
+
+    def known() -> Any:
+        return (space.get("mobs", "weekly").get("status") or {}).get("verification") or {}
+
+    eventually(lambda: known().get("result") == "Passed", 60, "the result", otherwise=known)
+    assert (known()["backup"], known()["tables"]) == ("two", 3)
+    assert orders() == [space.get("restorejob", name)]

@@ -7,10 +7,13 @@ what was decided, the result's ConfigMap what came of it, the Backup that it was
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
+from ..api import names
 from ..api.fields import Fields
-from ..api.types import Resource
+from ..api.types import Manifest, Resource
 from ..reporting.reasons import BackupReason
 from ..workload.plans import Observed, is_paused, named
 from . import sources
@@ -28,6 +31,7 @@ from .lifecycle import (
 from .record import backup_record
 from .standing import Standing, State, standing
 from .starting import backup_id, start
+from .verification_orders import ordered_name, verification_of
 
 
 def plan_backup_job(
@@ -68,15 +72,32 @@ def _succeeded(resource: Resource, observed: Observed, stands: Standing) -> JobP
         message = "the program reported success without the record of this backup"
         return failed(BackupReason.NO_RESULT.value, message, begun_at(resource, observed))
     base = base_of_task(observed)
-    record = backup_record(resource, manifest, base.get("name", ""))
+    record = [backup_record(resource, manifest, base.get("name", ""))]
+    verify = (resource.get("spec") or {}).get("verify")
+    if verify is not None:
+        record.append(_verification(resource, record[0], verify))
     return JobPlan(
         phase=COMPLETED,
         progress=BackupReason.SETTLED.value,
         begun=begun_at(resource, observed),
         facts=facts_of(stands, base),
-        record=[record],
-        record_once=[named(record)],
+        record=record,
+        record_once=[named(one) for one in record],
     )
+
+
+def _verification(resource: Resource, record: Manifest, verify: Mapping[str, Any]) -> Manifest:
+    """Return the RestoreJob that proves the backup; it outlives the BackupJob."""
+    metadata, backup = resource["metadata"], record["metadata"]["name"]
+    labels = {
+        names.LABEL_NAMESPACE: metadata["namespace"],
+        "app.kubernetes.io/part-of": names.PART_OF,
+        "app.kubernetes.io/managed-by": names.MANAGED_BY,
+    }
+    name, spec = ordered_name(backup), resource["spec"]
+    order = verification_of(name, metadata["namespace"], backup, verify, spec, labels)
+    order["metadata"]["annotations"] = {names.ANNOTATION_KEEP: "true"}
+    return order
 
 
 def _not_started(resource: Resource, observed: Observed, around: Surroundings) -> JobPlan:

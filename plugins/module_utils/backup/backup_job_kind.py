@@ -117,18 +117,21 @@ def _recorded(plan: JobPlan, recorded: Mapping[str, Any]) -> tuple[JobPlan, dict
 
     The backup is whole and has its record beside it in any case.
     """
-    [record] = plan.record
-    name, live = record["metadata"]["name"], (recorded.get("objects") or {}).get(named(record))
-    if live is not None and (live.get("meta") or {}).get("id") == record["meta"]["id"]:
-        return plan, {"backup": name}
-    problem = {
-        "reason": BackupReason.NAME_TAKEN.value,
-        "message": f"the backup is complete, but another Backup has the name {name}",
-    }
+    record, *others = plan.record
+    objects = recorded.get("objects") or {}
+    name, live = record["metadata"]["name"], objects.get(named(record))
+    why = recorded.get("msg") or "it was not created"
     if live is None:
-        why = recorded.get("msg") or "it was not created"
-        problem = {
-            "reason": BackupReason.NOT_RECORDED.value,
-            "message": f"the backup is complete, but it has no Backup: {why}",
-        }
-    return replace(plan, problem=problem, message=problem["message"]), {}
+        message = f"the backup is complete, but it has no Backup: {why}"
+        return _with_problem(plan, BackupReason.NOT_RECORDED, message), {}
+    if (live.get("meta") or {}).get("id") != record["meta"]["id"]:
+        message = f"the backup is complete, but another Backup has the name {name}"
+        return _with_problem(plan, BackupReason.NAME_TAKEN, message), {}
+    if any(named(one) not in objects for one in others):
+        message = f"the backup is complete, but it is not going to be verified: {why}"
+        return _with_problem(plan, BackupReason.NOT_RECORDED, message), {"backup": name}
+    return plan, {"backup": name}
+
+
+def _with_problem(plan: JobPlan, reason: BackupReason, message: str) -> JobPlan:
+    return replace(plan, problem={"reason": reason.value, "message": message}, message=message)

@@ -15,12 +15,17 @@ from ..api.errors import InvalidSpec
 from ..api.fields import Fields
 from . import jobs, locations
 from .manifest import INCREMENTAL
+from .verification_observing import verification_mistakes
 
 
 def job_mistakes(spec: Fields) -> Iterator[Mistake]:
     """Yield what is wrong with the spec of a BackupJob."""
     yield from mistakes_in(spec)
+    if spec.raw("verify") is not None:
+        yield from verification_mistakes(spec.table("verify"))
     try:
+        if spec.raw("verify") is not None and not spec.table("source").text("clusterRef"):
+            raise spec.refuse("verify", "can be given only where source has clusterRef")
         if (spec.text("type") == INCREMENTAL) != bool(spec.table("base").data):
             raise spec.refuse("base", "must be given for type incremental, and only for it")
     except InvalidSpec as error:

@@ -44,6 +44,11 @@ class BackupScheduleKind(Kind[SchedulePlan]):
             "self": by_name(resource["apiVersion"], resource["kind"], metadata),
             "jobs": {**found, "kind": "BackupJob", "namespace": metadata["namespace"]},
             "backups": {**found, "kind": "Backup", "if_allowed": True},
+            "restoreJobs": {
+                **found,
+                "kind": names.RESTORE_JOB,
+                "namespace": metadata["namespace"],
+            },
         }
 
     def plan(self, resource: Resource, observed: Observed, play: Play = ALONE) -> SchedulePlan:

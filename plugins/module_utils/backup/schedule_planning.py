@@ -12,7 +12,7 @@ from ..api import names
 from ..api.errors import InvalidSpec
 from ..api.timestamps import timestamp, unix_time
 from ..api.types import Manifest, Resource
-from ..workload.plans import Observed, Plan, is_paused
+from ..workload.plans import Observed, Plan, is_paused, named
 from .chains import Choice, Link, choose
 from .retention import expired
 from .schedule_runs import (
@@ -24,6 +24,7 @@ from .schedule_runs import (
     past_of,
 )
 from .schedule_spec import WAIT, ScheduleSpec
+from .schedule_verifying import decide
 from .tasks import Reason as TaskReason
 
 Json = dict[str, Any]
@@ -43,6 +44,8 @@ class SchedulePlan(Plan):
         why: why it is left out, or why the one that is started is full or incremental.
         next: when the next backup is due; empty if there is none, or while suspended.
         too_old: age in seconds of the newest backup from which there is something wrong.
+        verify: name of the Backup whose verification is started; empty if none is.
+        next_verify: when the next verification is due; empty if none is.
     """
 
     remove: Sequence[Mapping[str, Any]] = ()
@@ -52,6 +55,8 @@ class SchedulePlan(Plan):
     why: str = ""
     next: str = ""
     too_old: int = 0
+    verify: str = ""
+    next_verify: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +73,8 @@ def plan_schedule(resource: Resource, observed: Observed, now: str, invalid: str
 
     Args:
         resource: the BackupSchedule.
-        observed: its BackupJobs as ``jobs``, its Backups as ``backups``.
+        observed: its BackupJobs as ``jobs``, its Backups as ``backups``, its RestoreJobs as
+            ``restoreJobs``.
         now: the present, RFC 3339.
         invalid: what is wrong with the spec; empty if nothing is.
     """
@@ -86,13 +92,17 @@ def plan_schedule(resource: Resource, observed: Observed, now: str, invalid: str
     run = _Run() if spec.suspended else _decide(spec, resource, past, moment)
     job = _job(spec, run.start, past, links) if run.start else None
     following = None if spec.suspended else spec.schedule.next_after(moment)
+    proof = decide(spec, resource, observed.get("restoreJobs") or [], links, moment)
+    objects = [*([job[0]] if job else []), *([proof.job] if proof.job else [])]
     return SchedulePlan(
         now=now,
-        objects=[job[0]] if job else [],
-        create_only=[f"BackupJob/{job[0]['metadata']['name']}"] if job else [],
+        objects=objects,
+        create_only=[named(one) for one in objects],
+        verify=proof.job["spec"]["backupName"] if proof.job else "",
+        next_verify=proof.next,
         due=_text(run.start),
         missed=_text(run.missed),
-        why=job[1].why if job else run.why,
+        why=job[1].why if job else run.why or proof.why,
         next=_text(following),
         too_old=int(spec.too_old(moment).total_seconds()),
         remove=[] if spec.suspended else _removed(spec, links, moment),

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from ..api import names
 from ..api.timestamps import unix_time
 from ..api.types import Manifest, Resource
 from ..reporting.events import Occurrence, occurrence
@@ -48,7 +49,9 @@ def report_on_schedule(
     backups = observed.get("backups")
     if backups is not None:
         backups = [one for one in backups if one["metadata"]["name"] not in removed]
-    facts = Facts.of(resource, plan, _jobs(observed, applied), backups, failure)
+    jobs = _seen(observed.get("jobs"), applied, "BackupJob")
+    proofs = _seen(observed.get("restoreJobs"), applied, names.RESTORE_JOB)
+    facts = Facts.of(resource, plan, jobs, backups, failure, proofs)
     status = schedule_status(facts)
     return Report(
         status=status,
@@ -59,19 +62,20 @@ def report_on_schedule(
     )
 
 
-def _jobs(observed: Observed, applied: Applied) -> list[Manifest]:
-    """Return the BackupJobs, with the one that was created."""
-    jobs = {job["metadata"]["name"]: job for job in observed.get("jobs") or []}
+def _seen(observed: Any, applied: Applied, kind: str) -> list[Manifest]:
+    """Return the objects of a kind, with the one that was created."""
+    found = {one["metadata"]["name"]: one for one in observed or []}
     for one in (applied.get("objects") or {}).values():
-        if one["kind"] == "BackupJob":
-            jobs[one["metadata"]["name"]] = one
-    return list(jobs.values())
+        if one["kind"] == kind:
+            found[one["metadata"]["name"]] = one
+    return list(found.values())
 
 
 def _requeue(plan: SchedulePlan) -> str:
     if not plan.next:
         return ""
-    return duration(min(unix_time(plan.next) - unix_time(plan.now), _PERIOD))
+    first = min(unix_time(one) for one in (plan.next, plan.next_verify) if one)
+    return duration(min(first - unix_time(plan.now), _PERIOD))
 
 
 def _of_run(plan: SchedulePlan, applied: Applied) -> list[Occurrence]:
@@ -81,6 +85,10 @@ def _of_run(plan: SchedulePlan, applied: Applied) -> list[Occurrence]:
         kind = plan.objects[0]["spec"]["type"]
         note = f"created BackupJob {created[0]['name']}, which is {kind}: {plan.why}"
         found.append(occurrence("BackupStarted", note, action="Create"))
+    proofs = [one for one in applied.get("done") or [] if one["kind"] == names.RESTORE_JOB]
+    if proofs and plan.verify:
+        note = f"created RestoreJob {proofs[0]['name']}, which verifies Backup {plan.verify}"
+        found.append(occurrence("VerificationStarted", note, action="Create"))
     if plan.missed:
         note = f"left out the backup of {plan.missed}: {plan.why}"
         found.append(occurrence("BackupMissed", note, action="Create", warning=True))

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from typing import Any, Final
 
@@ -18,6 +18,7 @@ from .job_mistakes import mistakes_in
 from .locations import TARGET, Location, from_fields
 from .retention import Policy
 from .schedules import InvalidSchedule, Schedule, find_zone, parse
+from .verification_observing import verification_mistakes
 
 Json = dict[str, Any]
 
@@ -48,6 +49,8 @@ class ScheduleSpec:
         template: spec of the BackupJobs.
         target: where the backups are, without the schedule's own folder.
         alert_after: age of the newest backup that is too much; None to derive it.
+        verification: when the newest backup is proven by restoring it; None for never.
+        verify: ``spec.verify`` of the RestoreJobs for that.
     """
 
     name: str
@@ -62,6 +65,8 @@ class ScheduleSpec:
     template: Mapping[str, Any]
     target: Location
     alert_after: timedelta | None
+    verification: Schedule | None = None
+    verify: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def of(cls, resource: Resource) -> ScheduleSpec:
@@ -72,7 +77,8 @@ class ScheduleSpec:
         """
         spec = Fields("", resource).table("spec")
         late = spec.number("startingDeadlineSeconds", 1)
-        template = spec.table("template")
+        template, verify = spec.table("template"), spec.table("verify")
+        proven = spec.raw("verify") is not None
         return cls(
             name=resource["metadata"]["name"],
             namespace=resource["metadata"].get("namespace") or "default",
@@ -86,6 +92,8 @@ class ScheduleSpec:
             template=template.data,
             target=from_fields(template.table("target"), TARGET),
             alert_after=_span(spec, "alertAfter"),
+            verification=_cron(verify, spec.text("timeZone")) if proven else None,
+            verify={key: value for key, value in verify.data.items() if key != "schedule"},
         )
 
     @property
@@ -145,6 +153,16 @@ def schedule_mistakes(resource: Resource) -> Iterator[Mistake]:
     if isinstance(template, Mapping):
         of_job = mistakes_in(Fields("spec.template", template))
         yield from (one for one in of_job if one not in found)
+        yield from _verify_mistakes(Fields("spec", spec))
+
+
+def _verify_mistakes(spec: Fields) -> Iterator[Mistake]:
+    if not isinstance(spec.raw("verify"), Mapping):
+        return
+    yield from verification_mistakes(spec.table("verify"))
+    source = (spec.table("template").raw("source") or {}) if spec.raw("template") else {}
+    if isinstance(source, Mapping) and not source.get("clusterRef"):
+        yield Mistake("spec.verify", "can be given only where template.source has clusterRef")
 
 
 def needs_backups(resource: Resource) -> str:
@@ -153,17 +171,24 @@ def needs_backups(resource: Resource) -> str:
     asked = {
         "spec.fullEvery: increments": spec.full_every > 1,
         "spec.retention: deletion": spec.retention.counts or spec.retention.max_age,
+        "spec.verify: verification": spec.verification is not None,
     }
     why = "cannot be used with an operator that may not read Backups, as one of single namespaces"
     return "; ".join(f"{name} {why}" for name, is_asked in asked.items() if is_asked)
 
 
 def _schedule(spec: Fields) -> Schedule:
-    expression, zone = spec.required_text("schedule"), spec.text("timeZone")
+    zone = spec.text("timeZone")
     try:
         find_zone(zone)
     except InvalidSchedule as error:
         raise spec.refuse("timeZone", str(error)) from error
+    return _cron(spec, zone)
+
+
+def _cron(spec: Fields, zone: str) -> Schedule:
+    """Return the times of the field ``schedule`` in a zone that exists."""
+    expression = spec.required_text("schedule")
     try:
         schedule = parse(expression, zone)
     except InvalidSchedule as error:

@@ -14,6 +14,7 @@ from ..reporting.reasons import BackupReason, ConditionType, Reason
 from .chains import Link, whole
 from .schedule_planning import SchedulePlan
 from .schedule_runs import COMPLETED, REMEMBERED, Past, links_of, past_of
+from .schedule_verifying import verification_status
 from .verdicts import is_refuted
 
 Json = dict[str, Any]
@@ -31,6 +32,7 @@ class Facts:
         restorable: those that can be restored, newest first.
         broken: number of Backups of which objects are missing or corrupt.
         failure: why the pass failed; empty if it did not.
+        proofs: its RestoreJobs, with the one that was started.
         unseen: whether the operator may not read Backups; what the runs say counts then.
     """
 
@@ -42,6 +44,7 @@ class Facts:
     broken: int
     failure: str
     unseen: bool = False
+    proofs: Sequence[Manifest] = ()
 
     @classmethod
     def of(
@@ -51,6 +54,7 @@ class Facts:
         jobs: Sequence[Manifest],
         backups: Sequence[Manifest] | None,
         failure: str,
+        proofs: Sequence[Manifest] = (),
     ) -> Facts:
         """Gather them from the BackupJobs and Backups of the schedule; None if it knows none."""
         found = backups or ()
@@ -59,7 +63,7 @@ class Facts:
             (one.get("status") or {}).get("phase") == "Broken" or is_refuted(one) for one in found
         )
         unseen = backups is None
-        return cls(resource, plan, past, links, whole(links), broken, failure, unseen)
+        return cls(resource, plan, past, links, whole(links), broken, failure, unseen, proofs)
 
     @property
     def unchained(self) -> int:
@@ -109,6 +113,7 @@ def schedule_status(facts: Facts) -> Json:
         "message": summary(conditions) or ("" if plan.due or plan.missed else plan.why),
         "active": facts.past.active,
         "failures": len(facts.past.failures),
+        **verification_status(facts.resource, facts.proofs, plan.next_verify),
         **({} if facts.unseen else {"backups": _counts(facts)}),
     }
 

@@ -79,9 +79,9 @@ def verdict(
 
 def backup_status(backup: Resource | None, record: Mapping[str, Any]) -> Json:
     """Return the status of a Backup with the record of its verification; empty if it is gone."""
-    if backup is None or not backup.get("status") or not record.get("result"):
+    if backup is None or not record.get("result"):
         return {}
-    before = backup["status"]
+    before = backup.get("status") or {}
     others = [one for one in before.get("conditions") or [] if not _is_restorable(one)]
     generation = int(backup["metadata"].get("generation") or 0)
     return {

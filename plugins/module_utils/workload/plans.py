@@ -17,6 +17,7 @@ _SPELLINGS = {
     "create_only": "createOnly",
     "gate_revision": "gateRevision",
     "record_once": "recordOnce",
+    "next_verify": "nextVerify",
 }
 """How fields of plans are spelled in variables of Ansible."""
 
