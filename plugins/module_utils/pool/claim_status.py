@@ -28,7 +28,9 @@ def add_statuses(work: Round, claims: Iterable[ClaimFacts], waiting: Mapping[str
         waiting: why those without a Pod wait, by name.
     """
     for claim in claims:
-        busy = {f"Claim/{claim.name}", f"Pod/{claim.pod}", f"Store/{claim.pod}"}
+        busy = {f"Claim/{claim.name}"}
+        if claim.name not in work.lost:
+            busy |= {f"Pod/{claim.pod}", f"Store/{claim.pod}"}
         if claim.deleting or busy & work.touched:
             continue
         add_status(work, claim, desired_status(work, claim, waiting.get(claim.name)))

@@ -29,7 +29,6 @@ class Model:
         self.rng = random.Random(seed)  # noqa: S311 - repeatable
         self.world = World(self.rng)
         self.monitor = Monitor(self.world)
-        self.monitor.user_named = set()
         self.monitor.free_at_most = 4
         self.operator = Operator(self.world, self.monitor)
         self.tasks: dict[str, Iterator[None]] = {}
@@ -531,7 +530,7 @@ class Model:
                 if value is not None:
                     live["spec"][key] = value
 
-        self.monitor.user_named.add(claim["metadata"]["uid"])
+        self.monitor.user_named[claim["metadata"]["uid"]] = self.world.now
         self.world.server.update("CNClaim", claim["metadata"]["name"], change)
 
     def _edit_pool(self, name: str, spec: Json) -> None:

@@ -49,7 +49,7 @@ class Monitor:
         self.replicas: list[tuple[float, str, int]] = []
         self.seen_versions: dict[str, str] = {}
         self.free_at_most = 0
-        self.user_named: set[str] = set()
+        self.user_named: dict[str, float] = {}
         self.log: list[str] = []
         self.seen: Counter[str] = Counter()
 
@@ -167,7 +167,9 @@ class Monitor:
             gone = pod["metadata"].get("deletionTimestamp") or pod["status"]["phase"] == "Failed"
             if other == name or not same or gone:
                 continue
-            moved = self.sources.get((uid, other), -_IN_FLIGHT)
+            # A pass may have decided just before a user let the claim name another Pod: the one
+            # that it does not name is released by the next pass.
+            moved = max(self.sources.get((uid, other), 0.0), self.user_named.get(uid, 0.0))
             if self.world.now - moved >= _IN_FLIGHT:
                 self.fail(f"claim {uid} has {other} and gets {name} outside of a migration")
 
