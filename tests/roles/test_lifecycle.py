@@ -210,7 +210,7 @@ def test_a_roll_gives_each_log_store_its_time(space, settled):
     change(space, settled, version="1.3.9")
     awaited = ["waiting for mo-log-2 to be ready for 8 s"]
     eventually(lambda: _naming(space.condition("logset", "mo", "Synced"), awaited))
-    eventually(lambda: images(space, "LogSet")["mo-log-0"] == "1.3.9")
+    eventually(lambda: images(space, "LogSet").get("mo-log-0") == "1.3.9")
     space.wait("Synced")
     times = [_made_and_ready(space, f"mo-log-{number}") for number in (2, 1, 0)]
     pauses = [made - ready for (_, ready), (made, _) in pairwise(times)]
