@@ -65,7 +65,7 @@ STAGES: tuple[Stage, ...] = (
     Stage("lint", ("dev/lint.sh",), limit=600, usual=100, ends_early=True),
     Stage(
         "unit",
-        _tests("-m", "not api and not rpc and not node", "tests"),
+        _tests("-m", "not api and not rpc and not node", "tests", workers=4),
         limit=900,
         usual=240,
         is_tests=True,
@@ -73,7 +73,7 @@ STAGES: tuple[Stage, ...] = (
     ),
     Stage(
         "rpc",
-        _tests("-m", "rpc", *(f"--ignore={file}" for file in BACKED_UP), "tests"),
+        _tests("-m", "rpc", *(f"--ignore={file}" for file in BACKED_UP), "tests", workers=3),
         limit=600,
         usual=120,
         is_tests=True,
