@@ -10,12 +10,10 @@ short_description: Make, verify or delete a backup of a database
 version_added: 0.2.0
 author: MatrixOne maintainers (@matrixorigin)
 description:
-  - Lets a database write a backup by its statement C(BACKUP), then reads every file again,
-    compares
+  - Lets a database write a backup by its statement C(BACKUP), then reads every file again, compares
     sizes and checksums with the database's list, and writes the record C(matrixone-backup.json),
     last. A prefix or folder without this record holds no backup.
-  - A backup is identified by its address. One that is there is left alone; one that was
-    interrupted
+  - A backup is identified by its address. One that is there is left alone; one that was interrupted
     is deleted and made again. What anybody else has written is never touched.
   - Backups that a BackupJob of the operator has made have another O(id); pass it to delete or
     verify one.

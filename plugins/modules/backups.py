@@ -10,12 +10,10 @@ short_description: List backups
 version_added: 0.2.0
 author: MatrixOne maintainers (@matrixorigin)
 description:
-  - Returns the records of all complete backups below a prefix or folder, whoever made them.
-    Remains of
-    interrupted attempts are left out.
+  - Returns the records of all complete backups below a prefix or folder, whoever made them. Remains
+    of interrupted attempts are left out.
   - It lists the prefix or folder with everything in it and reads the records only. Whether the
-    files
-    are whole is what O(matrixorigin.matrixone.backup#module:verify) tells.
+    files are whole is what O(matrixorigin.matrixone.backup#module:verify) tells.
 extends_documentation_fragment:
   - matrixorigin.matrixone.store
   - matrixorigin.matrixone.store.location

@@ -10,11 +10,9 @@ short_description: Copy a backup to the storage of a new cluster
 version_added: 0.2.0
 author: MatrixOne maintainers (@matrixorigin)
 description:
-  - Copies a backup, with the backups that it continues, to where a new cluster is going to have
-    its
+  - Copies a backup, with the backups that it continues, to where a new cluster is going to have its
     shared storage, and compares every file with its checksum. The cluster is created afterwards,
-    with
-    this storage and C(spec.logService.initialConfig.restoreFrom) V(hk_data).
+    with this storage and C(spec.logService.initialConfig.restoreFrom) V(hk_data).
   - The target must hold nothing. A copy that was interrupted is continued. One that is complete is
     left alone, since a cluster may run on it; this is recorded in the target.
 extends_documentation_fragment:
