@@ -9,11 +9,12 @@ from typing import Any
 import pymysql
 import pytest
 
+from demo import object_storage
 from image.operator import operator_archive
 from testbed import lifecycle
 from testbed.bed import TestBed
 from testbed.object_store import ObjectStore
-from tests.e2e.backups import Bucket, Folder, Place, back_up, require_rows_of
+from tests.e2e.backups import Bucket, Folder, Place, back_up, ended, require_rows_of, status
 from tests.e2e.clusters import Cluster, operating, replacing
 from tests.e2e.log_stores import await_replacement, wreck
 from tests.e2e.traffic import Traffic, conclude, rows_seen
@@ -133,3 +134,82 @@ def _require_a_whole_life(cluster: Cluster, place: Place, name: str) -> None:
         time.sleep(2)
     traffic.require_nothing_lost(longest=90)
     assert backup["type"] == "full"
+
+
+def test_a_backup_is_proven_by_restoring_it(
+    bed: TestBed, real_object_store: ObjectStore, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """MatrixOne backs up without a word what has lost an object; reading finds the table."""
+    place = Bucket(real_object_store)
+    with operating(bed, tmp_path_factory.mktemp("operator"), "proven") as cluster:
+        place.prepare(cluster)
+        resource = place.cluster(cluster.namespace)
+        cluster.kubectl("apply", "-f", "-", input=json.dumps(resource))
+        cluster.await_ready()
+        _fill(cluster)
+        back_up(cluster, place, "whole")
+        passed = _verified(cluster, "whole")
+        assert (passed["result"], passed.get("message")) == ("Passed", None)
+        assert passed["rows"] > _ROWS
+
+        data = place.store.folder / object_storage.BUCKET / cluster.namespace / "data"
+        objects = [one for one in data.rglob("*_0000*") if one.is_file()]
+        max(objects, key=lambda one: one.stat().st_size).unlink()
+        back_up(cluster, place, "holed")
+        failed = _verified(cluster, "holed")
+        assert (failed["result"], failed["reason"]) == ("Failed", "TableUnreadable")
+        assert "table shop.large cannot be read" in failed["message"]
+        conclude(f"verification: {passed['seconds']} s, {failed['seconds']} s with a lost object")
+
+        left = {one.name for one in place.folder(cluster.namespace).iterdir() if any(one.iterdir())}
+        assert left == {"whole", "holed"}
+        assert [one["metadata"]["name"] for one in cluster.get("mo")["items"]] == ["mo"]
+        cluster.kubectl("delete", "mo", "--all", "--timeout=240s")
+
+
+_ROWS = 24_000
+
+
+def _fill(cluster: Cluster) -> None:
+    """Create a table whose only object is the largest of the database."""
+    eventually(lambda: _answers_at_all(cluster), 60, "answer to SQL")
+    with cluster.connect() as session, session.cursor() as cursor:
+        cursor.execute("create database shop")
+        cursor.execute("create table shop.large (n int primary key, x varchar(500))")
+        for first in range(0, _ROWS, 8_000):
+            rows = ",".join(f"({n}, '{'y' * 300}')" for n in range(first, first + 8_000))
+            cursor.execute(f"insert into shop.large values {rows}")  # noqa: S608
+        cursor.execute("select mo_ctl('dn', 'flush', 'shop.large')")
+
+
+def _answers_at_all(cluster: Cluster) -> bool:
+    try:
+        cluster.connect().close()
+    except pymysql.MySQLError:
+        return False
+    return True
+
+
+def _verified(cluster: Cluster, name: str) -> Json:
+    """Have the Backup of a BackupJob verified; return what its status has of it."""
+    backup = status(cluster, f"backupjob/{name}")["backup"]
+    check = {"sql": "select count(*) from shop.large where n < 10", "rows": [[10]]}
+    order = {
+        "apiVersion": "core.matrixorigin.io/v1alpha1",
+        "kind": "RestoreJob",
+        "metadata": {"name": f"proof-{name}"},
+        "spec": {
+            "backupName": backup,
+            "verify": {
+                "checks": [check],
+                "resources": {"requests": {"cpu": "100m", "memory": "256Mi"}},
+            },
+        },
+    }
+    cluster.kubectl("apply", "-f", "-", input=json.dumps(order))
+    said = ended(cluster, f"restorejob/proof-{name}", 2 * _RESTORED_SECONDS)
+    record = dict(json.loads(cluster.bed.kubectl("get", "backup", backup, "-o", "json")))
+    found = dict(record["status"]["verification"])
+    assert found == said["verification"]
+    assert (said["phase"] == "Completed") == (found["result"] == "Passed"), json.dumps(said)
+    return found
