@@ -173,6 +173,14 @@ def test_the_last_result_is_remembered_when_its_job_is_gone() -> None:
     assert later["verification"] == status["verification"]
 
 
+def test_the_result_of_a_job_of_a_short_ttl_is_known_from_the_backup() -> None:
+    record = {"result": "Passed", "completionTime": text(A_MINUTE), "tables": 3}
+
+    _plan, status, _events = play(weekly(), A_MINUTE, backups=[made("a", 1, verification=record)])
+
+    assert status["verification"] == {**record, "backup": "a"}
+
+
 def test_a_refuted_backup_counts_as_broken_and_is_not_built_on() -> None:
     refuted = [made("older", 1), made("newest", 3, **REFUTED)]
     resource = weekly(fullEvery=7)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup import manifest, tasks
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.checks import Check
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.errors import (
     InvalidTask,
 )
@@ -50,7 +51,16 @@ RESTORE = Task(
     expected_id="b2",
     checksums=False,
 )
+READ = Task(
+    Verb.READ,
+    "r2",
+    login=Login("mo-tp-cn.ns.svc", 6001),
+    checks=(Check("a", "select 1", (("1", None),)), Check("b", "select 2"), Check("c", "x", ())),
+)
+PURGE = Task(Verb.PURGE, "p1", target=PLACE, expected_id="c1")
 TASKS = [
+    READ,
+    PURGE,
     BACKUP,
     CONTINUED,
     RESTORE,
@@ -82,6 +92,8 @@ def test_what_a_task_leaves_out_has_defaults() -> None:
         (CONTINUED, {"type": "full"}, "base must be set"),
         (CONTINUED, {"base": {"id": "b1"}}, "base.location: must be set"),
         (RESTORE, {"source": None}, "needs source"),
+        (READ, {"login": None}, "needs login"),
+        (PURGE, {"expects": {}}, "needs expected_id"),
         (RESTORE, {"target": {"s3": {"bucket": "b"}}}, "needs bucket, endpoint, region"),
         (RESTORE, {"parallelism": 0}, "parallelism: must be at least 1"),
         (RESTORE, {"deadlineSeconds": "1h"}, "deadlineSeconds: must be an integer"),
@@ -102,6 +114,8 @@ def test_what_is_no_task_or_result(text: str) -> None:
 
 
 RESULTS = [
+    Result(Phase.SUCCEEDED, reading=tasks.Reading(40, 12345, 2048)),
+    Result(Phase.FAILED, reason=Reason.TABLE_UNREADABLE, reading=tasks.Reading(1, 0, 0)),
     Result(Phase.RUNNING),
     Result(
         Phase.RUNNING, Step.COPY, Amount(1, 10), Amount(3, 30), started_at="2026-11-22T18:10:00Z"

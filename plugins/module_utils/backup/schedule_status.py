@@ -33,6 +33,7 @@ class Facts:
         broken: number of Backups of which objects are missing or corrupt.
         failure: why the pass failed; empty if it did not.
         proofs: its RestoreJobs, with the one that was started.
+        backups: its Backups as they were observed.
         unseen: whether the operator may not read Backups; what the runs say counts then.
     """
 
@@ -45,6 +46,7 @@ class Facts:
     failure: str
     unseen: bool = False
     proofs: Sequence[Manifest] = ()
+    backups: Sequence[Manifest] = ()
 
     @classmethod
     def of(
@@ -63,7 +65,9 @@ class Facts:
             (one.get("status") or {}).get("phase") == "Broken" or is_refuted(one) for one in found
         )
         unseen = backups is None
-        return cls(resource, plan, past, links, whole(links), broken, failure, unseen, proofs)
+        return cls(
+            resource, plan, past, links, whole(links), broken, failure, unseen, proofs, found
+        )
 
     @property
     def unchained(self) -> int:
@@ -113,7 +117,7 @@ def schedule_status(facts: Facts) -> Json:
         "message": summary(conditions) or ("" if plan.due or plan.missed else plan.why),
         "active": facts.past.active,
         "failures": len(facts.past.failures),
-        **verification_status(facts.resource, facts.proofs, plan.next_verify),
+        **verification_status(facts.resource, facts.proofs, facts.backups, plan.next_verify),
         **({} if facts.unseen else {"backups": _counts(facts)}),
     }
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any
@@ -79,17 +79,23 @@ def decide(
     return Verifying(job, _text(due), following)
 
 
-def verification_status(resource: Resource, jobs: Sequence[Manifest], verifying_next: str) -> Json:
+def verification_status(
+    resource: Resource, jobs: Sequence[Manifest], backups: Iterable[Manifest], verifying_next: str
+) -> Json:
     """Return the fields of the status about verifications; those that are not known are left out.
 
     Args:
         resource: the BackupSchedule with its status so far.
         jobs: its RestoreJobs, with the one that was created.
+        backups: its Backups, which know the result when a RestoreJob of a short ttl is gone.
         verifying_next: when the next one is due; empty if none is.
     """
     before = resource.get("status") or {}
     last = _last(resource, jobs)
     ended = [_record(one) for one in jobs if _result(one)]
+    ended += [
+        {**_result(one), "backup": one["metadata"]["name"]} for one in backups if _result(one)
+    ]
     ended += [before["verification"]] if before.get("verification") else []
     newest = max(ended, key=lambda one: str(one.get("completionTime")), default={})
     found = {
@@ -104,8 +110,8 @@ def _record(job: Manifest) -> Json:
     return {**_result(job), "backup": str((job.get("spec") or {}).get("backupName") or "")}
 
 
-def _result(job: Manifest) -> Mapping[str, Any]:
-    return (job.get("status") or {}).get("verification") or {}
+def _result(one: Manifest) -> Mapping[str, Any]:
+    return (one.get("status") or {}).get("verification") or {}
 
 
 def _last(resource: Resource, jobs: Sequence[Manifest]) -> datetime | None:
