@@ -24,7 +24,7 @@ _LOOK_SECONDS = 10.0
 
 def create(peer: Peer, cluster: Cluster, load: Load) -> Measures:
     """Create many clusters at once, with all their sets, until they are ready."""
-    _install(cluster)
+    install(cluster)
     with running(peer, cluster, NEVER) as operator, cluster.watching(CLUSTERS, _is_ready) as ready:
         settle(operator)
         idle = operator.memory()
@@ -53,7 +53,7 @@ def idle(peer: Peer, cluster: Cluster, load: Load) -> Measures:
 
     CPU and requests are those of one pass over the cluster and each of its children.
     """
-    _install(cluster)
+    install(cluster)
     with running(peer, cluster, NEVER) as operator, cluster.watching(CLUSTERS, _is_ready) as ready:
         cluster.each(["mo"], _create)
         if not ready.wait(1, time.monotonic() + load.seconds):
@@ -70,11 +70,12 @@ def idle(peer: Peer, cluster: Cluster, load: Load) -> Measures:
         return bill.total(max(1, bill.runs()) / objects)
 
 
-def _install(cluster: Cluster) -> None:
+def install(cluster: Cluster) -> None:
+    """Install the CRDs and wait until they are served."""
     cluster.bed.kubectl("apply", "--server-side", "-f", str(ROOT / "crds"))
     cluster.bed.kubectl(
-        *("wait", "--for=condition=Established", "--timeout=30s", "crd"),
-        "matrixoneclusters.core.matrixorigin.io",
+        *("wait", "--for=condition=Established", "--timeout=60s", "crd"),
+        *("matrixoneclusters.core.matrixorigin.io", "cnpools.core.matrixorigin.io"),
     )
 
 

@@ -11,6 +11,7 @@ COLUMNS = {
     "all_s": "all s",
     "p50_s": "p50 s",
     "p95_s": "p95 s",
+    "p99_s": "p99 s",
     "cpu_per_object": "CPU s/object",
     "cpu_per_run": "CPU s/run",
     "runs_per_object": "runs/object",

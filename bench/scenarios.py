@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from bench import cost, matrixone
+from bench import cost, matrixone, pools
 from bench.clusters import DEPLOYMENTS, WORKS, Cluster, Seen, is_done, work
 from bench.measuring import NEVER, Bill, Load, Measures, await_runs, settle
 from bench.peers import Peer, peers, running
@@ -173,6 +173,9 @@ SCENARIOS = {
     ),
     "idle": Scenario(
         "an unchanged MatrixOne cluster with all its children", (1,), matrixone.idle, by="matrixone"
+    ),
+    "claims": Scenario(
+        "claims of idle compute nodes, alone and at once", (100,), pools.claims, by="matrixone"
     ),
 }
 

@@ -8,6 +8,7 @@ runs, as if it had registered, keeps work states and labels, and names one query
 import contextlib
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -117,14 +118,28 @@ class Registry:
         return self.states.get(uuid, WorkState.DRAINING), self.labels.get(uuid, {})
 
 
+class _Listed:
+    """The compute nodes' Pods of a namespace, listed at most once a second."""
+
+    def __init__(self, api: Api, namespace: str) -> None:
+        self._api, self._namespace = api, namespace
+        self._until, self._found = 0.0, list[Json]()
+
+    def pods(self) -> list[Json]:
+        if time.monotonic() > self._until:
+            labels = "matrixorigin.io/component=CNSet"
+            self._found = self._api.listed("pods", self._namespace, labels)
+            self._until = time.monotonic() + 1.0
+        return self._found
+
+
 @contextlib.contextmanager
 def hakeeper(api: Api, namespace: str) -> Iterator[Registry]:
     """Answer as a HAKeeper that every running Pod of a pool has registered with."""
-    told = Registry()
+    told, listed = Registry(), _Listed(api, namespace)
 
     def stores(query: str) -> list[Json]:
-        found = api.listed("pods", namespace, "matrixorigin.io/component=CNSet")
-        running = [pod for pod in found if (pod.get("status") or {}).get("podIP")]
+        running = [pod for pod in listed.pods() if (pod.get("status") or {}).get("podIP")]
         return [
             {
                 "UUID": uuid,

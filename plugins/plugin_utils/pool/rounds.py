@@ -14,13 +14,15 @@ from ...module_utils.clients.matrixone import Deadline, HAKeeper
 from ...module_utils.pool.facts import Snapshot
 from ...module_utils.pool.planning import plan_pool
 from ...module_utils.pool.reading import claim_facts, pod_facts, pool_facts
-from ...module_utils.pool.writes import PoolPlan
+from ...module_utils.pool.writes import GenerationDelete, PodCreate, PodDelete, PoolPlan
 from ..logservice.addresses import of_dependency
 from .executing import Executor, Outcome
 from .objects import Objects, owning_pool
 from .stores import Stores
 
 _MOST_ROUNDS: Final = 40
+_LATER: Final = (PodCreate, PodDelete, GenerationDelete)
+"""What no claim waits for that can be served: it is decided again when those have their Pods."""
 
 
 @dataclass(slots=True)
@@ -124,7 +126,12 @@ class _Rounds:
         return left and not done.outcome.problems
 
     def _round(self, done: Pass) -> None:
-        outcome = self._executor.run(done.plan.writes)
+        planned = done.plan.writes
+        urgent = [write for write in planned if not isinstance(write, _LATER)]
+        outcome = self._executor.run(urgent)
+        if not any(outcome.done.values()):
+            # What else is planned follows from the same snapshot, and concerns other objects.
+            outcome.add(self._executor.run([one for one in planned if isinstance(one, _LATER)]))
         done.outcome.add(outcome)
         unsampled = self._unsampled(done.plan)
         if unsampled:
