@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Final
 from ..module_utils.clients.kubernetes.kinds import describe
 from ..module_utils.clients.kubernetes.session import Session
 from ..module_utils.pool.facts import Phase
+from ..module_utils.pool.pool_events import occurrences
 from ..module_utils.pool.pool_status import served
 from ..module_utils.reporting.report import deleting
 from ..module_utils.workload.plans import is_paused
@@ -89,5 +90,6 @@ def result_of(done: Pass) -> Json:
         "rounds": done.rounds,
         "done": done.outcome.done,
         "dropped": done.outcome.dropped,
+        "events": occurrences(done.outcome.notes),
         "finished": done.plan.finished,
     }

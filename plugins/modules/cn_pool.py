@@ -109,6 +109,11 @@ pool:
       description: Number of writes whose object had changed meanwhile.
       type: int
       returned: always
+    events:
+      description: Events to emit for what happened to Pods, for M(matrixorigin.matrixone.status).
+      type: list
+      elements: dict
+      returned: always
     finished:
       description: Whether nothing is left of a pool that is being deleted.
       type: bool

@@ -15,6 +15,8 @@ from ansible_operator.watches import (
     PlayPath,
     Probe,
     Reference,
+    Requirement,
+    Selector,
     Watch,
     load,
 )
@@ -127,6 +129,8 @@ EXPECTED = [
         reconcile_period=600,
         precheck="matrixorigin.matrixone.served",
         finalizer=None,
+        selector=Selector((), (Requirement("pool.matrixorigin.io/pool-name", "DoesNotExist"),)),
+        max_concurrent_reconciles=1,
     ),
     replace(watch("cnclaimset", "CNClaimSet"), reconcile_period=600, precheck="", finalizer=None),
     replace(

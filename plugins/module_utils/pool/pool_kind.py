@@ -63,7 +63,9 @@ class PoolKind(Kind[Plan]):
         status = pool_status(resource, found, is_paused=plan.paused)
         seconds = min(found.get("requeue") or _AGAIN_SECONDS, _AGAIN_SECONDS)
         requeue = f"{max(1, math.ceil(seconds))}s"
-        return Report(status, [], is_ready_and_synced(status), str(status["message"]), requeue)
+        events = list(found.get("events") or [])
+        ready, message = is_ready_and_synced(status), str(status["message"])
+        return Report(status, events, ready, message, requeue)
 
     def removal(self, resource: Resource, observed: Observed) -> list[Removal]:
         """Return nothing: passes drain its Pods, and its CNSets go with their owner."""

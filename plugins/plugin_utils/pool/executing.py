@@ -36,11 +36,13 @@ class Outcome:
         done: those that were carried out, by the name of their type.
         dropped: how many found another object than the plan knew.
         problems: why others failed.
+        notes: what of it users want to know: word for an Event, and what happened to which Pod.
     """
 
     done: dict[str, int] = field(default_factory=dict)
     dropped: int = 0
     problems: list[str] = field(default_factory=list)
+    notes: list[tuple[str, str]] = field(default_factory=list)
 
     def add(self, other: Outcome) -> None:
         """Count the outcome of another round, too."""
@@ -48,6 +50,7 @@ class Outcome:
             self.done[name] = self.done.get(name, 0) + count
         self.dropped += other.dropped
         self.problems += other.problems
+        self.notes += other.notes
 
 
 class Executor:
@@ -77,9 +80,10 @@ class Executor:
             for one in planned:
                 if isinstance(one, writes.StoreWrite):
                     self._set(one, outcome)
-            for name, problem, kept in answers:
+            for call, (problem, kept) in zip(calls, answers, strict=True):
                 if problem is None:
-                    outcome.done[name] = outcome.done.get(name, 0) + 1
+                    outcome.done[call.name] = outcome.done.get(call.name, 0) + 1
+                    outcome.notes += call.notes
                     kept()
                 elif isinstance(problem, Conflict | NotFound):
                     outcome.dropped += 1
@@ -95,7 +99,7 @@ class Executor:
         if isinstance(write, writes.PodCreate):
             return self._creations(write)
         name = type(write).__name__
-        return [_Call(name, lambda: self._sent(write))]
+        return [_Call(name, lambda: self._sent(write), _notes(write))]
 
     def _sent(self, write: writes.Write) -> Callable[[], None]:
         """Send one request; return what keeps its answer."""
@@ -208,7 +212,7 @@ class Executor:
         manifest = self._manifest(write.generation)
         if manifest is None:
             return []
-        return [_Call("PodCreate", lambda: self._create_pod(manifest))] * write.count
+        return [_Call("PodCreate", lambda: self._create_pod(manifest), [])] * write.count
 
     def _manifest(self, generation: str) -> Json | None:
         """Return what a Pod of a generation is created from; None as long as that is not there."""
@@ -233,13 +237,20 @@ class _Call:
 
     name: str
     send: Callable[[], Callable[[], None]]
+    notes: list[tuple[str, str]]
 
 
-def _attempted(call: _Call) -> tuple[str, KubeError | None, Callable[[], None]]:
+def _notes(write: writes.Write) -> list[tuple[str, str]]:
+    if isinstance(write, writes.PodWrite) and write.reason:
+        return [(write.reason, f"Pod {write.name}: {write.why}")]
+    return []
+
+
+def _attempted(call: _Call) -> tuple[KubeError | None, Callable[[], None]]:
     try:
-        return call.name, None, call.send()
+        return None, call.send()
     except KubeError as error:
-        return call.name, error, lambda: None
+        return error, lambda: None
 
 
 def _typed(kind: tuple[str, str], found: Mapping[str, Any]) -> Json:

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What pools, claims and claim sets report: conditions, counts, Events."""
+
+from typing import Any
+
+import pytest
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.pool.claim_kind import (
+    ClaimKind,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.pool.claim_set_status import (
+    claim_set_status,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.pool.generation_sets import (
+    generation_set,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.pool.pool_events import (
+    occurrences,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.pool.pool_kind import PoolKind
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.pool.pool_status import (
+    pool_status,
+)
+
+from tests.support import pools
+
+Json = dict[str, Any]
+
+
+def stored(manifest: Json, **metadata: Any) -> Json:
+    """Return a resource as the API server has it."""
+    place = {"namespace": "ns", "uid": "u", "generation": 3}
+    return {**manifest, "metadata": {**manifest["metadata"], **place, **metadata}}
+
+
+def found(pods: Json | None = None, claims: Json | None = None, **more: Any) -> Json:
+    """Return what a pass found: two idle Pods, unless something else is said."""
+    phases = dict.fromkeys(("total", "starting", "idle", "bound", "draining", "terminating"), 0)
+    return {
+        "pods": {**phases, **({"idle": 2} if pods is None else pods)},
+        "claims": {"total": 0, "bound": 0, "pending": 0, "waiting": [], **(claims or {})},
+        "generation": "p-new",
+        "generations": [{"name": "p-new", "pods": 2, "inUse": 0}],
+        **more,
+    }
+
+
+POOL = stored(pools.pool("p", "hakeeper:32001"))
+ENOUGH = stored(pools.pool("p", "hakeeper:32001", 0))
+OLD = {"name": "p-old", "pods": 3, "inUse": 3}
+
+
+@pytest.mark.parametrize(
+    ("pool", "seen", "kind", "status", "reason"),
+    [
+        (POOL, found(), "Ready", "True", "Serving"),
+        (POOL, found({"starting": 2}), "Ready", "False", "NoIdleNode"),
+        (POOL, found({}, {"pending": 1}), "Ready", "False", "ClaimsPending"),
+        (ENOUGH, found({"bound": 1}), "Ready", "True", "Serving"),
+        (ENOUGH, found({}, {"pending": 1}), "Ready", "False", "ClaimsPending"),
+        (POOL, found(), "Synced", "True", "Applied"),
+        (POOL, found(generations=[OLD]), "Synced", "True", "Applied"),
+        (POOL, found(generations=[{**OLD, "inUse": 1}]), "Synced", "False", "RollingOut"),
+        (POOL, found(errors=["forbidden"]), "Synced", "False", "ApplyFailed"),
+        (POOL, found(), "Progressing", "False", "Settled"),
+        (POOL, found({"idle": 1, "starting": 1}), "Progressing", "True", "Scaling"),
+        (POOL, found({"idle": 1, "draining": 1}), "Progressing", "True", "Draining"),
+        (POOL, found(), "Degraded", "False", "AsExpected"),
+        (POOL, found(problem="timed out"), "Degraded", "True", "HAKeeperUnreachable"),
+        (POOL, found(), "Limited", "False", "WithinLimits"),
+        (POOL, found(limited="pool at maxPods"), "Limited", "True", "MaxPodsReached"),
+    ],
+)
+def test_conditions_of_a_pool(pool: Json, seen: Json, kind: str, status: str, reason: str) -> None:
+    conditions = {one["type"]: one for one in pool_status(pool, seen)["conditions"]}
+    said = conditions[kind]
+    assert (said["status"], said["reason"]) == (status, reason)
+    assert said["observedGeneration"] == 3
+
+
+@pytest.mark.parametrize(
+    ("replicas", "present", "ready", "expected"),
+    [
+        (2, 2, 2, {"Ready": "True", "Synced": "True", "Progressing": "False"}),
+        (2, 2, 1, {"Ready": "False", "Synced": "True", "Progressing": "True"}),
+        (2, 1, 1, {"Ready": "False", "Synced": "False", "Progressing": "True"}),
+        (2, 3, 3, {"Ready": "True", "Synced": "False", "Progressing": "True"}),
+        (0, 0, 0, {"Ready": "True", "Synced": "True", "Progressing": "False"}),
+    ],
+)
+def test_conditions_of_a_claim_set(
+    replicas: int, present: int, ready: int, expected: dict[str, str]
+) -> None:
+    resource = stored(pools.claim_set("s", "p", replicas))
+    counts = {"status": {"replicas": present, "readyReplicas": ready}}
+    conditions = claim_set_status(resource, counts)["conditions"]
+    assert {one["type"]: one["status"] for one in conditions} == expected
+
+
+def test_another_template_is_another_generation_and_a_former_one_the_same() -> None:
+    """What a pool sets itself, or what changes no Pod, makes no generation."""
+
+    def name(**template: Any) -> str:
+        pool = stored(pools.pool("p", "hakeeper:32001", template=template))
+        return str(generation_set(pool)["metadata"]["name"])
+
+    usual = name()
+    assert usual == name(replicas=7) == name(serviceType="NodePort") == name(minReadySeconds=9)
+    assert usual != name(image="matrixorigin/matrixone:1.3.1")
+    assert usual != name(config="[cn]\nx = 1")
+    made = generation_set(POOL)
+    assert (made["spec"]["replicas"], made["spec"]["podManagementPolicy"]) == (0, "Pooling")
+    assert made["spec"]["scalingConfig"]["storeDrainEnabled"]
+    assert "cnLabels" not in made["spec"]
+
+
+def test_many_claims_make_one_event() -> None:
+    """A burst of a thousand claims must not be a thousand Events."""
+    few = occurrences([("Bound", f"Pod {number}") for number in range(3)])
+    assert [one["note"] for one in few] == ["Pod 0", "Pod 1", "Pod 2"]
+    (many,) = occurrences([("Bound", f"Pod {number}") for number in range(1000)])
+    assert many["note"] == "Pod 0; Pod 1; Pod 2; and 997 more"
+    (given_up,) = occurrences([("DrainTimedOut", "Pod p")])
+    assert given_up["type"] == "Warning"
+
+
+@pytest.mark.parametrize(
+    ("claim", "known", "expected"),
+    [
+        (pools.claim("c", "p"), [POOL], ""),
+        (pools.claim("c", "q"), [POOL], "no CNPool of the namespace"),
+        (pools.claim("c", "p"), [], "no CNPool of the namespace"),
+        (pools.claim("c", "p", poolName="gone"), [POOL], "CNPool gone does not exist"),
+        (pools.claim("c", "q", poolName="p"), [POOL], ""),
+    ],
+)
+def test_a_claim_that_no_pool_serves_says_so(claim: Json, known: list[Json], expected: str) -> None:
+    kind, resource = ClaimKind(), stored(claim)
+    plan = kind.plan(resource, {"pools": known})
+    assert plan.waiting_for.startswith(expected)
+    assert bool(plan.waiting_for) == bool(expected)
+    report = kind.report(resource, plan, {}, {}, "")
+    assert report.status.get("phase") == ("Pending" if expected else None)
+
+
+def test_what_has_no_effect_in_a_pool_is_said() -> None:
+    template = {"cnLabels": [{"key": "a", "values": ["b"]}]}
+    pool = stored(pools.pool("p", "hakeeper:32001", template=template))
+    assert PoolKind().warnings(pool, None) == ["spec.template.cnLabels: has no effect in a CNPool"]
+
+
+def test_a_template_that_cannot_be_rendered_is_named() -> None:
+    """As for a CNSet, with the path inside of the pool."""
+    pool = stored(pools.pool("p", "hakeeper:32001", template={"config": "x = ["}))
+    invalid = PoolKind().invalid(pool)
+    assert invalid.startswith("spec.template.config")
+    plan = PoolKind().plan(pool, {})
+    status = PoolKind().report(pool, plan, {}, {}, "").status
+    assert {one["reason"] for one in status["conditions"]} == {"InvalidSpec"}
