@@ -22,6 +22,8 @@ Json = dict[str, Any]
 
 _PAUSE: Final = 2.0  # seconds
 _SLACK: Final = 120.0  # seconds
+_AGAIN_SECONDS: Final = 1.0
+_STUCK_SECONDS: Final = 5.0
 
 
 class ActionModule(KubeAction):
@@ -80,13 +82,16 @@ def _left(done: Pass) -> list[str]:
 
 def result_of(done: Pass) -> Json:
     """Return how a pass ended, as a task's result has it."""
-    requeue = 1.0 if done.unfinished else done.plan.requeue
+    waits = [_AGAIN_SECONDS] if done.unfinished else []
+    waits += [_STUCK_SECONDS] if done.stuck or done.outcome.problems else []
+    waits += [] if done.plan.requeue is None else [done.plan.requeue]
     return {
         **served(done.snapshot, done.plan),
         "limited": done.plan.limited,
         "problem": done.problem,
         "errors": done.outcome.problems[:10],
-        "requeue": requeue,
+        "requeue": min(waits, default=None),
+        "missing": done.missing,
         "rounds": done.rounds,
         "done": done.outcome.done,
         "dropped": done.outcome.dropped,

@@ -88,6 +88,10 @@ pool:
       description: Why HAKeeper did not answer; empty if it did.
       type: str
       returned: always
+    missing:
+      description: The CNSet whose Pods could not be created, because it is not rendered yet.
+      type: str
+      returned: always
     errors:
       description: What the API server refused.
       type: list

@@ -7,6 +7,9 @@ import pytest
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.pool.claim_kind import (
     ClaimKind,
 )
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.pool.claim_set_kind import (
+    ClaimSetKind,
+)
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.pool.claim_set_status import (
     claim_set_status,
 )
@@ -61,6 +64,7 @@ OLD = {"name": "p-old", "pods": 3, "inUse": 3}
         (POOL, found(generations=[OLD]), "Synced", "True", "Applied"),
         (POOL, found(generations=[{**OLD, "inUse": 1}]), "Synced", "False", "RollingOut"),
         (POOL, found(errors=["forbidden"]), "Synced", "False", "ApplyFailed"),
+        (POOL, found(missing="p-new"), "Synced", "False", "DependencyNotReady"),
         (POOL, found(), "Progressing", "False", "Settled"),
         (POOL, found({"idle": 1, "starting": 1}), "Progressing", "True", "Scaling"),
         (POOL, found({"idle": 1, "draining": 1}), "Progressing", "True", "Draining"),
@@ -140,6 +144,16 @@ def test_a_claim_that_no_pool_serves_says_so(claim: Json, known: list[Json], exp
     assert bool(plan.waiting_for) == bool(expected)
     report = kind.report(resource, plan, {}, {}, "")
     assert report.status.get("phase") == ("Pending" if expected else None)
+
+
+@pytest.mark.parametrize("kind", [PoolKind(), ClaimSetKind()])
+def test_a_paused_resource_says_so_and_keeps_what_it_reported(kind: Any) -> None:
+    manifest = stored(POOL, annotations={"matrixorigin.io/paused": "true"})
+    resource = {**manifest, "status": {"pods": {"idle": 2}, "conditions": []}}
+    plan = kind.plan(resource, {})
+    status = kind.report(resource, plan, {}, {}, "").status
+    assert (status["phase"], status["pods"]) == ("Paused", {"idle": 2})
+    assert [one["type"] for one in status["conditions"]] == ["Paused"]
 
 
 def test_what_has_no_effect_in_a_pool_is_said() -> None:

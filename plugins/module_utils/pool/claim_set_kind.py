@@ -12,6 +12,7 @@ from ..workload.plans import Observed, Plan, is_paused
 from ..workload.references import by_name
 from ..workload.removal import Removal
 from .claim_set_status import claim_set_status
+from .pool_status import paused_status
 
 
 class ClaimSetKind(Kind[Plan]):
@@ -37,9 +38,11 @@ class ClaimSetKind(Kind[Plan]):
         found = dict(observed.get("results") or {})
         if failure and not found:
             return unobserved(resource, failure)
+        if plan.paused:
+            return Report(paused_status(resource), [], False, "paused", "")
         if not found:
             return Report(dict(resource.get("status") or {}), [], False, "", "")
-        status = claim_set_status(resource, found, is_paused=plan.paused)
+        status = claim_set_status(resource, found)
         requeue = "2s" if found.get("errors") or found.get("unfinished") else ""
         return Report(status, [], is_ready_and_synced(status), str(status["message"]), requeue)
 

@@ -15,15 +15,12 @@ Json = dict[str, Any]
 _State = tuple[bool, Reason | PoolReason, str]
 
 
-def claim_set_status(
-    resource: Resource, found: Mapping[str, Any], *, is_paused: bool = False
-) -> Json:
+def claim_set_status(resource: Resource, found: Mapping[str, Any]) -> Json:
     """Return the status to write, complete but for the conditions' times.
 
     Args:
         resource: the CNClaimSet with its status so far.
         found: what its pass returned: ``status`` of its plan, and ``errors``.
-        is_paused: whether an annotation pauses it.
     """
     generation = int(resource["metadata"].get("generation") or 0)
     fields = dict(found.get("status") or {})
@@ -38,7 +35,7 @@ def claim_set_status(
         condition(kind, holds, reason, message, generation)
         for kind, (holds, reason, message) in states.items()
     ]
-    conditions += paused(resource, is_paused, generation)
+    conditions += paused(resource, False, generation)
     return {
         **fields,
         "observedGeneration": generation,

@@ -18,7 +18,7 @@ from ..workload.plans import Observed, Plan, is_paused
 from ..workload.references import by_name
 from ..workload.removal import Removal
 from .generation_sets import generation_set
-from .pool_status import invalid_status, pool_status
+from .pool_status import invalid_status, paused_status, pool_status
 
 _AGAIN_SECONDS: Final = 60
 """HAKeeper forgets labels and work state of a node that was silent for half a minute."""
@@ -56,11 +56,13 @@ class PoolKind(Kind[Plan]):
         if plan.invalid:
             status = invalid_status(resource, plan.invalid)
             return Report(status, [], False, plan.invalid, "")
+        if plan.paused:
+            return Report(paused_status(resource), [], False, "paused", "")
         if not found:
             return Report(dict(resource.get("status") or {}), [], False, "", "")
         if failure:
             found["errors"] = [failure, *(found.get("errors") or [])]
-        status = pool_status(resource, found, is_paused=plan.paused)
+        status = pool_status(resource, found)
         seconds = min(found.get("requeue") or _AGAIN_SECONDS, _AGAIN_SECONDS)
         requeue = f"{max(1, math.ceil(seconds))}s"
         events = list(found.get("events") or [])

@@ -68,13 +68,13 @@ def served(snapshot: Snapshot, plan: PoolPlan) -> Json:
     }
 
 
-def pool_status(resource: Resource, found: Mapping[str, Any], *, is_paused: bool = False) -> Json:
+def pool_status(resource: Resource, found: Mapping[str, Any]) -> Json:
     """Return the status to write, complete but for the conditions' times.
 
     Args:
         resource: the CNPool with its status so far.
-        found: what its pass returned: what `served` has, ``limited``, ``problem`` and ``errors``.
-        is_paused: whether an annotation pauses it.
+        found: what its pass returned: what `served` has, ``limited``, ``problem``, ``missing`` and
+            ``errors``.
     """
     generation = int(resource["metadata"].get("generation") or 0)
     states = {
@@ -87,13 +87,27 @@ def pool_status(resource: Resource, found: Mapping[str, Any], *, is_paused: bool
         condition(kind, holds, reason, message, generation)
         for kind, (holds, reason, message) in states.items()
     ]
-    conditions += [_limited(found, generation), *paused(resource, is_paused, generation)]
+    conditions += [_limited(found, generation), *paused(resource, False, generation)]
     return {
         "observedGeneration": generation,
         "conditions": conditions,
         "phase": phase(conditions).value,
         "message": summary(conditions) or str(found.get("limited") or ""),
         **{name: found[name] for name in ("pods", "claims", "generation", "generations")},
+    }
+
+
+def paused_status(resource: Resource) -> Json:
+    """Return the status of what an annotation pauses: as it was, and paused."""
+    generation = int(resource["metadata"].get("generation") or 0)
+    before = resource.get("status") or {}
+    others = [one for one in before.get("conditions") or [] if one["type"] != "Paused"]
+    conditions = [*others, *paused(resource, True, generation)]
+    return {
+        **before,
+        "conditions": conditions,
+        "phase": phase(conditions).value,
+        "message": summary(conditions),
     }
 
 
@@ -130,6 +144,10 @@ def _synced(found: Mapping[str, Any]) -> _State:
     errors = found.get("errors") or []
     if errors:
         return False, Reason.APPLY_FAILED, "; ".join(errors[:3])
+    missing = found.get("missing")
+    if missing:
+        message = f"CNSet {missing} has not rendered what its Pods need, see its conditions"
+        return False, Reason.DEPENDENCY_NOT_READY, message
     former = [
         one for one in found["generations"] if one["name"] != found["generation"] and one["pods"]
     ]

@@ -60,6 +60,9 @@ class Executor:
         objects: what is known of the namespace.
         stores: of the pool; None for a claim set, which has none.
         owner: the resource whose pass it is; it owns what is created.
+
+    Attributes:
+        missing: generation whose Pods could not be created, because it is not rendered yet.
     """
 
     def __init__(self, objects: Objects, stores: Stores | None, owner: Mapping[str, Any]) -> None:
@@ -68,6 +71,7 @@ class Executor:
         self._stores = stores
         self._owner = owner
         self._templates: dict[str, Json | None] = {}
+        self.missing = ""
 
     def run(self, planned: Sequence[writes.Write]) -> Outcome:
         """Carry out the writes of one plan."""
@@ -211,6 +215,7 @@ class Executor:
     def _creations(self, write: writes.PodCreate) -> list[_Call]:
         manifest = self._manifest(write.generation)
         if manifest is None:
+            self.missing = write.generation
             return []
         return [_Call("PodCreate", lambda: self._create_pod(manifest), [])] * write.count
 

@@ -36,6 +36,8 @@ class Pass:
         rounds: how often it decided.
         problem: why HAKeeper did not answer; empty if it did.
         unfinished: whether it ended by its time and not because nothing was left to write.
+        stuck: whether it ended because nothing could be written.
+        missing: generation whose Pods could not be created, because it is not rendered yet.
     """
 
     snapshot: Snapshot
@@ -44,6 +46,8 @@ class Pass:
     rounds: int = 0
     problem: str = ""
     unfinished: bool = False
+    stuck: bool = False
+    missing: str = ""
 
 
 def run_pass(
@@ -114,6 +118,7 @@ class _Rounds:
             done.snapshot = self._snapshot()
             done.plan = plan_pool(done.snapshot)
         done.problem = "" if self._stores.reached else self._stores.problem
+        done.missing = self._executor.missing
         return done
 
     def _goes_on(self, done: Pass) -> bool:
@@ -123,7 +128,7 @@ class _Rounds:
         if left and (done.rounds >= _MOST_ROUNDS or self._deadline.remaining() <= 0):
             done.unfinished = True
             return False
-        return left and not done.outcome.problems
+        return left and not done.outcome.problems and not done.stuck
 
     def _round(self, done: Pass) -> None:
         planned = done.plan.writes
@@ -143,9 +148,8 @@ class _Rounds:
             if wants:
                 self._objects.load(fresh=True)
             elif done.plan.writes:
-                # Nothing could be written, so that the same would be decided again.
-                done.unfinished = True
-                self._deadline = Deadline.after(0)
+                # The same would be decided again.
+                done.stuck = True
 
     def _unsampled(self, plan: PoolPlan) -> list[str]:
         return [name for name in plan.sample if name not in self._sampled]
