@@ -46,6 +46,7 @@ def from_template(pool: Mapping[str, Any], generation: str, template: Mapping[st
     labels = {
         **(made["metadata"].get("labels") or {}),
         **((pool.get("spec") or {}).get("podLabels") or {}),
+        names.LABEL_INSTANCE: generation,
         keys.LABEL_POOL: metadata["name"],
         keys.LABEL_PHASE: Phase.UNKNOWN.value,
     }

@@ -11,18 +11,24 @@ from typing import Any, Final
 
 from ...module_utils.clients.kubernetes.session import Session
 from ...module_utils.clients.matrixone import Deadline, HAKeeper
+from ...module_utils.compute.stores import State
 from ...module_utils.pool.facts import Snapshot
 from ...module_utils.pool.planning import plan_pool
 from ...module_utils.pool.reading import claim_facts, pod_facts, pool_facts
-from ...module_utils.pool.writes import GenerationDelete, PodCreate, PodDelete, PoolPlan
+from ...module_utils.pool.writes import (
+    ClaimStatus,
+    ClaimWrite,
+    PodWrite,
+    PoolPlan,
+    StoreWrite,
+    Write,
+)
 from ..logservice.addresses import of_dependency
 from .executing import Executor, Outcome
 from .objects import Objects, owning_pool
 from .stores import Stores
 
 _MOST_ROUNDS: Final = 40
-_LATER: Final = (PodCreate, PodDelete, GenerationDelete)
-"""What no claim waits for that can be served: it is decided again when those have their Pods."""
 
 
 @dataclass(slots=True)
@@ -85,6 +91,18 @@ def run_pass(
         stores.close()
 
 
+def _is_urgent(write: Write) -> bool:
+    """Tell whether a claim waits for a write: one that can be served, or one that is gone.
+
+    Pods for later claims and those that are too many are decided on again after that.
+    """
+    if isinstance(write, StoreWrite):
+        return write.state is State.WORKING
+    if isinstance(write, PodWrite):
+        return write.reason in {"Bound", "Released"}
+    return isinstance(write, ClaimWrite | ClaimStatus)
+
+
 def _hakeeper(session: Session, pool: Mapping[str, Any]) -> HAKeeper | None:
     depending = {"metadata": pool["metadata"], "deps": (pool.get("spec") or {}).get("deps")}
     found = of_dependency(session, depending)
@@ -132,11 +150,10 @@ class _Rounds:
 
     def _round(self, done: Pass) -> None:
         planned = done.plan.writes
-        urgent = [write for write in planned if not isinstance(write, _LATER)]
-        outcome = self._executor.run(urgent)
+        outcome = self._executor.run([write for write in planned if _is_urgent(write)])
         if not any(outcome.done.values()):
             # What else is planned follows from the same snapshot, and concerns other objects.
-            outcome.add(self._executor.run([one for one in planned if isinstance(one, _LATER)]))
+            outcome.add(self._executor.run([one for one in planned if not _is_urgent(one)]))
         done.outcome.add(outcome)
         unsampled = self._unsampled(done.plan)
         if unsampled:

@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whole passes of a pool: requests, conflicts, what is missing. The API server is in memory."""
+
+import copy
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.kubernetes.errors import (
+    Conflict,
+    NotFound,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.matrixone import (
+    WorkState,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.pool.rounds import (
+    Pass,
+    run_pass,
+)
+
+from tests.support import pools
+
+pytestmark = pytest.mark.rpc
+
+Json = dict[str, Any]
+PLURALS = {"cnclaims": "CNClaim", "cnpools": "CNPool", "pods": "Pod", "cnsets": "CNSet"}
+GENERATION = "p-one"
+
+
+class Server:
+    """Objects in memory, with versions and their conflicts.
+
+    Attributes:
+        sent: method and plural of each request that is no list.
+        disturbed: names of objects that somebody else changes before the next write to them.
+    """
+
+    def __init__(self, *objects: Json) -> None:
+        self.added: Json = {}
+        self.discovered: Json = {}
+        self.sent: list[tuple[str, str]] = []
+        self.disturbed: set[str] = set()
+        self._versions = itertools.count(1)
+        self._objects: dict[tuple[str, str], Json] = {}
+        for one in objects:
+            self.put(one)
+
+    def put(self, one: Json) -> Json:
+        kind, name = one["kind"], one["metadata"]["name"]
+        metadata = {"uid": f"uid-{name}", "namespace": "ns", **one["metadata"]}
+        metadata["resourceVersion"] = str(next(self._versions))
+        stored = {**copy.deepcopy(one), "metadata": metadata}
+        self._objects[kind, name] = stored
+        return stored
+
+    def all(self, kind: str) -> list[Json]:
+        return [one for (found, _), one in sorted(self._objects.items()) if found == kind]
+
+    def listed(self, _plural: str, _namespace: str, _labels: str = "") -> list[Json]:
+        """As `tests.support.api.Api` does, for the HAKeeper of a test."""
+        return self.all("Pod")
+
+    def request(self, method: str, path: str, *, body: Any = None, **_more: Any) -> Any:
+        parts = path.split("/namespaces/ns/")[1].split("/")
+        kind = PLURALS.get(parts[0], "Deployment")
+        if method == "GET" and len(parts) == 1:
+            return {"items": copy.deepcopy(self.all(kind))}
+        self.sent.append((method, "/".join([parts[0], *parts[2:]])))
+        if method == "POST":
+            name = f"{body['metadata']['generateName']}{len(self.sent)}"
+            return copy.deepcopy(self.put({**body, "metadata": {**body["metadata"], "name": name}}))
+        live = self._objects.get((kind, parts[1]))
+        if live is None:
+            raise NotFound(f"{path} not found", 404, "NotFound", [])
+        if method == "GET":
+            return copy.deepcopy(live)
+        return copy.deepcopy(self._write(method, live, body))
+
+    def _write(self, method: str, live: Json, body: Json) -> Json:
+        name = live["metadata"]["name"]
+        if name in self.disturbed:
+            self.disturbed.remove(name)
+            live = self.put(live)
+        conditions = body.get("preconditions") or body.get("metadata") or {}
+        for key in ("uid", "resourceVersion"):
+            if key in conditions and conditions[key] != live["metadata"][key]:
+                raise Conflict(f"{name} was changed", 409, "Conflict", [])
+        if method == "DELETE":
+            return self._objects.pop((live["kind"], name))
+        return self.put(_merged(live, body))
+
+
+def _merged(live: Any, patch: Any) -> Any:
+    if not isinstance(patch, dict) or not isinstance(live, dict):
+        return patch
+    found = {
+        key: value for key, value in live.items() if key not in patch or patch[key] is not None
+    }
+    for key, value in patch.items():
+        if value is not None:
+            found[key] = _merged(live.get(key) if isinstance(value, dict) else None, value)
+    return found
+
+
+def pod(name: str, phase: str = "Idle") -> Json:
+    labels = {
+        "pool": "p",
+        "pool.matrixorigin.io/pool-name": "p",
+        pools.PHASE: phase,
+        "matrixorigin.io/instance": GENERATION,
+    }
+    ready = [{"type": "Ready", "status": "True"}]
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "labels": labels, "creationTimestamp": "2026-01-01T00:00:00Z"},
+        "spec": {"subdomain": "p-cn-headless", "nodeName": "node-0"},
+        "status": {"phase": "Running", "podIP": "10.0.0.1", "conditions": ready},
+    }
+
+
+def stored_claim(name: str) -> Json:
+    manifest = pools.claim(name, "p")
+    created = {"creationTimestamp": "2026-01-01T00:00:00Z", "generation": 1}
+    return {**manifest, "metadata": {**manifest["metadata"], **created}}
+
+
+def generation() -> Json:
+    owner = {"apiVersion": pools.API_VERSION, "kind": "CNPool", "name": "p", "uid": "uid-p"}
+    metadata = {"name": GENERATION, "ownerReferences": [owner]}
+    return {"apiVersion": pools.API_VERSION, "kind": "CNSet", "metadata": metadata}
+
+
+@pytest.fixture
+def served() -> Iterator[tuple[Server, pools.Registry]]:
+    """An API server with a generation, and a HAKeeper that knows its Pods."""
+    server = Server(generation())
+    api: Any = server
+    with pools.hakeeper(api, "ns") as told:
+        yield server, told
+
+
+def passed(server: Server, address: str, max_idle: int = 0) -> Pass:
+    resource = server.put(pools.pool("p", address, max_idle))
+    session: Any = server
+    return run_pass(session, resource, GENERATION, 20.0)
+
+
+Served = tuple[Server, pools.Registry]
+
+
+def test_one_pass_binds_all_claims_with_three_requests_each(served: Served) -> None:
+    """The claim names its Pod, the Pod is bound, the status says so; and one call to HAKeeper."""
+    server, told = served
+    count = 12
+    for number in range(count):
+        server.put(pod(f"pod-{number:02}"))
+        server.put(stored_claim(f"claim-{number:02}"))
+    done = passed(server, told.address)
+    claims = server.all("CNClaim")
+    assert {one["status"]["phase"] for one in claims} == {"Bound"}
+    assert len({one["spec"]["podName"] for one in claims}) == count
+    assert len(pools.bindings(server.all("Pod"))) == count
+    wanted = [("PATCH", "cnclaims"), ("PATCH", "cnclaims/status"), ("PATCH", "pods")]
+    assert sorted(server.sent) == sorted(wanted * count)
+    assert told.asked["PATCH_CN_STORE"] == count
+    assert (done.unfinished, done.stuck, done.problem) == (False, False, "")
+
+
+def test_a_pod_that_somebody_changed_is_looked_at_again(served: Served) -> None:
+    """The write is dropped, everything is listed anew, and the claim is bound all the same."""
+    server, told = served
+    server.put(pod("a"))
+    server.put(stored_claim("c"))
+    server.disturbed = {"a"}
+    done = passed(server, told.address)
+    assert done.outcome.dropped == 1
+    assert pools.bindings(server.all("Pod")) == {"c": ["a"]}
+    assert told.of(server.all("Pod")[0]) == (WorkState.WORKING, {"account": ["c"]})
+
+
+def test_without_hakeeper_nothing_is_bound(served: Served) -> None:
+    """Unknown is neither idle nor drained; the pass says what is wrong."""
+    server, _told = served
+    server.put(pod("a"))
+    server.put(pod("b", "Draining"))
+    server.put(stored_claim("c"))
+    done = passed(server, "127.0.0.1:9")
+    assert pools.bindings(server.all("Pod")) == {}
+    assert pools.phases(server.all("Pod")) == {"Idle": 1, "Draining": 1}
+    assert done.problem
+
+
+def test_a_generation_that_is_not_rendered_is_named(served: Served) -> None:
+    """Pods are created from its Deployment; a pass without one ends and says so."""
+    server, told = served
+    done = passed(server, told.address, 2)
+    assert (done.stuck, done.missing) == (True, GENERATION)
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": []}}
+    server.put(
+        {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": {"name": f"{GENERATION}-cn"},
+            "spec": {"replicas": 0, "template": template},
+        }
+    )
+    passed(server, told.address, 2)
+    made = server.all("Pod")
+    assert pools.phases(made) == {"Unknown": 2}
+    owners = {one["metadata"]["ownerReferences"][0]["controller"] for one in made}
+    assert owners == {True}
+    assert {one["metadata"]["labels"]["pool"] for one in made} == {"p"}
