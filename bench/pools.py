@@ -18,8 +18,8 @@ from bench.peers import ROOT, Peer, running
 # The collection is where `make venv` links it.
 sys.path.append(str(ROOT / ".collections"))
 
-from tests.support import pools  # noqa: E402
-from tests.support.api import Api  # noqa: E402
+from tests.support import pools
+from tests.support.api import Api
 
 _API = "/apis/core.matrixorigin.io/v1alpha1/namespaces/bench"
 CLAIMS = f"{_API}/cnclaims"
