@@ -53,6 +53,11 @@ class Monitor:
         self.log: list[str] = []
         self.seen: Counter[str] = Counter()
 
+    @property
+    def written(self) -> int:
+        """Return how many writes of the operator were accepted, those to HAKeeper among them."""
+        return sum(self.seen.values())
+
     def tell(self, text: str) -> None:
         self.log.append(f"{self.world.now - 1_800_000_000:.0f} {text}")
 
