@@ -122,6 +122,7 @@ class Model(Users):
         if self.rng.random() < 0.5:
             self.former = list(self.tasks.values())
             self.former_until = self.world.now + _SECONDS_OF_TWO
+            self.monitor.two_until = self.former_until + _SECONDS_OF_ROUND
         self.tasks.clear()
         return f"operator is replaced; {len(self.former)} of its passes go on"
 
