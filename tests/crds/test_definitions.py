@@ -149,7 +149,7 @@ def test_columns_of_backups_show_what_was_observed(
     created = server.create(changed(minimal("Backup", "columns"), more))
     server.update(changed(created, {"status": {"phase": "Available"}}), "/status")
     head, row = _table(installed_testbed, server.namespace, "backup/columns")
-    assert head == ["NAME", "TYPE", "AT", "SIZE", "SOURCE", "PHASE", "AGE"]
+    assert head == ["NAME", "TYPE", "AT", "SIZE", "SOURCE", "PHASE", "RESTORABLE", "AGE"]
     at, source = "2026-11-22T18:10:00Z", "matrixonecluster/default/mo"
     assert row[:6] == ["columns", "full", at, "12Mi", source, "Available"]
     installed_testbed.kubectl("delete", "backup/columns")

@@ -24,6 +24,7 @@ GROUP = "spec.cnGroups.0"
 JOB, RESTORE = "BackupJob", "RestoreJob"
 ONE_BACKUP = "exactly one of backupName and externalSource must be set"
 TARGET = "spec.target.fileSystem"
+VERIFIED = {"name": "all", "sql": "select a, b, c from d.t", "rows": [[1, "x", None]]}
 FOLDER = {
     "fileSystem": {
         "path": "/backup/mo-1",
@@ -371,6 +372,32 @@ REFUSED_ON_CREATE: list[tuple[str, dict[str, Any], str]] = [
     (RESTORE, {"metadata.name": "a" * 55}, "must not have more than 54 characters"),
     (RESTORE, {"spec.backupName": None}, ONE_BACKUP),
     (RESTORE, {"spec.externalSource": {"s3": {"path": "backups/mo-1"}}}, ONE_BACKUP),
+    (RESTORE, {"spec.verify": {}}, "exactly one of target and verify must be set"),
+    (RESTORE, {"spec.target": None}, "exactly one of target and verify must be set"),
+    (
+        RESTORE,
+        {
+            "spec.target": None,
+            "spec.verify": {},
+            "spec.backupName": None,
+            "spec.externalSource": {"s3": {"path": "backups/mo-1"}},
+        },
+        "backupName must be given with verify",
+    ),
+    (
+        JOB,
+        {"spec.source": {"cnSetRef": "tp", "secretRef": "dump"}, "spec.verify": {}},
+        "verify can be given only with source.clusterRef",
+    ),
+    (
+        "BackupSchedule",
+        {
+            "spec.template.source": {"cnSetRef": "tp", "secretRef": "dump"},
+            "spec.verify": {"schedule": "@weekly"},
+        },
+        "verify can be given only with template.source.clusterRef",
+    ),
+    ("BackupSchedule", {"spec.verify": {}}, "spec.verify.schedule: Required value"),
     (
         MO,
         {"spec.restoreFrom": "a", "spec.restoreSource": {"s3": {"path": "b/c"}}},
@@ -554,6 +581,10 @@ ACCEPTED_ON_CREATE: list[tuple[str, dict[str, Any]]] = [
     ("BackupSchedule", {"metadata.name": "a" * 39}),
     (RESTORE, {"metadata.name": "a" * 54}),
     (RESTORE, {"spec.backupName": None, "spec.externalSource": {"s3": {"path": "backups/mo-1"}}}),
+    (RESTORE, {"spec.target": None, "spec.verify": {}}),
+    (RESTORE, {"spec.target": None, "spec.verify": {"checks": [VERIFIED, {"sql": "select 1"}]}}),
+    (JOB, {"spec.verify": {"sharedStorage": {"fileSystem": {"claim": {"size": "1Gi"}}}}}),
+    ("BackupSchedule", {"spec.verify": {"schedule": "@weekly", "checks": [VERIFIED]}}),
     (POOL, {"metadata.name": "a" * 41, "spec.template.replicas": 0}),
     (POOL, {"spec.strategy.updateStrategy": {}, "spec.podLabels": None}),
     (POOL, {"spec.strategy.updateStrategy": {"reclaimTimeout": "24h", "lastOwnerTimeout": "1h"}}),
@@ -918,7 +949,9 @@ def test_what_a_backup_is_of_stays_once_it_has_begun(
         server.update(changed(started, change))
 
 
-RESTORE_FIXED_LATER = "backupName, externalSource and target cannot be changed after the start"
+RESTORE_FIXED_LATER = (
+    "backupName, externalSource, target and verify cannot be changed after the start"
+)
 
 
 def test_what_is_restored_stays_once_it_has_begun(server: Server) -> None:
@@ -931,6 +964,12 @@ def test_what_is_restored_stays_once_it_has_begun(server: Server) -> None:
     for change in ({"spec.backupName": "mo-3"}, {"spec.target.s3.path": "bucket/other"}):
         with pytest.raises(ApiError, match=RESTORE_FIXED_LATER):
             server.update(changed(suspended, change))
+    proof = server.create(
+        changed(minimal(RESTORE, "proof"), {"spec.target": None, "spec.verify": {}})
+    )
+    started = server.update(changed(proof, {"status": begun}), "/status")
+    with pytest.raises(ApiError, match=RESTORE_FIXED_LATER):
+        server.update(changed(started, {"spec.verify.checks": [VERIFIED]}))
 
 
 def test_a_status_can_be_written_whatever_the_spec_says(server: Server) -> None:
