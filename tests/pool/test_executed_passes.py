@@ -180,6 +180,30 @@ def test_a_pod_that_somebody_changed_is_looked_at_again(served: Served) -> None:
     assert told.of(server.all("Pod")[0]) == (WorkState.WORKING, {"account": ["c"]})
 
 
+def test_claims_that_come_during_a_pass_are_served_before_pods_are_created(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A burst takes longer to create than the first pass takes to begin."""
+    server, told = served
+    for name in ("a", "b"):
+        server.put(pod(name))
+    server.put(stored_claim("first"))
+    send, late = server.request, [stored_claim("second")]
+
+    def request(method: str, path: str, **how: Any) -> Any:
+        if late and (method, path.rpartition("/")[2]) == ("PATCH", "status"):
+            server.put(late.pop())
+        return send(method, path, **how)
+
+    monkeypatch.setattr(server, "request", request)
+    done = passed(server, told.address, 5)
+    assert set(pools.bindings(server.all("Pod"))) == {"first", "second"}
+    assert done.missing == GENERATION
+    bound = [number for number, (_, what) in enumerate(server.sent) if what == "pods"]
+    asked = [number for number, (_, what) in enumerate(server.sent) if what == "deployments"]
+    assert max(bound) < min(asked)
+
+
 def test_without_hakeeper_nothing_is_bound(served: Served) -> None:
     """Unknown is neither idle nor drained; the pass says what is wrong."""
     server, _told = served

@@ -61,6 +61,14 @@ class Objects:
         self.generations = {name: one for name, one in sets.items() if owning_pool(one)}
         self.fresh = fresh
 
+    def load_claims(self) -> None:
+        """List claims again, from the API server itself: more may have come since.
+
+        Raises:
+            ApiError: the server refuses.
+        """
+        self.claims = self._listed(*CLAIM, fresh=True)
+
     def take(self, found: Json) -> None:
         """Keep the answer to a write."""
         self._known(found["kind"])[found["metadata"]["name"]] = found

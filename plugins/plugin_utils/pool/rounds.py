@@ -125,6 +125,7 @@ class _Rounds:
         self._deadline = deadline
         self._executor = Executor(objects, stores, pool)
         self._sampled: set[str] = set()
+        self._has_served = False
 
     def run(self) -> Pass:
         """Decide and write until nothing is left, or the time is over."""
@@ -150,8 +151,16 @@ class _Rounds:
 
     def _round(self, done: Pass) -> None:
         planned = done.plan.writes
-        outcome = self._executor.run([write for write in planned if _is_urgent(write)])
-        if not any(outcome.done.values()):
+        urgent = [write for write in planned if _is_urgent(write)]
+        if self._has_served and not urgent:
+            # Those of a burst that came meanwhile do not wait for the Pods of later ones.
+            self._has_served = False
+            self._objects.load_claims()
+            return
+        outcome = self._executor.run(urgent)
+        if any(outcome.done.values()):
+            self._has_served = True
+        else:
             # What else is planned follows from the same snapshot, and concerns other objects.
             outcome.add(self._executor.run([one for one in planned if not _is_urgent(one)]))
         done.outcome.add(outcome)
