@@ -80,7 +80,7 @@ class Users(Faults):
         if not claim:
             return None
         source, target = claim["spec"]["sourcePod"]["podName"], claim["spec"].get("podName")
-        how = self.rng.randrange(3)
+        how = self.rng.randrange(3) if target else 0
         if how == 0:
             self._edit(claim, {"podName": source, "sourcePod": None})
         elif how == 1:
