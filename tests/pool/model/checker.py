@@ -23,6 +23,8 @@ _SECONDS_OF_ROUND = 3.0
 _QUIET_ROUNDS = 3
 _SECONDS_OF_TWO = 5.0
 """For how long a process may write that is no longer the leader: it renews its lease in time."""
+_SECONDS_OF_PASS = 15.0
+"""For how long a pass may act on what it read while the other process still wrote."""
 
 
 class Model(Users):
@@ -122,7 +124,7 @@ class Model(Users):
         if self.rng.random() < 0.5:
             self.former = list(self.tasks.values())
             self.former_until = self.world.now + _SECONDS_OF_TWO
-            self.monitor.two_until = self.former_until + _SECONDS_OF_ROUND
+            self.monitor.two_until = self.former_until + _SECONDS_OF_PASS
         self.tasks.clear()
         return f"operator is replaced; {len(self.former)} of its passes go on"
 
