@@ -59,6 +59,12 @@ def test_the_pod_that_the_owner_used_last_is_preferred_and_left_to_it():
     assert _given(plan_pool(snapshot(pods, [first, second]))) == {"x": "cold", "y": "warm"}
 
 
+def test_of_several_warm_pods_an_owner_gets_the_one_that_it_returned_last() -> None:
+    ages = {"earlier": 900, "lately": 5, "before": 60}
+    pods = [pod(name, last_owner="a", returned_at=NOW - age) for name, age in ages.items()]
+    assert _given(plan_pool(snapshot(pods, [claim("x", owner="a")]))) == {"x": "lately"}
+
+
 def test_caches_of_an_owner_cool_down():
     pods = [pod("lukewarm", last_owner="a", returned_at=NOW - 61), pod("old", created=NOW - 900)]
     pool = replace(POOL, warm_seconds=60)

@@ -106,17 +106,18 @@ def choose(
 ) -> PodFacts | None:
     """Return the Pod that suits a claim best; None if there is none.
 
-    The one that its owner used last, while that has something in its caches; then one that nobody
-    else waits for; then by node; then the oldest.
+    The one that its owner returned last, while that has something in its caches; then one that
+    nobody else waits for; then by node; then the oldest.
     """
     if not pods:
         return None
     ranks = {node: _rank_of_node(pool, stock, claim, node) for node in {pod.node for pod in pods}}
 
-    def rank(pod: PodFacts) -> tuple[bool, bool, int, float, str]:
+    def rank(pod: PodFacts) -> tuple[float, bool, int, float, str]:
         warm_for = pod.last_owner if is_warm(pool, pod, now) else ""
         own = bool(claim.owner) and warm_for == claim.owner
-        return (not own, warm_for in stock.awaited, ranks[pod.node], pod.created, pod.name)
+        returned = -(pod.returned_at or 1.0) if own else 0.0
+        return (returned, warm_for in stock.awaited, ranks[pod.node], pod.created, pod.name)
 
     return min(pods, key=rank)
 
