@@ -36,7 +36,10 @@ def _pool(idle: int) -> dict[str, Any]:
         "spec": {
             "podLabels": {"pool": POOL},
             "deps": {"logSet": {"metadata": {"name": "mo"}}, "dnSet": {"metadata": {"name": "mo"}}},
-            "strategy": {"scaleStrategy": {"maxIdle": idle, "maxPods": 5}},
+            "strategy": {
+                "scaleStrategy": {"maxIdle": idle, "maxPods": 5},
+                "updateStrategy": {"reclaimTimeout": "10m"},
+            },
             "template": {
                 "image": f"{cluster['imageRepository']}:{cluster['version']}",
                 "resources": group["resources"],
