@@ -425,7 +425,7 @@ def requiring(key: str, operator: str, *values: str) -> dict[str, Any]:
 
 REFUSED_POOLS: list[tuple[str, dict[str, Any], str]] = [
     (POOL, {"metadata.name": "a" * 42}, "must not have more than 41 characters"),
-    (POOL, {"spec.template.image": None}, "template.image must be given"),
+    (POOL, {"spec.template.image": None}, "the template must name an image"),
     (POOL, {"spec.deps": {}}, "deps.logSet or deps.externalLogSet must be given"),
     (POOL, {"spec.deps": None}, "spec.deps: Required value"),
     (POOL, {f"{IDLE}.maxIdle": None}, f"{IDLE}.maxIdle: Required value"),
@@ -440,7 +440,7 @@ REFUSED_POOLS: list[tuple[str, dict[str, Any], str]] = [
     (POOL, {"spec.strategy.updateStrategy": {"reclaimTimeout": "soon"}}, "reclaimTimeout"),
     (POOL, {"spec.placement": "Anywhere"}, "spec.placement: Unsupported value"),
     (POOL, {"spec.quotas": {"owners": {"a": -1}}}, "spec.quotas.owners.a"),
-    (POOL, {"spec.podLabels": {"a b": "c"}}, "must be valid label keys and values"),
+    (POOL, {"spec.podLabels": {"a b": "c"}}, "labels must have valid keys and values"),
     (
         POOL,
         {"spec.podLabels": {"pool.matrixorigin.io/phase": "Idle"}},
