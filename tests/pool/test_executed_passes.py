@@ -4,6 +4,7 @@
 import copy
 import itertools
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,12 +13,20 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.kub
     NotFound,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.matrixone import (
+    Deadline,
     WorkState,
 )
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute.stores import State
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.pool.writes import (
+    SECONDS_OF_STORE_WRITES,
+    StoreWrite,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.pool.objects import Objects
 from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.pool.rounds import (
     Pass,
     run_pass,
 )
+from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.pool.stores import Stores
 
 from tests.support import pools
 
@@ -150,6 +159,18 @@ def passed(server: Server, address: str, max_idle: int = 0) -> Pass:
 Served = tuple[Server, pools.Registry]
 
 
+class Recorder:
+    """A HAKeeper that notes in which order it is called."""
+
+    def __init__(self, seen: list[str]) -> None:
+        self._seen = seen
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "cluster_details":
+            return lambda *_: SimpleNamespace(cn_stores=[])
+        return lambda *_: self._seen.append(name)
+
+
 def test_one_pass_binds_all_claims_with_three_requests_each(served: Served) -> None:
     """The claim names its Pod, the Pod is bound, the status says so; and one call to HAKeeper."""
     server, told = served
@@ -202,6 +223,28 @@ def test_claims_that_come_during_a_pass_are_served_before_pods_are_created(
     bound = [number for number, (_, what) in enumerate(server.sent) if what == "pods"]
     asked = [number for number, (_, what) in enumerate(server.sent) if what == "deployments"]
     assert max(bound) < min(asked)
+
+
+def test_a_store_is_left_alone_when_its_pod_has_not_been_looked_at_lately(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever runs beside this process may have given the Pod to another claim meanwhile."""
+    server, told = served
+    server.put(pod("a"))
+    server.put(stored_claim("c"))
+    monkeypatch.setattr(Objects, "age_of_pod", lambda *_: SECONDS_OF_STORE_WRITES + 1)
+    done = passed(server, told.address)
+    assert "PATCH_CN_STORE" not in told.asked
+    assert done.outcome.dropped
+
+
+def test_a_store_loses_its_labels_before_it_works_without_any() -> None:
+    seen: list[str] = []
+    hakeeper: Any = Recorder(seen)
+    stores = Stores(hakeeper, Deadline.after(5))
+    stores.ask({"a": Server().put(pod("a"))})
+    assert stores.write(StoreWrite("a", State.WORKING))
+    assert seen == ["replace_labels", "set_work_state"]
 
 
 def test_without_hakeeper_nothing_is_bound(served: Served) -> None:

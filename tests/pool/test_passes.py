@@ -293,6 +293,14 @@ def test_some_pods_are_deleted_after_their_drain(fields):
     assert _phases(_plan([_drained(**fields)], [])) == {}
 
 
+@pytest.mark.parametrize(("seen_at", "phases"), [(NOW - 101, {}), (NOW, {"a": "Terminating"})])
+def test_a_pod_to_delete_goes_without_a_drain_if_hakeeper_lacks_its_store_since(seen_at, phases):
+    """An answer from before the drain says nothing: the store may have registered again."""
+    leaving = _drained(delete_on_reclaim=True, reclaimed_at=NOW - 100)
+    gone = {"a": StoreFacts(known=False, seen_at=seen_at)}
+    assert _phases(_plan([leaving], [], stores=gone)) == phases
+
+
 def test_a_drain_that_somebody_undid_begins_anew():
     """The note of its beginning is removed first: else a crash would leave it too old."""
     working = {"a": replace(WORKING, labels=ACCOUNT)}

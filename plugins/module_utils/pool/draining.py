@@ -19,6 +19,8 @@ from .round import Round, holds, is_outdated
 from .writes import OpenGate, PodDelete, StoreWrite
 
 _POLL_SECONDS: Final = 5.0
+_WHOLE_SECOND: Final = 1.0
+"""Annotations have whole seconds."""
 
 
 def advance_pods(work: Round, pods: Iterable[PodFacts]) -> None:
@@ -107,7 +109,7 @@ def _draining(work: Round, pod: PodFacts) -> None:
     elif left <= 0:
         why = f"not drained within {policy.timeout} s: {_what_is_left(snapshot.reached, store)}"
         work.add(terminate(pod, why, "DrainTimedOut"), on=f"Pod/{pod.name}")
-    elif leaves and _is_out_of_reach(work, store):
+    elif leaves and _is_out_of_reach(work, store, pod.reclaimed_at):
         work.add(terminate(pod, "HAKeeper does not know it"), on=f"Pod/{pod.name}")
     else:
         _go_on_draining(work, pod, store)
@@ -154,10 +156,16 @@ def is_leaving(work: Round, pod: PodFacts) -> bool:
     return pod.delete_on_reclaim or pod.direct or deleting or is_outdated(work, pod)
 
 
-def _is_out_of_reach(work: Round, store: StoreFacts) -> bool:
-    """Return whether nothing can be drained: HAKeeper lacks the store, or went before the pool."""
+def _is_out_of_reach(work: Round, store: StoreFacts, since: float) -> bool:
+    """Return whether nothing can be drained: HAKeeper lacks the store, or went before the pool.
+
+    An answer from before the drain does not count: a store that HAKeeper had given up may have
+    registered again since, with its sessions.
+    """
     snapshot = work.snapshot
-    return store.known is False or (not snapshot.reached and snapshot.pool.deleting)
+    if not snapshot.reached:
+        return snapshot.pool.deleting
+    return store.known is False and store.seen_at >= since + _WHOLE_SECOND
 
 
 def _what_is_left(reached: bool, store: StoreFacts) -> str:

@@ -96,7 +96,9 @@ class Executor:
         return outcome
 
     def _set(self, write: writes.StoreWrite, outcome: Outcome) -> None:
-        if self._stores is not None and self._stores.write(write):
+        if self._objects.age_of_pod(write.pod) > writes.SECONDS_OF_STORE_WRITES:
+            outcome.dropped += 1
+        elif self._stores is not None and self._stores.write(write):
             outcome.done["StoreWrite"] = outcome.done.get("StoreWrite", 0) + 1
 
     def _calls(self, write: writes.Write) -> list[_Call]:

@@ -8,6 +8,8 @@ next round decides from what is there without another list.
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -43,6 +45,7 @@ class Objects:
         self.pools: dict[str, Json] = {}
         self.generations: dict[str, Json] = {}
         self.fresh = False
+        self._read_at: dict[str, float] = {}
 
     def load(self, *, fresh: bool) -> None:
         """List everything.
@@ -54,7 +57,9 @@ class Objects:
             ApiError: the server refuses.
         """
         self.claims = self._listed(*CLAIM, fresh=fresh)
+        now = time.monotonic()
         found = self._listed(*POD, fresh=fresh, selector=_COMPUTE_NODES)
+        self._read_at = dict.fromkeys(found, now)
         self.pods = {name: pod for name, pod in found.items() if pool_of(pod)}
         self.pools = self._listed(*POOL, fresh=False)
         sets = self._listed(*GENERATION, fresh=False)
@@ -71,7 +76,15 @@ class Objects:
 
     def take(self, found: Json) -> None:
         """Keep the answer to a write."""
-        self._known(found["kind"])[found["metadata"]["name"]] = found
+        name = found["metadata"]["name"]
+        self._known(found["kind"])[name] = found
+        if found["kind"] == POD[1]:
+            self._read_at[name] = time.monotonic()
+
+    def age_of_pod(self, name: str) -> float:
+        """Return for how many seconds a Pod has been known so; infinity for an unknown one."""
+        read_at = self._read_at.get(name)
+        return math.inf if read_at is None else time.monotonic() - read_at
 
     def drop(self, kind: str, name: str) -> None:
         """Forget an object that is gone."""

@@ -105,6 +105,11 @@ class Stores:
         return True
 
     def _set(self, hakeeper: HAKeeper, uuid: str, write: StoreWrite) -> None:
+        if write.state is State.WORKING and not write.labels:
+            # An empty patch keeps the labels that are there: they go before the store works.
+            hakeeper.replace_labels(uuid, {}, self._deadline)
+            hakeeper.set_work_state(uuid, WorkState.WORKING, self._deadline)
+            return
         if write.state is State.WORKING:
             hakeeper.patch_store(uuid, WorkState.WORKING, write.labels, self._deadline)
             return
