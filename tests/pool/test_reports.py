@@ -146,6 +146,25 @@ def test_a_claim_that_no_pool_serves_says_so(claim: Json, known: list[Json], exp
     assert report.status.get("phase") == ("Pending" if expected else None)
 
 
+@pytest.mark.parametrize(
+    ("spec", "before", "phase"),
+    [
+        ({"podName": "a"}, "Bound", "Bound"),
+        ({}, "Outdated", "Pending"),
+        ({"podName": "a"}, "Pending", "Pending"),
+        ({}, "Lost", "Lost"),
+    ],
+)
+def test_a_claim_without_a_pool_is_bound_as_long_as_it_names_a_pod(
+    spec: Json, before: str, phase: str
+) -> None:
+    """Its pool may have been deleted before it could say that the claim waits again."""
+    kind = ClaimKind()
+    resource = {**stored(pools.claim("c", "p", **spec)), "status": {"phase": before}}
+    plan = kind.plan(resource, {"pools": []})
+    assert kind.report(resource, plan, {}, {}, "").status["phase"] == phase
+
+
 @pytest.mark.parametrize("kind", [PoolKind(), ClaimSetKind()])
 def test_a_paused_resource_says_so_and_keeps_what_it_reported(kind: Any) -> None:
     manifest = stored(POOL, annotations={"matrixorigin.io/paused": "true"})

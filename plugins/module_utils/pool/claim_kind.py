@@ -50,8 +50,9 @@ class ClaimKind(Kind[Plan]):
         del observed, applied
         status = dict(resource.get("status") or {})
         message = failure or plan.waiting_for
-        # The Pod of a claim that had one is not known to be gone.
-        if plan.waiting_for and status.get("phase") in {None, "", "Pending"}:
+        named = (resource.get("spec") or {}).get("podName")
+        # The Pod that a claim names is not known to be gone; that of a lost one is.
+        if plan.waiting_for and not (status.get("phase") == "Lost" or (named and _has_pod(status))):
             status = unserved_status(resource, plan.waiting_for)
         return Report(status, [], not message, message, "")
 
@@ -78,6 +79,10 @@ class ClaimKind(Kind[Plan]):
         if old is None and not spec.get("cnLabels"):
             return ["spec.cnLabels: without labels, the compute node serves every tenant"]
         return []
+
+
+def _has_pod(status: Mapping[str, Any]) -> bool:
+    return status.get("phase") in {"Bound", "Outdated"}
 
 
 def why_unserved(claim: Resource, pools: Sequence[Mapping[str, Any]]) -> str:

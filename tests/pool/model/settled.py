@@ -7,12 +7,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.pool import keys
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.pool.claim_kind import (
+    ClaimKind,
+)
 
 from tests.pool.model.monitor import Monitor
 from tests.pool.model.operator import pool_of
 from tests.pool.model.world import World
 
 Json = dict[str, Any]
+_ROLE = ClaimKind()
 
 
 @dataclass
@@ -33,7 +37,7 @@ class Settled:
         waiting: list[Json] = []
         for name, claim in server.list("CNClaim").items():
             mine = held.pop(claim["metadata"]["uid"], [])
-            phase = (claim.get("status") or {}).get("phase")
+            phase = self.phase_of(claim)
             if phase in {"Bound", "Outdated"}:
                 self.check_bound(name, claim, mine)
             elif mine:
@@ -47,6 +51,14 @@ class Settled:
         self.check_waiting(waiting)
         self.check_pools()
         self.check_sets()
+
+    def phase_of(self, claim: Json) -> str | None:
+        """Return what is reported: by the pool of a claim, or without one by the claim's own role."""
+        status: Json = claim.get("status") or {}
+        if keys.LABEL_POOL not in (claim["metadata"].get("labels") or {}):
+            pools = {"pools": list(self.world.server.list("CNPool").values())}
+            status = _ROLE.report(claim, _ROLE.plan(claim, pools), {}, {}, "").status
+        return status.get("phase")
 
     def check_bound(self, name: str, claim: Json, mine: list[str]) -> None:
         uid, spec = claim["metadata"]["uid"], claim["spec"]
