@@ -202,8 +202,16 @@ def test_a_released_pod_takes_no_new_sessions_before_it_is_called_draining():
     """Else one could come after it had been counted as drained."""
     plan = _plan([bound("a", "gone")], [])
     write = _one(plan, StoreWrite)
-    assert (write.state, dict(write.labels)) == (State.DRAINING, {})
+    assert (write.state, write.labels) == (State.DRAINING, None)
     assert _phases(plan) == {}
+
+
+def test_a_store_keeps_its_labels_until_its_pod_is_called_draining():
+    """A call that comes late must not take them from a store that another process lets work."""
+    store = {"a": replace(CLEAN, labels=ACCOUNT)}
+    assert _phases(_plan([bound("a", "gone")], [], stores=store)) == {"a": "Draining"}
+    write = _one(_plan([_drained()], [], stores=store), StoreWrite)
+    assert (write.state, write.labels) == (State.DRAINING, {})
 
 
 def test_a_released_pod_keeps_nothing_of_its_claim():

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
-from ..compute.stores import State
+from ..compute.stores import Labels, State
 from . import keys
 from .binding import bind, note, release, terminate, to_idle
 from .claims import claim_for, is_available, is_in_use, leaving_because
@@ -42,13 +42,15 @@ def advance_pods(work: Round, pods: Iterable[PodFacts]) -> None:
 def release_pod(work: Round, pod: PodFacts, why: str) -> None:
     """Take a Pod from its claim: no new sessions first, then the Pod is Draining.
 
-    Without an answer of HAKeeper the Pod drains already, so that its time runs.
+    Its store keeps its labels until then: were they removed by a call that comes late, when another
+    process has let it work again, it would serve every tenant. Without an answer of HAKeeper the
+    Pod drains already, so that its time runs.
     """
     snapshot, store = work.snapshot, work.snapshot.store(pod.name)
-    if snapshot.reached and store.known and not store.clean:
-        _set_store(work, pod, State.DRAINING, {}, why)
+    if snapshot.reached and store.known and not store.drains:
+        _set_store(work, pod, State.DRAINING, None, why)
         return
-    drains = store.clean or (snapshot.reached and store.known is False)
+    drains = store.drains or (snapshot.reached and store.known is False)
     claim = snapshot.claims.get(pod.claim)
     work.add(release(pod, claim, snapshot.now, why, drains=drains), on=f"Pod/{pod.name}")
 
@@ -124,11 +126,10 @@ def _go_on_draining(work: Round, pod: PodFacts, store: StoreFacts) -> None:
     """
     now, delay = work.snapshot.now, work.snapshot.pool.drain.delay
     since = pod.draining_since
-    if store.known and not store.clean:
-        if since is None:
-            _set_store(work, pod, State.DRAINING, {}, "drains")
-        else:
-            _note(work, pod, keys.ANNOTATION_DRAINING_SINCE, None, "drains anew")
+    if store.known and not store.drains and since is not None:
+        _note(work, pod, keys.ANNOTATION_DRAINING_SINCE, None, "drains anew")
+    elif store.known and not store.clean:
+        _set_store(work, pod, State.DRAINING, {}, "drains")
     elif since is None:
         if store.clean:
             _note(work, pod, keys.ANNOTATION_DRAINING_SINCE, now, "drains")
@@ -178,9 +179,7 @@ def _note(work: Round, pod: PodFacts, key: str, at: float | None, why: str) -> N
     work.add(note(pod, {key: at}, why), on=f"Pod/{pod.name}")
 
 
-def _set_store(
-    work: Round, pod: PodFacts, state: State, labels: Mapping[str, tuple[str, ...]], why: str
-) -> None:
+def _set_store(work: Round, pod: PodFacts, state: State, labels: Labels | None, why: str) -> None:
     work.add(StoreWrite(pod.name, state, labels, why), on=f"Store/{pod.name}")
 
 

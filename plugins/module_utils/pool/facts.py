@@ -137,9 +137,14 @@ class StoreFacts:
     pipeline_address: str = ""
 
     @property
+    def drains(self) -> bool:
+        """Whether it is known that no proxy routes to it."""
+        return bool(self.known) and self.state == State.DRAINING
+
+    @property
     def clean(self) -> bool:
-        """Whether it is known that no proxy routes to it: Draining, without labels."""
-        return bool(self.known) and self.state == State.DRAINING and not self.labels
+        """Whether it is known that it drains, and has no labels."""
+        return self.drains and not self.labels
 
     def serves(self, labels: Labels) -> bool:
         """Return whether it is known to be working with exactly these labels."""

@@ -73,7 +73,9 @@ class PodCreate:
 class StoreWrite:
     """Set work state and all labels of a store in HAKeeper.
 
-    An empty set of labels is set by UpdateCNLabel, since PatchCNStore keeps the old ones then: for
+    Labels of None stay as they are: those of a store whose Pod is still bound are only removed when
+    the Pod is Draining, lest a call that comes late takes them from a store that works again. An
+    empty set of labels is set by UpdateCNLabel, since PatchCNStore keeps the old ones then: for
     Draining after the state, for Working before it, so that no store works with labels of others.
     It must not be sent later than `SECONDS_OF_STORE_WRITES` after the facts were read: the Pod may
     have another claim by then. If HAKeeper does not know the store, ``known`` is False from now on;
@@ -82,7 +84,7 @@ class StoreWrite:
 
     pod: str
     state: State
-    labels: Labels = field(default_factory=dict)
+    labels: Labels | None = None
     why: str = ""
 
 

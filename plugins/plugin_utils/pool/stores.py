@@ -35,6 +35,9 @@ _STATES: Final = {
 }
 
 
+_WORK_STATES: Final = {state: work_state for work_state, state in _STATES.items()}
+
+
 class Stores:
     """What HAKeeper and the compute nodes say, kept up to date by what is set.
 
@@ -99,22 +102,22 @@ class Stores:
             self._fail(error)
             return False
         known = self.facts[write.pod]
+        labels = known.labels if write.labels is None else dict(write.labels)
         self.facts[write.pod] = replace(
-            known, state=write.state, labels=dict(write.labels), seen_at=time.time()
+            known, state=write.state, labels=labels, seen_at=time.time()
         )
         return True
 
     def _set(self, hakeeper: HAKeeper, uuid: str, write: StoreWrite) -> None:
-        if write.state is State.WORKING and not write.labels:
-            # An empty patch keeps the labels that are there: they go before the store works.
-            hakeeper.replace_labels(uuid, {}, self._deadline)
-            hakeeper.set_work_state(uuid, WorkState.WORKING, self._deadline)
-            return
-        if write.state is State.WORKING:
+        if write.state is State.WORKING and write.labels:
             hakeeper.patch_store(uuid, WorkState.WORKING, write.labels, self._deadline)
             return
-        hakeeper.set_work_state(uuid, WorkState.DRAINING, self._deadline)
-        hakeeper.replace_labels(uuid, write.labels, self._deadline)
+        if write.state is State.WORKING:
+            # An empty patch keeps the labels that are there: they go before the store works.
+            hakeeper.replace_labels(uuid, {}, self._deadline)
+        hakeeper.set_work_state(uuid, _WORK_STATES[write.state], self._deadline)
+        if write.state is State.DRAINING and write.labels is not None:
+            hakeeper.replace_labels(uuid, write.labels, self._deadline)
 
     def _fail(self, error: MatrixOneError) -> None:
         self.reached = False

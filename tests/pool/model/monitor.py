@@ -50,7 +50,6 @@ class Monitor:
         self.seen_versions: dict[str, str] = {}
         self.free_at_most = 0
         self.two_until = 0.0
-        self.mixed: dict[str, float] = {}
         self.user_named: dict[str, float] = {}
         self.log: list[str] = []
         self.seen: Counter[str] = Counter()
@@ -120,17 +119,8 @@ class Monitor:
         if phase in {"Idle", "Unknown"}:
             self.fail(f"{name} is {phase} and works in HAKeeper")
         expected = self.accounts.get(self.last_claim.get(uid, ""), {})
-        if store.labels != expected and not self._was_written_by_two(name):
+        if store.labels != expected:
             self.fail(f"{name} ({phase}) works with labels {store.labels}, not {expected}")
-
-    def _was_written_by_two(self, name: str) -> bool:
-        """Whether two processes called HAKeeper for a store in turn; the next pass repairs that.
-
-        To drain takes two calls, for state and labels, and HAKeeper knows no conditions.
-        """
-        if self.world.now < self.two_until:
-            self.mixed[name] = self.world.now
-        return self.world.now - self.mixed.get(name, 0.0) < _IN_FLIGHT
 
     def _check_holder(self, name: str, uid: str, holder: str | None) -> None:
         before = self.last_claim.get(uid)

@@ -176,8 +176,9 @@ class Operator:
             elif isinstance(write, writes.ClaimWrite | writes.ClaimStatus):
                 _refresh(claims, server.get("CNClaim", write.name), write.name, claim_of)
             elif isinstance(write, writes.StoreWrite):
-                known = replace(stores[write.pod], state=write.state, labels=dict(write.labels))
-                stores[write.pod] = known
+                before = stores[write.pod]
+                labels = before.labels if write.labels is None else dict(write.labels)
+                stores[write.pod] = replace(before, state=write.state, labels=labels)
         return replace(snapshot, pods=pods, claims=claims, stores=stores)
 
     # --- writes -----------------------------------------------------------------------------
@@ -200,12 +201,14 @@ class Operator:
         self, write: writes.StoreWrite, seen: Snapshot | None
     ) -> Generator[None, None, bool]:
         """Call HAKeeper in the order that `StoreWrite` asks for, and not too late."""
-        labels = {key: tuple(values) for key, values in write.labels.items()}
+        labels = {key: tuple(values) for key, values in (write.labels or {}).items()}
         read_at = seen.now if seen else self.world.now
         if write.state is State.WORKING and labels:
             calls = [(write.state, labels)]
         elif write.state is State.WORKING:
             calls = [(None, labels), (write.state, None)]
+        elif write.labels is None:
+            calls = [(write.state, None)]
         else:
             calls = [(write.state, None), (None, labels)]
         for index, (state, tags) in enumerate(calls):
