@@ -81,6 +81,8 @@ _LONGEST = (
     "tests/docs/test_pages.py",
     "tests/runner/operator/test_precheck.py",
     "tests/roles/test_stuck_deletion.py",
+    "tests/pool/test_pools_live.py",
+    "tests/roles/test_verification.py",
     "tests/runner/operator/test_stopping.py",
     "tests/memcached",
     "tests/management/test_helm.py",

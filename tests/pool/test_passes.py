@@ -356,6 +356,14 @@ def test_a_pod_that_ended_is_deleted_whatever_its_phase():
     assert _of(_plan([bound("a", "c", ended=True)], []), PodDelete)
 
 
+@pytest.mark.parametrize(("age", "seconds"), [(1, 2), (50, 5), (3600, 60)])
+def test_hakeeper_is_asked_again_about_a_new_pod(age, seconds):
+    """No event says that it has learnt of a store; one that never registers is asked for rarely."""
+    new = pod("a", Phase.UNKNOWN, created=NOW - age)
+    stores = {"a": StoreFacts(known=False)}
+    assert _plan([new], [], stores=stores, generations=("p-new",)).requeue == seconds
+
+
 # --- migration ----------------------------------------------------------------------------------
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pools, claims and claim sets on an API server, under an operator with its own rights."""
 
+import json
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +20,7 @@ from tests.support.namespaces import Namespace
 from tests.support.operator_rights import account, refusals
 from tests.support.operators import Operator, launch
 from tests.support.places import ROOT
+from tests.support.plays import Played, play
 from tests.support.waiting import eventually, unchanged
 
 pytestmark = [pytest.mark.api, pytest.mark.timeout(600)]
@@ -107,11 +109,42 @@ def test_a_tenant_from_zero_to_a_compute_node_and_back(pooled: Pools) -> None:
     told.sessions = 1
     space.kubectl("delete", "cnclaim", "tenant-a", "--timeout=5s")
     eventually(lambda: pooled.phases("round").get("Draining") == 1, 30, "the Pod drains")
-    assert told.of(pod)[1] == {}
+    eventually(lambda: told.of(pod)[1] == {}, 30, "its store has no labels")
     assert unchanged(lambda: pooled.phases("round").get("Draining"), 7.0) == 1
     told.sessions = 0
     pooled.idle("round", 2)
     space.wait("Ready", "cnpool", "round")
+
+
+def test_a_playbook_gets_a_compute_node_and_gives_it_back(pooled: Pools, tmp_path: Path) -> None:
+    space, told = pooled.space, pooled.told
+    space.apply(pools.pool("played", told.address, 1))
+    pooled.idle("played", 1)
+    given = {
+        "claim": "by-hand",
+        "namespace": space.name,
+        "selector": {"matchLabels": {"pool": "played"}},
+        "labels": {"account": "a"},
+    }
+
+    def played(**more: Any) -> Played:
+        given_now = json.dumps({**given, **more})
+        return play("claim", space.bed.kubeconfig, tmp_path, "-e", given_now, "--diff")
+
+    first, second = played(), played()
+    assert (first.code, first.counts["changed"]) == (0, 1), first.output
+    assert (second.code, second.counts["changed"]) == (0, 0), second.output
+    (pod,) = [one for one in pooled.pods("played") if one["metadata"]["name"] in first.output]
+    assert told.of(pod) == (WorkState.WORKING, {"account": ["a"]})
+    assert f"{pod['metadata']['name']} answers SQL at " in second.output
+
+    refused = played(claim="nothing", selector={"matchLabels": {"pool": "none"}}, timeout=8)
+    assert refused.code == 2
+    assert "has no compute node after 8 s: no CNPool of the namespace" in refused.output
+    for name in ("by-hand", "nothing"):
+        gone = played(claim=name, state="absent")
+        assert (gone.code, gone.counts["changed"]) == (0, 1), gone.output
+    pooled.idle("played", 1)
 
 
 def test_claims_wait_with_their_reason(pooled: Pools) -> None:

@@ -138,7 +138,10 @@ def test_restored_read_recorded_and_removed(space: Namespace, backup: str) -> No
     live = space.get("mo", cluster)
     assert {one["kind"] for one in live["metadata"]["ownerReferences"]} == {"RestoreJob"}
     assert live["spec"]["logService"]["sharedStorage"]["s3"]["path"] == f"backups/mo/one-{cluster}"
-    assert space.get("job", "proof-purge")["spec"]["suspend"] is True
+    purge = eventually(
+        lambda: space.get("job", "proof-purge").get("spec"), 60, "the Job that purges"
+    )
+    assert purge["suspend"] is True
 
     read = tasks.Result(tasks.Phase.SUCCEEDED, reading=tasks.Reading(40, 12345, 2048))
     report(space, "proof-read", read)

@@ -19,6 +19,10 @@ from .round import Round, holds, is_outdated
 from .writes import OpenGate, PodDelete, StoreWrite
 
 _POLL_SECONDS: Final = 5.0
+_FIRST_POLL_SECONDS: Final = 2.0
+_LAST_POLL_SECONDS: Final = 60.0
+_SHARE_OF_AGE: Final = 0.1
+"""A Pod that has not registered is looked at again after this part of its age."""
 _WHOLE_SECOND: Final = 1.0
 """Annotations have whole seconds."""
 
@@ -50,7 +54,8 @@ def release_pod(work: Round, pod: PodFacts, why: str) -> None:
     if snapshot.reached and store.known and not store.drains:
         _set_store(work, pod, State.DRAINING, None, why)
         return
-    drains = store.drains or (snapshot.reached and store.known is False)
+    # The time of its drain begins when it has no labels any more: late calls end before it does.
+    drains = store.clean or (snapshot.reached and store.known is False)
     claim = snapshot.claims.get(pod.claim)
     work.add(release(pod, claim, snapshot.now, why, drains=drains), on=f"Pod/{pod.name}")
 
@@ -61,6 +66,10 @@ def _unknown(work: Round, pod: PodFacts) -> None:
         _set_store(work, pod, State.DRAINING, {}, "waits for a claim")
     elif store.clean and pod.ready:
         work.add(to_idle(pod, work.snapshot.now), on=f"Pod/{pod.name}")
+    else:
+        # No event of Kubernetes says that HAKeeper has learnt of a store.
+        age = work.snapshot.now - pod.created
+        work.wake(min(max(age * _SHARE_OF_AGE, _FIRST_POLL_SECONDS), _LAST_POLL_SECONDS))
 
 
 def _idle(work: Round, pod: PodFacts) -> None:
