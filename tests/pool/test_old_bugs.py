@@ -301,6 +301,8 @@ def sources_are_released_at_once(patch: Patch) -> None:
     patch.setattr(claims, "MIGRATION_DELAY_SECONDS", 0)
 
 
+_LOST_SESSIONS = "is Idle and has sessions|has sessions and is given up before its time"
+
 BUGS: list[tuple[Callable[[Patch], None], str]] = [
     (double_binding, "is Bound, held by .*, and is bound"),
     (stealing_of_pods, "is Bound, held by .*, and is bound"),
@@ -316,8 +318,8 @@ BUGS: list[tuple[Callable[[Patch], None], str]] = [
     (stale_reads_create_too_many, "maxPods is|free Pods"),
     (age_by_seconds_of_the_minute, "waited longer for it"),
     (claim_set_label_stays, "still has labels of a claim"),
-    (unknown_load_is_zero, "is Idle and has sessions"),
-    (drained_before_proxies_know, "is Idle and has sessions"),
+    (unknown_load_is_zero, _LOST_SESSIONS),
+    (drained_before_proxies_know, _LOST_SESSIONS),
     (no_drain_without_webhooks, "has sessions and is given up before its time"),
     (empty_labels_are_not_set, "works with labels"),
     (scale_in_takes_pods_in_use, "is Bound and is given up"),
