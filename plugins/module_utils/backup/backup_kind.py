@@ -15,10 +15,9 @@ from ..reporting.events import Occurrence, occurrence
 from ..reporting.reasons import BackupReason, ConditionType
 from ..reporting.report import Applied, Report
 from ..workload.component import Reference
-from ..workload.kind import ALONE, Kind, Play, Scripts
+from ..workload.kind import ALONE, OwningKind, Play, Scripts
 from ..workload.plans import Observed
 from ..workload.references import by_name
-from ..workload.removal import Removal
 from . import jobs, verdicts
 from .backup import (
     AVAILABLE,
@@ -34,7 +33,7 @@ from .job_plan import Surroundings
 from .task_objects import task_references
 
 
-class BackupKind(Kind[BackupPlan]):
+class BackupKind(OwningKind[BackupPlan]):
     """The record of a backup."""
 
     plan_type = BackupPlan
@@ -85,11 +84,6 @@ class BackupKind(Kind[BackupPlan]):
         if verified:
             status.setdefault("lastVerified", verified)
         return Report(status, events, plan.phase == AVAILABLE, message, "")
-
-    def removal(self, resource: Resource, observed: Observed) -> list[Removal]:
-        """Return no step: what belongs to it is deleted with it."""
-        del resource, observed
-        return []
 
     def render(
         self, resource: Resource, scripts: Scripts, references: References

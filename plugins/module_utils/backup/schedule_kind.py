@@ -11,13 +11,12 @@ from ..admission.shapes import Mistake, look_for
 from ..api import names
 from ..api.fields import Fields
 from ..api.timestamps import timestamp_now
-from ..api.types import Manifest, References, Resource
+from ..api.types import Resource
 from ..reporting.report import Applied, Report
 from ..workload.component import Reference
-from ..workload.kind import ALONE, Kind, Play, Scripts
+from ..workload.kind import ALONE, OwningKind, Play
 from ..workload.plans import Observed
 from ..workload.references import by_name
-from ..workload.removal import Removal
 from .job_mistakes import unsafe_in
 from .schedule_metrics import metrics_of, no_metrics_of
 from .schedule_planning import SchedulePlan, plan_schedule
@@ -26,8 +25,8 @@ from .schedule_runs import labels_of
 from .schedule_spec import needs_backups, schedule_mistakes
 
 
-class BackupScheduleKind(Kind[SchedulePlan]):
-    """Backups at fixed times."""
+class BackupScheduleKind(OwningKind[SchedulePlan]):
+    """Backups at fixed times. Its BackupJobs go with it, its Backups stay."""
 
     plan_type = SchedulePlan
 
@@ -69,18 +68,6 @@ class BackupScheduleKind(Kind[SchedulePlan]):
     ) -> Report:
         """Report what a pass came to."""
         return report_on_schedule(resource, plan, observed, applied, failure)
-
-    def removal(self, resource: Resource, observed: Observed) -> list[Removal]:
-        """Return nothing: its BackupJobs go with their owner, its Backups stay."""
-        del resource, observed
-        return []
-
-    def render(
-        self, resource: Resource, scripts: Scripts, references: References
-    ) -> list[Manifest]:
-        """Return nothing: what it leads to depends on the time."""
-        del resource, scripts, references
-        return []
 
     def mistakes(self, resource: Resource) -> list[Mistake]:
         """Return what is wrong with a BackupSchedule beyond its schema."""

@@ -8,21 +8,23 @@ from typing import Any
 
 from ..admission.shapes import Mistake
 from ..api import names
-from ..api.types import Manifest, References, Resource
+from ..api.types import Resource
 from ..reporting.conditions import condition
 from ..reporting.reasons import ConditionType, PoolReason
 from ..reporting.report import Applied, Report
 from ..workload.component import Reference
-from ..workload.kind import ALONE, Kind, Play, Scripts
+from ..workload.kind import ALONE, OwningKind, Play
 from ..workload.plans import Observed, Plan, is_paused
 from ..workload.references import by_name
-from ..workload.removal import Removal
 from .reading import claim_facts, pool_facts
 from .responsibility import responsible_pool
 
 
-class ClaimKind(Kind[Plan]):
-    """A claim: its pool serves it, and writes its status. This is for claims without a pool."""
+class ClaimKind(OwningKind[Plan]):
+    """A claim: its pool serves it, writes its status and releases its Pod.
+
+    This is for claims without a pool.
+    """
 
     plan_type = Plan
 
@@ -55,18 +57,6 @@ class ClaimKind(Kind[Plan]):
         if plan.waiting_for and not (status.get("phase") == "Lost" or (named and _has_pod(status))):
             status = unserved_status(resource, plan.waiting_for)
         return Report(status, [], not message, message, "")
-
-    def removal(self, resource: Resource, observed: Observed) -> list[Removal]:
-        """Return nothing: its pool releases its Pod."""
-        del resource, observed
-        return []
-
-    def render(
-        self, resource: Resource, scripts: Scripts, references: References
-    ) -> list[Manifest]:
-        """Return nothing: it takes a Pod that exists."""
-        del resource, scripts, references
-        return []
 
     def mistakes(self, resource: Resource) -> list[Mistake]:
         """Return nothing: the schema says it all."""

@@ -4,18 +4,17 @@
 from __future__ import annotations
 
 from ..admission.shapes import Mistake
-from ..api.types import Manifest, References, Resource
+from ..api.types import Resource
 from ..reporting.report import Applied, Report, is_ready_and_synced, unobserved
 from ..workload.component import Reference
-from ..workload.kind import ALONE, Kind, Play, Scripts
+from ..workload.kind import ALONE, OwningKind, Play
 from ..workload.plans import Observed, Plan, is_paused
 from ..workload.references import by_name
-from ..workload.removal import Removal
 from .claim_set_status import claim_set_status
 from .pool_status import paused_status
 
 
-class ClaimSetKind(Kind[Plan]):
+class ClaimSetKind(OwningKind[Plan]):
     """A number of equal claims."""
 
     plan_type = Plan
@@ -45,18 +44,6 @@ class ClaimSetKind(Kind[Plan]):
         status = claim_set_status(resource, found)
         requeue = "2s" if found.get("errors") or found.get("unfinished") else ""
         return Report(status, [], is_ready_and_synced(status), str(status["message"]), requeue)
-
-    def removal(self, resource: Resource, observed: Observed) -> list[Removal]:
-        """Return nothing: its claims go with their owner."""
-        del resource, observed
-        return []
-
-    def render(
-        self, resource: Resource, scripts: Scripts, references: References
-    ) -> list[Manifest]:
-        """Return nothing: its claims have names that are made when they are created."""
-        del resource, scripts, references
-        return []
 
     def mistakes(self, resource: Resource) -> list[Mistake]:
         """Return nothing: the schema says it all."""

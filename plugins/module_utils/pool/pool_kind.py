@@ -13,10 +13,9 @@ from ..api.types import Manifest, References, Resource
 from ..compute.admission import mistakes_of_cnset
 from ..reporting.report import Applied, Report, is_ready_and_synced, unobserved
 from ..workload.component import Reference
-from ..workload.kind import ALONE, Kind, Play, Scripts
+from ..workload.kind import ALONE, OwningKind, Play, Scripts
 from ..workload.plans import Observed, Plan, is_paused
 from ..workload.references import by_name
-from ..workload.removal import Removal
 from .generation_sets import generation_set
 from .pool_status import invalid_status, paused_status, pool_status
 
@@ -24,8 +23,8 @@ _AGAIN_SECONDS: Final = 60
 """HAKeeper forgets labels and work state of a node that was silent for half a minute."""
 
 
-class PoolKind(Kind[Plan]):
-    """Compute nodes that claims take."""
+class PoolKind(OwningKind[Plan]):
+    """Compute nodes that claims take. Passes drain its Pods before it goes."""
 
     plan_type = Plan
 
@@ -68,11 +67,6 @@ class PoolKind(Kind[Plan]):
         events = list(found.get("events") or [])
         ready, message = is_ready_and_synced(status), str(status["message"])
         return Report(status, events, ready, message, requeue)
-
-    def removal(self, resource: Resource, observed: Observed) -> list[Removal]:
-        """Return nothing: passes drain its Pods, and its CNSets go with their owner."""
-        del resource, observed
-        return []
 
     def render(
         self, resource: Resource, scripts: Scripts, references: References

@@ -139,6 +139,22 @@ class Kind(ABC, Generic[PlanT]):
         return "; ".join(map(str, shortened(found)))
 
 
+class OwningKind(Kind[PlanT]):
+    """A kind that owns what its passes create: not known before, and deleted with its owner."""
+
+    def removal(self, resource: Resource, observed: Observed) -> list[Removal]:
+        """Return no step: what belongs to it is deleted with it."""
+        del resource, observed
+        return []
+
+    def render(
+        self, resource: Resource, scripts: Scripts, references: References
+    ) -> list[Manifest]:
+        """Return nothing: what it leads to depends on what a pass finds."""
+        del resource, scripts, references
+        return []
+
+
 class SetKind(Kind[Plan]):
     """A set of Pods of one component."""
 
