@@ -2,15 +2,18 @@
 """Play the collection's playbooks against the test bed with fake nodes."""
 
 import json
+import os
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+import testbed
 from testbed.bed import TestBed
-from tests.support.namespaces import KINDS, Namespace
+from tests.support.namespaces import KINDS, Namespace, install
 from tests.support.operator_rights import account, refusals
 from tests.support.operators import running_operator
 from tests.support.places import ROOT
@@ -22,6 +25,28 @@ def tiny_cluster(namespace: str) -> dict[str, Any]:
     cluster = yaml.safe_load((ROOT / "examples" / "tiny-cluster.yaml").read_text())
     cluster["metadata"]["namespace"] = namespace
     return cluster
+
+
+@contextmanager
+def namespace_alone(prefix: str) -> Iterator[Namespace]:
+    """Give a namespace on a test bed of its own, for an operator that looks after all namespaces."""
+    name = f"pytest-{prefix}-{os.getpid()}"
+    try:
+        bed = testbed.up(name, nodes="fake")
+        install(bed)
+        with bed.namespace(prefix) as namespace:
+            yield Namespace(bed, namespace)
+    finally:
+        testbed.down(name)
+
+
+@contextmanager
+def operated_everywhere(space: Namespace, folder: Path) -> Iterator[Path]:
+    """Run the operator for all namespaces, with the rights that it is given there; gives its log."""
+    kubeconfig = account(space.bed, space.name, folder / "kubeconfig", everywhere=True)
+    with running_operator(kubeconfig, folder, OPERATOR_IMAGE="operator:test") as log:
+        yield log
+    assert refusals(log) == []
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ unscheduled until the test has written the program's result.
 """
 
 import json
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,11 +13,10 @@ from typing import Any
 import pytest
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup import manifest, tasks
 
-import testbed
-from tests.support.namespaces import Namespace, install
-from tests.support.operator_rights import account, refusals
-from tests.support.operators import running_operator
+from tests.support.namespaces import Namespace
 from tests.support.waiting import eventually
+
+from .conftest import namespace_alone, operated_everywhere
 
 pytestmark = [pytest.mark.api, pytest.mark.timeout(600)]
 
@@ -39,25 +37,14 @@ WAITING = {
 
 @pytest.fixture(scope="module")
 def space() -> Iterator[Namespace]:
-    """A namespace on a test bed of its own: the operator looks after all namespaces."""
-    name = f"pytest-backups-{os.getpid()}"
-    try:
-        bed = testbed.up(name, nodes="fake")
-        install(bed)
-        with bed.namespace("backups") as namespace:
-            yield Namespace(bed, namespace)
-    finally:
-        testbed.down(name)
+    with namespace_alone("backups") as namespace:
+        yield namespace
 
 
 @pytest.fixture(scope="module")
 def operator(space: Namespace, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Run the operator for all namespaces, with the rights that it is given there."""
-    folder = tmp_path_factory.mktemp("operator")
-    kubeconfig = account(space.bed, space.name, folder / "kubeconfig", everywhere=True)
-    with running_operator(kubeconfig, folder, OPERATOR_IMAGE="operator:test") as log:
+    with operated_everywhere(space, tmp_path_factory.mktemp("operator")) as log:
         yield log
-    assert refusals(log) == []
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,6 @@
 """A backup that is proven by restoring it, under the operator: results play the program's part."""
 
 import json
-import os
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -11,13 +10,10 @@ from typing import Any
 import pytest
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup import tasks
 
-import testbed
-from tests.support.namespaces import Namespace, install
-from tests.support.operator_rights import account, refusals
-from tests.support.operators import running_operator
+from tests.support.namespaces import Namespace
 from tests.support.waiting import eventually
 
-from .conftest import tiny_cluster
+from .conftest import namespace_alone, operated_everywhere, tiny_cluster
 from .test_restoring import restored
 
 pytestmark = [pytest.mark.api, pytest.mark.timeout(900)]
@@ -30,25 +26,14 @@ NEVER = "2100-01-01T00:00:00Z"
 
 @pytest.fixture(scope="module")
 def space() -> Iterator[Namespace]:
-    """A namespace on a test bed of its own: the operator looks after all namespaces."""
-    name = f"pytest-verifying-{os.getpid()}"
-    try:
-        bed = testbed.up(name, nodes="fake")
-        install(bed)
-        with bed.namespace("verifying") as namespace:
-            yield Namespace(bed, namespace)
-    finally:
-        testbed.down(name)
+    with namespace_alone("verifying") as namespace:
+        yield namespace
 
 
 @pytest.fixture(scope="module")
 def operator(space: Namespace, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Run the operator for all namespaces, with the rights that it is given there."""
-    folder = tmp_path_factory.mktemp("operator")
-    kubeconfig = account(space.bed, space.name, folder / "kubeconfig", everywhere=True)
-    with running_operator(kubeconfig, folder, OPERATOR_IMAGE="operator:test") as log:
+    with operated_everywhere(space, tmp_path_factory.mktemp("operator")) as log:
         yield log
-    assert refusals(log) == []
 
 
 @pytest.fixture(scope="module")
