@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import Any, ClassVar, Final
 
 from ..module_utils.clients.kubernetes.kinds import describe
@@ -62,7 +63,7 @@ class ActionModule(KubeAction):
                 names = ", ".join(left[:4])
                 message = f"{describe(resource)}: still there after {limit:.0f} s: {names}"
                 return {**result, "failed": True, "msg": message}
-            status.write(lambda live, left=left: deleting(live, left))  # type: ignore[misc]
+            status.write(partial(deleting, left=left))
             time.sleep(_PAUSE)
 
 

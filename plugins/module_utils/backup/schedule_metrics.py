@@ -51,7 +51,7 @@ def metrics_of(resource: Resource, status: Mapping[str, Any]) -> list[Json]:
 
 
 def no_metrics_of(resource: Resource) -> list[Json]:
-    """Return the requests to the metrics API that take away what a schedule has reported."""
+    """Return the requests to the metrics API that remove the series of a schedule."""
     return [_request(resource, name, None) for name in METRICS]
 
 

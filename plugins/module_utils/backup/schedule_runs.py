@@ -147,8 +147,6 @@ def _link_of(backup: Manifest) -> Link | None:
 
 
 def _is_good(backup: Manifest) -> bool:
-    phase, going = (
-        (backup.get("status") or {}).get("phase"),
-        backup["metadata"].get("deletionTimestamp"),
-    )
-    return phase == "Available" and not going and not is_refuted(backup)
+    is_available = (backup.get("status") or {}).get("phase") == "Available"
+    is_going = bool(backup["metadata"].get("deletionTimestamp"))
+    return is_available and not is_going and not is_refuted(backup)

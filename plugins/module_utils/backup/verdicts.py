@@ -110,7 +110,7 @@ def is_refuted(backup: Resource) -> bool:
 
 
 def metrics_of(backup: Resource, status: Mapping[str, Any] | None) -> list[Json]:
-    """Return the requests to the metrics API that show, or take away, what is known of a Backup.
+    """Return the requests to the metrics API that set or remove the series of a Backup.
 
     Args:
         backup: the Backup.
