@@ -13,6 +13,7 @@ from ansible_operator.check.plugin_state import kept_by
 from ansible_operator.check.project import Project, ansible_folder, open_project
 from ansible_operator.check.task_rules import TaskRules
 from ansible_operator.check.tasks import is_playbook, tasks_of
+from ansible_operator.check.variables import Variables
 from ansible_operator.check.watch_rules import check_watches
 from ansible_operator.watches import Isolation, Watch
 
@@ -65,7 +66,7 @@ def _tasks(project: Project) -> Iterator[Finding]:
     for role, path in project.task_files():
         name = project.name(path)
         rules = TaskRules(
-            project, table, local, name, project.defaults(role), project.searched(role)
+            project, table, local, name, project.variables(role), project.searched(role)
         )
         try:
             documents = read(path)
@@ -94,7 +95,7 @@ def _templates(project: Project) -> Iterator[Finding]:
     table = routing.load(ansible_folder())
     for role in project.roles:
         for path in sorted((role / "templates").glob("**/*.j2")):
-            rules = TaskRules(project, table, frozenset(), project.name(path), {})
+            rules = TaskRules(project, table, frozenset(), project.name(path), Variables())
             lines = path.read_text(errors="replace").splitlines()
             yield from rules.texts(Located(text, line) for line, text in enumerate(lines, 1))
 

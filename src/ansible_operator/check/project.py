@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from ansible_operator.check import variables
 from ansible_operator.check.documents import Located, UnreadableError, read
 from ansible_operator.check.tasks import is_playbook
+from ansible_operator.check.variables import Variables
 from ansible_operator.errors import ConfigError
 
 HOME = "/opt/ansible"
@@ -64,18 +66,25 @@ class Project:
                 if _is_playbook(path):
                     yield None, path
 
-    def defaults(self, role: Path | None) -> dict[str, object]:
-        """Variables with their values in the defaults of a role; those of all roles for None."""
-        values: dict[str, object] = {}
+    def variables(self, role: Path | None) -> Variables:
+        """What the project says of the variables of a role; of those of all roles for None."""
+        defaults: dict[str, object] = {}
+        assigned = {name: list(values) for name, values in self._assigned.items()}
         for one in self.roles if role is None else [role]:
-            for path in _found(one / "defaults", _YAML):
-                try:
-                    documents = read(path)
-                except UnreadableError:
-                    continue
-                for document in documents:
-                    values |= {name: item.value for name, item in document.keys.items()}
-        return values
+            for document in _readable(_found(one / "defaults", _YAML)):
+                defaults |= {name: item.value for name, item in document.keys.items()}
+            for document in _readable(_found(one / "vars", _YAML)):
+                for name, item in document.keys.items():
+                    assigned.setdefault(name, []).append(item.value)
+        return Variables(defaults, assigned, self._registered)
+
+    @cached_property
+    def _assigned(self) -> dict[str, list[object]]:
+        return variables.assigned(_readable(path for _, path in self.task_files()))
+
+    @cached_property
+    def _registered(self) -> frozenset[str]:
+        return frozenset(variables.registered(_readable(path for _, path in self.task_files())))
 
     def local_modules(self) -> set[str]:
         """Names of modules and actions that the project has itself."""
@@ -159,6 +168,15 @@ def ansible_folder() -> Path | None:
 
 def _found(folder: Path, suffixes: Iterable[str]) -> list[Path]:
     return sorted(path for path in folder.glob("**/*") if path.suffix in suffixes)
+
+
+def _readable(paths: Iterable[Path]) -> Iterator[Located]:
+    """The documents of files; those that are no YAML are reported elsewhere."""
+    for path in paths:
+        try:
+            yield from read(path)
+        except UnreadableError:
+            continue
 
 
 def _is_playbook(path: Path) -> bool:

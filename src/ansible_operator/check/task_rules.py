@@ -2,7 +2,7 @@
 """What of a task will not work, or works differently."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ansible_operator.check.conditions import SINCE, Kind, kind_of
@@ -11,6 +11,7 @@ from ansible_operator.check.findings import Finding, Severity
 from ansible_operator.check.project import Project
 from ansible_operator.check.routing import Routing
 from ansible_operator.check.tasks import Task
+from ansible_operator.check.variables import Variables
 
 CONDITIONALS = ("when", "failed_when", "changed_when", "until")
 _ASSERT = frozenset({"assert", "ansible.builtin.assert"})
@@ -28,7 +29,7 @@ class TaskRules:
 
     Attributes:
         path: of the file, as it is reported.
-        known: variables of the role with their defaults.
+        known: what the project says of the variables of the role.
         searched: collections whose modules may be named without them.
     """
 
@@ -36,7 +37,7 @@ class TaskRules:
     routing: Routing
     local: frozenset[str]
     path: str
-    known: Mapping[str, object]
+    known: Variables
     searched: Sequence[str] = ()
 
     def check(self, task: Task) -> Iterator[Finding]:

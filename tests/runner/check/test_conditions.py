@@ -4,8 +4,21 @@
 import pytest
 
 from ansible_operator.check.conditions import Kind, kind_of
+from ansible_operator.check.variables import Variables
 
-KNOWN = {"flag": True, "text": "", "listed": [], "template": "{{ other }}", "nothing": None}
+KNOWN = Variables(
+    {"flag": True, "text": "", "listed": [], "template": "{{ other }}", "nothing": None},
+    {
+        "fact": [True, "{{ users | length > 0 }}", "{{ users is defined and flag }}"],
+        "doubtful": [True, "{{ users }}"],
+        "mixed": [True, "yes"],
+        "folder": ["/tmp/{{ users }}"],
+        "endless": ["{{ endless or again }}"],
+        "again": ["{{ endless }}"],
+        "flag": ["a value that the default hides"],
+    },
+    frozenset({"result"}),
+)
 BOOLEAN, UNKNOWN, OTHER = Kind
 
 
@@ -23,6 +36,19 @@ BOOLEAN, UNKNOWN, OTHER = Kind
         ("users | bool", BOOLEAN),
         ("flag | default(false)", BOOLEAN),
         ("true if users else false", BOOLEAN),
+        ("fact", BOOLEAN),
+        ("fact | default(false)", BOOLEAN),
+        ("users | ternary(flag, true)", BOOLEAN),
+        ("(fact | default(false)) | ternary(users | int < 3, true)", BOOLEAN),
+        ("result.changed", BOOLEAN),
+        ("result['failed']", BOOLEAN),
+        ("users.changed", UNKNOWN),
+        ("result.found", UNKNOWN),
+        ("doubtful", UNKNOWN),
+        ("mixed", UNKNOWN),
+        ("folder", UNKNOWN),
+        ("endless", UNKNOWN),
+        ("users | ternary('a', true)", OTHER),
         ("users", UNKNOWN),
         ("template", UNKNOWN),
         ("users.present", UNKNOWN),

@@ -172,3 +172,24 @@ def test_exit_codes_and_outputs(place: Place, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     assert runner.invoke(main, ["check", str(tmp_path / "empty")]).exit_code == 2
     assert runner.invoke(main, ["check", folder, "--ansible-core", "new"]).exit_code == 2
+
+
+def test_what_tasks_and_plays_assign_is_known(place: Place) -> None:
+    """Facts that are booleans everywhere are none of the user's worries, nor is `changed`."""
+    place.tasks(
+        "- ansible.builtin.set_fact: {ready: true, users: '{{ found.resources }}'}\n"
+        "- block:\n"
+        "    - ansible.builtin.command: {cmd: 'true'}\n"
+        "      register: done\n"
+        "- {ansible.builtin.debug: {msg: a}, when: ready | default(false)}\n"
+        "- {ansible.builtin.debug: {msg: b}, when: done.changed}\n"
+        "- {ansible.builtin.debug: {msg: c}, when: forced}\n"
+        "- {ansible.builtin.debug: {msg: d}, vars: {own: '{{ size > 2 }}'}, when: own}\n"
+        "- {ansible.builtin.debug: {msg: e}, when: users}\n"
+    )
+    place.write("roles/thing/vars/main.yml", "forced: false\n")
+    place.write("roles/broken/tasks/main.yml", "- set_fact: {ready: [\n")
+
+    assert [found for found in place.found("2.19") if found[0] == TASKS] == [
+        (TASKS, 10, "warning", "conditional-maybe-not-boolean")
+    ]
