@@ -2,7 +2,7 @@
 """``POST http://localhost:5050/metrics``: how roles report metrics of their own (runner.md §2.21).
 
 The module ``operator_sdk.util.osdk_metric`` sends no credentials, so anything on this machine may
-report; it can only change numbers.
+report; it can only change numbers. A list of requests in one body is an addition.
 """
 
 from typing import Any
@@ -35,10 +35,35 @@ class MetricsApi(Site):
             return web.Response(status=404, text="404 page not found\n")
         if request.method != "POST":
             return web.Response(status=405, text="Method not allowed\n")
-        body = await request.content.read(LARGEST_BODY)
         try:
-            document: dict[str, Any] = msgspec.json.decode(body, type=dict[str, Any])
-            self._metrics.handle(document)
+            for one in _requests(await _body(request)):
+                self._metrics.handle(one)
         except (msgspec.DecodeError, UnicodeDecodeError, MetricError) as error:
             return web.Response(status=400, text=f"{error}\n")
         return web.Response()
+
+
+async def _body(request: web.BaseRequest) -> bytes:
+    """Return the body of a request up to its limit; it may come in parts."""
+    body = b""
+    while len(body) < LARGEST_BODY:
+        part = await request.content.read(LARGEST_BODY - len(body))
+        if not part:
+            break
+        body += part
+    return body
+
+
+def _requests(body: bytes) -> list[dict[str, Any]]:
+    """Return the requests of a body: an object, or a list of some.
+
+    Raises:
+        msgspec.DecodeError: it is neither.
+        MetricError: the list is empty.
+    """
+    found: dict[str, Any] | list[dict[str, Any]] = msgspec.json.decode(
+        body, type=dict[str, Any] | list[dict[str, Any]]
+    )
+    if found == []:
+        raise MetricError("a request should be an object, or a list of objects")
+    return found if isinstance(found, list) else [found]

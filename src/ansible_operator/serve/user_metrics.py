@@ -4,7 +4,7 @@
 They are exposed under exactly the names that roles give; the Prometheus library would add
 ``_total`` to counters, so they are written out here. ``labels`` and ``remove`` are additions to
 what ``operator_sdk.util.osdk_metric`` sends: one metric has a value for each set of labels, until
-whoever reported it takes it away.
+whoever reported it takes it away. So are lists of observations, and ``buckets``.
 """
 
 import math
@@ -65,6 +65,14 @@ def _number(operations: Mapping[str, Any], name: str) -> float | None:
     return float(value)
 
 
+def _numbers(operations: Mapping[str, Any], name: str) -> list[float]:
+    """Return the numbers of an operation: one, several, or none."""
+    value = operations.get(name)
+    values = value if isinstance(value, list) else [value]
+    found = [_number({name: one}, name) for one in values]
+    return [one for one in found if one is not None]
+
+
 def _kind(value: Any) -> str:
     names = {bool: "bool", str: "string", list: "array", dict: "object"}
     return names.get(type(value), "number")
@@ -117,8 +125,7 @@ class _Summary:
     count: int = 0
 
     def apply(self, operations: Mapping[str, Any]) -> None:
-        value = _number(operations, "observe")
-        if value is not None:
+        for value in _numbers(operations, "observe"):
             self.observe(value)
 
     def observe(self, value: float) -> None:
@@ -132,15 +139,22 @@ class _Summary:
 
 @dataclass(slots=True)
 class _Histogram(_Summary):
-    buckets: list[int] = field(default_factory=lambda: [0] * (len(BUCKETS) + 1))
+    limits: tuple[float, ...] = BUCKETS
+    inside: list[int] = field(default_factory=lambda: [0] * (len(BUCKETS) + 1))
+
+    def apply(self, operations: Mapping[str, Any]) -> None:
+        limits = tuple(sorted(set(_numbers(operations, "buckets"))))
+        if limits and not self.count:
+            self.limits, self.inside = limits, [0] * (len(limits) + 1)
+        _Summary.apply(self, operations)
 
     def observe(self, value: float) -> None:
         _Summary.observe(self, value)
-        self.buckets[bisect_left(BUCKETS, value)] += 1
+        self.inside[bisect_left(self.limits, value)] += 1
 
     def samples(self, name: str, labels: Labels) -> Iterator[str]:
         below = 0
-        for limit, inside in zip((*BUCKETS, math.inf), self.buckets, strict=True):
+        for limit, inside in zip((*self.limits, math.inf), self.inside, strict=True):
             below += inside
             yield f"{_series(f'{name}_bucket', (*labels, ('le', _text(limit))))} {below}"
         yield from _Summary.samples(self, name, labels)
@@ -193,7 +207,9 @@ class UserMetrics:
         Args:
             request: ``name``, ``description`` and one of the four types, as
                 ``operator_sdk.util.osdk_metric`` sends them; beside them ``labels``, texts by name.
-                The operation ``remove: true`` takes away all values that have these labels.
+                The operation ``remove: true`` takes away all values that have these labels, and
+                ``observe`` takes several numbers, too. The ``buckets`` of a histogram are those of
+                its first observation.
 
         Raises:
             MetricError: with the text of the reply.

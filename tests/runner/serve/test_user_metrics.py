@@ -91,6 +91,24 @@ async def test_histograms_have_the_default_buckets(post, metrics):
     assert value(metrics, "n_sum") == pytest.approx(20.305)
 
 
+async def test_a_histogram_has_the_buckets_of_its_first_observation(post, metrics):
+    for observed in ([], [1.5, 40], 200):
+        own = {"observe": observed, "buckets": [60, 1, 60]}
+        assert await post(named(histogram=own)) == (200, "")
+    assert await post(named(histogram={"observe": 2, "buckets": [5]})) == (200, "")
+    lines = metrics.exposition().decode().splitlines()
+    buckets = {line.split('"')[1]: line.split()[-1] for line in lines if "_bucket" in line}
+    assert buckets == {"1": "0", "60": "3", "+Inf": "4"}
+    assert (value(metrics, "n_count"), value(metrics, "n_sum")) == (4, 243.5)
+
+
+async def test_a_body_may_have_several_requests(post, metrics):
+    several = [of(f"s{number}", gauge={"set": number}) for number in range(300)]
+    assert await post(several) == (200, "")
+    assert value(metrics, 'age{schedule="s299"}') == 299
+    assert (await post([of("a", gauge={"set": 7}), {}]))[0] == 400
+
+
 async def test_summaries_count_and_add_up(post, metrics):
     for seconds in (1, 2.5):
         await post(named(summary={"observe": seconds}))
@@ -110,6 +128,8 @@ async def test_summaries_count_and_add_up(post, metrics):
         ({"name": 3, "gauge": {}}, "json: cannot unmarshal"),
         ("{", "truncated"),
         ("[]", "object"),
+        ("[3]", "object"),
+        (named(histogram={"observe": [1, "2"]}), "json: cannot unmarshal string"),
     ],
 )
 async def test_requests_that_make_no_sense(post, body, text):
