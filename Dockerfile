@@ -14,6 +14,12 @@
 #
 #   docker build --target runner --build-arg BASE_IMAGE=registry.access.redhat.com/ubi9/ubi:9.6 \
 #     --build-arg INIT_IMAGE=debian:12.11-slim -t registry.example.com/ansible-operator:0.2.0-ubi9 .
+#
+# The image has the ansible-core of the Go runner's image. A variant has a newer one, and is named by it:
+#
+#   make op-build ANSIBLE_CORE=2.19 IMG=…:0.2.0    builds …:0.2.0-ansible-core-2.19
+#
+# 2.20 requires a base with Python 3.12 or newer: UBI 9, or debian:13.1-slim.
 ARG BASE_IMAGE=debian:12.11-slim
 ARG INIT_IMAGE=${BASE_IMAGE}
 
@@ -25,10 +31,11 @@ RUN /build/steps/packages.sh init \
 
 # --- Python packages, with everything that fetches and builds them
 FROM ${BASE_IMAGE} AS python
+ARG ANSIBLE_CORE=
 COPY image/steps/packages.sh /build/steps/
 RUN /build/steps/packages.sh build
 COPY image/steps/requirements*.txt image/steps/collections.txt image/steps/python.sh /build/steps/
-RUN --mount=type=secret,id=ca,target=/run/secrets/ca.crt /build/steps/python.sh
+RUN --mount=type=secret,id=ca,target=/run/secrets/ca.crt /build/steps/python.sh "${ANSIBLE_CORE}"
 
 # --- the runner's own package
 FROM python AS wheel
@@ -47,6 +54,7 @@ RUN /build/steps/collection.sh
 FROM ${BASE_IMAGE} AS runner
 ARG VERSION=0.2.0
 ARG REVISION=unknown
+ARG ANSIBLE_CORE=
 COPY image/steps/*.sh image/steps/sbom.py /build/steps/
 RUN /build/steps/packages.sh run && /build/steps/layout.sh
 COPY --from=init /usr/bin/tini-static /tini
@@ -65,7 +73,8 @@ LABEL org.opencontainers.image.title="ansible-operator" \
       org.opencontainers.image.source="https://github.com/matrixorigin/matrixone-ansible" \
       org.opencontainers.image.version="${VERSION}" \
       org.opencontainers.image.revision="${REVISION}" \
-      git_commit="${REVISION}"
+      git_commit="${REVISION}" \
+      ansible_core="${ANSIBLE_CORE:-2.18}"
 WORKDIR /opt/ansible
 USER 1001
 EXPOSE 6789 8443

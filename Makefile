@@ -63,11 +63,11 @@ deploy: ## install CRDs and operator; IMG=<image> OVERLAY=default|namespaced|pro
 undeploy: ## uninstall the operator; refused while resources require it (FORCE=1 overrides)
 	@deploy/operator.sh undeploy
 
-op-build: venv ## build the operator's image IMG; BUILDER= PLATFORMS= BASE_IMAGE= (docs/install.md)
-	@$(PYTHON) -m image build $(IMG) --builder "$(BUILDER)" --platforms "$(PLATFORMS)" --base "$(BASE_IMAGE)"
+op-build: venv ## build the operator's image IMG; BUILDER= PLATFORMS= BASE_IMAGE= ANSIBLE_CORE= (docs/install.md)
+	@$(PYTHON) -m image build $(IMG) --builder "$(BUILDER)" --platforms "$(PLATFORMS)" --base "$(BASE_IMAGE)" --ansible-core "$(ANSIBLE_CORE)"
 
 op-push: venv ## push the image IMG to the registry in its name
-	@$(PYTHON) -m image push $(IMG) --builder "$(BUILDER)" --platforms "$(PLATFORMS)" --base "$(BASE_IMAGE)"
+	@$(PYTHON) -m image push $(IMG) --builder "$(BUILDER)" --platforms "$(PLATFORMS)" --base "$(BASE_IMAGE)" --ansible-core "$(ANSIBLE_CORE)"
 
 bundle: venv ## generate the bundle for the Operator Lifecycle Manager in build/bundle; IMG=<image>
 	@$(PYTHON) -m deploy.generate.bundle build/bundle --image "$(IMG)"

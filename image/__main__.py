@@ -8,22 +8,49 @@ from pathlib import Path
 import click
 
 from image import operator, pinning
-from image.building import DEBOOTSTRAP, ROOT, Build, build, buildah, found_builder, run, storage
+from image.building import (
+    DEBOOTSTRAP,
+    ROOT,
+    Build,
+    ImageError,
+    build,
+    buildah,
+    found_builder,
+    run,
+    storage,
+)
 from testbed.errors import TestBedError
 
 _builder = click.option("--builder", default="", help="docker, podman or buildah; default: found")
 _platforms = click.option("--platforms", default="", help="e.g. linux/amd64,linux/arm64")
+_core = click.option("--ansible-core", "core", default="", help=f"{', '.join(pinning.CORES)}")
 _base = click.option("--base", default="", help=f"base image, or {DEBOOTSTRAP}")
 
 
-def _wanted(image: str, platforms: str, base: str) -> Build:
+def named(image: str, core: str) -> str:
+    """Return the name of an image's variant with a newer ansible-core.
+
+    Raises:
+        ImageError: there is no such variant.
+    """
+    if not core:
+        return image
+    if core not in pinning.CORES:
+        known = ", ".join(pinning.CORES)
+        raise ImageError(f"no image has ansible-core {core}; variants: {known}")
+    return f"{image}-ansible-core-{core}"
+
+
+def _wanted(image: str, platforms: str, base: str, core: str) -> Build:
     revision = subprocess.run(
         ["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
     ).stdout.strip()
     arguments = {"REVISION": revision or "unknown"}
     if base:
         arguments["BASE_IMAGE"] = base
-    return Build(image, arguments=arguments, platforms=platforms)
+    if core:
+        arguments["ANSIBLE_CORE"] = core
+    return Build(named(image, core), arguments=arguments, platforms=platforms)
 
 
 @click.group()
@@ -36,11 +63,13 @@ def main() -> None:
 @_builder
 @_platforms
 @_base
-def build_image(name: str, builder: str, platforms: str, base: str) -> None:
-    """Builds the image NAME."""
+@_core
+def build_image(name: str, builder: str, platforms: str, base: str, core: str) -> None:
+    """Builds the image NAME, or its variant with another ansible-core."""
+    wanted = _wanted(name, platforms, base, core)
     with storage():
-        build(_wanted(name, platforms, base), builder or found_builder(), click.echo)
-    click.echo(f"built {name}")
+        build(wanted, builder or found_builder(), click.echo)
+    click.echo(f"built {wanted.image}")
 
 
 @main.command("push")
@@ -48,18 +77,20 @@ def build_image(name: str, builder: str, platforms: str, base: str) -> None:
 @_builder
 @_platforms
 @_base
+@_core
 @click.option("--to", default="", help="where to, if not to the registry in the name")
-def push_image(name: str, builder: str, platforms: str, base: str, to: str) -> None:
+def push_image(name: str, builder: str, platforms: str, base: str, core: str, to: str) -> None:
     """Pushes the image NAME to the registry that the name says."""
+    wanted = _wanted(name, platforms, base, core)
     builder = builder or found_builder()
     if builder == "buildah":
-        buildah("push", name, to or f"docker://{name}")
+        buildah("push", wanted.image, to or f"docker://{wanted.image}")
     elif platforms:
         # Images of several platforms can only be built into a registry.
-        run([builder, "buildx", "build", "--push", *_wanted(name, platforms, base).flags()])
+        run([builder, "buildx", "build", "--push", *wanted.flags()])
     else:
-        run([builder, "push", name])
-    click.echo(f"pushed {to or name}")
+        run([builder, "push", wanted.image])
+    click.echo(f"pushed {to or wanted.image}")
 
 
 @main.command("archive")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the image is made of: pinned, complete, and nothing else. It is run in tests/e2e."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -10,8 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from image.building import ROOT
+from image import pinning
+from image.__main__ import named
+from image.building import ROOT, ImageError
 from image.operator import sources
+from image.pinning import requirements_of_core
 from image.steps import sbom
 
 STEPS = ROOT / "image" / "steps"
@@ -22,7 +26,12 @@ def pinned(name: str) -> dict[str, str]:
     return {match[1].lower(): match[2] for match in PIN.finditer((STEPS / name).read_text())}
 
 
-@pytest.mark.parametrize("name", ["requirements.txt", "requirements-build.txt", "collections.txt"])
+CORES = [requirements_of_core(release).name for release in pinning.CORES]
+
+
+@pytest.mark.parametrize(
+    "name", ["requirements.txt", "requirements-build.txt", "collections.txt", *CORES]
+)
 def test_every_package_has_hashes(name: str) -> None:
     """pip refuses whatever is not the file that was chosen."""
     text = (STEPS / name).read_text()
@@ -42,6 +51,54 @@ def test_image_has_what_the_tests_ran_with() -> None:
 
     assert {re.split(r"[<>=]", name)[0].lower() for name in needed} <= set(inside)
     assert {name: version for name, version in inside.items() if known.get(name) != version} == {}
+
+
+@pytest.mark.parametrize("release", list(pinning.CORES))
+def test_a_variant_has_a_newer_ansible_core_and_is_named_by_it(release: str) -> None:
+    """Everything else is what the image has; the build checks that they suit each other."""
+    (name, version) = next(iter(pinned(requirements_of_core(release).name).items()))
+    assert (name, version.rpartition(".")[0]) == ("ansible-core", release)
+
+    assert named("registry.example.com/op:1", release) == (
+        f"registry.example.com/op:1-ansible-core-{release}"
+    )
+
+
+def test_the_image_without_a_variant_keeps_its_name() -> None:
+    assert named("op:1", "") == "op:1"
+    with pytest.raises(ImageError, match=r"no image has ansible-core 2\.17; variants: 2\.19"):
+        named("op:1", "2.17")
+
+
+def python_step(tmp_path: Path, *arguments: str) -> list[str]:
+    """The calls of pip that the step makes, in a copy of the steps with an environment of stubs."""
+    steps = tmp_path / "steps"
+    shutil.copytree(STEPS, steps)
+    step = steps / "python.sh"
+    step.write_text(step.read_text().replace("/opt/operator", str(tmp_path / "operator")))
+    programs = stub(tmp_path / "operator" / "bin", "pip", "python")
+    stub(tmp_path / "programs", "python3.12")
+    environment = {"PATH": f"{tmp_path / 'programs'}:{os.environ['PATH']}"}
+    subprocess.run(
+        ["/bin/sh", step, *arguments], env=environment, check=True, timeout=30, capture_output=True
+    )
+    return [
+        line for line in (programs / "calls").read_text().splitlines() if line.startswith("pip ")
+    ]
+
+
+@pytest.mark.parametrize("release", ["", *pinning.CORES])
+def test_a_variants_packages_replace_those_of_the_image(tmp_path: Path, release: str) -> None:
+    """They are installed afterwards, by hash, and pip says whether all suit each other."""
+    calls = python_step(tmp_path, release)
+    found = [number for number, call in enumerate(calls) if "requirements-ansible-core" in call]
+
+    assert len(found) == bool(release)
+    for number in found:
+        assert calls[number - 1].endswith("--requirement requirements.txt")
+        assert "--require-hashes" in calls[number]
+        assert calls[number].endswith(f"--requirement requirements-ansible-core-{release}.txt")
+        assert calls[number + 1] == "pip check"
 
 
 def test_what_goes_in_exists() -> None:
@@ -85,7 +142,7 @@ def test_programs_are_where_projects_name_them(tmp_path: Path) -> None:
 
 def stub(folder: Path, *programs: str) -> Path:
     """A folder with programs that only write down how they were called, ``rm`` always among them."""
-    folder.mkdir()
+    folder.mkdir(parents=True)
     for name in (*programs, "rm"):
         path = folder / name
         path.write_text(f'#!/bin/sh\necho "{name} $*" >>"{folder}/calls"\n')
