@@ -51,13 +51,15 @@ def main(
     """Play, print, write."""
     recipe = replace(recipe_for(folder, objects), collections=collections)
     programs = ["", go_runner] if go_runner else [""]
-    passes = [_played(folder, recipe, program, seconds) for program in programs]
+    passes: list[Pass] = []
+    for program in programs:
+        passes.append(_played(folder, recipe, program, seconds))
+        if output:  # what there is so far, should another runner fail
+            output.parent.mkdir(parents=True, exist_ok=True)
+            output.write_text(json.dumps([one.as_json() for one in passes], indent=1) + "\n")
     click.echo(f"\n{folder.resolve().name}: {recipe.obj['kind']}\n\n{report.table(passes)}")
     if len(passes) > 1:
         click.echo(f"\n{report.compared(passes[0], passes[1])}")
-    if output:
-        output.parent.mkdir(parents=True, exist_ok=True)
-        output.write_text(json.dumps([one.as_json() for one in passes], indent=1) + "\n")
 
 
 def _played(project: Path, recipe: Recipe, program: str, seconds: float) -> Pass:

@@ -40,12 +40,14 @@ class Pass:
 
     Attributes:
         runner: which.
-        seconds: from the creation of the object until its conditions reported the end of the play.
+        seconds: from the creation of the object until its conditions reported the end, or until
+            its limit.
         cpu: seconds of CPU of the runner with all its processes in that time.
         succeeded: whether the conditions say so.
         played: the tasks.
         conditions: status and message of each condition that the runner maintains.
         objects: what is in the namespace afterwards.
+        ended: whether the play ended in the time that it was given.
     """
 
     runner: str
@@ -55,6 +57,7 @@ class Pass:
     played: Played
     conditions: Mapping[str, str]
     objects: Objects = field(repr=False)
+    ended: bool = True
 
     def as_json(self) -> Json:
         """Everything but the objects, of which only the names are kept."""
@@ -95,11 +98,15 @@ def played(recorded: Iterable[Json], output: str = "") -> Played:
 
 
 def has_ended(obj: Json) -> bool:
-    """Whether the conditions of an object report the end of a play."""
+    """Whether the conditions of an object report the end of a play.
+
+    The CRD of AWX has no ansibleResult and no message in its conditions: only the reason remains.
+    """
     conditions = {one["type"]: one for one in (obj.get("status") or {}).get("conditions") or ()}
     if conditions.get("Failure", {}).get("status") == "True":
         return True
-    return bool(conditions.get("Running", {}).get("ansibleResult"))
+    running = conditions.get("Running", {})
+    return bool(running.get("ansibleResult")) or running.get("reason") == "Successful"
 
 
 def conditions(obj: Json) -> dict[str, str]:

@@ -28,6 +28,8 @@ def table(passes: Sequence[Pass]) -> str:
 def compared(left: Pass, right: Pass) -> str:
     """Return the fields in which the objects of two runners differ, a line each."""
     found = differences(left.objects, right.objects)
+    if not (left.ended and right.ended):  # what only one of them has, the other had yet to create
+        found = [one for one in found if one[1]]
     lines = [
         f"{name} {path}: {_short(one)} ({left.runner}), {_short(other)} ({right.runner})"
         for name, path, one, other in found
@@ -44,6 +46,8 @@ def _kinds(one: Pass) -> str:
 
 
 def _end(one: Pass) -> str:
+    if not one.ended:
+        return f"not within {one.seconds:.0f} s"
     if not one.played.failed_at:
         return "its last task"
     return _short(f"{one.played.failed_at}: {one.played.message}").replace("|", "\\|")

@@ -2,6 +2,7 @@
 """What is read of a pass: tasks from job events, the end from conditions; and its table."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +77,8 @@ OTHERS = {"type": "Ready", "status": "True"}
         (with_conditions(RUNNING), False),
         (with_conditions(OTHERS), False),
         (with_conditions(AWAITING), True),
+        (with_conditions({**RUNNING, "reason": "Running"}), False),
+        (with_conditions({"type": "Running", "status": "True", "reason": "Successful"}), True),
         (with_conditions(RUNNING, FAILURE), True),
     ],
 )
@@ -108,3 +111,17 @@ def test_fields_that_differ_are_named_with_both_values() -> None:
     ours, theirs = one_pass("ours", a=config("1")), one_pass("go", a=config("2"))
     assert compared(ours, theirs) == "ConfigMap/a data.x: 1 (ours), 2 (go)"
     assert compared(ours, ours) == "no field differs"
+
+
+def test_a_play_that_took_too_long_counts_as_far_as_it_came() -> None:
+    """Objects that it had yet to create are no difference; fields of the others are."""
+
+    def config(name: str, value: str) -> dict[str, Any]:
+        return {"kind": "ConfigMap", "metadata": {"name": name}, "data": {"x": value}}
+
+    ours = one_pass("ours", a=config("a", "1"), b=config("b", "1"))
+    theirs = replace(one_pass("go", a=config("a", "2")), ended=False)
+
+    assert "| ended at | Exec: a \\| b | not within 1 s |" in table([ours, theirs]).splitlines()
+    assert compared(ours, theirs) == "ConfigMap/a data.x: 1 (ours), 2 (go)"
+    assert "ConfigMap/b : there (ours)" in compared(ours, replace(theirs, ended=True))
