@@ -43,6 +43,25 @@ def test_two_objects(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.rpc
+def test_tasks_of_backups_are_measured() -> None:
+    result = subprocess.run(
+        [sys.executable, "-m", "bench.backups", "--mebibytes=1"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=200,
+        check=False,
+    )
+    assert result.returncode == 0, result.stdout + result.stderr
+    size, _head, *lines = result.stdout.splitlines()
+    assert size.startswith("17 files, 134 MB")
+    assert [line.split()[0] for line in lines] == ["verify", "restore:"] * 2 + ["restore:"] * 2 + [
+        "delete"
+    ]
+    assert all("MB/s" in line and "MiB" in line for line in lines)
+
+
 def test_an_unknown_scenario_is_refused() -> None:
     result = subprocess.run(
         [sys.executable, "-m", "bench", "--scenarios=nothing"],

@@ -13,8 +13,8 @@ from .errors import Absent, Refused, StoreError, Unreachable, Unsupported
 from .interface import CHUNK, Entry
 from .s3_connection import Connection, from_answer, understood
 
-SINGLE: Final = 16 << 20
-"""Bytes up to which an object is written with one request."""
+SINGLE: Final = 8 << 20
+"""Bytes up to which an object is written with one request; each worker holds so many."""
 LARGEST_COPY: Final = 5 << 30
 """Bytes that a server copies with one request."""
 _BATCH: Final = 1000
@@ -93,7 +93,9 @@ class S3Store:
         if size > SINGLE:
             self._write_parts(key, pieces, size)
             return
-        content = b"".join(pieces)
+        content = bytearray()
+        for piece in pieces:
+            content += piece
         _require_size(self._title(key), len(content), size)
         self._call(self._title(key), "put_object", Key=self._root + key, Body=content)
 
@@ -103,6 +105,7 @@ class S3Store:
             for content in _parts(pieces, part_size(size)):
                 upload.add("upload_part", Body=content)
                 written += len(content)
+                del content  # or it would be held while the next one is filled
             _require_size(self._title(key), written, size)
 
     @contextlib.contextmanager
@@ -240,16 +243,20 @@ def part_size(size: int) -> int:
     return max(SINGLE, -(-size // _PARTS))
 
 
-def _parts(pieces: Iterable[bytes], size: int) -> Iterator[bytes]:
-    """Yield the same content in parts of one size; the last may be shorter."""
+def _parts(pieces: Iterable[bytes], size: int) -> Iterator[bytearray]:
+    """Yield the same content in parts of one size, each once copied; the last may be shorter."""
     part = bytearray()
     for piece in pieces:
-        part += piece
-        while len(part) >= size:
-            yield bytes(part[:size])
-            del part[:size]
+        left = memoryview(piece)
+        while len(part) + len(left) >= size:
+            missing = size - len(part)
+            part += left[:missing]
+            left = left[missing:]
+            yield part
+            part = bytearray()
+        part += left
     if part:
-        yield bytes(part)
+        yield part
 
 
 def _batches(objects: Iterable[dict[str, str]]) -> Iterator[list[dict[str, str]]]:

@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How fast the program of the backup Jobs verifies, restores and deletes, beside a plain copy tool.
+
+python -m bench.backups [--mebibytes 1024] [--aws PROGRAM]
+
+A backup of files of 1 KiB to 64 MiB is written once to a folder and once to an S3 server on this
+machine. Each task runs as in a Pod, in a process of its own; the plain tool moves the same bytes
+between the same places: cp with sync, and cat, for folders, the AWS CLI for buckets if it is given.
+"""
+
+import argparse
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench import cost
+from bench.peers import ROOT
+from testbed import object_store
+
+# The collection is where `make venv` links it.
+sys.path.append(str(ROOT / ".collections"))
+
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.locations import (
+    FolderLocation,
+    Location,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.tasks import Task, Verb
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.objectstore import (
+    folder as folders,
+)
+
+from tests.backup.program import written
+from tests.backup.program.pods import Pods, bucket, keys_of
+
+_SMALLEST, _LARGEST = 10, 26
+"""Powers of two: 1 KiB and 64 MiB."""
+_EACH = 128
+"""MiB of a backup that has one file of every size, roughly."""
+_SECONDS = 1800.0
+BACKUP = "full"
+
+
+class Files(Mapping[str, bytes]):
+    """Files of all sizes, made when they are asked for, always the same.
+
+    Args:
+        mebibytes: their size together, roughly.
+    """
+
+    def __init__(self, mebibytes: int) -> None:
+        each = max(1, mebibytes // _EACH)
+        self._sizes = {
+            f"{1 << power:08}-{number}": 1 << power
+            for power in range(_SMALLEST, _LARGEST + 1)
+            for number in range(each)
+        }
+
+    def __getitem__(self, path: str) -> bytes:
+        return random.Random(path).randbytes(self._sizes[path])  # noqa: S311
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._sizes)
+
+    def __len__(self) -> int:
+        return len(self._sizes)
+
+    @property
+    def size(self) -> int:
+        """Bytes of all of them."""
+        return sum(self._sizes.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A task, and what moves the same bytes without it.
+
+    Attributes:
+        title: of its line.
+        task: of the program.
+        plain: commands of the plain tool; none where there is none.
+    """
+
+    title: str
+    task: Task
+    plain: Sequence[str] = ()
+
+
+def cases(folder: Path, server: object_store.ObjectStore, aws: str | None) -> list[Case]:
+    """Return all cases, in an order in which each finds what it needs."""
+    source, restored, plain = (folder / name for name in ("backup", "restored", "plain"))
+    here = _folder(source)
+    there: Location = bucket(server, f"backups/{BACKUP}", "source")
+
+    def restore(title: str, origin: Location, target: Location, *command: str) -> Case:
+        task = Task(Verb.RESTORE, title, source=origin, target=target, expected_id=BACKUP)
+        return Case(title, task, command)
+
+    def verify(title: str, origin: Location, *command: str) -> Case:
+        return Case(title, Task(Verb.VERIFY, title, source=origin, expected_id=BACKUP), command)
+
+    def s3(*arguments: str) -> tuple[str, ...]:
+        return (aws, "s3", *arguments, "--recursive", "--only-show-errors") if aws else ()
+
+    from_bucket = f"s3://backups/{BACKUP}/"
+    return [
+        verify("verify in a folder", here, "sh", "-c", f"cat {source}/tae/* >/dev/null"),
+        restore(
+            "restore: folder to folder",
+            here,
+            _folder(restored),
+            *("sh", "-c", f"cp -r {source} {plain} && sync -f {plain}"),
+        ),
+        verify("verify in a bucket", there, *s3("cp", from_bucket, f"{folder}/read/")),
+        restore(
+            "restore: bucket to folder",
+            there,
+            _folder(folder / "fetched"),
+            *s3("cp", from_bucket, f"{folder}/plainly/"),
+        ),
+        restore(
+            "restore: folder to bucket",
+            here,
+            bucket(server, "data/sent"),
+            *s3("cp", f"{source}/", "s3://data/plain/"),
+        ),
+        restore(
+            "restore: bucket to bucket",
+            there,
+            bucket(server, "data/copied"),
+            *s3("cp", from_bucket, "s3://data/copiedplainly/"),
+        ),
+        Case(
+            "delete in a bucket",
+            Task(
+                Verb.DELETE,
+                "delete",
+                target=bucket(server, f"backups/{BACKUP}"),
+                expected_id=BACKUP,
+            ),
+            s3("rm", "s3://data/copiedplainly/"),
+        ),
+    ]
+
+
+def _folder(path: Path) -> Location:
+    return FolderLocation(str(path), str(path))
+
+
+def measure(case: Case, pods: Pods, environment: Mapping[str, str]) -> dict[str, float]:
+    """Run a case: the program first, then the plain tool.
+
+    Raises:
+        RuntimeError: one of them failed.
+    """
+    began = time.monotonic()
+    process = pods.start(case.task)
+    with cost.Peak(process.pid) as peak:
+        ended = pods.end(process)
+    measures = {"seconds": time.monotonic() - began, "peak_mib": peak.mebibytes}
+    if ended.code:
+        raise RuntimeError(f"{case.title}: {ended.result.reason}: {ended.result.message}")
+    if case.plain:
+        began = time.monotonic()
+        subprocess.run(
+            case.plain,
+            check=True,
+            timeout=_SECONDS,
+            stdout=subprocess.DEVNULL,
+            env={**os.environ, **environment},
+        )
+        measures["plain_seconds"] = time.monotonic() - began
+    return measures
+
+
+def line(title: str, size: int, measures: Mapping[str, float]) -> str:
+    """Return a case as a line of the table."""
+    speed = size / measures["seconds"] / 1e6
+    text = f"{title:<28} {measures['seconds']:6.1f} s {speed:7.0f} MB/s"
+    plain = measures.get("plain_seconds")
+    compared = f"{plain:6.1f} s {plain / measures['seconds']:6.0%}" if plain else f"{'':15}"
+    return f"{text}   {compared}   {measures['peak_mib']:5.0f} MiB"
+
+
+def main() -> int:
+    """Run all cases and print a line for each."""
+    parser = argparse.ArgumentParser(prog="bench.backups", description=__doc__.split("\n")[0])
+    parser.add_argument("--mebibytes", type=int, default=1024, help="size of the backup")
+    parser.add_argument("--aws", help="the AWS CLI, to compare with where buckets take part")
+    arguments = parser.parse_args()
+    files = Files(arguments.mebibytes)
+    with tempfile.TemporaryDirectory(prefix="bench-") as name, _serving(Path(name)) as server:
+        folder = Path(name)
+        pods = Pods(folder / "pods", keys_of(server), seconds=_SECONDS)
+        written.backup(folders.FolderStore(str(folder / "backup")), BACKUP, files)
+        written.backup(pods.store(bucket(server, f"backups/{BACKUP}")), BACKUP, files)
+        sys.stdout.write(f"{len(files)} files, {files.size / 1e6:.0f} MB\n")
+        sys.stdout.write(f"{'':28} {'program':>21}   {'plain':>8} {'ratio':>6}   memory\n")
+        for case in cases(folder, server, arguments.aws):
+            measured = measure(case, pods, server.variables())
+            sys.stdout.write(f"{line(case.title, files.size, measured)}\n")
+            sys.stdout.flush()
+    return 0
+
+
+@contextmanager
+def _serving(folder: Path) -> Iterator[object_store.ObjectStore]:
+    with object_store.serving(folder / "s3") as server:
+        for name in ("backups", "data"):
+            server.make_bucket(name)
+        yield server
+
+
+if __name__ == "__main__":
+    sys.exit(main())
