@@ -96,6 +96,8 @@ def result_of(done: Pass) -> Json:
         "rounds": done.rounds,
         "done": done.outcome.done,
         "dropped": done.outcome.dropped,
+        "missed": done.outcome.measures.missed,
+        "waits": [round(wait, 3) for wait in done.outcome.measures.waits],
         "events": occurrences(done.outcome.notes),
         "finished": done.plan.finished,
     }

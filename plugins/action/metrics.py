@@ -8,7 +8,7 @@ import json
 import os
 import urllib.error
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from ansible.plugins.action import ActionBase
@@ -26,7 +26,7 @@ class ActionModule(ActionBase):
     _supports_async = False
 
     def run(self, tmp: None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
-        """Send one request for each metric; what is not taken is only a warning."""
+        """Send all metrics in one request; that they are not taken is only a warning."""
         result: dict[str, Any] = super().run(tmp, task_vars)
         spec = {"metrics": {"type": "list", "elements": "dict", "required": True}}
         _validation, arguments = self.validate_argument_spec(argument_spec=spec)
@@ -34,18 +34,18 @@ class ActionModule(ActionBase):
         url = os.environ.get(URL, "")
         if self._task.check_mode or not url.startswith("http://127.0.0.1:"):
             return result
-        for metric in arguments["metrics"]:
-            refusal = _sent(url, metric)
-            if refusal:
-                result["warnings"] = [f"metric {metric.get('name')} is not reported: {refusal}"]
-                break
-            result["reported"] += 1
+        metrics = arguments["metrics"]
+        refusal = _sent(url, metrics) if metrics else ""
+        if refusal:
+            result["warnings"] = [f"metrics are not reported: {refusal}"]
+        else:
+            result["reported"] = len(metrics)
         return result
 
 
-def _sent(url: str, metric: Mapping[str, Any]) -> str:
-    """Send one metric; return why it was not taken, empty if it was."""
-    body = json.dumps(metric).encode()
+def _sent(url: str, metrics: Sequence[Mapping[str, Any]]) -> str:
+    """Send metrics; return why they were not taken, empty if they were."""
+    body = json.dumps(metrics).encode()
     request = urllib.request.Request(url, data=body, method="POST")  # noqa: S310 - on loopback
     direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:

@@ -113,6 +113,28 @@ pool:
       description: Number of writes whose object had changed meanwhile.
       type: int
       returned: always
+    waiting:
+      description: Number of claims without a Pod, by reason.
+      type: dict
+      returned: always
+    oldestWaiting:
+      description:
+        - Creation of the oldest claim that more Pods would serve, in Unix time; null without one.
+      type: float
+      returned: always
+    idleDesired:
+      description: How many idle Pods there should be at this time.
+      type: int
+      returned: always
+    missed:
+      description: Number of claims that found no idle Pod in this pass and wait for one.
+      type: int
+      returned: always
+    waits:
+      description: Seconds from the creation of each claim that was bound in this pass until then.
+      type: list
+      elements: float
+      returned: always
     events:
       description: Events to emit for what happened to Pods, for M(matrixorigin.matrixone.status).
       type: list

@@ -11,9 +11,11 @@ import yaml
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.admission.pod_security import (
     VARIABLE,
 )
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup import verdicts
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.schedule_metrics import (
     METRICS,
 )
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.pool import pool_metrics
 
 from ansible_operator.metrics import REGISTRY
 from crds.generate.__main__ import main
@@ -425,7 +427,7 @@ def metrics_in(text: str) -> set[str]:
 
 def known_metrics() -> set[str]:
     """Names of all series that the runner exports, and those of the roles."""
-    names = {"up", *METRICS}
+    names = {"up", *METRICS, *verdicts.METRICS, *pool_metrics.series()}
     for metric in REGISTRY.collect():
         names.add(metric.name)
         if metric.type == "counter":

@@ -187,6 +187,19 @@ def test_one_pass_binds_all_claims_with_three_requests_each(served: Served) -> N
     assert sorted(server.sent) == sorted(wanted * count)
     assert told.asked["PATCH_CN_STORE"] == count
     assert (done.unfinished, done.stuck, done.problem) == (False, False, "")
+    assert (len(done.outcome.measures.waits), done.outcome.measures.missed) == (count, 0)
+    passed(server, told.address)
+    assert len(server.sent) == 3 * count
+
+
+def test_a_claim_without_an_idle_pod_is_a_miss_once(served: Served) -> None:
+    server, told = served
+    server.put(stored_claim("c"))
+    missed = [passed(server, told.address).outcome.measures.missed for _again in range(2)]
+    assert server.all("CNClaim")[0]["status"]["conditions"][0]["reason"] == "NoIdleNode"
+    server.put(pod("a"))
+    bound = passed(server, told.address).outcome.measures
+    assert (missed, bound.missed, len(bound.waits)) == ([1, 0], 0, 1)
 
 
 def test_a_pod_that_somebody_changed_is_looked_at_again(served: Served) -> None:

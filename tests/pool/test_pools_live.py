@@ -3,6 +3,7 @@
 
 import json
 import signal
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,11 +22,13 @@ from tests.support.operator_rights import account, refusals
 from tests.support.operators import Operator, launch
 from tests.support.places import ROOT
 from tests.support.plays import Played, play
+from tests.support.ports import free_port
 from tests.support.waiting import eventually, unchanged
 
 pytestmark = [pytest.mark.api, pytest.mark.timeout(600)]
 
 Json = dict[str, Any]
+METRICS = free_port()
 KINDS = ("CNPool", "CNClaim", "CNClaimSet", "CNSet")
 
 
@@ -41,7 +44,10 @@ class Pools:
         self.operator = self.start()
 
     def start(self) -> Operator:
-        flags = (f"--watches-file={self._folder}/watches.yaml",)
+        flags = (
+            f"--watches-file={self._folder}/watches.yaml",
+            f"--metrics-bind-address=127.0.0.1:{METRICS}",
+        )
         variables = {"WATCH_NAMESPACE": self.space.name}
         self.operator = launch(self._kubeconfig, self._folder, *flags, variables=variables)
         return self.operator
@@ -75,6 +81,20 @@ class Pools:
             f"{claims} are Bound",
             otherwise=lambda: [self.space.get("cnclaim", one).get("status") for one in claims],
         )
+
+
+def metrics_of(pool: str) -> dict[str, float]:
+    """Return the metrics of a pool, by name and the label beside those of the pool."""
+    with urllib.request.urlopen(f"http://127.0.0.1:{METRICS}/metrics", timeout=10) as answer:
+        lines = answer.read().decode().splitlines()
+    found = {}
+    for line in lines:
+        name, _, rest = line.partition("{")
+        labels, _, value = rest.rpartition("} ")
+        if f'pool="{pool}"' in labels:
+            own = [one for one in labels.split(",") if not one.startswith("pool")]
+            found[" ".join([name.removeprefix("matrixone_pool_"), *own])] = float(value)
+    return found
 
 
 @pytest.fixture(scope="module")
@@ -114,6 +134,17 @@ def test_a_tenant_from_zero_to_a_compute_node_and_back(pooled: Pools) -> None:
     told.sessions = 0
     pooled.idle("round", 2)
     space.wait("Ready", "cnpool", "round")
+    eventually(
+        lambda: metrics_of("round").get('pods phase="idle"') == 2,
+        30,
+        "the metrics",
+        otherwise=lambda: metrics_of("round"),
+    )
+    shown = metrics_of("round")
+    assert (shown["bind_seconds_count"], shown["misses_total"]) == (1, 0)
+    assert 0 < shown["bind_seconds_sum"] < 60
+    assert (shown["idle_desired"], shown["claims_bound"]) == (2, 0)
+    assert "oldest_waiting_timestamp_seconds" not in shown
 
 
 def test_a_playbook_gets_a_compute_node_and_gives_it_back(pooled: Pools, tmp_path: Path) -> None:
@@ -170,12 +201,97 @@ def test_claims_wait_with_their_reason(pooled: Pools) -> None:
     eventually(lambda: waiting() == ["second"], 30, "the pool lists it", otherwise=waiting)
     limited = space.condition("cnpool", "small", "Limited")
     assert limited["status"] == "True"
+    shown = eventually(
+        lambda: (
+            (found := metrics_of("small")).get('claims_waiting reason="PoolAtMaxPods"') and found
+        )
+    )
+    assert (shown["misses_total"], shown["at_max_pods"]) == (1, 1)
+    assert shown["oldest_waiting_timestamp_seconds"] > 1.7e9
     space.kubectl("delete", "cnclaim", "first")
     pooled.bound("second")
 
 
+def autoscaler(claim_set: str, least: int) -> Json:
+    """Return an autoscaler that needs no metrics for its lower limit."""
+    target = {"apiVersion": pools.API_VERSION, "kind": "CNClaimSet", "name": claim_set}
+    usage = {"type": "Utilization", "averageUtilization": 60}
+    metric = {"type": "Resource", "resource": {"name": "cpu", "target": usage}}
+    return {
+        "apiVersion": "autoscaling/v2",
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": claim_set},
+        "spec": {
+            "scaleTargetRef": target,
+            "minReplicas": least,
+            "maxReplicas": 5,
+            "metrics": [metric],
+        },
+    }
+
+
+def test_quotas_and_numbers_of_idle_pods(pooled: Pools) -> None:
+    """An owner over its quota waits and holds up nobody; idle Pods follow use and the time."""
+    space, told = pooled.space, pooled.told
+
+    def given(**scaling: Any) -> Json:
+        more = {"maxIdlePercent": 100, **scaling}
+        return pools.pool("shared", told.address, 1, quotas={"default": 1}, scaling=more)
+
+    space.apply(given())
+    pooled.idle("shared", 1)
+    for name, owner in (("a-1", "a"), ("a-2", "a"), ("b-1", "b")):
+        space.apply(pools.claim(name, "shared", owner))
+    pooled.bound("a-1", "b-1")
+    refused = space.condition("cnclaim", "a-2", "Ready")
+    assert (refused["reason"], refused["status"]) == ("OwnerQuota", "False")
+    eventually(
+        lambda: pooled.phases("shared") == {"Bound": 2, "Idle": 2}, 60, "as many idle as in use"
+    )
+    always = {"from": "00:00", "to": "24:00", "maxIdle": 4}
+    space.apply(given(schedule=[always]))
+    eventually(lambda: pooled.phases("shared") == {"Bound": 2, "Idle": 4}, 60, "the schedule's")
+    space.apply(given())
+    eventually(lambda: pooled.phases("shared") == {"Bound": 2, "Idle": 2}, 60, "two idle again")
+    space.kubectl("delete", "cnclaim", "a-1")
+    pooled.bound("a-2")
+    space.kubectl("delete", "cnclaim", "a-2", "b-1")
+
+
+def test_a_claim_moves_to_another_pod(pooled: Pools) -> None:
+    """The target serves before the source drains; both are known to HAKeeper as what they are."""
+    space, told = pooled.space, pooled.told
+    space.apply(pools.pool("moving", told.address, 1))
+    pooled.idle("moving", 1)
+    space.apply(pools.claim("mover", "moving"))
+    source = pooled.bound("mover")["mover"]
+    eventually(lambda: pooled.phases("moving") == {"Bound": 1, "Idle": 1}, 60, "a target")
+    [target] = [
+        one["metadata"]["name"]
+        for one in pooled.pods("moving")
+        if one["metadata"]["labels"][pools.PHASE] == "Idle"
+    ]
+    space.patch("cnclaim", "mover", {"spec": {"podName": target, "sourcePod": {"podName": source}}})
+
+    def phase_of(pod: str) -> str:
+        return str(space.get("pod", pod)["metadata"]["labels"][pools.PHASE])
+
+    eventually(lambda: phase_of(target) == "Bound", 30, "the target is bound")
+    assert phase_of(source) == "Bound"
+    eventually(lambda: phase_of(source) == "Draining", 60, "the source is left")
+    assert told.of(space.get("pod", target)) == (WorkState.WORKING, {"account": ["mover"]})
+    eventually(lambda: "sourcePod" not in space.get("cnclaim", "mover")["spec"], 60, "the end")
+    moved = space.get("cnclaim", "mover")
+    assert (moved["status"]["phase"], moved["status"]["store"]["podName"]) == ("Bound", target)
+    assert told.of(space.get("pod", target)) == (WorkState.WORKING, {"account": ["mover"]})
+    space.kubectl("delete", "cnclaim", "mover")
+
+
 def test_a_claim_set_follows_kubectl_scale(pooled: Pools) -> None:
-    """`kubectl scale` changes the number of compute nodes of a tenant; lost ones are replaced."""
+    """An autoscaler and `kubectl scale` change the number of compute nodes of a tenant.
+
+    Lost ones are replaced.
+    """
     space, told = pooled.space, pooled.told
     space.apply(pools.pool("scaled", told.address, 1))
     space.apply(pools.claim_set("tenant-b", "scaled", 1))
@@ -185,6 +301,11 @@ def test_a_claim_set_follows_kubectl_scale(pooled: Pools) -> None:
         return status.get("readyReplicas") == count == status.get("replicas")
 
     eventually(lambda: ready(1), 90, "one claim")
+    space.apply(autoscaler("tenant-b", 2))
+    eventually(lambda: ready(2), 90, "two claims, by an autoscaler")
+    able = space.condition("hpa", "tenant-b", "AbleToScale")
+    assert able["status"] == "True", able
+    space.kubectl("delete", "hpa", "tenant-b")
     space.kubectl("scale", "cnclaimset", "tenant-b", "--replicas=3")
     eventually(lambda: ready(3), 90, "three claims")
     selector = space.get("cnclaimset", "tenant-b")["status"]["labelSelector"]

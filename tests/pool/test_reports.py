@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What pools, claims and claim sets report: conditions, counts, Events."""
 
+import copy
 from typing import Any
 
 import pytest
+import yaml
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.pool.claim_kind import (
     ClaimKind,
 )
@@ -14,8 +16,11 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.pool.claim_
     claim_set_status,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.pool.generation_sets import (
+    DEFAULTS,
+    SET_BY_POOL,
     generation_set,
 )
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.pool.measures import measured
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.pool.pool_events import (
     occurrences,
 )
@@ -25,6 +30,7 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.pool.pool_s
 )
 
 from tests.support import pools
+from tests.support.places import ROOT
 
 Json = dict[str, Any]
 
@@ -117,6 +123,36 @@ def test_another_template_is_another_generation_and_a_former_one_the_same() -> N
     assert "cnLabels" not in made["spec"]
 
 
+def defaults_of(schema: Json) -> Json:
+    """Return the defaults of a schema, nested as in an object that has them all."""
+    found = {
+        name: one["default"] if "default" in one else defaults_of(one)
+        for name, one in (schema.get("properties") or {}).items()
+    }
+    return {name: one for name, one in found.items() if one != {}}
+
+
+def test_defaults_of_a_newer_crd_make_no_generation() -> None:
+    """They appear in pools that exist; an upgrade would replace all their Pods."""
+    [crd] = [yaml.safe_load((ROOT / "crds/core.matrixorigin.io_cnpools.yaml").read_text())]
+    [version] = crd["spec"]["versions"]
+    spec = version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
+    template = defaults_of(spec["template"])
+    of_others = {"podDisruptionBudget", *SET_BY_POOL}
+    template["scalingConfig"].pop("storeDrainEnabled")
+    assert {key: one for key, one in template.items() if key not in of_others} == DEFAULTS[
+        "template"
+    ]
+    assert defaults_of(spec["deps"]) == DEFAULTS["deps"]
+
+    bare = stored(pools.pool("p", "hakeeper:32001", template={"networkPolicy": {}}))
+    added = copy.deepcopy(bare)
+    added["spec"]["template"] |= {"exportToPrometheus": False, "networkPolicy": {"enabled": True}}
+    assert generation_set(added)["metadata"]["name"] == generation_set(bare)["metadata"]["name"]
+    added["spec"]["template"]["exportToPrometheus"] = True
+    assert generation_set(added)["metadata"]["name"] != generation_set(bare)["metadata"]["name"]
+
+
 def test_many_claims_make_one_event() -> None:
     """A burst of a thousand claims must not be a thousand Events."""
     few = occurrences([("Bound", f"Pod {number}") for number in range(3)])
@@ -189,3 +225,73 @@ def test_a_template_that_cannot_be_rendered_is_named() -> None:
     plan = PoolKind().plan(pool, {})
     status = PoolKind().report(pool, plan, {}, {}, "").status
     assert {one["reason"] for one in status["conditions"]} == {"InvalidSpec"}
+
+
+def claim_status(phase: str, reason: str = "", **more: Any) -> Json:
+    conditions = [{"type": "Ready", "status": "False", "reason": reason}] if reason else []
+    return {"phase": phase, "conditions": conditions, **more}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "waits", "missed"),
+    [
+        ({}, claim_status("Bound"), [2.5], 0),
+        (claim_status("Pending", "NoIdleNode"), claim_status("Outdated"), [2.5], 0),
+        (claim_status("Outdated", boundTime="t"), claim_status("Bound", boundTime="t"), [], 0),
+        (claim_status("Pending", boundTime="t"), claim_status("Bound", boundTime="t"), [], 0),
+        ({}, claim_status("Pending", "Claiming"), [], 0),
+        ({}, claim_status("Pending", "NoIdleNode"), [], 1),
+        (claim_status("Pending", "NoIdleNode"), claim_status("Pending", "PoolAtMaxPods"), [], 0),
+        (claim_status("Pending", "Claiming"), claim_status("Pending", "PoolAtMaxPods"), [], 1),
+        ({}, claim_status("Pending", "OwnerQuota"), [], 0),
+    ],
+)
+def test_a_status_says_how_well_a_claim_is_served(
+    before: Json, after: Json, waits: list[float], missed: int
+) -> None:
+    """The time to its first Pod, and whether it found none; a later status counts nothing."""
+    claim = {**stored(pools.claim("c", "p"), creationTimestamp="1970-01-01T00:01:00Z")}
+    found = measured({**claim, "status": before}, after, 62.5)
+    assert (found.waits, found.missed) == (waits, missed)
+
+
+def shown(requests: list[Json]) -> dict[str, Any]:
+    """Return what metrics are set to, by name and the label beside those of the pool."""
+    found = {}
+    for one in requests:
+        (extra,) = set(one["labels"].values()) - {"ns", "p"} or {""}
+        [operation] = [one[kind] for kind in ("gauge", "counter", "histogram") if kind in one]
+        found[f"{one['name'].removeprefix('matrixone_pool_')} {extra}".strip()] = operation
+    return found
+
+
+def test_metrics_of_a_pool() -> None:
+    done = found(
+        {"idle": 1, "bound": 4},
+        {"bound": 4, "pending": 3},
+        waiting={"NoIdleNode": 2, "OwnerQuota": 1},
+        oldestWaiting=60.0,
+        idleDesired=2,
+        limited="",
+        problem="timed out",
+        waits=[0.7, 31.0],
+        missed=2,
+        dropped=1,
+    )
+    values = shown(PoolKind().metrics(POOL, done))
+    assert (values["pods idle"], values["pods bound"]) == ({"set": 1}, {"set": 4})
+    assert values["claims_waiting NoIdleNode"] == {"set": 2}
+    assert values["claims_waiting PoolAtMaxPods"] == {"set": 0}
+    assert values["oldest_waiting_timestamp_seconds"] == {"set": 60.0}
+    assert (values["at_max_pods"], values["hakeeper_unreachable"]) == ({"set": 0.0}, {"set": 1.0})
+    assert values["bind_seconds"]["observe"] == [0.7, 31.0]
+    assert (values["misses_total"], values["conflicts_total"]) == ({"add": 2}, {"add": 1})
+    calm = shown(PoolKind().metrics(POOL, {**done, "oldestWaiting": None}))
+    assert calm["oldest_waiting_timestamp_seconds"] == {"remove": True}
+
+
+def test_metrics_of_a_pool_end_with_it() -> None:
+    assert PoolKind().metrics(POOL, {}) == []
+    removed = PoolKind().metrics(POOL, None)
+    assert all(one == {"remove": True} for one in shown(removed).values())
+    assert len(removed) == 10

@@ -319,6 +319,29 @@
     - create
     - patch
 - apiGroups:
+    - core.matrixorigin.io
+  resources:
+    - bucketclaims
+  verbs:
+    - get
+    - list
+    - watch
+    - create
+    - patch
+    - delete
+- apiGroups:
+    - core.matrixorigin.io
+  resources:
+    - bucketclaims/status
+  verbs:
+    - patch
+- apiGroups:
+    - core.matrixorigin.io
+  resources:
+    - bucketclaims/finalizers
+  verbs:
+    - update
+- apiGroups:
     - events.k8s.io
   resources:
     - events
@@ -459,6 +482,7 @@
     - backupjobs
     - backups
     - backupschedules
+    - bucketclaims
     - cnclaims
     - cnclaimsets
     - cnpools
@@ -497,6 +521,7 @@
     - backupjobs
     - backups
     - backupschedules
+    - bucketclaims
     - cnclaims
     - cnclaimsets
     - cnpools
@@ -540,6 +565,7 @@
     - backupjobs
     - backups
     - backupschedules
+    - bucketclaims
     - cnclaims
     - cnclaimsets
     - cnpools
@@ -566,6 +592,7 @@
     - backupjobs
     - backups
     - backupschedules
+    - bucketclaims
     - cnclaims
     - cnclaimsets
     - cnpools

@@ -24,20 +24,22 @@ class Stock:
     """The Pods that can be given to claims in this round.
 
     Attributes:
-        idle: available ones, oldest first.
+        idle: available ones by name, oldest first.
+        warm: by name, the owners that profit from what they have in their caches.
         used: Pods by owner.
         used_on: the same by node and owner; the owner is empty for all together.
         awaited: owners that have claims in this round, whose warm Pods others leave alone.
     """
 
-    idle: list[PodFacts]
+    idle: dict[str, PodFacts]
+    warm: Mapping[str, str] = field(default_factory=dict)
     used: Counter[str] = field(default_factory=Counter)
     used_on: Counter[tuple[str, str]] = field(default_factory=Counter)
     awaited: frozenset[str] = frozenset()
 
     def take(self, pod: PodFacts, owner: str) -> None:
         """Give a Pod to an owner."""
-        self.idle.remove(pod)
+        del self.idle[pod.name]
         self.count(pod, owner)
 
     def count(self, pod: PodFacts, owner: str) -> None:
@@ -56,7 +58,12 @@ def stock_of(work: Round, pods: Sequence[PodFacts]) -> Stock:
         for pod in pods
         if is_available(work, pod) and not is_outdated(work, pod) and pod.name not in named
     ]
-    stock = Stock(sorted(idle, key=lambda pod: (pod.created, pod.name)))
+    idle.sort(key=lambda pod: (pod.created, pod.name))
+    pool, now = work.snapshot.pool, work.snapshot.now
+    stock = Stock(
+        {pod.name: pod for pod in idle},
+        {pod.name: pod.last_owner for pod in idle if is_warm(pool, pod, now)},
+    )
     for pod in pods:
         if pod.phase is Phase.BOUND:
             stock.count(pod, pod.owner)
@@ -75,7 +82,7 @@ def match(work: Round, stock: Stock, claims: Sequence[ClaimFacts]) -> None:
     """
     pool = work.snapshot.pool
     stock.awaited = frozenset(claim.owner for claim in claims if claim.owner)
-    fitting: dict[str, list[PodFacts]] = {}
+    fitting: dict[str, dict[str, PodFacts]] = {}
     for claim in claims:
         reason = _refusal(work, stock, claim)
         if reason is not None:
@@ -83,16 +90,17 @@ def match(work: Round, stock: Stock, claims: Sequence[ClaimFacts]) -> None:
             continue
         key = identity(claim.selector)
         if key not in fitting:
-            fitting[key] = [pod for pod in stock.idle if matches(claim.selector, pod.labels)]
-        pod = choose(pool, stock, claim, fitting[key], work.snapshot.now)
+            fitting[key] = {
+                name: pod for name, pod in stock.idle.items() if matches(claim.selector, pod.labels)
+            }
+        pod = choose(pool, stock, claim, fitting[key])
         if pod is None:
             message = "no idle node matches"
             work.waiting.append(Waiting(claim.name, PoolReason.NO_IDLE_NODE, message))
             continue
         stock.take(pod, claim.owner)
         for pods in fitting.values():
-            if pod in pods:
-                pods.remove(pod)
+            pods.pop(pod.name, None)
         point_at(work, claim, pod, f"gets Pod {pod.name}")
 
 
@@ -102,24 +110,38 @@ def quota_of(pool: PoolFacts, owner: str) -> int | None:
 
 
 def choose(
-    pool: PoolFacts, stock: Stock, claim: ClaimFacts, pods: Sequence[PodFacts], now: float
+    pool: PoolFacts, stock: Stock, claim: ClaimFacts, pods: Mapping[str, PodFacts]
 ) -> PodFacts | None:
     """Return the Pod that suits a claim best; None if there is none.
 
     The one that its owner returned last, while that has something in its caches; then one that
     nobody else waits for; then by node; then the oldest.
+
+    Args:
+        pool: the pool.
+        stock: what there is.
+        claim: the claim.
+        pods: those that it selects, oldest first.
     """
-    if not pods:
-        return None
-    ranks = {node: _rank_of_node(pool, stock, claim, node) for node in {pod.node for pod in pods}}
+    own = [
+        pods[name]
+        for name, owner in stock.warm.items()
+        if claim.owner and owner == claim.owner and name in pods
+    ]
+    if own:
+        return max(own, key=lambda pod: pod.returned_at or 1.0)
+    if pool.placement is None:
+        # The usual case, for each claim of a burst: without a look at all Pods.
+        free = (pod for name, pod in pods.items() if stock.warm.get(name) not in stock.awaited)
+        return next(free, None) or next(iter(pods.values()), None)
+    nodes = {pod.node for pod in pods.values()}
+    ranks = {node: _rank_of_node(pool, stock, claim, node) for node in nodes}
 
-    def rank(pod: PodFacts) -> tuple[float, bool, int, float, str]:
-        warm_for = pod.last_owner if is_warm(pool, pod, now) else ""
-        own = bool(claim.owner) and warm_for == claim.owner
-        returned = -(pod.returned_at or 1.0) if own else 0.0
-        return (returned, warm_for in stock.awaited, ranks[pod.node], pod.created, pod.name)
+    def rank(pod: PodFacts) -> tuple[bool, int, float, str]:
+        awaited = stock.warm.get(pod.name) in stock.awaited
+        return (awaited, ranks[pod.node], pod.created, pod.name)
 
-    return min(pods, key=rank)
+    return min(pods.values(), key=rank, default=None)
 
 
 def is_warm(pool: PoolFacts, pod: PodFacts, now: float) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 from ..admission.pod_security import Level, asked_mistakes
 from ..admission.shapes import Mistake, look_for
@@ -17,6 +17,7 @@ from ..workload.kind import ALONE, OwningKind, Play, Scripts
 from ..workload.plans import Observed, Plan, is_paused
 from ..workload.references import by_name
 from .generation_sets import generation_set
+from .pool_metrics import metrics_of, no_metrics_of
 from .pool_status import invalid_status, paused_status, pool_status
 
 _AGAIN_SECONDS: Final = 60
@@ -74,6 +75,10 @@ class PoolKind(OwningKind[Plan]):
         """Return the CNSet of the present template."""
         del scripts, references
         return [generation_set(resource)]
+
+    def metrics(self, resource: Resource, status: Mapping[str, Any] | None) -> list[dict[str, Any]]:
+        """Return the metrics of a CNPool, by how its pass ended."""
+        return no_metrics_of(resource) if status is None else metrics_of(resource, status)
 
     def mistakes(self, resource: Resource) -> list[Mistake]:
         """Return what is wrong with a CNPool beyond its schema."""

@@ -12,6 +12,7 @@ from ..reporting.conditions import Condition, condition, paused, phase, summary
 from ..reporting.reasons import LIMITED, ConditionType, PoolReason, Reason
 from .facts import Phase, Snapshot
 from .responsibility import responsible_pool
+from .sizing import idle_target
 from .writes import PoolPlan
 
 Json = dict[str, Any]
@@ -56,6 +57,11 @@ def served(snapshot: Snapshot, plan: PoolPlan) -> Json:
                 {"name": one.claim, "reason": one.message} for one in plan.waiting[:_NAMED]
             ],
         },
+        "waiting": dict(Counter(str(one.reason) for one in plan.waiting)),
+        "oldestWaiting": _oldest(snapshot, plan),
+        "idleDesired": 0
+        if pool.deleting
+        else idle_target(pool, phases[Phase.BOUND] + phases[Phase.DRAINING], snapshot.now),
         "generation": pool.generation,
         "generations": [
             {
@@ -66,6 +72,13 @@ def served(snapshot: Snapshot, plan: PoolPlan) -> Json:
             for name in snapshot.generations
         ],
     }
+
+
+def _oldest(snapshot: Snapshot, plan: PoolPlan) -> float | None:
+    """Return when the oldest claim was created that more Pods would serve; None without one."""
+    refused = PoolReason.OWNER_QUOTA
+    waiting = [snapshot.claims.get(one.claim) for one in plan.waiting if one.reason != refused]
+    return min((claim.created for claim in waiting if claim is not None), default=None)
 
 
 def pool_status(resource: Resource, found: Mapping[str, Any]) -> Json:

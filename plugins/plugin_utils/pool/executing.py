@@ -8,6 +8,7 @@ A write whose condition no longer holds is dropped, and the next plan starts fro
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ from ...module_utils.clients.kubernetes.errors import Conflict, KubeError, NotFo
 from ...module_utils.clients.kubernetes.session import APPLY_PATCH, MERGE_PATCH
 from ...module_utils.compute.pods import gate_opened
 from ...module_utils.pool import writes
+from ...module_utils.pool.measures import Measures, measured
 from ...module_utils.reporting.conditions import completed
 from .creating import pod_manifest
 from .objects import CLAIM, GENERATION, POD, Objects
@@ -37,12 +39,14 @@ class Outcome:
         dropped: how many found another object than the plan knew.
         problems: why others failed.
         notes: what of it users want to know: word for an Event, and what happened to which Pod.
+        measures: how well claims were served.
     """
 
     done: dict[str, int] = field(default_factory=dict)
     dropped: int = 0
     problems: list[str] = field(default_factory=list)
     notes: list[tuple[str, str]] = field(default_factory=list)
+    measures: Measures = field(default_factory=Measures)
 
     def add(self, other: Outcome) -> None:
         """Count the outcome of another round, too."""
@@ -51,6 +55,7 @@ class Outcome:
         self.dropped += other.dropped
         self.problems += other.problems
         self.notes += other.notes
+        self.measures.add(other.measures)
 
 
 class Executor:
@@ -86,8 +91,10 @@ class Executor:
                     self._set(one, outcome)
             for call, (problem, kept) in zip(calls, answers, strict=True):
                 if problem is None:
-                    outcome.done[call.name] = outcome.done.get(call.name, 0) + 1
-                    outcome.notes += call.notes
+                    name = type(call.write).__name__
+                    outcome.done[name] = outcome.done.get(name, 0) + 1
+                    outcome.notes += _notes(call.write)
+                    self._measure(call.write, outcome)
                     kept()
                 elif isinstance(problem, Conflict | NotFound):
                     outcome.dropped += 1
@@ -104,8 +111,15 @@ class Executor:
     def _calls(self, write: writes.Write) -> list[_Call]:
         if isinstance(write, writes.PodCreate):
             return self._creations(write)
-        name = type(write).__name__
-        return [_Call(name, lambda: self._sent(write), _notes(write))]
+        return [_Call(write, lambda: self._sent(write))]
+
+    def _measure(self, write: writes.Write, outcome: Outcome) -> None:
+        """Count what a status of a claim says, before the answer replaces the former one."""
+        if not isinstance(write, writes.ClaimStatus):
+            return
+        claim = self._objects.claims.get(write.name)
+        if claim is not None:
+            outcome.measures.add(measured(claim, write.status, time.time()))
 
     def _sent(self, write: writes.Write) -> Callable[[], None]:
         """Send one request; return what keeps its answer."""
@@ -219,7 +233,7 @@ class Executor:
         if manifest is None:
             self.missing = write.generation
             return []
-        return [_Call("PodCreate", lambda: self._create_pod(manifest), [])] * write.count
+        return [_Call(write, lambda: self._create_pod(manifest))] * write.count
 
     def _manifest(self, generation: str) -> Json | None:
         """Return what a Pod of a generation is created from; None as long as that is not there."""
@@ -242,9 +256,8 @@ class Executor:
 class _Call:
     """One request."""
 
-    name: str
+    write: writes.Write
     send: Callable[[], Callable[[], None]]
-    notes: list[tuple[str, str]]
 
 
 def _notes(write: writes.Write) -> list[tuple[str, str]]:

@@ -5,14 +5,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any, Final, Generic, TypeVar
 
 from ...module_utils.clients.kubernetes.session import Session
 from ...module_utils.clients.matrixone import Deadline, HAKeeper
 from ...module_utils.compute.stores import State
-from ...module_utils.pool.facts import Snapshot
+from ...module_utils.pool.facts import ClaimFacts, PodFacts, Snapshot
 from ...module_utils.pool.planning import plan_pool
 from ...module_utils.pool.reading import claim_facts, pod_facts, pool_facts
 from ...module_utils.pool.writes import (
@@ -82,10 +82,11 @@ def run_pass(
     deadline = Deadline.after(seconds)
     mine = objects.of_pool(pool["metadata"]["name"])
     stores = Stores(_hakeeper(session, pool) if mine else None, deadline)
-    if not mine:
-        stores.reached, stores.problem = True, ""
     try:
         stores.ask(mine)
+        if not mine:
+            # Nothing is asked, so nothing can be wrong: claims wait for Pods, not for HAKeeper.
+            stores.reached, stores.problem = True, ""
         return _Rounds(objects, stores, pool, generation, deadline).run()
     finally:
         stores.close()
@@ -109,6 +110,30 @@ def _hakeeper(session: Session, pool: Mapping[str, Any]) -> HAKeeper | None:
     return HAKeeper(found, found) if found else None
 
 
+_F = TypeVar("_F")
+
+
+class Facts(Generic[_F]):
+    """What objects say, read once for each answer of the API server.
+
+    Args:
+        read: reads one object, which nobody changes afterwards.
+    """
+
+    def __init__(self, read: Callable[[Mapping[str, Any]], _F]) -> None:
+        self._read = read
+        self._known: dict[str, tuple[Mapping[str, Any], _F]] = {}
+
+    def of(self, objects: Mapping[str, Mapping[str, Any]]) -> dict[str, _F]:
+        """Return what objects say, by name."""
+        known = self._known
+        self._known = {
+            name: known[name] if name in known and known[name][0] is one else (one, self._read(one))
+            for name, one in objects.items()
+        }
+        return {name: facts for name, (_, facts) in self._known.items()}
+
+
 class _Rounds:
     def __init__(
         self,
@@ -124,6 +149,8 @@ class _Rounds:
         self._generation = generation
         self._deadline = deadline
         self._executor = Executor(objects, stores, pool)
+        self._pod_facts: Facts[PodFacts] = Facts(pod_facts)
+        self._claim_facts: Facts[ClaimFacts] = Facts(claim_facts)
         self._sampled: set[str] = set()
         self._has_served = False
 
@@ -191,8 +218,8 @@ class _Rounds:
         return Snapshot(
             pool=next(one for one in pools if one.name == name),
             now=time.time(),
-            pods={key: pod_facts(pod) for key, pod in objects.pods.items()},
-            claims={key: claim_facts(claim) for key, claim in objects.claims.items()},
+            pods=self._pod_facts.of(objects.pods),
+            claims=self._claim_facts.of(objects.claims),
             pools=pools,
             stores=dict(self._stores.facts),
             generations=tuple(
