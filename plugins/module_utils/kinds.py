@@ -18,6 +18,7 @@ from .backup.backup_job_kind import BackupJobKind
 from .backup.backup_kind import BackupKind
 from .backup.restore_job_kind import RestoreJobKind
 from .backup.schedule_kind import BackupScheduleKind
+from .bucket.kind import BucketClaimKind
 from .cluster.kind import ClusterKind
 from .cluster.parts import PARTS
 from .early.kind import EarlyKind
@@ -34,6 +35,7 @@ KINDS: Final[dict[str, Kind[Any]]] = {
     names.BACKUP_JOB: BackupJobKind(),
     names.RESTORE_JOB: RestoreJobKind(),
     names.BACKUP: BackupKind(),
+    names.BUCKET_CLAIM: BucketClaimKind(),
     names.CN_POOL: PoolKind(),
     names.CN_CLAIM: ClaimKind(),
     names.CN_CLAIM_SET: ClaimSetKind(),

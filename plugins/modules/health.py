@@ -15,6 +15,7 @@ description:
   - For a LogSet, DNSet and CNSet it asks HAKeeper for the last heartbeat of each store, for a
     LogSet also for the quorum of each log shard. It connects to each proxy of a ProxySet and waits
     for its greeting.
+  - It also asks the object store of a LogSet, without credentials; any answer counts.
   - It only asks if all Pods are ready and the set is not paused. It never fails because MatrixOne
     does not answer; that is a result.
 extends_documentation_fragment:
@@ -75,5 +76,9 @@ health:
     lacking:
       description: What else keeps the set from serving, such as the quorum of a log shard.
       type: str
+      returned: when asked
+    storage:
+      description: Whether the object store of a LogSet answered; null if there is none.
+      type: bool
       returned: when asked
 """

@@ -105,8 +105,8 @@ def test_warnings(kind: str, changes: Json, part: str) -> None:
 
 
 def besides_retention(warnings: list[str]) -> list[str]:
-    """Leave out what minimal resources are warned of: their volumes are deleted with them."""
-    return [one for one in warnings if "pvcRetentionPolicy: Delete" not in one]
+    """Leave out what minimal resources are warned of: their data are deleted with them."""
+    return [one for one in warnings if "RetentionPolicy: Delete" not in one]
 
 
 @pytest.mark.parametrize(("kind", "path", "before", "after", "parts"), RETENTION)
@@ -126,7 +126,11 @@ def test_who_may_lose_data_is_warned(
 @pytest.mark.parametrize(
     ("kind", "changes", "parts"),
     [
-        ("LogSet", {}, ["volumes of the log service are deleted", "objects in bucket/mo stay"]),
+        (
+            "LogSet",
+            {},
+            ["volumes of the log service are deleted", "objects in bucket/mo are deleted"],
+        ),
         ("LogSet", {"spec.pvcRetentionPolicy": "Retain"}, []),
         ("LogSet", {S3_POLICY: "Retain"}, []),
         (
@@ -137,7 +141,7 @@ def test_who_may_lose_data_is_warned(
         (
             "MatrixOneCluster",
             {},
-            ["volumes of the log service are deleted", "objects in bucket/mo stay"],
+            ["volumes of the log service are deleted", "objects in bucket/mo are deleted"],
         ),
         ("MatrixOneCluster", {"spec.logService.pvcRetentionPolicy": "Retain"}, []),
         *((kind, {}, []) for kind in ("DNSet", "CNSet", "ProxySet", "WebUI")),

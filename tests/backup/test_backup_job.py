@@ -315,6 +315,16 @@ def test_the_task_says_what_was_decided() -> None:
     assert plan["facts"] == {"base": {"name": "earlier", "id": "id-earlier"}}
 
 
+def test_without_a_right_to_backups_there_is_no_base() -> None:
+    """An operator of single namespaces is refused; that is an answer, not a failure of the pass."""
+    resource = w.backup_job(**INCREMENT)
+    reference = kinds.kind_of(resource).references(resource)["backups"]
+    assert reference.get("if_allowed") is True
+    plan = planned(resource, w.around(backups=None))
+    assert (plan["phase"], plan["problem"]["reason"]) == ("Failed", "BaseMissing")
+    assert "has no right to Backups" in plan["message"]
+
+
 def test_the_base_stays_the_one_of_the_task() -> None:
     """A Backup that comes later changes nothing; an operator that was killed goes on."""
     resource = w.backup_job(**INCREMENT)

@@ -166,6 +166,28 @@ def test_what_goes_first_is_told_the_newest_policy(service, told):
     assert not any(step["patches"] for step in others)
 
 
+@pytest.mark.parametrize(
+    ("service", "policy"),
+    [
+        ({}, "Delete"),
+        ({"pvcRetentionPolicy": "Retain"}, "Retain"),
+        ({"sharedStorage": {"s3": {"path": "a", "s3RetentionPolicy": "Retain"}}}, "Retain"),
+        (
+            {
+                "pvcRetentionPolicy": "Retain",
+                "sharedStorage": {"s3": {"path": "a", "s3RetentionPolicy": "Delete"}},
+            },
+            "Delete",
+        ),
+    ],
+)
+def test_the_log_service_is_told_the_newest_policy_of_the_bucket(service, policy):
+    storage = {"sharedStorage": {"s3": {"path": "a"}}}
+    first, *_others = removal_of(cluster(logService={"replicas": 3, **storage, **service}))
+
+    assert first["patches"][0]["spec"]["sharedStorage"] == {"s3": {"s3RetentionPolicy": policy}}
+
+
 def test_a_given_credential_is_not_touched():
     resource = cluster(
         logService={"replicas": 3, "pvcRetentionPolicy": "Retain"},

@@ -25,6 +25,7 @@ PLURALS = {
     "RestoreJob": "restorejobs",
     "Backup": "backups",
     "BackupSchedule": "backupschedules",
+    "BucketClaim": "bucketclaims",
     "CNPool": "cnpools",
     "CNClaim": "cnclaims",
     "CNClaimSet": "cnclaimsets",
@@ -74,6 +75,7 @@ _MINIMAL: dict[str, Json] = {
             },
         }
     },
+    "BucketClaim": {"spec": {"s3": S3}},
     "CNPool": {
         "spec": {
             "template": {"image": IMAGE},

@@ -23,6 +23,7 @@ SHORT_NAMES = {
     "RestoreJob": "morj",
     "Backup": "mobackup",
     "BackupSchedule": "mobs",
+    "BucketClaim": "bucket",
     "CNPool": "mopool",
     "CNClaim": "moclaim",
     "CNClaimSet": "moclaimset",

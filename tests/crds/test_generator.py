@@ -226,7 +226,7 @@ def test_conditions_are_documented_with_the_reasons_that_are_given() -> None:
     words = set(re.findall(r"[A-Z][A-Za-z]+", condition["reason"]["description"]))
     types = {kind.value for kind in ConditionType}
     assert words - {"Reason"} - types == {reason.value for reason in Reason} - types
-    assert set(re.findall(r"[A-Z][a-z]+", condition["type"]["description"])) == types
+    assert set(re.findall(r"[A-Z][A-Za-z]+", condition["type"]["description"])) == types
     assert status["phase"]["enum"] == [phase.value for phase in Phase]
 
 

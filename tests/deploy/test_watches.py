@@ -119,6 +119,16 @@ EXPECTED = [
         ),
     ),
     replace(
+        of_backups("bucketclaim", "BucketClaim"),
+        reconcile_period=600,
+        finalizer=Finalizer(
+            name="matrixorigin.io/bucket-data-finalizer",
+            vars={"bucketclaim_state": "absent"},
+            run_timeout=900,
+        ),
+        admission=Admission(),
+    ),
+    replace(
         watch("cnpool", "CNPool"),
         reconcile_period=600,
         precheck="",
@@ -169,7 +179,7 @@ def test_environment(monkeypatch: pytest.MonkeyPatch) -> None:
         3600,
         3600,
         36_000,
-        *[420] * 4,
+        *[420] * 5,
         9,
     ]
     assert {one.ignored_namespaces for one in found} == {frozenset({"one", "two"})}

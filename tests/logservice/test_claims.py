@@ -125,7 +125,7 @@ def test_a_new_log_set_records_and_renders_what_its_volumes_hold():
     name = made["metadata"]["name"]
     kept = [claim(n, {"2": 1}, name=f"mo-data-{name}-log-{n}") for n in range(3)]
 
-    plan = plan_of(made, {"self": made, "claims": kept}, "")
+    plan = plan_of(made, {"self": made, "claims": kept, "bucket": r.GRANTED}, "")
 
     annotations = plan["records"][0]["metadata"]["annotations"]
     assert json.loads(annotations[INCARNATIONS]) == {"2": 1}

@@ -17,6 +17,7 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.pl
 )
 from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.checking.health import (
     is_as_reported,
+    observe_health,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.compute import (
     health as compute,
@@ -46,7 +47,8 @@ NOTHING_KNOWN = SimpleNamespace(log_stores=(), tn_stores=(), cn_stores=(), proxi
 def ready(kind: str) -> Json:
     found = SETS[kind][0]()
     found["metadata"]["generation"] = 2
-    found["status"] = {"conditions": conditions(("Ready", "True", "EnoughReadyStores"))}
+    reached = [("StorageReachable", "True", "StorageAnswers")] if kind == names.LOG_SET else []
+    found["status"] = {"conditions": conditions(("Ready", "True", "EnoughReadyStores"), *reached)}
     return found
 
 
@@ -78,6 +80,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     for module in (compute, transaction, proxy):
         monkeypatch.setattr(module, "ask_details", details)
     monkeypatch.setattr(logservice, "ask", view)
+    monkeypatch.setattr(logservice, "answers", lambda *_: True)
     monkeypatch.setattr(proxy, "ungreeted", greeted)
     return found
 
@@ -125,3 +128,42 @@ def test_no_answer_asks_for_a_pass(kind: str, monkeypatch: pytest.MonkeyPatch) -
     session = Answers(a_pod(kind, resource), a_pod(names.LOG_SET, r.logset()))
 
     assert not is_as_reported(session, resource)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("before", "answers", "expected"),
+    [
+        ("True", True, True),
+        ("True", False, False),
+        ("False", False, True),
+        ("False", True, False),
+        (None, True, False),
+        (None, False, True),
+    ],
+)
+def test_an_object_store_asks_for_a_pass_when_it_falls_silent_or_is_back(
+    before: str | None,
+    answers: bool,
+    expected: bool,
+    asked: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One that never answered may be out of the operator's reach only."""
+    monkeypatch.setattr(logservice, "answers", lambda *_: answers)
+    resource = ready(names.LOG_SET)
+    reached = [("StorageReachable", before, "")] if before else []
+    resource["status"]["conditions"] = conditions(("Ready", "True", ""), *reached)
+    session = Answers(a_pod(names.LOG_SET, resource))
+
+    assert is_as_reported(session, resource) is expected  # type: ignore[arg-type]
+    assert asked == ["HAKeeper"]
+
+
+def test_a_folder_is_not_asked(asked: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(logservice, "answers")
+    resource = ready(names.LOG_SET)
+    resource["spec"]["sharedStorage"] = {"fileSystem": {"path": "/shared"}}
+    pods = [a_pod(names.LOG_SET, resource)]
+
+    found = observe_health(Answers(), resource, pods, 1.0)  # type: ignore[arg-type]
+    assert found.storage is None

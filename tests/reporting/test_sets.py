@@ -633,3 +633,37 @@ def test_a_set_that_gives_signs_of_life_again_is_ready_at_once():
 
     assert states(told["status"]) == SETTLED
     assert told["requeue"] == ""
+
+
+ANSWERED = ("StorageReachable", "True", "StorageAnswers")
+FELL_SILENT = ("StorageReachable", "False", "StorageUnreachable")
+
+
+@pytest.mark.parametrize(
+    ("before", "storage", "expected"),
+    [
+        pytest.param(None, True, ANSWERED, id="first answer"),
+        pytest.param(None, False, None, id="never within reach"),
+        pytest.param(None, None, None, id="a folder"),
+        pytest.param(ANSWERED, True, ANSWERED, id="still there"),
+        pytest.param(ANSWERED, None, ANSWERED, id="not asked"),
+        pytest.param(ANSWERED, False, FELL_SILENT, id="away"),
+        pytest.param(FELL_SILENT, None, FELL_SILENT, id="away, not asked"),
+        pytest.param(FELL_SILENT, True, ANSWERED, id="back"),
+    ],
+)
+def test_an_object_store_that_falls_silent_degrades_a_set_that_serves(before, storage, expected):
+    told = report(
+        live=workload(),
+        pods=PODS,
+        before=[*WAS_SERVING, *conditions(*([before] if before else []))],
+        health={"storage": storage},
+    )
+
+    found = states(told["status"])
+    kind, status, reason = expected or ("StorageReachable", None, None)
+    assert found.pop(kind, (None, None)) == (status, reason)
+    degraded = {"Degraded": ("True", "StorageUnreachable")} if status == "False" else {}
+    assert found == {**SETTLED, **degraded}
+    assert told["ready"]
+    assert told["requeue"] == ""

@@ -21,6 +21,8 @@ S3 = {
     "endpoint": "http://minio.default:9000",
     "secretRef": {"name": "minio"},
 }
+GRANTED: Json = {"metadata": {}, "status": {"state": "InUse"}}
+"""A BucketClaim whose path belongs to its LogSet, as a pass observes it."""
 SCRIPT = "#!/bin/sh\nexec /mo-service -cfg /etc/config.toml\n"
 DELETE = object()
 

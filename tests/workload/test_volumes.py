@@ -115,7 +115,8 @@ def test_what_cannot_be_is_refused_and_all_else_goes_on(wanted, has, message):
     assert message in found["refused"]
     assert (found["claims"], found["templates"], found["broken"]) == ([], [], "")
 
-    plan = plan_of(wanted, {"workload": live(has), "claims": [claim()], "self": wanted}, "#!")
+    seen = {"workload": live(has), "claims": [claim()], "self": wanted, "bucket": r.GRANTED}
+    plan = plan_of(wanted, seen, "#!")
     assert message in plan["refused"]
     (made,) = [one for one in plan["objects"] if one["kind"] == "StatefulSet"]
     assert made["spec"]["volumeClaimTemplates"] == [has]
@@ -139,7 +140,9 @@ def test_volumes_are_not_added_later():
 )
 def test_templates_change_only_with_a_new_stateful_set(volumes, size):
     wanted = log_set("20Gi")
-    seen = {"workload": live(template()), "self": wanted, "volumes": volumes}
+    seen = {
+        "workload": live(template()), "self": wanted, "volumes": volumes, "bucket": r.GRANTED,
+    }  # fmt: skip
 
     plan = plan_of(wanted, seen, "#!")
 

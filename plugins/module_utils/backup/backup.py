@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from ..api.errors import RenderingError
 from ..api.fields import Fields
@@ -52,6 +52,10 @@ class BackupPlan(Plan):
     done: bool = False
     kept: str = ""
     stop: Sequence[Mapping[str, Any]] = ()
+
+
+PlanT = TypeVar("PlanT", bound=BackupPlan)
+"""A plan that deletes data: of a Backup, or of what else has a Job for that."""
 
 
 def plan_backup(resource: Resource, observed: Observed, around: Surroundings) -> BackupPlan:
@@ -99,27 +103,28 @@ def _deleting(
         and not one["metadata"].get("deletionTimestamp")
     ]
     if users:
-        return _wrong(plan, BackupReason.IN_USE.value, f"Backup {users[0]} is based on it")
+        return wrong(plan, BackupReason.IN_USE.value, f"Backup {users[0]} is based on it")
     if stands.state is State.FAILED:
-        return _again(_wrong(plan, stands.reason, stands.message), observed, around)
+        return again(wrong(plan, stands.reason, stands.message), observed, around)
     if stands.state is not State.ABSENT:
         plan = replace(plan, message=stands.message)
-        return _wrong(plan, stands.reason, stands.message) if stands.reason else plan
+        return wrong(plan, stands.reason, stands.message) if stands.reason else plan
     for label, name in secrets_of(resource).items():
         if observed.get(label) is None:
             message = f"Secret {secret_namespace(resource)}/{name} does not exist"
-            return _wrong(plan, BackupReason.SECRET_MISSING.value, message)
+            return wrong(plan, BackupReason.SECRET_MISSING.value, message)
     try:
         return _start(plan, resource, around)
     except RenderingError as error:
-        return _wrong(plan, BackupReason.INVALID_SPEC.value, str(error))
+        return wrong(plan, BackupReason.INVALID_SPEC.value, str(error))
 
 
-def _wrong(plan: BackupPlan, reason: str, message: str) -> BackupPlan:
+def wrong(plan: PlanT, reason: str, message: str) -> PlanT:
+    """Return a plan with a problem."""
     return replace(plan, problem={"reason": reason, "message": message}, message=message)
 
 
-def _again(plan: BackupPlan, observed: Observed, around: Surroundings) -> BackupPlan:
+def again(plan: PlanT, observed: Observed, around: Surroundings) -> PlanT:
     """Remove a failed attempt when it is time for the next one."""
     found = [("batch/v1", "Job", "job"), ("v1", "ConfigMap", "result")]
     left = [(*kind, observed[kind[2]]) for kind in found if observed.get(kind[2])]
@@ -170,7 +175,7 @@ def _start(plan: BackupPlan, resource: Resource, around: Surroundings) -> Backup
     objects = jobs.task_objects(work, jobs.Settings.of(given, around.image))
     refused = "; ".join(map(str, beyond(objects, around.level)))
     if refused:
-        return _wrong(plan, BackupReason.INVALID_SPEC.value, refused)
+        return wrong(plan, BackupReason.INVALID_SPEC.value, refused)
     return replace(
         plan,
         objects=objects,

@@ -54,7 +54,7 @@ class BackupJobKind(Kind[JobPlan]):
             found[label] = by_name("v1", "Secret", {**metadata, "name": secret})
         if (resource.get("spec") or {}).get("type") == INCREMENTAL:
             backups = {"api_version": names.API_VERSION, "kind": names.BACKUP, "labels": {}}
-            found["backups"] = backups
+            found["backups"] = {**backups, "if_allowed": True}
         return found
 
     def plan(self, resource: Resource, observed: Observed, play: Play = ALONE) -> JobPlan:

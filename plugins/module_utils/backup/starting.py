@@ -22,6 +22,10 @@ from .sources import Source
 from .tasks import Login, Task, Verb
 
 SUFFIX: Final = "backup"
+_UNREADABLE: Final = (
+    "the operator has no right to Backups, as one of single namespaces; make a full backup, or use "
+    "an operator for all namespaces"
+)
 _NAMESPACE: Final = uuid.UUID("5f0c6f3e-0f0b-4f53-9a0a-6d6f2d6f6272")
 """For ids of BackupJobs that are in no cluster."""
 
@@ -143,7 +147,10 @@ def _base(
 ) -> tuple[Base | None, str]:
     if spec.choice("type", TYPES, FULL) != INCREMENTAL:
         return None, ""
-    return bases.choose(spec.table("base"), observed.get("backups") or [], source, target)
+    backups = observed.get("backups")
+    if backups is None:
+        return None, _UNREADABLE
+    return bases.choose(spec.table("base"), backups, source, target)
 
 
 def beyond(objects: Iterable[Manifest], level: Level) -> Iterable[Any]:

@@ -45,6 +45,7 @@ class Verb(StrEnum):
     DELETE = "delete"
     READ = "read"
     PURGE = "purge"
+    RECLAIM = "reclaim"
 
 
 class Step(StrEnum):
@@ -145,7 +146,8 @@ class Task:
         login: of the database that is backed up or read.
         origin: what is backed up, for the manifest.
         source: the backup that is verified or restored.
-        target: where a backup is made, restored to, or deleted, or a restored copy is purged.
+        target: where a backup is made, restored to, or deleted, a restored copy is purged, or the
+            data of a database are deleted.
         forbidden: the cluster's own storage: the target must not be inside it, nor around it.
         expected_id: the backup that source (verify, restore) or target (delete) must hold; None
             accepts any backup. For a purge, the restore that has filled target.
@@ -300,6 +302,7 @@ def _require_complete(task: Task) -> None:
         Verb.DELETE: ("target",),
         Verb.READ: ("login",),
         Verb.PURGE: ("target", "expected_id"),
+        Verb.RECLAIM: ("target",),
     }
     for name in needed[task.verb]:
         if getattr(task, name) is None:

@@ -84,6 +84,8 @@ def cluster_of(resource: Resource, backup: Resource, source: Resource) -> Manife
                 "app.kubernetes.io/part-of": names.PART_OF,
                 "app.kubernetes.io/managed-by": names.MANAGED_BY,
             },
+            # A Job of the RestoreJob deletes its data.
+            "annotations": {names.ANNOTATION_UNCLAIMED: "true"},
         },
         "spec": {
             **{key: given[key] for key in _OF_CLUSTER if given.get(key)},

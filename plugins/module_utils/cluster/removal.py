@@ -22,7 +22,7 @@ from ..api.errors import RenderingError
 from ..api.types import Manifest, Resource
 from ..compute.pods import policy_of
 from ..compute.removal import drains_at_its_end, emptied, sheds_at_its_end
-from ..logservice.removal import follow_retention, retention_deletes
+from ..logservice.removal import bucket_deletes, follow_retention, retention_deletes
 from ..reporting.conditions import RESTORE_ENDED
 from ..workload.plans import Kind
 from ..workload.removal import (
@@ -181,13 +181,22 @@ def _retention_of_parts(resource: Resource) -> list[Manifest]:
         "apiVersion": names.API_VERSION,
         "kind": names.LOG_SET,
         "metadata": place,
-        "spec": {"pvcRetentionPolicy": "Delete" if deleted else "Retain"},
+        "spec": {"pvcRetentionPolicy": "Delete" if deleted else "Retain", **_of_bucket(resource)},
     }
     if deleted:
         return [log_set]
     mark = {"annotations": {names.ANNOTATION_KEEP: "true"}, "ownerReferences": []}
     secrets = [{**one, "metadata": {**one["metadata"], **mark}} for one in _secrets(resource)]
     return [log_set, *secrets]
+
+
+def _of_bucket(resource: Resource) -> dict[str, Any]:
+    """Return the present policy of a bucket as fields of the log service; none without a bucket."""
+    spec = _log_service(resource)
+    if not (spec.get("sharedStorage") or {}).get("s3"):
+        return {}
+    policy = "Delete" if bucket_deletes(spec) else "Retain"
+    return {"sharedStorage": {"s3": {"s3RetentionPolicy": policy}}}
 
 
 def _secrets(resource: Resource) -> list[Manifest]:

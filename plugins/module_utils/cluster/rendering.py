@@ -80,6 +80,7 @@ class _Cluster:
         self.credential = credential_secret(resource)
         annotations = root.table("metadata").table("annotations")
         self.restarted = annotations.text(names.ANNOTATION_RESTARTED)
+        self.unclaimed = annotations.text(names.ANNOTATION_UNCLAIMED)
         repository = self.spec.text("imageRepository") or names.DEFAULT_IMAGE_REPOSITORY
         version = self.spec.required_text("version", "must be set to a tag of the image")
         self.image = f"{repository}:{version}"
@@ -214,6 +215,8 @@ class _Cluster:
             "metadata": {"name": owner, "namespace": self.namespace, "labels": labels},
             "spec": spec,
         }
+        if self.unclaimed and kind == names.LOG_SET:
+            child["metadata"]["annotations"] = {names.ANNOTATION_UNCLAIMED: self.unclaimed}
         if dependencies:
             child["deps"] = {
                 field: {"metadata": {"name": name, "namespace": self.namespace}}

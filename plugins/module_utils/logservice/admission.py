@@ -8,7 +8,7 @@ from typing import Any
 
 from ..api import toml
 from ..api.errors import InvalidSpec
-from .removal import retention_deletes
+from .removal import bucket_deletes, retention_deletes
 
 
 def locality_warnings(path: str, spec: Mapping[str, Any]) -> Iterator[str]:
@@ -46,28 +46,25 @@ def retention_warnings(
             "and with them the database, when this resource is deleted; set Retain for data that "
             "matters"
         )
-    if _bucket_policy(spec) == "Delete" != _bucket_policy(before):
+    if bucket_deletes(spec) and not (before and bucket_deletes(before)):
+        chosen = "" if _bucket(spec).get("s3RetentionPolicy") else ", the default,"
         yield (
-            f"{path}.sharedStorage.s3.s3RetentionPolicy: Delete does not apply to the bucket: its "
-            "objects stay when this resource is deleted; delete them yourself"
+            f"{path}.sharedStorage.s3.s3RetentionPolicy: Delete{chosen} deletes the objects in "
+            f"{_bucket(spec).get('path')} when this resource is deleted; set Retain for data that "
+            "matters"
         )
 
 
 def deletion_warnings(path: str, spec: Mapping[str, Any]) -> Iterator[str]:
-    """Warn of what is lost, and what is left, by the deletion of a log service."""
-    if not retention_deletes(spec):
-        return
-    yield (
-        f"{path}.pvcRetentionPolicy is Delete: the volumes of the log service are deleted, and "
-        "with them the database"
-    )
+    """Warn of what is lost by the deletion of a log service."""
+    if retention_deletes(spec):
+        yield (
+            f"{path}.pvcRetentionPolicy is Delete: the volumes of the log service are deleted, and "
+            "with them the database"
+        )
     bucket = _bucket(spec).get("path")
-    if bucket:
-        yield f"{path}.sharedStorage.s3: the objects in {bucket} stay; delete them yourself"
-
-
-def _bucket_policy(spec: Mapping[str, Any]) -> Any:
-    return _bucket(spec).get("s3RetentionPolicy")
+    if bucket and bucket_deletes(spec):
+        yield f"{path}.sharedStorage.s3: the objects in {bucket} are deleted"
 
 
 def _bucket(spec: Mapping[str, Any]) -> Mapping[str, Any]:

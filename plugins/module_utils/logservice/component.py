@@ -13,7 +13,7 @@ from ..workload.component import Component, Reference, Rendered, SetPass, result
 from ..workload.plans import Observed
 from ..workload.references import config_map, of_set
 from ..workload.removal import Removal
-from . import bootstrap, status
+from . import bootstrap, bucket, status
 from .admission import deletion_warnings, locality_warnings, retention_warnings
 from .claims import marks
 from .removal import removal_of_log_set
@@ -51,17 +51,22 @@ class LogService(Component):
         record = bootstrap.record(resource, live, decisions)
         return Rendered(
             render_logset(resource, start_script=script, observed=decisions),
-            records=[record] if record else [],
+            records=[*([record] if record else []), *bucket.records(resource, observed)],
             create_only=[f"ConfigMap/{_bootstrap_name(resource)}"],
             patches=patches,
         )
 
     def references(self, resource: Resource) -> dict[str, Reference]:
-        """Return who founded the log service, and the volumes of its stores."""
+        """Return who founded the log service, the volumes of its stores, and its bucket."""
         return {
+            **bucket.references(resource),
             "bootstrap": config_map(resource, _bootstrap_name(resource)),
             "claims": of_set(resource, "v1", "PersistentVolumeClaim"),
         }
+
+    def hold(self, resource: Resource, observed: Observed) -> str:
+        """Return whether the path in the bucket belongs to another LogSet, or not yet to this."""
+        return bucket.lack(resource, observed)
 
     def findings(self, seen: SetPass) -> Findings:
         """Return what HAKeeper reports of log stores, and what is done about them."""
@@ -76,11 +81,16 @@ class LogService(Component):
         """Return when to check again."""
         if seen.plan.paused:
             return otherwise
+        otherwise = bucket.requeue(seen.resource, seen.observed, otherwise)
         return status.requeue(seen.resource, seen.pods, seen.stores, otherwise, seen.now)
 
     def removal(self, resource: Resource, observed: Observed) -> Removal:
         """Return how a LogSet is deleted."""
         return removal_of_log_set(resource, observed)
+
+    def afterwards(self, resource: Resource, observed: Observed) -> list[Removal]:
+        """Return the step that releases the path in the bucket."""
+        return bucket.release(resource, observed)
 
     def warnings(self, path: str, spec: Mapping[str, Any]) -> Iterator[str]:
         """Yield what a user should know about a valid LogSet."""

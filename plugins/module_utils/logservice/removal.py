@@ -67,6 +67,13 @@ def retention_deletes(spec: Mapping[str, Any]) -> bool:
     return bool(policy == "Delete")
 
 
+def bucket_deletes(spec: Mapping[str, Any]) -> bool:
+    """Return whether the objects in the bucket are deleted with the set (core.md §2.3)."""
+    s3 = (spec.get("sharedStorage") or {}).get("s3") or {}
+    policy = s3.get("s3RetentionPolicy") or spec.get("pvcRetentionPolicy") or "Delete"
+    return bool(s3) and policy == "Delete"
+
+
 def _last_marks(resource: Resource, claims: Iterable[Mapping[str, Any]]) -> list[Manifest]:
     """Record on claims that stay what was decided last; nothing of it is left elsewhere."""
     annotations = resource["metadata"].get("annotations") or {}

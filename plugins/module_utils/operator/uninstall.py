@@ -37,10 +37,15 @@ def _owned(resource: Resource) -> bool:
 
 def _patch(resource: Resource) -> Manifest:
     metadata: Mapping[str, Any] = resource["metadata"]
+    is_cluster = resource["kind"] == names.CLUSTER
+    spec = resource.get("spec") or {}
+    spec = (spec.get("logService") or {}) if is_cluster else spec
     kept: dict[str, Any] = {"pvcRetentionPolicy": "Retain"}
+    if (spec.get("sharedStorage") or {}).get("s3"):
+        kept["sharedStorage"] = {"s3": {"s3RetentionPolicy": "Retain"}}
     return {
         "apiVersion": resource["apiVersion"],
         "kind": resource["kind"],
         "metadata": {"name": metadata["name"], "namespace": metadata["namespace"]},
-        "spec": {"logService": kept} if resource["kind"] == names.CLUSTER else kept,
+        "spec": {"logService": kept} if is_cluster else kept,
     }

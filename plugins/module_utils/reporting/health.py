@@ -33,11 +33,13 @@ class Health:
         unknown: why it is not known how they are; empty if it is.
         silent: what is wrong with each ready Pod that gives no sign of life.
         lacking: what else keeps the set from serving; empty if nothing does.
+        storage: whether the object store answered; None where it was not asked.
     """
 
     unknown: str = ""
     silent: Mapping[str, str] = field(default_factory=dict)
     lacking: str = ""
+    storage: bool | None = None
 
     @classmethod
     def read(cls, found: Mapping[str, Any]) -> Health:
@@ -46,15 +48,21 @@ class Health:
             unknown=str(found.get("unknown") or ""),
             silent=dict(found.get("silent") or {}),
             lacking=str(found.get("lacking") or ""),
+            storage=found.get("storage"),
         )
 
     def as_result(self) -> dict[str, Any]:
         """Return it as a task's result has it."""
-        return {"unknown": self.unknown, "silent": dict(self.silent), "lacking": self.lacking}
+        return {
+            "unknown": self.unknown,
+            "silent": dict(self.silent),
+            "lacking": self.lacking,
+            "storage": self.storage,
+        }
 
     @property
     def is_good(self) -> bool:
-        """Whether all answered and nothing is lacking."""
+        """Whether all stores answered and nothing is lacking; they serve without the storage."""
         return not (self.unknown or self.silent or self.lacking)
 
     @property

@@ -17,6 +17,7 @@ class ConditionType(StrEnum):
     PROGRESSING = "Progressing"
     DEGRADED = "Degraded"
     PAUSED = "Paused"
+    STORAGE_REACHABLE = "StorageReachable"
     # derived from the others (kstatus)
     RECONCILING = "Reconciling"
     STALLED = "Stalled"
@@ -65,6 +66,9 @@ class Reason(StrEnum):
     ROLLOUT_STUCK = "RolloutStuck"
     HAKEEPER_UNREACHABLE = "HAKeeperUnreachable"
     AS_EXPECTED = "AsExpected"
+    # StorageReachable, the latter also Degraded
+    STORAGE_ANSWERS = "StorageAnswers"
+    STORAGE_UNREACHABLE = "StorageUnreachable"
     # Paused
     PAUSED_BY_ANNOTATION = "PausedByAnnotation"
     NOT_PAUSED = "NotPaused"
@@ -158,6 +162,8 @@ class BackupReason(StrEnum):
     BACKUP_TOO_OLD = "BackupTooOld"
     ANOTHER_IS_RUNNING = "AnotherIsRunning"
     IN_USE = "InUse"
+    PATH_TAKEN = "PathTaken"
+    RELEASED = "Released"
     RESTORE_FAILED = "RestoreFailed"
     NOT_REMOVED = "NotRemoved"
     AS_EXPECTED = "AsExpected"

@@ -188,6 +188,11 @@ class Component(ABC):
         workload = observed.get("workload")
         return removal_of_set(resource, claims_named(self.kind, metadata["name"], spec, workload))
 
+    def afterwards(self, resource: Resource, observed: Observed) -> list[Removal]:
+        """Return the steps that follow when the Pods of a set that is deleted are gone."""
+        del resource, observed
+        return []
+
     def mistakes(self, path: str, spec: Mapping[str, Any]) -> Iterator[Mistake]:
         """Yield what is wrong with a spec beyond its schema.
 

@@ -185,7 +185,8 @@ class SetKind(Kind[Plan]):
         """Return the step that deletes a set."""
         if leaves_orphans(resource):
             return []
-        return [self._component.removal(resource, observed)]
+        component = self._component
+        return [component.removal(resource, observed), *component.afterwards(resource, observed)]
 
     def render(
         self, resource: Resource, scripts: Scripts, references: References

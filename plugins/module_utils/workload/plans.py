@@ -18,6 +18,7 @@ _SPELLINGS = {
     "gate_revision": "gateRevision",
     "record_once": "recordOnce",
     "next_verify": "nextVerify",
+    "bind_to": "bindTo",
 }
 """How fields of plans are spelled in variables of Ansible."""
 

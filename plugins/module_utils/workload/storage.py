@@ -20,6 +20,9 @@ _BACKENDS: Final = {"aws": "S3", "minio": "MINIO"}
 _NO_CACHE: Final = "1B"
 _POLICIES: Final = ("Delete", "Retain")
 _ACCESS_MODES: Final = ["ReadWriteMany"]
+_DATA, _ETL = "data", "etl"
+FOLDERS: Final = (_DATA, _ETL)
+"""Where a database writes below its path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +97,10 @@ class SharedStorage:
         Args:
             cache: the cache table of the entry S3; an empty one is left out.
         """
-        shared = self._entry("S3", "data", "DISK")
+        shared = self._entry("S3", _DATA, "DISK")
         if cache:
             shared["cache"] = cache
-        etl = self._entry("ETL", "etl", "DISK-ETL")
+        etl = self._entry("ETL", _ETL, "DISK-ETL")
         return [local_fileservice(), shared, {**etl, "cache": no_cache()}]
 
     def backup_fileservice(self) -> Table:
@@ -258,12 +261,15 @@ def claim_template(volume: Fields) -> dict[str, Any]:
 
 
 def pvc_policy(spec: Fields) -> str:
-    """Return the fate of a LogSet's claims: ``Delete`` or ``Retain`` (core.md §2.3).
-
-    Nobody deletes objects of a bucket: ``s3RetentionPolicy`` is the default for claims alone.
-    """
+    """Return the fate of a LogSet's claims: ``Delete`` or ``Retain`` (core.md §2.3)."""
     s3 = spec.table("sharedStorage").table("s3")
     return _policy(spec, "pvcRetentionPolicy") or _policy(s3, "s3RetentionPolicy") or "Delete"
+
+
+def s3_policy(spec: Fields) -> str:
+    """Return the fate of the objects in a LogSet's bucket: ``Delete`` or ``Retain``."""
+    s3 = spec.table("sharedStorage").table("s3")
+    return _policy(s3, "s3RetentionPolicy") or _policy(spec, "pvcRetentionPolicy") or "Delete"
 
 
 def _policy(fields: Fields, name: str) -> str:

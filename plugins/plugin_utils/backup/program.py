@@ -31,6 +31,7 @@ from .deleting import delete, purge
 from .errors import TaskFailed, as_failure
 from .progress import Progress
 from .proving import prove
+from .reclaiming import reclaim
 from .reporting import Reporter
 from .restoring import restore
 from .stores import Mounts
@@ -119,6 +120,9 @@ def carry_out(task: Task, mounts: Mounts, progress: Progress) -> Manifest | None
         return delete(task, store, progress)
     if task.verb == Verb.PURGE and store:
         purge(task, store, progress)
+        return None
+    if task.verb == Verb.RECLAIM and task.target:
+        reclaim(task.target, target, progress)
         return None
     if task.verb == Verb.BACKUP and store:
         return back_up(Making(task, mounts, store, target, progress))

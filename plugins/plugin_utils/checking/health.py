@@ -16,6 +16,7 @@ from ...module_utils.kinds import kind_of
 from ...module_utils.reporting.conditions import holds
 from ...module_utils.reporting.health import Health
 from ...module_utils.reporting.reasons import ConditionType
+from ...module_utils.reporting.storage import is_storage_as_reported
 from ...module_utils.workload.plans import is_paused
 from ..compute.health import observe_compute_nodes
 from ..kubernetes.observing import fetch
@@ -76,4 +77,5 @@ def is_as_reported(session: Session, resource: Json) -> bool:
         return True
     reference = kind_of(dict(resource)).references(dict(resource))["pods"]
     pods = fetch(session, "pods", reference)
-    return observe_health(session, resource, pods, PROBE_SECONDS).is_good
+    found = observe_health(session, resource, pods, PROBE_SECONDS)
+    return found.is_good and is_storage_as_reported(resource, found.storage)

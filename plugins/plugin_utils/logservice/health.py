@@ -5,14 +5,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
+from ...module_utils.api.fields import Fields
+from ...module_utils.clients.endpoints import answers
 from ...module_utils.clients.kubernetes.session import Session
 from ...module_utils.clients.matrixone import Deadline
 from ...module_utils.compute.pods import live_pods, log_addresses
 from ...module_utils.logservice.view import ordinal_of_pod
 from ...module_utils.reporting.health import Health, without_heartbeat, without_quorum
+from ...module_utils.workload.storage import endpoint
 from .view import ask
+
+_STORAGE_SECONDS: Final = 2.0
 
 
 def observe_log_stores(
@@ -22,12 +27,12 @@ def observe_log_stores(
     deadline: Deadline,
     now: float,
 ) -> Health:
-    """Ask HAKeeper about the log stores of a LogSet.
+    """Ask HAKeeper about the log stores of a LogSet, and its object store for any answer.
 
     Raises:
         MatrixOneError: it does not answer.
     """
-    del session, resource
+    del session
     view = ask(log_addresses(live_pods(pods)), deadline, deadline.remaining())
     silent = {
         str(ordinal): min(seconds)
@@ -42,4 +47,13 @@ def observe_log_stores(
             (shard.number, len(shard.alive), max(len(shard.members), shard.desired or 0))
             for shard in view.shards
         ),
+        storage=_storage_answers(resource, deadline),
     )
+
+
+def _storage_answers(resource: Mapping[str, Any], deadline: Deadline) -> bool | None:
+    """Return whether the object store of a LogSet answers; None for a folder."""
+    s3 = Fields("spec", resource.get("spec") or {}).table("sharedStorage").table("s3")
+    if not s3.data:
+        return None
+    return answers(endpoint(s3), min(_STORAGE_SECONDS, deadline.remaining()))

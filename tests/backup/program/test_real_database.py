@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A real database is backed up to a bucket and a folder, and restored from each to each."""
 
+import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,8 +18,10 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.task
     Login,
     Phase,
     Reason,
+    Step,
     Task,
     Verb,
+    result_from_json,
 )
 
 from testbed.object_store import ObjectStore
@@ -162,21 +166,69 @@ def _require_read(pods: Pods, restored: Database, rows: int) -> None:
     assert bad.result.message == f"check rows: ({rows}) instead of (0)"
 
 
-def test_what_the_database_refuses(
-    places: list[tuple[Location, Location]], server: ObjectStore, tmp_path: Path
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
+    """A database with some rows, in a folder."""
+    folder = tmp_path_factory.mktemp("running")
+    with database(folder / "processes", Storage(folder=folder / "shared")) as source:
+        _fill(source)
+        yield source
+
+
+@pytest.mark.parametrize(
+    ("step", "to_bucket"),
+    [
+        (Step.CHECK_TARGET, True),
+        (Step.BACKUP, True),
+        (Step.BACKUP, False),
+        (Step.VERIFY, True),
+        (Step.RECORD, False),
+    ],
+)
+def test_a_backup_that_is_killed_in_a_step_is_made_by_the_next_attempt(
+    running: Database, server: ObjectStore, pods: Pods, tmp_path: Path, step: Step, to_bucket: bool
 ) -> None:
-    """Wrong password, no database; then a target that only the program can write to."""
+    folder = str(tmp_path / "backup")
+    target: Location = FolderLocation(folder, folder)
+    if to_bucket:
+        target = bucket(server, f"backups/killed/{step}")
+    task = Task(
+        Verb.BACKUP, f"killed-{step}", login=Login("127.0.0.1", running.port), target=target
+    )
+    _kill_in(pods.start(task), step)
+
+    unfinished = pods.run(Task(Verb.VERIFY, "v", source=target))
+    assert (unfinished.code, unfinished.result.reason) == (2, Reason.OBJECT_MISSING), unfinished
+    ended = pods.run(task)
+    assert ended.code == 0, ended
+    verified = pods.run(Task(Verb.VERIFY, "v", source=target, expected_id=task.id))
+    assert (verified.code, verified.result.manifest) == (0, ended.result.manifest), verified
+    deleted = pods.run(Task(Verb.DELETE, "d", target=target, expected_id=task.id))
+    assert deleted.code == 0, deleted
+
+
+def _kill_in(process: "subprocess.Popen[str]", step: Step) -> None:
+    """Kill a program as soon as it reports a step."""
+    with process:
+        assert process.stdout
+        begun = any(result_from_json(line).step == step for line in process.stdout)
+        process.kill()
+        assert begun
+
+
+def test_what_the_database_refuses(running: Database, server: ObjectStore, tmp_path: Path) -> None:
+    """Wrong password; a target that only the program can write to; no database."""
     wrong = Pods(tmp_path / "pods", keys_of(server), {"username": USER, "password": "no-password"})
     target = bucket(server, "backups/refused")
-    with database(tmp_path / "processes", Storage(folder=tmp_path / "shared")) as source:
-        login = Login("127.0.0.1", source.port)
-        ended = wrong.run(Task(Verb.BACKUP, "b", login=login, target=target))
-        assert (ended.code, ended.result.reason) == (1, Reason.LOGIN_FAILED), ended
-        right = Pods(tmp_path / "more", keys_of(server), {"username": USER, "password": PASSWORD})
-        blocked = tmp_path / "blocked"
-        blocked.write_text("a file where the database would make a folder")
-        place = FolderLocation(str(tmp_path / "seen"), str(blocked / "backup"))
-        ended = right.run(Task(Verb.BACKUP, "b", login=login, target=place))
-        assert (ended.code, ended.result.reason) == (1, Reason.STATEMENT_FAILED), ended
+    login = Login("127.0.0.1", running.port)
+    ended = wrong.run(Task(Verb.BACKUP, "b", login=login, target=target))
+    assert (ended.code, ended.result.reason) == (1, Reason.LOGIN_FAILED), ended
+    right = Pods(tmp_path / "more", keys_of(server), {"username": USER, "password": PASSWORD})
+    blocked = tmp_path / "blocked"
+    blocked.write_text("a file where the database would make a folder")
+    place = FolderLocation(str(tmp_path / "seen"), str(blocked / "backup"))
+    ended = right.run(Task(Verb.BACKUP, "b", login=login, target=place))
+    assert (ended.code, ended.result.reason) == (1, Reason.STATEMENT_FAILED), ended
+    running.stop()
     gone = wrong.run(Task(Verb.BACKUP, "b", login=login, target=target))
     assert (gone.code, gone.result.reason) == (1, Reason.UNREACHABLE), gone

@@ -30,6 +30,7 @@ _STABLE: Mapping[str, Mapping[str, tuple[str, bool]]] = {
         "StatefulSet": ("statefulsets", True),
     },
     "core.matrixorigin.io/v1alpha1": {
+        "BucketClaim": ("bucketclaims", True),
         "CNClaim": ("cnclaims", True),
         "CNClaimSet": ("cnclaimsets", True),
         "CNPool": ("cnpools", True),

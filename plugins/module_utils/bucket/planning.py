@@ -1,0 +1,290 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What one pass over a BucketClaim is going to do: grant the path, release it, or delete its data.
+
+Of claims whose paths overlap, the oldest is granted. A deletion has an end: data are kept when they
+could not be deleted in time, or when an annotation asks for that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from ..api import names
+from ..api.errors import RenderingError
+from ..api.fields import Fields
+from ..api.timestamps import unix_time
+from ..api.types import Manifest, Resource
+from ..backup import jobs
+from ..backup.backup import (
+    ANNOTATION_RELEASE,
+    GIVE_UP_SECONDS,
+    BackupPlan,
+    again,
+    wrong,
+)
+from ..backup.facts import facts_of
+from ..backup.job_plan import Surroundings
+from ..backup.standing import State, standing
+from ..backup.starting import beyond
+from ..backup.tasks import Task, Verb
+from ..reporting.reasons import BackupReason
+from ..workload.plans import Observed, is_paused
+from .claims import (
+    DELETING,
+    IN_USE,
+    LEGACY_FINALIZERS,
+    PENDING,
+    RELEASED,
+    holder,
+    is_live,
+    location_of,
+    named,
+    owner_of,
+    predecessor,
+)
+
+SUFFIX: Final = "reclaim"
+_CONTESTED: Final = "10s"
+_SETTLING: Final = 2.0
+"""Seconds after which all claims can be seen that were created in the same second."""
+_OF_OVERLAY: Final = ("tolerations", "imagePullSecrets", "priorityClassName")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BucketPlan(BackupPlan):
+    """A plan for a BucketClaim.
+
+    Attributes:
+        phase: the state: Pending, InUse, Released or Deleting.
+        bind_to: ``<namespace>/<name>`` of the LogSet; empty if none uses the path.
+        facts: further fields of the status.
+        expired: the claim itself, when another one has taken the path.
+        requeue: when to check again; empty for not at all.
+    """
+
+    bind_to: str = ""
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    expired: Sequence[Mapping[str, Any]] = ()
+    requeue: str = ""
+
+
+def plan_bucket(resource: Resource, observed: Observed, around: Surroundings) -> BucketPlan:
+    """Decide what a pass does.
+
+    Args:
+        resource: the claim.
+        observed: what its references led to.
+        around: time, image and level.
+    """
+    try:
+        location_of(resource)
+        if resource["metadata"].get("deletionTimestamp"):
+            return _deletion(resource, observed, around)
+        if is_paused(resource):
+            return BucketPlan(paused=True)
+        return _standing_claim(resource, observed, around)
+    except RenderingError as error:
+        # Nothing can be where it says, so that nothing keeps it either.
+        return BucketPlan(phase=PENDING, invalid=str(error), done=True)
+
+
+def others_of(observed: Observed) -> Sequence[Mapping[str, Any]]:
+    """Return the claims of all namespaces, or of this one where only that may be read."""
+    everywhere = observed.get("claims")
+    found = everywhere if everywhere is not None else observed.get("neighbours")
+    return found or []
+
+
+def _standing_claim(resource: Resource, observed: Observed, around: Surroundings) -> BucketPlan:
+    owner, others = owner_of(resource), others_of(observed)
+    if owner is None or not (is_live(owner, observed.get("logSet")) or _pods(observed)):
+        return _released(resource, others)
+    bind_to = f"{resource['metadata']['namespace']}/{owner.name}"
+    using = BucketPlan(phase=IN_USE, bind_to=bind_to, done=True)
+    if (resource.get("status") or {}).get("state") == IN_USE:
+        return using
+    other = holder(resource, others, (IN_USE, DELETING)) or predecessor(resource, others)
+    if other is not None:
+        taken = wrong(BucketPlan(phase=PENDING), BackupReason.PATH_TAKEN.value, named(other))
+        return replace(taken, requeue=_CONTESTED)
+    if unix_time(around.now) - unix_time(resource["metadata"]["creationTimestamp"]) < _SETTLING:
+        return BucketPlan(phase=PENDING, message="checking whether the path is free", requeue="1s")
+    return using
+
+
+def _released(resource: Resource, others: Sequence[Mapping[str, Any]]) -> BucketPlan:
+    plan = BucketPlan(phase=RELEASED, done=True)
+    successor = holder(resource, others, (IN_USE,))
+    if successor is None:
+        return replace(plan, message="the path is free; its data are kept")
+    identity = {key: resource["metadata"][key] for key in ("name", "namespace")}
+    gone = {
+        "apiVersion": names.API_VERSION,
+        "kind": names.BUCKET_CLAIM,
+        "metadata": identity,
+    }
+    return replace(plan, message=f"of no more use: {named(successor)}", expired=[gone])
+
+
+def _pods(observed: Observed) -> bool:
+    """Return whether log stores run, as after a deletion that orphans them."""
+    return bool(observed.get("logPods"))
+
+
+def _deletion(resource: Resource, observed: Observed, around: Surroundings) -> BucketPlan:
+    plan = _going(resource, observed, around)
+    metadata = resource["metadata"]
+    if (metadata.get("annotations") or {}).get(ANNOTATION_RELEASE) == "true" and not plan.done:
+        kept = f"the annotation {ANNOTATION_RELEASE} keeps the data"
+        plan = replace(plan, done=True, kept=kept, objects=())
+    left = [
+        one for one in metadata.get("finalizers") or [] if not one.startswith(LEGACY_FINALIZERS)
+    ]
+    if plan.done and len(left) < len(metadata.get("finalizers") or []):
+        place = {key: metadata[key] for key in ("name", "namespace")}
+        patch: Manifest = {
+            "apiVersion": names.API_VERSION,
+            "kind": names.BUCKET_CLAIM,
+            "metadata": {**place, "finalizers": left},
+        }
+        return replace(plan, patches=[patch])
+    return plan
+
+
+def _going(resource: Resource, observed: Observed, around: Surroundings) -> BucketPlan:
+    """Return what is to be done about the data of a claim that is deleted."""
+    owner, metadata = owner_of(resource), resource["metadata"]
+    if owner is not None and is_live(owner, observed.get("logSet")):
+        bind_to = f"{metadata['namespace']}/{owner.name}"
+        message = f"LogSet {bind_to} uses the path; the claim is deleted after it"
+        return wrong(BucketPlan(phase=IN_USE, bind_to=bind_to), BackupReason.IN_USE.value, message)
+    plan = BucketPlan(phase=DELETING)
+    decided = _without_a_job(plan, resource, observed)
+    if decided is not None:
+        return decided
+    plan = _deleting(plan, resource, observed, around)
+    late = unix_time(around.now) - unix_time(metadata["deletionTimestamp"]) > GIVE_UP_SECONDS
+    if late and not plan.done:
+        hours = GIVE_UP_SECONDS // 3600
+        return replace(plan, done=True, kept=f"not deleted within {hours} h: {plan.message}")
+    return plan
+
+
+def _without_a_job(plan: BucketPlan, resource: Resource, observed: Observed) -> BucketPlan | None:
+    """Return the plan for a claim whose data are not deleted, or not yet; None if they are."""
+    annotations = resource["metadata"].get("annotations") or {}
+    if Fields("", resource).table("spec").table("s3").text("s3RetentionPolicy") != "Delete":
+        return replace(plan, done=True)
+    if waiting := _not_yet_released(resource):
+        return wrong(plan, BackupReason.IN_USE.value, waiting)
+    if kept := _reason_to_keep(resource, observed):
+        return replace(plan, done=True, kept=kept)
+    if annotations.get(names.ANNOTATION_WAS_RUNNING) != "true":
+        return replace(plan, done=True, message="no Pod was ever ready, so nothing was written")
+    return None
+
+
+def _not_yet_released(resource: Resource) -> str:
+    """Return what a claim of a LogSet that is gone waits for, in the first pass that finds so.
+
+    That pass may have begun before the LogSet released the path. It records the state Deleting, and
+    whoever reads that reads the release, too, if there was one.
+    """
+    owner, state = owner_of(resource), (resource.get("status") or {}).get("state")
+    if owner is None or owner.released or state == DELETING:
+        return ""
+    return f"LogSet {owner.name} is gone; checking whether it released the path"
+
+
+def _reason_to_keep(resource: Resource, observed: Observed) -> str:
+    """Return why data that the policy says to delete are kept; empty if they are not."""
+    owner = owner_of(resource)
+    if owner is not None and not owner.released:
+        return f"LogSet {owner.name} did not release the path; its data are kept"
+    other = holder(resource, others_of(observed), (IN_USE,))
+    return f"the data are kept: {named(other)}" if other is not None else ""
+
+
+def _deleting(
+    plan: BucketPlan, resource: Resource, observed: Observed, around: Surroundings
+) -> BucketPlan:
+    stands = standing(
+        observed.get("job"), observed.get("pods") or [], observed.get("result"), around.now
+    )
+    plan = replace(plan, facts=facts_of(stands))
+    if stands.state is State.SUCCEEDED:
+        return replace(plan, done=True, message="the data are deleted")
+    if stands.state is State.FAILED:
+        return again(wrong(plan, stands.reason, stands.message), observed, around)
+    if stands.state is not State.ABSENT:
+        plan = replace(plan, message=stands.message)
+        return wrong(plan, stands.reason, stands.message) if stands.reason else plan
+    if user := _user(resource, observed):
+        return wrong(plan, BackupReason.IN_USE.value, f"waiting for {user}, which uses the path")
+    for label, name in secrets_of(resource).items():
+        if observed.get(label) is None:
+            message = f"Secret {resource['metadata']['namespace']}/{name} does not exist"
+            return wrong(plan, BackupReason.SECRET_MISSING.value, message)
+    return _start(plan, resource, around)
+
+
+def _user(resource: Resource, observed: Observed) -> str:
+    """Return a set that still refers to the LogSet; empty if none does."""
+    owner = owner_of(resource)
+    sets = [*(observed.get("dnSets") or []), *(observed.get("cnSets") or [])]
+    if _pods(observed):
+        return "the Pods of the LogSet"
+    for one in sets:
+        used = (((one.get("deps") or {}).get("logSet") or {}).get("metadata") or {}).get("name")
+        if owner is not None and used == owner.name:
+            return f"{one['kind']} {one['metadata']['name']}"
+    return ""
+
+
+def secrets_of(resource: Resource) -> dict[str, str]:
+    """Return the Secrets that the store needs, by the label of their reference."""
+    s3 = Fields("", resource).table("spec").table("s3")
+    given = {
+        "targetSecret": s3.table("secretRef").text("name"),
+        "targetCertificates": s3.table("certificateRef").text("name"),
+    }
+    return {label: name for label, name in given.items() if name}
+
+
+def _start(plan: BucketPlan, resource: Resource, around: Surroundings) -> BucketPlan:
+    spec = Fields("", resource).table("spec")
+    task = Task(
+        verb=Verb.RECLAIM,
+        id=str(resource["metadata"]["uid"]),
+        target=location_of(resource),
+    )
+    namespace = resource["metadata"]["namespace"]
+    work = jobs.Work(resource=resource, namespace=namespace, suffix=SUFFIX, task=task, target=spec)
+    pod = spec.table("logSetSpec").table("spec")
+    objects = jobs.task_objects(work, jobs.Settings.of(_settings(pod), around.image))
+    objects = [_placed(one, pod.table("nodeSelector").data) for one in objects]
+    refused = "; ".join(map(str, beyond(objects, around.level)))
+    if refused:
+        return wrong(plan, BackupReason.INVALID_SPEC.value, refused)
+    once = jobs.created_once(objects)
+    return replace(plan, objects=objects, create_only=once, message="deleting the data")
+
+
+def _settings(pod: Fields) -> Fields:
+    """Return the settings of the Job that follow from a Pod template."""
+    over: dict[str, Any] = {name: pod.raw(name) for name in _OF_OVERLAY if pod.raw(name)}
+    main = [one for one in pod.tables("containers") if one.text("name") == names.CONTAINER_MAIN]
+    env = [one.data for own in main for one in own.tables("env")]
+    over["env"] = [one for one in env if str(one.get("name")).startswith("AWS_")]
+    account = pod.text("serviceAccountName")
+    return Fields("spec", {"overlay": over, "serviceAccountName": account or None})
+
+
+def _placed(one: Manifest, selector: Mapping[str, Any]) -> Manifest:
+    if one["kind"] != "Job" or not selector:
+        return one
+    template = one["spec"]["template"]
+    pod = {**template["spec"], "nodeSelector": dict(selector)}
+    return {**one, "spec": {**one["spec"], "template": {**template, "spec": pod}}}

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the status and the metrics of a BucketClaim say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from ..api.types import Resource
+from ..reporting.conditions import condition, paused
+from ..reporting.kstatus import Condition
+from ..reporting.reasons import BackupReason, ConditionType
+from .claims import DELETING, IN_USE, PENDING, RELEASED
+from .planning import BucketPlan
+
+Json = dict[str, Any]
+
+METRIC: Final = "matrixone_bucket_claim_state"
+DESCRIPTION: Final = "1 for the state of a BucketClaim: Pending, InUse, Released or Deleting."
+_STATES: Final = (PENDING, IN_USE, RELEASED, DELETING)
+
+
+def status_of(resource: Resource, plan: BucketPlan, failure: str) -> Json:
+    """Return the status of a claim after a pass."""
+    before: Mapping[str, Any] = resource.get("status") or {}
+    generation = int(resource["metadata"].get("generation") or 0)
+    if plan.paused and before.get("conditions"):
+        kept = [one for one in before["conditions"] if one["type"] != ConditionType.PAUSED.value]
+        return {**before, "conditions": [*kept, *paused(resource, True, generation)]}
+    state = before.get("state", PENDING) if failure and not plan.bind_to else plan.phase
+    return {
+        "state": PENDING if plan.paused else state,
+        "bindTo": plan.bind_to,
+        "message": failure or plan.invalid or plan.message,
+        "observedGeneration": generation,
+        **({"progress": plan.facts["progress"]} if "progress" in plan.facts else {}),
+        "conditions": [
+            *_conditions(plan, failure, generation),
+            *paused(resource, plan.paused, generation),
+        ],
+    }
+
+
+def _conditions(plan: BucketPlan, failure: str, generation: int) -> list[Condition]:
+    message, going = failure or plan.invalid or plan.message, plan.phase == DELETING
+    usable = plan.phase in (IN_USE, RELEASED) and not plan.invalid
+    reasons = {
+        IN_USE: BackupReason.IN_USE,
+        RELEASED: BackupReason.RELEASED,
+        DELETING: BackupReason.DELETING,
+    }
+    waiting = BackupReason.PATH_TAKEN if plan.problem else BackupReason.WAITING
+    reason = reasons.get(plan.phase, waiting)
+    reason = BackupReason.INVALID_SPEC if plan.invalid else reason
+    return [
+        condition(ConditionType.READY, usable, reason, message, generation),
+        _synced(plan, failure, reason, generation),
+        condition(
+            ConditionType.PROGRESSING,
+            going,
+            BackupReason.DELETING_DATA if going else BackupReason.SETTLED,
+            message if going else "",
+            generation,
+        ),
+        _degraded(plan.problem, generation)
+        if plan.problem and plan.phase != PENDING
+        else condition(ConditionType.DEGRADED, False, BackupReason.AS_EXPECTED, "", generation),
+    ]
+
+
+def _degraded(problem: Mapping[str, str], generation: int) -> Condition:
+    """Return the condition of a problem; reasons of tasks are no `BackupReason`."""
+    return {
+        "type": ConditionType.DEGRADED.value,
+        "status": "True",
+        "observedGeneration": generation,
+        "reason": problem["reason"],
+        "message": problem["message"],
+    }
+
+
+def _synced(plan: BucketPlan, failure: str, reason: BackupReason, generation: int) -> Condition:
+    if failure:
+        why, message = BackupReason.APPLY_FAILED, failure
+    elif plan.phase in (IN_USE, RELEASED) and not plan.invalid:
+        return condition(ConditionType.SYNCED, True, BackupReason.APPLIED, "", generation)
+    else:
+        why, message = reason, plan.invalid or plan.message
+    return condition(ConditionType.SYNCED, False, why, message, generation)
+
+
+def metrics_of(resource: Resource, status: Mapping[str, Any] | None) -> list[Json]:
+    """Return the requests to the metrics API that set or remove the series of a claim."""
+    metadata, found = resource["metadata"], (status or {}).get("state")
+    labels = {"namespace": metadata["namespace"], "bucket": metadata["name"]}
+    path = str(((resource.get("spec") or {}).get("s3") or {}).get("path") or "")
+    return [
+        {
+            "name": METRIC,
+            "description": DESCRIPTION,
+            "labels": {**labels, "path": path, "state": state},
+            "gauge": {"remove": True} if found is None else {"set": float(found == state)},
+        }
+        for state in _STATES
+    ]

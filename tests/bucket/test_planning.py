@@ -1,0 +1,309 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whose a path is, and what becomes of its data."""
+
+import json
+from typing import Any
+
+import pytest
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup import tasks
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.bucket.kind import (
+    BucketClaimKind,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.bucket.planning import (
+    BucketPlan,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.kind import Play
+
+from .worlds import CREATED, NOW, STORE, claim, log_set, seen
+
+Json = dict[str, Any]
+KIND = BucketClaimKind()
+SHORTLY = "2026-11-22T18:00:20Z"
+YESTERDAY = "2026-11-21T17:00:00Z"
+
+
+def plan(resource: Json, *others: Json, **more: Any) -> BucketPlan:
+    return KIND.plan(resource, seen(resource, *others, **more), Play(image="operator:1"))
+
+
+def status(resource: Json, decided: BucketPlan) -> Json:
+    return KIND.report(resource, decided, {}, {}, "").status
+
+
+def conditions(resource: Json, decided: BucketPlan) -> dict[str, tuple[str, str]]:
+    found = status(resource, decided)["conditions"]
+    return {one["type"]: (one["status"], one["reason"]) for one in found}
+
+
+def verb_of(decided: BucketPlan) -> Json:
+    [task] = [one for one in decided.objects if "task.json" in (one.get("data") or {})]
+    found: Json = json.loads(task["data"]["task.json"])
+    return found
+
+
+def test_a_free_path_is_granted() -> None:
+    own = claim()
+    decided = plan(own, logSet=log_set())
+    assert (decided.phase, decided.bind_to) == ("InUse", "prod/mo")
+    found = status(own, decided)
+    assert (found["state"], found["bindTo"]) == ("InUse", "prod/mo")
+    assert conditions(own, decided)["Ready"] == ("True", "InUse")
+
+
+def test_nothing_is_granted_in_the_second_of_the_creation() -> None:
+    """Another claim of that second may not be visible yet."""
+    decided = plan(claim(created=NOW), logSet=log_set())
+    assert (decided.phase, decided.requeue) == ("Pending", "1s")
+
+
+@pytest.mark.parametrize(
+    ("path", "conflict"),
+    [
+        ("data/mo", True),
+        ("/data/mo/", True),
+        ("data", True),
+        ("data/mo/deeper", True),
+        ("data/mo2", False),
+        ("data/m", False),
+        ("other/mo", False),
+    ],
+)
+@pytest.mark.parametrize("state", ["InUse", "Deleting"])
+def test_one_path_one_owner(path: str, state: str, conflict: bool) -> None:
+    other = claim("other", path, state, namespace="test", log_set="theirs")
+    own = claim()
+    decided = plan(own, other, logSet=log_set())
+    if not conflict:
+        assert decided.phase == "InUse"
+        return
+    assert (decided.phase, decided.problem["reason"]) == ("Pending", "PathTaken")
+    assert "LogSet test/theirs" in decided.message
+    assert "BucketClaim test/other" in decided.message
+    assert decided.requeue
+    assert conditions(own, decided)["Synced"] == ("False", "PathTaken")
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "conflict"),
+    [
+        (f"{STORE}/", True),
+        ("minio:9000", True),  # the scheme makes no other server of it
+        ("http://elsewhere:9000", False),
+        ("http://minio", False),
+    ],
+)
+def test_paths_of_other_servers_are_other_paths(endpoint: str, conflict: bool) -> None:
+    other = claim("other", "data/mo", "InUse", endpoint=endpoint)
+    assert (plan(claim(), other, logSet=log_set()).phase == "Pending") == conflict
+
+
+def test_a_bucket_of_aws_is_the_same_by_any_endpoint() -> None:
+    """Its name is unique, and the type left out means aws, as if it were written."""
+    other = claim(
+        "other", "data/mo", "InUse", endpoint="https://s3.dualstack.eu-west-1.amazonaws.com"
+    )
+    own = claim(endpoint="")
+    for one in (own["spec"]["s3"], other["spec"]["s3"]):
+        one["type"] = "aws"
+    del other["spec"]["s3"]["type"]
+    assert plan(own, other, logSet=log_set()).phase == "Pending"
+
+
+def test_a_released_path_can_be_taken_again() -> None:
+    """The claim that kept it is of no more use then."""
+    old = claim("old", state="Released", log_set="", policy="Delete")
+    own = claim()
+    assert plan(own, old, logSet=log_set()).phase == "InUse"
+    decided = plan(old, {**own, "status": {"state": "InUse"}})
+    assert decided.expired[0]["metadata"] == {"name": "old", "namespace": "prod"}
+
+
+def test_the_older_of_two_new_claims_is_granted() -> None:
+    later = "2026-11-22T18:00:01Z"
+    first, second = claim("b", log_set="one"), claim("a", log_set="two", created=later)
+    assert plan(first, second, logSet=log_set("one")).phase == "InUse"
+    assert plan(second, first, logSet=log_set("two")).phase == "Pending"
+    twin = claim("a", log_set="two")
+    phases = {plan(first, twin, logSet=log_set("one")).phase}
+    phases.add(plan(twin, first, logSet=log_set("two")).phase)
+    assert phases == {"InUse", "Pending"}
+
+
+def test_a_claim_that_waits_for_another_one_holds_nobody_back() -> None:
+    blocker = claim("blocker", "data/a", "InUse", log_set="one")
+    waiting = claim("waiting", "data", "Pending", log_set="two", created=YESTERDAY)
+    assert plan(claim(path="data/b"), waiting, blocker, logSet=log_set()).phase == "InUse"
+
+
+def test_a_granted_path_stays_granted() -> None:
+    other = claim("other", "data", "InUse", created=YESTERDAY)
+    assert plan(claim(state="InUse"), other, logSet=log_set()).phase == "InUse"
+
+
+@pytest.mark.parametrize(
+    ("found", "phase"),
+    [
+        ({"logSet": log_set()}, "InUse"),
+        ({}, "Released"),
+        ({"logSet": log_set(uid="later")}, "Released"),
+        ({"logPods": [{"kind": "Pod"}]}, "InUse"),  # kubectl delete --cascade=orphan
+    ],
+)
+def test_a_claim_whose_log_set_is_gone_is_released(found: Json, phase: str) -> None:
+    assert plan(claim(state="InUse"), **found).phase == phase
+
+
+def test_a_claim_of_the_go_operator() -> None:
+    """It names its LogSet in the status alone, and its sets by finalizers, which may be leaked."""
+    own = claim(log_set="")
+    own["status"] = {"state": "InUse", "bindTo": "prod/mo"}
+    assert plan(own, logSet=log_set()).phase == "InUse"
+    own["metadata"]["finalizers"].append("matrixorigin.io/CN-62e6fe6")
+    own["metadata"]["deletionTimestamp"] = SHORTLY
+    own["spec"]["s3"]["s3RetentionPolicy"] = "Retain"
+    decided = plan(own)
+    assert decided.done
+    left = decided.patches[0]["metadata"]["finalizers"]
+    assert left == ["matrixorigin.io/bucket-data-finalizer"]
+
+
+# Deletion
+
+
+def deleted(**more: Any) -> Json:
+    return claim(**{"state": "InUse", "deleted": SHORTLY, "released": True, **more})
+
+
+def test_a_claim_in_use_is_not_deleted() -> None:
+    own = deleted(released=False)
+    decided = plan(own, logSet=log_set())
+    assert (decided.done, decided.phase, decided.objects) == (False, "InUse", ())
+    assert conditions(own, decided)["Degraded"] == ("True", "InUse")
+    assert "LogSet prod/mo uses the path" in decided.message
+
+
+@pytest.mark.parametrize(
+    ("own", "others", "kept"),
+    [
+        (deleted(policy="Retain"), [], ""),
+        (deleted(ran=False), [], ""),
+        (deleted(released=False, state="Deleting"), [], "did not release"),
+        (deleted(), [claim("next", "data", "InUse", log_set="x")], "LogSet prod/x"),
+        (deleted(**{"matrixorigin.io/release": "true"}), [], "matrixorigin.io/release"),
+        (deleted() | {"metadata": {**deleted()["metadata"], "deletionTimestamp": YESTERDAY}}, [],
+         "not deleted within 24 h"),
+    ],
+)  # fmt: skip
+def test_data_are_kept(own: Json, others: list[Json], kept: str) -> None:
+    decided = plan(own, *others)
+    assert decided.done
+    assert kept in decided.kept if kept else decided.kept == ""
+    events = KIND.report(own, decided, {}, {}, "").events
+    assert ("DataKept" in [one["reason"] for one in events]) == bool(kept)
+
+
+def test_a_pass_that_began_before_the_release_keeps_nothing_and_deletes_nothing() -> None:
+    """It sees the LogSet gone, but the claim as it was before; the next one sees the release."""
+    own = deleted(released=False)
+    decided = plan(own)
+    assert (decided.done, decided.kept, decided.objects) == (False, "", ())
+    assert status(own, decided)["state"] == "Deleting"
+    assert verb_of(plan(deleted(state="Deleting")))["verb"] == "reclaim"
+
+
+def test_a_job_deletes_the_data() -> None:
+    own = deleted()
+    own["spec"]["logSetSpec"] = {
+        "spec": {
+            "serviceAccountName": "store-user",
+            "nodeSelector": {"disk": "fast"},
+            "tolerations": [{"key": "db", "operator": "Exists"}],
+            "containers": [{"name": "main", "image": "mo", "env": [
+                {"name": "AWS_PROFILE", "value": "x"}, {"name": "GODEBUG", "value": "y"}]}],
+        }
+    }  # fmt: skip
+    decided = plan(own)
+    assert not decided.done
+    task = verb_of(decided)
+    assert (task["verb"], task["target"]["s3"]["prefix"]) == ("reclaim", "mo")
+    job = decided.objects[-1]["spec"]["template"]["spec"]
+    assert job["serviceAccountName"] == "store-user"
+    assert job["nodeSelector"] == {"disk": "fast"}
+    assert job["tolerations"] == [{"key": "db", "operator": "Exists"}]
+    [main] = job["containers"]
+    variables = {one["name"] for one in main["env"]}
+    assert (main["image"], "AWS_PROFILE" in variables, "GODEBUG" in variables) == (
+        "operator:1", True, False,
+    )  # fmt: skip
+    kinds = [one["kind"] for one in decided.objects]
+    assert "ServiceAccount" not in kinds
+    assert conditions(own, decided)["Progressing"] == ("True", "DeletingData")
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"targetSecret": None}, "Secret prod/store does not exist"),
+        ({"logPods": [{"kind": "Pod"}]}, "waiting for the Pods of the LogSet"),
+        (
+            {"cnSets": [{"kind": "CNSet", "metadata": {"name": "tp"},
+                         "deps": {"logSet": {"metadata": {"name": "mo"}}}}]},
+            "waiting for CNSet tp",
+        ),
+    ],
+)  # fmt: skip
+def test_what_a_deletion_waits_for(more: Json, said: str) -> None:
+    decided = plan(deleted(), **more)
+    assert (decided.done, decided.objects) == (False, ())
+    assert said in decided.message
+
+
+@pytest.mark.parametrize(
+    "reason", ["AccessDenied", "Unreachable", "CredentialsExpired", "TargetNotEmpty"]
+)
+def test_a_failure_has_a_reason_of_its_own_and_is_tried_again(reason: str) -> None:
+    own = deleted()
+    result = tasks.result_to_json(
+        tasks.Result(
+            tasks.Phase.FAILED, reason=tasks.Reason(reason), message="the store said so",
+            started_at=SHORTLY,
+        )
+    )  # fmt: skip
+    place = {"namespace": "prod", "creationTimestamp": CREATED}
+    ended = [{"type": "Failed", "status": "True", "lastTransitionTime": CREATED}]
+    found = {
+        "job": {"metadata": {**place, "name": "j"}, "status": {"conditions": ended}},
+        "result": {"metadata": {**place, "name": "r"}, "data": {"result.json": result}},
+    }
+    decided = plan(own, **found)
+    assert (decided.done, list(decided.stop)) == (False, [])
+    assert conditions(own, decided)["Degraded"] == ("True", reason)
+    later = plan(own, **found, now="2026-11-22T18:11:00Z")
+    assert [one["metadata"]["name"] for one in later.stop] == ["j", "r"]
+
+
+def test_progress_and_the_end() -> None:
+    own = deleted()
+    amounts = {"done": tasks.Amount(500, 1000), "total": tasks.Amount(1000, 2000)}
+    result = tasks.Result(tasks.Phase.SUCCEEDED, step=tasks.Step.DELETE, **amounts)
+    decided = plan(own, result={"data": {"result.json": tasks.result_to_json(result)}})
+    assert decided.done
+    assert status(own, decided)["progress"]["files"] == "500/1000"
+    events = KIND.report(own, decided, {}, {}, "").events
+    assert [one["reason"] for one in events] == ["DataDeleted"]
+
+
+def test_a_paused_claim_is_left_alone() -> None:
+    own = claim(state="InUse", **{"matrixorigin.io/paused": "true"})
+    decided = plan(own)
+    assert decided.paused
+    assert conditions(own, decided)["Paused"] == ("True", "PausedByAnnotation")
+
+
+def test_metrics() -> None:
+    own = claim()
+    shown = KIND.metrics(own, {"state": "InUse"})
+    assert {one["labels"]["state"]: one["gauge"].get("set") for one in shown} == {
+        "Pending": 0.0, "InUse": 1.0, "Released": 0.0, "Deleting": 0.0,
+    }  # fmt: skip
+    assert all(one["gauge"] == {"remove": True} for one in KIND.metrics(own, None))
