@@ -8,6 +8,10 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import testbed
+from testbed import object_store
+from testbed.bed import TestBed
+from testbed.processes import Process, find, kill
 from tests.e2e.clusters import Cluster
 
 _PROGRAM = "mo-service"
@@ -78,3 +82,31 @@ def _iptables(process: int, action: str, chain: str, side: str, peer: str) -> No
     """Change a rule in the network namespace of a process, with which the rule ends."""
     rule = ["iptables", action, chain, side, peer, "-j", "DROP"]
     subprocess.run(["nsenter", f"--target={process}", "--net", "--", *rule], check=True, timeout=10)
+
+
+def _server(bed: TestBed, name: str) -> Process:
+    """Return a process of the test bed itself."""
+    process = find(bed.places, name)
+    assert process is not None, f"{bed.name} has no {name}"
+    return process
+
+
+@contextmanager
+def hung(bed: TestBed, name: str) -> Iterator[None]:
+    """Let a process of the test bed stand still for the block, e.g. ``node-0-kubelet``."""
+    pid = _server(bed, name).pid
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
+@contextmanager
+def without_object_store(bed: TestBed) -> Iterator[None]:
+    """End the S3 server of the test bed for the block: connections to it are refused."""
+    kill(_server(bed, object_store.PROCESS))
+    try:
+        yield
+    finally:
+        testbed.add_object_store(bed.name)

@@ -3,15 +3,24 @@
 
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from typing import Self
 
-from tests.e2e.clusters import Cluster
-from tests.e2e.traffic import conclude
+from testbed.bed import KubectlError
+from tests.e2e.clusters import Cluster, Json
+from tests.e2e.traffic import Traffic, conclude
 from tests.support.waiting import eventually
 
 STATUS_SECONDS = 30.0
 """Within which status tells of a fault, and of its end (docs/health.md)."""
-_SETS = {"LogSet": "mo", "DNSet": "mo", "ProxySet": "mo", "CNSet": "mo-tp"}
+FAULT_SECONDS = 30.0
+"""How long a fault lasts at least."""
+SERVED_SECONDS = 10.0
+"""After which no client sees an error of a fault that is over, if no Pod was replaced."""
+LONGEST_GAP = 150.0
+SETS = {"LogSet": "mo", "DNSet": "mo", "ProxySet": "mo", "CNSet": "mo-tp"}
+"""The sets of a cluster whose processes are asked for a sign of life."""
 
 
 def await_fault(cluster: Cluster, kind: str, pods: list[str]) -> None:
@@ -22,7 +31,7 @@ def await_fault(cluster: Cluster, kind: str, pods: list[str]) -> None:
         kind: of the set.
         pods: that its status must name.
     """
-    name = _SETS[kind]
+    name = SETS[kind]
 
     def told() -> bool:
         own, whole = cluster.condition(kind, name, "Ready"), cluster.condition("mo", "mo", "Ready")
@@ -64,16 +73,21 @@ class Watched:
     """Notes when the cluster's Ready changes; a context manager.
 
     Its block begins with the fault and ends with the recovery.
+
+    Attributes:
+        changes: seconds since the beginning of the fault, with the new status and message.
     """
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        self._changes: list[tuple[float, str]] = []
+        self.changes: list[tuple[float, str]] = []
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._watch)
         self._begun = 0.0
+        self._last: Json = {}
 
     def __enter__(self) -> Self:
+        self._last = self._cluster.condition("mo", "mo", "Ready")
         self._begun = time.monotonic()
         self._thread.start()
         return self
@@ -83,15 +97,48 @@ class Watched:
         self._thread.join(30)
 
     def _watch(self) -> None:
-        last = "True"
+        last = self._last
         while not self._stop.wait(0.5):
-            now = self._cluster.condition("mo", "mo", "Ready").get("status", "")
-            if now != last:
+            try:
+                now = self._cluster.condition("mo", "mo", "Ready")
+            except KubectlError:  # the API server may be what is away
+                continue
+            if now.get("status") != last.get("status"):
                 last = now
-                self._changes.append((round(time.monotonic() - self._begun, 1), now))
+                change = f"{now.get('status')}: {now.get('message')}"
+                self.changes.append((round(time.monotonic() - self._begun, 1), change))
 
     def conclude(self, name: str) -> None:
         """Report the changes, each with its second since the beginning of the fault."""
-        conclude(
-            f"{name}: Ready " + ", ".join(f"{state} after {at} s" for at, state in self._changes)
-        )
+        told = [f"{state} after {at} s" for at, state in self.changes]
+        conclude(f"{name}: Ready " + ("; ".join(told) or "did not change"))
+
+
+@contextmanager
+def suffering(
+    cluster: Cluster, name: str, fault: AbstractContextManager[None], seconds: float
+) -> Iterator[Traffic]:
+    """Let clients write before, during and after a fault; the block is for what is seen of it.
+
+    Args:
+        cluster: which is Ready.
+        name: of the scenario.
+        fault: begins before the block, and ends with it or later.
+        seconds: how long it lasts at least.
+    """
+    cluster.await_ready()
+    with Traffic(cluster, name) as traffic:
+        time.sleep(3)
+        with Watched(cluster) as watched:
+            begun = time.monotonic()
+            with fault:
+                yield traffic
+                time.sleep(max(0.0, begun + seconds - time.monotonic()))
+            ended = time.monotonic() - begun
+            await_recovery(cluster, REPLACED_SECONDS)
+            back = time.monotonic() - begun - ended
+        watched.conclude(f"{name}, {ended:.0f} s, recovered {back:.1f} s after the end")
+        ready = traffic.seconds()
+        time.sleep(SERVED_SECONDS + 5)
+    traffic.require_nothing_lost(longest=LONGEST_GAP, errors=None, at_least=20)
+    traffic.require_service_since(ready + SERVED_SECONDS)

@@ -15,7 +15,10 @@ from tests.e2e.clusters import Cluster, operated, tiny_cluster
 from tests.e2e.compute_nodes import stores
 from tests.e2e.faults import cut_off, frozen
 from tests.e2e.health import (
+    FAULT_SECONDS,
+    LONGEST_GAP,
     REPLACED_SECONDS,
+    SERVED_SECONDS,
     STATUS_SECONDS,
     Watched,
     await_fault,
@@ -26,9 +29,6 @@ from tests.support.waiting import eventually
 
 pytestmark = [pytest.mark.node, pytest.mark.scenario]
 
-FAULT_SECONDS = 30.0
-"""How long a fault lasts at least."""
-LONGEST_GAP = 150.0
 REPLACED = frozenset({"CNSet", "DNSet"})
 """Kinds whose Pods are replaced after a silence."""
 LOCK_SECONDS = 75.0
@@ -113,7 +113,7 @@ def test_status_tells_of_a_fault_and_of_its_end(
             await_recovery(cluster, REPLACED_SECONDS if kind in REPLACED else STATUS_SECONDS)
         ready = traffic.seconds()
         watched.conclude(f"health-{part}-{fault.__name__}")
-        settled = LOCK_SECONDS if kind in REPLACED else 10.0
+        settled = LOCK_SECONDS if kind in REPLACED else SERVED_SECONDS
         time.sleep(settled + 5)
     traffic.require_nothing_lost(longest=LONGEST_GAP, errors=None, at_least=20)
     traffic.require_service_since(ready + settled)

@@ -18,6 +18,7 @@ from typing import Any
 
 import pymysql
 
+from testbed.bed import KubectlError
 from tests.e2e.clusters import Cluster
 from tests.support.places import ROOT
 
@@ -216,7 +217,11 @@ class Traffic:
         """Note what the resources say, whenever it changes."""
         said: dict[str, str] = {}
         while not self._stop.wait(1.0):
-            for item in self.cluster.get(_TOLD)["items"]:
+            try:
+                items = self.cluster.get(_TOLD)["items"]
+            except KubectlError:  # the API server may be what is away
+                continue
+            for item in items:
                 status = item.get("status", {})
                 name = f"{item['kind']}/{item['metadata']['name']}"
                 now = f"{status.get('phase')} {status.get('pods', '')} {status.get('message', '')}"
