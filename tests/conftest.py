@@ -98,6 +98,11 @@ _LONGEST = (
     "tests/actions/test_",
     "tests/early/test_",
     "tests/admission/test_operator.py",
+    "tests/workload/test_start_scripts.py",
+    "tests/runner/engine/test_plays.py",
+    "tests/runner/engine/test_failures.py",
+    "tests/runner/engine/test_many_runs.py",
+    "tests/crds/test_generator.py",
     "tests/runner/serve/",
     "tests/runner/engine/",
 )
@@ -134,8 +139,14 @@ _TOGETHER = frozenset({"test_molecule.py", "test_operator.py", "test_project.py"
 """Files of tests/memcached that share its CRD, which one of them deletes."""
 
 
-_APART = frozenset({"tests/roles/test_playbook.py", "tests/docs/test_pages.py"})
-"""Long files whose tests share the test bed only: any worker may take any of their tests."""
+_APART = frozenset(
+    {
+        "tests/roles/test_playbook.py",
+        "tests/docs/test_pages.py",
+        "tests/workload/test_start_scripts.py",
+    }
+)
+"""Long files whose tests share at most the test bed: any worker may take any of their tests."""
 
 
 class _FileByFile(LoadScopeScheduling):

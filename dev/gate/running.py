@@ -63,6 +63,10 @@ class Running:
             *("-o", f"cache_dir={folder / 'cache'}"),
         ]
 
+    def has_ended(self) -> bool:
+        """Tell whether `wait` has nothing to wait for: it ended, or its limit has passed."""
+        return self._process.poll() is not None or time.monotonic() >= self._limit
+
     def wait(self) -> Outcome:
         """Wait for its end, or end it."""
         outcome = self.outcome

@@ -22,7 +22,8 @@ from tests.docs.pages import Command, File, Page, differs
 from tests.e2e.clusters import Operator
 from tests.support.places import ROOT
 
-_COMMAND_SECONDS = 300
+_COMMAND_SECONDS = 420
+"""Longer than any command of a page waits by its own timeout, so that its message is seen."""
 _STORE_PORT = 7070
 _END = b"\0"
 

@@ -3,6 +3,7 @@
 
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -80,6 +81,49 @@ def test_a_stage_is_ended_at_its_limit(run: Run, monkeypatch: pytest.MonkeyPatch
     assert code == 1
     assert "ended after its limit of 1 s" in said
     assert "node         passed" in said
+
+
+def sleeping(name: str, seconds: float, **how: object) -> Stage:
+    return Stage(name, (sys.executable, "-c", f"import time; time.sleep({seconds})"), 20, 1, **how)
+
+
+MEETING = """
+import sys, time
+from pathlib import Path
+own, other = (Path(sys.argv[number]) for number in (1, 2))
+own.write_text("")
+end = time.monotonic() + 15
+while not other.exists():
+    assert time.monotonic() < end
+    time.sleep(0.01)
+"""
+
+
+def test_a_stage_runs_beside_another(run: Run, tmp_path: Path) -> None:
+    one, other = str(tmp_path / "one"), str(tmp_path / "other")
+    code, said = run(
+        Stage("api", (sys.executable, "-c", MEETING, one, other), 20, 1),
+        passing("docs"),
+        Stage("database", (sys.executable, "-c", MEETING, other, one), 20, 1, beside="api"),
+    )
+    assert code == 0
+    assert "stages: 3 passed" in said
+    assert said.count("test database: passed") == 1
+
+
+def test_a_stage_runs_alone_without_the_one_it_runs_beside(run: Run) -> None:
+    code, said = run(passing("database", beside="api"))
+    assert code == 0
+    assert "database     passed" in said
+
+
+def test_what_runs_beside_has_its_own_limit_and_result(run: Run) -> None:
+    endless = Stage("database", (sys.executable, "-c", "import time; time.sleep(600)"), 1, 1)
+    code, said = run(sleeping("api", 3), replace(endless, beside="api"))
+    assert code == 1
+    assert "test api: passed" in said
+    assert "red: database" in said
+    assert "database     FAILED in 1 s  (ended after its limit of 1 s)" in said
 
 
 def test_what_no_time_is_left_for_is_named_and_red(run: Run) -> None:
