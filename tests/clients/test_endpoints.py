@@ -17,15 +17,23 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.mat
 
 
 @contextmanager
-def server(*says: bytes, pause: float = 0.0) -> Iterator[str]:
-    """Serve one connection with these words, with a pause before each; none accepts nobody."""
+def server(*says: bytes, pause: float = 0.0, heard: list[bytes] | None = None) -> Iterator[str]:
+    """Serve one connection with these words, with a pause before each; none accepts nobody.
+
+    Args:
+        says: parts of the answer.
+        pause: seconds.
+        heard: gets what the client sent.
+    """
     with socket.create_server(("127.0.0.1", 0)) as listening:
 
         def serve() -> None:
             with suppress(OSError):  # it may be closed, or its client gone
                 connection, _address = listening.accept()
                 with connection:
-                    connection.recv(4096)
+                    request = connection.recv(4096)
+                    if heard is not None:
+                        heard.append(request)
                     for part in says:
                         time.sleep(pause)
                         connection.sendall(part)
@@ -83,3 +91,11 @@ def test_users_cannot_have_this_machine_asked() -> None:
     """A user names the endpoint; that of a cloud's credentials is out of reach likewise."""
     with server(b"HTTP/1.1 200 OK\r\n\r\n") as endpoint:
         assert not answers(endpoint, 1.0)
+
+
+def test_a_login_in_the_address_is_not_sent() -> None:
+    heard: list[bytes] = []
+    with server(b"HTTP/1.1 200 OK\r\n\r\n", heard=heard) as endpoint:
+        address = endpoint.removeprefix("http://")
+        assert asked(f"http://user:secret@{address}")
+    assert heard == [f"HEAD / HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n".encode()]

@@ -34,6 +34,7 @@ DEFAULT_RESOURCES: Final = {"requests": {"cpu": "100m", "memory": "256Mi"}}
 BACKOFF_LIMIT: Final = 3
 _LONGEST_BASE: Final = 57
 """Characters, so that what is added to the names of Pods leaves DNS labels."""
+_SECRETS: Final = (("Secret", "secretRef"), ("Certificates", "certificateRef"))
 _RBAC: Final = "rbac.authorization.k8s.io"
 
 Json = dict[str, Any]
@@ -50,6 +51,7 @@ class Settings:
         deadline_seconds: after which Kubernetes ends it.
         suspend: whether it must not run now.
         resources: of the container.
+        node_selector: of the Pod.
         over: the overlay.
     """
 
@@ -59,6 +61,7 @@ class Settings:
     deadline_seconds: int = tasks.DEADLINE_SECONDS
     suspend: bool = False
     resources: Mapping[str, Any] | None = None
+    node_selector: Mapping[str, str] = field(default_factory=dict)
     over: Fields = field(default_factory=lambda: Fields("spec.overlay", {}))
 
     @classmethod
@@ -147,6 +150,18 @@ def task_name(base: str) -> str:
 def result_name(base: str) -> str:
     """Return the name of the ConfigMap with the result."""
     return f"{base}-result"
+
+
+def secrets_of(place: Fields, role: str) -> dict[str, str]:
+    """Return the names of the Secrets that a location names, by the label of their reference.
+
+    Args:
+        place: the table with ``s3`` or ``fileSystem``.
+        role: the beginning of the labels: ``target`` or ``source``.
+    """
+    s3 = place.table("s3")
+    named = {f"{role}{label}": s3.table(field).text("name") for label, field in _SECRETS}
+    return {label: name for label, name in named.items() if name}
 
 
 def selector(resource: Resource, namespace: str) -> dict[str, str]:
@@ -262,6 +277,8 @@ def _template(work: Work, settings: Settings, account: str) -> Json:
         "containers": [main],
         "volumes": [volume for volume, _path, _fixed in volumes],
     }
+    if settings.node_selector:
+        pod["nodeSelector"] = dict(settings.node_selector)
     overlay.apply_to_pod(pod, settings.over)
     pod["serviceAccountName"] = account
     metadata: Json = {"labels": work.labels}

@@ -12,13 +12,12 @@ from ..api.fields import Fields
 from ..api.types import Resource
 from ..workload.component import Reference
 from ..workload.plans import Observed
-from . import locations, tasks
+from . import jobs, locations, tasks
 from .tasks import Task, Verb
 
 SUFFIX: Final = "restore"
 _NAMESPACE: Final = uuid.UUID("5f0c6f3e-0f0b-4f53-9a0a-6d6f2d6f6272")
 """For ids of RestoreJobs that are in no cluster."""
-_SECRETS: Final = (("Secret", "secretRef"), ("Certificates", "certificateRef"))
 
 
 def task_id(resource: Resource) -> str:
@@ -65,20 +64,13 @@ def source_place(resource: Resource, backup: Mapping[str, Any] | None) -> Fields
     return Fields("", backup).table("meta").table("location") if backup is not None else None
 
 
-def secrets_of(place: Fields, role: str) -> dict[str, str]:
-    """Return the Secrets that a location names, by the label of their reference."""
-    s3 = place.table("s3")
-    named = {f"{role}{label}": s3.table(field).text("name") for label, field in _SECRETS}
-    return {label: name for label, name in named.items() if name}
-
-
 def secret_references(resource: Resource, backup: Mapping[str, Any] | None) -> dict[str, Reference]:
     """Return the Secrets that the Pod mounts, all in the namespace of the RestoreJob."""
     source = source_place(resource, backup)
     target = Fields("", resource).table("spec").table("target")
-    wanted = secrets_of(target, "target")
+    wanted = jobs.secrets_of(target, "target")
     if source is not None:
-        wanted |= secrets_of(source, "source")
+        wanted |= jobs.secrets_of(source, "source")
     namespace = resource["metadata"]["namespace"]
     return {
         label: {"api_version": "v1", "kind": "Secret", "name": name, "namespace": namespace}

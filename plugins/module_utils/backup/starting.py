@@ -81,12 +81,7 @@ def login_secret(resource: Resource) -> dict[str, str]:
 
 def target_secrets(resource: Resource) -> dict[str, str]:
     """Return the Secrets that the target names, by the label of their reference."""
-    s3 = Fields("", resource).table("spec").table("target").table("s3")
-    named = {
-        "targetSecret": s3.table("secretRef").text("name"),
-        "targetCertificates": s3.table("certificateRef").text("name"),
-    }
-    return {label: name for label, name in named.items() if name}
+    return jobs.secrets_of(Fields("", resource).table("spec").table("target"), "target")
 
 
 def _create(

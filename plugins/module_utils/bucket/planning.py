@@ -17,17 +17,18 @@ from ..api.fields import Fields
 from ..api.timestamps import unix_time
 from ..api.types import Manifest, Resource
 from ..backup import jobs
-from ..backup.backup import (
-    ANNOTATION_RELEASE,
-    GIVE_UP_SECONDS,
-    BackupPlan,
-    again,
+from ..backup.deletion import (
+    DeletionPlan,
+    in_time,
+    missing_secret,
+    ongoing,
+    released,
+    started,
     wrong,
 )
 from ..backup.facts import facts_of
 from ..backup.job_plan import Surroundings
 from ..backup.standing import State, standing
-from ..backup.starting import beyond
 from ..backup.tasks import Task, Verb
 from ..reporting.reasons import BackupReason
 from ..workload.plans import Observed, is_paused
@@ -53,17 +54,17 @@ _OF_OVERLAY: Final = ("tolerations", "imagePullSecrets", "priorityClassName")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BucketPlan(BackupPlan):
-    """A plan for a BucketClaim.
+class BucketPlan(DeletionPlan):
+    """A plan for a BucketClaim, whose phase is Pending, InUse, Released or Deleting.
 
     Attributes:
-        phase: the state: Pending, InUse, Released or Deleting.
         bind_to: ``<namespace>/<name>`` of the LogSet; empty if none uses the path.
         facts: further fields of the status.
         expired: the claim itself, when another one has taken the path.
         requeue: when to check again; empty for not at all.
     """
 
+    phase: str = PENDING
     bind_to: str = ""
     facts: Mapping[str, Any] = field(default_factory=dict)
     expired: Sequence[Mapping[str, Any]] = ()
@@ -136,8 +137,7 @@ def _pods(observed: Observed) -> bool:
 def _deletion(resource: Resource, observed: Observed, around: Surroundings) -> BucketPlan:
     plan = _going(resource, observed, around)
     metadata = resource["metadata"]
-    if (metadata.get("annotations") or {}).get(ANNOTATION_RELEASE) == "true" and not plan.done:
-        kept = f"the annotation {ANNOTATION_RELEASE} keeps the data"
+    if (kept := released(resource)) and not plan.done:
         plan = replace(plan, done=True, kept=kept, objects=())
     left = [
         one for one in metadata.get("finalizers") or [] if not one.startswith(LEGACY_FINALIZERS)
@@ -164,12 +164,7 @@ def _going(resource: Resource, observed: Observed, around: Surroundings) -> Buck
     decided = _without_a_job(plan, resource, observed)
     if decided is not None:
         return decided
-    plan = _deleting(plan, resource, observed, around)
-    late = unix_time(around.now) - unix_time(metadata["deletionTimestamp"]) > GIVE_UP_SECONDS
-    if late and not plan.done:
-        hours = GIVE_UP_SECONDS // 3600
-        return replace(plan, done=True, kept=f"not deleted within {hours} h: {plan.message}")
-    return plan
+    return in_time(_deleting(plan, resource, observed, around), resource, around)
 
 
 def _without_a_job(plan: BucketPlan, resource: Resource, observed: Observed) -> BucketPlan | None:
@@ -216,17 +211,13 @@ def _deleting(
     plan = replace(plan, facts=facts_of(stands))
     if stands.state is State.SUCCEEDED:
         return replace(plan, done=True, message="the data are deleted")
-    if stands.state is State.FAILED:
-        return again(wrong(plan, stands.reason, stands.message), observed, around)
-    if stands.state is not State.ABSENT:
-        plan = replace(plan, message=stands.message)
-        return wrong(plan, stands.reason, stands.message) if stands.reason else plan
+    if (going := ongoing(plan, stands, observed, around)) is not None:
+        return going
     if user := _user(resource, observed):
         return wrong(plan, BackupReason.IN_USE.value, f"waiting for {user}, which uses the path")
-    for label, name in secrets_of(resource).items():
-        if observed.get(label) is None:
-            message = f"Secret {resource['metadata']['namespace']}/{name} does not exist"
-            return wrong(plan, BackupReason.SECRET_MISSING.value, message)
+    namespace = resource["metadata"]["namespace"]
+    if (waiting := missing_secret(plan, secrets_of(resource), namespace, observed)) is not None:
+        return waiting
     return _start(plan, resource, around)
 
 
@@ -245,12 +236,7 @@ def _user(resource: Resource, observed: Observed) -> str:
 
 def secrets_of(resource: Resource) -> dict[str, str]:
     """Return the Secrets that the store needs, by the label of their reference."""
-    s3 = Fields("", resource).table("spec").table("s3")
-    given = {
-        "targetSecret": s3.table("secretRef").text("name"),
-        "targetCertificates": s3.table("certificateRef").text("name"),
-    }
-    return {label: name for label, name in given.items() if name}
+    return jobs.secrets_of(Fields("", resource).table("spec"), "target")
 
 
 def _start(plan: BucketPlan, resource: Resource, around: Surroundings) -> BucketPlan:
@@ -263,13 +249,11 @@ def _start(plan: BucketPlan, resource: Resource, around: Surroundings) -> Bucket
     namespace = resource["metadata"]["namespace"]
     work = jobs.Work(resource=resource, namespace=namespace, suffix=SUFFIX, task=task, target=spec)
     pod = spec.table("logSetSpec").table("spec")
-    objects = jobs.task_objects(work, jobs.Settings.of(_settings(pod), around.image))
-    objects = [_placed(one, pod.table("nodeSelector").data) for one in objects]
-    refused = "; ".join(map(str, beyond(objects, around.level)))
-    if refused:
-        return wrong(plan, BackupReason.INVALID_SPEC.value, refused)
-    once = jobs.created_once(objects)
-    return replace(plan, objects=objects, create_only=once, message="deleting the data")
+    settings = replace(
+        jobs.Settings.of(_settings(pod), around.image),
+        node_selector=pod.table("nodeSelector").data,
+    )
+    return started(plan, jobs.task_objects(work, settings), around)
 
 
 def _settings(pod: Fields) -> Fields:
@@ -280,11 +264,3 @@ def _settings(pod: Fields) -> Fields:
     over["env"] = [one for one in env if str(one.get("name")).startswith("AWS_")]
     account = pod.text("serviceAccountName")
     return Fields("spec", {"overlay": over, "serviceAccountName": account or None})
-
-
-def _placed(one: Manifest, selector: Mapping[str, Any]) -> Manifest:
-    if one["kind"] != "Job" or not selector:
-        return one
-    template = one["spec"]["template"]
-    pod = {**template["spec"], "nodeSelector": dict(selector)}
-    return {**one, "spec": {**one["spec"], "template": {**template, "spec": pod}}}

@@ -37,11 +37,16 @@ def answers(endpoint: str, seconds: float, reach: Reach = Reach.NETWORK) -> bool
         host, port = parts.hostname or "", parts.port or _PORTS[parts.scheme]
         for family, target in resolve(Address(host, port), deadline, reach):
             tls = parts.scheme == "https"
-            if _answers(family, target, host if tls else "", parts.netloc, deadline):
+            if _answers(family, target, host if tls else "", _named(parts.netloc), deadline):
                 return True
     except (MatrixOneError, OSError, ValueError, KeyError):
         pass
     return False
+
+
+def _named(netloc: str) -> str:
+    """Return host and port of an address; a user and a password before them are not sent."""
+    return netloc.rpartition("@")[2]
 
 
 def _answers(
