@@ -17,6 +17,8 @@ Json = dict[str, Any]
 
 METRIC: Final = "matrixone_bucket_claim_state"
 DESCRIPTION: Final = "1 for the state of a BucketClaim: Pending, InUse, Released or Deleting."
+"""Its labels are ``claim_namespace``, ``claim``, ``path`` and ``state``: Prometheus has its own
+``namespace``, that of the operator."""
 _STATES: Final = (PENDING, IN_USE, RELEASED, DELETING)
 
 
@@ -92,7 +94,7 @@ def _synced(plan: BucketPlan, failure: str, reason: BackupReason, generation: in
 def metrics_of(resource: Resource, status: Mapping[str, Any] | None) -> list[Json]:
     """Return the requests to the metrics API that set or remove the series of a claim."""
     metadata, found = resource["metadata"], (status or {}).get("state")
-    labels = {"namespace": metadata["namespace"], "bucket": metadata["name"]}
+    labels = {"claim_namespace": metadata["namespace"], "claim": metadata["name"]}
     path = str(((resource.get("spec") or {}).get("s3") or {}).get("path") or "")
     return [
         {
