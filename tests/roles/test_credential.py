@@ -24,6 +24,7 @@ def cluster(space: Namespace, operator: object) -> Iterator[dict[str, Any]]:
     resource["spec"]["webui"] = {"replicas": 1}
     space.apply(resource)
     space.wait("Ready")
+    space.wait("Ready", "webui")  # it does not count for the cluster
     yield resource
     space.kubectl("delete", "mo", "--all", "--timeout=120s")
     eventually(lambda: f"secret/{ACCEPTED}" not in space.names("secret"))
