@@ -103,6 +103,26 @@ def hung(bed: TestBed, name: str) -> Iterator[None]:
 
 
 @contextmanager
+def without_api_server(bed: TestBed) -> Iterator[None]:
+    """End the API server of a test bed for the block: connections to it are refused.
+
+    Controllers and scheduler end with it, when they cannot renew their leases.
+    """
+    kill(_server(bed, "kube-apiserver"))
+    try:
+        yield
+    finally:
+        state = bed.state
+        testbed.up(
+            bed.name,
+            nodes=state.nodes,
+            node_count=state.node_count,
+            audit=state.audit,
+            images=["matrixone"],
+        )
+
+
+@contextmanager
 def without_object_store(bed: TestBed) -> Iterator[None]:
     """End the S3 server of the test bed for the block: connections to it are refused."""
     kill(_server(bed, object_store.PROCESS))

@@ -2,10 +2,8 @@
 """A machine falls silent: its log store is replaced, its transaction node only when it is dead."""
 
 import os
-import signal
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -13,9 +11,9 @@ import pytest
 import testbed
 from testbed.bed import TestBed
 from testbed.errors import RequirementError
-from testbed.places import Places
-from testbed.processes import find
 from tests.e2e.clusters import HAKEEPER_TIMEOUT, Cluster, operated, tiny_cluster
+from tests.e2e.faults import hung
+from tests.e2e.health import suffering
 from tests.e2e.traffic import Traffic
 from tests.support.waiting import eventually
 
@@ -26,6 +24,8 @@ pytestmark = [
 
 LOST = "node-1"
 NODE_SECONDS = 300
+HUNG_SECONDS = 90.0
+"""Enough for Kubernetes to miss a node and to move Pods from it."""
 
 
 @pytest.fixture(scope="module")
@@ -92,18 +92,6 @@ def places(cluster: Cluster, kind: str) -> dict[str, str]:
     }
 
 
-@contextmanager
-def hung_kubelet(bed: TestBed, node: str) -> Iterator[None]:
-    """Let the kubelet of a node stand still for the block; the containers of the node run on."""
-    kubelet = find(Places.of(bed.name), f"{node}-kubelet")
-    assert kubelet is not None
-    os.kill(kubelet.pid, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        os.kill(kubelet.pid, signal.SIGCONT)
-
-
 def why_blocked(cluster: Cluster) -> str:
     """Why the transaction node is not replaced; empty while nothing is said of it."""
     said = cluster.condition("dnset", "mo", "Degraded")
@@ -121,7 +109,7 @@ def test_a_transaction_node_that_lives_gets_no_second_one(bed: TestBed, cluster:
     assert places(cluster, "DNSet") == {"mo-dn-0": LOST}
     with Traffic(cluster, "kubelet-hangs") as traffic:
         time.sleep(5)
-        with hung_kubelet(bed, LOST):
+        with hung(bed, f"{LOST}-kubelet"):
             eventually(lambda: why_blocked(cluster), NODE_SECONDS, "a failover that is blocked")
             assert "HAKeeper still hears it" in why_blocked(cluster)
             written = len(traffic.acknowledged)
@@ -137,6 +125,18 @@ def test_a_transaction_node_that_lives_gets_no_second_one(bed: TestBed, cluster:
     assert "PodReleased" not in reasons
     traffic.require_nothing_lost(longest=NODE_SECONDS, errors=None)
     traffic.require_service_since(ready + 10)
+
+
+@pytest.mark.parametrize("kind", ["LogSet", "CNSet"])
+def test_a_kubelet_that_hangs_costs_no_row(bed: TestBed, cluster: Cluster, kind: str) -> None:
+    """The containers of its node run on; where Kubernetes moves them, sessions go on elsewhere."""
+    node = next(one for one in sorted(places(cluster, kind).values()) if one != LOST)
+    fault = hung(bed, f"{node}-kubelet")
+    with suffering(cluster, f"kubelet-hangs-{kind}", fault, HUNG_SECONDS) as traffic:
+        known = len(traffic.acknowledged)
+        time.sleep(HUNG_SECONDS)
+        assert len(traffic.acknowledged) > known
+    assert places(cluster, "DNSet") == {"mo-dn-0": LOST}
 
 
 def test_the_loss_of_a_node_is_survived(bed: TestBed, cluster: Cluster) -> None:
