@@ -45,6 +45,13 @@ def report(
     return report_on(subject, plan, observed, applied or {}, failure, NOW)
 
 
+def in_a_bucket():
+    """A LogSet whose path in a bucket is not granted yet."""
+    found = resource()
+    found["spec"]["sharedStorage"] = {"s3": {"path": "data/mo"}}
+    return found
+
+
 def test_settled():
     """Enough Pods of the latest template: ready, synced, nothing awaited, no other look."""
     told = report(live=workload(), pods=PODS)
@@ -205,6 +212,12 @@ def test_situations(changes, expected, message):
         ({"live": None}, "Progressing", "15s"),
         ({"live": workload(), "pods": PODS, "paused": True}, "Paused", ""),
         ({"live": None, "invalid": "spec.image: must be set"}, "NotReady", ""),
+        ({"subject": in_a_bucket(), "live": None}, "Progressing", "2s"),
+        (
+            {"subject": in_a_bucket(), "live": None, "invalid": "spec.image: must be set"},
+            "NotReady",
+            "",
+        ),
         ({"live": workload(), "pods": PODS, "failure": "503"}, "Ready", "15s"),
         ({"subject": resource("DNSet"), "live": None}, "Progressing", "10s"),
     ],

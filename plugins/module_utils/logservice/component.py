@@ -81,7 +81,8 @@ class LogService(Component):
         """Return when to check again."""
         if seen.plan.paused:
             return otherwise
-        otherwise = bucket.requeue(seen.resource, seen.observed, otherwise)
+        if not seen.plan.invalid:
+            otherwise = bucket.requeue(seen.resource, seen.observed, otherwise)
         return status.requeue(seen.resource, seen.pods, seen.stores, otherwise, seen.now)
 
     def removal(self, resource: Resource, observed: Observed) -> Removal:
