@@ -107,3 +107,27 @@ def test_file_system_replaces_the_two_shared_entries() -> None:
             }
             for name, backend in (("S3", "DISK"), ("ETL", "DISK-ETL"))
         ]
+
+
+@pytest.mark.parametrize(
+    ("given", "interval"),
+    [
+        ({}, None),
+        ({"operatorVersion": "1.4.0"}, "1s"),
+        ({"operatorVersion": "1.4.0", "config": "[proxy]\nrebalance-tolerance = 0.5\n"}, "1s"),
+        (
+            {
+                "operatorVersion": "1.4.0",
+                "config": '[proxy.cluster]\nrefresh-interval = "3s"\n',
+            },
+            "3s",
+        ),
+        ({"config": '[proxy.cluster]\nrefresh-interval = "3s"\n'}, "3s"),
+    ],
+)
+def test_from_a_level_on_proxies_follow_claims_of_compute_nodes_soon(
+    given: dict[str, str], interval: str | None
+) -> None:
+    proxy = r.config(r.render(r.proxyset(**given)))["proxy"]
+    assert proxy.get("cluster", {}).get("refresh-interval") == interval
+    assert ("rebalance-tolerance" in proxy) == ("rebalance" in given.get("config", ""))

@@ -53,6 +53,24 @@ def test_a_claim_that_cannot_be_served_holds_up_no_other():
     ]
 
 
+def test_a_pod_of_the_present_template_is_preferred():
+    pods = [pod("old", generation="p-old", created=NOW - 900, last_owner="a"), pod("new")]
+    claims = [claim("first", created=NOW - 90, owner="a"), claim("second")]
+    plan = plan_pool(snapshot(pods, claims, replace(POOL, placement=Placement.PACKED)))
+    assert _given(plan) == {"first": "new", "second": "old"}
+
+
+def test_a_claim_that_replaces_one_of_an_earlier_template_waits_for_the_present_one():
+    """Its claim set would replace it again, and so on until new Pods are idle."""
+    pods = [bound("held", "outdated", generation="p-old"), pod("old", generation="p-old")]
+    of_set = {"controller": "uid-set"}
+    outdated = served("outdated", "held", "Outdated", **of_set)
+    claims = [outdated, claim("surge", **of_set), claim("other", controller="uid-other")]
+    plan = plan_pool(snapshot(pods, claims))
+    assert _given(plan) == {"other": "old"}
+    assert [one.claim for one in plan.waiting] == ["surge"]
+
+
 def test_the_pod_that_the_owner_used_last_is_preferred_and_left_to_it():
     pods = [pod("warm", last_owner="a", created=NOW - 900), pod("cold")]
     first, second = claim("x", owner="b", created=NOW - 90), claim("y", owner="a")
@@ -107,7 +125,6 @@ def test_an_owner_gets_no_more_than_its_quota_and_others_do():
         {"ready": False},
         {"deleting": True},
         {"ended": True},
-        {"generation": "p-old"},
         {"pool": "other"},
         {"labels": {}},
     ],

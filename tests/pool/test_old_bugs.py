@@ -20,6 +20,7 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.pool import
     claims,
     draining,
     keys,
+    matching,
     planning,
     reading,
     selectors,
@@ -301,6 +302,21 @@ def sources_are_released_at_once(patch: Patch) -> None:
     patch.setattr(claims, "MIGRATION_DELAY_SECONDS", 0)
 
 
+def warm_pods_go_with_their_template(patch: Patch) -> None:
+    """Idle Pods of an earlier template go at once, and claims wait until new ones have started."""
+    replaced = sizing.replaced
+    patch.setattr(
+        sizing,
+        "replaced",
+        lambda work, size, *given: replaced(work, replace(size, idle=0), *given),
+    )
+
+
+def surges_go_in_circles(patch: Patch) -> None:
+    """A claim of a set that replaces an outdated one may get a Pod that is outdated as well."""
+    patch.setattr(matching, "_replaced", lambda _work: frozenset())
+
+
 _LOST_SESSIONS = "is Idle and has sessions|has sessions and is given up before its time"
 
 BUGS: list[tuple[Callable[[Patch], None], str]] = [
@@ -326,6 +342,8 @@ BUGS: list[tuple[Callable[[Patch], None], str]] = [
     (scale_in_races_a_claim, "is Bound and is given up"),
     (endless_writes, "does not become quiet"),
     (sources_are_released_at_once, "is released .* after"),
+    (warm_pods_go_with_their_template, "are given up, and .* are idle"),
+    (surges_go_in_circles, "replaces a claim and gets"),
 ]
 
 

@@ -84,7 +84,7 @@ def test_a_pool_at_its_limit_says_so_and_goes_on():
     """The predecessor stopped its whole pass there, and nothing shrank or rolled any more."""
     users = [served(f"c{number}", f"p{number}") for number in range(3)]
     pods = [bound(f"p{number}", f"c{number}") for number in range(3)]
-    old = pod("old", generation="p-old")
+    old = pod("old", generation="p-old", labels={"pool": "former"})
     plan = plan_pool(
         snapshot([*pods, old], [*users, claim("new")], replace(POOL, max_idle=2, max_pods=4))
     )
@@ -169,3 +169,9 @@ def test_other_numbers_of_idle_pods_at_other_times(moment, expected):
 def test_idle_pods_may_be_a_share_of_those_in_use():
     pool = replace(POOL, max_idle=2, max_idle_percent=10)
     assert [idle_target(pool, used, NOW) for used in (0, 20, 21, 50)] == [2, 2, 3, 5]
+
+
+def test_pods_of_earlier_templates_are_in_use_too():
+    users = [served(f"c{number}", f"used-{number}", "Outdated") for number in range(4)]
+    pods = [bound(f"used-{number}", f"c{number}", generation="p-old") for number in range(4)]
+    assert _created(plan_pool(snapshot(pods, users, replace(POOL, max_idle_percent=50)))) == 2

@@ -30,6 +30,7 @@ _OPERATOR_FEATURES: Final[dict[str, tuple[str, ...]]] = {
     "InplaceConfigmapUpdate": ("1.3.0",),
     "InplacePoolRollingUpdate": ("1.3.0",),
     "WebUIFollowsCluster": ("1.4.0",),
+    "ProxyFollowsSoon": ("1.4.0",),
 }
 
 

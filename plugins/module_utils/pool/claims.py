@@ -53,7 +53,7 @@ def point_at(work: Round, claim: ClaimFacts, pod: PodFacts | None, why: str) -> 
     if pod is not None:
         spec |= {"podName": pod.name, "nodeName": pod.node or None, "poolName": pod.pool or None}
         labels = {keys.LABEL_POOL: pod.pool or None}
-        work.chosen.add(pod.name)
+        work.chosen[claim.name] = pod.name
     _write(work, claim, spec, labels, why)
 
 

@@ -2,7 +2,8 @@
 """Which waiting claim gets which idle Pod: one pass over both, for all claims of a pool.
 
 Claims are served in their order, the oldest of the highest priority first. One that cannot be
-served holds up no other.
+served holds up no other. While a new template rolls out, a claim that finds no Pod of it gets one
+of an earlier one, unless it replaces a claim that has such a Pod: its set would replace it again.
 """
 
 from __future__ import annotations
@@ -13,10 +14,32 @@ from dataclasses import dataclass, field
 
 from ..reporting.reasons import PoolReason
 from .claims import is_available, point_at
-from .facts import ClaimFacts, Phase, Placement, PodFacts, PoolFacts
+from .facts import ClaimFacts, ClaimPhase, Phase, Placement, PodFacts, PoolFacts
 from .round import Round, is_outdated
 from .selectors import identity, matches
 from .writes import Waiting
+
+
+class Shelf:
+    """Pods that can be given to claims, by name, in the order in which they are."""
+
+    def __init__(self, pods: Iterable[PodFacts]) -> None:
+        self._pods = {pod.name: pod for pod in pods}
+        self._fitting: dict[str, dict[str, PodFacts]] = {}
+
+    def fitting(self, claim: ClaimFacts) -> Mapping[str, PodFacts]:
+        """Return those that a claim selects; claims with equal selectors share the answer."""
+        key = identity(claim.selector)
+        if key not in self._fitting:
+            self._fitting[key] = {
+                name: pod for name, pod in self._pods.items() if matches(claim.selector, pod.labels)
+            }
+        return self._fitting[key]
+
+    def take(self, name: str) -> None:
+        """Remove a Pod, if it is one of these."""
+        for pods in (self._pods, *self._fitting.values()):
+            pods.pop(name, None)
 
 
 @dataclass(slots=True)
@@ -24,14 +47,18 @@ class Stock:
     """The Pods that can be given to claims in this round.
 
     Attributes:
-        idle: available ones by name, oldest first.
+        present: available ones of the pool's template, oldest first.
+        older: the same of earlier templates.
+        replaced: uids of claim sets that have claims on such Pods.
         warm: by name, the owners that profit from what they have in their caches.
         used: Pods by owner.
         used_on: the same by node and owner; the owner is empty for all together.
         awaited: owners that have claims in this round, whose warm Pods others leave alone.
     """
 
-    idle: dict[str, PodFacts]
+    present: Shelf
+    older: Shelf
+    replaced: frozenset[str] = frozenset()
     warm: Mapping[str, str] = field(default_factory=dict)
     used: Counter[str] = field(default_factory=Counter)
     used_on: Counter[tuple[str, str]] = field(default_factory=Counter)
@@ -39,7 +66,8 @@ class Stock:
 
     def take(self, pod: PodFacts, owner: str) -> None:
         """Give a Pod to an owner."""
-        del self.idle[pod.name]
+        self.present.take(pod.name)
+        self.older.take(pod.name)
         self.count(pod, owner)
 
     def count(self, pod: PodFacts, owner: str) -> None:
@@ -53,16 +81,14 @@ class Stock:
 def stock_of(work: Round, pods: Sequence[PodFacts]) -> Stock:
     """Return what there is to give: Pods of the pool that no claim has or names already."""
     named = work.naming
-    idle = [
-        pod
-        for pod in pods
-        if is_available(work, pod) and not is_outdated(work, pod) and pod.name not in named
-    ]
+    idle = [pod for pod in pods if is_available(work, pod) and pod.name not in named]
     idle.sort(key=lambda pod: (pod.created, pod.name))
     pool, now = work.snapshot.pool, work.snapshot.now
     stock = Stock(
-        {pod.name: pod for pod in idle},
-        {pod.name: pod.last_owner for pod in idle if is_warm(pool, pod, now)},
+        present=Shelf(pod for pod in idle if not is_outdated(work, pod)),
+        older=Shelf(pod for pod in idle if is_outdated(work, pod)),
+        replaced=_replaced(work),
+        warm={pod.name: pod.last_owner for pod in idle if is_warm(pool, pod, now)},
     )
     for pod in pods:
         if pod.phase is Phase.BOUND:
@@ -70,6 +96,15 @@ def stock_of(work: Round, pods: Sequence[PodFacts]) -> Stock:
         elif pod.phase is Phase.IDLE and pod.name in named:
             stock.count(pod, named[pod.name][0].owner)
     return stock
+
+
+def _replaced(work: Round) -> frozenset[str]:
+    claims = work.snapshot.claims.values()
+    return frozenset(
+        claim.controller
+        for claim in claims
+        if claim.controller and claim.phase == ClaimPhase.OUTDATED and not claim.deleting
+    )
 
 
 def match(work: Round, stock: Stock, claims: Sequence[ClaimFacts]) -> None:
@@ -82,25 +117,19 @@ def match(work: Round, stock: Stock, claims: Sequence[ClaimFacts]) -> None:
     """
     pool = work.snapshot.pool
     stock.awaited = frozenset(claim.owner for claim in claims if claim.owner)
-    fitting: dict[str, dict[str, PodFacts]] = {}
     for claim in claims:
         reason = _refusal(work, stock, claim)
         if reason is not None:
             work.waiting.append(reason)
             continue
-        key = identity(claim.selector)
-        if key not in fitting:
-            fitting[key] = {
-                name: pod for name, pod in stock.idle.items() if matches(claim.selector, pod.labels)
-            }
-        pod = choose(pool, stock, claim, fitting[key])
+        pod = choose(pool, stock, claim, stock.present.fitting(claim))
+        if pod is None and claim.controller not in stock.replaced:
+            pod = choose(pool, stock, claim, stock.older.fitting(claim))
         if pod is None:
             message = "no idle node matches"
             work.waiting.append(Waiting(claim.name, PoolReason.NO_IDLE_NODE, message))
             continue
         stock.take(pod, claim.owner)
-        for pods in fitting.values():
-            pods.pop(pod.name, None)
         point_at(work, claim, pod, f"gets Pod {pod.name}")
 
 

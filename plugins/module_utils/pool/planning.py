@@ -14,7 +14,7 @@ from .claims import advance_claims
 from .draining import advance_pods
 from .facts import ClaimFacts, PodFacts, Snapshot
 from .responsibility import responsible_pool
-from .round import Round, in_order, is_lost
+from .round import Round, in_order, is_lost, is_outdated
 from .selectors import matches
 from .sizing import delete_generations, size_pool
 from .writes import PoolPlan
@@ -70,14 +70,22 @@ def _pending(work: Round) -> int:
     refused = {one.claim for one in work.waiting if one.reason == PoolReason.OWNER_QUOTA}
     labels = work.snapshot.pool.pod_labels
     return sum(
-        claim.name not in refused and (bool(claim.pod) or matches(claim.selector, labels))
+        claim.name not in refused
+        and not _gets_older(work, claim)
+        and (bool(claim.pod) or matches(claim.selector, labels))
         for claim in work.unbound
     )
 
 
+def _gets_older(work: Round, claim: ClaimFacts) -> bool:
+    """Return whether a claim names a Pod that is not of the present template, or is to name it."""
+    pod = work.snapshot.pods.get(work.chosen.get(claim.name, claim.pod))
+    return pod is not None and is_outdated(work, pod)
+
+
 def _named(work: Round) -> set[str]:
     """Return the Pods that claims name, or are to name after this round."""
-    return set(work.naming) | work.chosen
+    return {*work.naming, *work.chosen.values()}
 
 
 def _is_finished(work: Round, pods: list[PodFacts]) -> bool:

@@ -26,7 +26,7 @@ class Round:
         lost: claims that lost their Pod, and how.
         waiting: claims without a Pod.
         unbound: claims that a Pod is needed for, or about to be bound to.
-        chosen: Pods that claims are to name after this round.
+        chosen: Pods that claims are to name after this round, by name of the claim.
     """
 
     snapshot: Snapshot
@@ -40,7 +40,7 @@ class Round:
     lost: dict[str, str] = field(default_factory=dict)
     waiting: list[Waiting] = field(default_factory=list)
     unbound: list[ClaimFacts] = field(default_factory=list)
-    chosen: set[str] = field(default_factory=set)
+    chosen: dict[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, snapshot: Snapshot) -> Round:

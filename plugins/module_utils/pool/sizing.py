@@ -10,6 +10,7 @@ from datetime import datetime, timezone
 from typing import Final
 
 from .binding import terminate
+from .claims import is_possible
 from .facts import Phase, PodFacts, PoolFacts
 from .round import Round, is_outdated
 from .writes import GenerationDelete, PodCreate
@@ -32,6 +33,7 @@ class Size:
         pending: claims that need one.
         idle: those that are kept for later claims.
         most: Pods of all generations; None for any number.
+        older: those of the others that nobody uses; they make room for new ones.
     """
 
     in_use: int = 0
@@ -40,6 +42,7 @@ class Size:
     pending: int = 0
     idle: int = 0
     most: int | None = None
+    older: int = 0
 
     @property
     def desired(self) -> int:
@@ -66,9 +69,9 @@ class Size:
     @property
     def limited(self) -> str:
         """Return how the limit shows; empty if it does not."""
-        if self.most is None or self.others + self.desired <= self.most:
+        total = self.others - self.older + self.desired
+        if self.most is None or total <= self.most:
             return ""
-        total = self.others + self.desired
         return f"pool at maxPods: {total} Pods are needed and {self.most} allowed"
 
 
@@ -85,23 +88,54 @@ def size_pool(work: Round, pods: Sequence[PodFacts], pending: int, named: Collec
     live = [pod for pod in pods if pod.live]
     present = [pod for pod in live if not is_outdated(work, pod)]
     free = [pod for pod in present if pod.phase in _FREE]
-    in_use = [pod for pod in present if pod.phase in _IN_USE]
-    size = Size(
-        in_use=len(in_use),
-        free=len(free),
-        others=len(live) - len(in_use) - len(free),
-        pending=pending,
-        idle=0 if pool.deleting else idle_target(pool, len(in_use), work.snapshot.now),
-        most=pool.max_pods,
-    )
+    in_use = sum(pod.phase in _IN_USE for pod in present)
+    used = sum(pod.phase in _IN_USE for pod in live)
     older = [pod for pod in live if pod.phase in _FREE and is_outdated(work, pod)]
-    _terminate(work, older, () if pool.deleting else named, "older than the pool's template")
+    size = Size(
+        in_use=in_use,
+        free=len(free),
+        others=len(live) - in_use - len(free),
+        pending=pending,
+        idle=0 if pool.deleting else idle_target(pool, used, work.snapshot.now),
+        most=pool.max_pods,
+        older=len(older),
+    )
     if pool.deleting:
+        _terminate(work, older, (), "older than the pool's template")
         _terminate(work, free, (), "its pool is being deleted")
         return size
+    _terminate(work, replaced(work, size, live, named), named, "older than the pool's template")
     _terminate(work, surplus(work, free, size.surplus, named), named, "more than maxIdle")
     _create(work, size)
     return size
+
+
+def replaced(
+    work: Round, size: Size, live: Sequence[PodFacts], named: Collection[str]
+) -> list[PodFacts]:
+    """Return which free Pods of older generations go: a warm one stays until a new one is warm.
+
+    Where the limit leaves no room to create the new ones beside them, as many go as claims wait for
+    a Pod or Pods start, at least one: a limit holds up no roll.
+
+    Args:
+        work: the round.
+        size: of the pool.
+        live: Pods of the pool that run on.
+        named: Pods that claims name.
+    """
+    unnamed = [pod for pod in live if pod.name not in named and pod.phase in _FREE]
+    older = [pod for pod in unnamed if is_outdated(work, pod)]
+    warm = sorted((pod for pod in older if is_possible(work, pod)), key=deletion_order)
+    cold = [pod for pod in older if not is_possible(work, pod)]
+    ready = sum(is_possible(work, pod) and not is_outdated(work, pod) for pod in unnamed)
+    kept = size.idle - ready
+    if size.most is not None:
+        starting = sum(pod.phase is Phase.UNKNOWN and not is_outdated(work, pod) for pod in live)
+        leaving = sum(pod.phase is Phase.TERMINATING for pod in live)
+        others = len(live) - len(older) - starting - leaving
+        kept = min(kept, size.most - others - max(1, size.pending, starting))
+    return cold + warm[: max(0, len(warm) - max(0, kept))]
 
 
 def idle_target(pool: PoolFacts, in_use: int, now: float) -> int:

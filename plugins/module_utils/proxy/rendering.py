@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from ..api import names
+from ..api import names, toml, versions
 from ..api.types import Manifest, References, Resource
 from ..workload import configmaps as configmap
 from ..workload import policies, services, storage, workloads
@@ -27,6 +27,12 @@ _PORTS: Final = policies.Ports(
     internal=(("TCP", names.PORT_DEBUG, names.PORT_DEBUG),),
     public=(names.PORT_SQL, names.PORT_METRICS),
 )
+_REFRESH: Final = ("proxy", "cluster", "refresh-interval")
+_REFRESH_INTERVAL: Final = "1s"
+"""How often a proxy asks HAKeeper which compute node serves whom; MatrixOne's default is 5 s.
+
+A tenant waits for that after a claim of a compute node, a move or a new label.
+"""
 _ADDRESS: Final = re.compile(r"[A-Za-z0-9._\[\]:-]+:[0-9]+")
 
 
@@ -64,6 +70,8 @@ def _config(context: SetContext, log_service: LogService) -> str:
     config = configmap.operator_config(context, "PROXY", entries)
     config["hakeeper-client"] = {"discovery-address": log_service.discovery}
     config["proxy"] = {"listen-address": f"0.0.0.0:{names.PORT_SQL}"}
+    if versions.operator_does(context.operator, "ProxyFollowsSoon"):
+        toml.put(config, _REFRESH, toml.get(user, _REFRESH) or _REFRESH_INTERVAL)
     return configmap.config_text(context.spec, user, config)
 
 

@@ -18,6 +18,7 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.pool.facts 
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.pool.selectors import matches
 
+from tests.pool.model.rolls import broken_roll, may_not_have
 from tests.pool.model.world import PROXIES_LEARN, World
 
 Json = dict[str, Any]
@@ -202,6 +203,13 @@ class Monitor:
             )
 
     def check_plan(self, plan: writes.PoolPlan, seen: Snapshot) -> None:
+        """Check what a pass of a pool decides from what it has seen."""
+        broken = broken_roll(plan, seen)
+        if broken:
+            self.fail(broken)
+        self._check_order(plan, seen)
+
+    def _check_order(self, plan: writes.PoolPlan, seen: Snapshot) -> None:
         """No claim gets a Pod that one before it waits for."""
         waiting = [
             seen.claims[one.claim] for one in plan.waiting if one.reason.startswith(("No", "Pool"))
@@ -212,7 +220,8 @@ class Monitor:
             pod, claim = seen.pods[str(write.spec["podName"])], seen.claims[write.name]
             for one in waiting:
                 before = (-one.priority, one.created) < (-claim.priority, claim.created)
-                if before and matches(one.selector, pod.labels):
+                fits = matches(one.selector, pod.labels) and not may_not_have(seen, one, pod)
+                if before and fits:
                     self.fail(f"{write.name} gets {pod.name}, and {one.name} waited longer for it")
 
     def _check_source(self, name: str, live: Json) -> None:

@@ -102,6 +102,14 @@ class Settled:
                 self.monitor.fail(f"pool {name} has {phases}, maxIdle {pool.max_idle}")
             if set(phases) - {"Idle", "Bound"}:
                 self.monitor.fail(f"pool {name} has {phases}")
+            outdated = [
+                pod["metadata"]["name"]
+                for pod in pods
+                if pod["metadata"]["labels"][keys.LABEL_PHASE] == "Idle"
+                and pod["metadata"]["labels"]["matrixorigin.io/instance"] != pool.generation
+            ]
+            if outdated:
+                self.monitor.fail(f"pool {name} keeps {outdated} of earlier templates")
             old = set(live["spec"]["generations"]) - {pool.generation}
             used = {pod["metadata"]["labels"]["matrixorigin.io/instance"] for pod in pods}
             if old - used:
