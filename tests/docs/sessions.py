@@ -157,4 +157,5 @@ def _service_of(store: ObjectStore) -> str:
 
 
 def _delete_clusters(bed: TestBed, namespace: str) -> None:
-    bed.kubectl("-n", namespace, "delete", "matrixone", "--all", "--timeout=120s")
+    for kinds in ("cnclaimset,cnclaim", "cnpool", "matrixone"):
+        bed.kubectl("-n", namespace, "delete", kinds, "--all", "--timeout=120s")

@@ -3,6 +3,7 @@
 
 import json
 import signal
+import threading
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,10 +26,11 @@ from tests.support.plays import Played, play
 from tests.support.ports import free_port
 from tests.support.waiting import eventually, unchanged
 
-pytestmark = [pytest.mark.api, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.api, pytest.mark.timeout(900)]
 
 Json = dict[str, Any]
 METRICS = free_port()
+CLAIM_SET = "matrixorigin.io/claimset"
 KINDS = ("CNPool", "CNClaim", "CNClaimSet", "CNSet")
 
 
@@ -372,6 +374,110 @@ def test_a_new_template_replaces_idle_pods_and_leaves_claimed_ones(pooled: Pools
     space.kubectl("delete", "cnclaim", "stays")
     eventually(lambda: not space.get("cnset", before), 90, "the former generation ends")
     pooled.idle("rolled", 1)
+
+
+class Watched:
+    """Samples what a claim set has, on a connection of its own; a context manager.
+
+    Attributes:
+        fewest: Pods that were bound to its claims at any time.
+        most: claims that it had at any time.
+    """
+
+    def __init__(self, pooled: Pools, pool: str, claim_set: str) -> None:
+        self._pooled, self._pool, self._set = pooled, pool, claim_set
+        self.fewest, self.most = 1000, 0
+        self._ends = threading.Event()
+        self._thread = threading.Thread(target=self._watch)
+
+    def __enter__(self) -> "Watched":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ends.set()
+        self._thread.join(60)
+
+    def _watch(self) -> None:
+        while not self._ends.is_set():
+            pods = self._pooled.pods(self._pool)
+            of_set = [one for one in pods if labels_of(one).get(CLAIM_SET) == self._set]
+            claims = self._pooled.space.listed("cnclaims", f"{CLAIM_SET}={self._set}")
+            self.fewest = min(self.fewest, pools.phases(of_set).get("Bound", 0))
+            self.most = max(self.most, len(claims))
+
+
+def labels_of(one: Json) -> Json:
+    return one["metadata"].get("labels") or {}
+
+
+def test_a_claim_set_is_rolled_with_one_more_than_it_needs(pooled: Pools) -> None:
+    """Never fewer Pods than desired serve it, nor more than one claim too many is there.
+
+    Going back continues the former generation: a claim on one
+    of its Pods, outdated meanwhile, has the same Pod and is up to date.
+    """
+    space, told = pooled.space, pooled.told
+    former = pools.pool("surging", told.address, 2)
+    newer = {"image": "matrixorigin/matrixone:1.3.1"}
+    space.apply(former)
+    pooled.idle("surging", 2)
+    space.apply(pools.claim_set("tenant-c", "surging", 3))
+    space.apply(pools.claim("stays", "surging"))
+    kept = pooled.bound("stays", seconds=180)["stays"]
+    settled(pooled, "surging", "tenant-c", 3)
+    first = space.get("cnpool", "surging")["status"]["generation"]
+
+    with Watched(pooled, "surging", "tenant-c") as seen:
+        space.apply(pools.pool("surging", told.address, 2, template=newer))
+        eventually(lambda: present(pooled, "surging") != first, 120, "another generation")
+        settled(pooled, "surging", "tenant-c", 3)
+    assert (seen.fewest, max(4, seen.most)) == (3, 4)
+    assert space.get("cnclaim", "stays")["status"]["phase"] == "Outdated"
+    second = present(pooled, "surging")
+
+    with Watched(pooled, "surging", "tenant-c") as seen:
+        space.apply(former)
+        eventually(lambda: present(pooled, "surging") == first, 120, "the former generation")
+        settled(pooled, "surging", "tenant-c", 3)
+    assert (seen.fewest, max(4, seen.most)) == (3, 4)
+    assert pooled.bound("stays")["stays"] == kept
+    eventually(lambda: not space.get("cnset", second), 120, "the other generation ends")
+    space.kubectl("delete", "cnclaimset,cnclaim", "--all", "--timeout=60s")
+
+
+def present(pooled: Pools, pool: str) -> str:
+    """Return the generation that a pool reports."""
+    return str(pooled.space.get("cnpool", pool)["status"]["generation"])
+
+
+def settled(pooled: Pools, pool: str, claim_set: str, replicas: int) -> None:
+    """Wait until a claim set has just so many claims, all on Pods of the present template."""
+    space = pooled.space
+
+    def done() -> bool:
+        generation = present(pooled, pool)
+        claims = (space.get("cnclaimset", claim_set).get("status") or {}).get("claims") or []
+        pods = pooled.pods(pool)
+        used = [one for one in pods if labels_of(one).get(CLAIM_SET) == claim_set]
+        idle = [one for one in pods if labels_of(one)[pools.PHASE] == "Idle"]
+        of = {labels_of(one)["matrixorigin.io/instance"] for one in (*used, *idle)}
+        return (
+            [one["phase"] for one in claims] == ["Bound"] * replicas
+            and (len(used), len(idle), of) == (replicas, 2, {generation})
+            and pools.phases(pods).keys() == {"Bound", "Idle"}
+        )
+
+    eventually(
+        done,
+        360,
+        f"{replicas} claims on the present template",
+        otherwise=lambda: (
+            space.get("cnclaimset", claim_set).get("status"),
+            space.get("cnpool", pool).get("status"),
+            pooled.phases(pool),
+        ),
+    )
 
 
 def test_the_end_of_a_pool_drains_what_is_claimed(pooled: Pools) -> None:
