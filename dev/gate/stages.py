@@ -54,8 +54,12 @@ def _tests(*arguments: str, workers: int = 2) -> tuple[str, ...]:
 AREAS = ("bench", "charts", "compat", "docs", "management", "memcached", "testbed")
 """Folders of tests with an API server that run when the change touches what they protect."""
 
-BACKED_UP = tuple(f"tests/backup/program/test_real_{of}.py" for of in ("actions", "database"))
-"""Backups and restores of a real database, which the stage of the protocol tests leaves out."""
+BACKED_UP = (
+    "tests/backup/program/test_real_actions.py",
+    "tests/backup/program/test_real_database.py",
+    "tests/snapshot/test_real_statements.py",
+)
+"""Backups and snapshots of a real database, which the stage of the protocol tests leaves out."""
 
 _FAKE = "api and not node"
 _REAL = "node and not gate and not scenario"
@@ -89,19 +93,25 @@ STAGES: tuple[Stage, ...] = (
         when=When.TOUCHED,
         protects=(
             "docs/playbooks.md",
+            "docs/snapshots.md",
             "playbooks/",
             "plugins/action/backup",
+            "plugins/action/pitr.py",
             "plugins/action/read_back.py",
             "plugins/action/restore.py",
+            "plugins/action/snapshot.py",
             "plugins/module_utils/backup/",
             "plugins/module_utils/clients/objectstore/",
             "plugins/module_utils/clients/sql",
+            "plugins/module_utils/snapshot/",
             "plugins/module_utils/workload/storage.py",
             "plugins/plugin_utils/backup/",
+            "plugins/plugin_utils/snapshot/",
             "testbed/binaries/matrixone/",
             "testbed/binaries/versitygw/",
             "testbed/object_store.py",
             "tests/backup/program/",
+            "tests/snapshot/",
         ),
         is_tests=True,
     ),

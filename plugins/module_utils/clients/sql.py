@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from .matrixone.texts import shown
+
 try:
     import pymysql
 
@@ -24,7 +26,16 @@ Statement = tuple[str, tuple[Any, ...]]
 
 
 class SqlError(Exception):
-    """The database could not be reached, or refused; the message has no SQL in it."""
+    """The database could not be reached, or refused; the message has no SQL in it.
+
+    Attributes:
+        refused: whether the database itself has rejected the statement.
+        words: what it said about the statement. It may quote it, so show it only if the statement
+            holds no secret.
+    """
+
+    refused: bool = False
+    words: str = ""
 
 
 class LoginRefused(SqlError):
@@ -123,7 +134,10 @@ def ask(entrance: Entrance, statement: Statement, seconds: float) -> list[tuple[
         return _attempt(entrance, (statement,), time.monotonic() + seconds, seconds)
     except (pymysql.MySQLError, OSError, *_MALFORMED) as error:
         kind = LoginRefused if _is_refused_login(error) else SqlError
-        raise kind(_said(entrance, error)) from None
+        failure = kind(_said(entrance, error))
+        failure.refused = _is_of_the_database(_code(error))
+        failure.words = shown(str(error.args[-1])) if failure.refused else ""
+        raise failure from None
 
 
 def _attempt(
@@ -162,12 +176,16 @@ def _said(entrance: Entrance, error: Exception) -> str:
     if code == CANNOT_LOAD_PLUGIN:
         return f"{where} wants the password itself, and does not get it (error {code})"
     number = f" (error {code})" if code else ""
-    kind = "refused" if code and code not in _OF_THE_CLIENT else "cannot be reached"
+    kind = "refused" if _is_of_the_database(code) else "cannot be reached"
     return f"{where} {kind}{number}"
 
 
 def _code(error: Exception) -> int | None:
     return error.args[0] if error.args and isinstance(error.args[0], int) else None
+
+
+def _is_of_the_database(code: int | None) -> bool:
+    return bool(code) and code not in _OF_THE_CLIENT
 
 
 def _is_refused_login(error: Exception) -> bool:
