@@ -63,8 +63,10 @@ def location_of(claim: Resource) -> S3Location:
     Raises:
         InvalidSpec: it cannot be used.
     """
-    found = locations.from_fields(Fields("", claim).table("spec"), locations.TARGET)
-    assert isinstance(found, S3Location)  # noqa: S101 - the schema requires s3
+    spec = Fields("", claim).table("spec")
+    found = locations.from_fields(spec, locations.TARGET)
+    if not isinstance(found, S3Location):
+        raise spec.refuse("s3", "must be set")
     return found
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Union
 
 from ..compute.stores import Labels, State
 
@@ -150,18 +150,18 @@ class GenerationDelete:
     name: str
 
 
-Write = (
-    PodWrite
-    | OpenGate
-    | PodDelete
-    | PodCreate
-    | StoreWrite
-    | ClaimWrite
-    | ClaimStatus
-    | ClaimCreate
-    | ClaimDelete
-    | GenerationDelete
-)
+Write = Union[
+    PodWrite,
+    OpenGate,
+    PodDelete,
+    PodCreate,
+    StoreWrite,
+    ClaimWrite,
+    ClaimStatus,
+    ClaimCreate,
+    ClaimDelete,
+    GenerationDelete,
+]
 
 
 @dataclass(frozen=True, slots=True)

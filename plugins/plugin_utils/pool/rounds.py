@@ -131,7 +131,7 @@ class Facts(Generic[_F]):
             name: known[name] if name in known and known[name][0] is one else (one, self._read(one))
             for name, one in objects.items()
         }
-        return {name: facts for name, (_, facts) in self._known.items()}
+        return {name: facts for name, (_object, facts) in self._known.items()}
 
 
 class _Rounds:
