@@ -34,7 +34,7 @@ _PATIENCE_SECONDS = 60
 _WRITERS = 3
 _ROWS_OF_A_WRITER = 1_000_000
 _BEHIND_SECONDS = 10.0
-_TOLD = "mo,logset,dnset,cnset,proxyset"
+_TOLD = "mo,logset,dnset,cnset,proxyset,cnpool,cnclaimset,cnclaim"
 
 
 def conclude(figures: str) -> None:
@@ -70,6 +70,7 @@ class Traffic:
         errors: what clients were told instead of an answer.
         failures: when, in seconds since the beginning.
         longest: longest time in seconds between two acknowledgements of one writer.
+        longest_at: when that ended, in seconds since the beginning.
         told: what the resources said, each with the second at which they began to say so.
     """
 
@@ -83,6 +84,7 @@ class Traffic:
     errors: list[str] = field(default_factory=list)
     failures: list[float] = field(default_factory=list)
     longest: float = 0.0
+    longest_at: float = 0.0
     told: list[tuple[float, str]] = field(default_factory=list)
     _reads: int = 0
     _begun: float = 0.0
@@ -147,7 +149,8 @@ class Traffic:
                         now = time.monotonic()
                         self.moments[row] = round(now - self._begun, 3)
                         self.acknowledged.add(row)
-                        self.longest = max(self.longest, now - last)
+                        if now - last > self.longest:
+                            self.longest, self.longest_at = now - last, self.moments[row]
                         row, last = row + 1, now
                         time.sleep(0.05)
             except pymysql.MySQLError as error:
@@ -266,6 +269,8 @@ class Traffic:
             "late": sorted(self.late),
             "longestGap": round(self.longest, 2),
             "errors": Counter(self.errors).most_common(),
+            "failedAt": [round(at, 1) for at in self.failures],
+            "longestGapEnded": self.longest_at,
             "status": self.told,
             "events": self._events(),
         }

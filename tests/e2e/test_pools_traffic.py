@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What clients of a tenant notice while the compute nodes that it claimed come, move and go."""
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from testbed.bed import TestBed
+from tests.e2e.clusters import DRAIN_SECONDS, Cluster
+from tests.e2e.pools import (
+    apply,
+    await_claims,
+    await_idle,
+    claim_set,
+    pods,
+    pooled,
+    served_by,
+)
+from tests.e2e.tenants import Tenant
+from tests.e2e.traffic import Traffic
+from tests.support.waiting import eventually
+
+pytestmark = [pytest.mark.node, pytest.mark.scenario]
+
+_SET = "greens"
+_MOST = 7
+_GAP_SECONDS = 45.0
+_QUIET_SECONDS = 3
+
+
+@pytest.fixture(scope="module")
+def cluster(real_testbed: TestBed, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """A cluster with a pool of two idle compute nodes beside its own one."""
+    folder = tmp_path_factory.mktemp("operator")
+    with pooled(real_testbed, folder, idle=2, most=_MOST) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def green(cluster: Cluster) -> Tenant:
+    """A tenant with a set of one claim."""
+    tenant = Tenant(cluster, "tenant_green")
+    apply(cluster, claim_set(_SET, tenant, 1))
+    await_claims(cluster, _SET, 1)
+    eventually(lambda: served_by(tenant) in _stores(cluster), 60, "the tenant is on its own node")
+    return tenant
+
+
+def test_a_set_of_claims_is_scaled_out_and_in(cluster: Cluster, green: Tenant) -> None:
+    with Traffic(green, "pool-scaled") as traffic:
+        time.sleep(_QUIET_SECONDS)
+        for wanted in (3, 1):
+            cluster.kubectl("scale", "cnclaimset", _SET, f"--replicas={wanted}")
+            await_claims(cluster, _SET, wanted)
+            time.sleep(_QUIET_SECONDS)
+        eventually(lambda: "Draining" not in pods(cluster).values(), DRAIN_SECONDS, "no drain")
+        time.sleep(_QUIET_SECONDS)
+    traffic.require_nothing_lost(longest=_GAP_SECONDS)
+
+
+def test_a_claim_moves(cluster: Cluster, green: Tenant) -> None:
+    await_idle(cluster, 1)
+    claim = _claims(cluster)[0]
+    name, source = claim["metadata"]["name"], claim["spec"]["podName"]
+    target = min(name for name, phase in pods(cluster).items() if phase == "Idle")
+    with Traffic(green, "pool-claim-moves") as traffic:
+        time.sleep(_QUIET_SECONDS)
+        moved = {"podName": target, "sourcePod": {"podName": source}}
+        cluster.patch("cnclaim", name, {"spec": moved})
+        eventually(
+            lambda: "sourcePod" not in cluster.get("cnclaim", name)["spec"],
+            DRAIN_SECONDS,
+            "the end of the move",
+        )
+        time.sleep(_QUIET_SECONDS)
+    traffic.require_nothing_lost(longest=_GAP_SECONDS)
+    present = cluster.get("cnclaim", name)
+    assert present["status"]["store"]["podName"] == target
+    assert served_by(green) == present["status"]["store"]["serviceID"]
+
+
+def _claims(cluster: Cluster) -> list[dict[str, Any]]:
+    return list(cluster.get("cnclaim", "-l", f"set={_SET}")["items"])
+
+
+def _stores(cluster: Cluster) -> set[str]:
+    """Return the stores of the claims of the set."""
+    statuses = (one.get("status", {}) for one in _claims(cluster))
+    return {str(one.get("store", {}).get("serviceID", "-")) for one in statuses}
