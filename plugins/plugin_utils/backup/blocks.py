@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import Final
 
 from ...module_utils.clients.objectstore.errors import MissingLibrary
@@ -53,15 +54,21 @@ def decode(piece: bytes) -> bytes:
         MissingLibrary: crc32c is not installed.
     """
     _require_library()
-    view = memoryview(piece)
-    starts = range(0, len(view), BLOCK)
-    contents = [view[start + CHECKSUM : start + BLOCK] for start in starts]
-    if len(view) % BLOCK in range(1, CHECKSUM + 1):
+    whole, rest = divmod(len(piece), BLOCK)
+    if rest in range(1, CHECKSUM + 1):
         raise CorruptBlock("the file ends within a block's checksum")
-    sums = [sum_ for start in starts for sum_ in _SUM.unpack_from(view, start)]
-    if list(map(crc32c, contents)) != sums:
+    halves = _blocks(whole, rest).unpack(piece)
+    contents = halves[1::2]
+    if tuple(map(crc32c, contents)) != halves[::2]:
         raise CorruptBlock("a block does not have its checksum")
     return b"".join(contents)
+
+
+@lru_cache(maxsize=64)
+def _blocks(whole: int, rest: int) -> struct.Struct:
+    """Return what takes a piece apart at once, into checksum and content of each block."""
+    last = f"I{rest - CHECKSUM}s" if rest else ""
+    return struct.Struct(f"<{f'I{CONTENT}s' * whole}{last}")
 
 
 def encode(pieces: Iterable[bytes]) -> Iterator[bytes]:
