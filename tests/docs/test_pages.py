@@ -55,15 +55,26 @@ def test_a_page_runs_with_the_real_database(
         made.play(_page(name))
 
 
+@pytest.fixture(scope="session")
+def operator_image() -> Path:
+    """The operator's image, built before a test bed takes its part of the machine."""
+    return operator_archive()
+
+
 @pytest.mark.node
+@pytest.mark.timeout(2700)  # six waits of up to 5 minutes, and perhaps the build of the image
 @pytest.mark.parametrize("name", _of("s3"))
 def test_a_page_runs_with_the_real_database_and_an_object_store(
-    name: str, real_testbed: TestBed, real_object_store: ObjectStore, tmp_path: Path
+    name: str,
+    operator_image: Path,
+    real_testbed: TestBed,
+    real_object_store: ObjectStore,
+    tmp_path: Path,
 ) -> None:
     for bucket in ("backups", "databases"):
         shutil.rmtree(real_object_store.make_bucket(bucket))  # of an earlier page
         real_object_store.make_bucket(bucket)
-    lifecycle.load_image(str(operator_archive()), real_testbed.name)
+    lifecycle.load_image(str(operator_image), real_testbed.name)
     with session(real_testbed, tmp_path, store=real_object_store) as made:
         page = _page(name)
         if page.follows:
