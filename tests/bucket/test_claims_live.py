@@ -6,6 +6,8 @@ The fake nodes end a Job's Pod at once; the test runs the program for the Job's 
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup impo
 from testbed import object_store
 from testbed.bed import TestBed
 from testbed.object_store import ObjectStore
+from testbed.ports import choose_ports
 from tests.backup.program.pods import Pods, bucket, keys_of
 from tests.support.namespaces import Namespace
 from tests.support.operator_rights import account, refusals
@@ -26,6 +29,7 @@ from tests.support.waiting import eventually
 pytestmark = [pytest.mark.api, pytest.mark.timeout(600)]
 
 Json = dict[str, Any]
+RAN = "bucket.matrixorigin.io/any-instance-running"
 
 
 @pytest.fixture(scope="module")
@@ -45,8 +49,17 @@ def spaces(installed_testbed: TestBed) -> Iterator[tuple[Namespace, Namespace]]:
 
 
 @pytest.fixture(scope="module")
+def ending(installed_testbed: TestBed) -> Iterator[Namespace]:
+    """A namespace that a test deletes."""
+    with installed_testbed.namespace("bucket-c") as name:
+        yield Namespace(installed_testbed, name)
+
+
+@pytest.fixture(scope="module")
 def operator(
-    spaces: tuple[Namespace, Namespace], tmp_path_factory: pytest.TempPathFactory
+    spaces: tuple[Namespace, Namespace],
+    ending: Namespace,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Path]:
     folder, (one, two) = tmp_path_factory.mktemp("operator"), spaces
     watches = yaml.safe_load((ROOT / "watches.yaml").read_text())
@@ -54,7 +67,10 @@ def operator(
     (folder / "watches.yaml").write_text(yaml.safe_dump(chosen))
     kubeconfig = account(one.bed, one.name, folder / "kubeconfig", everywhere=True)
     flags = (f"--watches-file={folder}/watches.yaml",)
-    watched = {"WATCH_NAMESPACE": f"{one.name},{two.name}", "OPERATOR_IMAGE": "operator:test"}
+    watched = {
+        "WATCH_NAMESPACE": ",".join(space.name for space in (one, two, ending)),
+        "OPERATOR_IMAGE": "operator:test",
+    }
     with running_operator(kubeconfig, folder, *flags, **watched) as log:
         yield log
     assert refusals(log) == []
@@ -119,14 +135,18 @@ def objects(pods: Pods, server: ObjectStore, address: str) -> int:
     return len(list(pods.store(bucket(server, address)).entries()))
 
 
-def carry_out(space: Namespace, pods: Pods, claim: str) -> None:
-    """Run the program for the Job of a claim, and write the result as it does."""
+def carry_out(space: Namespace, pods: Pods, claim: str, reason: tasks.Reason | None = None) -> None:
+    """Run the program for the Job of a claim, and write the result as it does.
+
+    It must fail for the reason, if there is one.
+    """
     name = f"{claim}-reclaim"
     eventually(lambda: space.get("job", name), 90, f"Job {name}")
     task = tasks.task_from_json(space.get("configmap", f"{name}-task")["data"]["task.json"])
     ended = pods.attempt(task)
-    assert ended.code == 0, ended
-    data = json.dumps({"data": {"result.json": tasks.result_to_json(ended.result)}})
+    assert ended.result.reason == reason, ended
+    result = replace(ended.result, started_at=datetime.now(UTC).isoformat())
+    data = json.dumps({"data": {"result.json": tasks.result_to_json(result)}})
     space.kubectl("patch", "configmap", f"{name}-result", "--type=merge", "-p", data)
 
 
@@ -146,9 +166,8 @@ def test_the_life_of_a_path(
     assert claim["status"]["bindTo"] == f"{one.name}/first"
     row = one.kubectl("get", "bucket", name, "--no-headers").split()
     assert row[:5] == [name, "InUse", f"{one.name}/first", "data/mo/first", "Delete"]
-    ran = "bucket.matrixorigin.io/any-instance-running"
     eventually(
-        lambda: ran in (claim_of(one, "first")["metadata"].get("annotations") or {}), 120, "it ran"
+        lambda: RAN in (claim_of(one, "first")["metadata"].get("annotations") or {}), 120, "it ran"
     )
 
     # A path around it, in another namespace: nothing is started there, and it says why.
@@ -180,7 +199,7 @@ def test_the_life_of_a_path(
     eventually(lambda: state_of(two, "second") == "InUse", 240, "the path is granted")
     two.wait("Ready", "logset", "second")
     eventually(
-        lambda: ran in (claim_of(two, "second")["metadata"].get("annotations") or {}), 120, "it ran"
+        lambda: RAN in (claim_of(two, "second")["metadata"].get("annotations") or {}), 120, "it ran"
     )
     two.kubectl("delete", "logset", "second", "--timeout=180s")
     eventually(lambda: state_of(two, "second") == "Released", 90, "released")
@@ -193,3 +212,70 @@ def test_the_life_of_a_path(
     eventually(lambda: two.names("bucketclaims") == set(), 120, "purged")
     assert objects(pods, server, "data/mo") == 0
     assert objects(pods, server, "data/other") == 2
+
+
+def released_claim(server: ObjectStore, name: str, path: str, **s3: str) -> Json:
+    """Return a claim of a LogSet that is gone, whose data are to be deleted."""
+    store = {"type": "minio", "endpoint": server.endpoint, "secretRef": {"name": "store"}}
+    return {
+        "apiVersion": "core.matrixorigin.io/v1alpha1",
+        "kind": "BucketClaim",
+        "metadata": {"name": name, "annotations": {RAN: "true"}},
+        "spec": {"s3": {**store, "path": path, "s3RetentionPolicy": "Delete", **s3}},
+    }
+
+
+@pytest.mark.parametrize("reason", [tasks.Reason.ACCESS_DENIED, tasks.Reason.UNREACHABLE])
+def test_a_store_that_rejects_and_one_that_is_not_there_are_told_apart(
+    spaces: tuple[Namespace, Namespace],
+    operator: Path,
+    server: ObjectStore,
+    tmp_path: Path,
+    reason: tasks.Reason,
+) -> None:
+    """The claim says which, keeps the data, and goes without them when somebody says so."""
+    space, name = spaces[0], f"fails-{reason.name.lower().replace('_', '-')}"
+    secret(space, server)
+    path = f"data/{name}"
+    whole = Pods(tmp_path / "whole", keys_of(server))
+    fill(whole, server, path)
+    denied = reason is tasks.Reason.ACCESS_DENIED
+    [closed] = choose_ports(["closed"], ()).values()
+    endpoint = {} if denied else {"endpoint": f"http://127.0.0.1:{closed}"}
+    keys = {**keys_of(server), **({"AWS_SECRET_ACCESS_KEY": "a-wrong-one"} if denied else {})}
+    space.apply(released_claim(server, name, path, **endpoint))
+    eventually(
+        lambda: (space.get("bucket", name).get("status") or {}).get("state") == "Released",
+        60,
+        "released",
+    )
+    space.kubectl("delete", "bucket", name, "--wait=false")
+    carry_out(space, Pods(tmp_path / "failing", keys), name, reason)
+    eventually(
+        lambda: space.condition("bucket", name, "Degraded").get("reason") == reason.value,
+        60,
+        f"the claim says {reason.value}",
+        otherwise=lambda: space.get("bucket", name),
+    )
+    assert space.get("bucket", name)["status"]["state"] == "Deleting"
+    space.annotate("bucket", name, **{"matrixorigin.io/release": "true"})
+    eventually(lambda: not space.get("bucket", name), 60, "the claim is gone")
+    assert objects(whole, server, path) == 2
+
+
+def test_a_namespace_that_is_deleted_with_its_database_ends(
+    ending: Namespace, operator: Path, server: ObjectStore, pods: Pods
+) -> None:
+    """No Job can be created in it any more: the data stay, and nothing waits for them."""
+    secret(ending, server)
+    ending.apply(log_set("last", server, "data/last"))
+    eventually(lambda: state_of(ending, "last") == "InUse", 240, "the path is granted")
+    ending.wait("Ready", "logset", "last", seconds=240)
+    eventually(
+        lambda: RAN in (claim_of(ending, "last")["metadata"].get("annotations") or {}),
+        120,
+        "it ran",
+    )
+    fill(pods, server, "data/last")
+    ending.kubectl("delete", "namespace", ending.name, "--timeout=240s")
+    assert objects(pods, server, "data/last") == 2

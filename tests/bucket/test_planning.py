@@ -2,6 +2,7 @@
 """Whose a path is, and what becomes of its data."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,9 +15,12 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.bucket.plan
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.kind import Play
 
+from dev.render import to_yaml
+
 from .worlds import CREATED, NOW, STORE, claim, log_set, seen
 
 Json = dict[str, Any]
+GOLDEN = Path(__file__).parent / "golden"
 KIND = BucketClaimKind()
 SHORTLY = "2026-11-22T18:00:20Z"
 YESTERDAY = "2026-11-21T17:00:00Z"
@@ -211,17 +215,33 @@ def test_a_pass_that_began_before_the_release_keeps_nothing_and_deletes_nothing(
     assert verb_of(plan(deleted(state="Deleting")))["verb"] == "reclaim"
 
 
+POD_OF_THE_LOG_SET: Json = {
+    "spec": {
+        "serviceAccountName": "store-user",
+        "nodeSelector": {"disk": "fast"},
+        "tolerations": [{"key": "db", "operator": "Exists"}],
+        "containers": [{"name": "main", "image": "mo", "env": [
+            {"name": "AWS_PROFILE", "value": "x"}, {"name": "GODEBUG", "value": "y"}]}],
+    }
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["keys", "identity"])
+def test_what_deletes_the_data_is_as_released(name: str, request: pytest.FixtureRequest) -> None:
+    own = deleted()
+    if name == "identity":
+        own["spec"]["logSetSpec"] = POD_OF_THE_LOG_SET
+        del own["spec"]["s3"]["secretRef"]
+    text = to_yaml(list(plan(own).objects))
+    golden = GOLDEN / f"reclaim-{name}.yaml"
+    if request.config.getoption("--regenerate-golden", default=False):
+        golden.write_text(text)
+    assert golden.read_text() == text
+
+
 def test_a_job_deletes_the_data() -> None:
     own = deleted()
-    own["spec"]["logSetSpec"] = {
-        "spec": {
-            "serviceAccountName": "store-user",
-            "nodeSelector": {"disk": "fast"},
-            "tolerations": [{"key": "db", "operator": "Exists"}],
-            "containers": [{"name": "main", "image": "mo", "env": [
-                {"name": "AWS_PROFILE", "value": "x"}, {"name": "GODEBUG", "value": "y"}]}],
-        }
-    }  # fmt: skip
+    own["spec"]["logSetSpec"] = POD_OF_THE_LOG_SET
     decided = plan(own)
     assert not decided.done
     task = verb_of(decided)
@@ -254,8 +274,15 @@ def test_a_job_deletes_the_data() -> None:
 )  # fmt: skip
 def test_what_a_deletion_waits_for(more: Json, said: str) -> None:
     decided = plan(deleted(), **more)
-    assert (decided.done, decided.objects) == (False, ())
+    assert not decided.done
+    assert "Job" not in {one["kind"] for one in decided.objects}
     assert said in decided.message
+
+
+def test_a_wait_for_a_secret_notices_the_end_of_the_namespace() -> None:
+    """The Secret goes with the namespace; creating a ConfigMap is refused then, which ends it."""
+    [asked] = plan(deleted(), targetSecret=None).objects
+    assert (asked["kind"], asked["metadata"]["name"]) == ("ConfigMap", "own-reclaim-result")
 
 
 @pytest.mark.parametrize(

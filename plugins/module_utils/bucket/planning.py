@@ -215,10 +215,13 @@ def _deleting(
         return going
     if user := _user(resource, observed):
         return wrong(plan, BackupReason.IN_USE.value, f"waiting for {user}, which uses the path")
-    namespace = resource["metadata"]["namespace"]
+    namespace, objects = resource["metadata"]["namespace"], _objects(resource, around)
     if (waiting := missing_secret(plan, secrets_of(resource), namespace, observed)) is not None:
-        return waiting
-    return _start(plan, resource, around)
+        # In a namespace that is being deleted, the Secret never comes back. The API server says so
+        # when anything is created there, which ends the wait.
+        asking = [one for one in objects if one["kind"] == "ConfigMap" and "data" not in one]
+        return replace(waiting, objects=asking)
+    return started(plan, objects, around)
 
 
 def _user(resource: Resource, observed: Observed) -> str:
@@ -239,7 +242,8 @@ def secrets_of(resource: Resource) -> dict[str, str]:
     return jobs.secrets_of(Fields("", resource).table("spec"), "target")
 
 
-def _start(plan: BucketPlan, resource: Resource, around: Surroundings) -> BucketPlan:
+def _objects(resource: Resource, around: Surroundings) -> list[Manifest]:
+    """Return the objects of the Job that deletes the data."""
     spec = Fields("", resource).table("spec")
     task = Task(
         verb=Verb.RECLAIM,
@@ -253,7 +257,7 @@ def _start(plan: BucketPlan, resource: Resource, around: Surroundings) -> Bucket
         jobs.Settings.of(_settings(pod), around.image),
         node_selector=pod.table("nodeSelector").data,
     )
-    return started(plan, jobs.task_objects(work, settings), around)
+    return jobs.task_objects(work, settings)
 
 
 def _settings(pod: Fields) -> Fields:
