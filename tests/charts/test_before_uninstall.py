@@ -142,6 +142,18 @@ def test_an_operator_without_work_may_go(place: Place, policy: str) -> None:
     assert "There are no MatrixOne resources" in output
 
 
+@pytest.mark.parametrize("policy", ["refuse", "cascade"])
+def test_backups_keep_no_operator_and_outlive_it(place: Place, policy: str) -> None:
+    """They are in no namespace, so that an operator of one does not see them."""
+    name = f"kept-{policy}"
+    backup = yaml.safe_load((ROOT / "examples" / "backup.yaml").read_text())
+    backup["metadata"]["name"] = name
+    place.kubectl("apply", "--server-side", "-f", "-", input=json.dumps(backup))
+    code, output = place.run(policy)
+    place.kubectl("delete", "backups.core.matrixorigin.io", name)  # it was still there
+    assert (code, "There are no MatrixOne resources" in output) == (0, True)
+
+
 def test_refusal_lists_what_is_there_and_what_to_do(place: Place) -> None:
     place.cluster("one")
     place.cluster("two")

@@ -112,6 +112,8 @@ class Resource:
 class Resources:
     """All objects of our kinds in the namespaces that the operator looks after.
 
+    Those that are in no namespace are Backups, which outlive databases and operators.
+
     Args:
         kubernetes: the API server.
         namespaces: the operator's; empty for all.
@@ -129,7 +131,7 @@ class Resources:
             version = served[group]["preferredVersion"]["groupVersion"]
             listed = self._kubernetes.ask("GET", f"/apis/{version}")["resources"]
             for one in listed:
-                if "/" not in one["name"] and "list" in one["verbs"]:
+                if "/" not in one["name"] and "list" in one["verbs"] and one["namespaced"]:
                     yield f"/apis/{version}", one["name"], one["kind"]
 
     def all(self) -> list[Resource]:
