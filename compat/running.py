@@ -31,6 +31,7 @@ _OTHERS = {
 }
 """Kinds whose objects controllers of the cluster make."""
 _GIVEN = {"ServiceAccount/default", "ConfigMap/kube-root-ca.crt"}
+_IMAGE_PYTHON = b"/usr/local/bin/python3"
 _STOP_SECONDS = 45.0
 _DEFINED_SECONDS = 60.0
 _READY_SECONDS = 120.0
@@ -210,6 +211,14 @@ def _objects(bed: TestBed, kind: str) -> Objects:
 
 
 def prepared(project: Path, folder: Path) -> Path:
-    """Copy a project, which plays may write into; its history and tests stay out."""
+    """Copy a project, which plays may write into; its history and tests stay out.
+
+    Tasks that name the Python of the image get that of this machine.
+    """
     left_out = shutil.ignore_patterns(".git", "molecule", "docs")
-    return Path(shutil.copytree(project, folder / "project", ignore=left_out))
+    copy = Path(shutil.copytree(project, folder / "project", ignore=left_out))
+    for path in (one for suffix in ("yml", "yaml") for one in copy.rglob(f"*.{suffix}")):
+        text = path.read_bytes()
+        if _IMAGE_PYTHON in text:
+            path.write_bytes(text.replace(_IMAGE_PYTHON, sys.executable.encode()))
+    return copy
