@@ -51,17 +51,17 @@ REPLACEMENTS
 
 # Resources with finalizers that only the operator removes. The kinds are listed by name:
 # kubectl may have cached that the category does not exist.
-ours() {
+ours() { # [kind that does not count]
   local kinds where=(--all-namespaces)
   [ "$overlay" != namespaced ] || where=(--namespace "$namespace")
   kinds=$("$kubectl" get customresourcedefinitions -o name)
-  kinds=$(sed -nE 's#^.*/(.*\.matrixorigin\.(io|cn))$#\1#p' <<<"$kinds" | paste -sd, -)
+  kinds=$(sed -nE 's#^.*/(.*\.matrixorigin\.(io|cn))$#\1#p' <<<"$kinds" | sed "\#^${1:-/}\$#d" | paste -sd, -)
   [ -z "$kinds" ] || "$kubectl" get "$kinds" "${where[@]}" -o name
 }
 
-refuse_while_needed() { # what
+refuse_while_needed() { # what, [kind that does not count]
   local left
-  left=$(ours) || exit 1
+  left=$(ours "${2:-}") || exit 1
   [ -n "$left" ] || return 0
   if [ "${FORCE:-}" = 1 ]; then
     # shellcheck disable=SC2086  # one line of names
@@ -86,7 +86,8 @@ case "${1:-}" in
     "$kubectl" -n "$namespace" rollout status deployment/matrixone-operator --timeout="$wait"
     ;;
   undeploy)
-    refuse_while_needed "removing the operator"
+    # Backups outlive databases and the operator.
+    refuse_while_needed "removing the operator" backups.core.matrixorigin.io
     manifests | "$kubectl" delete --ignore-not-found --timeout="$wait" -f -
     # Created by the operator itself; without it, they would only delay writes of resources.
     [ "$overlay" = namespaced ] || "$kubectl" delete --ignore-not-found \

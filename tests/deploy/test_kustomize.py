@@ -173,6 +173,21 @@ def test_undeploy_takes_all_but_clusters(fake_testbed: TestBed, fake_make: Make)
     assert "remain" not in fake_make("undeploy").succeeded()
 
 
+def test_backups_outlive_the_operator_and_not_their_definition(
+    fake_testbed: TestBed, fake_make: Make
+) -> None:
+    fake_make("install").succeeded()
+    backup = str(ROOT / "examples" / "backup.yaml")
+    fake_testbed.kubectl("apply", "-f", backup)
+
+    assert "remain" not in fake_make("undeploy").succeeded()
+    refused = fake_make("uninstall")
+
+    assert refused.code != 0
+    assert "backup.core.matrixorigin.io/mo-full-0195abcd" in refused.output
+    fake_testbed.kubectl("delete", "-f", backup)
+
+
 def test_uninstall_takes_the_definitions(fake_testbed: TestBed, fake_make: Make) -> None:
     """Without resources the CRDs go; doing it twice does no harm."""
     fake_make("install").succeeded()

@@ -17,6 +17,7 @@ from testbed.bed import TestBed
 from tests.support.namespaces import Namespace
 from tests.support.operator_rights import account
 from tests.support.operators import running_operator
+from tests.support.places import ROOT
 from tests.support.plays import Played, play
 from tests.support.waiting import eventually
 
@@ -75,7 +76,7 @@ def test_databases_stop_a_removal_unless_they_are_to_be_kept(
         bed.kubectl("-n", namespace, "delete", "mo", "--all", "--wait=false")
 
 
-def test_a_cascade_keeps_the_volumes_of_log_services(
+def test_a_cascade_keeps_volumes_and_backups(
     bed: TestBed, played: Callable[..., Played], tmp_path: Path
 ) -> None:
     """C29: also of a cluster that is paused, whose parts have heard nothing of it."""
@@ -97,6 +98,9 @@ def test_a_cascade_keeps_the_volumes_of_log_services(
         eventually(lambda: space.condition("mo", "asleep", "Paused").get("status") == "True")
         before = space.names("pvc")
         assert len(before) == 8
+        for example in ("backup", "bucket-claim"):
+            text = (ROOT / "examples" / f"{example}.yaml").read_text()
+            space.kubectl("apply", "-f", "-", input=text)
 
         gone = played("uninstall", confirm=True, policy="cascade", operator_wait_timeout=120)
 
@@ -107,4 +111,8 @@ def test_a_cascade_keeps_the_volumes_of_log_services(
         assert not any("deletionTimestamp" in one or "ownerReferences" in one for one in kept)
         secrets = space.names("secret")
         assert {"secret/awake-credential", "secret/asleep-credential"} <= secrets
-        assert "core.matrixorigin.io" not in bed.kubectl("get", "crd", "-o", "name")
+        listed = bed.kubectl("get", "crd", "-o", "name").split()
+        assert [one for one in listed if "core.matrixorigin.io" in one] == [
+            "customresourcedefinition.apiextensions.k8s.io/backups.core.matrixorigin.io"
+        ]
+        assert bed.kubectl("get", "backups", "-o", "name").split()
