@@ -57,10 +57,10 @@ def operator_objects(
 
 
 def _with(listed: Iterable[Manifest], environment: Mapping[str, Any]) -> list[Manifest]:
-    others = [variable for variable in listed if variable["name"] not in environment]
-    return others + [
-        {"name": name, "value": str(environment[name])} for name in sorted(environment)
-    ]
+    """Return variables with others in their places, and further ones after them."""
+    given = {name: {"name": name, "value": str(environment[name])} for name in sorted(environment)}
+    kept = [given.pop(variable["name"], variable) for variable in listed]
+    return [*kept, *given.values()]
 
 
 def _in_namespace(manifest: Manifest, namespace: str) -> Manifest:
