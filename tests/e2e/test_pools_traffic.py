@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What clients of a tenant notice while the compute nodes that it claimed come, move and go."""
 
+import signal
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -15,6 +16,7 @@ from tests.e2e.pools import (
     await_idle,
     claim_set,
     pods,
+    pool,
     pooled,
     served_by,
 )
@@ -79,6 +81,79 @@ def test_a_claim_moves(cluster: Cluster, green: Tenant) -> None:
     present = cluster.get("cnclaim", name)
     assert present["status"]["store"]["podName"] == target
     assert served_by(green) == present["status"]["store"]["serviceID"]
+
+
+def test_a_pool_is_rolled(cluster: Cluster, green: Tenant) -> None:
+    """Its claim set replaces its claim; the new Pod serves before the former one drains."""
+    await_idle(cluster, 2)
+    before = set(pods(cluster))
+    config = '[cn.frontend]\nproxy-enabled = true\n\n[log]\nlevel = "info"\n'
+    with Traffic(green, "pool-rolled") as traffic:
+        time.sleep(_QUIET_SECONDS)
+        apply(cluster, pool(2, _MOST, config=config))
+        eventually(
+            lambda: not before & set(pods(cluster)),
+            2 * DRAIN_SECONDS,
+            "Pods of the new template alone",
+            otherwise=lambda: pods(cluster),
+        )
+        await_claims(cluster, _SET, 1)
+        time.sleep(_QUIET_SECONDS)
+    traffic.require_nothing_lost(longest=_GAP_SECONDS)
+    assert served_by(green) in _stores(cluster)
+
+
+def test_the_operator_is_killed_while_claims_come_and_go(cluster: Cluster, green: Tenant) -> None:
+    await_idle(cluster, 2)
+    with Traffic(green, "pool-operator-killed") as traffic:
+        for wanted in (3, 1):
+            time.sleep(_QUIET_SECONDS)
+            cluster.kubectl("scale", "cnclaimset", _SET, f"--replicas={wanted}")
+            time.sleep(0.3)
+            cluster.operator.end(signal.SIGKILL)
+            time.sleep(_QUIET_SECONDS)
+            cluster.operator.start()
+            eventually(
+                lambda wanted=wanted: len(_claims(cluster)) == wanted,
+                DRAIN_SECONDS,
+                "claims are created and deleted",
+            )
+            await_claims(cluster, _SET, wanted)
+        eventually(lambda: "Draining" not in pods(cluster).values(), DRAIN_SECONDS, "no drain")
+        time.sleep(_QUIET_SECONDS)
+    traffic.require_nothing_lost(longest=_GAP_SECONDS)
+
+
+def test_a_claimed_node_is_evicted(cluster: Cluster, green: Tenant) -> None:
+    """It serves until its clients have gone to the node that replaces it."""
+    _loses_a_node(cluster, green, "pool-node-evicted", errors=0)
+
+
+def test_a_claimed_node_is_deleted_at_once(cluster: Cluster, green: Tenant) -> None:
+    """Its sessions break; the tenant is served again by another node."""
+    _loses_a_node(cluster, green, "pool-node-deleted", "--force", "--grace-period=0", errors=None)
+
+
+def _loses_a_node(
+    cluster: Cluster, green: Tenant, name: str, *how: str, errors: int | None
+) -> None:
+    await_idle(cluster, 1)
+    victim = _claims(cluster)[0]["spec"]["podName"]
+    with Traffic(green, name) as traffic:
+        time.sleep(_QUIET_SECONDS)
+        cluster.kubectl("delete", "pod", victim, "--wait=false", *how)
+        eventually(
+            lambda: victim not in {one["spec"].get("podName", victim) for one in _claims(cluster)},
+            DRAIN_SECONDS,
+            "another Pod",
+        )
+        await_claims(cluster, _SET, 1)
+        eventually(lambda: served_by(green) in _stores(cluster), 60, "the new node serves")
+        served = traffic.seconds()
+        time.sleep(2 * _QUIET_SECONDS)
+    traffic.require_nothing_lost(longest=_GAP_SECONDS, errors=errors)
+    if errors is None:
+        traffic.require_service_since(served)
 
 
 def _claims(cluster: Cluster) -> list[dict[str, Any]]:
