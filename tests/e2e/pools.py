@@ -3,12 +3,15 @@
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pymysql
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.matrixone import (
+    MatrixOneError,
+)
 
 from testbed.bed import TestBed
 from tests.e2e.clusters import Cluster, Json, operated, tiny_cluster
@@ -92,10 +95,10 @@ def await_idle(cluster: Cluster, count: int) -> None:
     )
 
 
-def store_of(cluster: Cluster, claim: str) -> str:
-    """Return the UUID of the store that a claim has; empty while it has none."""
+def store_of(cluster: Cluster, claim: str) -> Json:
+    """Return the store that a claim has, as its status has it; empty while it has none."""
     status = cluster.get("cnclaim", claim).get("status", {})
-    return str(status.get("store", {}).get("serviceID", "")) if status.get("phase") else ""
+    return dict(status.get("store", {})) if status.get("phase") else {}
 
 
 def bound(cluster: Cluster, claim: str) -> bool:
@@ -103,11 +106,11 @@ def bound(cluster: Cluster, claim: str) -> bool:
     return bool(cluster.get("cnclaim", claim).get("status", {}).get("phase") == "Bound")
 
 
-def served_by(tenant: Tenant) -> str:
-    """Return the store that answers a tenant; empty if none does."""
+def served_by(tenant: Tenant, stores: Iterable[Json]) -> str:
+    """Return which of some stores answers a tenant; empty if none does."""
     try:
-        return tenant.served_by()
-    except pymysql.MySQLError:
+        return tenant.served_by(stores)
+    except (pymysql.MySQLError, MatrixOneError):
         return ""
 
 
@@ -116,7 +119,7 @@ def await_service(tenant: Tenant, claim: str) -> float:
     begun = time.monotonic()
     eventually(lambda: bound(tenant, claim), _BOUND_SECONDS, f"{claim} is bound", pause=0.05)
     eventually(
-        lambda: store_of(tenant, claim) == served_by(tenant) != "",
+        lambda: served_by(tenant, filter(None, [store_of(tenant, claim)])),
         _SERVED_SECONDS,
         f"{tenant.account} on its own node",
         pause=0.1,

@@ -1,12 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tenants (accounts) of a cluster on the real node, and the compute nodes that serve them."""
 
+from collections.abc import Iterable
 from functools import cached_property
 from typing import Any
+
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.matrixone import (
+    Deadline,
+    QueryService,
+)
 
 from tests.e2e.clusters import Cluster, Json
 
 _PASSWORD = "tenant-111"
+_ANSWER_SECONDS = 5.0
 
 
 class Tenant(Cluster):
@@ -26,17 +33,21 @@ class Tenant(Cluster):
         """Where the account's administrator finds SQL."""
         return {**super().entrance, "user": f"{self.account}:admin", "password": _PASSWORD}
 
-    def served_by(self) -> str:
-        """Return the UUID of the store that answers a new session of the tenant."""
+    def served_by(self, stores: Iterable[Json]) -> str:
+        """Return which of some stores has a new session of the tenant; empty if none has.
+
+        Each is asked itself: a process list asks all compute nodes, and waits up to 15 s for one
+        that has just gone.
+
+        Args:
+            stores: as ``status.store`` of claims has them.
+        """
         with self.connect() as session, session.cursor() as cursor:
             cursor.execute("select connection_id()")
-            own = _first(cursor.fetchall())
-            cursor.execute("show processlist")
-            names = [str(column[0]) for column in cursor.description or ()]
-            rows = [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
-        found = [str(row["node_id"]) for row in rows if str(row["conn_id"]) == own]
-        assert len(found) == 1, rows
-        return found[0]
+            ((own,),) = cursor.fetchall()
+            found = [store["serviceID"] for store in stores if _has_session(store, int(own))]
+        assert len(found) <= 1, found
+        return str(found[0]) if found else ""
 
     def claim(self, name: str, pool: str, **spec: Any) -> Json:
         """Return a claim of a compute node for the tenant."""
@@ -57,5 +68,7 @@ class Tenant(Cluster):
         }
 
 
-def _first(rows: Any) -> str:
-    return str(rows[0][0])
+def _has_session(store: Json, connection: int) -> bool:
+    with QueryService(store["queryAddress"]) as query:
+        sessions = query.sessions(Deadline.after(_ANSWER_SECONDS))
+    return any(one.connection == connection for one in sessions)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from testbed.bed import TestBed
-from tests.e2e.clusters import DRAIN_SECONDS, Cluster
+from tests.e2e.clusters import DRAIN_SECONDS, Cluster, Json
 from tests.e2e.pools import (
     CLAIMED_BY,
     PHASE,
@@ -98,14 +98,13 @@ def _time_to_service(api: Api, tenant: Tenant, name: str) -> tuple[float, float]
     begun = time.monotonic()
     api.request("POST", path, tenant.claim(name, POOL))
 
-    def store() -> str:
+    def store() -> Json:
         status = api.get("cnclaim", tenant.namespace, name).get("status") or {}
-        of_bound = status.get("store", {}) if status.get("phase") == "Bound" else {}
-        return str(of_bound.get("serviceID", ""))
+        return dict(status.get("store", {})) if status.get("phase") == "Bound" else {}
 
-    own = eventually(store, READY_SECONDS, f"{name} is bound", pause=0.01)
+    own = eventually(store, READY_SECONDS, f"{name} is bound", pause=0.05)
     bound_after = time.monotonic() - begun
-    eventually(lambda: served_by(tenant) == own, READY_SECONDS, f"{name} serves", pause=0.01)
+    eventually(lambda: served_by(tenant, [own]), READY_SECONDS, f"{name} serves", pause=0.05)
     return bound_after, time.monotonic() - begun
 
 
