@@ -42,6 +42,7 @@ class Server:
 
     Attributes:
         sent: method and plural of each request that is no list.
+        lists: plural of each list, and whether no cache of an operator may answer it.
         disturbed: names of objects that somebody else changes before the next write to them.
     """
 
@@ -49,6 +50,7 @@ class Server:
         self.added: Json = {}
         self.discovered: Json = {}
         self.sent: list[tuple[str, str]] = []
+        self.lists: list[tuple[str, bool]] = []
         self.disturbed: set[str] = set()
         self._versions = itertools.count(1)
         self._objects: dict[tuple[str, str], Json] = {}
@@ -74,6 +76,7 @@ class Server:
         parts = path.split("/namespaces/ns/")[1].split("/")
         kind = PLURALS.get(parts[0], "Deployment")
         if method == "GET" and len(parts) == 1:
+            self.lists.append((parts[0], "fieldSelector" in _more.get("query", {})))
             return {"items": copy.deepcopy(self.all(kind))}
         self.sent.append((method, "/".join([parts[0], *parts[2:]])))
         if method == "POST":
@@ -190,6 +193,20 @@ def test_one_pass_binds_all_claims_with_three_requests_each(served: Served) -> N
     assert (len(done.outcome.measures.waits), done.outcome.measures.missed) == (count, 0)
     passed(server, told.address)
     assert len(server.sent) == 3 * count
+
+
+@pytest.mark.parametrize("is_new", [True, False])
+def test_pods_are_listed_once_and_from_the_api_server_only_for_a_new_claim(
+    served: Served, is_new: bool
+) -> None:
+    server, told = served
+    server.put(pod("a"))
+    server.put(stored_claim("c"))
+    if not is_new:
+        passed(server, told.address)
+        server.lists.clear()
+    passed(server, told.address)
+    assert [fresh for plural, fresh in server.lists if plural == "pods"] == [is_new]
 
 
 def test_a_claim_without_an_idle_pod_is_a_miss_once(served: Served) -> None:

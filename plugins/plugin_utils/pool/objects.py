@@ -47,6 +47,23 @@ class Objects:
         self.fresh = False
         self._read_at: dict[str, float] = {}
 
+    def begin(self, *, fresh: bool) -> None:
+        """List everything for the beginning of a pass.
+
+        Args:
+            fresh: whether an operator's cache must not answer for claims and Pods. It does not,
+                either, if there is a new claim: that is decided on with what the API server has,
+                so Pods of the cache would be listed for nothing.
+
+        Raises:
+            ApiError: the server refuses.
+        """
+        self.claims = self._listed(*CLAIM, fresh=fresh)
+        if not fresh and any(map(_is_new, self.claims.values())):
+            self.load(fresh=True)
+        else:
+            self._load_others(fresh=fresh)
+
     def load(self, *, fresh: bool) -> None:
         """List everything.
 
@@ -57,6 +74,9 @@ class Objects:
             ApiError: the server refuses.
         """
         self.claims = self._listed(*CLAIM, fresh=fresh)
+        self._load_others(fresh=fresh)
+
+    def _load_others(self, *, fresh: bool) -> None:
         now = time.monotonic()
         found = self._listed(*POD, fresh=fresh, selector=_COMPUTE_NODES)
         self._read_at = dict.fromkeys(found, now)
@@ -130,6 +150,11 @@ class Objects:
             if not more:
                 return found
             query["continue"] = more
+
+
+def _is_new(claim: Json) -> bool:
+    """Return whether no pass has decided on a claim yet."""
+    return not (claim.get("status") or {}).get("phase")
 
 
 def pool_of(pod: Mapping[str, Any]) -> str:

@@ -78,7 +78,7 @@ def run_pass(
         KubeError: the API server refuses to list.
     """
     objects = Objects(session, pool["metadata"]["namespace"])
-    objects.load(fresh=fresh)
+    objects.begin(fresh=fresh)
     deadline = Deadline.after(seconds)
     mine = objects.of_pool(pool["metadata"]["name"])
     stores = Stores(_hakeeper(session, pool) if mine else None, deadline)
