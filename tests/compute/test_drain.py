@@ -326,6 +326,7 @@ def test_a_drain_called_off_after_the_locks_were_taken_needs_another_pod() -> No
 
 REFUSED = {"unheard_process": PROCESS}
 SILENT = {"registration": Registration(State.WORKING, {}, silent=10.5)}
+CUT_OFF = {"registration": Registration(State.WORKING, {}, silent=10.5, estranged=False)}
 
 
 @pytest.mark.parametrize(
@@ -340,6 +341,7 @@ SILENT = {"registration": Registration(State.WORKING, {}, silent=10.5)}
         ([store("a", **REFUSED), store("b", going=True), store("c")], set()),
         ([store("a", **REFUSED), store("b", **REFUSED)], {"a", "b"}),
         ([store("a", **REFUSED), store("b", **SILENT)], {"a"}),
+        ([store("a", **REFUSED, **CUT_OFF), store("b", **REFUSED, **CUT_OFF)], set()),
     ],
     ids=[
         "heard again",
@@ -351,6 +353,7 @@ SILENT = {"registration": Registration(State.WORKING, {}, silent=10.5)}
         "not while another goes",
         "all at once when none serves",
         "the other is silent",
+        "silent like all others",
     ],
 )
 def test_who_was_not_heard_is_replaced_when_it_is_back(
@@ -365,6 +368,7 @@ def test_who_was_not_heard_is_replaced_when_it_is_back(
     [
         (store(**SILENT), {UNHEARD: PROCESS}),
         (store(**SILENT, **REFUSED), {}),
+        (store(**CUT_OFF), {}),
         (store(**REFUSED), {}),
         (store(unheard_process="an earlier one"), {UNHEARD: None}),
         (store(**SILENT, process=""), {}),

@@ -18,6 +18,8 @@ FAULT_SECONDS = 30.0
 """How long a fault lasts at least."""
 SERVED_SECONDS = 10.0
 """After which no client sees an error of a fault that is over, if no Pod was replaced."""
+LOCK_SECONDS = 75.0
+"""For about a minute the transaction node keeps the locks of a compute node that did not drain."""
 LONGEST_GAP = 150.0
 SETS = {"LogSet": "mo", "DNSet": "mo", "ProxySet": "mo", "CNSet": "mo-tp"}
 """The sets of a cluster whose processes are asked for a sign of life."""
@@ -116,7 +118,11 @@ class Watched:
 
 @contextmanager
 def suffering(
-    cluster: Cluster, name: str, fault: AbstractContextManager[None], seconds: float
+    cluster: Cluster,
+    name: str,
+    fault: AbstractContextManager[None],
+    seconds: float,
+    settled: float = SERVED_SECONDS,
 ) -> Iterator[Traffic]:
     """Let clients write before, during and after a fault; the block is for what is seen of it.
 
@@ -125,6 +131,7 @@ def suffering(
         name: of the scenario.
         fault: begins before the block, and ends with it or later.
         seconds: how long it lasts at least.
+        settled: after how many seconds of being Ready no client sees an error.
     """
     cluster.await_ready()
     with Traffic(cluster, name) as traffic:
@@ -139,6 +146,6 @@ def suffering(
             back = time.monotonic() - begun - ended
         watched.conclude(f"{name}, {ended:.0f} s, recovered {back:.1f} s after the end")
         ready = traffic.seconds()
-        time.sleep(SERVED_SECONDS + 5)
+        time.sleep(settled + 5)
     traffic.require_nothing_lost(longest=LONGEST_GAP, errors=None, at_least=20)
-    traffic.require_service_since(ready + SERVED_SECONDS)
+    traffic.require_service_since(ready + settled)

@@ -16,6 +16,7 @@ from tests.e2e.compute_nodes import stores
 from tests.e2e.faults import cut_off, frozen
 from tests.e2e.health import (
     FAULT_SECONDS,
+    LOCK_SECONDS,
     LONGEST_GAP,
     REPLACED_SECONDS,
     SERVED_SECONDS,
@@ -31,8 +32,6 @@ pytestmark = [pytest.mark.node, pytest.mark.scenario]
 
 REPLACED = frozenset({"CNSet", "DNSet"})
 """Kinds whose Pods are replaced after a silence."""
-LOCK_SECONDS = 75.0
-"""For about a minute the transaction node keeps the locks of a compute node that did not drain."""
 Chosen = Callable[[Cluster], list[str]]
 
 
@@ -110,9 +109,11 @@ def test_status_tells_of_a_fault_and_of_its_end(
                 begun = time.monotonic()
                 await_fault(cluster, kind, pods if part != "log-majority" else [])
                 time.sleep(max(0.0, begun + FAULT_SECONDS - time.monotonic()))
+            ended = time.monotonic()
             await_recovery(cluster, REPLACED_SECONDS if kind in REPLACED else STATUS_SECONDS)
+            back = time.monotonic() - ended
         ready = traffic.seconds()
-        watched.conclude(f"health-{part}-{fault.__name__}")
+        watched.conclude(f"health-{part}-{fault.__name__}, recovered {back:.1f} s after the end")
         settled = LOCK_SECONDS if kind in REPLACED else SERVED_SECONDS
         time.sleep(settled + 5)
     traffic.require_nothing_lost(longest=LONGEST_GAP, errors=None, at_least=20)

@@ -13,7 +13,7 @@ from testbed.bed import TestBed
 from testbed.errors import RequirementError
 from tests.e2e.clusters import HAKEEPER_TIMEOUT, Cluster, operated, tiny_cluster
 from tests.e2e.faults import hung
-from tests.e2e.health import suffering
+from tests.e2e.health import LOCK_SECONDS, SERVED_SECONDS, suffering
 from tests.e2e.traffic import Traffic
 from tests.support.waiting import eventually
 
@@ -132,7 +132,8 @@ def test_a_kubelet_that_hangs_costs_no_row(bed: TestBed, cluster: Cluster, kind:
     """The containers of its node run on; where Kubernetes moves them, sessions go on elsewhere."""
     node = next(one for one in sorted(places(cluster, kind).values()) if one != LOST)
     fault = hung(bed, f"{node}-kubelet")
-    with suffering(cluster, f"kubelet-hangs-{kind}", fault, HUNG_SECONDS) as traffic:
+    settled = LOCK_SECONDS if kind == "CNSet" else SERVED_SECONDS
+    with suffering(cluster, f"kubelet-hangs-{kind}", fault, HUNG_SECONDS, settled) as traffic:
         known = len(traffic.acknowledged)
         time.sleep(HUNG_SECONDS)
         assert len(traffic.acknowledged) > known

@@ -217,7 +217,7 @@ def records(store: CNStore, *, leaves: bool, now: float) -> dict[str, str | None
     changes: dict[str, str | None] = {}
     if store.going:
         return changes
-    if store.silent and not store.refused and store.process:
+    if store.estranged and not store.refused and store.process:
         changes[names.ANNOTATION_UNHEARD] = store.process
     elif store.unheard_process and not store.refused:
         changes[names.ANNOTATION_UNHEARD] = None

@@ -35,14 +35,16 @@ class Registration:
         state: its work state.
         labels: its labels.
         expired: whether HAKeeper has given it up.
-        silent: seconds since the last heartbeat of its present process; 0 where that is not its own
-            silence.
+        silent: seconds since the last heartbeat of its present process.
+        estranged: whether that is its own silence: the transaction node was heard meanwhile, and
+            may have taken it for dead.
     """
 
     state: State
     labels: Labels
     expired: bool = False
     silent: float = 0.0
+    estranged: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +94,11 @@ class CNStore:
     def silent(self) -> bool:
         """Whether HAKeeper has not heard of it for too long; unknown is not."""
         return self.registration is not None and self.registration.silent > HEARD_SECONDS
+
+    @property
+    def estranged(self) -> bool:
+        """Whether it is silent, and the transaction node may take it for dead."""
+        return self.registration is not None and self.silent and self.registration.estranged
 
     @property
     def refused(self) -> bool:

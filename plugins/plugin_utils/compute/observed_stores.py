@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from ...module_utils.clients.matrixone import ClusterDetails, CNStoreRecord, WorkState
 from ...module_utils.compute import pods as cn_pods
@@ -20,6 +20,8 @@ _STATES = {
     WorkState.DRAINING: State.DRAINING,
     WorkState.DRAINED: State.DRAINED,
 }
+_TOGETHER_SECONDS: Final = 5.0
+"""Heartbeats come every second; processes that are cut off at once miss the same ones but a few."""
 
 
 def observed(
@@ -37,15 +39,28 @@ def observed(
     record = details.cn_store(cn_pods.uuid_of(pod))
     known = None
     if record is not None:
-        state = _STATES[record.work_state]
-        silent = _silent(situation, pod, record)
-        known = Registration(state, record.labels, record.expired, silent)
+        known = Registration(
+            _STATES[record.work_state],
+            record.labels,
+            record.expired,
+            silent=_silent(situation, pod, record),
+            estranged=_is_estranged(situation, details, record),
+        )
     return cn_pods.cn_store(pod, known, asked=True)
 
 
 def _silent(situation: Situation, pod: Mapping[str, Any], record: CNStoreRecord) -> float:
-    """Return for how many seconds a compute node is silent by its own fault."""
-    own = situation.log_service_serves or record.expired
-    if own and fell_silent(main_process(pod), record.silent, situation.now):
-        return record.silent
-    return 0.0
+    """Return for how many seconds the present process of a compute node has been silent."""
+    fell = fell_silent(main_process(pod), record.silent, situation.now)
+    return record.silent if fell else 0.0
+
+
+def _is_estranged(situation: Situation, details: ClusterDetails, record: CNStoreRecord) -> bool:
+    """Return whether the silence of a compute node is its own.
+
+    It is not while the log service itself is cut off: then all fall silent to HAKeeper, and hear
+    each other. A compute node and a transaction node that fall silent together are either on the
+    same side of a cut, or the transaction node is restarted and forgets whom it took for dead.
+    """
+    together = any(abs(one.silent - record.silent) < _TOGETHER_SECONDS for one in details.tn_stores)
+    return (situation.log_service_serves or record.expired) and not together
