@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from ..module_utils.api.errors import RenderingError
@@ -15,7 +14,9 @@ from ..module_utils.clients.matrixone import Deadline
 from ..module_utils.compute import pods as cn_pods
 from ..module_utils.reporting.conditions import holds
 from ..module_utils.reporting.events import Occurrence
+from ..module_utils.reporting.health import is_estranged
 from ..module_utils.reporting.reasons import ConditionType
+from ..module_utils.transaction.silence import Silence
 from ..module_utils.workload.plans import is_paused
 from ..plugin_utils.compute.pod_writer import PodWriter
 from ..plugin_utils.kubernetes.action import KubeAction
@@ -23,6 +24,7 @@ from ..plugin_utils.kubernetes.set_objects import SetObjects
 from ..plugin_utils.logservice import addresses
 from ..plugin_utils.transaction import served_shards
 from ..plugin_utils.transaction.lost_pods import release
+from ..plugin_utils.transaction.served_shards import ServedShards
 from ..plugin_utils.transaction.silence import follow_silence
 
 Json = dict[str, Any]
@@ -53,19 +55,20 @@ class ActionModule(KubeAction):
         except RenderingError:
             # What is wrong with the spec is reported by the plan.
             return {"changed": False, "stores": {}}
-        events = [*found.events, *_after_silence(session, arguments, served.silent)]
+        events = [*found.events, *_after_silence(session, arguments, served)]
         stores = {**served.as_result(), "events": events, "blocked": found.blocked}
         return {"changed": bool(events), "stores": stores}
 
 
-def _after_silence(
-    session: Session, arguments: Json, silent: Mapping[str, float]
-) -> list[Occurrence]:
-    """Restart nodes that were silent; silence is their own only while the log service serves."""
+def _after_silence(session: Session, arguments: Json, served: ServedShards) -> list[Occurrence]:
+    """Restart nodes that were silent while compute nodes were heard."""
     log_set = arguments["log_set"]
-    if log_set and not holds(log_set, ConditionType.READY):
-        return []
-    return follow_silence(PodWriter(Writer(session)), arguments["pods"], silent, time.time())
+    serves = not log_set or holds(log_set, ConditionType.READY)
+    silences = {
+        pod: Silence(silent, is_estranged(silent, served.compute_nodes, log_service_serves=serves))
+        for pod, silent in served.silent.items()
+    }
+    return follow_silence(PodWriter(Writer(session)), arguments["pods"], silences, time.time())
 
 
 def _log_service(session: Session, arguments: Json) -> list[str]:

@@ -56,7 +56,7 @@ REPLACED_SECONDS = 90.0
 """Compute nodes whose commits are refused are replaced, one after the other."""
 
 
-def await_recovery(cluster: Cluster, seconds: float = STATUS_SECONDS) -> None:
+def await_recovery(cluster: Cluster, seconds: float) -> None:
     """Wait until the cluster is Ready again and nothing is Degraded."""
 
     def recovered() -> bool:
@@ -121,8 +121,9 @@ def suffering(
     cluster: Cluster,
     name: str,
     fault: AbstractContextManager[None],
-    seconds: float,
+    seconds: float = FAULT_SECONDS,
     settled: float = SERVED_SECONDS,
+    within: float = REPLACED_SECONDS,
 ) -> Iterator[Traffic]:
     """Let clients write before, during and after a fault; the block is for what is seen of it.
 
@@ -132,6 +133,7 @@ def suffering(
         fault: begins before the block, and ends with it or later.
         seconds: how long it lasts at least.
         settled: after how many seconds of being Ready no client sees an error.
+        within: how many seconds after its end status must be right again.
     """
     cluster.await_ready()
     with Traffic(cluster, name) as traffic:
@@ -142,7 +144,7 @@ def suffering(
                 yield traffic
                 time.sleep(max(0.0, begun + seconds - time.monotonic()))
             ended = time.monotonic() - begun
-            await_recovery(cluster, REPLACED_SECONDS)
+            await_recovery(cluster, within)
             back = time.monotonic() - begun - ended
         watched.conclude(f"{name}, {ended:.0f} s, recovered {back:.1f} s after the end")
         ready = traffic.seconds()

@@ -15,17 +15,13 @@ from tests.e2e.clusters import Cluster, operated, tiny_cluster
 from tests.e2e.compute_nodes import stores
 from tests.e2e.faults import cut_off, frozen
 from tests.e2e.health import (
-    FAULT_SECONDS,
     LOCK_SECONDS,
-    LONGEST_GAP,
     REPLACED_SECONDS,
     SERVED_SECONDS,
     STATUS_SECONDS,
-    Watched,
     await_fault,
-    await_recovery,
+    suffering,
 )
-from tests.e2e.traffic import Traffic
 from tests.support.waiting import eventually
 
 pytestmark = [pytest.mark.node, pytest.mark.scenario]
@@ -100,24 +96,25 @@ def test_status_tells_of_a_fault_and_of_its_end(
 ) -> None:
     """Within 30 s each, no acknowledged row is lost, and Ready means that rows are taken again."""
     choose, kind = PARTS[part]
-    cluster.await_ready()
     pods = choose(cluster)
-    with Traffic(cluster, f"health-{part}-{fault.__name__}") as traffic:
-        time.sleep(3)
-        with Watched(cluster) as watched:
-            with fault(cluster, pods):
-                begun = time.monotonic()
-                await_fault(cluster, kind, pods if part != "log-majority" else [])
-                time.sleep(max(0.0, begun + FAULT_SECONDS - time.monotonic()))
-            ended = time.monotonic()
-            await_recovery(cluster, REPLACED_SECONDS if kind in REPLACED else STATUS_SECONDS)
-            back = time.monotonic() - ended
-        ready = traffic.seconds()
-        watched.conclude(f"health-{part}-{fault.__name__}, recovered {back:.1f} s after the end")
-        settled = LOCK_SECONDS if kind in REPLACED else SERVED_SECONDS
-        time.sleep(settled + 5)
-    traffic.require_nothing_lost(longest=LONGEST_GAP, errors=None, at_least=20)
-    traffic.require_service_since(ready + settled)
+    replaced = kind in REPLACED
+    with suffering(
+        cluster,
+        f"health-{part}-{fault.__name__}",
+        fault(cluster, pods),
+        settled=LOCK_SECONDS if replaced else SERVED_SECONDS,
+        within=REPLACED_SECONDS if replaced else STATUS_SECONDS,
+    ):
+        await_fault(cluster, kind, pods if part != "log-majority" else [])
+
+
+def test_a_transaction_node_cut_off_with_a_log_store_refuses_nothing_later(
+    cluster: Cluster,
+) -> None:
+    """As with the machine of both: it takes compute nodes for dead, so it is restarted after it."""
+    fault = cut_off(cluster, "mo-dn-0", "mo-log-1")
+    with suffering(cluster, "health-machine-cut", fault, settled=LOCK_SECONDS):
+        await_fault(cluster, "DNSet", ["mo-dn-0"])
 
 
 def test_a_short_fault_does_not_flap(cluster: Cluster) -> None:

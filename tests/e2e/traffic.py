@@ -34,6 +34,7 @@ _PATIENCE_SECONDS = 60
 _WRITERS = 3
 _ROWS_OF_A_WRITER = 1_000_000
 _BEHIND_SECONDS = 10.0
+_ERRORS_TOLD = 5
 _TOLD = "mo,logset,dnset,cnset,proxyset,cnpool,cnclaimset,cnclaim"
 
 
@@ -275,6 +276,8 @@ class Traffic:
             "events": self._events(),
         }
         (REPORTS / f"{self.name}.json").write_text(json.dumps(result, indent=1))
+        for text, count in result["errors"][:_ERRORS_TOLD]:
+            sys.stdout.write(f"{count} times: {text[:200]}\n")
         conclude(
             f"{self.name}: {result['seconds']} s, {result['acknowledged']} rows "
             f"acknowledged, {len(self.errors)} errors, longest gap {result['longestGap']} s"

@@ -9,6 +9,7 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api.timesta
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.reporting.health import (
     Health,
     fell_silent,
+    is_estranged,
     without_heartbeat,
     without_quorum,
 )
@@ -87,3 +88,36 @@ def test_silence_of_a_process_is_not_that_of_its_predecessor(age, silent, expect
     """A container that restarts keeps the name of its store, and so its last heartbeat."""
     assert fell_silent(timestamp(PRESENT - age), silent, PRESENT) is expected
     assert not fell_silent("", silent, PRESENT)
+
+
+@pytest.mark.parametrize(
+    ("silent", "peers", "serves", "expected"),
+    [
+        (11.0, [0.4], True, True),
+        (11.0, [12.5], True, False),
+        (40.0, [40.9], True, False),
+        (40.0, [40.9, 300.0], True, False),
+        (40.0, [40.9, 1.0], True, True),
+        (11.0, [300.0], True, False),
+        (40.0, [12.0], True, True),
+        (11.0, [], True, False),
+        (9.0, [0.4], True, False),
+        (12.0, [0.4], False, False),
+        (16.0, [0.4], False, True),
+    ],
+    ids=[
+        "it alone",
+        "together with its peer",
+        "together for long",
+        "together, one peer died before",
+        "one of two peers was heard",
+        "its peer died before",
+        "its peer fell silent later",
+        "it has no peer",
+        "not for long enough",
+        "a log store failed: it may look for the leader",
+        "cut off together with a log store",
+    ],
+)
+def test_only_peers_that_were_heard_meanwhile_are_estranged(silent, peers, serves, expected):
+    assert is_estranged(silent, peers, log_service_serves=serves) is expected

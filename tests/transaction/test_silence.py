@@ -7,6 +7,7 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api.timesta
     unix_time,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.transaction.silence import (
+    Silence,
     Step,
     next_step,
 )
@@ -35,6 +36,7 @@ def node(age=3600.0, unheard_age=None, **metadata):
         (node(), 0.5, Step.NOTHING),
         (node(), None, Step.NOTHING),
         (node(), 10.5, Step.RECORD),
+        (node(), Silence(10.5), Step.NOTHING),
         (node(unheard_age=3600), 30.0, Step.NOTHING),
         (node(unheard_age=3600), 0.5, Step.RESTART),
         (node(unheard_age=3600), None, Step.NOTHING),
@@ -46,6 +48,7 @@ def node(age=3600.0, unheard_age=None, **metadata):
         "heard",
         "unknown",
         "silent",
+        "silent like all compute nodes",
         "still silent",
         "back",
         "unknown since",
@@ -56,4 +59,5 @@ def node(age=3600.0, unheard_age=None, **metadata):
 )
 def test_steps(subject, silent, step):
     """What it remembers of others is wrong; only a new process forgets."""
-    assert next_step(subject, silent, PRESENT) is step
+    silence = Silence(silent, estranged=True) if isinstance(silent, float) else silent
+    assert next_step(subject, silence, PRESENT) is step

@@ -36,8 +36,7 @@ class Registration:
         labels: its labels.
         expired: whether HAKeeper has given it up.
         silent: seconds since the last heartbeat of its present process.
-        estranged: whether that is its own silence: the transaction node was heard meanwhile, and
-            may have taken it for dead.
+        estranged: whether the transaction node was heard meanwhile, and may have taken it for dead.
     """
 
     state: State

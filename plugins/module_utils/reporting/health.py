@@ -17,6 +17,10 @@ from .pods import main_process, ready_at
 
 HEARD_SECONDS: Final = 10.0
 """Heartbeats come every second; a store whose last one is no older than this is alive."""
+_UNSETTLED_SECONDS: Final = 15.0
+"""A store may need so long to find the new leader of HAKeeper when a log store fails."""
+_TOGETHER_SECONDS: Final = 5.0
+"""Heartbeats come every second; processes that are cut off at once miss the same ones but a few."""
 _REGISTERED_SECONDS: Final = 30.0
 """A store that has been ready for so long is known to HAKeeper."""
 _SILENT: Final = f"HAKeeper has not heard from it for more than {HEARD_SECONDS:g} s"
@@ -85,6 +89,22 @@ def fell_silent(process: str, silent: float | None, now: float) -> bool:
     if silent is None or not process:
         return False
     return silent > HEARD_SECONDS and unix_time(process) < now - silent
+
+
+def is_estranged(silent: float, peers: Iterable[float], *, log_service_serves: bool) -> bool:
+    """Return whether a silent store and a peer of it may have taken each other for dead.
+
+    That is so if HAKeeper heard the peer meanwhile. Stores that fall silent together are on the
+    same side of a cut, e.g. of one around the log service, and hear each other.
+
+    Args:
+        silent: seconds since the last heartbeat of the store.
+        peers: the same of transaction nodes for a compute node, and of compute nodes for a
+            transaction node.
+        log_service_serves: whether the log service is reported to have lost nothing.
+    """
+    limit = HEARD_SECONDS if log_service_serves else _UNSETTLED_SECONDS
+    return silent > limit and any(peer < silent - _TOGETHER_SECONDS for peer in peers)
 
 
 def was_silent(pod: Pod) -> bool:

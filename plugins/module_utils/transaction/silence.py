@@ -3,13 +3,14 @@
 
 A lock service that does not answer counts as inactive for a day in the transaction node's memory,
 and the commits of its transactions fail: "cannot commit a orphan transaction" (cleanCommitState in
-MatrixOne's pkg/lockservice/lock_table_allocator.go). A transaction node that was cut off takes
-all compute nodes for inactive, so it is restarted when HAKeeper hears it again.
+MatrixOne's pkg/lockservice/lock_table_allocator.go). A transaction node that was cut off from
+compute nodes takes them for inactive, so it is restarted when HAKeeper hears it again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
@@ -17,6 +18,19 @@ from ..reporting.health import HEARD_SECONDS, fell_silent, was_silent
 from ..reporting.pods import main_process
 
 Pod = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Silence:
+    """What HAKeeper answered about a transaction node.
+
+    Attributes:
+        seconds: since its last heartbeat.
+        estranged: whether a compute node was heard meanwhile, which it may have taken for dead.
+    """
+
+    seconds: float
+    estranged: bool = False
 
 
 class Step(Enum):
@@ -29,16 +43,17 @@ class Step(Enum):
     """It was silent and is back: delete its Pod."""
 
 
-def next_step(pod: Pod, silent: float | None, now: float) -> Step:
+def next_step(pod: Pod, silence: Silence | None, now: float) -> Step:
     """Return what is to be done about a transaction node that may have been silent.
 
     Args:
         pod: its Pod.
-        silent: seconds since its last heartbeat; None where that is unknown.
+        silence: what HAKeeper answered about it; None where that is unknown.
         now: the present, Unix time.
     """
-    if silent is None or pod["metadata"].get("deletionTimestamp"):
+    if silence is None or pod["metadata"].get("deletionTimestamp"):
         return Step.NOTHING
     if was_silent(pod):
-        return Step.RESTART if silent <= HEARD_SECONDS else Step.NOTHING
-    return Step.RECORD if fell_silent(main_process(pod), silent, now) else Step.NOTHING
+        return Step.RESTART if silence.seconds <= HEARD_SECONDS else Step.NOTHING
+    fell = fell_silent(main_process(pod), silence.seconds, now)
+    return Step.RECORD if fell and silence.estranged else Step.NOTHING

@@ -5,12 +5,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 from ...module_utils.clients.matrixone import ClusterDetails, CNStoreRecord, WorkState
 from ...module_utils.compute import pods as cn_pods
 from ...module_utils.compute.stores import CNStore, Registration, State
-from ...module_utils.reporting.health import fell_silent
+from ...module_utils.reporting.health import fell_silent, is_estranged
 from ...module_utils.reporting.pods import main_process
 from .situation import Situation
 
@@ -20,8 +20,6 @@ _STATES = {
     WorkState.DRAINING: State.DRAINING,
     WorkState.DRAINED: State.DRAINED,
 }
-_TOGETHER_SECONDS: Final = 5.0
-"""Heartbeats come every second; processes that are cut off at once miss the same ones but a few."""
 
 
 def observed(
@@ -44,7 +42,11 @@ def observed(
             record.labels,
             record.expired,
             silent=_silent(situation, pod, record),
-            estranged=_is_estranged(situation, details, record),
+            estranged=is_estranged(
+                record.silent,
+                [one.silent for one in details.tn_stores],
+                log_service_serves=situation.log_service_serves,
+            ),
         )
     return cn_pods.cn_store(pod, known, asked=True)
 
@@ -53,14 +55,3 @@ def _silent(situation: Situation, pod: Mapping[str, Any], record: CNStoreRecord)
     """Return for how many seconds the present process of a compute node has been silent."""
     fell = fell_silent(main_process(pod), record.silent, situation.now)
     return record.silent if fell else 0.0
-
-
-def _is_estranged(situation: Situation, details: ClusterDetails, record: CNStoreRecord) -> bool:
-    """Return whether the silence of a compute node is its own.
-
-    It is not while the log service itself is cut off: then all fall silent to HAKeeper, and hear
-    each other. A compute node and a transaction node that fall silent together are either on the
-    same side of a cut, or the transaction node is restarted and forgets whom it took for dead.
-    """
-    together = any(abs(one.silent - record.silent) < _TOGETHER_SECONDS for one in details.tn_stores)
-    return (situation.log_service_serves or record.expired) and not together

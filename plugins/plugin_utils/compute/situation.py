@@ -37,8 +37,7 @@ class Situation:
         chosen: Pods that are deleted first when the set shrinks.
         reach: what is dialled of the addresses that HAKeeper names.
         degraded: whether the set is reported to have lost something.
-        log_service_serves: whether the log service is reported to have lost nothing; then silence
-            of a compute node is its own.
+        log_service_serves: whether the log service is reported to have lost nothing.
     """
 
     policy: Policy

@@ -30,6 +30,7 @@ class ServedShards:
         problem: why it did not; empty if it did.
         unserved: Pods whose transaction node has no shard.
         silent: seconds since the last heartbeat by Pod, of those that HAKeeper knows.
+        compute_nodes: seconds since the last heartbeat of each compute node that it knows.
         shards: what the others serve, as the set's ConfigMap keeps it; empty if that is unknown.
     """
 
@@ -38,6 +39,7 @@ class ServedShards:
     problem: str = ""
     unserved: list[str] = field(default_factory=list)
     silent: dict[str, float] = field(default_factory=dict)
+    compute_nodes: list[float] = field(default_factory=list)
     shards: str = ""
 
     def as_result(self) -> dict[str, Any]:
@@ -82,6 +84,7 @@ def ask(
         found.problem = str(error)
         return found
     found.reached = True
+    found.compute_nodes = [store.silent for store in details.cn_stores]
     shards: list[TNShard] = []
     for ordinal in range(desired):
         pod, store = f"{context.base}-{ordinal}", _store(details, store_uuid(context, ordinal))

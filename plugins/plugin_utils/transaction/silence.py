@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from ...module_utils.api import names
 from ...module_utils.reporting.events import Occurrence, occurrence
 from ...module_utils.reporting.pods import main_process
-from ...module_utils.transaction.silence import Step, next_step
+from ...module_utils.transaction.silence import Silence, Step, next_step
 
 Json = Mapping[str, Any]
 
@@ -26,20 +26,20 @@ class Pods(Protocol):
 
 
 def follow_silence(
-    writer: Pods, pods: Sequence[Json], silent: Mapping[str, float], now: float
+    writer: Pods, pods: Sequence[Json], silences: Mapping[str, Silence], now: float
 ) -> list[Occurrence]:
     """Take the next step for each transaction node; return an event for each that is restarted.
 
     Args:
         writer: how Pods are changed.
         pods: the Pods of the set.
-        silent: seconds since the last heartbeat by Pod, as far as they are known.
+        silences: what HAKeeper answered about each, by Pod, as far as it knows them.
         now: the present, Unix time.
     """
     events = []
     for pod in pods:
         name = pod["metadata"]["name"]
-        step = next_step(pod, silent.get(name), now)
+        step = next_step(pod, silences.get(name), now)
         if step is Step.RECORD:
             writer.annotate(pod, {names.ANNOTATION_UNHEARD: main_process(pod)})
         elif step is Step.RESTART:
