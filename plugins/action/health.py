@@ -7,28 +7,39 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from ..module_utils.clients.kubernetes.session import Session
+from ..module_utils.reporting.health import Health
 from ..module_utils.workload.plans import is_paused
 from ..plugin_utils.checking.health import observe_health
+from ..plugin_utils.cluster.health import observe_sql
 from ..plugin_utils.kubernetes.action import KubeAction
 
 
 class ActionModule(KubeAction):
-    """Ask the processes of a set for a sign of life."""
+    """Ask the processes of a set for a sign of life, or a cluster to answer SQL."""
 
     SPEC: ClassVar[dict[str, Any]] = {
         "resource": {"type": "dict", "required": True},
         "workload": {"type": "dict"},
         "pods": {"type": "list", "elements": "dict", "default": []},
+        "children": {"type": "dict"},
         "timeout": {"type": "float", "default": 6.0},
     }
 
     def act(self, session: Session, arguments: dict[str, Any]) -> dict[str, Any]:
         """Ask once all Pods are ready; before that, Kubernetes says what is missing."""
-        resource, pods = arguments["resource"], arguments["pods"]
-        if is_paused(resource) or not _is_up(arguments["workload"] or {}):
+        health = None if is_paused(arguments["resource"]) else _observed(session, arguments)
+        if health is None:
             return {"changed": False, "asked": False, "health": {}}
-        health = observe_health(session, resource, pods, arguments["timeout"])
         return {"changed": False, "asked": True, "health": health.as_result()}
+
+
+def _observed(session: Session, arguments: dict[str, Any]) -> Health | None:
+    resource, seconds = arguments["resource"], arguments["timeout"]
+    if arguments["children"] is not None:
+        return observe_sql(session, resource, arguments["children"], seconds)
+    if not _is_up(arguments["workload"] or {}):
+        return None
+    return observe_health(session, resource, arguments["pods"], seconds)
 
 
 def _is_up(workload: dict[str, Any]) -> bool:

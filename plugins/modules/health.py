@@ -6,7 +6,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: health
-short_description: Ask the processes of a set for a sign of life
+short_description: Ask the processes of a set for a sign of life, or a cluster to answer SQL
 version_added: 0.1.0
 author: MatrixOne maintainers (@matrixorigin)
 description:
@@ -16,6 +16,9 @@ description:
     LogSet also for the quorum of each log shard. It connects to each proxy of a ProxySet and waits
     for its greeting.
   - It also asks the object store of a LogSet, without credentials; any answer counts.
+  - For a MatrixOneCluster it logs in with the root credential and runs C(select 1), but only while
+    the cluster is not reported to be ready although all its components are. A refused login is an
+    answer.
   - It only asks if all Pods are ready and the set is not paused. It never fails because MatrixOne
     does not answer; that is a result.
 extends_documentation_fragment:
@@ -29,7 +32,7 @@ attributes:
     support: none
 options:
   resource:
-    description: The set.
+    description: The set or the cluster.
     type: dict
     required: true
   workload:
@@ -40,6 +43,9 @@ options:
     type: list
     elements: dict
     default: []
+  children:
+    description: The live components of a cluster by C(Kind/name).
+    type: dict
   timeout:
     description: Seconds that all questions together may take.
     type: float
@@ -52,6 +58,12 @@ EXAMPLES = r"""
     resource: "{{ logset_resource }}"
     workload: "{{ observed.objects.workload }}"
     pods: "{{ observed.objects.pods }}"
+  register: answered
+
+- name: Ask a cluster whose components are ready again to answer SQL
+  matrixorigin.matrixone.health:
+    resource: "{{ matrixonecluster_resource }}"
+    children: "{{ applied.objects }}"
   register: answered
 """
 
@@ -74,7 +86,7 @@ health:
       type: dict
       returned: when asked
     lacking:
-      description: What else keeps the set from serving, such as the quorum of a log shard.
+      description: What else keeps it from serving, such as the quorum of a log shard.
       type: str
       returned: when asked
     storage:

@@ -118,6 +118,15 @@ def test_all_components_serve():
     assert status["logService"]["pods"] == "3/3"
 
 
+def test_a_cluster_that_answers_no_sql_is_not_ready():
+    """Although all its components serve; nothing that is watched changes when it answers."""
+    told = report(observed(results={"health": {"lacking": "an answer"}}))
+    assert states(told["status"])["Ready"] == ("False", "SQLNotAnswered")
+    assert told["status"]["message"] == "waiting for an answer"
+    assert told["requeue"] == "5s"
+    assert not told["ready"]
+
+
 NOT_READY = (("Ready", "False", "NoEnoughReadyStores"), ("Synced", "False", "RollingOut"))
 
 

@@ -48,6 +48,7 @@ class ClusterFacts:
         waiting: what the pass waits for; empty if nothing.
         failure: why the children could not be applied; empty if they could.
         metrics: what is known of the metric user; empty when none is asked for.
+        unanswered: what SQL lacks although all components serve; empty if nothing.
         login: why the database does not have the root credential of its Secret; empty if it has.
         restore: ``status.restore``; empty without one.
         restoring: whether components wait for the restore.
@@ -62,6 +63,7 @@ class ClusterFacts:
     waiting: str
     failure: str
     metrics: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    unanswered: str = ""
     login: str = ""
     restore: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     restoring: bool = False
@@ -126,6 +128,9 @@ def _ready(facts: ClusterFacts) -> Condition:
     if changing:
         reason = _unknown_reason(facts)
         return condition(ConditionType.READY, None, reason, changing[1], facts.generation)
+    if facts.unanswered:
+        reason, message = Reason.SQL_NOT_ANSWERED, f"waiting for {facts.unanswered}"
+        return condition(ConditionType.READY, False, reason, message, facts.generation)
     stopped = ", ".join(_stopped(facts))
     message = f"stopped with replicas 0: {stopped}; all others serve" if stopped else _ALL_SERVE
     return condition(ConditionType.READY, True, Reason.ALL_SETS_READY, message, facts.generation)

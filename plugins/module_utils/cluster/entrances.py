@@ -8,8 +8,9 @@ from typing import Any
 
 from ..api import names
 from ..api.types import Manifest, Resource
-from ..reporting.conditions import holds
+from ..reporting.conditions import holds, holds_now
 from ..reporting.reasons import ConditionType
+from .conditions import READY_RULES, count
 
 
 def entrance(children: Sequence[Manifest]) -> str:
@@ -31,3 +32,20 @@ def answers(resource: Resource, observed: Mapping[str, Any]) -> bool:
     groups = any(holds(one, ConditionType.READY) for one in observed.get("cnSets") or [])
     without_proxy = (resource.get("spec") or {}).get("proxy") is None
     return groups and (without_proxy or holds(observed.get("proxySet"), ConditionType.READY))
+
+
+def service_to_confirm(resource: Resource, children: Sequence[Manifest]) -> str:
+    """Return the Service behind which SQL must be answered before a cluster is Ready.
+
+    It is empty while the cluster is Ready, so that an idle one is not asked, while a component does
+    not serve, and where so much is stopped that nobody can log in.
+    """
+    kinds = [kind for kind, _reason in READY_RULES]
+    parts = [one for one in children if one["kind"] in kinds]
+    if holds(resource, ConditionType.READY):
+        return ""
+    if not all(holds_now(one, ConditionType.READY) for one in parts):
+        return ""
+    running = [one for one in parts if count(one)[0]]
+    stopped = {one["kind"] for one in parts} - {one["kind"] for one in running}
+    return "" if stopped else entrance(running)

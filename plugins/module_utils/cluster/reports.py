@@ -3,9 +3,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from ..api.errors import RenderingError
 from ..api.types import Manifest, Resource
 from ..reporting.events import Occurrence, occurrence
+from ..reporting.health import Health
 from ..reporting.report import Applied, Report, is_ready_and_synced, unobserved
 from ..workload.component import results_of
 from ..workload.plans import Observed, named
@@ -19,6 +23,8 @@ from .status import cluster_status
 
 _PERIOD = "15s"
 _NEXT = "1s"
+_SOON = "5s"
+"""Nothing that is watched changes when the database answers."""
 _REFUSED = "60s"
 """A credential may be corrected, and no watched object changes then."""
 
@@ -42,6 +48,8 @@ def report_on_cluster(
     ready = is_ready_and_synced(status)
     idle = ready or plan.paused or bool(plan.invalid)
     requeue = "" if idle else _REFUSED if logins.problem(result) else _PERIOD
+    if _unanswered(result):
+        requeue = _SOON
     if plan.restoring and plan.restore.get("phase") == restoring.COMPLETED and not failure:
         # Components follow as soon as it is on record that the data are there.
         requeue = _NEXT
@@ -79,9 +87,15 @@ def _facts(
         failure=failure,
         metrics=metrics.status_of(resource, result),
         login=logins.problem(result),
+        unanswered=_unanswered(result),
         restore=plan.restore or restoring.recorded(resource, observed),
         restoring=plan.restoring,
     )
+
+
+def _unanswered(result: Mapping[str, Any]) -> str:
+    """Return what the database lacks although all its components serve; empty if nothing."""
+    return Health.read(result.get("health") or {}).lacking
 
 
 def _created(plan: ClusterPlan, failure: str) -> str:

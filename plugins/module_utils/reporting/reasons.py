@@ -33,6 +33,7 @@ class Reason(StrEnum):
     DN_SET_NOT_READY = "DNSetNotReady"
     SOME_CN_SETS_NOT_READY = "SomeCNSetsAreNotReady"
     PROXY_SET_NOT_READY = "ProxySetNotReady"
+    SQL_NOT_ANSWERED = "SQLNotAnswered"
     RESTORE_FAILED = "RestoreFailed"
     NOT_ENOUGH_READY_STORES = "NoEnoughReadyStores"
     RECONCILING = "Reconciling"

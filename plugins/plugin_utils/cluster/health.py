@@ -1,0 +1,56 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whether a database answers SQL again, once all its components serve."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from ...module_utils.clients.kubernetes.applying import Writer
+from ...module_utils.clients.kubernetes.errors import KubeError
+from ...module_utils.clients.kubernetes.session import Session
+from ...module_utils.clients.sql import LoginRefused, SqlError, ask
+from ...module_utils.cluster.entrances import service_to_confirm
+from ...module_utils.reporting.health import Health
+from .logins import entrance, root_login
+
+_QUESTION: Final = ("select 1", ())
+
+Json = Mapping[str, Any]
+
+
+def observe_sql(session: Session, resource: Json, children: Json, seconds: float) -> Health | None:
+    """Log in as a client does before a cluster is reported Ready; None where nothing is asked.
+
+    A compute node that HAKeeper hears, and a proxy that greets, may still be waiting for the
+    transaction node: `no available CN server`. An idle cluster that is Ready is not asked.
+
+    Args:
+        session: connection to the API server.
+        resource: the MatrixOneCluster.
+        children: its live components by ``Kind/name``.
+        seconds: how long the answer may take.
+    """
+    service = service_to_confirm(dict(resource), list(children.values()))
+    if not service:
+        return None
+    writer = Writer(session)
+    try:
+        login = root_login(writer, resource)
+    except ValueError:
+        # Synced says which Secret is missing or wrong.
+        return None
+    try:
+        ask(entrance(writer, resource, service, login), _QUESTION, seconds)
+    except LoginRefused:
+        return Health()
+    except SqlError as error:
+        return _unanswered(service, f"{error}: {error.words}" if error.words else str(error))
+    except (KubeError, ValueError) as error:
+        return _unanswered(service, str(error))
+    return Health()
+
+
+def _unanswered(service: str, why: str) -> Health:
+    return Health(lacking=f"an answer to a login through Service {service}: {why}")
