@@ -271,7 +271,7 @@ def test_a_store_is_left_alone_when_its_pod_has_not_been_looked_at_lately(
 def test_a_store_loses_its_labels_before_it_works_without_any() -> None:
     seen: list[str] = []
     hakeeper: Any = Recorder(seen)
-    stores = Stores(hakeeper, Deadline.after(5))
+    stores = Stores(hakeeper, [], Deadline.after(5))
     stores.ask({"a": Server().put(pod("a"))})
     assert stores.write(StoreWrite("a", State.WORKING))
     assert seen == ["replace_labels", "set_work_state"]

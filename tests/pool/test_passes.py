@@ -4,6 +4,7 @@
 from dataclasses import replace
 
 import pytest
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute.drain import Locks
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute.load import Load
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute.stores import State
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.pool.facts import (
@@ -14,6 +15,7 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.pool.planni
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.pool.writes import (
     ClaimStatus,
     ClaimWrite,
+    HandOver,
     OpenGate,
     PodDelete,
     PodWrite,
@@ -458,3 +460,74 @@ def test_claims_of_a_deleted_pool_go_to_another_one_or_are_lost():
     assert _one(plan, ClaimWrite).spec["poolName"] is None
     plan = _plan([], [served("c", "a")], pool=leaving)
     assert _one(plan, ClaimStatus).status["phase"] == "Lost"
+
+
+# --- Pods that are being deleted ----------------------------------------------------------------
+
+LOCKS_ASKED_AT = "pool.matrixorigin.io/locks-asked-at"
+
+
+def _going(phase=Phase.TERMINATING, **more):
+    """A used Pod whose deletion began a minute ago, while its hook keeps it up."""
+    times = {"deleted_at": NOW - 60, "returned_at": NOW - 300}
+    return pod("a", phase, deleting=True, **{**times, **more})
+
+
+@pytest.mark.parametrize(
+    ("going", "store", "sampled", "asked"),
+    [
+        (_going(), {}, ("a",), ()),
+        (_going(), {"load": IDLE_LOAD, "sampled_at": NOW}, (), (HandOver("a", True),)),
+        (_going(), {"load": Load(1, 0, 0), "sampled_at": NOW}, (), ()),
+        (_going(), {"load": Load(), "sampled_at": NOW}, (), ()),
+        (
+            _going(locks_asked_at=NOW - 5),
+            {"load": IDLE_LOAD, "sampled_at": NOW},
+            (),
+            (HandOver("a", False),),
+        ),
+        (_going(), {"locks": Locks.HANDED_OVER}, (), ()),
+        (_going(), {"known": False}, (), ()),
+        (_going(), {"known": None}, (), ()),
+        (_going(returned_at=None), {}, (), ()),
+        (_going(ended=True), {}, (), ()),
+        (_going(Phase.BOUND, claim="c", draining_since=NOW - 14), {}, (), ()),
+        (_going(Phase.BOUND, claim="c", draining_since=NOW - 15), {}, ("a",), ()),
+    ],
+    ids=[
+        "asks what is left",
+        "asks for its locks",
+        "it has sessions",
+        "it does not say what is left",
+        "it was asked already",
+        "it has none any more",
+        "HAKeeper does not know it",
+        "HAKeeper does not answer",
+        "no claim ever had it",
+        "it has ended",
+        "proxies may still send sessions",
+        "all proxies know",
+    ],
+)
+def test_a_pod_that_is_deleted_hands_over_its_locks(going, store, sampled, asked):
+    """Else statements of all compute nodes wait for them for a minute after it has gone."""
+    plan = _plan([going], [], stores={"a": replace(CLEAN, **store)})
+    assert (plan.sample, plan.hand_over) == (sampled, asked)
+
+
+def test_locks_are_asked_for_once():
+    """Asking twice undoes it, so it is on record before anything else."""
+    stores = {"a": replace(CLEAN, locks=Locks.HELD, locks_asked=True)}
+    write = _one(_plan([_going()], [], stores=stores), PodWrite)
+    assert set(write.annotations) == {LOCKS_ASKED_AT}
+    assert not _of(_plan([_going(locks_asked_at=NOW)], [], stores=stores), PodWrite)
+
+
+def test_a_bound_pod_that_somebody_deletes_drains_when_a_set_had_time_to_replace_it():
+    young = _going(Phase.BOUND, claim="c", deleted_at=NOW - 4)
+    assert not _of(_plan([young], [], stores={"a": WORKING}), StoreWrite)
+    old = _going(Phase.BOUND, claim="c")
+    (drains,) = _of(_plan([old], [], stores={"a": WORKING}), StoreWrite)
+    assert (drains.state, drains.labels) == (State.DRAINING, {})
+    (noted,) = _of(_plan([old], [], stores={"a": CLEAN}), PodWrite)
+    assert set(noted.annotations) == {"pool.matrixorigin.io/draining-since"}

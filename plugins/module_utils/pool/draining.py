@@ -10,19 +10,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
+from ..compute.drain import Locks
 from ..compute.stores import Labels, State
 from . import keys
 from .binding import bind, note, release, terminate, to_idle
 from .claims import claim_for, is_available, is_in_use, leaving_because
 from .facts import ClaimFacts, Phase, PodFacts, StoreFacts
 from .round import Round, holds, is_outdated
-from .writes import OpenGate, PodDelete, StoreWrite
+from .writes import HandOver, OpenGate, PodDelete, StoreWrite
 
 _POLL_SECONDS: Final = 5.0
 _FIRST_POLL_SECONDS: Final = 2.0
 _LAST_POLL_SECONDS: Final = 60.0
 _SHARE_OF_AGE: Final = 0.1
 """A Pod that has not registered is looked at again after this part of its age."""
+_SECONDS_FOR_ANOTHER: Final = 5.0
+"""A claim set replaces a Pod that somebody deletes within this time; until then it serves."""
+_LOCKS_POLL_SECONDS: Final = 2.0
+_NO_LOCKS: Final = frozenset({Locks.HANDED_OVER, Locks.UNSUPPORTED})
 _WHOLE_SECOND: Final = 1.0
 """Annotations have whole seconds."""
 
@@ -31,6 +36,7 @@ def advance_pods(work: Round, pods: Iterable[PodFacts]) -> None:
     """Plan what to do for Pods of the pool, apart from what claims and sizes ask for."""
     for pod in pods:
         if pod.deleting:
+            _ending(work, pod)
             continue
         if pod.ended or pod.phase is Phase.TERMINATING:
             why = "ended" if pod.ended else "no longer needed"
@@ -182,6 +188,36 @@ def _what_is_left(reached: bool, store: StoreFacts) -> str:
     if not reached:
         return "HAKeeper does not answer"
     return store.load.text() or "it is not known what is left"
+
+
+def _ending(work: Round, pod: PodFacts) -> None:
+    """Empty a Pod that is being deleted, while its preStop hook keeps it up.
+
+    For about a minute, statements wait for the locks of a compute node that has gone with them.
+    """
+    store = work.snapshot.store(pod.name)
+    if pod.ended or not pod.was_used or not store.known or store.locks in _NO_LOCKS:
+        return
+    if store.locks_asked and pod.locks_asked_at is None:
+        _note(work, pod, keys.ANNOTATION_LOCKS_ASKED_AT, work.snapshot.now, "hands over its locks")
+    elif pod.phase is Phase.TERMINATING or _has_ended_sessions(work, pod, store):
+        if store.sampled_at is None:
+            work.sample.append(pod.name)
+        elif store.load.idle:
+            work.hand_over.append(HandOver(pod.name, begins=pod.locks_asked_at is None))
+    work.wake(_LOCKS_POLL_SECONDS)
+
+
+def _has_ended_sessions(work: Round, pod: PodFacts, store: StoreFacts) -> bool:
+    """Let a Pod drain that somebody else deletes; return whether proxies know that by now."""
+    now, since = work.snapshot.now, pod.draining_since
+    if now < pod.deleted_at + _SECONDS_FOR_ANOTHER:
+        return False
+    if not store.clean:
+        _set_store(work, pod, State.DRAINING, {}, "is being deleted")
+    elif since is None:
+        _note(work, pod, keys.ANNOTATION_DRAINING_SINCE, now, "drains")
+    return store.clean and since is not None and now >= since + work.snapshot.pool.drain.delay
 
 
 def _note(work: Round, pod: PodFacts, key: str, at: float | None, why: str) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from ..compute.drain import Policy
+from ..compute.drain import Locks, Policy
 from ..compute.load import Load
 from ..compute.stores import Labels, State
 
@@ -62,11 +62,13 @@ class PodFacts:
         reclaimed_at: when it was released.
         draining_since: since when HAKeeper surely has its store as Draining.
         returned_at: when it became idle after a claim had used it.
+        locks_asked_at: when its locks were asked for; None if they were not.
         delete_on_reclaim: it is deleted after its drain, whatever the pool needs.
         direct: somebody else created it; it is deleted after its drain, too.
         ready: it is ready.
         gated: it is not ready before this operator says that its store is known.
         deleting: it has a deletionTimestamp.
+        deleted_at: when its deletion began.
         ended: its phase is Failed, Succeeded or Unknown: it serves no more.
         running: its phase is Running.
         node: its node; empty while it has none.
@@ -91,17 +93,25 @@ class PodFacts:
     reclaimed_at: float | None = None
     draining_since: float | None = None
     returned_at: float | None = None
+    locks_asked_at: float | None = None
     delete_on_reclaim: bool = False
     direct: bool = False
     ready: bool = False
     gated: bool = False
     deleting: bool = False
+    deleted_at: float = 0.0
     ended: bool = False
     running: bool = True
     node: str = ""
     created: float = 0.0
     cost: int = 0
     labels: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def was_used(self) -> bool:
+        """Whether a claim had it: only then it may have locks."""
+        times = (self.claimed_at, self.reclaimed_at, self.returned_at)
+        return bool(self.last_owner or self.claim) or any(at is not None for at in times)
 
     @property
     def live(self) -> bool:
@@ -120,6 +130,8 @@ class StoreFacts:
         seen_at: when HAKeeper was asked.
         load: what it is busy with.
         sampled_at: when the compute node was asked for that; None if it was not.
+        locks: what the transaction node says about its locks; unknown if it was not asked.
+        locks_asked: whether they were asked for in this pass.
         service_id: its uuid.
         sql_address, query_address, lock_address, pipeline_address: where it answers.
     """
@@ -130,6 +142,8 @@ class StoreFacts:
     seen_at: float = 0.0
     load: Load = field(default_factory=Load)
     sampled_at: float | None = None
+    locks: Locks = Locks.UNKNOWN
+    locks_asked: bool = False
     service_id: str = ""
     sql_address: str = ""
     query_address: str = ""

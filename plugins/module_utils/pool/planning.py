@@ -36,6 +36,7 @@ def plan_pool(snapshot: Snapshot) -> PoolPlan:
         writes=tuple(work.writes),
         wants_fresh=work.wants_fresh,
         sample=tuple(work.sample),
+        hand_over=tuple(work.hand_over),
         waiting=waiting,
         requeue=min(work.wakes, default=None),
         limited=limited,

@@ -52,11 +52,13 @@ def pod_facts(pod: Json) -> PodFacts:
         reclaimed_at=_time(notes.get(keys.ANNOTATION_RECLAIMED_AT)),
         draining_since=_time(notes.get(keys.ANNOTATION_DRAINING_SINCE)),
         returned_at=_time(notes.get(keys.ANNOTATION_RETURNED_AT)),
+        locks_asked_at=_time(notes.get(keys.ANNOTATION_LOCKS_ASKED_AT)),
         delete_on_reclaim=keys.ANNOTATION_DELETE_ON_RECLAIM in notes,
         direct=labels.get(keys.LABEL_DIRECT) == "y",
         ready=is_ready(pod),
         gated=is_gated(pod),
         deleting=bool(metadata.get("deletionTimestamp")),
+        deleted_at=_deleted_at(metadata),
         ended=state in _ENDED,
         running=state == "Running",
         node=str((pod.get("spec") or {}).get("nodeName") or ""),
@@ -64,6 +66,12 @@ def pod_facts(pod: Json) -> PodFacts:
         cost=_number(notes.get(ANNOTATION_COST)),
         labels=labels,
     )
+
+
+def _deleted_at(metadata: Json) -> float:
+    """Return when a deletion began; its timestamp is when it ends at the latest."""
+    grace = _number(metadata.get("deletionGracePeriodSeconds"))
+    return (_time(metadata.get("deletionTimestamp")) or 0.0) - grace
 
 
 def claim_facts(claim: Json) -> ClaimFacts:

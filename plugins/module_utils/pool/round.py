@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from .facts import ClaimFacts, ClaimPhase, Phase, PodFacts, Snapshot
-from .writes import Waiting, Write
+from .writes import HandOver, Waiting, Write
 
 
 @dataclass(slots=True)
@@ -22,6 +22,7 @@ class Round:
         wants_fresh: something was left out because the snapshot may be stale.
         touched: Pods and claims (``Pod/p``, ``Claim/c``) that are written in this round.
         sample: Pods whose load is to be asked for.
+        hand_over: Pods whose locks are to be handed over, in a pass as often as they are unknown.
         wakes: seconds after which time alone changes something.
         lost: claims that lost their Pod, and how.
         waiting: claims without a Pod.
@@ -36,6 +37,7 @@ class Round:
     wants_fresh: bool = False
     touched: set[str] = field(default_factory=set)
     sample: list[str] = field(default_factory=list)
+    hand_over: list[HandOver] = field(default_factory=list)
     wakes: list[float] = field(default_factory=list)
     lost: dict[str, str] = field(default_factory=dict)
     waiting: list[Waiting] = field(default_factory=list)

@@ -49,6 +49,19 @@ class OpenGate:
 
 
 @dataclass(frozen=True, slots=True)
+class HandOver:
+    """Ask the transaction node whether the locks of a Pod's store are handed over.
+
+    Attributes:
+        pod: name of the Pod.
+        begins: ask for that, too, if they are still held; only once for a process.
+    """
+
+    pod: str
+    begins: bool
+
+
+@dataclass(frozen=True, slots=True)
 class PodDelete:
     """Delete a Pod with uid and resourceVersion as preconditions."""
 
@@ -187,6 +200,7 @@ class PoolPlan:
         wants_fresh: there is more to do, but not by what a cache shows: list Pods and claims from
             the API server and plan again.
         sample: Pods whose sessions, pipelines and replicas are to be asked for; then plan again.
+        hand_over: Pods whose locks are to be asked for; then plan again.
         waiting: claims without a Pod, in the order in which they are served.
         requeue: seconds after which time alone changes something; None for never.
         limited: why there are fewer Pods than there should be; empty if there are not.
@@ -196,6 +210,7 @@ class PoolPlan:
     writes: tuple[Write, ...] = ()
     wants_fresh: bool = False
     sample: tuple[str, ...] = ()
+    hand_over: tuple[HandOver, ...] = ()
     waiting: tuple[Waiting, ...] = ()
     requeue: float | None = None
     limited: str = ""

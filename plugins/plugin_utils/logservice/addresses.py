@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ...module_utils.api import names
@@ -27,19 +27,35 @@ def members(session: Session, log_set: Mapping[str, Any] | None) -> list[Json]:
 
 
 def of_dependency(session: Session, resource: Mapping[str, Any]) -> list[str]:
-    """Return where HAKeeper may be, by what a set depends on.
+    """Return where HAKeeper may be, by what a set depends on."""
+    return addresses_of(resource, members_of_dependency(session, resource))
+
+
+def addresses_of(resource: Mapping[str, Any], members: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return where HAKeeper may be: an external one, or the log stores among some Pods."""
+    return log_addresses(live_pods(members)) if _log_set_of(resource) else external(resource)
+
+
+def _log_set_of(resource: Mapping[str, Any]) -> dict[str, Any]:
+    """Return name and namespace of the LogSet that a set depends on; empty if it is external."""
+    target = ((resource.get("deps") or {}).get("logSet") or {}).get("metadata") or {}
+    return dict(target) if target.get("name") else {}
+
+
+def members_of_dependency(session: Session, resource: Mapping[str, Any]) -> list[Json]:
+    """Return the Pods of the log service that a set depends on, and of the transaction nodes.
 
     A LogSet of another namespace that does not list that of the set is as good as missing.
     """
-    target = ((resource.get("deps") or {}).get("logSet") or {}).get("metadata") or {}
-    if not target.get("name"):
-        return external(resource)
+    target = _log_set_of(resource)
+    if not target:
+        return []
     own = resource["metadata"]["namespace"]
     log_set: Mapping[str, Any] | None = {"metadata": {"namespace": own, **target}}
     if target.get("namespace", own) != own:
         reference = by_name(names.API_VERSION, names.LOG_SET, target)
         log_set = fetch(session, "logSet", {**reference, "allowed_to": own})
-    return log_addresses(live_pods(members(session, log_set)))
+    return members(session, log_set)
 
 
 def _belongs(pod: Mapping[str, Any], log_set: str) -> bool:

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Generic, TypeVar
 
@@ -18,12 +18,13 @@ from ...module_utils.pool.reading import claim_facts, pod_facts, pool_facts
 from ...module_utils.pool.writes import (
     ClaimStatus,
     ClaimWrite,
+    HandOver,
     PodWrite,
     PoolPlan,
     StoreWrite,
     Write,
 )
-from ..logservice.addresses import of_dependency
+from ..logservice.addresses import addresses_of, members_of_dependency
 from .executing import Executor, Outcome
 from .objects import Objects, owning_pool
 from .stores import Stores
@@ -81,7 +82,9 @@ def run_pass(
     objects.begin(fresh=fresh)
     deadline = Deadline.after(seconds)
     mine = objects.of_pool(pool["metadata"]["name"])
-    stores = Stores(_hakeeper(session, pool) if mine else None, deadline)
+    depending = {"metadata": pool["metadata"], "deps": (pool.get("spec") or {}).get("deps")}
+    members = members_of_dependency(session, depending) if mine else []
+    stores = Stores(_hakeeper(depending, members) if mine else None, members, deadline)
     try:
         stores.ask(mine)
         if not mine:
@@ -104,9 +107,10 @@ def _is_urgent(write: Write) -> bool:
     return isinstance(write, ClaimWrite | ClaimStatus)
 
 
-def _hakeeper(session: Session, pool: Mapping[str, Any]) -> HAKeeper | None:
-    depending = {"metadata": pool["metadata"], "deps": (pool.get("spec") or {}).get("deps")}
-    found = of_dependency(session, depending)
+def _hakeeper(
+    depending: Mapping[str, Any], members: Sequence[Mapping[str, Any]]
+) -> HAKeeper | None:
+    found = addresses_of(depending, members)
     return HAKeeper(found, found) if found else None
 
 
@@ -152,6 +156,7 @@ class _Rounds:
         self._pod_facts: Facts[PodFacts] = Facts(pod_facts)
         self._claim_facts: Facts[ClaimFacts] = Facts(claim_facts)
         self._sampled: set[str] = set()
+        self._asked_for_locks: set[str] = set()
         self._has_served = False
 
     def run(self) -> Pass:
@@ -169,7 +174,7 @@ class _Rounds:
 
     def _goes_on(self, done: Pass) -> bool:
         plan = done.plan
-        left = bool(plan.writes or self._unsampled(plan))
+        left = bool(plan.writes or self._unsampled(plan) or self._unasked(plan))
         left = left or (plan.wants_fresh and not self._objects.fresh)
         if left and (done.rounds >= _MOST_ROUNDS or self._deadline.remaining() <= 0):
             done.unfinished = True
@@ -195,6 +200,10 @@ class _Rounds:
         if unsampled:
             self._stores.sample(unsampled)
             self._sampled.update(unsampled)
+        unasked = self._unasked(done.plan)
+        if unasked:
+            self._stores.hand_over(unasked)
+            self._asked_for_locks.update(one.pod for one in unasked)
         idle = not any(outcome.done.values())
         if outcome.dropped or idle:
             wants = done.plan.wants_fresh or bool(outcome.dropped)
@@ -206,6 +215,9 @@ class _Rounds:
 
     def _unsampled(self, plan: PoolPlan) -> list[str]:
         return [name for name in plan.sample if name not in self._sampled]
+
+    def _unasked(self, plan: PoolPlan) -> list[HandOver]:
+        return [one for one in plan.hand_over if one.pod not in self._asked_for_locks]
 
     def _snapshot(self) -> Snapshot:
         objects = self._objects

@@ -5,28 +5,32 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final
 
 from ...module_utils.clients.matrixone import (
+    ClusterDetails,
     CNStoreRecord,
     Deadline,
     HAKeeper,
+    LockService,
     MatrixOneError,
     UnknownStore,
     WorkState,
 )
-from ...module_utils.compute.pods import uuid_of
+from ...module_utils.compute.drain import Locks
+from ...module_utils.compute.pods import reachable, uuid_of
 from ...module_utils.compute.stores import State
 from ...module_utils.pool.facts import StoreFacts
-from ...module_utils.pool.writes import StoreWrite
-from ..compute.load import loads_of
+from ...module_utils.pool.writes import HandOver, StoreWrite
+from ..compute.load import loads_of, locks_of
 
 Json = dict[str, Any]
 
 _DETAILS_SECONDS: Final = 5.0
+_LOCKS_SECONDS: Final = 3.0
 _STATES: Final = {
     WorkState.UNKNOWN: State.UNKNOWN,
     WorkState.WORKING: State.WORKING,
@@ -41,14 +45,26 @@ _WORK_STATES: Final = {state: work_state for work_state, state in _STATES.items(
 class Stores:
     """What HAKeeper and the compute nodes say, kept up to date by what is set.
 
+    Args:
+        hakeeper: of the cluster; None where no log store runs.
+        members: Pods of log service and transaction nodes, to find their addresses.
+        deadline: when the pass ends.
+
     Attributes:
         facts: what is known, by Pod.
         reached: whether HAKeeper answered.
         problem: the first thing that went wrong; empty if nothing did.
     """
 
-    def __init__(self, hakeeper: HAKeeper | None, deadline: Deadline) -> None:
+    def __init__(
+        self,
+        hakeeper: HAKeeper | None,
+        members: Sequence[Mapping[str, Any]],
+        deadline: Deadline,
+    ) -> None:
         self._hakeeper = hakeeper
+        self._members = members
+        self._details: ClusterDetails | None = None
         self._deadline = deadline
         self._records: dict[str, CNStoreRecord] = {}
         self._uuids: dict[str, str] = {}
@@ -69,7 +85,7 @@ class Stores:
         except MatrixOneError as error:
             self._fail(error)
             return
-        self.reached = True
+        self.reached, self._details = True, details
         records = {record.uuid: record for record in details.cn_stores}
         for name, pod in pods.items():
             uuid = uuid_of(pod)
@@ -87,6 +103,25 @@ class Stores:
         for name, load in zip(names, loads, strict=True):
             known = self.facts.get(name) or StoreFacts()
             self.facts[name] = replace(known, load=load, sampled_at=asked)
+
+    def hand_over(self, wanted: Iterable[HandOver]) -> None:
+        """Ask for the locks of compute nodes that go; what is not answered stays unknown."""
+        tn = self._details.serving_tn() if self._details else None
+        if tn is None:
+            return
+        within = self._deadline.within(_LOCKS_SECONDS)
+        with LockService(reachable(tn.lock_address, self._members)) as service:
+            for one in wanted:
+                with suppress(MatrixOneError):
+                    self._hand_over(service, one, within)
+
+    def _hand_over(self, service: LockService, wanted: HandOver, within: Deadline) -> None:
+        uuid = self._uuids[wanted.pod]
+        locks = locks_of(service, uuid, within)
+        asks = wanted.begins and locks is Locks.HELD
+        if asks:
+            service.set_restart(uuid, within)
+        self.facts[wanted.pod] = replace(self.facts[wanted.pod], locks=locks, locks_asked=asks)
 
     def write(self, write: StoreWrite) -> bool:
         """Set work state and labels of a store; tell whether HAKeeper has them now."""

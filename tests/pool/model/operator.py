@@ -70,12 +70,10 @@ class Operator:
                 return
             plan = planning.plan_pool(snapshot)
             self.monitor.check_plan(plan, snapshot)
-            if plan.sample:
+            if plan.sample or plan.hand_over:
                 yield
-                stores = dict(snapshot.stores)
-                for pod in plan.sample:
-                    stores[pod] = self.world.store_facts(pod, loaded=True)
-                plan = planning.plan_pool(replace(snapshot, stores=stores))
+                snapshot = self._asked(snapshot, plan)
+                plan = planning.plan_pool(snapshot)
             if plan.finished:
                 yield
                 self._remove_pool(name)
@@ -93,6 +91,12 @@ class Operator:
                 if failed and self.world.rng.random() < 0.3:
                     break
             snapshot = self._after(snapshot, plan.writes, failed)
+
+    def _asked(self, snapshot: Snapshot, plan: writes.PoolPlan) -> Snapshot:
+        """Add what compute nodes say about their load, and the transaction node about locks."""
+        loads = {pod: self.world.store_facts(pod, loaded=True) for pod in plan.sample}
+        locks = self.world.handed_over(plan.hand_over)
+        return replace(snapshot, stores={**snapshot.stores, **loads, **locks})
 
     def claim_set_pass(self, name: str, age: int) -> Iterator[None]:
         """Run a pass of a claim set."""

@@ -4,14 +4,17 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api.timestamps import timestamp
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute.drain import Locks
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute.load import Load
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute.stores import State
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.pool import keys
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.pool.facts import StoreFacts
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.pool.writes import HandOver
 
 from tests.pool.model.server import Refused, Server
 
@@ -149,6 +152,16 @@ class World:
         if loaded and self.sampling_works:
             load, at = Load(self.sessions.get(pod, 0), 0, 0), self.now
         return StoreFacts(True, store.state, dict(store.labels), self.now, load, at, pod)
+
+    def handed_over(self, wanted: Iterable[HandOver]) -> dict[str, StoreFacts]:
+        """What the transaction node says about locks, and takes note of."""
+        facts = {}
+        for one in wanted:
+            locks = self.rng.choice(list(Locks)) if self.hakeeper_up else Locks.UNKNOWN
+            asks = one.begins and locks is Locks.HELD
+            known = self.store_facts(one.pod, loaded=True)
+            facts[one.pod] = replace(known, locks=locks, locks_asked=asks)
+        return facts
 
     def is_routed(self, pod: str) -> bool:
         """Whether proxies may send new sessions to a Pod."""
