@@ -95,6 +95,18 @@ def await_idle(cluster: Cluster, count: int) -> None:
     )
 
 
+def await_gone(cluster: Cluster) -> None:
+    """Wait until no Pod of the pool drains or is being deleted: locks that it kept would be missed."""
+
+    def left() -> list[str]:
+        listed = cluster.get("pods", "-l", f"pool.matrixorigin.io/pool-name={POOL}")["items"]
+        going = [one for one in listed if "deletionTimestamp" in one["metadata"]]
+        drains = [name for name, phase in pods(cluster).items() if phase == "Draining"]
+        return [*drains, *(one["metadata"]["name"] for one in going)]
+
+    eventually(lambda: not left(), 2 * READY_SECONDS, "no Pod that leaves", otherwise=left)
+
+
 def store_of(cluster: Cluster, claim: str) -> Json:
     """Return the store that a claim has, as its status has it; empty while it has none."""
     status = cluster.get("cnclaim", claim).get("status", {})

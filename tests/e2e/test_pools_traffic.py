@@ -13,6 +13,7 @@ from tests.e2e.clusters import DRAIN_SECONDS, Cluster, Json
 from tests.e2e.pools import (
     apply,
     await_claims,
+    await_gone,
     await_idle,
     claim_set,
     pods,
@@ -34,6 +35,8 @@ _READ_SECONDS = 30.0
 _CONNECT_SECONDS = 15.0
 """After which it gives up a connection that is not accepted."""
 _QUIET_SECONDS = 3
+_LOCK_SECONDS = 10
+"""Soon after its end, statements would wait for the locks that a compute node took with it."""
 
 
 @pytest.fixture(scope="module")
@@ -61,8 +64,8 @@ def test_a_set_of_claims_is_scaled_out_and_in(cluster: Cluster, green: Tenant) -
             cluster.kubectl("scale", "cnclaimset", _SET, f"--replicas={wanted}")
             await_claims(cluster, _SET, wanted)
             time.sleep(_QUIET_SECONDS)
-        eventually(lambda: "Draining" not in pods(cluster).values(), DRAIN_SECONDS, "no drain")
-        time.sleep(_QUIET_SECONDS)
+        await_gone(cluster)
+        time.sleep(_LOCK_SECONDS)
     traffic.require_nothing_lost(longest=_GAP_SECONDS)
 
 
@@ -102,7 +105,8 @@ def test_a_pool_is_rolled(cluster: Cluster, green: Tenant) -> None:
             otherwise=lambda: pods(cluster),
         )
         await_claims(cluster, _SET, 1)
-        time.sleep(_QUIET_SECONDS)
+        await_gone(cluster)
+        time.sleep(_LOCK_SECONDS)
     traffic.require_nothing_lost(longest=_GAP_SECONDS)
     assert served_by(green, _stores(cluster))
 
@@ -123,8 +127,8 @@ def test_the_operator_is_killed_while_claims_come_and_go(cluster: Cluster, green
                 "claims are created and deleted",
             )
             await_claims(cluster, _SET, wanted)
-        eventually(lambda: "Draining" not in pods(cluster).values(), DRAIN_SECONDS, "no drain")
-        time.sleep(_QUIET_SECONDS)
+        await_gone(cluster)
+        time.sleep(_LOCK_SECONDS)
     traffic.require_nothing_lost(longest=_GAP_SECONDS)
 
 
@@ -132,7 +136,8 @@ def test_a_claimed_node_is_evicted(cluster: Cluster, green: Tenant) -> None:
     """It serves until its clients have gone to the node that replaces it."""
     with Traffic(green, "pool-node-evicted") as traffic:
         _loses_a_node(cluster, green)
-        time.sleep(2 * _QUIET_SECONDS)
+        await_gone(cluster)
+        time.sleep(_LOCK_SECONDS)
     traffic.require_nothing_lost(longest=_GAP_SECONDS)
 
 
