@@ -34,8 +34,8 @@ def _cooled(plan: writes.PoolPlan, seen: Snapshot) -> str:
     used = sum(pod.phase in {Phase.BOUND, Phase.DRAINING} for pod in pods)
     wanted = idle_target(seen.pool, used, seen.now)
     places = (seen.pool.max_pods or 0) - len(pods) + len(gone)
-    holding = {pod.claim for pod in pods if pod.phase is Phase.BOUND}
-    claims = sum(not one.deleting and one.name not in holding for one in seen.claims.values())
+    holding = {pod.claim_uid for pod in pods if pod.phase is Phase.BOUND}
+    claims = sum(not one.deleting and one.uid not in holding for one in seen.claims.values())
     needed = seen.pool.max_pods is not None and places <= max(1, claims)
     if len(free - gone) >= wanted or needed:
         return ""
