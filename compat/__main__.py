@@ -13,6 +13,7 @@ import click
 import testbed
 from compat import report
 from compat.collections import CollectionError
+from compat.following import Deleted
 from compat.passes import Pass
 from compat.recipes import ProjectError, Recipe, recipe_for
 from compat.running import RunError, first_pass, prepared
@@ -21,6 +22,7 @@ from testbed.interrupts import end_as_by_ctrl_c
 
 _BED = f"compat-{os.getpid()}"
 """Of this process alone: others may play at the same time."""
+_ERRORS = (CollectionError, Deleted, ProjectError, RunError, TestBedError)
 
 
 @click.command(help=__doc__)
@@ -77,7 +79,7 @@ if __name__ == "__main__":
     end_as_by_ctrl_c()
     try:
         main(standalone_mode=False)
-    except (CollectionError, ProjectError, RunError, TestBedError, click.ClickException) as error:
+    except (*_ERRORS, click.ClickException) as error:
         sys.exit(f"compat: {error}")
     except (KeyboardInterrupt, click.Abort):
         sys.exit("compat: interrupted")

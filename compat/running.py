@@ -15,8 +15,10 @@ from pathlib import Path
 from bench import cost
 from compat.collections import provide
 from compat.comparing import Objects
+from compat.following import last_seen
 from compat.passes import Json, Pass, conditions, events, has_ended, played
 from compat.recipes import Recipe, definitions
+from testbed.api import ApiClient
 from testbed.bed import TestBed
 from testbed.ports import choose_ports
 from testbed.processes import last_words, terminate
@@ -65,10 +67,10 @@ def first_pass(
     # The Go runner keeps its runs in one place for good.
     shutil.rmtree(_artifacts(runs, recipe.obj), ignore_errors=True)
     with _running(bed, project, recipe, program, folder) as (pid, alive):
-        kind = f"{recipe.obj['kind']}.{recipe.obj['apiVersion'].partition('/')[0]}"
         begun, used = time.monotonic(), cost.cpu_seconds(pid)
-        bed.kubectl("-n", NAMESPACE, "create", "-f", "-", input=json.dumps(recipe.obj))
-        obj = _last_seen(bed, kind, recipe.obj["metadata"]["name"], begun + seconds, alive)
+        create = ("-n", NAMESPACE, "create", "-o", "json", "-f", "-")
+        created = json.loads(bed.kubectl(*create, input=json.dumps(recipe.obj)))
+        obj = last_seen(ApiClient(bed.kubeconfig), created, begun + seconds, alive)
         took, spent = time.monotonic() - begun, cost.cpu_seconds(pid) - used
         run = _oldest(_artifacts(runs, recipe.obj))
         found = played(events(run), _text(run / "stdout"))
@@ -158,18 +160,6 @@ def _environment(bed: TestBed, project: Path, recipe: Recipe, folder: Path) -> d
         "VIRTUAL_ENV": str(programs.parent),
         **recipe.variables,
     }
-
-
-def _last_seen(
-    bed: TestBed, kind: str, name: str, deadline: float, alive: Callable[[], None]
-) -> Json:
-    """The object when its play has ended, or at the deadline."""
-    while True:
-        alive()
-        obj: Json = json.loads(bed.kubectl("-n", NAMESPACE, "get", kind, name, "-o", "json"))
-        if has_ended(obj) or time.monotonic() > deadline:
-            return obj
-        time.sleep(0.2)
 
 
 def _text(path: Path) -> str:

@@ -7,10 +7,11 @@ The volume provisioner lives on it for hours in 20 MiB; nothing here knows any k
 import base64
 import http.client
 import json
+import math
 import os
 import ssl
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode, urlsplit
@@ -24,7 +25,7 @@ Json = dict[str, Any]
 _REQUEST_SECONDS = 10.0
 _CLOSED = (http.client.RemoteDisconnected, ConnectionError, ssl.SSLEOFError)
 """How a connection that the server has closed shows: while sending, or by no answer."""
-_WATCH_SECONDS = 300
+_WATCH_SECONDS = 300.0
 
 
 class ApiError(TestBedError):
@@ -126,12 +127,15 @@ class ApiClient:
         query = urlencode({"fieldManager": "testbed", "force": "true"})
         return self.request("PATCH", f"{path}?{query}", wanted, "application/apply-patch+yaml")
 
-    def watch(self, path: str, version: str) -> Iterator[tuple[str, Json]]:
+    def watch(
+        self, path: str, version: str, seconds: float = _WATCH_SECONDS
+    ) -> Generator[tuple[str, Json], None, None]:
         """Yield the type and object of each change of a collection, until the server ends it.
 
         Args:
             path: path of the collection.
             version: resource version to begin behind.
+            seconds: after which the server ends it; rounded up to whole ones.
 
         Raises:
             ApiError: refused, interrupted, or the version is too old (status 410).
@@ -141,10 +145,10 @@ class ApiClient:
                 "watch": "true",
                 "resourceVersion": version,
                 "allowWatchBookmarks": "true",
-                "timeoutSeconds": _WATCH_SECONDS,
+                "timeoutSeconds": math.ceil(seconds),
             }
         )
-        connection = self._connect(_WATCH_SECONDS + _REQUEST_SECONDS)
+        connection = self._connect(seconds + _REQUEST_SECONDS)
         try:
             connection.request("GET", f"{path}?{query}")
             answer = connection.getresponse()
