@@ -55,19 +55,19 @@ def differences(left: Objects, right: Objects) -> list[tuple[str, str, Any, Any]
             sides = ["there" if name in side else NOT_THERE for side in (left, right)]
             found.append((name, "", sides[0], sides[1]))
             continue
-        pairs = _fields(comparable(left[name]), comparable(right[name]), "")
+        pairs = fields(comparable(left[name]), comparable(right[name]))
         found += [(name, path, one, other) for path, one, other in pairs]
     return found
 
 
-def _fields(left: Any, right: Any, path: str) -> Iterator[tuple[str, Any, Any]]:
+def fields(left: Any, right: Any, path: str = "") -> Iterator[tuple[str, Any, Any]]:
     """Yield the paths below which two values differ, as deep as both have a structure."""
     if isinstance(left, dict) and isinstance(right, dict):
         for key in sorted({*left, *right}):
             below = f"{path}.{key}" if path else str(key)
-            yield from _fields(left.get(key, NOT_THERE), right.get(key, NOT_THERE), below)
+            yield from fields(left.get(key, NOT_THERE), right.get(key, NOT_THERE), below)
     elif isinstance(left, list) and isinstance(right, list) and len(left) == len(right):
         for number, (one, other) in enumerate(zip(left, right, strict=True)):
-            yield from _fields(one, other, f"{path}[{number}]")
+            yield from fields(one, other, f"{path}[{number}]")
     elif left != right:
         yield path, left, right

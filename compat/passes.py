@@ -17,6 +17,7 @@ _ENDED = {
     "runner_on_skipped": "skipped",
     "runner_on_unreachable": "failed",
 }
+_TIME = "lastTransitionTime"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,7 @@ class Pass:
         conditions: status and message of each condition that the runner maintains.
         objects: what is in the namespace afterwards.
         ended: whether the play ended in the time that it was given.
+        status: of the object, as in :func:`status`.
     """
 
     runner: str
@@ -58,6 +60,7 @@ class Pass:
     conditions: Mapping[str, str]
     objects: Objects = field(repr=False)
     ended: bool = True
+    status: Json = field(default_factory=dict)
 
     def as_json(self) -> Json:
         """Everything but the objects, of which only the names are kept."""
@@ -114,3 +117,18 @@ def conditions(obj: Json) -> dict[str, str]:
     found = (obj.get("status") or {}).get("conditions") or ()
     kept = [one for one in found if one["type"] in {"Running", "Successful", "Failure"}]
     return {one["type"]: f"{one['status']}: {one.get('message', '')}"[:200] for one in kept}
+
+
+def status(obj: Json) -> Json:
+    """Return the status of an object without times; its conditions by type, without an order."""
+    found = dict(obj.get("status") or {})
+    listed = found.pop("conditions", None) or ()
+    return {**found, "conditions": {one["type"]: _without_times(one) for one in listed}}
+
+
+def _without_times(condition: Json) -> Json:
+    kept = {key: value for key, value in condition.items() if key not in {"type", _TIME}}
+    if "ansibleResult" in kept:
+        result = kept["ansibleResult"]
+        kept["ansibleResult"] = {key: result[key] for key in result if key != "completion"}
+    return kept

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from compat.comparing import differences
+from compat.comparing import differences, fields
 from compat.passes import Pass
 
 _LONGEST = 120
@@ -20,15 +20,18 @@ def table(passes: Sequence[Pass]) -> str:
         ("CPU seconds", [f"{one.cpu:.1f}" for one in passes]),
         ("tasks", [_counted(one.played.tasks) for one in passes]),
         ("objects", [_kinds(one) for one in passes]),
+        ("conditions", [_states(one) for one in passes]),
         ("ended at", [_end(one) for one in passes]),
     ]
     return "\n".join(f"| {name} | {' | '.join(cells)} |" for name, cells in rows)
 
 
 def compared(left: Pass, right: Pass) -> str:
-    """Return the fields in which the objects of two runners differ, a line each."""
+    """Return the fields in which objects and status of two runners differ, a line each."""
     found = differences(left.objects, right.objects)
-    if not (left.ended and right.ended):  # what only one of them has, the other had yet to create
+    if left.ended and right.ended:
+        found += [("status", *one) for one in fields(left.status, right.status)]
+    else:  # what only one of them has, the other had yet to create
         found = [one for one in found if one[1]]
     lines = [
         f"{name} {path}: {_short(one)} ({left.runner}), {_short(other)} ({right.runner})"
@@ -43,6 +46,10 @@ def _counted(numbers: Any) -> str:
 
 def _kinds(one: Pass) -> str:
     return _counted(Counter(name.partition("/")[0] for name in one.objects))
+
+
+def _states(one: Pass) -> str:
+    return ", ".join(f"{name} {said.partition(':')[0]}" for name, said in one.conditions.items())
 
 
 def _end(one: Pass) -> str:

@@ -16,7 +16,7 @@ from bench import cost
 from compat.collections import provide
 from compat.comparing import Objects
 from compat.following import last_seen
-from compat.passes import Json, Pass, conditions, events, has_ended, played
+from compat.passes import Json, Pass, conditions, events, has_ended, played, status
 from compat.recipes import Recipe, definitions
 from testbed.api import ApiClient
 from testbed.bed import TestBed
@@ -77,7 +77,8 @@ def first_pass(
         objects = _objects(bed, recipe.obj["kind"])
     reported = conditions(obj)
     succeeded = reported.get("Successful", "").startswith("True")
-    return Pass(name, took, spent, succeeded, found, reported, objects, has_ended(obj))
+    ended = has_ended(obj)
+    return Pass(name, took, spent, succeeded, found, reported, objects, ended, status(obj))
 
 
 def _define(bed: TestBed, project: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from compat.passes import Pass, Played, conditions, events, has_ended, played
+from compat.passes import Pass, Played, conditions, events, has_ended, played, status
 from compat.report import compared, table
 
 
@@ -90,6 +90,16 @@ def test_conditions_of_others_are_left_out() -> None:
     assert conditions(with_conditions(FAILURE, OTHERS)) == {"Failure": "True: no"}
 
 
+def test_the_status_is_compared_without_times_and_order() -> None:
+    first = {**AWAITING, "lastTransitionTime": "1", "ansibleResult": {"ok": 1, "completion": "1"}}
+    second = {**AWAITING, "lastTransitionTime": "2", "ansibleResult": {"ok": 1, "completion": "2"}}
+    obj, other = with_conditions(first, OTHERS), with_conditions(OTHERS, second)
+
+    assert status(obj) == status(other)
+    assert status(obj)["conditions"]["Running"]["ansibleResult"] == {"ok": 1}
+    assert status({"status": {"url": "a"}}) == {"url": "a", "conditions": {}}
+
+
 def one_pass(runner: str, **objects: Any) -> Pass:
     found = {f"ConfigMap/{name}": value for name, value in objects.items()}
     played_ = Played({"ok": 3, "failed": 1}, "Exec", "a | b")
@@ -111,6 +121,15 @@ def test_fields_that_differ_are_named_with_both_values() -> None:
     ours, theirs = one_pass("ours", a=config("1")), one_pass("go", a=config("2"))
     assert compared(ours, theirs) == "ConfigMap/a data.x: 1 (ours), 2 (go)"
     assert compared(ours, ours) == "no field differs"
+
+
+def test_a_status_that_differs_is_named_if_both_plays_have_ended() -> None:
+    ours = replace(one_pass("ours"), status={"url": "a"}, conditions={"Running": "True: no"})
+    theirs = replace(one_pass("go"), status={})
+
+    assert compared(ours, theirs) == "status url: a (ours), (not there) (go)"
+    assert compared(ours, replace(theirs, ended=False)) == "no field differs"
+    assert "| conditions | Running True |  |" in table([ours, theirs]).splitlines()
 
 
 def test_a_play_that_took_too_long_counts_as_far_as_it_came() -> None:
