@@ -14,9 +14,10 @@ import testbed
 from compat import report
 from compat.collections import CollectionError
 from compat.following import Deleted
+from compat.operators import RunError
 from compat.passes import Pass
 from compat.recipes import ProjectError, Recipe, recipe_for
-from compat.running import RunError, first_pass, prepared
+from compat.running import first_pass, prepared
 from testbed.errors import TestBedError
 from testbed.interrupts import end_as_by_ctrl_c
 

@@ -2,31 +2,22 @@
 """One object's first pass on one runner, in a test bed with fake nodes."""
 
 import json
-import os
 import shutil
-import subprocess
 import sys
 import time
-import urllib.request
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from bench import cost
 from compat.collections import provide
 from compat.comparing import Objects
 from compat.following import last_seen
+from compat.operators import GO, OURS, RunError, base_environment, running, runs_of
 from compat.passes import Json, Pass, conditions, events, has_ended, played, status
 from compat.recipes import Recipe, definitions
 from testbed.api import ApiClient
 from testbed.bed import TestBed
-from testbed.ports import choose_ports
-from testbed.processes import last_words, terminate
 
-ROOT = Path(__file__).resolve().parents[1]
 NAMESPACE = "compat"
-OURS, GO = "ours", "go"
-_GO_RUNS = Path("/tmp/ansible-operator/runner")  # noqa: S108 (it has no flag for another one)
 _OTHERS = {
     *("Event", "Pod", "ReplicaSet", "ControllerRevision", "Endpoints", "EndpointSlice"),
     *("Lease", "PodMetrics"),
@@ -34,13 +25,7 @@ _OTHERS = {
 """Kinds whose objects controllers of the cluster make."""
 _GIVEN = {"ServiceAccount/default", "ConfigMap/kube-root-ca.crt"}
 _IMAGE_PYTHON = b"/usr/local/bin/python3"
-_STOP_SECONDS = 45.0
 _DEFINED_SECONDS = 60.0
-_READY_SECONDS = 120.0
-
-
-class RunError(Exception):
-    """A runner ended, or has not begun the play in time."""
 
 
 def first_pass(
@@ -61,17 +46,18 @@ def first_pass(
     Raises:
         RunError: the runner ended, or did not begin the play in time.
     """
-    name, runs = (GO, _GO_RUNS) if program else (OURS, folder / "runs")
+    name, runs = GO if program else OURS, runs_of(program, folder)
     _define(bed, project)
     bed.kubectl("create", "namespace", NAMESPACE)
     # The Go runner keeps its runs in one place for good.
     shutil.rmtree(_artifacts(runs, recipe.obj), ignore_errors=True)
-    with _running(bed, project, recipe, program, folder) as (pid, alive):
-        begun, used = time.monotonic(), cost.cpu_seconds(pid)
+    environment = _environment(bed, project, recipe, folder)
+    with running(program, project, folder, environment) as operator:
+        begun, used = time.monotonic(), cost.cpu_seconds(operator.pid)
         create = ("-n", NAMESPACE, "create", "-o", "json", "-f", "-")
         created = json.loads(bed.kubectl(*create, input=json.dumps(recipe.obj)))
-        obj = last_seen(ApiClient(bed.kubeconfig), created, begun + seconds, alive)
-        took, spent = time.monotonic() - begun, cost.cpu_seconds(pid) - used
+        obj = last_seen(ApiClient(bed.kubeconfig), created, begun + seconds, operator.alive)
+        took, spent = time.monotonic() - begun, cost.cpu_seconds(operator.pid) - used
         run = _oldest(_artifacts(runs, recipe.obj))
         found = played(events(run), _text(run / "stdout"))
         objects = _objects(bed, recipe.obj["kind"])
@@ -99,66 +85,13 @@ def _is_established(definition: Json) -> bool:
     return any(one["type"] == "Established" and one["status"] == "True" for one in found)
 
 
-@contextmanager
-def _running(
-    bed: TestBed, project: Path, recipe: Recipe, program: str, folder: Path
-) -> Iterator[tuple[int, Callable[[], None]]]:
-    """Run the operator for the block, which gets its pid and a check that it still runs."""
-    log = folder / "log"
-    ours = [sys.executable, "-m", "ansible_operator"]
-    command = [*([program] if program else ours), "run", "--reconcile-period=0s"]
-    port = choose_ports(("probes",), taken=())["probes"]
-    command += ["--metrics-bind-address=0", f"--health-probe-bind-address=127.0.0.1:{port}"]
-    if not program:
-        command += ["--proxy-port=0", "--metrics-api-port=0", f"--run-directory={folder / 'runs'}"]
-    with log.open("wb") as output:
-        process = subprocess.Popen(
-            [sys.executable, "-I", "-S", ROOT / "bench" / "reaper.py", *command],
-            cwd=project,
-            env=_environment(bed, project, recipe, folder),
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            stdin=subprocess.DEVNULL,
-            start_new_session=True,
-        )
-
-    def alive() -> None:
-        if process.poll() is not None:
-            raise RunError(f"the operator ended: {last_words(log, lines=10)}")
-
-    try:
-        _wait_until_ready(port, alive)
-        yield process.pid, alive
-    finally:
-        terminate(process, _STOP_SECONDS)
-
-
-def _wait_until_ready(port: int, alive: Callable[[], None]) -> None:
-    deadline = time.monotonic() + _READY_SECONDS
-    while time.monotonic() < deadline:
-        alive()
-        try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=5):
-                return
-        except OSError:
-            time.sleep(0.1)
-    raise RunError(f"the operator is not ready within {_READY_SECONDS:.0f} s")
-
-
 def _environment(bed: TestBed, project: Path, recipe: Recipe, folder: Path) -> dict[str, str]:
-    target = folder / "collections"
-    collections = provide(project, target, recipe.answers, recipe.collections)
-    programs = Path(sys.executable).parent
+    collections = provide(project, folder / "collections", recipe.answers, recipe.collections)
     return {
-        "PATH": f"{programs}:{os.environ.get('PATH', os.defpath)}",
-        "HOME": str(folder),
-        "LANG": "C.UTF-8",
-        "KUBECONFIG": str(bed.kubeconfig),
+        **base_environment(bed.kubeconfig, folder),
         "WATCH_NAMESPACE": NAMESPACE,
         "ANSIBLE_COLLECTIONS_PATH": str(collections),
         "ANSIBLE_ROLES_PATH": str(project / "roles"),  # in ansible.cfg of the Go runner's image
-        "ANSIBLE_GATHERING": "explicit",
-        "VIRTUAL_ENV": str(programs.parent),
         **recipe.variables,
     }
 
