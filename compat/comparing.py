@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Objects of two runs, field by field, without what is different in every run."""
 
+import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -17,14 +18,17 @@ _ASSIGNED = {
 """Fields of a spec that the cluster sets."""
 _ADDED = ("pv.kubernetes.io/", "volume.kubernetes.io/", "volume.beta.kubernetes.io/")
 """Prefixes of annotations that controllers of the cluster set."""
+_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+"""Annotation in which kubernetes.core keeps the whole object, as JSON."""
 NOT_THERE = "(not there)"
 
 
 def comparable(obj: Json) -> Json:
     """Return what an operator has decided of an object.
 
-    Values of Secrets are generated: only their keys are kept. The status, ports and addresses that
-    the cluster assigns, and what the API server writes into metadata are left out.
+    Values of Secrets are generated: only their keys are kept, also of what was applied. The status,
+    ports and addresses that the cluster assigns, and what the API server writes into metadata are
+    left out.
     """
     kept = {key: value for key, value in obj.items() if key not in {"status", "metadata"}}
     metadata = {key: obj["metadata"][key] for key in _METADATA if key in obj["metadata"]}
@@ -33,14 +37,26 @@ def comparable(obj: Json) -> Json:
         metadata["ownerReferences"] = [{key: one.get(key) for key in _OWNER} for one in owners]
     annotations = metadata.get("annotations") or {}
     metadata["annotations"] = {
-        key: value for key, value in annotations.items() if not key.startswith(_ADDED)
+        key: _without_values(json.loads(value)) if key == _APPLIED else value
+        for key, value in annotations.items()
+        if not key.startswith(_ADDED)
     }
-    if obj["kind"] == "Secret":
-        kept["data"] = dict.fromkeys(obj.get("data") or {}, "generated")
+    kept = _without_values(kept)
     assigned = _ASSIGNED.get(obj["kind"], ())
     if assigned:
         kept["spec"] = {key: value for key, value in obj["spec"].items() if key not in assigned}
     return {**kept, "metadata": metadata}
+
+
+def _without_values(obj: Json) -> Json:
+    """An object, of a Secret with its keys only."""
+    if obj["kind"] != "Secret":
+        return obj
+    known = ("data", "stringData")
+    return {
+        key: dict.fromkeys(value or {}, "generated") if key in known else value
+        for key, value in obj.items()
+    }
 
 
 def differences(left: Objects, right: Objects) -> list[tuple[str, str, Any, Any]]:

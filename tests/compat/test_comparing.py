@@ -1,15 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """What counts as a difference between the objects of two runs."""
 
+import json
 from typing import Any
 
 import pytest
 
 from compat.comparing import NOT_THERE, comparable, differences
 
+APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+
 
 def obj(kind: str = "ConfigMap", metadata: dict[str, Any] | None = None, **more: Any) -> Any:
     return {"apiVersion": "v1", "kind": kind, "metadata": {"name": "a", **(metadata or {})}, **more}
+
+
+def applied(kind: str = "ConfigMap", **data: Any) -> Any:
+    """An object that kubernetes.core has applied; it keeps what it has applied."""
+    text = json.dumps({"kind": kind, **data})
+    return obj(kind, metadata={"annotations": {APPLIED: text}})
 
 
 EQUAL = [
@@ -19,6 +28,11 @@ EQUAL = [
         obj("Secret", data={"password": "YQ=="}),
         obj("Secret", data={"password": "Yg=="}),
         id="generated secrets",
+    ),
+    pytest.param(
+        applied("Secret", stringData={"password": "a"}),
+        applied("Secret", stringData={"password": "b"}),
+        id="generated secrets as applied",
     ),
     pytest.param(
         obj("Service", spec={"type": "ClusterIP", "clusterIP": "10.0.0.1"}),
@@ -44,6 +58,18 @@ DIFFERENT = [
         obj("Secret", data={"a": "1", "b": "2"}),
         ("data.b", NOT_THERE, "generated"),
         id="key of a secret",
+    ),
+    pytest.param(
+        applied("Secret", stringData={"a": "1"}),
+        applied("Secret", stringData={}),
+        (f"metadata.annotations.{APPLIED}.stringData.a", "generated", NOT_THERE),
+        id="key of a secret as applied",
+    ),
+    pytest.param(
+        applied(data={"a": "1"}),
+        applied(data={"a": "2"}),
+        (f"metadata.annotations.{APPLIED}.data.a", "1", "2"),
+        id="in what was applied",
     ),
     pytest.param(
         obj("Deployment", spec={"containers": [{"image": "a:1"}]}),
