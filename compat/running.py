@@ -24,7 +24,7 @@ _OTHERS = {
 }
 """Kinds whose objects controllers of the cluster make."""
 _GIVEN = {"ServiceAccount/default", "ConfigMap/kube-root-ca.crt"}
-_IMAGE_PYTHON = b"/usr/local/bin/python3"
+_IMAGE_PYTHON, _IMAGE_HOME = b"/usr/local/bin/python3", b"/opt/ansible/"
 _DEFINED_SECONDS = 60.0
 
 
@@ -137,12 +137,15 @@ def _objects(bed: TestBed, kind: str) -> Objects:
 def prepared(project: Path, folder: Path) -> Path:
     """Copy a project, which plays may write into; its history and tests stay out.
 
-    Tasks that name the Python of the image get that of this machine.
+    Tasks that name the Python or the home of the image, where the project is, get those of here.
     """
     left_out = shutil.ignore_patterns(".git", "molecule", "docs")
     copy = Path(shutil.copytree(project, folder / "project", ignore=left_out))
+    here = {_IMAGE_PYTHON: sys.executable.encode(), _IMAGE_HOME: f"{copy}/".encode()}
     for path in (one for suffix in ("yml", "yaml") for one in copy.rglob(f"*.{suffix}")):
-        text = path.read_bytes()
-        if _IMAGE_PYTHON in text:
-            path.write_bytes(text.replace(_IMAGE_PYTHON, sys.executable.encode()))
+        text = found = path.read_bytes()
+        for name, place in here.items():
+            found = found.replace(name, place)
+        if found != text:
+            path.write_bytes(found)
     return copy

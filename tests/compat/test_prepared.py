@@ -20,3 +20,15 @@ def test_tasks_that_name_the_python_of_the_image_find_one(tmp_path: Path) -> Non
     assert said == f"- shell: x\n  args:\n    executable: {sys.executable}\n"
     assert "/usr/local" in tasks.read_text()
     assert not (copy / ".git").exists()
+
+
+def test_playbooks_that_name_the_folder_of_the_image_find_it(tmp_path: Path) -> None:
+    project = tmp_path / "operator"
+    (project / "playbooks").mkdir(parents=True)
+    book = project / "playbooks" / "app.yaml"
+    book.write_text("- include_vars: /opt/ansible/roles/app/defaults/main.yml\n")
+
+    copy = prepared(project, tmp_path)
+
+    said = (copy / "playbooks" / "app.yaml").read_text()
+    assert said == f"- include_vars: {copy}/roles/app/defaults/main.yml\n"
