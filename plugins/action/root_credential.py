@@ -43,6 +43,7 @@ class ActionModule(KubeAction):
         "service": {"type": "str", "default": ""},
         "dashboard": {"type": "str", "default": ""},
         "timeout": {"type": "float", "default": 10.0},
+        "required": {"type": "bool", "default": False},
     }
 
     def act(self, session: Session, arguments: Json) -> Json:
@@ -57,8 +58,17 @@ class ActionModule(KubeAction):
         try:
             result["rotated"] = _bring(writer, arguments, secret)
         except (KubeError, SqlError, ValueError) as error:
-            return {"changed": False, "credential": {**result, "problem": str(error)}}
+            result["problem"] = str(error)
+            return {"changed": False, "credential": result, **_failure(arguments, result)}
         return {"changed": True, "credential": result}
+
+
+def _failure(arguments: Json, result: Json) -> Json:
+    """Return what makes the task fail: a play has no status to report a problem in."""
+    if not arguments["required"]:
+        return {}
+    message = f"The credential of Secret {result['secret']} is not in effect: {result['problem']}"
+    return {"failed": True, "msg": message}
 
 
 def _bring(writer: Writer, arguments: Json, secret: Json) -> bool:

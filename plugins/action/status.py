@@ -22,22 +22,28 @@ class ActionModule(KubeAction):
 
     SPEC: ClassVar[dict[str, Any]] = {
         "resource": {"type": "dict", "required": True},
-        "status": {"type": "dict", "required": True},
+        "status": {"type": "dict"},
         "events": {"type": "list", "elements": "dict", "default": []},
+        "report": {"type": "dict"},
         "field_manager": {"type": "str", "default": FIELD_MANAGER},
         "failure": {"type": "str", "default": ""},
         "event_on_refusal": {"type": "str", "default": ""},
+    }
+    RULES: ClassVar[dict[str, Any]] = {
+        "required_one_of": [["status", "report"]],
+        "mutually_exclusive": [["status", "report"]],
     }
 
     def act(self, session: Session, arguments: dict[str, Any]) -> dict[str, Any]:
         """Compare with the live status, write what differs, emit what happened."""
         live = status_writer.find(session, arguments["resource"])
+        report = arguments["report"] or {"status": arguments["status"]}
         result: dict[str, Any] = {"changed": False}
         if live is not None:
             try:
                 manager = arguments["field_manager"]
                 written = status_writer.write(
-                    session, live, arguments["status"], manager, dry_run=self.dry_run
+                    session, live, report["status"], manager, dry_run=self.dry_run
                 )
             except ApiError as error:
                 if arguments["event_on_refusal"] and not self.dry_run:
@@ -47,8 +53,11 @@ class ActionModule(KubeAction):
                 raise
             result = self._result(live, written)
             if not self.dry_run:
-                events = [*arguments["events"], *written.occurrences]
+                decided = [*arguments["events"], *report.get("events", ())]
+                events = [*decided, *written.occurrences]
                 result.update(status_writer.emit_all(session, live, events))
+        if arguments["report"]:
+            result["requeue"] = report["requeue"]
         if arguments["failure"]:
             result.update(failed=True, msg=arguments["failure"])
         return result

@@ -14,6 +14,9 @@ description:
     of its kind does, in one task. Roles begin with it, so that a pass that would change nothing
     costs next to nothing.
   - When anything is in doubt, or HAKeeper has to be asked, there is something to do.
+  - A resource without C(metadata.uid) is played by a playbook, and there is always something to do.
+    If the cluster has a resource of its kind and name, that one belongs to its operator, and the
+    task fails.
 extends_documentation_fragment:
   - matrixorigin.matrixone.connection
 attributes:
@@ -28,6 +31,12 @@ options:
     description: The resource, with its status, as it is in the cluster.
     type: dict
     required: true
+  state:
+    description: >-
+      Whether the resource is reconciled or deleted; with V(absent) there is always something to do.
+    type: str
+    choices: [present, absent]
+    default: present
   start_script:
     description: The start script of the component; left out for a MatrixOneCluster.
     type: str

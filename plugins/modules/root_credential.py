@@ -50,6 +50,12 @@ options:
     description: Seconds for all attempts to reach the database, of each of its questions.
     type: float
     default: 10
+  required:
+    description: >-
+      Whether the task fails if the database does not have the credential of the Secret. Otherwise
+      the reason is in the result.
+    type: bool
+    default: false
 """
 
 EXAMPLES = r"""

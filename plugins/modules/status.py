@@ -31,8 +31,12 @@ options:
   status:
     description: >-
       The whole status. What it leaves out and was written by this action before is removed.
+      Either this or O(report) is required.
     type: dict
-    required: true
+  report:
+    description: >-
+      What the filter P(matrixorigin.matrixone.report#filter) returned: status and Events in one.
+    type: dict
   events:
     description: Events to emit, each with C(type), C(reason), C(action) and C(note).
     type: list
@@ -77,4 +81,10 @@ events:
   returned: when the resource exists
   type: list
   elements: str
+requeue:
+  description: >-
+    When to check again, for M(matrixorigin.matrixone.requeue_after); empty for not at all.
+  returned: with O(report)
+  type: str
+  sample: 15s
 """

@@ -139,3 +139,22 @@ def test_a_namesake_or_nobody_is_left_alone(play, web_ui, live):
 
     assert [result["changed"] for result in results] == [False, False]
     assert "status" not in live("webui", "ui")
+
+
+def test_a_report_is_status_events_and_the_next_pass(play, web_ui, live):
+    """What the filter returned is written as a whole; either it or a status is required."""
+    written = status(web_ui, "False", "NoEnoughReadyStores")["matrixorigin.matrixone.status"]
+    event = {"type": "Normal", "reason": "Waiting", "action": "Wait", "note": "for a node"}
+    report = {"status": written["status"], "events": [event], "requeue": "15s", "ready": False}
+
+    done, neither, both = play(
+        {"matrixorigin.matrixone.status": {"resource": web_ui, "report": report}},
+        {"matrixorigin.matrixone.status": {"resource": web_ui}},
+        {"matrixorigin.matrixone.status": {**written, "report": report}},
+    )
+
+    assert done["requeue"] == "15s"
+    assert "Waiting" in done["events"]
+    assert live("webui", "ui")["status"]["pods"] == "0/1"
+    assert "one of the following is required: status, report" in neither["msg"]
+    assert "mutually exclusive" in both["msg"]

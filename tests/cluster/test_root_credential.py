@@ -246,6 +246,16 @@ def test_what_cannot_be_done_leaves_everything_as_it_is(monkeypatch, wanted, use
     assert world.known == (Login("dump", "old"), "7")
 
 
+@pytest.mark.parametrize("required", [True, False])
+def test_a_play_fails_with_what_an_operator_reports(required):
+    result = {"secret": "mo-credential", "problem": "no", "rotated": False}
+
+    failure = action._failure({"required": required}, result)
+
+    sentence = "The credential of Secret mo-credential is not in effect: no"
+    assert failure == ({"failed": True, "msg": sentence} if required else {})
+
+
 def test_a_secret_of_somebody_else_is_not_written_to(monkeypatch):
     theirs = record("old")
     theirs["metadata"]["labels"] = {}

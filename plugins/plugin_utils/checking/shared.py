@@ -29,7 +29,7 @@ def rolls(snapshot: Snapshot) -> bool:
 
 
 def _applies(snapshot: Snapshot) -> bool:
-    return snapshot.applies()
+    return bool(snapshot.plan.records) or snapshot.applies()
 
 
 def reports(snapshot: Snapshot) -> bool:
@@ -44,9 +44,5 @@ def reports(snapshot: Snapshot) -> bool:
 
 BEGIN = Step("Report that work on a new spec begins", begins)
 GROW = Step("Grow volumes", _grows)
-RECORD = Step(
-    "Record decisions on the resource before anything is created",
-    lambda snapshot: bool(snapshot.plan.records),
-)
-APPLY = Step("Apply the objects in order and delete what is no longer desired", _applies)
+APPLY = Step("Decide what should exist, record that and apply it", _applies)
 REPORT = Step("Write the status", reports)

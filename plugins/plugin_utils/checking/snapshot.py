@@ -15,7 +15,7 @@ from ...module_utils.admission.pod_security import level_of
 from ...module_utils.api.timestamps import timestamp_now
 from ...module_utils.clients.kubernetes.applying import Writer
 from ...module_utils.clients.kubernetes.outcomes import Identity, identity
-from ...module_utils.clients.kubernetes.selecting import Selection, prune
+from ...module_utils.clients.kubernetes.selecting import prune
 from ...module_utils.clients.kubernetes.session import Session
 from ...module_utils.kinds import kind_of
 from ...module_utils.reporting.conditions import completed
@@ -23,6 +23,7 @@ from ...module_utils.workload.kind import Play
 from ...module_utils.workload.plans import Plan, named
 from ..kubernetes.observing import fetch_raw, shown
 from ..kubernetes.own_namespace import own_namespace
+from ..kubernetes.planned import prunable, users
 
 Json = Mapping[str, Any]
 
@@ -115,21 +116,8 @@ class Snapshot:
         return bool(completed(report.status, before, timestamp_now()) != before)
 
     def _candidates(self) -> list[dict[str, Any]]:
-        chosen = self.plan.prune
-        if chosen is None:
-            return []
-        place, labels, owner = chosen.namespace, chosen.labels, chosen.owner_uid
         return [
-            found
-            for kind in chosen.kinds
-            for found in Selection(
-                kind["api_version"],
-                kind["kind"],
-                place,
-                labels,
-                owner_uid=owner,
-                unowned=chosen.unowned,
-            ).list(self.session)
+            found for chosen in prunable(self.plan.prune) for found in chosen.list(self.session)
         ]
 
     def _is_in_place(self, writer: Writer) -> bool:
@@ -146,8 +134,4 @@ class Snapshot:
         chosen = self.plan.prune
         if chosen is None:
             return False
-        users = [
-            Selection(kind["api_version"], kind["kind"], chosen.namespace, chosen.labels)
-            for kind in chosen.unless_used_by
-        ]
-        return bool(prune(writer, candidates, self.plan.objects, users))
+        return bool(prune(writer, candidates, self.plan.objects, users(chosen)))

@@ -11,7 +11,7 @@ from ...module_utils.compute.pods import (
     recorded_states,
     without_state,
 )
-from ..checking.shared import APPLY, BEGIN, RECORD, REPORT
+from ..checking.shared import APPLY, BEGIN, REPORT
 from ..checking.snapshot import Snapshot, Step
 from .situation import Situation
 
@@ -31,7 +31,6 @@ def _asks(snapshot: Snapshot) -> bool:
 STEPS = (
     BEGIN,
     Step("Set work state and labels in HAKeeper and drain compute nodes that leave", _asks),
-    RECORD,
     APPLY,
     REPORT,
 )

@@ -28,14 +28,16 @@ class KubeAction(ControllerAction):
 
     Attributes:
         SPEC: argument spec of the action; the connection options are added to it.
+        RULES: further rules of the validation, such as ``required_one_of``.
     """
 
     SPEC: ClassVar[dict[str, Any]] = {}
+    RULES: ClassVar[dict[str, Any]] = {}
 
     def run(self, tmp: None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
         """Validate the arguments, act, and turn errors into a failed result."""
         result: dict[str, Any] = super().run(tmp, task_vars)
-        arguments = self.validated({**OPTIONS, **self.SPEC})
+        arguments = self.validated({**OPTIONS, **self.SPEC}, **self.RULES)
         try:
             session = open_session(resolve_options(arguments, self._environment()))
             result.update(self.act(session, arguments))

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from ...module_utils.logservice.health import Question, question
-from ..checking.shared import APPLY, BEGIN, GROW, RECORD, REPORT, rolls
+from ..checking.shared import APPLY, BEGIN, GROW, REPORT, rolls
 from ..checking.snapshot import Snapshot, Step
 
 
@@ -21,7 +21,6 @@ STEPS = (
     BEGIN,
     Step("Replace lost log stores and let surplus ones leave", _asks),
     GROW,
-    RECORD,
     APPLY,
     Step("Replace log stores of an earlier template", rolls),
     REPORT,

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from ...module_utils.workload import nodes
-from ..checking.shared import APPLY, BEGIN, GROW, RECORD, REPORT, rolls
+from ..checking.shared import APPLY, BEGIN, GROW, REPORT, rolls
 from ..checking.snapshot import Snapshot, Step
 
 
@@ -21,7 +21,6 @@ STEPS = (
         _is_stuck,
     ),
     GROW,
-    RECORD,
     APPLY,
     Step("Replace transaction nodes of an earlier template", rolls),
     REPORT,

@@ -4,6 +4,6 @@
 
 from __future__ import annotations
 
-from ..checking.shared import APPLY, BEGIN, RECORD, REPORT
+from ..checking.shared import APPLY, BEGIN, REPORT
 
-STEPS = (BEGIN, RECORD, APPLY, REPORT)
+STEPS = (BEGIN, APPLY, REPORT)

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""matrixorigin.matrixone.apply_plan: records, objects, patches and what is no longer desired."""
+
+import pytest
+
+from tests.support.api import Api
+from tests.support.namespaces import Namespace
+
+pytestmark = pytest.mark.api
+
+MARK = "example.com/recorded"
+LABELS = {"part": "one"}
+
+
+@pytest.fixture
+def space(installed_testbed, fake_namespace):
+    return Namespace(installed_testbed, fake_namespace)
+
+
+@pytest.fixture
+def web_ui(installed_testbed, fake_namespace):
+    """Return a WebUI that was just made."""
+    resource = {
+        "apiVersion": "core.matrixorigin.io/v1alpha1",
+        "kind": "WebUI",
+        "metadata": {"name": "ui", "namespace": fake_namespace},
+        "spec": {"replicas": 1, "image": "dashboard:1"},
+    }
+    return Api(installed_testbed.kubeconfig).apply(resource)
+
+
+def config(namespace, name, **data):
+    about = {"name": name, "namespace": namespace, "labels": LABELS}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": about, "data": data}
+
+
+def plan(resource, *objects, **fields):
+    """Return what a pass decided: a record, objects of which ``once`` is only created, and a prune."""
+    about = {key: resource["metadata"][key] for key in ("name", "namespace")}
+    identity = {key: resource[key] for key in ("apiVersion", "kind")}
+    chosen = {
+        "kinds": [{"api_version": "v1", "kind": "ConfigMap"}],
+        "namespace": about["namespace"],
+        "labels": LABELS,
+        "owner_uid": resource["metadata"]["uid"],
+    }
+    return {
+        "records": [{**identity, "metadata": {**about, "annotations": {MARK: "yes"}}}],
+        "objects": [*objects],
+        "createOnly": ["ConfigMap/once"],
+        "prune": chosen,
+        **fields,
+    }
+
+
+def task(resource, decided, **keywords):
+    action = {"plan": decided, "resource": resource}
+    return {"matrixorigin.matrixone.apply_plan": action, **keywords}
+
+
+def test_a_plan_is_carried_out_in_one_task(play, web_ui, space):
+    """A check keeps nothing; records count as a change but are no object; what is left is deleted."""
+    name = space.name
+    both = plan(web_ui, config(name, "a", key="1"), config(name, "once", key="1"))
+    later = plan(web_ui, config(name, "once", key="2"), paused=False)
+
+    checked, first, again, last = play(
+        task(web_ui, both, check_mode=True),
+        task(web_ui, both),
+        task(web_ui, both),
+        task(web_ui, later),
+        diff=True,
+    )
+
+    created = ["created", "created"]
+    assert [one["change"] for one in checked["done"]] == created
+    assert [one["change"] for one in first["done"]] == created
+    assert first["changes"][0] == f"WebUI {name}/ui changed"
+    assert set(first["objects"]) == {"ConfigMap/a", "ConfigMap/once"}
+    assert len(first["diff"]) == 3
+    assert not again["changed"]
+    assert again["plan"] == both
+    assert last["done"] == [{"kind": "ConfigMap", "name": "a", "change": "deleted"}]
+    assert space.names("configmaps", "part=one") == {"configmap/once"}
+    assert space.get("configmap", "once")["data"] == {"key": "1"}
+    live = space.get("webui", "ui")
+    assert live["metadata"]["annotations"][MARK] == "yes"
+    owners = space.get("configmap", "once")["metadata"]["ownerReferences"]
+    assert [one["uid"] for one in owners] == [live["metadata"]["uid"]]
+
+
+def test_a_record_alone_is_a_change(play, web_ui):
+    """A play reports it, although no object is changed."""
+    (recorded,) = play(task(web_ui, plan(web_ui)))
+
+    assert recorded["changed"]
+    assert recorded["done"] == []
+
+
+def test_what_the_server_refuses_is_named_and_the_plan_is_kept(play, web_ui, space):
+    """The report of a failed pass is made from the plan; what was done before counts."""
+    wrong = plan(web_ui, config(space.name, "a"), {**config(space.name, "b"), "data": {"a b": ""}})
+
+    (failed,) = play(task(web_ui, wrong))
+
+    assert failed["failed"]
+    assert "ConfigMap" in failed["msg"]
+    assert failed["status"] == 422
+    assert failed["plan"] == wrong
+    assert failed["changed"]
+    assert f"ConfigMap {space.name}/a created" in failed["changes"]
+
+
+@pytest.mark.parametrize("refuse", [True, False])
+def test_a_spec_that_cannot_be_used(play, web_ui, refuse):
+    """A play without a status fails with the reason; an operator reports it from the plan."""
+    decided = {"invalid": "spec.image: is missing"}
+    action = {"plan": decided, "resource": web_ui, "refuse_invalid": refuse}
+
+    (done,) = play({"matrixorigin.matrixone.apply_plan": action})
+
+    assert bool(done.get("failed")) == refuse
+    assert not done["changed"]
+    assert done["plan"] == decided
+    if refuse:
+        assert done["msg"] == "WebUI ui: spec.image: is missing"
