@@ -10,6 +10,7 @@ from pathlib import Path
 
 import yaml
 
+from testbed import namespaces
 from testbed.errors import TestBedError
 from testbed.places import Places
 from testbed.state import State
@@ -110,6 +111,8 @@ class TestBed:
     def namespace(self, prefix: str = "test") -> Iterator[str]:
         """Make a fresh namespace for the block and begin its removal afterwards.
 
+        Custom resources in it whose finalizers nobody removes are released when a later block ends.
+
         Args:
             prefix: begins the namespace's name.
 
@@ -117,8 +120,8 @@ class TestBed:
             The name.
         """
         name = f"{prefix}-{secrets.token_hex(4)}"
-        self.kubectl("create", "namespace", name)
+        namespaces.create(self.kubeconfig, name)
         try:
             yield name
         finally:
-            self.kubectl("delete", "namespace", name, "--wait=false", "--ignore-not-found")
+            namespaces.end(self.kubeconfig, name)

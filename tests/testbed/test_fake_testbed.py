@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from testbed import KubectlError, TestBed
+from testbed import KubectlError, TestBed, namespaces
 from testbed.api import ApiClient
+from tests.support.namespaces import Namespace
 from tests.support.waiting import eventually
 from tests.testbed.objects import get
 
@@ -220,3 +221,33 @@ def test_a_closed_connection_costs_no_request(fake_testbed: TestBed, error: Exce
     client = ApiClient(fake_testbed.kubeconfig)
     client._connection = Closed(error)
     assert client.request("GET", "/version")["major"] == "1"
+
+
+def test_a_namespace_ends_though_nobody_removes_finalizers(
+    installed_testbed: TestBed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is released when a later one ends, after the time that an operator has to do it."""
+    bed = installed_testbed
+    with bed.namespace("stuck") as name:
+        web_ui = {
+            "apiVersion": "core.matrixorigin.io/v1alpha1",
+            "kind": "WebUI",
+            "metadata": {"name": "ui", "namespace": name, "finalizers": ["example.com/held"]},
+            "spec": {"replicas": 1, "image": "dashboard:1"},
+        }
+        Namespace(bed, name).apply(web_ui)
+    client = ApiClient(bed.kubeconfig)
+
+    def remaining() -> str:
+        status = client.request("GET", f"/api/v1/namespaces/{name}")["status"]
+        return " ".join(one["reason"] for one in status.get("conditions", []))
+
+    assert eventually(lambda: "SomeFinalizersRemain" in remaining())
+    namespaces.release(client, name)
+    assert "SomeFinalizersRemain" in remaining()
+
+    monkeypatch.setattr(namespaces, "PATIENCE", 0.0)
+    with bed.namespace("later"):
+        pass
+
+    assert eventually(lambda: name not in bed.kubectl("get", "namespaces", "-o", "name"), 60)
