@@ -92,12 +92,13 @@ def preload(roles: Sequence[Path]) -> list[str]:
     roles = _with_used(roles)
     read_ahead.read(roles)
     actions, filters = _used(roles)
+    followed: set[Path] = set()
     for name in sorted(actions):
         for loader, kind in ((action_loader, "action"), (module_loader, "modules")):
             found = loader.find_plugin_with_context(name, ".py")
             if found.resolved and found.plugin_resolved_path:
                 package = f"ansible_collections.{name.rpartition('.')[0]}.plugins.{kind}"
-                _import_needs(Path(found.plugin_resolved_path), package)
+                _import_needs(Path(found.plugin_resolved_path), package, followed)
         action_loader.get(name, class_only=True)
     for name in filters:
         with contextlib.suppress(KeyError):
@@ -184,22 +185,28 @@ def _role_path(name: str, beside: Path) -> Path | None:
     return path if (path / "tasks").is_dir() else None
 
 
-def _import_needs(source: Path, package: str) -> None:
+def _import_needs(source: Path, package: str, followed: set[Path]) -> None:
     """Import everything that a plugin imports, at its top or in its functions, and so on.
 
     What it imports from collections is followed; other packages import what they need.
+
+    Args:
+        source: file of the plugin.
+        package: that contains it.
+        followed: files that need not be followed again, because another plugin imports them, too;
+            those of this plugin are added.
     """
     waiting = [(source, package)]
-    seen = {source}
+    followed.add(source)
     while waiting:
         file, package = waiting.pop()
         for name in _imports(file, package):
             module = _import(name)
             found = Path(getattr(module, "__file__", None) or "/")
             if name.startswith("ansible_collections.") and found.suffix == ".py":
-                if found not in seen:
+                if found not in followed:
                     waiting.append((found, name.rpartition(".")[0]))
-                seen.add(found)
+                followed.add(found)
 
 
 def _imports(file: Path, package: str) -> Iterator[str]:
