@@ -114,7 +114,7 @@ def test_a_transaction_node_cut_off_with_a_log_store_refuses_nothing_later(
     """As with the machine of both: it takes compute nodes for dead, so it is restarted after it."""
     fault = cut_off(cluster, "mo-dn-0", "mo-log-1")
     with suffering(cluster, "health-machine-cut", fault, settled=LOCK_SECONDS):
-        await_fault(cluster, "DNSet", ["mo-dn-0"])
+        await_fault(cluster, "LogSet", ["mo-log-1"])
 
 
 def test_a_short_fault_does_not_flap(cluster: Cluster) -> None:
