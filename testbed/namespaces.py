@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Namespaces for a while, and the end of those in which nobody is left to remove finalizers.
 
-A test often stops its operator before its namespace is deleted. What has a finalizer then stays,
+A test may stop its operator before its namespace is deleted. What has a finalizer then stays,
 and the namespace with it. The controllers search each such namespace several times a minute, kind
 by kind: 2 % of a core for every one of them, as long as the test bed lives.
 """
