@@ -14,6 +14,7 @@ from ansible_operator.engine.patches.versions import HAS_PROFILES
 if HAS_PROFILES:
     pytest.skip("later releases have neither", allow_module_level=True)
 
+from ansible.errors import AnsibleError
 from ansible.parsing.dataloader import DataLoader
 from ansible.parsing.yaml.objects import AnsibleMapping, AnsibleSequence, AnsibleUnicode
 from ansible.playbook.conditional import Conditional
@@ -24,9 +25,12 @@ from jinja2 import Environment, pass_context
 
 from ansible_operator.engine.patches import folded_templates
 from ansible_operator.engine.patches.copies import isolated
+from ansible_operator.engine.patches.plain_data import templating
 from ansible_operator.engine.patches.read_back import concatenation
 
-texts = st.text() | st.sampled_from(["True", "{'a': 1}", "[1", "a\ud800", "\0", "null", "{{ a }}"])
+texts = st.text() | st.sampled_from(
+    ["True", "{'a': 1}", "[1", "a\ud800", "\0", "null", "{{ a }}", "< b >"]
+)
 scalars = (
     st.one_of(texts, texts.map(AnsibleUnicode), texts.map(AnsibleUnsafeText))
     | st.one_of(st.none(), st.booleans(), st.integers(), st.floats())
@@ -59,6 +63,61 @@ def typed(value: Any) -> Any:
 def test_values_are_those_that_ansible_reads(parts: list[Any]) -> None:
     assert typed(ours(part for part in parts)) == typed(ansible_eval_concat(part for part in parts))
     assert typed(ours(parts)) == typed(ansible_eval_concat(parts))
+
+
+our_template = templating(Templar.template)
+
+
+def answer(template: Any, value: Any, marks: dict[str, str], **options: Any) -> Any:
+    """What a value is templated to, or the error."""
+    templar = Templar(loader=DataLoader(), variables={"a": AnsibleUnsafeText("{{ b }}"), "b": [1]})
+    with templar.set_temporary_context(**marks):
+        try:
+            return typed(template(templar, value, **options))
+        except AnsibleError as error:
+            return type(error), str(error)
+
+
+@given(values, st.sampled_from([{}, {"variable_start_string": "<", "variable_end_string": ">"}]))
+def test_values_are_templated_as_ansible_does_it(value: Any, marks: dict[str, str]) -> None:
+    assert answer(our_template, value, marks) == answer(Templar.template, value, marks)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"a": "{{ a }}", "b": [AnsibleUnsafeText("{{ a }}"), "{{ b }}", {"c": "{# no #}d"}]},
+        {"a": "<< a >>", "b": ["{{ b }}"]},
+        [
+            {"a": 1},
+            (1, "{{ b }}"),
+            AnsibleMapping({"b": AnsibleUnicode("x{% if a %}y{% endif %}")}),
+        ],
+        {"a": "{{ missing }}"},
+    ],
+)
+@pytest.mark.parametrize(
+    ("marks", "options"),
+    [
+        ({}, {}),
+        ({"variable_start_string": "<<", "variable_end_string": ">>"}, {}),
+        ({}, {"overrides": {"variable_start_string": "<<", "variable_end_string": ">>"}}),
+        ({}, {"fail_on_undefined": False}),
+    ],
+)
+def test_templates_in_values_are_found(
+    value: Any, marks: dict[str, str], options: dict[str, Any]
+) -> None:
+    expected = answer(Templar.template, value, marks, **options)
+    assert answer(our_template, value, marks, **options) == expected
+
+
+def test_a_templated_value_shares_nothing_that_can_change() -> None:
+    value = {"a": [AnsibleUnsafeText("{{ a }}")]}
+    copy = our_template(Templar(loader=DataLoader(), variables={}), value)
+    copy["a"].append(2)
+    assert value == {"a": ["{{ a }}"]}
+    assert type(copy["a"][0]) is AnsibleUnsafeText
 
 
 def nested(levels: int) -> list[Any]:

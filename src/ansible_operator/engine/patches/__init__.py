@@ -51,9 +51,10 @@ def install(run_sockets: list[int], recorder: Callable[[], "Recorder | None"]) -
     plugin_searches.install()
     plugin_documentation.install()
     if not versions.HAS_PROFILES:
-        from ansible_operator.engine.patches import read_back
+        from ansible_operator.engine.patches import plain_data, read_back
 
         read_back.install()
+        plain_data.install()
 
 
 def install_into_collections(folder: Path) -> None:

@@ -152,6 +152,7 @@ TOUCHED = (
     Touched("ansible.utils.vars", "", ("load_extra_vars", "load_options_vars", "random_int")),
     Touched("ansible.template", "", ("_escape_backslashes",), before=_2_19),
     Touched("ansible.template", "AnsibleEnvironment", ("compile", "concat"), before=_2_19),
+    Touched("ansible.template", "Templar", ("template",), before=_2_19),
     Touched(
         "ansible.template.native_helpers", "", ("_is_unsafe", "ansible_eval_concat"), before=_2_19
     ),
