@@ -2,6 +2,7 @@
 """Objects of two runs, field by field, without what is different in every run."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -20,6 +21,8 @@ _ADDED = ("pv.kubernetes.io/", "volume.kubernetes.io/", "volume.beta.kubernetes.
 """Prefixes of annotations that controllers of the cluster set."""
 _APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 """Annotation in which kubernetes.core keeps the whole object, as JSON."""
+_CHECKSUM = re.compile(r"\.annotations\.checksum-secrets?-[^.]+$")
+"""Path of an annotation with the checksum of a Secret, with which a role rolls Pods."""
 NOT_THERE = "(not there)"
 
 
@@ -62,6 +65,8 @@ def _without_values(obj: Json) -> Json:
 def differences(left: Objects, right: Objects) -> list[tuple[str, str, Any, Any]]:
     """Compare the objects of two runs.
 
+    Checksums of Secrets differ as their values do, and count only if one of them is not there.
+
     Returns:
         Object, path of the field (empty for an object that only one of them has), and both values.
     """
@@ -72,8 +77,13 @@ def differences(left: Objects, right: Objects) -> list[tuple[str, str, Any, Any]
             found.append((name, "", sides[0], sides[1]))
             continue
         pairs = fields(comparable(left[name]), comparable(right[name]))
-        found += [(name, path, one, other) for path, one, other in pairs]
+        found += [(name, *one) for one in pairs if not _is_generated(*one)]
     return found
+
+
+def _is_generated(path: str, left: Any, right: Any) -> bool:
+    """Whether both values are checksums of generated ones."""
+    return NOT_THERE not in {str(left), str(right)} and bool(_CHECKSUM.search(path))
 
 
 def fields(left: Any, right: Any, path: str = "") -> Iterator[tuple[str, Any, Any]]:

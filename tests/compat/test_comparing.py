@@ -8,6 +8,7 @@ import pytest
 
 from compat.comparing import NOT_THERE, comparable, differences
 
+ROLLED = "spec.template.metadata.annotations"
 APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
@@ -21,7 +22,14 @@ def applied(kind: str = "ConfigMap", **data: Any) -> Any:
     return obj(kind, metadata={"annotations": {APPLIED: text}})
 
 
+def rolled(**checksums: str) -> Any:
+    """A Deployment whose Pods are rolled by checksums."""
+    annotations = {f"checksum-{name}": value for name, value in checksums.items()}
+    return obj("Deployment", spec={"template": {"metadata": {"annotations": annotations}}})
+
+
 EQUAL = [
+    pytest.param(rolled(**{"secret-a": "1"}), rolled(**{"secret-a": "2"}), id="checksum of secret"),
     pytest.param(obj(metadata={"uid": "1"}), obj(metadata={"uid": "2"}), id="uid"),
     pytest.param(obj(status={"a": 1}), obj(), id="status"),
     pytest.param(
@@ -58,6 +66,18 @@ DIFFERENT = [
         obj("Secret", data={"a": "1", "b": "2"}),
         ("data.b", NOT_THERE, "generated"),
         id="key of a secret",
+    ),
+    pytest.param(
+        rolled(**{"configmap-a": "1"}),
+        rolled(**{"configmap-a": "2"}),
+        (f"{ROLLED}.checksum-configmap-a", "1", "2"),
+        id="checksum of configuration",
+    ),
+    pytest.param(
+        rolled(**{"secret-a": "1"}),
+        rolled(),
+        (f"{ROLLED}.checksum-secret-a", "1", NOT_THERE),
+        id="no checksum of a secret",
     ),
     pytest.param(
         applied("Secret", stringData={"a": "1"}),
