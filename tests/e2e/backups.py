@@ -133,7 +133,9 @@ class Folder(Place):
         }
 
     def folder(self, name: str) -> Path:
-        return self.bed.places.volumes / self.volume / name
+        """The path of a volume stays when another claim binds it."""
+        volume = json.loads(self.bed.kubectl("get", "pv", self.volume, "-o", "json"))
+        return Path(volume["spec"]["hostPath"]["path"]) / name
 
     def lose(self, cluster: Cluster) -> None:
         """Nothing to do: they went with the claim."""
