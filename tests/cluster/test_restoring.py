@@ -293,8 +293,16 @@ def test_deletion_of_others_has_no_such_steps():
 
     assert titles[0] == "the restore"
     assert "the claim of the shared storage" not in titles
-    for subject in (cluster({"phase": "Completed"}), cluster(restoreFrom=None)):
-        assert removal_of(subject)[0]["title"] == "what serves clients"
+    assert removal_of(cluster(restoreFrom=None))[0]["title"] == "what serves clients"
+
+
+def test_a_restore_that_has_ended_goes_before_the_claim_that_it_filled():
+    """Kubernetes keeps a claim as long as a Pod uses it, even one that has completed."""
+    steps = removal_of(cluster({"phase": "Completed"}))
+
+    assert [one["title"] for one in steps[:2]] == ["the restore", "what serves clients"]
+    assert [one["kind"] for one in steps[0]["prune"]["kinds"]] == ["RestoreJob"]
+    assert steps[0]["patches"]
 
 
 def test_others_cost_nothing():

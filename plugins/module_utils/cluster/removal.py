@@ -80,13 +80,17 @@ def removal_of_cluster(resource: Resource) -> list[Removal]:
 
 
 def _restore_steps(resource: Resource) -> list[Removal]:
-    """Return the step that ends a restore; the claim that it fills has no owner before its end."""
+    """Return the step that ends a restore; the claim that it fills has no owner before its end.
+
+    A restore that has ended goes first, too: as long as its Pod is there, Kubernetes keeps a claim
+    that it filled (pvc-protection), and so what waits for that claim.
+    """
     record = (resource.get("status") or {}).get("restore") or {}
-    if not is_asked(resource) or record.get("phase") in RESTORE_ENDED:
+    if not is_asked(resource):
         return []
     metadata, service = resource["metadata"], _log_service(resource)
     steps = [_children_step(resource, "the restore", [names.RESTORE_JOB])]
-    if retention_deletes(service):
+    if retention_deletes(service) and record.get("phase") not in RESTORE_ENDED:
         name, namespace = metadata["name"], metadata["namespace"]
         claim = claim_kind(re.escape(names.shared_claim_name(name)))
         # Not one that was there before, with the data of an earlier cluster.
