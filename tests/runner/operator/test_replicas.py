@@ -40,11 +40,13 @@ def test_the_process_serves_probes_metrics_and_the_metrics_api(
     cluster.wait_for("memcacheds.runner.example.com", "measured", "Successful")
     body = b'{"name": "plays", "description": "d", "counter": {"increment": true}}'
     assert fetch(api, "/metrics", body) == (200, "")
+    # Counted when the reconcile ends, which is after its status is written.
+    counted = 'controller_runtime_reconcile_total{controller="memcached-v1alpha1-'
+    eventually(lambda: counted in fetch(metrics, "/metrics")[1])
     status, text = fetch(metrics, "/metrics")
     assert status == 200
     gvk = 'GVK="runner.example.com/v1alpha1, Kind=Memcached"'
     assert f'ansible_operator_reconcile_result{{{gvk},result="succeeded"}} ' in text
-    assert 'controller_runtime_reconcile_total{controller="memcached-v1alpha1-' in text
     assert 'resource_created_at_seconds{group="runner.example.com",kind="Memcached"' in text
     assert "plays 1" in text.splitlines()
     cluster.kubectl("delete", "memcacheds.runner.example.com", "measured")
