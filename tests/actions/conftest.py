@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from testbed.bed import TestBed
+from tests.support.api import Api
 from tests.support.namespaces import Namespace
 from tests.support.places import ROOT
 
@@ -72,3 +73,15 @@ def live(fake_testbed: TestBed, fake_namespace: str) -> Callable[..., dict[str, 
     """Return a function that reads an object."""
     space = Namespace(fake_testbed, fake_namespace)
     return lambda kind, name: space.get(kind, name) or None
+
+
+@pytest.fixture
+def web_ui(installed_testbed: TestBed, fake_namespace: str) -> dict[str, Any]:
+    """Return a WebUI that was just made."""
+    resource = {
+        "apiVersion": "core.matrixorigin.io/v1alpha1",
+        "kind": "WebUI",
+        "metadata": {"name": "ui", "namespace": fake_namespace},
+        "spec": {"replicas": 1, "image": "dashboard:1"},
+    }
+    return Api(installed_testbed.kubeconfig).apply(resource)

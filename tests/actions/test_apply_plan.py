@@ -3,7 +3,6 @@
 
 import pytest
 
-from tests.support.api import Api
 from tests.support.namespaces import Namespace
 
 pytestmark = pytest.mark.api
@@ -15,18 +14,6 @@ LABELS = {"part": "one"}
 @pytest.fixture
 def space(installed_testbed, fake_namespace):
     return Namespace(installed_testbed, fake_namespace)
-
-
-@pytest.fixture
-def web_ui(installed_testbed, fake_namespace):
-    """Return a WebUI that was just made."""
-    resource = {
-        "apiVersion": "core.matrixorigin.io/v1alpha1",
-        "kind": "WebUI",
-        "metadata": {"name": "ui", "namespace": fake_namespace},
-        "spec": {"replicas": 1, "image": "dashboard:1"},
-    }
-    return Api(installed_testbed.kubeconfig).apply(resource)
 
 
 def config(namespace, name, **data):

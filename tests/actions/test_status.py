@@ -5,21 +5,7 @@ import json
 
 import pytest
 
-from tests.support.api import Api
-
 pytestmark = pytest.mark.api
-
-
-@pytest.fixture
-def web_ui(installed_testbed, fake_namespace):
-    """Return a WebUI that was just made."""
-    resource = {
-        "apiVersion": "core.matrixorigin.io/v1alpha1",
-        "kind": "WebUI",
-        "metadata": {"name": "ui", "namespace": fake_namespace},
-        "spec": {"replicas": 1, "image": "dashboard:1"},
-    }
-    return Api(installed_testbed.kubeconfig).apply(resource)
 
 
 def status(resource, ready, reason, message="", check=False, **options):
