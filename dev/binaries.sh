@@ -17,5 +17,5 @@ if ! type gawk mawk busybox mysql &>/dev/null; then
 fi
 python -m testbed build --nodes fake
 python -m testbed build --nodes real --image matrixone
-python -m testbed build helm versitygw
+python -m testbed build helm versitygw promql hakeeper-sim
 python -m testbed build operator-verify

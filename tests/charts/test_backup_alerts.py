@@ -7,6 +7,8 @@ from testbed.building import provide
 from tests.charts.alerting import DAY, HOUR, Alerts, Engine, alerts_of, always, without_page
 from tests.charts.releases import Helm
 
+pytestmark = pytest.mark.rpc
+
 
 @pytest.fixture(scope="module")
 def engine() -> Engine:

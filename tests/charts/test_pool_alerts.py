@@ -13,6 +13,8 @@ IDLE, OTHERS = 'pool_pods{phase="idle"}', 'pool_pods{phase="starting"}'
 DESIRED = "pool_idle_desired"
 MISSES, BOUND = "pool_misses_total", "pool_bind_seconds_count"
 
+pytestmark = pytest.mark.rpc
+
 
 @pytest.fixture(scope="module")
 def engine() -> Engine:

@@ -43,6 +43,7 @@ def curl(
     return int(status), content
 
 
+@pytest.mark.rpc
 @pytest.mark.parametrize("tls", [False, True], ids=["http", "https"])
 def test_objects_are_files(tmp_path: Path, tls: bool) -> None:
     """What a client puts is a file below the bucket's folder, and what is there can be got."""
