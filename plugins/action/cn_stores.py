@@ -38,6 +38,7 @@ class ActionModule(KubeAction):
         "workload": {"type": "dict"},
         "timeout": {"type": "float", "default": 10.0},
         "silent": {"type": "dict", "default": {}},
+        "mute": {"type": "list", "elements": "str", "default": []},
         "await_drains": {"type": "bool", "default": False},
         "await_registered": {"type": "bool", "default": False},
         "write_status": {"type": "bool", "default": False},
@@ -96,7 +97,11 @@ def _situation(session: Session, arguments: Json) -> Situation:
     found = situations.observe(
         session, *(arguments[name] for name in ("resource", "log_set", "workload"))
     )
-    return replace(found, degraded=found.degraded or bool(arguments["silent"]))
+    return replace(
+        found,
+        degraded=found.degraded or bool(arguments["silent"]),
+        mute=frozenset(arguments["mute"]),
+    )
 
 
 def _given_up(resource: Json, outcome: Outcome) -> list[str]:

@@ -44,6 +44,13 @@ options:
     description: What M(matrixorigin.matrixone.health) found wrong with Pods, by their names.
     type: dict
     default: {}
+  mute:
+    description:
+      - Pods that M(matrixorigin.matrixone.health) found not to answer, although HAKeeper hears
+        them. They are replaced.
+    type: list
+    elements: str
+    default: []
   await_drains:
     description:
       - Whether to run further passes until no drain is in progress, which takes a minute longer

@@ -85,6 +85,13 @@ health:
       description: What is wrong with each ready Pod that gives no sign of life.
       type: dict
       returned: when asked
+    mute:
+      description:
+        - Those of the silent Pods that HAKeeper hears, but that answer no login since the
+          transaction node was restarted, and are to be replaced.
+      type: list
+      elements: str
+      returned: when asked
     lacking:
       description: What else keeps it from serving, such as the quorum of a log shard.
       type: str

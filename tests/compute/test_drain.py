@@ -367,6 +367,7 @@ def test_who_was_not_heard_is_replaced_when_it_is_back(
     ("one", "expected"),
     [
         (store(**SILENT), {UNHEARD: PROCESS}),
+        (store(mute=True), {UNHEARD: PROCESS}),
         (store(**SILENT, **REFUSED), {}),
         (store(**CUT_OFF), {}),
         (store(**REFUSED), {}),

@@ -70,7 +70,7 @@ def test_quorum(shards, expected):
 
 
 def test_health_survives_being_a_result():
-    found = Health(unknown="a", silent={"b": "c"}, lacking="d", storage=False)
+    found = Health(unknown="a", silent={"b": "c"}, mute=("b",), lacking="d", storage=False)
     assert Health.read(found.as_result()) == found
     assert not found.is_good
     assert found.faults == "b (c), d"

@@ -2,13 +2,13 @@
 """What the question between two passes costs: it is asked every ten seconds, of every set."""
 
 import time
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api import names
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api.timestamps import timestamp
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.matrixone import (
+    ClusterDetails,
     TimedOut,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.logservice.view import View
@@ -41,7 +41,7 @@ SETS = {
     names.CN_SET: (r.cnset, "mo-tp-cn-0", 2),
     names.PROXY_SET: (r.proxyset, "mo-proxy-0", 2),
 }
-NOTHING_KNOWN = SimpleNamespace(log_stores=(), tn_stores=(), cn_stores=(), proxies=())
+NOTHING_KNOWN = ClusterDetails((), (), (), (), ())
 
 
 def ready(kind: str) -> Json:

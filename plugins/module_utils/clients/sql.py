@@ -30,11 +30,13 @@ class SqlError(Exception):
 
     Attributes:
         refused: whether the database itself has rejected the statement.
+        connected: whether `ask` knows of a server that accepted the connection.
         words: what it said about the statement. It may quote it, so show it only if the statement
             holds no secret.
     """
 
     refused: bool = False
+    connected: bool = False
     words: str = ""
 
 
@@ -136,6 +138,7 @@ def ask(entrance: Entrance, statement: Statement, seconds: float) -> list[tuple[
         kind = LoginRefused if _is_refused_login(error) else SqlError
         failure = kind(_said(entrance, error))
         failure.refused = _is_of_the_database(_code(error))
+        failure.connected = _code(error) != _CANNOT_CONNECT
         failure.words = shown(str(error.args[-1])) if failure.refused else ""
         raise failure from None
 
@@ -200,5 +203,6 @@ _MALFORMED: Final = (
 """What the driver raises when a packet is none."""
 _DENIED: Final = 1045
 _INTERNAL: Final = 20101
+_CANNOT_CONNECT: Final = 2003
 _OF_THE_CLIENT: Final = frozenset({0, 2002, 2003, 2006, 2013, 2014})
 """Error codes of the driver itself: no connection, or one that was lost."""

@@ -97,13 +97,16 @@ def live_pods(pods: Iterable[Pod]) -> list[Pod]:
     return sorted(running, key=lambda pod: str(pod["metadata"]["name"]))
 
 
-def cn_store(pod: Pod, registration: Registration | None, *, asked: bool) -> CNStore:
+def cn_store(
+    pod: Pod, registration: Registration | None, *, asked: bool, mute: bool = False
+) -> CNStore:
     """Return what is known about a Pod and its store.
 
     Args:
         pod: the Pod.
         registration: what HAKeeper knows; None if it does not know it or was not asked.
         asked: whether it could be asked.
+        mute: whether it does not answer, although HAKeeper hears it.
     """
     metadata = pod["metadata"]
     annotations = metadata.get("annotations") or {}
@@ -126,6 +129,7 @@ def cn_store(pod: Pod, registration: Registration | None, *, asked: bool) -> CNS
         template=(metadata.get("labels") or {}).get(_LABEL_TEMPLATE) or "",
         gated=is_gated(pod),
         unheard_process=annotations.get(names.ANNOTATION_UNHEARD) or "",
+        mute=mute,
     )
 
 
@@ -217,7 +221,7 @@ def records(store: CNStore, *, leaves: bool, now: float) -> dict[str, str | None
     changes: dict[str, str | None] = {}
     if store.going:
         return changes
-    if store.estranged and not store.refused and store.process:
+    if (store.estranged or store.mute) and not store.refused and store.process:
         changes[names.ANNOTATION_UNHEARD] = store.process
     elif store.unheard_process and not store.refused:
         changes[names.ANNOTATION_UNHEARD] = None
@@ -246,13 +250,20 @@ def reachable(address: str, pods: Iterable[Pod]) -> str:
         address: ``host:port`` as HAKeeper has it.
         pods: Pods of log service and transaction node.
     """
-    host, port = address.rpartition(":")[::2]
-    first = host.partition(".")[0]
-    for pod in pods:
-        ip = (pod.get("status") or {}).get("podIP")
-        if pod["metadata"]["name"] == first and ip:
-            return _at(ip, port)
-    return address
+    found = pod_at(address, pods)
+    ip = (found.get("status") or {}).get("podIP") if found is not None else None
+    return _at(ip, address.rpartition(":")[2]) if ip else address
+
+
+def pod_at(address: str, pods: Iterable[Pod]) -> Pod | None:
+    """Return the Pod that an address belongs to; None where it is not among those given.
+
+    Args:
+        address: ``host:port`` as HAKeeper has it; the host begins with the name of the Pod.
+        pods: to look among.
+    """
+    first = address.rpartition(":")[0].partition(".")[0]
+    return next((pod for pod in pods if pod["metadata"]["name"] == first), None)
 
 
 def _at(host: str, port: object) -> str:

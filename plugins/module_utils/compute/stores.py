@@ -67,8 +67,9 @@ class CNStore:
         marked: work state that this operator recorded on the Pod last; empty if it never did.
         template: hash of the template that the Pod was made from; empty if it is unknown.
         gated: whether the Pod is not ready before this operator says that its store is known.
-        unheard_process: the `process` of which HAKeeper had not heard for too long; empty if there
-            was none.
+        unheard_process: the `process` of which HAKeeper had not heard for too long, or that did not
+            answer; empty if there was none.
+        mute: whether it does not answer, although HAKeeper hears it, and will not by itself.
     """
 
     pod: str
@@ -88,6 +89,7 @@ class CNStore:
     template: str = ""
     gated: bool = False
     unheard_process: str = ""
+    mute: bool = False
 
     @property
     def silent(self) -> bool:
@@ -101,7 +103,7 @@ class CNStore:
 
     @property
     def refused(self) -> bool:
-        """Whether the transaction node may refuse the commits of this process.
+        """Whether this process has to be replaced: its commits may be refused, or it is mute.
 
         A lock service that did not answer counts as inactive for a day, although its process goes
         on, and the commits of its transactions fail: "cannot commit a orphan transaction"

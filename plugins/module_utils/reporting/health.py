@@ -36,12 +36,14 @@ class Health:
     Attributes:
         unknown: why it is not known how they are; empty if it is.
         silent: what is wrong with each ready Pod that gives no sign of life.
+        mute: those of the silent ones that HAKeeper hears, and that do not recover by themselves.
         lacking: what else keeps the set from serving; empty if nothing does.
         storage: whether the object store answered; None where it was not asked.
     """
 
     unknown: str = ""
     silent: Mapping[str, str] = field(default_factory=dict)
+    mute: tuple[str, ...] = ()
     lacking: str = ""
     storage: bool | None = None
 
@@ -51,6 +53,7 @@ class Health:
         return cls(
             unknown=str(found.get("unknown") or ""),
             silent=dict(found.get("silent") or {}),
+            mute=tuple(found.get("mute") or ()),
             lacking=str(found.get("lacking") or ""),
             storage=found.get("storage"),
         )
@@ -60,6 +63,7 @@ class Health:
         return {
             "unknown": self.unknown,
             "silent": dict(self.silent),
+            "mute": list(self.mute),
             "lacking": self.lacking,
             "storage": self.storage,
         }

@@ -4,32 +4,61 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from ...module_utils.clients.kubernetes.session import Session
-from ...module_utils.clients.matrixone import Deadline
-from ...module_utils.compute.pods import uuid_of
+from ...module_utils.clients.logins import answering
+from ...module_utils.clients.matrixone import ClusterDetails, Deadline
+from ...module_utils.compute import mute
+from ...module_utils.compute.pods import pod_at, uuid_of
 from ...module_utils.reporting.health import Health, was_silent, without_heartbeat
-from ..logservice.addresses import of_dependency
+from ..logservice.addresses import addresses_of, members_of_dependency
 from ..logservice.view import ask_details
 
-_REFUSED: Final = "it was not heard for too long, so its commits may be refused; it is replaced"
+_REPLACED: Final = "it was not heard, or did not answer, for too long; it is replaced"
+_MUTE: Final = "it answers no login since the transaction node was restarted"
+_ANSWER_SECONDS: Final = 3.0
+Pod = Mapping[str, Any]
 
 
 def observe_compute_nodes(
     session: Session,
     resource: Mapping[str, Any],
-    pods: Sequence[Mapping[str, Any]],
+    pods: Sequence[Pod],
     deadline: Deadline,
     now: float,
 ) -> Health:
     """Ask HAKeeper about the compute nodes of a CNSet.
 
+    After a restart of the transaction node, those that HAKeeper hears are asked, too.
+
     Raises:
-        MatrixOneError: it does not answer.
+        MatrixOneError: HAKeeper does not answer.
     """
-    details = ask_details(of_dependency(session, resource), deadline)
-    silent = {store.uuid: store.silent for store in details.cn_stores}
-    refused = {pod["metadata"]["name"]: _REFUSED for pod in pods if was_silent(pod)}
-    return Health(silent={**refused, **without_heartbeat(pods, silent, uuid_of, now)})
+    members = members_of_dependency(session, resource)
+    details = ask_details(addresses_of(resource, members), deadline)
+    heartbeats = {store.uuid: store.silent for store in details.cn_stores}
+    unheard = without_heartbeat(pods, heartbeats, uuid_of, now)
+    replaced = {pod["metadata"]["name"]: _REPLACED for pod in pods if was_silent(pod)}
+    silent = {**replaced, **unheard}
+    others = [pod for pod in pods if pod["metadata"]["name"] not in silent]
+    transaction_node = _transaction_node(details, members)
+    answers = _answers(mute.to_ask(others, transaction_node, now), deadline)
+    since = mute.seconds_since_restart(transaction_node, now) or 0.0
+    return Health(
+        silent={**silent, **{name: _MUTE for name, answered in answers.items() if not answered}},
+        mute=mute.to_replace(answers, since),
+    )
+
+
+def _transaction_node(details: ClusterDetails, members: Iterable[Pod]) -> Pod | None:
+    """Return the Pod of the transaction node that serves."""
+    serving = details.serving_tn()
+    return pod_at(serving.lock_address, members) if serving is not None else None
+
+
+def _answers(pods: Iterable[Pod], deadline: Deadline) -> dict[str, bool]:
+    addresses = {pod["metadata"]["name"]: mute.address(pod) for pod in pods}
+    reachable = {name: where for name, where in addresses.items() if where is not None}
+    return answering(reachable, min(_ANSWER_SECONDS, deadline.remaining()))

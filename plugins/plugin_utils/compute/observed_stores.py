@@ -48,7 +48,8 @@ def observed(
                 log_service_serves=situation.log_service_serves,
             ),
         )
-    return cn_pods.cn_store(pod, known, asked=True)
+    mute = pod["metadata"]["name"] in situation.mute
+    return cn_pods.cn_store(pod, known, asked=True, mute=mute)
 
 
 def _silent(situation: Situation, pod: Mapping[str, Any], record: CNStoreRecord) -> float:

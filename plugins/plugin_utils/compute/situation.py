@@ -38,6 +38,7 @@ class Situation:
         reach: what is dialled of the addresses that HAKeeper names.
         degraded: whether the set is reported to have lost something.
         log_service_serves: whether the log service is reported to have lost nothing.
+        mute: Pods that do not answer, although HAKeeper hears them.
     """
 
     policy: Policy
@@ -52,6 +53,7 @@ class Situation:
     reach: Reach = Reach.NETWORK
     degraded: bool = False
     log_service_serves: bool = True
+    mute: frozenset[str] = frozenset()
 
     @property
     def chooses(self) -> bool:
