@@ -63,9 +63,30 @@ def cut_off(cluster: Cluster, *pods: str, one_way: bool = False) -> Iterator[Non
         for name, pod in cluster.pods(kind).items()
         if name not in pods
     )
+    with _without(processes_of(cluster, pods), peers, one_way=one_way):
+        yield
+
+
+@contextmanager
+def cut_from(cluster: Cluster, pod: str, peer: str) -> Iterator[None]:
+    """Drop what a Pod and another address send each other; the rule ends with the Pod at the latest.
+
+    Args:
+        cluster: of the Pod.
+        pod: its name.
+        peer: an IP address.
+    """
+    with _without(processes_of(cluster, [pod]), [peer]):
+        yield
+
+
+@contextmanager
+def _without(
+    inside: Iterable[int], peers: Iterable[str], *, one_way: bool = False
+) -> Iterator[None]:
+    """Drop what processes and addresses send each other, in the namespaces of the processes."""
     rules = [("OUTPUT", "-d", peer) for peer in peers]
     rules += [] if one_way else [("INPUT", "-s", peer) for peer in peers]
-    inside = processes_of(cluster, pods)
     done: list[tuple[int, tuple[str, str, str]]] = []
     try:
         for process in inside:
@@ -75,7 +96,8 @@ def cut_off(cluster: Cluster, *pods: str, one_way: bool = False) -> Iterator[Non
         yield
     finally:
         for process, rule in done:
-            _iptables(process, "-D", *rule)
+            if Path(f"/proc/{process}").exists():
+                _iptables(process, "-D", *rule)
 
 
 def _iptables(process: int, action: str, chain: str, side: str, peer: str) -> None:

@@ -25,13 +25,16 @@ SETS = {"LogSet": "mo", "DNSet": "mo", "ProxySet": "mo", "CNSet": "mo-tp"}
 """The sets of a cluster whose processes are asked for a sign of life."""
 
 
-def await_fault(cluster: Cluster, kind: str, pods: list[str]) -> None:
+def await_fault(
+    cluster: Cluster, kind: str, pods: list[str], within: float = STATUS_SECONDS
+) -> None:
     """Wait until the cluster and the set at fault are not Ready and name what is wrong.
 
     Args:
         cluster: the cluster.
         kind: of the set.
         pods: that its status must name.
+        within: so many seconds.
     """
     name = SETS[kind]
 
@@ -43,7 +46,7 @@ def await_fault(cluster: Cluster, kind: str, pods: list[str]) -> None:
 
     eventually(
         told,
-        STATUS_SECONDS,
+        within,
         f"{kind} and cluster that are not Ready",
         otherwise=lambda: [
             cluster.condition(kind, name, "Ready"),
