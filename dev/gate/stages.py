@@ -72,7 +72,8 @@ STAGES: tuple[Stage, ...] = (
     Stage(
         "unit",
         _tests("-m", "not api and not rpc and not node", "tests", workers=4),
-        limit=900,
+        # Three times as long as usual beside the builds of empty caches.
+        limit=1500,
         usual=240,
         is_tests=True,
         ends_early=True,
