@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Disks that are full, read-only or closed, under traffic: no row is lost, and all goes on."""
 
+import secrets
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack
 
@@ -16,6 +17,7 @@ from tests.e2e.storage import endure, run
 pytestmark = [pytest.mark.node, pytest.mark.scenario]
 
 STORE = "mo-log-1"
+_LOG_MEBIBYTES = 80
 CLAIMS = ("mo-shared", "mo-data-mo-log-0", f"mo-data-{STORE}", "mo-data-mo-log-2")
 
 
@@ -64,8 +66,19 @@ def test_a_shared_folder_is_out_of_order(
 
 
 def test_the_disk_of_a_log_store_is_full(on_folder: Cluster, small_disks: dict[str, Disk]) -> None:
-    """Two of three go on; the third is named, and comes back."""
+    """Two of three go on; the third is named once it needs another file, and comes back."""
     with suffering(
         on_folder, "log-store-disk-full", small_disks[f"mo-data-{STORE}"].full(), FAULT_SECONDS
     ):
+        write_log(on_folder)
         await_fault(on_folder, "LogSet", [STORE])
+
+
+def write_log(cluster: Cluster) -> None:
+    """Commit more than a file of the log holds: log stores allocate 64 MiB in advance."""
+    with cluster.connect() as session, session.cursor() as cursor:
+        cursor.execute("create database if not exists bulk")
+        cursor.execute("create table if not exists bulk.texts (n int primary key, content text)")
+        for number in range(_LOG_MEBIBYTES * 4):
+            values = (number, secrets.token_hex(128 << 10))
+            cursor.execute("insert into bulk.texts values (%s, %s)", values)
