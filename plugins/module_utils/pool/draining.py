@@ -195,29 +195,20 @@ def _ending(work: Round, pod: PodFacts) -> None:
 
     For about a minute, statements wait for the locks of a compute node that has gone with them.
     """
-    store = work.snapshot.store(pod.name)
+    snapshot, store = work.snapshot, work.snapshot.store(pod.name)
     if pod.ended or not pod.was_used or not store.known or store.locks in _NO_LOCKS:
         return
+    leaves = pod.phase is Phase.TERMINATING
+    empty = store.load.idle if leaves else is_drained(pod, store, snapshot.pool.drain.delay)
     if store.locks_asked and pod.locks_asked_at is None:
-        _note(work, pod, keys.ANNOTATION_LOCKS_ASKED_AT, work.snapshot.now, "hands over its locks")
-    elif pod.phase is Phase.TERMINATING or _has_ended_sessions(work, pod, store):
-        if store.sampled_at is None:
-            work.sample.append(pod.name)
-        elif store.load.idle:
-            work.hand_over.append(HandOver(pod.name, begins=pod.locks_asked_at is None))
+        _note(work, pod, keys.ANNOTATION_LOCKS_ASKED_AT, snapshot.now, "hands over its locks")
+    elif empty:
+        work.hand_over.append(HandOver(pod.name, begins=pod.locks_asked_at is None))
+    elif leaves and store.sampled_at is None:
+        work.sample.append(pod.name)
+    elif not leaves and snapshot.now >= pod.deleted_at + _SECONDS_FOR_ANOTHER:
+        _go_on_draining(work, pod, store)
     work.wake(_LOCKS_POLL_SECONDS)
-
-
-def _has_ended_sessions(work: Round, pod: PodFacts, store: StoreFacts) -> bool:
-    """Let a Pod drain that somebody else deletes; return whether proxies know that by now."""
-    now, since = work.snapshot.now, pod.draining_since
-    if now < pod.deleted_at + _SECONDS_FOR_ANOTHER:
-        return False
-    if not store.clean:
-        _set_store(work, pod, State.DRAINING, {}, "is being deleted")
-    elif since is None:
-        _note(work, pod, keys.ANNOTATION_DRAINING_SINCE, now, "drains")
-    return store.clean and since is not None and now >= since + work.snapshot.pool.drain.delay
 
 
 def _note(work: Round, pod: PodFacts, key: str, at: float | None, why: str) -> None:
