@@ -15,7 +15,7 @@ from ..module_utils.clients.kubernetes.selecting import prune
 from ..module_utils.clients.kubernetes.session import Session
 from ..plugin_utils.kubernetes.action import KubeAction
 from ..plugin_utils.kubernetes.results import Changes
-from ..plugin_utils.kubernetes.selections import KINDS, SELECTION, selections
+from ..plugin_utils.kubernetes.selections import KINDS, SELECTION, selections, users
 
 Json = dict[str, Any]
 
@@ -71,10 +71,7 @@ def _outcomes(
     for obsolete in arguments["delete"]:
         yield writer.delete(obsolete)
     if candidates:
-        chosen = arguments["prune"]
-        anybody = {"owner_uid": "", "unowned": False}
-        users = selections({**chosen, **anybody, "kinds": chosen["unless_used_by"]})
-        yield from prune(writer, candidates, arguments["objects"], users)
+        yield from prune(writer, candidates, arguments["objects"], users(arguments["prune"]))
 
 
 def _applied(writer: Writer, manifest: Mapping[str, Any], arguments: Mapping[str, Any]) -> Outcome:

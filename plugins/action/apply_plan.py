@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
+from ..module_utils.api.plain import plain
 from ..module_utils.clients.kubernetes.applying import Writer
 from ..module_utils.clients.kubernetes.editing import FIELD_MANAGER
 from ..module_utils.clients.kubernetes.errors import KubeError
@@ -15,8 +16,8 @@ from ..module_utils.clients.kubernetes.selecting import prune
 from ..module_utils.clients.kubernetes.session import Session
 from ..module_utils.workload.plans import Plan, named
 from ..plugin_utils.kubernetes.action import KubeAction
-from ..plugin_utils.kubernetes.planned import prunable, users
 from ..plugin_utils.kubernetes.results import Changes
+from ..plugin_utils.kubernetes.selections import selections, users
 
 Json = dict[str, Any]
 _RECORDS = f"{FIELD_MANAGER}-records"
@@ -54,7 +55,8 @@ class ActionModule(KubeAction):
 
     def _carried_out(self, session: Session, plan: Plan, arguments: Json) -> Iterator[Outcome]:
         """Change one object after the other."""
-        candidates = [found for chosen in prunable(plan.prune) for found in chosen.list(session)]
+        pruned = plain(plan.prune)
+        candidates = [found for chosen in selections(pruned) for found in chosen.list(session)]
         writer = Writer(
             session,
             listed={identity(found): found for found in candidates},
@@ -67,8 +69,8 @@ class ActionModule(KubeAction):
             yield writer.create_once(manifest) if once else writer.apply(manifest)
         for patch in plan.patches:
             yield writer.patch(patch)
-        if plan.prune is not None and candidates:
-            yield from prune(writer, candidates, plan.objects, users(plan.prune))
+        if candidates:
+            yield from prune(writer, candidates, plan.objects, users(pruned))
 
 
 def _joined(recorded: Json, result: Json) -> Json:

@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Any
 
 from ...module_utils.admission.pod_security import level_of
+from ...module_utils.api.plain import plain
 from ...module_utils.api.timestamps import timestamp_now
 from ...module_utils.clients.kubernetes.applying import Writer
 from ...module_utils.clients.kubernetes.outcomes import Identity, identity
@@ -23,7 +24,7 @@ from ...module_utils.workload.kind import Play
 from ...module_utils.workload.plans import Plan, named
 from ..kubernetes.observing import fetch_raw, shown
 from ..kubernetes.own_namespace import own_namespace
-from ..kubernetes.planned import prunable, users
+from ..kubernetes.selections import selections, users
 
 Json = Mapping[str, Any]
 
@@ -116,9 +117,8 @@ class Snapshot:
         return bool(completed(report.status, before, timestamp_now()) != before)
 
     def _candidates(self) -> list[dict[str, Any]]:
-        return [
-            found for chosen in prunable(self.plan.prune) for found in chosen.list(self.session)
-        ]
+        chosen = selections(plain(self.plan.prune))
+        return [found for one in chosen for found in one.list(self.session)]
 
     def _is_in_place(self, writer: Writer) -> bool:
         once = set(self.plan.create_only)
@@ -131,7 +131,7 @@ class Snapshot:
         return True
 
     def _has_leftovers(self, writer: Writer, candidates: list[dict[str, Any]]) -> bool:
-        chosen = self.plan.prune
-        if chosen is None:
+        if not candidates:
             return False
-        return bool(prune(writer, candidates, self.plan.objects, users(chosen)))
+        used_by = users(plain(self.plan.prune))
+        return bool(prune(writer, candidates, self.plan.objects, used_by))

@@ -30,7 +30,7 @@ SELECTION: dict[str, Any] = {
 
 
 def selections(chosen: Mapping[str, Any] | None) -> list[Selection]:
-    """Return a selection per kind of a validated option; none if it was left out."""
+    """Return a selection per kind of a validated option or of a plan; none if it was left out."""
     if not chosen:
         return []
     return [
@@ -39,10 +39,16 @@ def selections(chosen: Mapping[str, Any] | None) -> list[Selection]:
             kind=kind["kind"],
             namespace=chosen["namespace"],
             labels=chosen["labels"],
-            excluding=chosen["excluding"],
+            excluding=chosen.get("excluding") or {},
             owner_uid=chosen["owner_uid"],
             unowned=chosen["unowned"],
-            named=kind["named"],
+            named=kind.get("named", ""),
         )
         for kind in chosen["kinds"]
     ]
+
+
+def users(chosen: Mapping[str, Any]) -> list[Selection]:
+    """Return what selects the objects that keep alive what they mention by name."""
+    anybody = {"owner_uid": "", "unowned": False}
+    return selections({**chosen, **anybody, "kinds": chosen["unless_used_by"]})
