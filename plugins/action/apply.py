@@ -4,18 +4,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 from ..module_utils.clients.kubernetes.applying import Writer
 from ..module_utils.clients.kubernetes.editing import FIELD_MANAGER
 from ..module_utils.clients.kubernetes.errors import KubeError
-from ..module_utils.clients.kubernetes.outcomes import Outcome, identity
-from ..module_utils.clients.kubernetes.selecting import prune
 from ..module_utils.clients.kubernetes.session import Session
 from ..plugin_utils.kubernetes.action import KubeAction
+from ..plugin_utils.kubernetes.carrying_out import carry_out
 from ..plugin_utils.kubernetes.results import Changes
-from ..plugin_utils.kubernetes.selections import KINDS, SELECTION, selections, users
+from ..plugin_utils.kubernetes.selections import KINDS, SELECTION
 
 Json = dict[str, Any]
 
@@ -40,12 +38,8 @@ class ActionModule(KubeAction):
 
     def act(self, session: Session, arguments: Json) -> Json:
         """Apply the objects, patch, delete and prune."""
-        candidates = [
-            found for chosen in selections(arguments["prune"]) for found in chosen.list(session)
-        ]
         writer = Writer(
             session=session,
-            listed={identity(found): found for found in candidates},
             field_manager=arguments["field_manager"],
             force=arguments["force"],
             dry_run=self.dry_run,
@@ -54,33 +48,7 @@ class ActionModule(KubeAction):
         )
         changes = Changes()
         try:
-            changes.add(_outcomes(writer, arguments, candidates))
+            changes.add(carry_out(writer, arguments))
         except KubeError as error:
             return changes.failed(error)
         return changes.result(diff=self._task.diff)
-
-
-def _outcomes(
-    writer: Writer, arguments: Mapping[str, Any], candidates: list[Json]
-) -> Iterator[Outcome]:
-    """Do what is asked for, one object after the other."""
-    for manifest in arguments["objects"]:
-        yield _applied(writer, manifest, arguments)
-    for patch in arguments["patches"]:
-        yield writer.patch(patch)
-    for obsolete in arguments["delete"]:
-        yield writer.delete(obsolete)
-    if candidates:
-        yield from prune(writer, candidates, arguments["objects"], users(arguments["prune"]))
-
-
-def _applied(writer: Writer, manifest: Mapping[str, Any], arguments: Mapping[str, Any]) -> Outcome:
-    """Bring one object to what it says, the way that is asked for."""
-    name = f"{manifest.get('kind')}/{(manifest.get('metadata') or {}).get('name')}"
-    if name in arguments["create_only"]:
-        return writer.create_once(manifest)
-    if name in arguments["recreate"]:
-        return writer.recreate(manifest, arguments["recreate_timeout"])
-    if arguments["adopt_from"]:
-        writer.adopt(manifest, arguments["adopt_from"])
-    return writer.apply(manifest)

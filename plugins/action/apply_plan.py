@@ -4,20 +4,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from ..module_utils.api.plain import plain
 from ..module_utils.clients.kubernetes.applying import Writer
 from ..module_utils.clients.kubernetes.editing import FIELD_MANAGER
 from ..module_utils.clients.kubernetes.errors import KubeError
-from ..module_utils.clients.kubernetes.outcomes import Outcome, identity
-from ..module_utils.clients.kubernetes.selecting import prune
 from ..module_utils.clients.kubernetes.session import Session
-from ..module_utils.workload.plans import Plan, named
+from ..module_utils.workload.plans import Plan
 from ..plugin_utils.kubernetes.action import KubeAction
+from ..plugin_utils.kubernetes.carrying_out import carry_out
 from ..plugin_utils.kubernetes.results import Changes
-from ..plugin_utils.kubernetes.selections import selections, users
 
 Json = dict[str, Any]
 _RECORDS = f"{FIELD_MANAGER}-records"
@@ -44,33 +41,30 @@ class ActionModule(KubeAction):
             title = f"{resource['kind']} {resource['metadata']['name']}"
             return {"changed": False, "failed": True, "msg": f"{title}: {plan.invalid}"}
         recorded, changes = Changes(), Changes()
+        recorder = Writer(session, field_manager=_RECORDS, dry_run=self.dry_run)
+        writer = Writer(
+            session,
+            dry_run=self.dry_run,
+            owner=resource,
+            identified_by=arguments["identified_by"],
+        )
         try:
-            recorder = Writer(session, field_manager=_RECORDS, dry_run=self.dry_run)
             recorded.add(map(recorder.apply, plan.records))
-            changes.add(self._carried_out(session, plan, arguments))
+            changes.add(carry_out(writer, _asked(plan)))
         except KubeError as error:
             return _joined(recorded.result(), changes.failed(error))
         shown = self._task.diff
         return _joined(recorded.result(diff=shown), changes.result(diff=shown))
 
-    def _carried_out(self, session: Session, plan: Plan, arguments: Json) -> Iterator[Outcome]:
-        """Change one object after the other."""
-        pruned = plain(plan.prune)
-        candidates = [found for chosen in selections(pruned) for found in chosen.list(session)]
-        writer = Writer(
-            session,
-            listed={identity(found): found for found in candidates},
-            dry_run=self.dry_run,
-            owner=arguments["resource"],
-            identified_by=arguments["identified_by"],
-        )
-        for manifest in plan.objects:
-            once = named(manifest) in plan.create_only
-            yield writer.create_once(manifest) if once else writer.apply(manifest)
-        for patch in plan.patches:
-            yield writer.patch(patch)
-        if candidates:
-            yield from prune(writer, candidates, plan.objects, users(pruned))
+
+def _asked(plan: Plan) -> Json:
+    """Return a plan as options of M(matrixorigin.matrixone.apply)."""
+    return {
+        "objects": plan.objects,
+        "create_only": plan.create_only,
+        "patches": plan.patches,
+        "prune": plain(plan.prune),
+    }
 
 
 def _joined(recorded: Json, result: Json) -> Json:
