@@ -3,11 +3,11 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any
 
 import pytest
-import yaml
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api import names
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.kubernetes.editing import (
     FIELD_MANAGER as MANAGER,
@@ -19,10 +19,11 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.ga
     held_back,
 )
 
-from dev.render import to_yaml
-from testbed.bed import KubectlError, TestBed
+from testbed.api import ApiError
+from testbed.bed import TestBed
 from tests.golden.test_golden import rendered
 from tests.golden.variants import VARIANTS
+from tests.support.api import Api, Json
 from tests.support.places import ROOT
 
 pytestmark = pytest.mark.api
@@ -61,44 +62,46 @@ def namespace(cluster: TestBed) -> Iterator[str]:
         yield name
 
 
-def golden(name: str, namespace: str) -> str:
-    """Return a golden file as text, moved to another namespace."""
-    return re.sub(r"\bprod\b", namespace, to_yaml(rendered(name)))
+@pytest.fixture(scope="module")
+def api(cluster: TestBed) -> Api:
+    return Api(cluster.kubeconfig)
 
 
-def dry_run(cluster: TestBed, text: str) -> list[str]:
-    """Apply objects on the server without keeping them; return what it says of each."""
-    output = cluster.kubectl(
-        *("apply", "--server-side", "--dry-run=server", "--validate=strict", "-f", "-"),
-        input=text,
-    )
-    return output.splitlines()
+def golden(name: str, namespace: str) -> list[Json]:
+    """Return the objects of a golden file, moved to another namespace."""
+    moved: list[Json] = json.loads(re.sub(r"\bprod\b", namespace, json.dumps(rendered(name))))
+    return moved
+
+
+def dry_run(api: Api, objects: list[Json]) -> list[Json]:
+    """Apply objects on the server without keeping them; return what it would keep.
+
+    Raises:
+        ApiError: it refuses one of them.
+    """
+    return [api.apply(one, dry_run=True, manager=MANAGER) for one in objects]
+
+
+@pytest.fixture(scope="module")
+def accepted(api: Api, namespace: str) -> Callable[[str], list[Json]]:
+    """Return a function that tells what the server would keep of a golden file."""
+    return cache(lambda name: dry_run(api, golden(name, namespace)))
 
 
 @pytest.mark.parametrize("name", VARIANTS)
-def test_server_accepts_every_manifest(cluster: TestBed, namespace: str, name: str) -> None:
-    text = golden(name, namespace)
-    said = dry_run(cluster, text)
-    assert len(said) == len(list(yaml.safe_load_all(text)))
-    assert all(line.endswith("serverside-applied (server dry run)") for line in said)
+def test_server_accepts_every_manifest(
+    accepted: Callable[[str], list[Json]], namespace: str, name: str
+) -> None:
+    wanted = [one["metadata"]["name"] for one in golden(name, namespace)]
+    assert [one["metadata"]["name"] for one in accepted(name)] == wanted
 
 
 @pytest.mark.parametrize("name", VARIANTS)
 def test_what_was_applied_is_known_by_its_managed_fields(
-    cluster: TestBed, namespace: str, name: str
+    accepted: Callable[[str], list[Json]], namespace: str, name: str
 ) -> None:
     """And no object with a field less, or another value, is taken for it."""
-    wanted = list(yaml.safe_load_all(golden(name, namespace)))
-    answered = cluster.kubectl(
-        *("apply", "--server-side", "--dry-run=server", "-f", "-", "-o", "json"),
-        *("--show-managed-fields", f"--field-manager={MANAGER}"),
-        input=golden(name, namespace),
-    )
-    found = json.loads(answered)
-    live = found["items"] if len(wanted) > 1 else [found]
-
-    assert len(wanted) == len(live)
-    for ours, theirs in zip(wanted, live, strict=True):
+    for ours, theirs in zip(golden(name, namespace), accepted(name), strict=True):
         assert is_applied(theirs, ours, MANAGER), ours
         assert not is_applied(theirs, ours, "somebody")
         identity = {key: ours.pop(key) for key in ("apiVersion", "kind")}
@@ -114,20 +117,11 @@ def test_what_was_applied_is_known_by_its_managed_fields(
     "name", ["logset-overlay", "cnset-overlay", "cnset-python", "dnset-external"]
 )
 def test_every_change_of_a_template_is_held_back(
-    cluster: TestBed, namespace: str, name: str
+    accepted: Callable[[str], list[Json]], namespace: str, name: str
 ) -> None:
     """A field less, too, which nobody sees who only compares what is rendered; no default is."""
-    answered = cluster.kubectl(
-        *("apply", "--server-side", "--dry-run=server", "-f", "-", "-o", "json"),
-        *("--show-managed-fields", f"--field-manager={MANAGER}"),
-        input=golden(name, namespace),
-    )
-    wanted = [
-        one
-        for one in yaml.safe_load_all(golden(name, namespace))
-        if "template" in one.get("spec", {})
-    ]
-    found = {one["kind"]: one for one in json.loads(answered)["items"]}
+    wanted = [one for one in golden(name, namespace) if "template" in one.get("spec", {})]
+    found = {one["kind"]: one for one in accepted(name)}
 
     assert wanted
     for ours in wanted:
@@ -153,16 +147,14 @@ def variations(wanted: Any) -> Iterator[Any]:
 
 
 @pytest.mark.parametrize("name", [name for name in VARIANTS if name not in WITHOUT_PROFILE])
-def test_pods_are_admitted_by_the_restricted_profile(
-    cluster: TestBed, namespace: str, name: str
-) -> None:
+def test_pods_are_admitted_by_the_restricted_profile(api: Api, namespace: str, name: str) -> None:
     pods = []
-    for workload in yaml.safe_load_all(golden(name, namespace)):
+    for workload in golden(name, namespace):
         if workload["kind"] not in ("StatefulSet", "Deployment"):
             continue
         template = workload["spec"]["template"]
         metadata = {**template["metadata"], "name": workload["metadata"]["name"]}
-        spec = json.loads(json.dumps(template["spec"]))
+        spec = template["spec"]
         for claim in workload["spec"].get("volumeClaimTemplates", []):
             volume = {"name": claim["metadata"]["name"], "emptyDir": {}}
             spec["volumes"].append(volume)
@@ -175,15 +167,15 @@ def test_pods_are_admitted_by_the_restricted_profile(
             }
         )
     assert pods
-    assert len(dry_run(cluster, to_yaml(pods))) == len(pods)
+    assert len(dry_run(api, pods)) == len(pods)
 
 
-def test_profile_is_really_enforced(cluster: TestBed, namespace: str) -> None:
+def test_profile_is_really_enforced(api: Api, namespace: str) -> None:
     pod = {
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": {"name": "loose", "namespace": namespace},
         "spec": {"containers": [{"name": names.CONTAINER_MAIN, "image": "i"}]},
     }
-    with pytest.raises(KubectlError, match="violates PodSecurity"):
-        dry_run(cluster, to_yaml([pod]))
+    with pytest.raises(ApiError, match="violates PodSecurity"):
+        dry_run(api, [pod])

@@ -118,9 +118,15 @@ class Api:
         return found
 
     def apply(
-        self, resource: Json, namespace: str = "", *, force: bool = False, dry_run: bool = False
+        self,
+        resource: Json,
+        namespace: str = "",
+        *,
+        force: bool = False,
+        dry_run: bool = False,
+        manager: str = "kubectl",
     ) -> Json:
-        """Apply an object server-side, as the field manager that kubectl is."""
+        """Apply an object server-side, as the field manager that kubectl is unless another is given."""
         group = resource["apiVersion"].rpartition("/")[0]
         kind = f"{resource['kind']}.{group}" if group else resource["kind"]
         metadata = resource["metadata"]
@@ -128,7 +134,7 @@ class Api:
             metadata = {"namespace": namespace, **metadata}
         path = self.path(kind, metadata.get("namespace", ""), metadata["name"])
         resource = {**resource, "metadata": metadata}
-        options = {"fieldManager": "kubectl", "fieldValidation": "Strict"}
+        options = {"fieldManager": manager, "fieldValidation": "Strict"}
         options |= {"force": "true"} if force else {}
         query = urlencode(options | ({"dryRun": "All"} if dry_run else {}))
         return self.request("PATCH", f"{path}?{query}", resource, _APPLY)
