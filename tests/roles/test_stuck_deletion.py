@@ -5,15 +5,16 @@ import json
 import re
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
-from pathlib import Path
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
+from testbed.processes import last_words
 from tests.support.namespaces import CHILDREN, Namespace
 from tests.support.operator_rights import account, refusals
-from tests.support.operators import running_operator
+from tests.support.operators import Operator, launch
 from tests.support.places import ROOT
 from tests.support.waiting import eventually
 
@@ -22,7 +23,6 @@ from .conftest import tiny_cluster
 pytestmark = pytest.mark.api
 
 BOUND = 20
-Start = Callable[[], AbstractContextManager[Path]]
 
 
 @pytest.fixture(scope="module")
@@ -32,19 +32,52 @@ def doomed(space: Namespace) -> Iterator[Namespace]:
         yield Namespace(space.bed, name)
 
 
-@pytest.fixture
-def start(space: Namespace, doomed: Namespace, tmp_path: Path) -> Iterator[Start]:
-    """Return a function that runs the operator, which waits for less long than it is used to."""
-    watches = tmp_path / "watches.yaml"
+@dataclass
+class Operated:
+    """The operator that the tests share; one of them stops it for a while."""
+
+    start: Callable[[], Operator]
+    operator: Operator
+
+    @contextmanager
+    def outage(self) -> Iterator[None]:
+        """Stop the operator for the block."""
+        assert self.operator.stop() == 0
+        try:
+            yield
+        finally:
+            self.operator = self.start()
+
+
+@pytest.fixture(scope="module")
+def shared(
+    space: Namespace, doomed: Namespace, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Operated]:
+    """Run the operator, which waits for less long than it is used to."""
+    folder = tmp_path_factory.mktemp("operator")
+    watches = folder / "watches.yaml"
     text = (ROOT / "watches.yaml").read_text()
     watches.write_text(
         re.sub(r"( +)(\w+)_state: absent", rf"\1\2_state: absent\n\1\2_wait_timeout: {BOUND}", text)
     )
-    kubeconfig = account(space.bed, space.name, tmp_path / "kubeconfig", everywhere=True)
-    flags = ("--watches-file", str(watches))
-    watched = f"{space.name},{doomed.name}"
-    yield lambda: running_operator(kubeconfig, tmp_path, *flags, WATCH_NAMESPACE=watched)
-    assert refusals(tmp_path / "log") == []
+    kubeconfig = account(space.bed, space.name, folder / "kubeconfig", everywhere=True)
+    watched = {"WATCH_NAMESPACE": f"{space.name},{doomed.name}"}
+
+    def start() -> Operator:
+        return launch(kubeconfig, folder, "--watches-file", str(watches), variables=watched)
+
+    operated = Operated(start, start())
+    yield operated
+    operated.operator.stop()
+
+
+@pytest.fixture
+def operated(shared: Operated) -> Iterator[Operated]:
+    """The operator, which a test must neither end nor make ask for what it may not do."""
+    yield shared
+    log = shared.operator.log
+    assert shared.operator.process.poll() is None, last_words(log)
+    assert refusals(log) == []
 
 
 def make(space: Namespace, name: str, **spec: Any) -> dict[str, Any]:
@@ -76,24 +109,25 @@ def require_order(seen: list[set[str]]) -> None:
         assert "logset" in kinds or not kinds, seen
 
 
-def test_a_pod_that_hangs_is_named_and_not_waited_for_for_ever(space: Namespace, start: Start):
-    with start():
-        make(space, "hangs")
-        [pod] = [one for one in space.names("pods") if "hangs-tp-cn" in one]
-        space.kubectl("patch", pod, "--type=merge", "-p", '{"metadata":{"finalizers":["a.b/c"]}}')
-        try:
-            begun = time.monotonic()
-            space.kubectl("delete", "mo", "hangs", "--wait=false")
-            name = pod.partition("/")[2]
-            said = eventually(lambda: naming(space, "cnset", "hangs-tp", name))
-            assert f"at most {BOUND} s" in said
-            eventually(lambda: naming(space, "mo", "hangs", "CNSet"))
-            seen = teardown(space, "hangs")
-            assert time.monotonic() - begun < 4 * BOUND
-            require_order(seen)
-        finally:
-            space.kubectl("patch", pod, "--type=merge", "-p", '{"metadata":{"finalizers":null}}')
-        eventually(lambda: not [one for one in space.names("pods") if "hangs" in one])
+def test_a_pod_that_hangs_is_named_and_not_waited_for_for_ever(
+    space: Namespace, operated: Operated
+):
+    make(space, "hangs")
+    [pod] = [one for one in space.names("pods") if "hangs-tp-cn" in one]
+    space.kubectl("patch", pod, "--type=merge", "-p", '{"metadata":{"finalizers":["a.b/c"]}}')
+    try:
+        begun = time.monotonic()
+        space.kubectl("delete", "mo", "hangs", "--wait=false")
+        name = pod.partition("/")[2]
+        said = eventually(lambda: naming(space, "cnset", "hangs-tp", name))
+        assert f"at most {BOUND} s" in said
+        eventually(lambda: naming(space, "mo", "hangs", "CNSet"))
+        seen = teardown(space, "hangs")
+        assert time.monotonic() - begun < 4 * BOUND
+        require_order(seen)
+    finally:
+        space.kubectl("patch", pod, "--type=merge", "-p", '{"metadata":{"finalizers":null}}')
+    eventually(lambda: not [one for one in space.names("pods") if "hangs" in one])
 
 
 def naming(space: Namespace, kind: str, name: str, what: str) -> str:
@@ -108,78 +142,73 @@ def events(space: Namespace, name: str) -> list[dict[str, Any]]:
     return [one for one in listed if one["regarding"]["name"] == name]
 
 
-def test_what_was_deleted_during_an_outage_goes_in_order(space: Namespace, start: Start):
-    with start():
-        make(space, "outage")
-    space.kubectl("delete", "mo", "outage", "--wait=false")
-    time.sleep(2)
-    assert space.get("mo", "outage")["metadata"]["deletionTimestamp"]
+def test_what_was_deleted_during_an_outage_goes_in_order(space: Namespace, operated: Operated):
+    make(space, "outage")
+    with operated.outage():
+        space.kubectl("delete", "mo", "outage", "--wait=false")
+        assert space.get("mo", "outage")["metadata"]["deletionTimestamp"]
 
-    with start():
-        require_order(teardown(space, "outage"))
+    require_order(teardown(space, "outage"))
     left = space.names(f"{CHILDREN},pods,statefulset,deployment,service,secret")
     assert not [name for name in left if "/outage" in name]
 
 
-def test_what_a_resource_depends_on_may_be_gone_first(space: Namespace, start: Start):
+def test_what_a_resource_depends_on_may_be_gone_first(space: Namespace, operated: Operated):
     """The credential and the log service of sets that drain; none of it is asked for in vain."""
-    with start():
-        group = {"name": "tp", "replicas": 1, "terminationPolicy": "Drain"}
-        group["scalingConfig"] = {"storeDrainEnabled": True}
-        make(space, "alone", cnGroups=[group])
-        space.kubectl("delete", "mo", "alone", "--cascade=orphan", "--timeout=60s")
-        credentials = ("alone-credential", "alone-credential-accepted")
-        space.kubectl("delete", "secret", *credentials, "--ignore-not-found")
-        space.kubectl("delete", "logset", "alone", "--timeout=60s")
-        begun = time.monotonic()
-        for kind, name in (("cnset", "alone-tp"), ("proxyset", "alone"), ("dnset", "alone")):
-            space.kubectl("delete", kind, name, "--timeout=60s")
-        assert time.monotonic() - begun < 60
+    group = {"name": "tp", "replicas": 1, "terminationPolicy": "Drain"}
+    group["scalingConfig"] = {"storeDrainEnabled": True}
+    make(space, "alone", cnGroups=[group])
+    space.kubectl("delete", "mo", "alone", "--cascade=orphan", "--timeout=60s")
+    credentials = ("alone-credential", "alone-credential-accepted")
+    space.kubectl("delete", "secret", *credentials, "--ignore-not-found")
+    space.kubectl("delete", "logset", "alone", "--timeout=60s")
+    begun = time.monotonic()
+    for kind, name in (("cnset", "alone-tp"), ("proxyset", "alone"), ("dnset", "alone")):
+        space.kubectl("delete", kind, name, "--timeout=60s")
+    assert time.monotonic() - begun < 60
 
-        make(space, "bare")
-        space.kubectl("delete", "secret", "bare-credential")
-        space.kubectl("delete", "pvc", "bare-shared", "--wait=false")
-        space.kubectl("delete", "statefulset", "bare-log", "--cascade=orphan")
-        space.kubectl("delete", "mo", "bare", "--timeout=90s")
+    make(space, "bare")
+    space.kubectl("delete", "secret", "bare-credential")
+    space.kubectl("delete", "pvc", "bare-shared", "--wait=false")
+    space.kubectl("delete", "statefulset", "bare-log", "--cascade=orphan")
+    space.kubectl("delete", "mo", "bare", "--timeout=90s")
     left = space.names(f"{CHILDREN},pods,statefulset,deployment,service,pvc,secret")
     assert not [name for name in left if "/alone" in name or "/bare" in name]
 
 
-def test_nodes_that_drain_before_they_go_are_waited_for(space: Namespace, start: Start):
+def test_nodes_that_drain_before_they_go_are_waited_for(space: Namespace, operated: Operated):
     """Also where scaling in does not drain. Nobody answers here, so it takes all its time."""
-    with start():
-        group = {"name": "tp", "replicas": 1, "terminationPolicy": "Drain"}
-        make(space, "drains", cnGroups=[group | {"scalingConfig": {"storeDrainTimeout": "30s"}}])
-        begun = time.monotonic()
-        space.kubectl("delete", "mo", "drains", "--wait=false")
-        said = eventually(lambda: naming(space, "cnset", "drains-tp", "draining drains-tp-cn-"))
-        assert re.search(r"draining \S+ until \S+Z at most \(.+\)", said)
-        conditions = space.get("cnset", "drains-tp")["status"]["conditions"]
-        reasons = {one["type"]: one["reason"] for one in conditions}
-        assert (reasons["Ready"], reasons["Progressing"]) == ("Deleting", "Draining")
-        eventually(lambda: naming(space, "mo", "drains", "(draining drains-tp-cn-"))
-        [pod] = [one for one in space.names("pods") if "drains-tp-cn" in one]
-        space.kubectl("patch", pod, "--type=merge", "-p", '{"metadata":{"finalizers":["a.b/c"]}}')
-        # Sessions that are waited for came through proxies, which are clients of what stays longer.
-        eventually(lambda: not space.get("proxyset", "drains"))
-        assert time.monotonic() - begun >= 30
-        assert space.get("cnset", "drains-tp")
-        space.kubectl("patch", pod, "--type=merge", "-p", '{"metadata":{"finalizers":null}}')
-        require_order(teardown(space, "drains"))
+    group = {"name": "tp", "replicas": 1, "terminationPolicy": "Drain"}
+    make(space, "drains", cnGroups=[group | {"scalingConfig": {"storeDrainTimeout": "30s"}}])
+    begun = time.monotonic()
+    space.kubectl("delete", "mo", "drains", "--wait=false")
+    said = eventually(lambda: naming(space, "cnset", "drains-tp", "draining drains-tp-cn-"))
+    assert re.search(r"draining \S+ until \S+Z at most \(.+\)", said)
+    conditions = space.get("cnset", "drains-tp")["status"]["conditions"]
+    reasons = {one["type"]: one["reason"] for one in conditions}
+    assert (reasons["Ready"], reasons["Progressing"]) == ("Deleting", "Draining")
+    eventually(lambda: naming(space, "mo", "drains", "(draining drains-tp-cn-"))
+    [pod] = [one for one in space.names("pods") if "drains-tp-cn" in one]
+    space.kubectl("patch", pod, "--type=merge", "-p", '{"metadata":{"finalizers":["a.b/c"]}}')
+    # Sessions that are waited for came through proxies, which are clients of what stays longer.
+    eventually(lambda: not space.get("proxyset", "drains"))
+    assert time.monotonic() - begun >= 30
+    assert space.get("cnset", "drains-tp")
+    space.kubectl("patch", pod, "--type=merge", "-p", '{"metadata":{"finalizers":null}}')
+    require_order(teardown(space, "drains"))
     reasons = [one["reason"] for one in events(space, "drains-tp")]
     assert sorted(reason for reason in reasons if reason.startswith(("Drain", "Del"))) == [
         "Deleting", "DrainEnded", "DrainTimedOut", "Draining",
     ]  # fmt: skip
 
 
-def test_a_namespace_goes_with_all_that_is_in_it(doomed: Namespace, start: Start):
-    with start():
-        kept = {"replicas": 1, "pvcRetentionPolicy": "Retain", "volume": {"size": "1Gi"}}
-        kept["sharedStorage"] = {"fileSystem": {"path": "/shared", "claim": {"size": "1Gi"}}}
-        make(doomed, "one")
-        make(doomed, "two", logService=kept)
+def test_a_namespace_goes_with_all_that_is_in_it(doomed: Namespace, operated: Operated):
+    kept = {"replicas": 1, "pvcRetentionPolicy": "Retain", "volume": {"size": "1Gi"}}
+    kept["sharedStorage"] = {"fileSystem": {"path": "/shared", "claim": {"size": "1Gi"}}}
+    make(doomed, "one")
+    make(doomed, "two", logService=kept)
 
-        doomed.bed.kubectl("delete", "namespace", doomed.name, "--timeout=120s")
+    doomed.bed.kubectl("delete", "namespace", doomed.name, "--timeout=120s")
 
     found = json.loads(doomed.bed.kubectl("get", "namespaces", "-o", "json"))["items"]
     assert doomed.name not in {one["metadata"]["name"] for one in found}
