@@ -3,7 +3,11 @@
 
 from testbed.ports import choose_ports
 
+_given: set[int] = set()
+
 
 def free_port() -> int:
-    """A port on which nobody listens, and that Linux gives to no outgoing connection."""
-    return choose_ports(["test"], ())["test"]
+    """A port on which nobody listens, that Linux gives to no outgoing connection; each only once."""
+    port = choose_ports(["test"], _given)["test"]
+    _given.add(port)
+    return port

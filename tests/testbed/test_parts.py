@@ -37,6 +37,7 @@ from testbed.ports import choose_ports, choose_subnet, is_free
 from testbed.processes import Launcher, find, kill_all, marked
 from testbed.quantities import parse_quantity
 from testbed.state import State
+from tests.support.ports import free_port
 
 
 def a_state(name: str) -> State:
@@ -143,6 +144,12 @@ def test_ports_are_free_and_not_reserved() -> None:
     assert not set(chosen.values()) & reserved
     with pytest.raises(RequirementError, match="no free TCP port"):
         choose_ports(["a"], range(21000, 32000))
+
+
+def test_a_test_gets_each_port_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where chance would choose it again before anybody listens there."""
+    monkeypatch.setattr("testbed.ports._shuffled", lambda first, last: list(range(first, last + 1)))
+    assert free_port() != free_port()
 
 
 def test_subnet_avoids_routes() -> None:
