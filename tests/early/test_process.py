@@ -114,44 +114,31 @@ def test_t33_a_period_that_is_none_ends_the_start_with_a_reason(
     assert "write e.g. 10s" in done.stdout + done.stderr
 
 
-def test_t33_t35_the_whole_life_with_the_rights_of_one_namespace(
+def test_t33_t35_t36_the_whole_life_with_the_rights_of_one_namespace(
     spaces: list[Space], installed_testbed: TestBed, tmp_path: Path
 ) -> None:
-    """The operator's own ServiceAccount and nothing else; `10s` is a period."""
+    """The operator's own ServiceAccount and nothing else; `10s` is a period.
+
+    Of two operators, the second waits for the lease.
+    """
     space = spaces[0]
     kubeconfig = account(installed_testbed, space.name, tmp_path / "kubeconfig")
-    with running_operator(
-        kubeconfig, tmp_path, WATCH_NAMESPACE=space.name, RECONCILE_WAIT="10s"
-    ) as log:
+    flags = ("--leader-elect", "--leader-election-id", "early")
+    flags += ("--leader-election-namespace", space.name)
+    variables = {"WATCH_NAMESPACE": space.name, "RECONCILE_WAIT": "10s"}
+    folders = [tmp_path / name for name in ("one", "two")]
+    for folder in folders:
+        folder.mkdir()
+    with (
+        running_operator(kubeconfig, folders[0], *flags, **variables) as first,
+        running_operator(kubeconfig, folders[1], *flags, **variables) as second,
+    ):
         space.apply(early("mo"))
         space.wait("mo")
         space.patch("mo", dataVolumeCap="20Gi", serviceType="NodePort")
         space.settled("mo")
         space.kubectl("delete", KIND, "mo", "--timeout=60s")
-        assert refusals(log) == []
-    assert space.named("mo", "statefulset,service,pvc") == set()
-
-
-def test_t36_one_of_two_operators_works(
-    spaces: list[Space], installed_testbed: TestBed, tmp_path: Path
-) -> None:
-    """The second waits for the lease."""
-    space = spaces[0]
-    flags = ("--leader-elect", "--leader-election-id", "early")
-    flags += ("--leader-election-namespace", space.name)
-    folders = [tmp_path / name for name in ("one", "two")]
-    for folder in folders:
-        folder.mkdir()
-    with (
-        running_operator(
-            installed_testbed.kubeconfig, folders[0], *flags, WATCH_NAMESPACE=space.name
-        ) as first,
-        running_operator(
-            installed_testbed.kubeconfig, folders[1], *flags, WATCH_NAMESPACE=space.name
-        ) as second,
-    ):
-        space.apply(early("mo"))
-        space.wait("mo")
         worked = ["exited successfully" in log.read_text() for log in (first, second)]
         assert sorted(worked) == [False, True]
-        space.kubectl("delete", KIND, "mo", "--timeout=60s")
+        assert refusals(first) + refusals(second) == []
+    assert space.named("mo", "statefulset,service,pvc") == set()
