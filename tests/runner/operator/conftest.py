@@ -6,6 +6,7 @@ import shutil
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -126,12 +127,12 @@ def define(bed: TestBed, kinds: Mapping[str, str] = KINDS | ADVANCED) -> None:
 
 
 def start_in(
-    bed: TestBed, folder: Path, namespace: str, *flags: str, project: Path, **environment: str
+    bed: TestBed, folder: Path, namespaces: str, *flags: str, project: Path, **environment: str
 ) -> Operator:
-    """Start an operator that watches one namespace; its files are in a folder."""
+    """Start an operator that watches namespaces, with commas between; its files are in a folder."""
     copy = folder / "project"
     shutil.copytree(project, copy)
-    variables = {"WATCH_NAMESPACE": namespace, **environment}
+    variables = {"WATCH_NAMESPACE": namespaces, **environment}
     flags = ("--zap-log-level=debug", *flags)
     return launch(bed.kubeconfig, folder, *flags, project=copy, variables=variables)
 
@@ -145,21 +146,35 @@ def definitions(fake_testbed: TestBed) -> TestBed:
 Start = Callable[..., Operator]
 
 
-@pytest.fixture(scope="module")
-def start(definitions: TestBed, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Start]:
-    """Starts operators that watch one namespace; all are ended after the module."""
+@contextmanager
+def starting(bed: TestBed, folders: pytest.TempPathFactory) -> Iterator[Start]:
+    """Give a function that starts operators, each of which watches namespaces; end them all."""
     started: list[Operator] = []
 
-    def run(namespace: str, *flags: str, project: Path = PROJECT, **environment: str) -> Operator:
-        folder = tmp_path_factory.mktemp("operator")
-        started.append(
-            start_in(definitions, folder, namespace, *flags, project=project, **environment)
-        )
+    def run(namespaces: str, *flags: str, project: Path = PROJECT, **environment: str) -> Operator:
+        folder = folders.mktemp("operator")
+        started.append(start_in(bed, folder, namespaces, *flags, project=project, **environment))
         return started[-1]
 
-    yield run
-    for operator in started:
-        operator.kill()
+    try:
+        yield run
+    finally:
+        for operator in started:
+            operator.kill()
+
+
+@pytest.fixture
+def start(definitions: TestBed, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Start]:
+    """Starts operators, which end with the test."""
+    with starting(definitions, tmp_path_factory) as run:
+        yield run
+
+
+@pytest.fixture(scope="module")
+def start_shared(definitions: TestBed, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Start]:
+    """Starts operators that the tests of a module share."""
+    with starting(definitions, tmp_path_factory) as run:
+        yield run
 
 
 @pytest.fixture(scope="module")
@@ -171,5 +186,5 @@ def cluster(definitions: TestBed) -> Iterator[Cluster]:
 
 
 @pytest.fixture(scope="module")
-def operator(start: Start, cluster: Cluster) -> Operator:
-    return start(cluster.name)
+def operator(start_shared: Start, cluster: Cluster) -> Operator:
+    return start_shared(cluster.name)

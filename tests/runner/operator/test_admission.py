@@ -175,7 +175,7 @@ def forget(bed: TestBed, name: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def admission(kinds: TestBed, start: Start) -> Iterator[Admission]:
+def admission(kinds: TestBed, start_shared: Start) -> Iterator[Admission]:
     with kinds.namespace("admission") as namespace:
         admission = Admission(kinds, namespace)
         balancer = Balancer([])
@@ -189,7 +189,7 @@ def admission(kinds: TestBed, start: Start) -> Iterator[Admission]:
         for _ in range(2):
             replica = begin(
                 admission,
-                start,
+                start_shared,
                 "--webhook-service=hook",
                 f"--webhook-service-port={balancer.port}",
                 "--leader-elect",

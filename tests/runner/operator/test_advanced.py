@@ -22,10 +22,10 @@ METRICS_API, METRICS = free_port(), free_port()
 
 
 @pytest.fixture(scope="module")
-def operator(start: Start, cluster: Cluster) -> Operator:
+def operator(start_shared: Start, cluster: Cluster) -> Operator:
     password = PROJECT / "vault-password"
     collections = f"{PROJECT / 'collections'}:{ROOT / '.collections'}"
-    return start(
+    return start_shared(
         cluster.name,
         f"--ansible-args='--vault-password-file {password}'",
         f"--metrics-api-port={METRICS_API}",

@@ -17,9 +17,9 @@ SECRET = "hushhush-4711"  # what playbooks/secretive.yml makes of its vaulted va
 
 
 @pytest.fixture(scope="module")
-def operator(start: Start, cluster: Cluster) -> Operator:
+def operator(start_shared: Start, cluster: Cluster) -> Operator:
     """An operator that tells as much as it can."""
-    return start(
+    return start_shared(
         cluster.name,
         f"--ansible-args='--vault-password-file {PROJECT / 'vault-password'}'",
         "--ansible-log-events=everything",

@@ -96,8 +96,8 @@ def metrics() -> int:
 
 
 @pytest.fixture(scope="module")
-def operator(start: Start, place: Cluster, metrics: int) -> Operator:
-    return begin(start, place, f"--metrics-bind-address=127.0.0.1:{metrics}")
+def operator(start_shared: Start, place: Cluster, metrics: int) -> Operator:
+    return begin(start_shared, place, f"--metrics-bind-address=127.0.0.1:{metrics}")
 
 
 def counted(metrics: int, name: str, *labels: str) -> float:
