@@ -23,6 +23,11 @@ from ansible_operator.options import (
     watched_namespaces,
 )
 
+ONE_ADDRESS = (
+    "--webhook-bind-address needs either --webhook-service (the Service in front of the replicas) "
+    "or --webhook-url-host (a process outside the cluster)"
+)
+
 
 @pytest.mark.parametrize(
     ("flags", "text"),
@@ -41,6 +46,19 @@ from ansible_operator.options import (
         (
             {"metrics_require_rbac": True},
             "--metrics-secure flag is required when --metrics-require-rbac is present",
+        ),
+        ({"webhook_bind_address": ":0"}, ONE_ADDRESS),
+        (
+            {"webhook_bind_address": ":0", "webhook_service": "a", "webhook_url_host": "b"},
+            ONE_ADDRESS,
+        ),
+        (
+            {"webhook_bind_address": ":0", "webhook_url_host": "a"},
+            "--webhook-url-host needs --webhook-name",
+        ),
+        (
+            {"webhook_bind_address": ":0", "webhook_service": "a", "webhook_timeout": 31.0},
+            "--webhook-timeout must be between 1s and 30s",
         ),
     ],
 )

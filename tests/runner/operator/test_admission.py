@@ -406,12 +406,6 @@ def test_functions_that_do_not_exist_are_named(
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (["--webhook-bind-address=:0"], "needs either --webhook-service"),
-        (["--webhook-bind-address=:0", "--webhook-url-host=a"], "needs --webhook-name"),
-        (
-            ["--webhook-bind-address=:0", "--webhook-service=a", "--webhook-timeout=31s"],
-            "between 1s and 30s",
-        ),
         (["--webhook-bind-address=:0", "--webhook-service=a"], "specify --webhook-namespace"),
         (
             [
@@ -427,6 +421,7 @@ def test_functions_that_do_not_exist_are_named(
 def test_flags_that_cannot_be_used(
     kinds: TestBed, start: Start, flags: list[str], message: str
 ) -> None:
+    """Contradictions between them are in tests/runner/test_options.py."""
     operator = start("default", *flags, project=PROJECT)
     assert operator.process.wait(60) == 1
     assert message in operator.text()

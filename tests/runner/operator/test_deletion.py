@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Objects that are deleted: finalizers that fail, finalizers of others (runner.md §2.8)."""
 
+from collections.abc import Iterator
+
 import pytest
 
 from testbed.bed import TestBed
@@ -10,6 +12,18 @@ from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.api
 OURS = "runner.example.com/parting"
+
+
+@pytest.fixture(scope="module")
+def leaving(definitions: TestBed) -> Iterator[Cluster]:
+    """A namespace that a test deletes."""
+    with definitions.namespace("leaving") as name:
+        yield Cluster(definitions, name)
+
+
+@pytest.fixture(scope="module")
+def operator(start_shared: Start, cluster: Cluster, leaving: Cluster) -> Operator:
+    return start_shared(f"{cluster.name},{leaving.name}")
 
 
 def finalizers(cluster: Cluster, name: str) -> list[str]:
@@ -55,22 +69,19 @@ def test_an_object_with_foreign_finalizers_alone_is_not_played(
 
 
 def test_a_namespace_that_is_deleted_ends_with_all_its_objects(
-    definitions: TestBed, start: Start
+    leaving: Cluster, operator: Operator
 ) -> None:
     """Finalizers hold it until their plays are done: of a settled object, and of one that runs.
 
     The second one would create a Deployment next, which nobody can in such a namespace.
     """
-    with definitions.namespace("leaving") as name:
-        leaving = Cluster(definitions, name)
-        operator = start(name)
-        leaving.create("Memcached", "settled", {"size": 1})
-        leaving.wait_for("memcacheds.runner.example.com", "settled", "Successful")
-        busy = {"behave": "sleep_and_deploy", "seconds": 4, "farewell": "succeed"}
-        leaving.create("Parting", "busy", busy)
-        leaving.wait_for("partings", "busy", "Running")
-        leaving.kubectl("delete", "namespace", name, "--timeout=120s")
+    leaving.create("Memcached", "settled", {"size": 1})
+    leaving.wait_for("memcacheds.runner.example.com", "settled", "Successful")
+    busy = {"behave": "sleep_and_deploy", "seconds": 4, "farewell": "succeed"}
+    leaving.create("Parting", "busy", busy)
+    leaving.wait_for("partings", "busy", "Running")
+    leaving.kubectl("delete", "namespace", leaving.name, "--timeout=120s")
 
-        assert operator.process.poll() is None
-        played = operator.lines("Ansible-runner exited successfully", name="busy")
-        assert len(played) == 1, "only the finalizer's play can have succeeded"
+    assert operator.process.poll() is None
+    played = operator.lines("Ansible-runner exited successfully", name="busy")
+    assert len(played) == 1, "only the finalizer's play can have succeeded"

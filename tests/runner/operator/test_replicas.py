@@ -54,7 +54,9 @@ def test_the_process_serves_probes_metrics_and_the_metrics_api(
     assert operator.stop() == 0
 
 
-def test_a_clean_stop_hands_over_within_three_seconds(cluster: Cluster, start: Start) -> None:
+def test_a_clean_stop_hands_over_within_three_seconds_and_a_thief_ends_the_leader(
+    cluster: Cluster, start: Start
+) -> None:
     first = replica(start, cluster.name)
     eventually(lambda: first.lines(f"successfully acquired lease {cluster.name}/runner"))
     second = replica(start, cluster.name)
@@ -73,27 +75,17 @@ def test_a_clean_stop_hands_over_within_three_seconds(cluster: Cluster, start: S
     eventually(lambda: second.runs_of("led") > 0)
     events = cluster.kubectl("get", "events", "--field-selector=reason=LeaderElection")
     assert events.count("became leader") == 2
-    assert second.stop() == 0
     cluster.kubectl("delete", "memcacheds.runner.example.com", "led", "--wait=false")
+    cluster.patch("lease", "runner", {"spec": {"holderIdentity": "thief"}})
+    assert second.process.wait(60) == 1
+    assert "leader election lost" in second.text()
 
 
-def test_a_leader_that_loses_the_lease_ends(cluster: Cluster, start: Start) -> None:
-    operator = replica(start, cluster.name)
-    acquired = f"successfully acquired lease {cluster.name}/runner"
-    eventually(lambda: operator.lines(acquired))
-    patch = '{"spec":{"holderIdentity":"thief"}}'
-    cluster.kubectl("patch", "lease", "runner", "--type=merge", "-p", patch)
-    assert operator.process.wait(60) == 1
-    assert "leader election lost" in operator.text()
-
-
-def test_an_election_needs_a_name_and_a_namespace(cluster: Cluster, start: Start) -> None:
+def test_an_election_needs_a_name(cluster: Cluster, start: Start) -> None:
+    """What else it needs is in tests/runner/kube/test_lease.py."""
     unnamed = start(cluster.name, "--leader-elect", "--leader-election-namespace=default")
-    nowhere = start(cluster.name, "--leader-elect", "--leader-election-id=runner")
     assert unnamed.process.wait(60) == 1
     assert "LeaderElectionID must be configured" in unnamed.text()
-    assert nowhere.process.wait(60) == 1
-    assert "not running in-cluster" in nowhere.text()
 
 
 def test_a_taken_port_is_named(cluster: Cluster, start: Start) -> None:

@@ -38,31 +38,28 @@ def processes(marker: str) -> list[str]:
 
 
 def test_a_run_that_ends_in_time_reports_its_success(cluster: Cluster, start: Start) -> None:
+    """After Ctrl-C, too, which is handled as SIGTERM is."""
     operator = start(cluster.name)
     cluster.create("Slow", "in-time", {"behave": "sleep", "seconds": 3})
     running(operator, "in-time")
-    assert operator.stop() == 0
+    assert operator.stop(signal.SIGINT) == 0
     conditions = cluster.conditions("slows", "in-time")
     assert conditions["Successful"]["status"] == "True"
     assert operator.lines("Exiting.")
     cluster.kubectl("delete", "slows", "in-time")
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_run_that_takes_too_long_is_ended_and_reported(
-    cluster: Cluster, start: Start, number: signal.Signals
-) -> None:
+def test_a_run_that_takes_too_long_is_ended_and_reported(cluster: Cluster, start: Start) -> None:
     operator = start(cluster.name, "--graceful-shutdown-timeout=1s")
-    seconds = 7000 + number
-    cluster.create("Slow", "late", {"behave": "sleep", "seconds": seconds})
+    cluster.create("Slow", "late", {"behave": "sleep", "seconds": 7001})
     running(operator, "late")
     began = time.monotonic()
-    assert operator.stop(number) == 0
+    assert operator.stop() == 0
     assert time.monotonic() - began < 15
     conditions = cluster.conditions("slows", "late")
     assert conditions["Running"]["status"] == "False"
     assert "stopped before the run had ended" in conditions["Failure"]["message"]
-    assert processes(f"sleep {seconds}") == []
+    assert processes("sleep 7001") == []
     cluster.kubectl("delete", "slows", "late")
 
 
@@ -82,12 +79,6 @@ def test_the_second_signal_ends_the_process_at_once(
     eventually(lambda: not list(private.glob("ansible-operator-*")))
     eventually(lambda: not processes("sleep 8101"))
     cluster.kubectl("delete", "slows", "stubborn")
-
-
-def test_election_without_a_name_is_refused(cluster: Cluster, start: Start) -> None:
-    operator = start(cluster.name, "--leader-elect", "--leader-election-namespace=default")
-    assert operator.process.wait(60) == 1
-    assert "LeaderElectionID must be configured" in operator.text()
 
 
 def test_a_kind_that_is_not_served_is_reported(
