@@ -80,7 +80,28 @@ TOUCHED = (
     Touched(
         "ansible.module_utils._internal._datatag",
         "",
-        ("AnsibleTagHelper", "_AnsibleTaggedDict", "_AnsibleTaggedList"),
+        (
+            *("AnsibleTagHelper", "AnsibleTaggedObject", "_AnsibleTaggedDict"),
+            *("_AnsibleTaggedList", "_known_tag_types"),
+        ),
+        since=_2_19,
+    ),
+    Touched(
+        "ansible.module_utils._internal._json._profiles",
+        "",
+        ("_common_module_types",),
+        since=_2_19,
+    ),
+    Touched(
+        "ansible.module_utils._internal._json._profiles",
+        "_JSONSerializationProfile",
+        ("allowed_ansible_serializable_types", "serialize_map", "serialize_serializable_object"),
+        since=_2_19,
+    ),
+    Touched(
+        "ansible.module_utils._internal._json._profiles",
+        "AnsibleProfileJSONEncoder",
+        ("_profile",),
         since=_2_19,
     ),
     Touched(

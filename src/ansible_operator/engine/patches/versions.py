@@ -162,6 +162,30 @@ def leave_controller() -> None:
     _internal.is_controller = False
     _internal.import_controller_module = lambda _name, /: None
     _traceback._is_traceback_enabled = _traceback._is_module_traceback_enabled
+    _leave_tags_behind()
+
+
+def _leave_tags_behind() -> None:
+    """Have a module return values without the tags that only a controller knows.
+
+    A fork finds such values where a plugin of the play has left them: in a module utility that
+    caches. On their way to a fresh interpreter they would have lost their tags.
+    """
+    from ansible.module_utils._internal import _datatag
+    from ansible.module_utils._internal._json import _profiles
+    from ansible.module_utils.common.json import Direction, get_module_encoder
+
+    encoder: Any = get_module_encoder("legacy", Direction.MODULE_TO_CONTROLLER)
+    profile = encoder._profile
+    unknown = _datatag._known_tag_types - profile.allowed_ansible_serializable_types
+
+    def serialize(value: Any) -> Any:
+        known = _datatag.AnsibleTagHelper.untag(value, *unknown)
+        if isinstance(known, _datatag.AnsibleTaggedObject):
+            return profile.serialize_serializable_object(known)
+        return known
+
+    profile.serialize_map |= dict.fromkeys(_profiles._common_module_types, serialize)
 
 
 def run_module(name: str, arguments: bytes) -> None:
