@@ -38,6 +38,7 @@ def install(run_sockets: list[int], recorder: Callable[[], "Recorder | None"]) -
         recording,
         role_files,
         strategy,
+        template_lookups,
         versions,
     )
 
@@ -50,6 +51,7 @@ def install(run_sockets: list[int], recorder: Callable[[], "Recorder | None"]) -
     compiled_templates.install()
     plugin_searches.install()
     plugin_documentation.install()
+    template_lookups.install()
     if not versions.HAS_PROFILES:
         from ansible_operator.engine.patches import plain_data, read_back
 

@@ -148,6 +148,7 @@ TOUCHED = (
         "Jinja2Loader",
         ("_cached_non_collection_wrappers", "_ensure_non_collection_wrappers", "get_with_context"),
     ),
+    Touched("ansible.plugins.lookup.template", "", ("deepcopy",)),
     Touched("ansible.plugins.shell", "ShellBase", ("_generate_temp_dir_name",)),
     Touched("ansible.plugins.strategy", "", ("StrategySentinel", "results_thread_main")),
     Touched(
