@@ -3,6 +3,7 @@
 
 import datetime
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -222,6 +223,25 @@ def test_what_is_compiled_ahead_is_what_a_play_uses(
 
     assert len(ahead) == 1
     assert compiled == ahead
+
+
+@pytest.mark.parametrize(
+    ("text", "rendered"),
+    [
+        ("{% if x %}\n{{ x }}\\n\r\n{% endif %}\n", "a\\n\n"),
+        ("#jinja2: trim_blocks: False\n{% if x %}\n{{ x }}{% endif %}", "\na"),
+    ],
+)
+def test_a_file_that_is_compiled_ahead_is_what_the_lookup_uses(
+    compiled: list[str], tmp_path: Path, text: str, rendered: str
+) -> None:
+    file = tmp_path / "file.j2"
+    file.write_bytes(text.encode())
+    folded_templates.file_compiler(DataLoader())(str(file))
+    (ahead,) = compiled
+
+    assert templated("{{ lookup('template', file) }}", file=str(file), x="a") == rendered
+    assert compiled.count(ahead) == 1
 
 
 @pytest.mark.parametrize("source", ["{{ a | no.such.filter }}", "{{ a", "{{ a | nothing }}"])

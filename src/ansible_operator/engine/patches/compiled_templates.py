@@ -79,3 +79,20 @@ def compiler(loader: DataLoader) -> Callable[[str, bool], object]:
         return engine._compile_template(source, TemplateOptions.DEFAULT)
 
     return compile_ahead
+
+
+def file_compiler(loader: DataLoader) -> Callable[[str], object]:
+    """What compiles a template file ahead by its path, as a play would without options for it."""
+    if not HAS_PROFILES:
+        from ansible_operator.engine.patches import folded_templates
+
+        return folded_templates.file_compiler(loader)
+    from ansible._internal._templating._engine import TemplateEngine, TemplateOptions
+
+    engine: Any = TemplateEngine(loader=loader)
+    options = TemplateOptions(escape_backslashes=False)
+
+    def compile_ahead(path: str) -> object:
+        return engine._compile_template(loader.get_text_file_contents(path), options)
+
+    return compile_ahead

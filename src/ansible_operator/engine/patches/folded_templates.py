@@ -8,6 +8,7 @@ filters and tests want the context or the environment as an argument; this is co
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from types import CodeType
 from typing import Any, NamedTuple
 
@@ -126,6 +127,21 @@ def compiler(loader: DataLoader) -> Callable[[str, bool], object]:
         text = _CONDITION.format(source) if is_condition else source
         try:
             return environment.compile(templating._escape_backslashes(text, environment))
+        except Exception:  # noqa: BLE001 (plugins are loaded; the play that needs them reports it)
+            return None
+
+    return compile_ahead
+
+
+def file_compiler(loader: DataLoader) -> Callable[[str], object]:
+    """What compiles a template file ahead by its path, as a play would without options for it."""
+    environment: Environment = templating.Templar(loader).environment
+
+    def compile_ahead(path: str) -> object:
+        text = Path(path).read_bytes().decode()
+        try:
+            source, overlay = templating._create_overlay(text, None, environment)
+            return overlay.compile(source)
         except Exception:  # noqa: BLE001 (plugins are loaded; the play that needs them reports it)
             return None
 

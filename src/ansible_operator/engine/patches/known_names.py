@@ -111,6 +111,7 @@ TOUCHED = (
         since=_2_19,
     ),
     Touched("ansible.parsing.dataloader", "DataLoader", ("load_from_file",)),
+    Touched("ansible.parsing.dataloader", "DataLoader", ("get_text_file_contents",), since=_2_19),
     Touched("ansible.parsing.vault", "VaultSecretsContext", ("_current",), since=_2_19),
     Touched("ansible.parsing.vault", "EncryptedString", ("_ciphertext",), since=_2_19),
     Touched(
@@ -172,7 +173,7 @@ TOUCHED = (
         ("_deprecations", "_errors", "_final_q", "_lock", "_warns", "display", "set_queue"),
     ),
     Touched("ansible.utils.vars", "", ("load_extra_vars", "load_options_vars", "random_int")),
-    Touched("ansible.template", "", ("_escape_backslashes",), before=_2_19),
+    Touched("ansible.template", "", ("_create_overlay", "_escape_backslashes"), before=_2_19),
     Touched("ansible.template", "AnsibleEnvironment", ("compile", "concat"), before=_2_19),
     Touched("ansible.template", "Templar", ("template",), before=_2_19),
     Touched(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What roles consist of, read before the first fork: their YAML files, and the Jinja in these.
+"""What roles consist of, read before the first fork: YAML files, the Jinja in these, templates.
 
 A run would parse the same files and compile the same expressions each time.
 """
@@ -27,9 +27,15 @@ def yaml_files(role: Path) -> Iterator[Path]:
             yield from sorted((role / folder).rglob(pattern))
 
 
+def template_files(role: Path) -> Iterator[Path]:
+    """The files of a role that are templates."""
+    yield from (path for path in sorted((role / "templates").rglob("*")) if path.is_file())
+
+
 def read(roles: Sequence[Path]) -> None:
     """Read the files of roles."""
     loader = DataLoader()
+    compile_file = compiled_templates.file_compiler(loader)
     compile_ahead = compiled_templates.compiler(loader)
     for role in roles:
         for path in yaml_files(role):
@@ -38,6 +44,9 @@ def read(roles: Sequence[Path]) -> None:
                 with contextlib.suppress(AnsibleError, OSError, UnicodeDecodeError):
                     for source, is_condition in _sources(role_files.parse(loader, name)):
                         compile_ahead(source, is_condition)
+        for path in template_files(role):
+            with contextlib.suppress(AnsibleError, OSError, UnicodeDecodeError):
+                compile_file(str(path))
 
 
 def _sources(content: Any, key: str = "") -> Iterator[tuple[str, bool]]:
