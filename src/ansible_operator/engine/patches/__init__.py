@@ -32,6 +32,7 @@ def install(run_sockets: list[int], recorder: Callable[[], "Recorder | None"]) -
     """
     from ansible_operator.engine.patches import (
         compiled_templates,
+        field_copies,
         modules,
         plugin_documentation,
         plugin_searches,
@@ -52,6 +53,7 @@ def install(run_sockets: list[int], recorder: Callable[[], "Recorder | None"]) -
     plugin_searches.install()
     plugin_documentation.install()
     template_lookups.install()
+    field_copies.install()
     if not versions.HAS_PROFILES:
         from ansible_operator.engine.patches import plain_data, read_back
 

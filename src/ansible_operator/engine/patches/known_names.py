@@ -121,6 +121,8 @@ TOUCHED = (
         before=_2_19,
     ),
     Touched("ansible.playbook", "Playbook", ("_file_name",)),
+    Touched("ansible.playbook.attribute", "Attribute", ("alias", "name")),
+    Touched("ansible.playbook.base", "FieldAttributeBase", ("copy", "fattributes")),
     Touched("ansible.playbook.included_file", "IncludedFile", ("_filename",)),
     Touched("ansible.playbook.play", "Play", ("_uuid",)),
     Touched("ansible.playbook.role", "Role", ("_role_name",)),
