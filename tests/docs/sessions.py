@@ -111,7 +111,8 @@ def session(
 ) -> Iterator[Session]:
     """A fresh namespace with the CRDs and, if asked for, an operator that watches it.
 
-    With a store, Pods find it as ``http://object-store:7070``, and the shell has its credentials.
+    With a store, Pods find it as ``http://object-store:7070``, the shell has its credentials, and
+    the operator watches all namespaces, for Backups are in none.
     """
     bed.kubectl("apply", "--server-side", "--force-conflicts", "-f", str(ROOT / "crds"))
     bed.kubectl(
@@ -121,7 +122,8 @@ def session(
     (folder / "work").mkdir()
     with bed.namespace("docs") as namespace:
         answers = bed.state.nodes == "real"
-        runs = Operator(bed, namespace, folder, *(() if answers else ("0",)))
+        period = () if answers else ("0",)
+        runs = Operator(bed, namespace, folder, *period, everywhere=store is not None)
         if store:
             bed.kubectl("-n", namespace, "apply", "-f", "-", input=_service_of(store))
         made = Session(bed, folder / "work", namespace, store.variables() if store else {})
@@ -132,6 +134,8 @@ def session(
         finally:
             made.end()
             _delete_clusters(bed, namespace)
+            if store:
+                bed.kubectl("delete", "backups", "--all", "--timeout=120s")
             runs.end()
             shutil.rmtree(folder / "work")
 

@@ -33,20 +33,28 @@ Json = dict[str, Any]
 
 
 class Operator:
-    """The operator as a process on this machine; it sees one namespace.
+    """The operator as a process on this machine.
 
     Args:
         bed: where it works.
         namespace: what it watches.
         folder: gets its log.
+        health_period: how often it asks components.
+        everywhere: watch all namespaces, which Backups need to get a status.
     """
 
     def __init__(
-        self, bed: TestBed, namespace: str, folder: Path, health_period: str = "10s"
+        self,
+        bed: TestBed,
+        namespace: str,
+        folder: Path,
+        health_period: str = "10s",
+        *,
+        everywhere: bool = False,
     ) -> None:
         self._bed, self._namespace, self._folder = bed, namespace, folder
         self._variables = {
-            "WATCH_NAMESPACE": namespace,
+            "WATCH_NAMESPACE": "" if everywhere else namespace,
             "HEALTH_PERIOD": health_period,
             "OPERATOR_IMAGE": IMAGE,
         }
