@@ -14,7 +14,7 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.pool.writes
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.pool.facts import POOL, bound, claim, pod, served, snapshot
+from tests.pool.facts import NOW, POOL, bound, claim, pod, served, snapshot
 
 _PHASE = "pool.matrixorigin.io/phase"
 
@@ -66,6 +66,13 @@ def test_warm_pods_of_an_earlier_template_stay_until_new_ones_are_warm(
 ):
     """Beside them, as many are created as the limit allows, but at least one."""
     assert _rolling(new, old, **pool) == (leave, created)
+
+
+def test_the_room_of_a_drained_pod_is_not_made_a_second_time():
+    drained = pod("drained", Phase.DRAINING, generation="p-old", reclaimed_at=NOW - 7200)
+    pods = [drained, pod("old", generation="p-old")]
+    plan = plan_pool(snapshot(pods, pool=replace(POOL, max_idle=1, max_pods=2)))
+    assert _terminated(plan) == ["drained"]
 
 
 def test_a_pod_that_is_not_ready_is_not_warm():

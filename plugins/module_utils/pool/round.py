@@ -6,8 +6,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from . import keys
 from .facts import ClaimFacts, ClaimPhase, Phase, PodFacts, Snapshot
-from .writes import HandOver, Waiting, Write
+from .writes import HandOver, PodWrite, Waiting, Write
 
 
 @dataclass(slots=True)
@@ -81,6 +82,13 @@ class Round:
         self.writes.append(write)
         self.touched.add(on)
         return True
+
+    @property
+    def terminated(self) -> frozenset[str]:
+        """Names of the Pods that were decided to end in this round."""
+        ending = Phase.TERMINATING.value
+        writes = (write for write in self.writes if isinstance(write, PodWrite))
+        return frozenset(one.name for one in writes if one.labels.get(keys.LABEL_PHASE) == ending)
 
     def wake(self, seconds: float) -> None:
         """Plan again after some time, at the earliest in a second."""

@@ -132,7 +132,8 @@ def replaced(
     kept = size.idle - ready
     if size.most is not None:
         starting = sum(pod.phase is Phase.UNKNOWN and not is_outdated(work, pod) for pod in live)
-        leaving = sum(pod.phase is Phase.TERMINATING for pod in live)
+        ended = work.terminated
+        leaving = sum(pod.phase is Phase.TERMINATING or pod.name in ended for pod in live)
         others = len(live) - len(older) - starting - leaving
         kept = min(kept, size.most - others - max(1, size.pending, starting))
     return cold + warm[: max(0, len(warm) - max(0, kept))]
