@@ -245,8 +245,14 @@ def test_a_file_that_is_compiled_ahead_is_what_the_lookup_uses(
 
 
 @pytest.mark.parametrize("source", ["{{ a | no.such.filter }}", "{{ a", "{{ a | nothing }}"])
-def test_what_cannot_be_compiled_is_left_to_the_play(source: str) -> None:
-    assert folded_templates.compiler(DataLoader())(source, False) is None
+def test_what_cannot_be_compiled_is_left_to_the_play(tmp_path: Path, source: str) -> None:
+    file = tmp_path / "file.j2"
+    file.write_text(source)
+    folded_templates.compiler(DataLoader())(source, False)
+    folded_templates.file_compiler(DataLoader())(str(file))
+
+    with pytest.raises(AnsibleError):
+        templated("{{ lookup('template', file) }}", file=str(file))
 
 
 def test_containers_of_files_are_copied_with_their_places() -> None:

@@ -62,7 +62,7 @@ def install() -> None:
     environment.compile_expression = compile_expression
 
 
-def compiler(loader: DataLoader) -> Callable[[str, bool], object]:
+def compiler(loader: DataLoader) -> Callable[[str, bool], None]:
     """What compiles a template (False) or a condition (True) ahead, as a play would."""
     if not HAS_PROFILES:
         from ansible_operator.engine.patches import folded_templates
@@ -73,15 +73,16 @@ def compiler(loader: DataLoader) -> Callable[[str, bool], object]:
     engine: Any = TemplateEngine(loader=loader)
     condition = TemplateOptions(escape_backslashes=False, preserve_trailing_newlines=False)
 
-    def compile_ahead(source: str, is_condition: bool) -> object:
+    def compile_ahead(source: str, is_condition: bool) -> None:
         if is_condition:
-            return engine._compile_expression(source.strip(), condition)
-        return engine._compile_template(source, TemplateOptions.DEFAULT)
+            engine._compile_expression(source.strip(), condition)
+        else:
+            engine._compile_template(source, TemplateOptions.DEFAULT)
 
     return compile_ahead
 
 
-def file_compiler(loader: DataLoader) -> Callable[[str], object]:
+def file_compiler(loader: DataLoader) -> Callable[[str], None]:
     """What compiles a template file ahead by its path, as a play would without options for it."""
     if not HAS_PROFILES:
         from ansible_operator.engine.patches import folded_templates
@@ -92,7 +93,7 @@ def file_compiler(loader: DataLoader) -> Callable[[str], object]:
     engine: Any = TemplateEngine(loader=loader)
     options = TemplateOptions(escape_backslashes=False)
 
-    def compile_ahead(path: str) -> object:
-        return engine._compile_template(loader.get_text_file_contents(path), options)
+    def compile_ahead(path: str) -> None:
+        engine._compile_template(loader.get_text_file_contents(path), options)
 
     return compile_ahead

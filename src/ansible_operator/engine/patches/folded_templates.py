@@ -7,7 +7,7 @@ filters and tests want the context or the environment as an argument; this is co
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import CodeType
 from typing import Any, NamedTuple
@@ -119,30 +119,30 @@ def _observed(environment: Any) -> Iterator[dict[str, _Plugins]]:
         vars(environment).update(plugins)
 
 
-def compiler(loader: DataLoader) -> Callable[[str, bool], object]:
+_LEFT_TO_THE_PLAY = suppress(Exception)
+"""What is wrong with a template, or with a plugin that it names, is reported where it is used."""
+
+
+def compiler(loader: DataLoader) -> Callable[[str, bool], None]:
     """What compiles a template (False) or a condition (True) ahead, as a play would."""
     environment: Environment = templating.Templar(loader).environment
 
-    def compile_ahead(source: str, is_condition: bool) -> object:
+    def compile_ahead(source: str, is_condition: bool) -> None:
         text = _CONDITION.format(source) if is_condition else source
-        try:
-            return environment.compile(templating._escape_backslashes(text, environment))
-        except Exception:  # noqa: BLE001 (plugins are loaded; the play that needs them reports it)
-            return None
+        with _LEFT_TO_THE_PLAY:
+            environment.compile(templating._escape_backslashes(text, environment))
 
     return compile_ahead
 
 
-def file_compiler(loader: DataLoader) -> Callable[[str], object]:
+def file_compiler(loader: DataLoader) -> Callable[[str], None]:
     """What compiles a template file ahead by its path, as a play would without options for it."""
     environment: Environment = templating.Templar(loader).environment
 
-    def compile_ahead(path: str) -> object:
+    def compile_ahead(path: str) -> None:
         text = Path(path).read_bytes().decode()
-        try:
+        with _LEFT_TO_THE_PLAY:
             source, overlay = templating._create_overlay(text, None, environment)
-            return overlay.compile(source)
-        except Exception:  # noqa: BLE001 (plugins are loaded; the play that needs them reports it)
-            return None
+            overlay.compile(source)
 
     return compile_ahead
