@@ -16,6 +16,7 @@ from ..module_utils.compute import status as cn_status
 from ..module_utils.compute.drain import (
     Step,
 )
+from ..module_utils.reporting.health import Health
 from ..module_utils.workload.plans import is_paused
 from ..plugin_utils.compute import situation as situations
 from ..plugin_utils.compute.outcome import Outcome
@@ -37,8 +38,7 @@ class ActionModule(KubeAction):
         "log_set": {"type": "dict"},
         "workload": {"type": "dict"},
         "timeout": {"type": "float", "default": 10.0},
-        "silent": {"type": "dict", "default": {}},
-        "mute": {"type": "list", "elements": "str", "default": []},
+        "health": {"type": "dict", "default": {}},
         "await_drains": {"type": "bool", "default": False},
         "await_registered": {"type": "bool", "default": False},
         "write_status": {"type": "bool", "default": False},
@@ -97,10 +97,11 @@ def _situation(session: Session, arguments: Json) -> Situation:
     found = situations.observe(
         session, *(arguments[name] for name in ("resource", "log_set", "workload"))
     )
+    health = Health.read(arguments["health"])
     return replace(
         found,
-        degraded=found.degraded or bool(arguments["silent"]),
-        mute=frozenset(arguments["mute"]),
+        degraded=found.degraded or bool(health.silent),
+        mute=frozenset(health.mute),
     )
 
 

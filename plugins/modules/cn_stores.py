@@ -40,17 +40,12 @@ options:
     description: Seconds that a pass may take.
     type: float
     default: 10
-  silent:
-    description: What M(matrixorigin.matrixone.health) found wrong with Pods, by their names.
+  health:
+    description:
+      - What M(matrixorigin.matrixone.health) found. Pods that do not answer, although HAKeeper
+        hears them, are replaced.
     type: dict
     default: {}
-  mute:
-    description:
-      - Pods that M(matrixorigin.matrixone.health) found not to answer, although HAKeeper hears
-        them. They are replaced.
-    type: list
-    elements: str
-    default: []
   await_drains:
     description:
       - Whether to run further passes until no drain is in progress, which takes a minute longer

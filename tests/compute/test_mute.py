@@ -10,6 +10,8 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.mat
     Deadline,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute.mute import (
+    Restart,
+    restart_of,
     to_ask,
     to_replace,
 )
@@ -57,7 +59,8 @@ def test_who_had_to_find_a_new_transaction_node_is_asked(
     transaction_node: dict[str, Any] | None, asked: list[str]
 ) -> None:
     """An idle cluster is not asked: only who is older than the process, and only for a while."""
-    found = to_ask([OLD, NEW, running("starts", 3600, None)], transaction_node, NOW)
+    restart = restart_of(transaction_node, NOW)
+    found = to_ask([OLD, NEW], restart) if restart is not None else []
     assert [one["metadata"]["name"] for one in found] == asked
 
 
@@ -81,7 +84,7 @@ def test_who_had_to_find_a_new_transaction_node_is_asked(
 def test_who_does_not_answer_while_it_could_is_replaced(
     answers: dict[str, bool], since: float, replaced: tuple[str, ...]
 ) -> None:
-    assert to_replace(answers, since) == replaced
+    assert to_replace(answers, Restart(NOW - since, since)) == replaced
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,10 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
-from .sql import Entrance, SqlError, Statement, ask
+from .sql import LIVENESS, Entrance, SqlError, ask
 
 _NOBODY: Final = "matrixone_health"
 """No user: to refuse it, the database has to look for it in its tables."""
-_QUESTION: Final[Statement] = ("select 1", ())
 
 
 def answering(addresses: Mapping[str, tuple[str, int]], seconds: float) -> dict[str, bool]:
@@ -37,7 +36,7 @@ def answering(addresses: Mapping[str, tuple[str, int]], seconds: float) -> dict[
 def _answers(host: str, port: int, seconds: float) -> bool | None:
     """Return whether a server answers a login; None where it does not accept the connection."""
     try:
-        ask(Entrance(host, port, _NOBODY, ""), _QUESTION, seconds)
+        ask(Entrance(host, port, _NOBODY, ""), LIVENESS, seconds)
     except SqlError as error:
         if not error.connected:
             return None

@@ -23,6 +23,8 @@ _SHORTEST = 1.0  # seconds that are worth an attempt
 
 Statement = tuple[str, tuple[Any, ...]]
 """SQL with ``%s`` for each value; values are quoted by the driver."""
+LIVENESS: Final[Statement] = ("select 1", ())
+"""What is asked where any answer tells enough."""
 
 
 class SqlError(Exception):

@@ -9,11 +9,10 @@ node and a log store together.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from ..api import names
 from ..api.timestamps import unix_time
-from ..reporting.pods import is_ready, main_process, ready_at
+from ..reporting.pods import main_process, ready_at
 
 SETTLED_SECONDS: Final = 15.0
 """Compute nodes usually find a new transaction node within so many seconds."""
@@ -25,52 +24,50 @@ _ENDED_SECONDS: Final = 180.0
 Pod = Mapping[str, Any]
 
 
-def seconds_since_restart(transaction_node: Pod | None, now: float) -> float | None:
-    """Return for how many seconds a transaction node has been ready; None where it is not.
+class Restart(NamedTuple):
+    """The start of the process of a transaction node that serves.
+
+    Attributes:
+        at: when the process started, Unix time.
+        ready_for: for how many seconds it has been ready.
+    """
+
+    at: float
+    ready_for: float
+
+
+def restart_of(transaction_node: Pod | None, now: float) -> Restart | None:
+    """Return when a transaction node started; None where it is not ready.
 
     Args:
         transaction_node: its Pod; None where it is unknown.
         now: the present, Unix time.
     """
     since = ready_at(transaction_node) if transaction_node is not None else None
-    return now - since if since is not None else None
-
-
-def to_ask(pods: Iterable[Pod], transaction_node: Pod | None, now: float) -> list[Pod]:
-    """Return the ready compute nodes that had to find a new transaction node a moment ago.
-
-    Args:
-        pods: of compute nodes.
-        transaction_node: the Pod of the one that serves; None where it is unknown.
-        now: the present, Unix time.
-    """
-    since = seconds_since_restart(transaction_node, now)
     if transaction_node is None or since is None:
+        return None
+    return Restart(unix_time(main_process(transaction_node)), now - since)
+
+
+def to_ask(pods: Iterable[Pod], restart: Restart) -> list[Pod]:
+    """Return the compute nodes that had to find a new transaction node a moment ago."""
+    if not SETTLED_SECONDS <= restart.ready_for <= _ENDED_SECONDS:
         return []
-    if not SETTLED_SECONDS <= since <= _ENDED_SECONDS:
-        return []
-    restarted = unix_time(main_process(transaction_node))
-    return [pod for pod in pods if _is_older(pod, restarted)]
+    return [pod for pod in pods if _is_older(pod, restart.at)]
 
 
 def _is_older(pod: Pod, restarted: float) -> bool:
     process = main_process(pod)
-    return bool(process) and unix_time(process) < restarted and is_ready(pod)
+    return bool(process) and unix_time(process) < restarted
 
 
-def to_replace(answers: Mapping[str, bool], since: float) -> tuple[str, ...]:
+def to_replace(answers: Mapping[str, bool], restart: Restart) -> tuple[str, ...]:
     """Return the compute nodes that are replaced because they do not answer.
 
     Args:
         answers: whether each that could be reached answered a login.
-        since: seconds since the transaction node is ready.
+        restart: of the transaction node.
     """
-    if not any(answers.values()) and since < ALONE_SECONDS:
+    if not any(answers.values()) and restart.ready_for < ALONE_SECONDS:
         return ()
     return tuple(sorted(name for name, answered in answers.items() if not answered))
-
-
-def address(pod: Pod) -> tuple[str, int] | None:
-    """Return where a compute node answers SQL; None while it has no address."""
-    host = (pod.get("status") or {}).get("podIP")
-    return (str(host), names.PORT_SQL) if host else None

@@ -39,6 +39,15 @@ def is_ready(pod: Pod) -> bool:
     )
 
 
+def sql_addresses(pods: Iterable[Pod]) -> dict[str, tuple[str, int]]:
+    """Return IP address and port at which each ready Pod answers SQL, by its name."""
+    return {
+        pod["metadata"]["name"]: (pod["status"]["podIP"], names.PORT_SQL)
+        for pod in pods
+        if is_ready(pod) and pod["status"].get("podIP")
+    }
+
+
 def ready_since(pod: Pod) -> datetime | None:
     """Return when a Pod became ready; None where that is not known."""
     try:

@@ -5,17 +5,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 from ...module_utils.clients.kubernetes.applying import Writer
 from ...module_utils.clients.kubernetes.errors import KubeError
 from ...module_utils.clients.kubernetes.session import Session
-from ...module_utils.clients.sql import LoginRefused, SqlError, ask
+from ...module_utils.clients.sql import LIVENESS, LoginRefused, SqlError, ask
 from ...module_utils.cluster.entrances import service_to_confirm
 from ...module_utils.reporting.health import Health
 from .logins import entrance, root_login
-
-_QUESTION: Final = ("select 1", ())
 
 Json = Mapping[str, Any]
 
@@ -42,7 +40,7 @@ def observe_sql(session: Session, resource: Json, children: Json, seconds: float
         # Synced says which Secret is missing or wrong.
         return None
     try:
-        ask(entrance(writer, resource, service, login), _QUESTION, seconds)
+        ask(entrance(writer, resource, service, login), LIVENESS, seconds)
     except LoginRefused:
         return Health()
     except SqlError as error:

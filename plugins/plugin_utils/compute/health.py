@@ -13,6 +13,7 @@ from ...module_utils.clients.matrixone import ClusterDetails, Deadline
 from ...module_utils.compute import mute
 from ...module_utils.compute.pods import pod_at, uuid_of
 from ...module_utils.reporting.health import Health, was_silent, without_heartbeat
+from ...module_utils.reporting.pods import sql_addresses
 from ..logservice.addresses import addresses_of, members_of_dependency
 from ..logservice.view import ask_details
 
@@ -43,12 +44,14 @@ def observe_compute_nodes(
     replaced = {pod["metadata"]["name"]: _REPLACED for pod in pods if was_silent(pod)}
     silent = {**replaced, **unheard}
     others = [pod for pod in pods if pod["metadata"]["name"] not in silent]
-    transaction_node = _transaction_node(details, members)
-    answers = _answers(mute.to_ask(others, transaction_node, now), deadline)
-    since = mute.seconds_since_restart(transaction_node, now) or 0.0
+    restart = mute.restart_of(_transaction_node(details, members), now)
+    if restart is None:
+        return Health(silent=silent)
+    asked = sql_addresses(mute.to_ask(others, restart))
+    answers = answering(asked, min(_ANSWER_SECONDS, deadline.remaining()))
     return Health(
         silent={**silent, **{name: _MUTE for name, answered in answers.items() if not answered}},
-        mute=mute.to_replace(answers, since),
+        mute=mute.to_replace(answers, restart),
     )
 
 
@@ -56,9 +59,3 @@ def _transaction_node(details: ClusterDetails, members: Iterable[Pod]) -> Pod | 
     """Return the Pod of the transaction node that serves."""
     serving = details.serving_tn()
     return pod_at(serving.lock_address, members) if serving is not None else None
-
-
-def _answers(pods: Iterable[Pod], deadline: Deadline) -> dict[str, bool]:
-    addresses = {pod["metadata"]["name"]: mute.address(pod) for pod in pods}
-    reachable = {name: where for name, where in addresses.items() if where is not None}
-    return answering(reachable, min(_ANSWER_SECONDS, deadline.remaining()))

@@ -7,13 +7,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from ...module_utils.api import names
 from ...module_utils.api.digests import hash_uuid
 from ...module_utils.clients.greeting import ungreeted
 from ...module_utils.clients.kubernetes.session import Session
 from ...module_utils.clients.matrixone import Deadline, MatrixOneError
 from ...module_utils.reporting.health import Health, without_heartbeat
-from ...module_utils.reporting.pods import is_ready
+from ...module_utils.reporting.pods import sql_addresses
 from ..logservice.addresses import of_dependency
 from ..logservice.view import ask_details
 
@@ -35,7 +34,7 @@ def observe_proxies(
     Raises:
         MatrixOneError: HAKeeper does not answer, while all proxies do.
     """
-    mute = dict.fromkeys(ungreeted(_addresses(pods), deadline.remaining() / 2), _MUTE)
+    mute = dict.fromkeys(ungreeted(sql_addresses(pods), deadline.remaining() / 2), _MUTE)
     try:
         details = ask_details(of_dependency(session, resource), deadline)
     except MatrixOneError:
@@ -44,16 +43,6 @@ def observe_proxies(
         raise
     silent = {store.uuid: store.silent for store in details.proxies}
     return Health(silent={**without_heartbeat(pods, silent, _uuid_of, now), **mute})
-
-
-def _addresses(pods: Sequence[Pod]) -> dict[str, tuple[str, int]]:
-    return {
-        pod["metadata"]["name"]: (pod["status"]["podIP"], names.PORT_SQL)
-        for pod in pods
-        if is_ready(pod)
-        and not pod["metadata"].get("deletionTimestamp")
-        and pod["status"].get("podIP")
-    }
 
 
 def _uuid_of(pod: Pod) -> str:
