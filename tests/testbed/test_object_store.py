@@ -60,6 +60,7 @@ def test_objects_are_files(tmp_path: Path, tls: bool) -> None:
     assert not store.answers()
 
 
+@pytest.mark.rpc
 def test_servers_know_only_their_own_buckets(tmp_path: Path) -> None:
     with (
         object_store.serving(tmp_path / "a") as one,
