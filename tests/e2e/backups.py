@@ -3,6 +3,7 @@
 
 import json
 import shutil
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,11 +11,13 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import pymysql
+
 from demo import object_storage
 from testbed.bed import TestBed
 from testbed.object_store import ObjectStore
 from tests.e2e.clusters import Cluster, tiny_cluster
-from tests.e2e.traffic import Traffic, writer_of
+from tests.e2e.traffic import Traffic, conclude, rows_seen, writer_of
 from tests.support.waiting import eventually
 
 Json = dict[str, Any]
@@ -22,7 +25,11 @@ Json = dict[str, Any]
 BUCKET = "backups"
 MOUNT = "/backups"
 JOB_SECONDS = 300
+RESTORED_SECONDS = 600
+"""For a copy, and for what comes up after it, on a busy machine."""
 _CLAIM = "backups"
+_LOGIN = {"username": "user", "password": "password"}
+"""What a Secret with a login calls what PyMySQL takes."""
 
 
 class Place(ABC):
@@ -190,6 +197,42 @@ def record(folder: Path) -> Json:
     """Return the record of a backup in a folder of this machine."""
     content = (folder / "matrixone-backup.json").read_bytes()
     return dict(json.loads(content[content.index(b"{") :]))
+
+
+def root_secret(cluster: Cluster) -> Json:
+    """Return a Secret ``root`` with the login of a database's root user."""
+    login = {key: str(cluster.entrance[of]) for key, of in _LOGIN.items()}
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": "root"},
+        "stringData": login,
+    }
+
+
+def restore(cluster: Cluster, resource: Json, source: Json, name: str) -> None:
+    """Create a cluster out of a backup, and wait until it answers SQL with its rows.
+
+    Args:
+        cluster: its namespace has the Secret ``root``.
+        resource: the MatrixOneCluster; it is changed.
+        source: the address of the backup.
+        name: of the scenario.
+    """
+    resource["spec"] |= {"restoreSource": source, "credentialSecretRef": {"name": "root"}}
+    begun = time.monotonic()
+    cluster.kubectl("apply", "-f", "-", input=json.dumps(resource))
+    cluster.await_ready(RESTORED_SECONDS)
+    eventually(lambda: _has_rows(cluster), 60, "answer to SQL")
+    conclude(f"restore-{name}: SQL after {time.monotonic() - begun:.1f} s")
+
+
+def _has_rows(cluster: Cluster) -> bool:
+    try:
+        with cluster.connect() as session:
+            return bool(rows_seen(session))
+    except pymysql.MySQLError:
+        return False
 
 
 def moment(text: str) -> float:

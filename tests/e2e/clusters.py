@@ -188,6 +188,7 @@ def operating(
     *,
     deployed: bool | None = None,
     may_be_refused: bool = False,
+    everywhere: bool = False,
 ) -> Iterator[Cluster]:
     """Run an operator until the end of the block, with a namespace for what it is to make.
 
@@ -198,12 +199,17 @@ def operating(
         deployed: whether it runs in the cluster, or else as a process on this machine, which does
             not know the cluster's names; None for what OPERATOR=deployment says.
         may_be_refused: whether an API server that begins anew refuses it until it knows all rights.
+        everywhere: whether a process watches all namespaces, as one in the cluster does.
     """
     if deployed is None:
         deployed = os.environ.get("OPERATOR") == "deployment"
     bed.kubectl("apply", "--server-side", "--force-conflicts", "-f", str(ROOT / "crds"))
     with bed.namespace(prefix) as namespace:
-        operator = Deployed(bed, folder) if deployed else Operator(bed, namespace, folder)
+        operator: Operator | Deployed
+        if deployed:
+            operator = Deployed(bed, folder)
+        else:
+            operator = Operator(bed, namespace, folder, everywhere=everywhere)
         operator.start()
         try:
             yield Cluster(bed, namespace, operator)

@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from image.operator import operator_archive
+from testbed import lifecycle
+from testbed.bed import TestBed
 from tests.e2e.traffic import FIGURES
 from tests.support.places import ROOT
 
@@ -24,6 +27,13 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.section(f"what clients saw; operator: {where}")
     for line in FIGURES:
         terminalreporter.write_line(line)
+
+
+@pytest.fixture(scope="module")
+def bed_with_jobs(real_testbed: TestBed) -> TestBed:
+    """The node with the operator's image, which the Pods of Jobs run."""
+    lifecycle.load_image(str(operator_archive()), real_testbed.name)
+    return real_testbed
 
 
 @pytest.fixture

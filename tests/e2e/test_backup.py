@@ -10,11 +10,20 @@ import pymysql
 import pytest
 
 from demo import object_storage
-from image.operator import operator_archive
-from testbed import lifecycle
 from testbed.bed import TestBed
 from testbed.object_store import ObjectStore
-from tests.e2e.backups import Bucket, Folder, Place, back_up, ended, require_rows_of, status
+from tests.e2e.backups import (
+    RESTORED_SECONDS,
+    Bucket,
+    Folder,
+    Place,
+    back_up,
+    ended,
+    require_rows_of,
+    restore,
+    root_secret,
+    status,
+)
 from tests.e2e.clusters import Cluster, operating, replacing
 from tests.e2e.log_stores import await_replacement, wreck
 from tests.e2e.traffic import Traffic, conclude, rows_seen
@@ -24,52 +33,42 @@ pytestmark = [pytest.mark.node, pytest.mark.scenario]
 
 Json = dict[str, Any]
 
-_RESTORED_SECONDS = 600
-"""For a copy, and for what comes up after it, on a busy machine."""
-_LOGIN = {"username": "user", "password": "password"}
-"""What a Secret with a login calls what PyMySQL takes."""
-
-
-@pytest.fixture(scope="module")
-def bed(real_testbed: TestBed) -> TestBed:
-    """The node with the operator's image, which the Pods of Jobs run."""
-    lifecycle.load_image(str(operator_archive()), real_testbed.name)
-    return real_testbed
-
 
 @pytest.fixture(params=["s3", "folder"])
-def place(request: pytest.FixtureRequest, bed: TestBed) -> Iterator[Place]:
+def place(request: pytest.FixtureRequest, bed_with_jobs: TestBed) -> Iterator[Place]:
     """Where the database and its backups are."""
     if request.param == "folder":
-        volumes = Folder(bed)
+        volumes = Folder(bed_with_jobs)
         yield volumes
         if volumes.volume:
-            bed.kubectl("delete", "pv", volumes.volume, "--ignore-not-found", "--wait=false")
+            bed_with_jobs.kubectl(
+                "delete", "pv", volumes.volume, "--ignore-not-found", "--wait=false"
+            )
     else:
         store: ObjectStore = request.getfixturevalue("real_object_store")
         yield Bucket(store)
 
 
 def test_a_lost_cluster_comes_back_from_an_address_alone(
-    bed: TestBed, place: Place, tmp_path_factory: pytest.TempPathFactory
+    bed_with_jobs: TestBed, place: Place, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     """Full and incremental backup under traffic; then nothing is left but the bucket or folder.
 
     The new cluster is in another namespace, and no Backup is there that it could refer to.
     """
-    name = type(place).__name__.lower()
+    bed, name = bed_with_jobs, type(place).__name__.lower()
     with operating(bed, tmp_path_factory.mktemp("operator"), "lost") as lost:
         traffic, backup, address = _backed_up(lost, place, name)
-        root = {key: str(lost.entrance[of]) for key, of in _LOGIN.items()}
+        root = root_secret(lost)
         lost.kubectl("delete", "mo", "--all", "--timeout=240s")
         lost.kubectl("delete", "backupjobs,backups", "--all", "--timeout=60s")
         place.lose(lost)
     bed.kubectl("delete", "namespace", lost.namespace, "--timeout=120s", "--ignore-not-found")
     with operating(bed, tmp_path_factory.mktemp("operator"), "found") as found:
         place.prepare(found)
-        given = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "root"}}
-        found.kubectl("apply", "-f", "-", input=json.dumps(given | {"stringData": root}))
-        _restore(found, place, address, name)
+        found.kubectl("apply", "-f", "-", input=json.dumps(root))
+        resource = replacing(place.cluster(found.namespace))
+        restore(found, resource, place.location(address), name)
         with found.connect() as session:
             require_rows_of(traffic, rows_seen(session), backup)
         said = found.get("mo", "mo")["status"]["restore"]
@@ -100,27 +99,6 @@ def _backed_up(cluster: Cluster, place: Place, name: str) -> tuple[Traffic, Json
     return traffic, backup, f"{cluster.namespace}/incremental"
 
 
-def _restore(cluster: Cluster, place: Place, address: str, name: str) -> None:
-    """Create a cluster out of a backup, and wait until it answers SQL."""
-    resource = place.cluster(cluster.namespace)
-    resource["spec"]["restoreSource"] = place.location(address)
-    resource["spec"]["credentialSecretRef"] = {"name": "root"}
-    replacing(resource)
-    begun = time.monotonic()
-    cluster.kubectl("apply", "-f", "-", input=json.dumps(resource))
-    cluster.await_ready(_RESTORED_SECONDS)
-    eventually(lambda: _answers(cluster), 60, "answer to SQL")
-    conclude(f"restore-{name}: SQL after {time.monotonic() - begun:.1f} s")
-
-
-def _answers(cluster: Cluster) -> bool:
-    try:
-        with cluster.connect() as session:
-            return bool(rows_seen(session))
-    except pymysql.MySQLError:
-        return False
-
-
 def _require_a_whole_life(cluster: Cluster, place: Place, name: str) -> None:
     """What is done with a cluster can be done with a restored one."""
     with Traffic(cluster, f"restored-{name}") as traffic:
@@ -137,11 +115,13 @@ def _require_a_whole_life(cluster: Cluster, place: Place, name: str) -> None:
 
 
 def test_a_backup_is_proven_by_restoring_it(
-    bed: TestBed, real_object_store: ObjectStore, tmp_path_factory: pytest.TempPathFactory
+    bed_with_jobs: TestBed,
+    real_object_store: ObjectStore,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     """MatrixOne backs up without a word what has lost an object; reading finds the table."""
     place = Bucket(real_object_store)
-    with operating(bed, tmp_path_factory.mktemp("operator"), "proven") as cluster:
+    with operating(bed_with_jobs, tmp_path_factory.mktemp("operator"), "proven") as cluster:
         place.prepare(cluster)
         resource = place.cluster(cluster.namespace)
         cluster.kubectl("apply", "-f", "-", input=json.dumps(resource))
@@ -207,7 +187,7 @@ def _verified(cluster: Cluster, name: str) -> Json:
         },
     }
     cluster.kubectl("apply", "-f", "-", input=json.dumps(order))
-    said = ended(cluster, f"restorejob/proof-{name}", 2 * _RESTORED_SECONDS)
+    said = ended(cluster, f"restorejob/proof-{name}", 2 * RESTORED_SECONDS)
     record = dict(json.loads(cluster.bed.kubectl("get", "backup", backup, "-o", "json")))
     found = dict(record["status"]["verification"])
     assert found == said["verification"]
