@@ -153,7 +153,16 @@ def _folder(path: Path) -> Location:
     return FolderLocation(str(path), str(path))
 
 
-def measure(case: Case, pods: Pods, environment: Mapping[str, str]) -> dict[str, float]:
+@dataclass(frozen=True, slots=True)
+class Measures:
+    """What a case took once: seconds and MiB; ``plain_seconds`` is 0 without a plain tool."""
+
+    seconds: float
+    peak_mib: float
+    plain_seconds: float = 0.0
+
+
+def measure(case: Case, pods: Pods, environment: Mapping[str, str]) -> Measures:
     """Run a case: the program first, then the plain tool.
 
     Raises:
@@ -163,7 +172,7 @@ def measure(case: Case, pods: Pods, environment: Mapping[str, str]) -> dict[str,
     process = pods.start(case.task)
     with cost.Peak(process.pid) as peak:
         ended = pods.end(process)
-    measures = {"seconds": time.monotonic() - began, "peak_mib": peak.mebibytes}
+    seconds, plain = time.monotonic() - began, 0.0
     if ended.code:
         raise RuntimeError(f"{case.title}: {ended.result.reason}: {ended.result.message}")
     if case.plain:
@@ -175,17 +184,31 @@ def measure(case: Case, pods: Pods, environment: Mapping[str, str]) -> dict[str,
             stdout=subprocess.DEVNULL,
             env={**os.environ, **environment},
         )
-        measures["plain_seconds"] = time.monotonic() - began
-    return measures
+        plain = time.monotonic() - began
+    return Measures(seconds, peak.mebibytes, plain)
 
 
-def line(title: str, size: int, measures: Mapping[str, float]) -> str:
-    """Return a case as a line of the table."""
-    speed = size / measures["seconds"] / 1e6
-    text = f"{title:<28} {measures['seconds']:6.1f} s {speed:7.0f} MB/s"
-    plain = measures.get("plain_seconds")
-    compared = f"{plain:6.1f} s {plain / measures['seconds']:6.0%}" if plain else f"{'':15}"
-    return f"{text}   {compared}   {measures['peak_mib']:5.0f} MiB"
+def line(title: str, size: int, rounds: Sequence[Measures]) -> str:
+    """Return a case as a line of the table: the shortest time of each over all rounds."""
+    seconds = min(one.seconds for one in rounds)
+    plain = min(one.plain_seconds for one in rounds)
+    peak = max(one.peak_mib for one in rounds)
+    text = f"{title:<28} {seconds:6.1f} s {size / seconds / 1e6:7.0f} MB/s"
+    compared = f"{plain:6.1f} s {plain / seconds:6.0%}" if plain else f"{'':15}"
+    return f"{text}   {compared}   {peak:5.0f} MiB"
+
+
+def play(files: Files, aws: str | None) -> dict[str, Measures]:
+    """Measure all cases once, with a backup and places that are new, and removed afterwards."""
+    with tempfile.TemporaryDirectory(prefix="bench-") as name, _serving(Path(name)) as server:
+        folder = Path(name)
+        pods = Pods(folder / "pods", keys_of(server), seconds=_SECONDS)
+        written.backup(folders.FolderStore(str(folder / "backup")), BACKUP, files)
+        written.backup(pods.store(bucket(server, f"backups/{BACKUP}")), BACKUP, files)
+        return {
+            case.title: measure(case, pods, server.variables())
+            for case in cases(folder, server, aws)
+        }
 
 
 def main() -> int:
@@ -193,19 +216,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="bench.backups", description=__doc__.split("\n")[0])
     parser.add_argument("--mebibytes", type=int, default=1024, help="size of the backup")
     parser.add_argument("--aws", help="the AWS CLI, to compare with where buckets take part")
+    parser.add_argument("--rounds", type=int, default=3, help="the shortest time of so many counts")
     arguments = parser.parse_args()
     files = Files(arguments.mebibytes)
-    with tempfile.TemporaryDirectory(prefix="bench-") as name, _serving(Path(name)) as server:
-        folder = Path(name)
-        pods = Pods(folder / "pods", keys_of(server), seconds=_SECONDS)
-        written.backup(folders.FolderStore(str(folder / "backup")), BACKUP, files)
-        written.backup(pods.store(bucket(server, f"backups/{BACKUP}")), BACKUP, files)
-        sys.stdout.write(f"{len(files)} files, {files.size / 1e6:.0f} MB\n")
-        sys.stdout.write(f"{'':28} {'program':>21}   {'plain':>8} {'ratio':>6}   memory\n")
-        for case in cases(folder, server, arguments.aws):
-            measured = measure(case, pods, server.variables())
-            sys.stdout.write(f"{line(case.title, files.size, measured)}\n")
-            sys.stdout.flush()
+    sys.stdout.write(f"{len(files)} files, {files.size / 1e6:.0f} MB\n")
+    rounds = [play(files, arguments.aws) for _ in range(arguments.rounds)]
+    sys.stdout.write(f"{'':28} {'program':>21}   {'plain':>8} {'ratio':>6}   memory\n")
+    for title in rounds[0]:
+        sys.stdout.write(f"{line(title, files.size, [one[title] for one in rounds])}\n")
     return 0
 
 

@@ -46,7 +46,7 @@ def test_two_objects(tmp_path: Path) -> None:
 @pytest.mark.rpc
 def test_tasks_of_backups_are_measured() -> None:
     result = subprocess.run(
-        [sys.executable, "-m", "bench.backups", "--mebibytes=1"],
+        [sys.executable, "-m", "bench.backups", "--mebibytes=1", "--rounds=1"],
         cwd=ROOT,
         capture_output=True,
         text=True,
