@@ -45,6 +45,7 @@ class Peer:
         name: what tables call it.
         about: what it is, in a line.
         role: the role that its watches name; empty when it plays none.
+        isolation: that its watches name; empty for the default.
         flags: flags of its own.
         program: what is started; empty for our own runner.
         watches: watches file of its own, whose roles come from collections; None for the
@@ -55,6 +56,7 @@ class Peer:
     name: str
     about: str
     role: str = "one_task"
+    isolation: str = ""
     flags: tuple[str, ...] = ()
     program: str = ""
     is_slow: bool = False
@@ -81,6 +83,12 @@ def peers(environment: Mapping[str, str] = os.environ) -> list[Peer]:
     return [
         Peer("ours", "this runner, role with one kubernetes.core.k8s task"),
         Peer("ours-apply", "this runner, role with one matrixorigin.matrixone.apply", "one_apply"),
+        Peer(
+            "ours-shared",
+            "ours-apply with isolation: shared",
+            "one_apply",
+            isolation="shared",
+        ),
         Peer("kopf", "a kopf operator that does the same in Python", role=""),
         Peer(
             "ours-runner",
@@ -187,6 +195,8 @@ def _project(peer: Peer, folder: Path) -> Path:
     (project / "roles").symlink_to(HERE / "project" / "roles")
     watches = yaml.safe_load((HERE / "project" / "watches.yaml").read_text())
     watches[0]["role"] = peer.role
+    if peer.isolation:
+        watches[0]["isolation"] = peer.isolation
     (project / "watches.yaml").write_text(yaml.safe_dump(watches))
     return project
 

@@ -23,6 +23,7 @@ from ansible_operator.engine import (
     make_engine,
 )
 from ansible_operator.engine.forking import pool
+from ansible_operator.engine.warm.engine import WarmEngine
 from ansible_operator.watches import Isolation
 
 COLLECTIONS = Path(__file__).parent / "collections"
@@ -83,6 +84,12 @@ async def until(condition: Callable[[], bool], seconds: float = 10.0) -> None:
     async with asyncio.timeout(seconds):
         while not condition():  # noqa: ASYNC110 (of a process, which sets no event)
             await asyncio.sleep(0.02)
+
+
+def waiting_in(engine: Engine, isolation: Isolation = Isolation.RUN) -> list[int]:
+    """The processes that wait for a run."""
+    assert isinstance(engine, WarmEngine)
+    return [worker.fork.pid for worker in engine._processes[isolation]._idle]
 
 
 @dataclass(slots=True)

@@ -11,9 +11,15 @@ import pytest
 import pytest_asyncio
 
 from ansible_operator.engine import Engine, make_engine
-from ansible_operator.engine.warm.engine import WarmEngine
 from ansible_operator.watches import Isolation
-from tests.runner.engine.conftest import HOARDER, ROLES, Stage, is_running, until
+from tests.runner.engine.conftest import (
+    HOARDER,
+    ROLES,
+    Stage,
+    is_running,
+    until,
+    waiting_in,
+)
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 _WORD = "Xylophon"
@@ -78,12 +84,6 @@ def hoarding(hoarding_engine: Engine, tmp_path: Path) -> Stage:
     return Stage(hoarding_engine, "warm", tmp_path)
 
 
-def ready_in(engine: Engine) -> list[int]:
-    """The processes that wait for their only run."""
-    assert isinstance(engine, WarmEngine)
-    return [worker.fork.pid for worker in engine._processes[Isolation.RUN]._idle]
-
-
 async def test_what_plugins_and_libraries_keep_never_reaches_the_next_run(hoarding: Stage) -> None:
     runs = [
         await hoarding.play(
@@ -145,8 +145,8 @@ async def test_a_process_is_forked_ahead_for_the_next_run(
     pids = []
     try:
         for _ in range(3):
-            await until(lambda: len(ready_in(engine)) == 1)
-            ready = ready_in(engine)
+            await until(lambda: len(waiting_in(engine)) == 1)
+            ready = waiting_in(engine)
             played = await stage.play(path)
             assert [played.pid] == ready
             pids.append(played.pid)
@@ -163,8 +163,8 @@ async def test_a_process_is_forked_ahead_for_the_next_run(
 
 async def test_a_process_that_dies_while_it_waits_costs_no_run(hoarding: Stage) -> None:
     path = hoarding.tasks("- ansible.builtin.debug: {msg: a}")
-    await until(lambda: len(ready_in(hoarding.engine)) == 1)
-    (ready,) = ready_in(hoarding.engine)
+    await until(lambda: len(waiting_in(hoarding.engine)) == 1)
+    (ready,) = waiting_in(hoarding.engine)
     os.kill(ready, signal.SIGKILL)
     played = await hoarding.play(path)
 

@@ -11,7 +11,6 @@ import pytest
 import pytest_asyncio
 
 from ansible_operator.engine import Engine, make_engine
-from ansible_operator.engine.forking.processes import ProcessTree
 from ansible_operator.watches import Isolation
 from tests.runner.engine.conftest import (
     COLLECTIONS,
@@ -20,6 +19,8 @@ from tests.runner.engine.conftest import (
     ROLES,
     Stage,
     is_running,
+    until,
+    waiting_in,
 )
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -196,28 +197,43 @@ async def test_a_process_that_dies_while_it_waits_costs_no_run(kept: Stage) -> N
     assert first.pid != second.pid
 
 
-async def test_one_process_stays_however_long_nothing_is_run(
+async def test_a_burst_finds_its_processes_which_shrink_when_nothing_is_run(
     environment: None, tmp_path: Path
 ) -> None:
+    """Used processes have grown; new ones replace them, so that the next burst waits for none."""
     engine = make_engine("warm", isolations=_SHARED)
     await engine.start()
-    started = set(ProcessTree(os.getpid()).refresh())
     stage = Stage(engine, "warm", tmp_path, Isolation.SHARED)
     path = stage.tasks("- ansible.builtin.command: {cmd: sleep 1}")
-    try:
-        # Its process is there before the first run.
-        alone = await stage.play(path)
-        assert alone.pid in {process.pid for process in started}
-        both = await asyncio.gather(
-            *(stage.play(path, directory=tmp_path / name) for name in ("a", "b"))
+
+    def waiting() -> set[int]:
+        return set(waiting_in(engine, Isolation.SHARED))
+
+    async def burst() -> set[int]:
+        ahead = waiting()
+        played = await asyncio.gather(
+            *(stage.play(path, directory=tmp_path / str(number)) for number in range(4))
         )
-        pids = {played.pid for played in both}
-        assert len(pids) == 2
-        await asyncio.sleep(IDLE_SECONDS + 1)
-        (left,) = filter(is_running, pids)
-        late = await stage.play(path)
+        assert {one.pid for one in played} == ahead
+        return ahead
+
+    try:
+        used = await burst()
+        await asyncio.sleep(IDLE_SECONDS / 2)
+        assert used == await burst()
+        await until(lambda: not used & waiting(), IDLE_SECONDS + 5)
+        await until(lambda: len(waiting()) == 4)
+        fresh = await burst()
     finally:
         await engine.stop()
 
-    assert late.pid == left
-    assert not is_running(left)
+    assert not any(map(is_running, used | fresh))
+
+
+async def test_no_more_processes_wait_than_may_run(environment: None, tmp_path: Path) -> None:
+    engine = make_engine("warm", isolations=_SHARED, max_runs=2)
+    await engine.start()
+    try:
+        assert len(waiting_in(engine, Isolation.SHARED)) == 2
+    finally:
+        await engine.stop()

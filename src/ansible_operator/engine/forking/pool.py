@@ -15,7 +15,7 @@ from ansible_operator.engine.forking.template_process import Fork
 from ansible_operator.errors import EngineError
 
 IDLE_SECONDS = 10.0
-"""How long a process waits for its next use, unless it is one of those that stay ready."""
+"""How long a process that was used waits for its next use."""
 CLOSE_SECONDS = 1.0
 """How long idle processes get to exit before the template ends them."""
 _END_SECONDS = 8.0
@@ -73,7 +73,7 @@ class Pool:
     Args:
         supervisor: of the template.
         uses: how often a process may be used; 1 for a process for each use, None for no limit.
-        ready: how many processes are forked ahead and stay, however long nothing is to be done.
+        ready: how many processes are forked ahead, and wait however long nothing is to be done.
     """
 
     def __init__(
@@ -197,8 +197,11 @@ class Pool:
             await asyncio.wait(self._ending, timeout=_END_SECONDS)
 
     def _release(self) -> None:
-        """Fork processes for later as soon as nothing else is to be done."""
         self._in_use -= 1
+        self._fork_ahead()
+
+    def _fork_ahead(self) -> None:
+        """Fork processes for later, if nothing else is to be done."""
         is_refilling = self._refilling is not None and not self._refilling.done()
         if self._is_open and not self._in_use and self._needed() > 0 and not is_refilling:
             self._refilling = asyncio.create_task(self._refill(), name="refill of the pool")
@@ -220,8 +223,10 @@ class Pool:
         self._idle[worker] = loop.call_later(IDLE_SECONDS, self._retire, worker)
 
     def _retire(self, worker: Worker) -> None:
-        if len(self._idle) > self._ready:
+        """End a process that is too many, or that has grown in former uses."""
+        if len(self._idle) > self._ready or worker.uses:
             self._dismiss(worker)
+            self._fork_ahead()
 
     def _dismiss(self, worker: Worker) -> None:
         self._idle.pop(worker).cancel()

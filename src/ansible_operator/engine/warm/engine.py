@@ -40,8 +40,11 @@ _GRACE = 2.0
 _MARKER = "ANSIBLE_OPERATOR_RUN"
 """Variable by which the programs of a run are found when the run's own process has exited."""
 _TEMPLATE = "the warm Ansible process"
-_READY = 1
-"""Processes that are forked ahead for runs of each isolation."""
+_READY = {Isolation.RUN: 1, Isolation.SHARED: 4}
+"""Processes that are forked ahead, if so many runs are allowed at a time.
+
+Those of shared runs serve run after run, so a burst of runs finds all that it needs.
+"""
 _EXIT_DEADLINE = 2.0
 """Seconds in which the template reports how a process of a run ended."""
 
@@ -67,11 +70,12 @@ class WarmEngine:
         loaded = json.dumps({"roles": [str(role) for role in preload], "checks": list(checks)})
         program = Program("ansible_operator.engine.warm.template", [loaded], _TEMPLATE)
         self._supervisor = Supervisor(program)
+        most = max_runs or _READY[Isolation.SHARED]
         self._processes = {
             isolation: Pool(
                 self._supervisor,
                 uses=runs_per_process if isolation is Isolation.SHARED else 1,
-                ready=_READY if isolation in isolations else 0,
+                ready=min(_READY[isolation], most) if isolation in isolations else 0,
             )
             for isolation in Isolation
         }
