@@ -12,8 +12,14 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.admission.p
     VARIABLE,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup import verdicts
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.jobs import (
+    IMAGE_VARIABLE,
+)
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.schedule_metrics import (
     METRICS,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.bucket import (
+    status as bucket_status,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.pool import pool_metrics
 
@@ -291,10 +297,11 @@ def test_what_is_looked_at_and_how_often(
     found = {one["name"]: one["value"] for one in listed}
     assert len(found) == len(listed)
     assert found.pop(VARIABLE) == "restricted"
+    assert found.pop(IMAGE_VARIABLE).startswith("matrixorigin/")
     assert {name: found[name] for name in found if name != "ANSIBLE_GATHERING"} == environment
     watches = yaml.safe_load((ROOT / "watches.yaml").read_text())
     assert {one["ignoreNamespacesVariable"] for one in watches} == {"DENY_LIST"}
-    assert {one["reconcilePeriodVariable"] for one in watches} == {
+    assert {one["reconcilePeriodVariable"] for one in watches} - {""} == {
         "RECONCILE_PERIOD",
         "RECONCILE_WAIT",
     }
@@ -427,7 +434,7 @@ def metrics_in(text: str) -> set[str]:
 
 def known_metrics() -> set[str]:
     """Names of all series that the runner exports, and those of the roles."""
-    names = {"up", *METRICS, *verdicts.METRICS, *pool_metrics.series()}
+    names = {"up", *METRICS, *verdicts.METRICS, *pool_metrics.series(), bucket_status.METRIC}
     for metric in REGISTRY.collect():
         names.add(metric.name)
         if metric.type == "counter":
