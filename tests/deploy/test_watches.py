@@ -132,6 +132,7 @@ EXPECTED = [
         watch("cnpool", "CNPool"),
         reconcile_period=600,
         precheck="",
+        probe=PROBE,
         members=(Members(KindName(CORE, "v1alpha1", "CNClaim"), "", "", spec=True),),
     ),
     replace(
@@ -186,7 +187,7 @@ def test_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_health_period(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sets are asked for a sign of life as often as a variable says; 0 means never."""
+    """Sets and pools are asked for a sign of life as often as a variable says; 0 means never."""
     asked = [one.probe for one in loaded(monkeypatch, HEALTH_PERIOD="25s")]
-    assert [one.period for one in asked if one] == [25] * 4
+    assert [one.period for one in asked if one] == [25] * 5
     assert not any(one.probe for one in loaded(monkeypatch, HEALTH_PERIOD="0"))

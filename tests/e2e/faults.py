@@ -5,7 +5,7 @@ import os
 import signal
 import subprocess
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import testbed
@@ -45,7 +45,8 @@ def frozen(cluster: Cluster, *pods: str) -> Iterator[None]:
         yield
     finally:
         for process in stopped:
-            os.kill(process, signal.SIGCONT)
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGCONT)
 
 
 @contextmanager

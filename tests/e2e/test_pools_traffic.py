@@ -10,6 +10,7 @@ import pytest
 
 from testbed.bed import TestBed
 from tests.e2e.clusters import DRAIN_SECONDS, Cluster, Json
+from tests.e2e.faults import frozen
 from tests.e2e.pools import (
     apply,
     await_claims,
@@ -22,7 +23,7 @@ from tests.e2e.pools import (
     served_by,
 )
 from tests.e2e.tenants import Tenant
-from tests.e2e.traffic import Traffic
+from tests.e2e.traffic import Traffic, conclude
 from tests.support.waiting import eventually
 
 pytestmark = [pytest.mark.node, pytest.mark.scenario]
@@ -152,12 +153,36 @@ def test_a_claimed_node_is_deleted_at_once(cluster: Cluster, green: Tenant) -> N
     traffic.require_service_since(given_up)
 
 
+def test_a_claimed_node_stands_still(cluster: Cluster, green: Tenant) -> None:
+    """Another one replaces it meanwhile; clients give up their statements, and are served there."""
+    await_idle(cluster, 1)
+    victim = _claims(cluster)[0]["spec"]["podName"]
+    with Traffic(green, "pool-node-frozen") as traffic:
+        time.sleep(_QUIET_SECONDS)
+        begun = time.monotonic()
+        with frozen(cluster, victim):
+            _await_another(cluster, green, victim)
+            conclude(f"served by another node {time.monotonic() - begun:.1f} s after the freeze")
+            given_up = traffic.seconds() + _READ_SECONDS + _CONNECT_SECONDS
+            time.sleep(_READ_SECONDS + _CONNECT_SECONDS + 2 * _QUIET_SECONDS)
+        await_gone(cluster)
+    traffic.require_nothing_lost(longest=2 * _READ_SECONDS + 2 * _CONNECT_SECONDS, errors=None)
+    traffic.require_service_since(given_up)
+    events = cluster.kubectl("get", "events", "-o", "jsonpath={.items[*].reason}").split()
+    assert "Replaced" in events
+
+
 def _loses_a_node(cluster: Cluster, green: Tenant, *how: str) -> None:
     """Delete the Pod of the only claim, and wait until another one serves the tenant."""
     await_idle(cluster, 1)
     victim = _claims(cluster)[0]["spec"]["podName"]
     time.sleep(_QUIET_SECONDS)
     cluster.kubectl("delete", "pod", victim, "--wait=false", *how)
+    _await_another(cluster, green, victim)
+
+
+def _await_another(cluster: Cluster, green: Tenant, victim: str) -> None:
+    """Wait until another Pod than this one serves the tenant."""
     eventually(
         lambda: victim not in {one["spec"].get("podName", victim) for one in _claims(cluster)},
         DRAIN_SECONDS,

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from ansible_collections.matrixorigin.matrixone.plugins.action.cn_pool import result_of
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.kubernetes.errors import (
     Conflict,
     NotFound,
@@ -16,11 +17,16 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.mat
     Deadline,
     WorkState,
 )
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute.pods import uuid_of
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute.stores import State
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.pool.pool_status import (
+    pool_status,
+)
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.pool.writes import (
     SECONDS_OF_STORE_WRITES,
     StoreWrite,
 )
+from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.pool.health import is_heard
 from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.pool.objects import Objects
 from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.pool.rounds import (
     Pass,
@@ -287,6 +293,54 @@ def test_without_hakeeper_nothing_is_bound(served: Served) -> None:
     assert pools.bindings(server.all("Pod")) == {}
     assert pools.phases(server.all("Pod")) == {"Idle": 1, "Draining": 1}
     assert done.problem
+
+
+def _running(name: str, phase: str = "Idle") -> Json:
+    one = pod(name, phase)
+    main = {"name": "main", "state": {"running": {"startedAt": "2026-01-01T00:00:00Z"}}}
+    return {**one, "status": {**one["status"], "containerStatuses": [main]}}
+
+
+def test_a_compute_node_that_hakeeper_does_not_hear_is_replaced_and_reported(
+    served: Served,
+) -> None:
+    """The transaction node is heard meanwhile, so it may have taken the compute node for dead."""
+    server, told = served
+    for name in ("a", "b"):
+        server.put(_running(name))
+    session: Any = server
+    first = passed(server, told.address, 2)
+    assert first.outcome.done == {}
+    assert is_heard(session, _reported(server, first), 5.0)
+    told.silent[uuid_of(server.all("Pod")[0])] = 12.0
+    assert not is_heard(session, _reported(server, first), 5.0)
+    done = passed(server, told.address, 2)
+    assert [one["metadata"]["name"] for one in server.all("Pod")] == ["b"]
+    assert [reason for reason, _ in done.outcome.notes] == ["Replaced"]
+    assert is_heard(session, _reported(server, done), 5.0)
+
+
+def test_compute_nodes_are_silent_together_with_the_transaction_node(served: Served) -> None:
+    """Those are on the same side of a cut, hear each other, and go on afterwards."""
+    server, told = served
+    server.put(_running("a"))
+    told.silent = {uuid_of(server.all("Pod")[0]): 12.0, pools.TRANSACTION_NODE: 12.5}
+    session: Any = server
+    done = passed(server, told.address, 1)
+    assert [one["metadata"]["name"] for one in server.all("Pod")] == ["a"]
+    status = _reported(server, done)
+    (degraded,) = [one for one in status["status"]["conditions"] if one["type"] == "Degraded"]
+    assert (degraded["status"], degraded["reason"]) == ("True", "StoresFailed")
+    assert degraded["message"].endswith(": a")
+    assert is_heard(session, status, 5.0)
+    told.silent.clear()
+    assert not is_heard(session, status, 5.0)
+
+
+def _reported(server: Server, done: Pass) -> Json:
+    """The pool with the status that a pass leads to."""
+    (resource,) = server.all("CNPool")
+    return {**resource, "status": pool_status(resource, result_of(done))}
 
 
 def test_a_generation_that_is_not_rendered_is_named(served: Served) -> None:

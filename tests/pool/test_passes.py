@@ -531,3 +531,36 @@ def test_a_bound_pod_that_somebody_deletes_drains_when_a_set_had_time_to_replace
     assert (drains.state, drains.labels) == (State.DRAINING, {})
     (noted,) = _of(_plan([old], [], stores={"a": CLEAN}), PodWrite)
     assert set(noted.annotations) == {"pool.matrixorigin.io/draining-since"}
+
+
+# --- silence ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("phase", [Phase.UNKNOWN, Phase.IDLE, Phase.DRAINING])
+def test_a_compute_node_that_may_be_refused_is_replaced(phase: Phase) -> None:
+    """Its commits may fail for a day: no claim may get it, however well it answers."""
+    refused = {"a": replace(CLEAN, silent=True, refused=True)}
+    plan = _plan([pod("a", phase)], [claim("c", pod="a")], stores=refused)
+    assert _phases(plan) == {"a": "Terminating"}
+    assert _one(plan, PodWrite).reason == "Replaced"
+
+
+def test_a_claim_loses_a_compute_node_that_may_be_refused() -> None:
+    """Its claim set makes another one, which gets another Pod."""
+    one = served("c", by="a", cn_labels=ACCOUNT)
+    refused = {"a": replace(WORKING, refused=True)}
+    assert _phases(_plan([bound("a", "c")], [one], stores=refused)) == {"a": "Terminating"}
+    ending = replace(bound("a", "c"), phase=Phase.TERMINATING)
+    after = _plan([ending], [one], stores=refused)
+    assert [write.name for write in _of(after, PodDelete)] == ["a"]
+    (status,) = _of(after, ClaimStatus)
+    assert status.status["phase"] == "Lost"
+
+
+def test_a_silent_compute_node_is_given_to_no_claim_and_waited_for() -> None:
+    """HAKeeper may have lost its leader: then nothing is wrong with the compute node."""
+    silent = {"a": replace(CLEAN, silent=True)}
+    plan = _plan([pod("a")], [claim("c")], stores=silent)
+    assert _of(plan, PodWrite) == []
+    assert _of(plan, ClaimWrite) == []
+    assert [one.claim for one in plan.waiting] == ["c"]

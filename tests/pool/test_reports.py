@@ -76,6 +76,7 @@ OLD = {"name": "p-old", "pods": 3, "inUse": 3}
         (POOL, found({"idle": 1, "draining": 1}), "Progressing", "True", "Draining"),
         (POOL, found(), "Degraded", "False", "AsExpected"),
         (POOL, found(problem="timed out"), "Degraded", "True", "HAKeeperUnreachable"),
+        (POOL, found(silent=["a"]), "Degraded", "True", "StoresFailed"),
         (POOL, found(), "Limited", "False", "WithinLimits"),
         (POOL, found(limited="pool at maxPods"), "Limited", "True", "MaxPodsReached"),
     ],

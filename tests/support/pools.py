@@ -19,6 +19,9 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.mat
     framing,
     protobuf,
 )
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.matrixone.records import (
+    TICKS_PER_SECOND,
+)
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.matrixone.tables import (
     logservice,
     services,
@@ -33,6 +36,10 @@ Json = dict[str, Any]
 API_VERSION = "core.matrixorigin.io/v1alpha1"
 PHASE = "pool.matrixorigin.io/phase"
 CLAIMED_BY = "pool.matrixorigin.io/claimed-by"
+TRANSACTION_NODE = "transaction-node"
+"""Its id."""
+_NOW = 10_000_000
+"""Ticks of HAKeeper."""
 _QUERY_FLAGS = framing.Flag.CHECKSUM | framing.Flag.HEADER
 
 
@@ -102,6 +109,7 @@ class Registry:
         address: where it listens.
         states, labels: of compute nodes, by their ids.
         sessions: that every compute node says it has.
+        silent: seconds since the last heartbeat of stores, by their ids; others are heard.
         asked: number of requests by method.
     """
 
@@ -109,6 +117,7 @@ class Registry:
     states: dict[str, WorkState] = field(default_factory=dict)
     labels: dict[str, dict[str, list[str]]] = field(default_factory=dict)
     sessions: int = 0
+    silent: dict[str, float] = field(default_factory=dict)
     asked: dict[str, int] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -138,11 +147,15 @@ def hakeeper(api: Api, namespace: str) -> Iterator[Registry]:
     """Answer as a HAKeeper that every running Pod of a pool has registered with."""
     told, listed = Registry(), _Listed(api, namespace)
 
+    def tick(uuid: str) -> int:
+        return _NOW - round(told.silent.get(uuid, 0.0) * TICKS_PER_SECOND)
+
     def stores(query: str) -> list[Json]:
         running = [pod for pod in listed.pods() if (pod.get("status") or {}).get("podIP")]
         return [
             {
                 "UUID": uuid,
+                "Tick": tick(uuid),
                 "WorkState": told.states.setdefault(uuid, WorkState.DRAINING).value,
                 "Labels": {
                     key: {"Labels": values} for key, values in told.labels.get(uuid, {}).items()
@@ -168,7 +181,11 @@ def hakeeper(api: Api, namespace: str) -> Iterator[Registry]:
         with told.lock:
             told.asked[method.name] = told.asked.get(method.name, 0) + 1
             if method == logservice.Method.GET_CLUSTER_DETAILS:
-                known["ClusterDetails"] = {"CNStores": stores(query)}
+                known["ClusterDetails"] = {
+                    "CNStores": stores(query),
+                    "TNStores": [{"UUID": TRANSACTION_NODE, "Tick": tick(TRANSACTION_NODE)}],
+                    "LogStores": [{"UUID": "log-store", "Tick": _NOW}],
+                }
             if method == logservice.Method.PATCH_CN_STORE:
                 values = asked["CNStateLabel"]
                 told.states[values["UUID"]] = WorkState(values.get("State", 0))

@@ -59,7 +59,8 @@ def point_at(work: Round, claim: ClaimFacts, pod: PodFacts | None, why: str) -> 
 
 def is_available(work: Round, pod: PodFacts) -> bool:
     """Return whether a Pod may be bound now."""
-    return _is_idle(pod) and work.snapshot.store(pod.name).clean
+    store = work.snapshot.store(pod.name)
+    return _is_idle(pod) and store.clean and not store.silent
 
 
 def is_possible(work: Round, pod: PodFacts | None) -> bool:
@@ -67,7 +68,7 @@ def is_possible(work: Round, pod: PodFacts | None) -> bool:
     if pod is None or not _is_idle(pod):
         return False
     store = work.snapshot.store(pod.name)
-    return store.clean or store.known is None
+    return (store.clean and not store.silent) or store.known is None
 
 
 def _is_idle(pod: PodFacts) -> bool:

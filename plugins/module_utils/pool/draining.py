@@ -28,6 +28,7 @@ _SECONDS_FOR_ANOTHER: Final = 5.0
 """A claim set replaces a Pod that somebody deletes within this time; until then it serves."""
 _LOCKS_POLL_SECONDS: Final = 2.0
 _NO_LOCKS: Final = frozenset({Locks.HANDED_OVER, Locks.UNSUPPORTED})
+_REFUSED: Final = "was not heard, or did not answer, for too long"
 _WHOLE_SECOND: Final = 1.0
 """Annotations have whole seconds."""
 
@@ -45,7 +46,10 @@ def advance_pods(work: Round, pods: Iterable[PodFacts]) -> None:
             continue
         if pod.gated and work.snapshot.store(pod.name).known:
             work.add(OpenGate(pod.name, pod.uid), on=f"Gate/{pod.name}", fresh=False)
-        if f"Pod/{pod.name}" not in work.touched:
+        if work.snapshot.store(pod.name).refused:
+            # No claim can go on with it, and no other one may get it.
+            work.add(terminate(pod, _REFUSED, "Replaced"), on=f"Pod/{pod.name}")
+        elif f"Pod/{pod.name}" not in work.touched:
             _STEPS[pod.phase](work, pod)
 
 

@@ -132,6 +132,9 @@ class StoreFacts:
         sampled_at: when the compute node was asked for that; None if it was not.
         locks: what the transaction node says about its locks; unknown if it was not asked.
         locks_asked: whether they were asked for in this pass.
+        silent: whether HAKeeper heard this process, and has not for too long.
+        refused: whether it has to be replaced: the transaction node may have taken it for dead, and
+            refuse its commits (``CNStore.refused``), or it answers no login and will not by itself.
         service_id: its uuid.
         sql_address, query_address, lock_address, pipeline_address: where it answers.
     """
@@ -144,6 +147,8 @@ class StoreFacts:
     sampled_at: float | None = None
     locks: Locks = Locks.UNKNOWN
     locks_asked: bool = False
+    silent: bool = False
+    refused: bool = False
     service_id: str = ""
     sql_address: str = ""
     query_address: str = ""

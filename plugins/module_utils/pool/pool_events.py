@@ -10,7 +10,7 @@ from ..reporting.events import Occurrence, occurrence
 
 _EACH: Final = 3
 """So many of a kind have Events of their own; of more, one Event names the first."""
-_WARNINGS: Final = frozenset({"DrainTimedOut"})
+_WARNINGS: Final = frozenset({"DrainTimedOut", "Replaced"})
 
 
 def occurrences(notes: Iterable[tuple[str, str]]) -> list[Occurrence]:

@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from ..api.types import Resource
 from ..reporting.conditions import Condition, condition, paused, phase, summary
 from ..reporting.reasons import LIMITED, ConditionType, PoolReason, Reason
-from .facts import Phase, Snapshot
+from .facts import Phase, PodFacts, Snapshot
 from .responsibility import responsible_pool
 from .sizing import idle_target
 from .writes import PoolPlan
@@ -31,7 +31,7 @@ def served(snapshot: Snapshot, plan: PoolPlan) -> Json:
     """
     pool = snapshot.pool
     pods = [pod for pod in snapshot.pods.values() if pod.pool == pool.name]
-    gone = [pod for pod in pods if not pod.live or pod.phase is Phase.TERMINATING]
+    gone = [pod for pod in pods if is_gone(pod)]
     phases = Counter(pod.phase for pod in pods if pod not in gone)
     claims = [
         claim
@@ -57,6 +57,9 @@ def served(snapshot: Snapshot, plan: PoolPlan) -> Json:
                 {"name": one.claim, "reason": one.message} for one in plan.waiting[:_NAMED]
             ],
         },
+        "silent": sorted(
+            pod.name for pod in pods if pod not in gone and snapshot.store(pod.name).silent
+        ),
         "waiting": dict(Counter(str(one.reason) for one in plan.waiting)),
         "oldestWaiting": _oldest(snapshot, plan),
         "idleDesired": 0
@@ -72,6 +75,11 @@ def served(snapshot: Snapshot, plan: PoolPlan) -> Json:
             for name in snapshot.generations
         ],
     }
+
+
+def is_gone(pod: PodFacts) -> bool:
+    """Return whether a Pod does not count any more: it ends, or is about to be deleted."""
+    return not pod.live or pod.phase is Phase.TERMINATING
 
 
 def _oldest(snapshot: Snapshot, plan: PoolPlan) -> float | None:
@@ -186,7 +194,15 @@ def _degraded(found: Mapping[str, Any]) -> _State:
     if problem:
         message = f"work states cannot be read or set: {problem}"
         return True, Reason.HAKEEPER_UNREACHABLE, message
+    if found.get("silent"):
+        return True, Reason.STORES_FAILED, silence(found["silent"])
     return False, Reason.AS_EXPECTED, ""
+
+
+def silence(pods: Sequence[str]) -> str:
+    """Return how a status says that Pods give no sign of life."""
+    more = f" and {len(pods) - _NAMED} more" if len(pods) > _NAMED else ""
+    return f"not heard for too long, or without an answer: {', '.join(pods[:_NAMED])}{more}"
 
 
 def _limited(found: Mapping[str, Any], generation: int) -> Condition:

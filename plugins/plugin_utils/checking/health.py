@@ -21,6 +21,7 @@ from ...module_utils.workload.plans import is_paused
 from ..compute.health import observe_compute_nodes
 from ..kubernetes.observing import fetch
 from ..logservice.health import observe_log_stores
+from ..pool.health import is_heard
 from ..proxy.health import observe_proxies
 from ..transaction.health import observe_transaction_nodes
 
@@ -63,7 +64,7 @@ def observe_health(
 
 
 def is_as_reported(session: Session, resource: Json) -> bool:
-    """Tell whether a set that is reported to serve still gives signs of life.
+    """Tell whether a set that is reported to serve still gives signs of life; or a pool.
 
     Sets that are not reported to serve have passes of their own until they do.
 
@@ -71,7 +72,11 @@ def is_as_reported(session: Session, resource: Json) -> bool:
         session: connection to the API server.
         resource: with its status.
     """
-    if resource["kind"] not in _OBSERVERS or is_paused(resource):
+    if is_paused(resource):
+        return True
+    if resource["kind"] == names.CN_POOL:
+        return is_heard(session, resource, PROBE_SECONDS)
+    if resource["kind"] not in _OBSERVERS:
         return True
     if not holds(resource, ConditionType.READY) or not (resource.get("spec") or {}).get("replicas"):
         return True

@@ -4,8 +4,9 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from ...module_utils.clients.kubernetes.session import Session
 from ...module_utils.clients.logins import answering
@@ -18,8 +19,10 @@ from ..logservice.addresses import addresses_of, members_of_dependency
 from ..logservice.view import ask_details
 
 _REPLACED: Final = "it was not heard, or did not answer, for too long; it is replaced"
-_MUTE: Final = "it answers no login since the transaction node was restarted"
+MUTE: Final = "it answers no login since the transaction node was restarted"
 _ANSWER_SECONDS: Final = 3.0
+_MOST_ASKED: Final = 32
+"""Each is asked by a thread of its own."""
 Pod = Mapping[str, Any]
 
 
@@ -44,15 +47,48 @@ def observe_compute_nodes(
     replaced = {pod["metadata"]["name"]: _REPLACED for pod in pods if was_silent(pod)}
     silent = {**replaced, **unheard}
     others = [pod for pod in pods if pod["metadata"]["name"] not in silent]
+    logins = after_restart(details, members, others, deadline, now)
+    return Health(silent={**silent, **dict.fromkeys(logins.mute, MUTE)}, mute=logins.replaced)
+
+
+class Logins(NamedTuple):
+    """Which compute nodes answer no login after a restart of the transaction node.
+
+    Attributes:
+        mute: all of them.
+        replaced: those that are replaced because they do not.
+    """
+
+    mute: tuple[str, ...] = ()
+    replaced: tuple[str, ...] = ()
+
+
+def after_restart(
+    details: ClusterDetails,
+    members: Iterable[Pod],
+    pods: Iterable[Pod],
+    deadline: Deadline,
+    now: float,
+) -> Logins:
+    """Ask those compute nodes for a login that had to find a new transaction node a moment ago.
+
+    Of many, some are asked each time.
+
+    Args:
+        details: what HAKeeper answered.
+        members: Pods of log service and transaction nodes.
+        pods: compute nodes that HAKeeper hears.
+        deadline: for the answers.
+        now: the present, Unix time.
+    """
     restart = mute.restart_of(_transaction_node(details, members), now)
     if restart is None:
-        return Health(silent=silent)
-    asked = sql_addresses(mute.to_ask(others, restart))
+        return Logins()
+    due = mute.to_ask(pods, restart)
+    asked = sql_addresses(random.sample(due, min(_MOST_ASKED, len(due))))
     answers = answering(asked, min(_ANSWER_SECONDS, deadline.remaining()))
-    return Health(
-        silent={**silent, **{name: _MUTE for name, answered in answers.items() if not answered}},
-        mute=mute.to_replace(answers, restart),
-    )
+    silent = tuple(name for name, answered in answers.items() if not answered)
+    return Logins(silent, mute.to_replace(answers, restart))
 
 
 def _transaction_node(details: ClusterDetails, members: Iterable[Pod]) -> Pod | None:

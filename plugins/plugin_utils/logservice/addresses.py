@@ -51,11 +51,20 @@ def members_of_dependency(session: Session, resource: Mapping[str, Any]) -> list
     if not target:
         return []
     own = resource["metadata"]["namespace"]
-    log_set: Mapping[str, Any] | None = {"metadata": {"namespace": own, **target}}
-    if target.get("namespace", own) != own:
-        reference = by_name(names.API_VERSION, names.LOG_SET, target)
-        log_set = fetch(session, "logSet", {**reference, "allowed_to": own})
-    return members(session, log_set)
+    if target.get("namespace", own) == own:
+        return members(session, {"metadata": {"namespace": own, **target}})
+    return members(session, log_set_of_dependency(session, resource))
+
+
+def log_set_of_dependency(session: Session, resource: Mapping[str, Any]) -> Json | None:
+    """Return the LogSet that a set depends on; None where it is missing, or external."""
+    target = _log_set_of(resource)
+    if not target:
+        return None
+    own = resource["metadata"]["namespace"]
+    reference = by_name(names.API_VERSION, names.LOG_SET, {"namespace": own, **target})
+    found: Json | None = fetch(session, "logSet", {**reference, "allowed_to": own})
+    return found
 
 
 def _belongs(pod: Mapping[str, Any], log_set: str) -> bool:

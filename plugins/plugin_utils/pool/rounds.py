@@ -5,12 +5,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Generic, TypeVar
 
 from ...module_utils.clients.kubernetes.session import Session
-from ...module_utils.clients.matrixone import Deadline, HAKeeper
+from ...module_utils.clients.matrixone import Deadline
 from ...module_utils.compute.stores import State
 from ...module_utils.pool.facts import ClaimFacts, PodFacts, Snapshot
 from ...module_utils.pool.planning import plan_pool
@@ -24,10 +24,9 @@ from ...module_utils.pool.writes import (
     StoreWrite,
     Write,
 )
-from ..logservice.addresses import addresses_of, members_of_dependency
 from .executing import Executor, Outcome
 from .objects import Objects, owning_pool
-from .stores import Stores
+from .stores import Stores, open_stores
 
 _MOST_ROUNDS: Final = 40
 
@@ -82,11 +81,8 @@ def run_pass(
     objects.begin(fresh=fresh)
     deadline = Deadline.after(seconds)
     mine = objects.of_pool(pool["metadata"]["name"])
-    depending = {"metadata": pool["metadata"], "deps": (pool.get("spec") or {}).get("deps")}
-    members = members_of_dependency(session, depending) if mine else []
-    stores = Stores(_hakeeper(depending, members) if mine else None, members, deadline)
+    stores = open_stores(session, pool, mine, deadline)
     try:
-        stores.ask(mine)
         if not mine:
             # Nothing is asked, so nothing can be wrong: claims wait for Pods, not for HAKeeper.
             stores.reached, stores.problem = True, ""
@@ -105,13 +101,6 @@ def _is_urgent(write: Write) -> bool:
     if isinstance(write, PodWrite):
         return write.reason in {"Bound", "Released"}
     return isinstance(write, ClaimWrite | ClaimStatus)
-
-
-def _hakeeper(
-    depending: Mapping[str, Any], members: Sequence[Mapping[str, Any]]
-) -> HAKeeper | None:
-    found = addresses_of(depending, members)
-    return HAKeeper(found, found) if found else None
 
 
 _F = TypeVar("_F")

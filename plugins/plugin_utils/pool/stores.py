@@ -8,8 +8,10 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
+from ...module_utils.clients.kubernetes.session import Session
 from ...module_utils.clients.matrixone import (
     ClusterDetails,
     CNStoreRecord,
@@ -25,12 +27,17 @@ from ...module_utils.compute.pods import reachable, uuid_of
 from ...module_utils.compute.stores import State
 from ...module_utils.pool.facts import StoreFacts
 from ...module_utils.pool.writes import HandOver, StoreWrite
+from ...module_utils.reporting.conditions import holds
+from ...module_utils.reporting.reasons import ConditionType
 from ..compute.load import loads_of, locks_of
+from ..logservice.addresses import addresses_of, log_set_of_dependency, members_of_dependency
+from .silence import Silence, silence_among
 
 Json = dict[str, Any]
 
 _DETAILS_SECONDS: Final = 5.0
 _LOCKS_SECONDS: Final = 3.0
+_LOGIN_SECONDS: Final = 3.0
 _STATES: Final = {
     WorkState.UNKNOWN: State.UNKNOWN,
     WorkState.WORKING: State.WORKING,
@@ -42,6 +49,44 @@ _STATES: Final = {
 _WORK_STATES: Final = {state: work_state for work_state, state in _STATES.items()}
 
 
+def open_stores(
+    session: Session,
+    pool: Mapping[str, Any],
+    pods: Mapping[str, Mapping[str, Any]],
+    deadline: Deadline,
+) -> Stores:
+    """Ask HAKeeper about the Pods of a pool; the caller closes what it gets.
+
+    Args:
+        session: connection to the API server.
+        pool: the CNPool.
+        pods: its Pods, by name; without any, nothing is asked.
+        deadline: for all answers.
+    """
+    depending = {"metadata": pool["metadata"], "deps": (pool.get("spec") or {}).get("deps")}
+    members = members_of_dependency(session, depending) if pods else []
+    addresses = addresses_of(depending, members) if pods else []
+    stores = Stores(HAKeeper(addresses, addresses) if addresses else None, members, deadline)
+    try:
+        stores.ask(pods)
+        if stores.details is not None:
+            serves = partial(_log_service_serves, session, depending)
+            found = silence_among(
+                pods, stores.details, members, serves, deadline.within(_LOGIN_SECONDS)
+            )
+            stores.note_silence(found)
+    except BaseException:
+        stores.close()
+        raise
+    return stores
+
+
+def _log_service_serves(session: Session, depending: Mapping[str, Any]) -> bool:
+    """Tell whether the log service of a pool is reported to have lost nothing."""
+    log_set = log_set_of_dependency(session, depending)
+    return log_set is None or holds(log_set, ConditionType.READY)
+
+
 class Stores:
     """What HAKeeper and the compute nodes say, kept up to date by what is set.
 
@@ -51,6 +96,7 @@ class Stores:
         deadline: when the pass ends.
 
     Attributes:
+        details: what HAKeeper answered; None if it did not.
         facts: what is known, by Pod.
         reached: whether HAKeeper answered.
         problem: the first thing that went wrong; empty if nothing did.
@@ -64,7 +110,7 @@ class Stores:
     ) -> None:
         self._hakeeper = hakeeper
         self._members = members
-        self._details: ClusterDetails | None = None
+        self.details: ClusterDetails | None = None
         self._deadline = deadline
         self._records: dict[str, CNStoreRecord] = {}
         self._uuids: dict[str, str] = {}
@@ -85,7 +131,7 @@ class Stores:
         except MatrixOneError as error:
             self._fail(error)
             return
-        self.reached, self._details = True, details
+        self.reached, self.details = True, details
         records = {record.uuid: record for record in details.cn_stores}
         for name, pod in pods.items():
             uuid = uuid_of(pod)
@@ -94,6 +140,12 @@ class Stores:
             if record is not None:
                 self._records[name] = record
             self.facts[name] = _facts(uuid, record, asked)
+
+    def note_silence(self, found: Silence) -> None:
+        """Keep which compute nodes give no sign of life."""
+        for name, known in self.facts.items():
+            silent, refused = name in found.silent, name in found.refused
+            self.facts[name] = replace(known, silent=silent, refused=refused)
 
     def sample(self, pods: Iterable[str]) -> None:
         """Ask compute nodes what they are busy with; what they do not say stays unknown."""
@@ -106,7 +158,7 @@ class Stores:
 
     def hand_over(self, wanted: Iterable[HandOver]) -> None:
         """Ask for the locks of compute nodes that go; what is not answered stays unknown."""
-        tn = self._details.serving_tn() if self._details else None
+        tn = self.details.serving_tn() if self.details else None
         if tn is None:
             return
         within = self._deadline.within(_LOCKS_SECONDS)

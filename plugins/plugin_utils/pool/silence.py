@@ -1,0 +1,64 @@
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which compute nodes of a pool give no sign of life, and which of them have to be replaced."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ...module_utils.clients.matrixone import ClusterDetails, Deadline
+from ...module_utils.compute.pods import uuid_of
+from ...module_utils.reporting.health import fell_silent, is_estranged
+from ...module_utils.reporting.pods import main_process
+from ..compute.health import after_restart
+
+Pod = Mapping[str, Any]
+
+
+class Silence(NamedTuple):
+    """Compute nodes by the name of their Pod.
+
+    Attributes:
+        silent: those that HAKeeper does not hear any more, or that answer no login.
+        refused: those that have to be replaced (``StoreFacts.refused``).
+    """
+
+    silent: frozenset[str] = frozenset()
+    refused: frozenset[str] = frozenset()
+
+
+def silence_among(
+    pods: Mapping[str, Pod],
+    details: ClusterDetails,
+    members: Sequence[Pod],
+    log_service_serves: Callable[[], bool],
+    deadline: Deadline,
+) -> Silence:
+    """Tell which Pods HAKeeper does not hear; ask the others after a restart.
+
+    Args:
+        pods: of a pool, by name.
+        details: what HAKeeper answered.
+        members: Pods of log service and transaction nodes.
+        log_service_serves: tells whether the LogSet is Ready; asked where a Pod is silent.
+        deadline: for the answers.
+    """
+    now = time.time()
+    seconds = {store.uuid: store.silent for store in details.cn_stores}
+    unheard: dict[str, float] = {}
+    for name, pod in pods.items():
+        silent = seconds.get(uuid_of(pod))
+        if silent is not None and fell_silent(main_process(pod), silent, now):
+            unheard[name] = silent
+    peers = [store.silent for store in details.tn_stores]
+    serves = bool(unheard) and log_service_serves()
+    estranged = {
+        name
+        for name, silent in unheard.items()
+        if is_estranged(silent, peers, log_service_serves=serves)
+    }
+    heard = [pod for name, pod in pods.items() if name not in unheard]
+    logins = after_restart(details, members, heard, deadline, now)
+    return Silence(frozenset({*unheard, *logins.mute}), frozenset({*estranged, *logins.replaced}))
