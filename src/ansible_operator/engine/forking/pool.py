@@ -98,9 +98,9 @@ class Pool:
         Raises:
             EngineError: the template does not fork.
         """
-        for _ in range(self._ready - len(self._idle)):
+        while self._lacks():
             worker = await self._fork()
-            if self._is_open and self._needed() > 0:
+            if self._is_open and len(self._idle) < self._ready:
                 self._wait(worker)
             else:
                 worker.close()
@@ -203,13 +203,12 @@ class Pool:
     def _fork_ahead(self) -> None:
         """Fork processes for later, if nothing else is to be done."""
         is_refilling = self._refilling is not None and not self._refilling.done()
-        if self._is_open and not self._in_use and self._needed() > 0 and not is_refilling:
+        if self._lacks() and not is_refilling:
             self._refilling = asyncio.create_task(self._refill(), name="refill of the pool")
 
-    def _needed(self) -> int:
-        """How many processes are missing among those that stay ready."""
-        coming_back = self._in_use if self._uses != 1 else 0
-        return self._ready - len(self._idle) - coming_back
+    def _lacks(self) -> bool:
+        """Whether nothing is done, and processes are missing among those that are to be ready."""
+        return self._is_open and not self._in_use and len(self._idle) < self._ready
 
     async def _refill(self) -> None:
         try:
