@@ -23,7 +23,10 @@ from hypothesis import strategies as st
 
 from tests.clients.matrixone import scripted
 
-SHORT = 0.4
+SHORT = 1.0
+"""A deadline that is long enough to connect on a busy machine."""
+LATE = 2.0
+"""How much later such a machine may notice it."""
 
 
 def timed(begun: float) -> float:
@@ -83,7 +86,7 @@ def test_silence_ends_with_the_deadline(bytes_sent: int) -> None:
         begun = time.monotonic()
         with pytest.raises(TimedOut, match="CHECK_HAKEEPER at 127"):
             ask(address)
-        assert SHORT * 0.9 < timed(begun) < SHORT + 1
+        assert SHORT * 0.9 < timed(begun) < SHORT + LATE
 
 
 def test_a_trickle_does_not_move_the_deadline() -> None:
@@ -92,7 +95,7 @@ def test_a_trickle_does_not_move_the_deadline() -> None:
     def trickle(peer: socket.socket) -> None:
         scripted.request(peer)
         peer.sendall((1 << 20).to_bytes(4, "big"))
-        for _ in range(200):
+        for _ in range(400):
             peer.sendall(b"x")
             time.sleep(0.02)
 
@@ -100,7 +103,7 @@ def test_a_trickle_does_not_move_the_deadline() -> None:
         begun = time.monotonic()
         with pytest.raises(TimedOut):
             ask(address)
-        assert timed(begun) < SHORT + 1
+        assert timed(begun) < SHORT + LATE
 
 
 def test_a_flood_of_foreign_answers_does_not_move_the_deadline() -> None:
@@ -113,7 +116,7 @@ def test_a_flood_of_foreign_answers_does_not_move_the_deadline() -> None:
         begun = time.monotonic()
         with pytest.raises(TimedOut):
             ask(address)
-        assert timed(begun) < SHORT + 1
+        assert timed(begun) < SHORT + LATE
 
 
 def broken_checksum(asked: scripted.protobuf.Values) -> bytes:
@@ -182,7 +185,7 @@ def test_a_full_queue_of_connections_ends_with_the_deadline() -> None:
         begun = time.monotonic()
         with pytest.raises(TimedOut):
             ask(f"127.0.0.1:{target}")
-        assert timed(begun) < SHORT + 1
+        assert timed(begun) < SHORT + LATE
         for one in waiting:
             one.close()
 
@@ -194,14 +197,14 @@ def test_a_name_that_does_not_exist() -> None:
 
 def test_a_resolver_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
     def hang(*_: object, **__: object) -> list[object]:
-        time.sleep(3)
+        time.sleep(6)
         return []
 
     monkeypatch.setattr(addresses.socket, "getaddrinfo", hang)
     begun = time.monotonic()
     with pytest.raises(TimedOut, match="resolving"):
         ask("somewhere:32001")
-    assert timed(begun) < SHORT + 1
+    assert timed(begun) < SHORT + LATE
 
 
 @pytest.mark.parametrize(
