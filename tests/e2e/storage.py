@@ -14,7 +14,7 @@ from typing import Self
 import pymysql
 
 from tests.e2e.clusters import Cluster, Json
-from tests.e2e.health import FAULT_SECONDS, suffering
+from tests.e2e.health import FAULT_SECONDS, STATUS_SECONDS, suffering
 from tests.e2e.traffic import conclude
 from tests.support.waiting import eventually
 
@@ -67,13 +67,29 @@ class Checkpoints:
             self._stop.wait(1)
 
 
-def endure(cluster: Cluster, name: str, fault: AbstractContextManager[None]) -> None:
-    """Let a fault of the shared storage pass: no checkpoint is written meanwhile, rows are."""
+def endure(
+    cluster: Cluster, name: str, fault: AbstractContextManager[None], degraded: str = ""
+) -> None:
+    """Let a fault of the shared storage pass: no checkpoint is written meanwhile, rows are.
+
+    Args:
+        cluster: the cluster.
+        name: of the fault.
+        fault: is there within its block.
+        degraded: reason that the status gives for it in time; empty where nothing can tell.
+    """
     with Checkpoints(cluster) as checkpoints:
         eventually(lambda: checkpoints.written, WRITTEN_SECONDS, "a first checkpoint")
+        if degraded:
+            eventually(
+                lambda: cluster.condition("LogSet", "mo", "StorageWritable")["status"] == "True",
+                STATUS_SECONDS,
+                "an object store that takes what is written",
+            )
         with suffering(cluster, name, fault, FAULT_SECONDS) as traffic:
             known, begun = len(traffic.acknowledged), checkpoints.seconds()
-            time.sleep(FAULT_SECONDS)
+            noticed = _seconds_until_degraded(cluster, degraded)
+            time.sleep(max(0.0, begun + FAULT_SECONDS - checkpoints.seconds()))
             told = [
                 f"{of} {found['status']} ({found['message']})"
                 for of in ("Ready", "Degraded")
@@ -84,9 +100,28 @@ def endure(cluster: Cluster, name: str, fault: AbstractContextManager[None]) -> 
     waited = min(at for at in checkpoints.written if at > during) - during
     conclude(
         f"{name}: {rows} rows during the fault, the next checkpoint {waited:.1f} s after its end; "
-        f"then {', '.join(told)}"
+        f"Degraded after {noticed}; then {', '.join(told)}"
     )
     # One that had begun before the fault may end in its first seconds.
     late = [at for at in checkpoints.written if begun + FAULT_SECONDS / 2 < at < during]
     assert not late, "the fault does not keep checkpoints from being written"
     assert rows > 0
+
+
+def _seconds_until_degraded(cluster: Cluster, reason: str) -> str:
+    """Wait until the cluster and its log service give a reason, and return how long it took."""
+    begun = time.monotonic()
+
+    def told() -> bool:
+        found = [cluster.condition(*of, "Degraded") for of in (("LogSet", "mo"), ("mo", "mo"))]
+        return all(one["status"] == "True" and one["reason"] == reason for one in found)
+
+    if not reason:
+        return "never"
+    eventually(
+        told,
+        STATUS_SECONDS,
+        f"Degraded with the reason {reason}",
+        otherwise=lambda: cluster.get("LogSet", "mo")["status"]["conditions"],
+    )
+    return f"{time.monotonic() - begun:.1f} s"

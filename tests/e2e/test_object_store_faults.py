@@ -46,7 +46,15 @@ def on_s3(
         made.kubectl("delete", "mo", "--all", "--timeout=240s")
 
 
-@pytest.mark.parametrize("how", ["stopped", "hung", "full", "read-only"])
+DEGRADED = {
+    "stopped": "StorageUnreachable",
+    "hung": "StorageUnreachable",
+    "full": "StorageNotWritable",
+    "read-only": "StorageNotWritable",
+}
+
+
+@pytest.mark.parametrize("how", DEGRADED)
 def test_an_object_store_is_out_of_order(
     real_testbed: TestBed, on_s3: Cluster, bucket: Disk, how: str
 ) -> None:
@@ -56,4 +64,4 @@ def test_an_object_store_is_out_of_order(
         "full": bucket.full,
         "read-only": bucket.read_only,
     }
-    endure(on_s3, f"s3-{how}", faults[how]())
+    endure(on_s3, f"s3-{how}", faults[how](), DEGRADED[how])

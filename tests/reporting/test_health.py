@@ -2,6 +2,9 @@
 """Which Pods give no sign of life, by what HAKeeper heard of them."""
 
 import pytest
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api.storage_answer import (
+    StorageAnswer,
+)
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api.timestamps import (
     timestamp,
     unix_time,
@@ -70,7 +73,9 @@ def test_quorum(shards, expected):
 
 
 def test_health_survives_being_a_result():
-    found = Health(unknown="a", silent={"b": "c"}, mute=("b",), lacking="d", storage=False)
+    found = Health(
+        unknown="a", silent={"b": "c"}, mute=("b",), lacking="d", storage=StorageAnswer.FULL
+    )
     assert Health.read(found.as_result()) == found
     assert not found.is_good
     assert found.faults == "b (c), d"

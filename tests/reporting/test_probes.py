@@ -6,6 +6,9 @@ from typing import Any
 
 import pytest
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api import names
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api.storage_answer import (
+    StorageAnswer,
+)
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api.timestamps import timestamp
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.matrixone import (
     ClusterDetails,
@@ -25,6 +28,7 @@ from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.compute imp
 from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.logservice import (
     health as logservice,
 )
+from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.logservice import storage
 from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.proxy import health as proxy
 from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.transaction import (
     health as transaction,
@@ -41,13 +45,17 @@ SETS = {
     names.CN_SET: (r.cnset, "mo-tp-cn-0", 2),
     names.PROXY_SET: (r.proxyset, "mo-proxy-0", 2),
 }
+REACHED = ("StorageReachable", "True", "StorageAnswers")
+SILENT = ("StorageReachable", "False", "StorageUnreachable")
+WRITABLE = ("StorageWritable", "True", "WritesAccepted")
+FULL = ("StorageWritable", "False", "StorageFull")
 NOTHING_KNOWN = ClusterDetails((), (), (), (), ())
 
 
 def ready(kind: str) -> Json:
     found = SETS[kind][0]()
     found["metadata"]["generation"] = 2
-    reached = [("StorageReachable", "True", "StorageAnswers")] if kind == names.LOG_SET else []
+    reached = [REACHED, WRITABLE] if kind == names.LOG_SET else []
     found["status"] = {"conditions": conditions(("Ready", "True", "EnoughReadyStores"), *reached)}
     return found
 
@@ -80,7 +88,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     for module in (compute, transaction, proxy):
         monkeypatch.setattr(module, "ask_details", details)
     monkeypatch.setattr(logservice, "ask", view)
-    monkeypatch.setattr(logservice, "answers", lambda *_: True)
+    monkeypatch.setattr(logservice, "ask_storage", lambda *_: StorageAnswer.WRITABLE)
     monkeypatch.setattr(proxy, "ungreeted", greeted)
     return found
 
@@ -131,28 +139,35 @@ def test_no_answer_asks_for_a_pass(kind: str, monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.parametrize(
-    ("before", "answers", "expected"),
+    ("before", "answer", "expected"),
     [
-        ("True", True, True),
-        ("True", False, False),
-        ("False", False, True),
-        ("False", True, False),
-        (None, True, False),
-        (None, False, True),
+        ([REACHED], "answers", True),
+        ([REACHED], "silent", False),
+        ([SILENT], "silent", True),
+        ([SILENT], "answers", False),
+        ([], "answers", False),
+        ([], "silent", True),
+        ([REACHED], "writable", False),
+        ([REACHED], "denied", True),
+        ([REACHED, WRITABLE], "writable", True),
+        ([REACHED, WRITABLE], "answers", True),
+        ([REACHED, WRITABLE], "full", False),
+        ([REACHED, FULL], "full", True),
+        ([REACHED, FULL], "refused", False),
+        ([REACHED, FULL], "writable", False),
     ],
 )
-def test_an_object_store_asks_for_a_pass_when_it_falls_silent_or_is_back(
-    before: str | None,
-    answers: bool,
+def test_an_object_store_asks_for_a_pass_when_it_answers_otherwise(
+    before: list[tuple[str, str, str]],
+    answer: str,
     expected: bool,
     asked: list[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """One that never answered may be out of the operator's reach only."""
-    monkeypatch.setattr(logservice, "answers", lambda *_: answers)
+    """One that never answered, or never took a part, may be out of the operator's reach only."""
+    monkeypatch.setattr(logservice, "ask_storage", lambda *_: StorageAnswer(answer))
     resource = ready(names.LOG_SET)
-    reached = [("StorageReachable", before, "")] if before else []
-    resource["status"]["conditions"] = conditions(("Ready", "True", ""), *reached)
+    resource["status"]["conditions"] = conditions(("Ready", "True", ""), *before)
     session = Answers(a_pod(names.LOG_SET, resource))
 
     assert is_as_reported(session, resource) is expected  # type: ignore[arg-type]
@@ -160,7 +175,7 @@ def test_an_object_store_asks_for_a_pass_when_it_falls_silent_or_is_back(
 
 
 def test_a_folder_is_not_asked(asked: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr(logservice, "answers")
+    monkeypatch.setattr(logservice, "ask_storage", storage.ask_storage)
     resource = ready(names.LOG_SET)
     resource["spec"]["sharedStorage"] = {"fileSystem": {"path": "/shared"}}
     pods = [a_pod(names.LOG_SET, resource)]

@@ -650,33 +650,61 @@ def test_a_set_that_gives_signs_of_life_again_is_ready_at_once():
 
 ANSWERED = ("StorageReachable", "True", "StorageAnswers")
 FELL_SILENT = ("StorageReachable", "False", "StorageUnreachable")
+WRITABLE = ("StorageWritable", "True", "WritesAccepted")
+FULL = ("StorageWritable", "False", "StorageFull")
+DENIED = ("StorageWritable", "False", "AccessDenied")
+NO_BUCKET = ("StorageWritable", "False", "BucketNotFound")
+REFUSED = ("StorageWritable", "False", "WritesRefused")
+NOT_KNOWN = ("StorageWritable", "Unknown", "StorageUnreachable")
+NOT_ASKED = ("StorageWritable", "Unknown", "UploadNotAborted")
 
 
 @pytest.mark.parametrize(
-    ("before", "storage", "expected"),
+    ("before", "answer", "after"),
     [
-        pytest.param(None, True, ANSWERED, id="first answer"),
-        pytest.param(None, False, None, id="never within reach"),
-        pytest.param(None, None, None, id="a folder"),
-        pytest.param(ANSWERED, True, ANSWERED, id="still there"),
-        pytest.param(ANSWERED, None, ANSWERED, id="not asked"),
-        pytest.param(ANSWERED, False, FELL_SILENT, id="away"),
-        pytest.param(FELL_SILENT, None, FELL_SILENT, id="away, not asked"),
-        pytest.param(FELL_SILENT, True, ANSWERED, id="back"),
+        pytest.param([], "answers", [ANSWERED], id="first answer"),
+        pytest.param([], "writable", [ANSWERED, WRITABLE], id="first part"),
+        pytest.param([], "silent", [], id="never within reach"),
+        pytest.param([], "denied", [ANSWERED], id="never writable, maybe for the operator alone"),
+        pytest.param([], None, [], id="a folder"),
+        pytest.param([ANSWERED], "answers", [ANSWERED], id="still there"),
+        pytest.param([ANSWERED], None, [ANSWERED], id="not asked"),
+        pytest.param([ANSWERED], "silent", [FELL_SILENT], id="away"),
+        pytest.param([FELL_SILENT], None, [FELL_SILENT], id="away, not asked"),
+        pytest.param([FELL_SILENT], "silent", [FELL_SILENT], id="still away"),
+        pytest.param([FELL_SILENT], "answers", [ANSWERED], id="back"),
+        pytest.param([ANSWERED, WRITABLE], "writable", [ANSWERED, WRITABLE], id="all well"),
+        pytest.param([ANSWERED, WRITABLE], "full", [ANSWERED, FULL], id="full"),
+        pytest.param([ANSWERED, WRITABLE], "denied", [ANSWERED, DENIED], id="no right"),
+        pytest.param([ANSWERED, WRITABLE], "no bucket", [ANSWERED, NO_BUCKET], id="no bucket"),
+        pytest.param([ANSWERED, WRITABLE], "refused", [ANSWERED, REFUSED], id="read-only"),
+        pytest.param([ANSWERED, WRITABLE], "answers", [ANSWERED, WRITABLE], id="too busy to tell"),
+        pytest.param([ANSWERED, WRITABLE], None, [ANSWERED, WRITABLE], id="well, not asked"),
+        pytest.param([ANSWERED, WRITABLE], "silent", [FELL_SILENT, NOT_KNOWN], id="fell silent"),
+        pytest.param([ANSWERED, FULL], "answers", [ANSWERED, FULL], id="full, too busy to tell"),
+        pytest.param([ANSWERED, FULL], "refused", [ANSWERED, REFUSED], id="full, then read-only"),
+        pytest.param([ANSWERED, FULL], "writable", [ANSWERED, WRITABLE], id="space again"),
+        pytest.param([FELL_SILENT, NOT_KNOWN], "full", [ANSWERED, FULL], id="back, but full"),
+        pytest.param([FELL_SILENT, NOT_KNOWN], "writable", [ANSWERED, WRITABLE], id="all back"),
+        pytest.param([], "not aborted", [ANSWERED, NOT_ASKED], id="leaves uploads behind"),
+        pytest.param([ANSWERED, NOT_ASKED], "answers", [ANSWERED, NOT_ASKED], id="asked no more"),
+        pytest.param([ANSWERED, NOT_ASKED], "silent", [FELL_SILENT, NOT_ASKED], id="away as well"),
     ],
 )
-def test_an_object_store_that_falls_silent_degrades_a_set_that_serves(before, storage, expected):
+def test_an_object_store_at_fault_degrades_a_set_that_serves(before, answer, after):
     told = report(
         live=workload(),
         pods=PODS,
-        before=[*WAS_SERVING, *conditions(*([before] if before else []))],
-        health={"storage": storage},
+        before=[*WAS_SERVING, *conditions(*before)],
+        health={"storage": answer},
     )
 
     found = states(told["status"])
-    kind, status, reason = expected or ("StorageReachable", None, None)
-    assert found.pop(kind, (None, None)) == (status, reason)
-    degraded = {"Degraded": ("True", "StorageUnreachable")} if status == "False" else {}
-    assert found == {**SETTLED, **degraded}
+    kinds = ("StorageReachable", "StorageWritable")
+    assert [(kind, *found.pop(kind)) for kind in kinds if kind in found] == after
+    faults = {kind: reason for kind, status, reason in after if status == "False"}
+    silent = {"Degraded": ("True", "StorageUnreachable")} if "StorageReachable" in faults else {}
+    refusal = {"Degraded": ("True", "StorageNotWritable")} if "StorageWritable" in faults else {}
+    assert found == {**SETTLED, **refusal, **silent}
     assert told["ready"]
     assert told["requeue"] == ""

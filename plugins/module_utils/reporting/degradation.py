@@ -8,7 +8,7 @@ from .conditions import find, has_served, holds
 from .reasons import ConditionType, Reason
 from .rollout import is_held
 from .set_facts import SetFacts
-from .storage import SILENT, is_storage_silent
+from .storage import storage_fault
 
 _MAY_SERVE = frozenset({"True", "Unknown"})
 
@@ -27,8 +27,7 @@ def broken(facts: SetFacts) -> tuple[Reason, str] | None:
         return (Reason.STORES_FAILED, faults) if faults else (Reason.HAKEEPER_UNREACHABLE, unknown)
     if facts.rollout.ready and findings.unreachable:
         return Reason.HAKEEPER_UNREACHABLE, findings.unreachable
-    silent = is_storage_silent(facts.resource, facts.health.storage)
-    return (Reason.STORAGE_UNREACHABLE, SILENT) if silent else None
+    return storage_fault(facts.resource, facts.health.storage)
 
 
 def sentences(*parts: str) -> str:

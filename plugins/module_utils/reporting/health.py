@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from ..api import names
+from ..api.storage_answer import StorageAnswer
 from ..api.timestamps import unix_time
 from .pods import main_process, ready_at
 
@@ -38,14 +39,14 @@ class Health:
         silent: what is wrong with each ready Pod that gives no sign of life.
         mute: those of the silent ones that HAKeeper hears, and that do not recover by themselves.
         lacking: what else keeps the set from serving; empty if nothing does.
-        storage: whether the object store answered; None where it was not asked.
+        storage: what the object store answered; None where it was not asked.
     """
 
     unknown: str = ""
     silent: Mapping[str, str] = field(default_factory=dict)
     mute: tuple[str, ...] = ()
     lacking: str = ""
-    storage: bool | None = None
+    storage: StorageAnswer | None = None
 
     @classmethod
     def read(cls, found: Mapping[str, Any]) -> Health:
@@ -55,7 +56,7 @@ class Health:
             silent=dict(found.get("silent") or {}),
             mute=tuple(found.get("mute") or ()),
             lacking=str(found.get("lacking") or ""),
-            storage=found.get("storage"),
+            storage=StorageAnswer(found["storage"]) if found.get("storage") else None,
         )
 
     def as_result(self) -> dict[str, Any]:
@@ -65,7 +66,7 @@ class Health:
             "silent": dict(self.silent),
             "mute": list(self.mute),
             "lacking": self.lacking,
-            "storage": self.storage,
+            "storage": self.storage.value if self.storage else None,
         }
 
     @property

@@ -18,6 +18,7 @@ class ConditionType(StrEnum):
     DEGRADED = "Degraded"
     PAUSED = "Paused"
     STORAGE_REACHABLE = "StorageReachable"
+    STORAGE_WRITABLE = "StorageWritable"
     # derived from the others (kstatus)
     RECONCILING = "Reconciling"
     STALLED = "Stalled"
@@ -67,9 +68,17 @@ class Reason(StrEnum):
     ROLLOUT_STUCK = "RolloutStuck"
     HAKEEPER_UNREACHABLE = "HAKeeperUnreachable"
     AS_EXPECTED = "AsExpected"
-    # StorageReachable, the latter also Degraded
+    STORAGE_NOT_WRITABLE = "StorageNotWritable"
+    # StorageReachable, the latter also StorageWritable and Degraded
     STORAGE_ANSWERS = "StorageAnswers"
     STORAGE_UNREACHABLE = "StorageUnreachable"
+    # StorageWritable
+    WRITES_ACCEPTED = "WritesAccepted"
+    ACCESS_DENIED = "AccessDenied"
+    STORAGE_FULL = "StorageFull"
+    BUCKET_NOT_FOUND = "BucketNotFound"
+    WRITES_REFUSED = "WritesRefused"
+    UPLOAD_NOT_ABORTED = "UploadNotAborted"
     # Paused
     PAUSED_BY_ANNOTATION = "PausedByAnnotation"
     NOT_PAUSED = "NotPaused"

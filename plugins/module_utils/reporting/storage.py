@@ -1,55 +1,139 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether the object store answers the operator, which says that it serves the database as well.
+"""Whether the object store answers the operator and takes what it writes, as it does the database.
 
-The operator may never be able to reach it, for example where only the database's network can. So
-its silence counts only after an answer, which the condition records.
+The operator may never be able to reach it, for example where only the database's network can, and a
+store may refuse by the address of who asks. So its silence counts only after an answer, and its
+refusal after it took something, which the conditions record.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from ..api.storage_answer import StorageAnswer
 from .conditions import Condition, condition, find
 from .reasons import ConditionType, Reason
 
 _ANSWERS: Final = "the object store answers"
-SILENT: Final = (
-    "the object store does not answer the operator: small transactions are committed to the log "
-    "service, but large inserts and checkpoints fail or wait"
+_WRITABLE: Final = "the object store takes what is written"
+_CONSEQUENCE: Final = (
+    "small transactions are committed to the log service, but large inserts and checkpoints fail "
+    "or wait"
 )
+_SILENT: Final = "the object store does not answer the operator"
+_NOT_ABORTED: Final = (
+    "whether the object store takes what is written is not asked any more: the credential may "
+    "begin an upload, but not abort it (s3:AbortMultipartUpload)"
+)
+_REFUSALS: Final = {
+    StorageAnswer.DENIED: (
+        Reason.ACCESS_DENIED,
+        "the object store does not let the credential of the LogSet write",
+    ),
+    StorageAnswer.FULL: (
+        Reason.STORAGE_FULL,
+        "no space, or no quota, is left in the object store",
+    ),
+    StorageAnswer.NO_BUCKET: (Reason.BUCKET_NOT_FOUND, "the bucket does not exist any more"),
+    StorageAnswer.REFUSED: (
+        Reason.WRITES_REFUSED,
+        "the object store answers, but does not store what is written",
+    ),
+}
 
 
 def storage_conditions(
-    resource: Mapping[str, Any], answered: bool | None, generation: int
+    resource: Mapping[str, Any], answer: StorageAnswer | None, generation: int
 ) -> list[Condition]:
-    """Return the condition StorageReachable; none while the object store never answered.
+    """Return the conditions of the object store, without those of which nothing is known yet.
 
     Args:
         resource: a set with its conditions so far.
-        answered: whether the object store answered now; None where it was not asked.
+        answer: what the object store answered now; None where it was not asked.
         generation: of the set.
     """
-    before = find(resource, ConditionType.STORAGE_REACHABLE).get("status")
-    if answered is None and before is not None:
-        answered = before == "True"
-    if answered:
-        reason, message = Reason.STORAGE_ANSWERS, _ANSWERS
-    elif answered is False and before is not None:
-        reason, message = Reason.STORAGE_UNREACHABLE, SILENT
-    else:
-        return []
+    both = (_reachable(resource, answer, generation), _writable(resource, answer, generation))
+    return [one for one in both if one]
+
+
+def _reachable(
+    resource: Mapping[str, Any], answer: StorageAnswer | None, generation: int
+) -> Condition | None:
     kind = ConditionType.STORAGE_REACHABLE
-    return [condition(kind, answered, reason, message, generation)]
+    before = find(resource, kind)
+    if answer is None:
+        return _again(before, generation)
+    if answer is not StorageAnswer.SILENT:
+        return condition(kind, True, Reason.STORAGE_ANSWERS, _ANSWERS, generation)
+    if not before:
+        return None
+    return condition(
+        kind, False, Reason.STORAGE_UNREACHABLE, _with_consequence(_SILENT), generation
+    )
 
 
-def is_storage_silent(resource: Mapping[str, Any], answered: bool | None) -> bool:
-    """Return whether the object store of a set answered once, and does not any more."""
-    return any(one["status"] == "False" for one in storage_conditions(resource, answered, 0))
+def _writable(
+    resource: Mapping[str, Any], answer: StorageAnswer | None, generation: int
+) -> Condition | None:
+    kind = ConditionType.STORAGE_WRITABLE
+    before = find(resource, kind)
+    if answer is StorageAnswer.WRITABLE:
+        return condition(kind, True, Reason.WRITES_ACCEPTED, _WRITABLE, generation)
+    if answer is StorageAnswer.NOT_ABORTED:
+        return condition(kind, None, Reason.UPLOAD_NOT_ABORTED, _NOT_ABORTED, generation)
+    if not before or is_not_asked(resource):
+        return _again(before, generation)
+    if answer is StorageAnswer.SILENT:
+        return condition(kind, None, Reason.STORAGE_UNREACHABLE, _SILENT, generation)
+    if answer in _REFUSALS:
+        reason, message = _REFUSALS[answer]
+        return condition(kind, False, reason, _with_consequence(message), generation)
+    return _again(before, generation)
 
 
-def is_storage_as_reported(resource: Mapping[str, Any], answered: bool | None) -> bool:
+def is_not_asked(resource: Mapping[str, Any]) -> bool:
+    """Return whether a set's object store shall not be asked to take something.
+
+    Each question would leave an unfinished upload behind. A change of the spec, which names the
+    credential, has it asked once more.
+    """
+    found = find(resource, ConditionType.STORAGE_WRITABLE)
+    present = (resource.get("metadata") or {}).get("generation")
+    is_present = found.get("observedGeneration") == present
+    return found.get("reason") == Reason.UPLOAD_NOT_ABORTED.value and is_present
+
+
+def storage_fault(
+    resource: Mapping[str, Any], answer: StorageAnswer | None
+) -> tuple[Reason, str] | None:
+    """Return what is wrong with the object store of a set; None if nothing is known to be."""
+    for one in storage_conditions(resource, answer, 0):
+        if one["status"] == "False":
+            is_silent = one["type"] == ConditionType.STORAGE_REACHABLE.value
+            reason = Reason.STORAGE_UNREACHABLE if is_silent else Reason.STORAGE_NOT_WRITABLE
+            return reason, one["message"]
+    return None
+
+
+def is_storage_as_reported(resource: Mapping[str, Any], answer: StorageAnswer | None) -> bool:
     """Return whether a status would say of the object store what the present one does."""
-    before = find(resource, ConditionType.STORAGE_REACHABLE).get("status")
-    after = storage_conditions(resource, answered, 0)
-    return before == (after[0]["status"] if after else None)
+    kinds = (ConditionType.STORAGE_REACHABLE, ConditionType.STORAGE_WRITABLE)
+    before = [find(resource, kind) for kind in kinds]
+    return _told(one for one in before if one) == _told(storage_conditions(resource, answer, 0))
+
+
+def _told(conditions: Iterable[Mapping[str, Any]]) -> list[tuple[str, str, str]]:
+    return [(one["type"], one["status"], one.get("reason") or "") for one in conditions]
+
+
+def _again(before: Mapping[str, Any], generation: int) -> Condition | None:
+    """Return a condition as it was; None if there was none."""
+    if not before:
+        return None
+    kept = {name: before.get(name, "") for name in ("type", "status", "reason", "message")}
+    return {**kept, "observedGeneration": generation}
+
+
+def _with_consequence(message: str) -> str:
+    return f"{message}: {_CONSEQUENCE}"

@@ -7,17 +7,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from ...module_utils.api.fields import Fields
-from ...module_utils.clients.endpoints import answers
 from ...module_utils.clients.kubernetes.session import Session
 from ...module_utils.clients.matrixone import Deadline
 from ...module_utils.compute.pods import live_pods, log_addresses
 from ...module_utils.logservice.view import ordinal_of_pod
 from ...module_utils.reporting.health import Health, without_heartbeat, without_quorum
-from ...module_utils.workload.storage import endpoint
+from .storage import ask_storage
 from .view import ask
 
-_STORAGE_SECONDS: Final = 2.0
+_STORAGE_SECONDS: Final = 2.5
 
 
 def observe_log_stores(
@@ -27,12 +25,11 @@ def observe_log_stores(
     deadline: Deadline,
     now: float,
 ) -> Health:
-    """Ask HAKeeper about the log stores of a LogSet, and its object store for any answer.
+    """Ask HAKeeper about the log stores of a LogSet, and its object store whether it takes a part.
 
     Raises:
         MatrixOneError: it does not answer.
     """
-    del session
     view = ask(log_addresses(live_pods(pods)), deadline, deadline.remaining())
     silent = {
         str(ordinal): min(seconds)
@@ -47,13 +44,5 @@ def observe_log_stores(
             (shard.number, len(shard.alive), max(len(shard.members), shard.desired or 0))
             for shard in view.shards
         ),
-        storage=_storage_answers(resource, deadline),
+        storage=ask_storage(session, resource, min(_STORAGE_SECONDS, deadline.remaining())),
     )
-
-
-def _storage_answers(resource: Mapping[str, Any], deadline: Deadline) -> bool | None:
-    """Return whether the object store of a LogSet answers; None for a folder."""
-    s3 = Fields("spec", resource.get("spec") or {}).table("sharedStorage").table("s3")
-    if not s3.data:
-        return None
-    return answers(endpoint(s3), min(_STORAGE_SECONDS, deadline.remaining()))

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 
 class StoreError(Exception):
     """The store did not do what was asked."""
@@ -42,3 +44,43 @@ class Unsupported(StoreError):
 
 class Refused(StoreError):
     """The server refused the request for another reason, which the message quotes."""
+
+
+def kind_of(code: str, status: int) -> type[StoreError]:
+    """Return the error that an answer of a server means.
+
+    Args:
+        code: of S3; empty for an answer without one.
+        status: of HTTP.
+    """
+    return _BY_CODE.get(code) or _by_status(status)
+
+
+def _by_status(status: int) -> type[StoreError]:
+    if status == 507:
+        return Full
+    if status >= 500:
+        return Unreachable
+    return {401: Forbidden, 403: Forbidden, 404: Absent}.get(status, Refused)
+
+
+_BY_CODE: Final[dict[str, type[StoreError]]] = {
+    "NoSuchKey": Absent,
+    "NoSuchVersion": Absent,
+    "NoSuchUpload": Absent,
+    "NoSuchBucket": StoreAbsent,
+    "ExpiredToken": Expired,
+    "ExpiredTokenException": Expired,
+    "TokenRefreshRequired": Expired,
+    "InvalidToken": Expired,
+    "InvalidIdentityToken": Forbidden,  # of a security token service, with status 400
+    "XAdminUserNotFound": Forbidden,  # versitygw, with status 404
+    "QuotaExceeded": Full,
+    "XMinioStorageFull": Full,
+    "XMinioAdminBucketQuotaExceeded": Full,
+    "InsufficientStorage": Full,
+    "InsufficientCapacity": Full,
+    "StorageFull": Full,
+    "NotImplemented": Unsupported,
+    "MethodNotAllowed": Unsupported,
+}

@@ -182,37 +182,4 @@ def from_answer(what: str, answer: dict[str, Any]) -> errors.StoreError:
     code = str(answer.get("Error", {}).get("Code", ""))
     text = str(answer.get("Error", {}).get("Message", ""))
     status = int(answer.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
-    kind = _BY_CODE.get(code) or _by_status(status)
-    return kind(f"{what}: {text or 'refused'} ({code or status})")
-
-
-def _by_status(status: int) -> type[errors.StoreError]:
-    if status == 507:
-        return errors.Full
-    if status >= 500:
-        return errors.Unreachable
-    return {401: errors.Forbidden, 403: errors.Forbidden, 404: errors.Absent}.get(
-        status, errors.Refused
-    )
-
-
-_BY_CODE: Final[dict[str, type[errors.StoreError]]] = {
-    "NoSuchKey": errors.Absent,
-    "NoSuchVersion": errors.Absent,
-    "NoSuchUpload": errors.Absent,
-    "NoSuchBucket": errors.StoreAbsent,
-    "ExpiredToken": errors.Expired,
-    "ExpiredTokenException": errors.Expired,
-    "TokenRefreshRequired": errors.Expired,
-    "InvalidToken": errors.Expired,
-    "InvalidIdentityToken": errors.Forbidden,  # of a security token service, with status 400
-    "XAdminUserNotFound": errors.Forbidden,  # versitygw, with status 404
-    "QuotaExceeded": errors.Full,
-    "XMinioStorageFull": errors.Full,
-    "XMinioAdminBucketQuotaExceeded": errors.Full,
-    "InsufficientStorage": errors.Full,
-    "InsufficientCapacity": errors.Full,
-    "StorageFull": errors.Full,
-    "NotImplemented": errors.Unsupported,
-    "MethodNotAllowed": errors.Unsupported,
-}
+    return errors.kind_of(code, status)(f"{what}: {text or 'refused'} ({code or status})")
