@@ -111,10 +111,11 @@ class Gate:
         together = [stage, *(one for one in self._stages if one.beside == stage.name)]
         running = {one.name: self._start(one) for one in together}
         while waiting := [each for each in running.values() if each in self._running]:
-            ended = [each for each in waiting if each.has_ended()]
-            for each in ended:
+            # What is built beside is asked, too, so that it is known when it ended.
+            ended = [each for each in self._running if each.has_ended()]
+            for each in set(ended) & set(waiting):
                 self._finish(each)
-            time.sleep(0 if ended else _POLL_SECONDS)
+            time.sleep(_POLL_SECONDS)
         # A second try is alone, so it begins when all of them have ended.
         for one in together:
             self._judge(one, running[one.name].outcome)

@@ -41,6 +41,7 @@ class Running:
         self._begun = time.monotonic()
         self._limit = self._begun + seconds
         self._seconds = seconds
+        self._ended: float | None = None
         self.outcome = Outcome(name, log=folder / f"{name}.log")
         with (folder / f"{name}.log").open("wb") as log:
             self._process = subprocess.Popen(
@@ -64,8 +65,14 @@ class Running:
         ]
 
     def has_ended(self) -> bool:
-        """Tell whether `wait` has nothing to wait for: it ended, or its limit has passed."""
-        return self._process.poll() is not None or time.monotonic() >= self._limit
+        """Tell whether `wait` has nothing to wait for: it ended, or its limit has passed.
+
+        The first time that it has, the time is noted: what waits for it may be busy elsewhere.
+        """
+        has_ended = self._process.poll() is not None or time.monotonic() >= self._limit
+        if has_ended and self._ended is None:
+            self._ended = time.monotonic()
+        return has_ended
 
     def wait(self) -> Outcome:
         """Wait for its end, or end it."""
@@ -78,7 +85,7 @@ class Running:
                 TIMED_OUT,
                 f"ended after its limit of {self._seconds:.0f} s",
             )
-        outcome.seconds = time.monotonic() - self._begun
+        outcome.seconds = (self._ended or time.monotonic()) - self._begun
         outcome.tests = read_report(self._report)
         return outcome
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A run of stages ends in time, excuses little and says what it did not do."""
 
+import re
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -73,6 +74,16 @@ def test_nothing_runs_without_the_programs_it_needs(run: Run) -> None:
     assert code == 1
     assert "lint         passed" in said
     assert "api          NOT RUN" in said
+
+
+def test_programs_are_said_to_take_as_long_as_they_did(run: Run) -> None:
+    """They are built beside stages that take longer."""
+    lint = replace(sleeping("lint", 3), ends_early=True)
+    code, said = run(passing(BINARIES), lint, passing("api"))
+    assert code == 0
+    seconds = re.search(r"binaries +passed in ([0-9]+) s", said)
+    assert seconds is not None
+    assert int(seconds.group(1)) < 3
 
 
 def test_a_stage_is_ended_at_its_limit(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

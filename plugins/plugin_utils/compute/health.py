@@ -19,7 +19,7 @@ from ..logservice.addresses import addresses_of, members_of_dependency
 from ..logservice.view import ask_details
 
 _REPLACED: Final = "it was not heard, or did not answer, for too long; it is replaced"
-MUTE: Final = "it answers no login since the transaction node was restarted"
+_MUTE: Final = "it answers no login since the transaction node was restarted"
 _ANSWER_SECONDS: Final = 3.0
 _MOST_ASKED: Final = 32
 """Each is asked by a thread of its own."""
@@ -48,7 +48,7 @@ def observe_compute_nodes(
     silent = {**replaced, **unheard}
     others = [pod for pod in pods if pod["metadata"]["name"] not in silent]
     logins = after_restart(details, members, others, deadline, now)
-    return Health(silent={**silent, **dict.fromkeys(logins.mute, MUTE)}, mute=logins.replaced)
+    return Health(silent={**silent, **dict.fromkeys(logins.mute, _MUTE)}, mute=logins.replaced)
 
 
 class Logins(NamedTuple):

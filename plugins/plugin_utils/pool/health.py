@@ -30,11 +30,11 @@ def is_heard(session: Session, pool: Mapping[str, Any], seconds: float) -> bool:
     labels = {keys.LABEL_POOL: metadata["name"]}
     found = Selection("v1", "Pod", metadata["namespace"], labels).list(session)
     pods = {pod["metadata"]["name"]: pod for pod in found if not is_gone(pod_facts(pod))}
-    stores = open_stores(session, pool, pods, Deadline.after(seconds))
-    stores.close()
-    if pods and not stores.reached:
+    with open_stores(session, pool, pods, Deadline.after(seconds)) as stores:
+        reached, facts = stores.reached, stores.facts
+    if pods and not reached:
         return _reported(pool, Reason.HAKEEPER_UNREACHABLE) is not None
-    silent = sorted(name for name, store in stores.facts.items() if store.silent)
+    silent = sorted(name for name, store in facts.items() if store.silent)
     return _reported(pool, Reason.STORES_FAILED) == (silence(silent) if silent else None)
 
 

@@ -81,14 +81,11 @@ def run_pass(
     objects.begin(fresh=fresh)
     deadline = Deadline.after(seconds)
     mine = objects.of_pool(pool["metadata"]["name"])
-    stores = open_stores(session, pool, mine, deadline)
-    try:
+    with open_stores(session, pool, mine, deadline) as stores:
         if not mine:
             # Nothing is asked, so nothing can be wrong: claims wait for Pods, not for HAKeeper.
             stores.reached, stores.problem = True, ""
         return _Rounds(objects, stores, pool, generation, deadline).run()
-    finally:
-        stores.close()
 
 
 def _is_urgent(write: Write) -> bool:

@@ -5,8 +5,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final
@@ -49,13 +49,14 @@ _STATES: Final = {
 _WORK_STATES: Final = {state: work_state for work_state, state in _STATES.items()}
 
 
+@contextmanager
 def open_stores(
     session: Session,
     pool: Mapping[str, Any],
     pods: Mapping[str, Mapping[str, Any]],
     deadline: Deadline,
-) -> Stores:
-    """Ask HAKeeper about the Pods of a pool; the caller closes what it gets.
+) -> Iterator[Stores]:
+    """Ask HAKeeper about the Pods of a pool, and keep the connection for the block.
 
     Args:
         session: connection to the API server.
@@ -75,10 +76,9 @@ def open_stores(
                 pods, stores.details, members, serves, deadline.within(_LOGIN_SECONDS)
             )
             stores.note_silence(found)
-    except BaseException:
+        yield stores
+    finally:
         stores.close()
-        raise
-    return stores
 
 
 def _log_service_serves(session: Session, depending: Mapping[str, Any]) -> bool:
