@@ -26,18 +26,29 @@ class Recipe:
         variables: of the operator's environment, as in its image or Deployment.
         answers: what commands in containers say, by a regular expression that the command matches;
             the others succeed and say nothing.
+        pages: what Services say by HTTP, as JSON, by a regular expression that the URL matches.
         collections: folder with ``ansible_collections``; None for the archives in ``vendor``.
     """
 
     obj: Json
     variables: Mapping[str, str] = field(default_factory=dict)
     answers: Mapping[str, str] = field(default_factory=dict)
+    pages: Mapping[str, Any] = field(default_factory=dict)
     collections: Path | None = None
 
 
 def _object(api_version: str, kind: str, spec: Json) -> Json:
     return {"apiVersion": api_version, "kind": kind, "metadata": {"name": "sample"}, "spec": spec}
 
+
+_PULP_STATUS: Json = {
+    "versions": [{"component": name, "version": "3.49.0"} for name in ("core", "galaxy")],
+    "online_workers": [{"name": "1@sample-worker"}],
+    "online_content_apps": [{"name": "1@sample-content"}],
+    "database_connection": {"connected": True},
+    "redis_connection": {"connected": True},
+}
+"""What the API of Galaxy says about itself once it serves."""
 
 RECIPES: Mapping[str, Recipe] = {
     "eda.ansible.com": Recipe(
@@ -52,6 +63,7 @@ RECIPES: Mapping[str, Recipe] = {
     "galaxy.ansible.com": Recipe(
         _object("galaxy.ansible.com/v1beta1", "Galaxy", {"no_log": False}),
         {"DEFAULT_GALAXY_VERSION": "latest", "DEFAULT_GALAXY_UI_VERSION": "latest"},
+        pages={r"/pulp/api/v3/status/$": _PULP_STATUS},
     ),
     "awx.ansible.com": Recipe(
         _object("awx.ansible.com/v1beta1", "AWX", {"no_log": False}),

@@ -14,9 +14,13 @@ import pytest
 import testbed
 from tests.e2e.conftest import Command
 from tests.support.places import ROOT
+from tests.support.waiting import eventually
 from tests.testbed import traces
 
 pytestmark = pytest.mark.node
+
+WRITTEN_SECONDS = 120.0
+"""MatrixOne writes statistics every 15 s, tables with the next checkpoint, a minute later."""
 
 OURS = (
     "matrixoneclusters,logsets,dnsets,cnsets,proxysets,"
@@ -76,7 +80,13 @@ def test_demo_keeps_its_data_in_an_s3_server_if_asked_to(command: Command, own_s
     assert "2   from MatrixOne" in output
     bed, store = testbed.get("demo"), testbed.get_object_store("demo")
     assert f"S3 server at {store.endpoint}" in output
-    assert {"data", "etl"} <= {path.name for path in (store.folder / "matrixone" / "mo").iterdir()}
+    folder = store.folder / "matrixone" / "mo"
+    eventually(
+        lambda: {"data", "etl"} <= {path.name for path in folder.iterdir()},
+        WRITTEN_SECONDS,
+        "tables and statistics in the bucket",
+        otherwise=lambda: sorted(path.name for path in folder.iterdir()),
+    )
     claims = json.loads(bed.kubectl("get", "pvc", "-n", "default", "-o", "json"))["items"]
     assert all(one["metadata"]["name"].startswith("mo-data-") for one in claims)
 
