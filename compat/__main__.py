@@ -18,6 +18,7 @@ from compat.operators import RunError
 from compat.passes import Pass
 from compat.recipes import ProjectError, Recipe, recipe_for
 from compat.running import first_pass, prepared
+from compat.web_answers import answering
 from testbed.errors import TestBedError
 from testbed.interrupts import end_as_by_ctrl_c
 
@@ -52,14 +53,17 @@ def main(
     output: Path | None,
 ) -> None:
     """Play, print, write."""
-    recipe = replace(recipe_for(folder, objects), collections=collections)
-    programs = ["", go_runner] if go_runner else [""]
+    known = recipe_for(folder, objects)
     passes: list[Pass] = []
-    for program in programs:
-        passes.append(_played(folder, recipe, program, seconds))
-        if output:  # what there is so far, should another runner fail
-            output.parent.mkdir(parents=True, exist_ok=True)
-            output.write_text(json.dumps([one.as_json() for one in passes], indent=1) + "\n")
+    # The same for all runners: operators may write down which proxy they were given.
+    with answering(known.pages) as proxied:
+        variables = {**known.variables, **proxied}
+        recipe = replace(known, collections=collections, variables=variables)
+        for program in ["", go_runner] if go_runner else [""]:
+            passes.append(_played(folder, recipe, program, seconds))
+            if output:  # what there is so far, should another runner fail
+                output.parent.mkdir(parents=True, exist_ok=True)
+                output.write_text(json.dumps([one.as_json() for one in passes], indent=1) + "\n")
     click.echo(f"\n{folder.resolve().name}: {recipe.obj['kind']}\n\n{report.table(passes)}")
     if len(passes) > 1:
         click.echo(f"\n{report.compared(passes[0], passes[1])}")

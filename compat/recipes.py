@@ -3,7 +3,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -98,7 +98,7 @@ def recipe_for(project: Path, objects: Sequence[Path]) -> Recipe:
     known = [RECIPES[group] for group in watched_groups(project) if group in RECIPES]
     if objects:
         given = yaml.safe_load(objects[0].read_text())
-        return Recipe(given, known[0].variables if known else {})
+        return replace(known[0], obj=given) if known else Recipe(given)
     if not known:
         raise ProjectError(f"{project}: no recipe for its kinds; name an object with --object")
     return known[0]

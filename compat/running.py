@@ -14,7 +14,6 @@ from compat.following import last_seen
 from compat.operators import GO, OURS, RunError, base_environment, running, runs_of
 from compat.passes import Json, Pass, conditions, events, has_ended, played, status
 from compat.recipes import Recipe, definitions
-from compat.web_answers import answering
 from testbed.api import ApiClient
 from testbed.bed import TestBed
 
@@ -53,10 +52,7 @@ def first_pass(
     # The Go runner keeps its runs in one place for good.
     shutil.rmtree(_artifacts(runs, recipe.obj), ignore_errors=True)
     environment = _environment(bed, project, recipe, folder)
-    with (
-        answering(recipe.pages) as proxied,
-        running(program, project, folder, {**environment, **proxied}) as operator,
-    ):
+    with running(program, project, folder, environment) as operator:
         begun, used = time.monotonic(), cost.cpu_seconds(operator.pid)
         create = ("-n", NAMESPACE, "create", "-o", "json", "-f", "-")
         created = json.loads(bed.kubectl(*create, input=json.dumps(recipe.obj)))

@@ -20,12 +20,13 @@ def test_the_group_of_a_kind_chooses_the_recipe(tmp_path: Path, group: str) -> N
     assert found.obj["apiVersion"].startswith(f"{group}/")
 
 
-def test_a_given_object_wins_and_keeps_the_environment(tmp_path: Path) -> None:
+def test_a_given_object_wins_and_keeps_environment_and_answers(tmp_path: Path) -> None:
     manifest = tmp_path / "mine.yaml"
     manifest.write_text("{apiVersion: eda.ansible.com/v1alpha1, kind: EDA, metadata: {name: mine}}")
     found = recipe_for(project(tmp_path, "- {group: eda.ansible.com}"), [manifest])
     assert found.obj["metadata"]["name"] == "mine"
-    assert found.variables == RECIPES["eda.ansible.com"].variables
+    known = RECIPES["eda.ansible.com"]
+    assert (found.variables, found.answers) == (known.variables, known.answers)
 
 
 @pytest.mark.parametrize(
