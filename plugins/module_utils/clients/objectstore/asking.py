@@ -22,7 +22,7 @@ from ..matrixone.deadlines import Deadline
 from . import errors
 from .signing import Signer, target
 
-KEY: Final = "matrixone-operator-write-check"
+_KEY: Final = "matrixone-operator-write-check"
 """Of the upload, below the prefix."""
 _UPLOAD: Final = re.compile(rb"<UploadId>([^<>]{1,2048})</UploadId>")
 _CODE: Final = re.compile(rb"<Code>([A-Za-z0-9]{1,64})</Code>")
@@ -71,9 +71,11 @@ class Bucket:
         """Return how to make a signed request about the upload."""
         to = server if self.by_path else replace(server, host=f"{self.bucket}.{server.host}")
         folders = [self.bucket, self.prefix] if self.by_path else [self.prefix]
-        path = "/".join(["", *filter(None, folders), KEY])
+        path = "/".join(["", *filter(None, folders), _KEY])
 
-        def call(method: str, query: Mapping[str, str], deadline: Deadline, body: bytes) -> _Said:
+        def call(
+            method: str, query: Mapping[str, str], deadline: Deadline, body: bytes
+        ) -> Answer | None:
             where = target(path, query)
             headers = signer.headers(method, to.authority, where, body, datetime.now(UTC))
             return ask(to, Request(method, where, headers, body), deadline, self.reach)
@@ -81,8 +83,7 @@ class Bucket:
         return call
 
 
-_Said = Answer | None
-_Call = Callable[[str, Mapping[str, str], Deadline, bytes], _Said]
+_Call = Callable[[str, Mapping[str, str], Deadline, bytes], "Answer | None"]
 
 
 def _greeting(said: Answer | None) -> StorageAnswer:
