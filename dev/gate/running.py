@@ -41,6 +41,7 @@ class Running:
         self._begun = time.monotonic()
         self._limit = self._begun + seconds
         self._seconds = seconds
+        self._is_tests = stage.is_tests
         self._ended: float | None = None
         self.outcome = Outcome(name, log=folder / f"{name}.log")
         with (folder / f"{name}.log").open("wb") as log:
@@ -93,7 +94,11 @@ class Running:
         """End it: as Ctrl-C does, so that it cleans up, then by force."""
         if self._process.poll() is not None:
             return
-        self._process.send_signal(signal.SIGINT)
+        if self._is_tests:
+            self._process.send_signal(signal.SIGINT)
+        else:
+            # A terminal tells the whole group: make and shells do not pass it on to what they run.
+            os.killpg(self._process.pid, signal.SIGINT)
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(_GRACE_SECONDS)
         for how in (signal.SIGTERM, signal.SIGKILL):

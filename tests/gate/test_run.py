@@ -110,6 +110,26 @@ while not other.exists():
 """
 
 
+CLEANING = """
+import sys, time
+from pathlib import Path
+try:
+    time.sleep(60)
+except KeyboardInterrupt:
+    Path(sys.argv[1]).touch()
+"""
+
+
+def test_what_a_shell_runs_cleans_up_when_its_stage_is_ended(run: Run, tmp_path: Path) -> None:
+    """`make e2e` waits for pytest, which has to remove its test beds."""
+    cleaned = tmp_path / "cleaned"
+    command = ("sh", "-c", '"$@"; exit 1', "sh", sys.executable, "-c", CLEANING, str(cleaned))
+    code, said = run(Stage("deployed", command, 2, 1))
+    assert code == 1
+    assert "ended after its limit of 2 s" in said
+    assert cleaned.exists()
+
+
 def test_a_stage_runs_beside_another(run: Run, tmp_path: Path) -> None:
     one, other = str(tmp_path / "one"), str(tmp_path / "other")
     code, said = run(
