@@ -237,7 +237,7 @@ def _unsynced(cluster: Cluster, text: str) -> bool:
 def test_passwords_are_told_nowhere(cluster: Cluster) -> None:
     """Neither by the operator and its runs, nor in the cluster, nor by the database."""
     artifacts = cluster.operator.artifacts()
-    assert "Make the SQL user that may read the metrics tables" in artifacts
+    assert "Create the SQL user that may read the metrics tables" in artifacts
     places = {
         "artifacts of runs": artifacts,
         "log of the operator": cluster.operator.log.read_text(),
