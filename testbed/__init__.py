@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         names,
         status,
         stop_node,
+        tag_image,
         up,
     )
     from testbed.object_store import ObjectStore

@@ -300,7 +300,7 @@ def test_another_image_rolls_though_the_operator_dies_meanwhile(cluster: Cluster
         time.sleep(3)
         cluster.patch("mo", "mo", {"spec": {"version": "1.3.1"}})
         eventually(
-            lambda: len(replacements(cluster)) > replaced, 60, "first replaced log store", 0.3
+            lambda: len(replacements(cluster)) > replaced, 60, "first replaced log store", pause=0.3
         )
         cluster.operator.end(signal.SIGKILL)
         time.sleep(5)

@@ -133,7 +133,7 @@ def test_a_lost_store_holds_nothing_else_up(cluster: Cluster) -> None:
 def changed_nodes(cluster: Cluster) -> int:
     """Compute nodes of the newest template that are ready."""
     status = cluster.get("cnset", "mo-tp")["status"]
-    return min(status["updatedReplicas"], status["readyReplicas"])
+    return int(min(status["updatedReplicas"], status["readyReplicas"]))
 
 
 def test_nothing_is_replaced_while_a_majority_is_at_risk(cluster: Cluster) -> None:
@@ -201,8 +201,8 @@ def rows(cluster: Cluster) -> int:
 def test_a_log_service_that_has_never_been_up_replaces_nothing(cluster: Cluster) -> None:
     """Who founds HAKeeper is fixed: a store of another identity could not take part."""
     spec = cluster.get("logset", "mo")["spec"]
-    term = {"topologyKey": "kubernetes.io/hostname"}
-    term |= {"labelSelector": {"matchLabels": {"matrixorigin.io/instance": "lone"}}}
+    selector = {"matchLabels": {"matrixorigin.io/instance": "lone"}}
+    term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": selector}
     apart = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
     lone = {
         "apiVersion": "core.matrixorigin.io/v1alpha1",
