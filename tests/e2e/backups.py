@@ -2,7 +2,6 @@
 """Places where backups of the real database are kept, and what is done with them."""
 
 import json
-import shutil
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -55,8 +54,8 @@ class Place(ABC):
         """Return the folder of this machine that has the files of a backup."""
 
     @abstractmethod
-    def lose(self, cluster: Cluster) -> None:
-        """Remove the data of a database, but not its backups."""
+    def require_lost(self, cluster: Cluster) -> None:
+        """Require that a deleted database has left no data."""
 
 
 @dataclass
@@ -90,8 +89,9 @@ class Bucket(Place):
     def folder(self, name: str) -> Path:
         return self.store.folder / BUCKET / name
 
-    def lose(self, cluster: Cluster) -> None:
-        shutil.rmtree(self.store.folder / object_storage.BUCKET / cluster.namespace)
+    def require_lost(self, cluster: Cluster) -> None:
+        folder = self.store.folder / object_storage.BUCKET / cluster.namespace
+        assert [path for path in folder.rglob("*") if path.is_file()] == []
 
 
 @dataclass
@@ -144,8 +144,13 @@ class Folder(Place):
         volume = json.loads(self.bed.kubectl("get", "pv", self.volume, "-o", "json"))
         return Path(volume["spec"]["hostPath"]["path"]) / name
 
-    def lose(self, cluster: Cluster) -> None:
-        """Nothing to do: they went with the claim."""
+    def require_lost(self, cluster: Cluster) -> None:
+        """They went with the claims; that of the backups is not the database's."""
+
+        def claims() -> list[str]:
+            return [one["metadata"]["name"] for one in cluster.get("pvc")["items"]]
+
+        eventually(lambda: claims() == [_CLAIM], 60, "end of the database's claims")
 
 
 def backup_job(name: str, target: Mapping[str, Any], **spec: Any) -> Json:

@@ -62,7 +62,7 @@ def test_a_lost_cluster_comes_back_from_an_address_alone(
         root = root_secret(lost)
         lost.kubectl("delete", "mo", "--all", "--timeout=240s")
         lost.kubectl("delete", "backupjobs,backups", "--all", "--timeout=60s")
-        place.lose(lost)
+        place.require_lost(lost)
     bed.kubectl("delete", "namespace", lost.namespace, "--timeout=120s", "--ignore-not-found")
     with operating(bed, tmp_path_factory.mktemp("operator"), "found") as found:
         place.prepare(found)
