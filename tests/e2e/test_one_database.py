@@ -102,5 +102,7 @@ def test_a_lost_log_store_is_replaced_and_no_row_is_lost(cluster: Cluster) -> No
         await_replacement(cluster, 2, 1)
         time.sleep(2)
     assert cluster.get("pvc", "mo-data-mo-log-2")["metadata"]["uid"] != claim
-    assert {"FailingOver", "FailedOver"} <= set(events(cluster))
+    # The pass that finds the new store at work tells of it.
+    told = {"FailingOver", "FailedOver"}
+    eventually(lambda: told <= set(events(cluster)), 30, "Events of the failover")
     traffic.require_nothing_lost(longest=90)
