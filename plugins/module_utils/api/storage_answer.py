@@ -25,8 +25,3 @@ class StorageAnswer(StrEnum):
     """It answers, but stores nothing, for another reason: its disk is read-only, for example."""
     NOT_ABORTED = "not aborted"
     """The credential may begin an upload, but not abort it: each leaves something behind."""
-
-    @property
-    def is_refusal(self) -> bool:
-        """Whether the store answers, and is known to store nothing."""
-        return self in (self.DENIED, self.FULL, self.NO_BUCKET, self.REFUSED)
