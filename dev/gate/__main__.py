@@ -110,11 +110,12 @@ class Gate:
             return False
         together = [stage, *(one for one in self._stages if one.beside == stage.name)]
         running = {one.name: self._start(one) for one in together}
-        while waiting := [each for each in running.values() if each in self._running]:
-            # What is built beside is asked, too, so that it is known when it ended.
-            ended = [each for each in self._running if each.has_ended()]
-            for each in set(ended) & set(waiting):
-                self._finish(each)
+        begun = list(running.values())
+        while any(each in self._running for each in begun):
+            for each in list(self._running):
+                # What is built beside is asked, too, so that it is known when it ended.
+                if each.has_ended() and each in begun:
+                    self._finish(each)
             time.sleep(_POLL_SECONDS)
         # A second try is alone, so it begins when all of them have ended.
         for one in together:
