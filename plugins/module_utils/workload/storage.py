@@ -178,6 +178,11 @@ def bucket_and_prefix(s3: Fields) -> tuple[str, str]:
     return bucket, "".join(rest).strip("/")
 
 
+def is_bucket_in_path(dialect: str) -> bool:
+    """Return whether a dialect names the bucket in the path of requests, not in the host name."""
+    return dialect == "minio"
+
+
 def endpoint(s3: Fields) -> str:
     """Return the endpoint; without one it is the region's own at AWS."""
     region = s3.text("region") or DEFAULT_REGION

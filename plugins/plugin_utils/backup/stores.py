@@ -13,6 +13,7 @@ from ...module_utils.clients.objectstore.folder import FolderStore
 from ...module_utils.clients.objectstore.interface import ObjectStore
 from ...module_utils.clients.objectstore.s3 import S3Store
 from ...module_utils.clients.objectstore.s3_connection import Connection, Keys, Server
+from ...module_utils.workload.storage import is_bucket_in_path
 from .errors import TaskFailed
 
 
@@ -44,7 +45,7 @@ class Mounts:
         server = Server(
             url=location.url,
             region=location.region,
-            by_path=location.type == "minio",
+            by_path=is_bucket_in_path(location.type),
             keys=lambda: self.keys(location),
             ca_file=self._ca_file(location, role),
             connections=self.connections,
