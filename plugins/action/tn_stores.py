@@ -12,10 +12,8 @@ from ..module_utils.clients.kubernetes.applying import Writer
 from ..module_utils.clients.kubernetes.session import Session
 from ..module_utils.clients.matrixone import Deadline
 from ..module_utils.compute import pods as cn_pods
-from ..module_utils.reporting.conditions import holds
 from ..module_utils.reporting.events import Occurrence
-from ..module_utils.reporting.health import is_estranged
-from ..module_utils.reporting.reasons import ConditionType
+from ..module_utils.reporting.health import is_estranged, is_settled
 from ..module_utils.transaction.silence import Silence
 from ..module_utils.workload.plans import is_paused
 from ..plugin_utils.compute.pod_writer import PodWriter
@@ -62,13 +60,13 @@ class ActionModule(KubeAction):
 
 def _after_silence(session: Session, arguments: Json, served: ServedShards) -> list[Occurrence]:
     """Restart nodes that were silent while compute nodes were heard."""
-    log_set = arguments["log_set"]
-    serves = not log_set or holds(log_set, ConditionType.READY)
+    now = time.time()
+    settled = is_settled(arguments["log_set"] or None, served.log_stores, now)
     silences = {
-        pod: Silence(silent, is_estranged(silent, served.compute_nodes, log_service_serves=serves))
+        pod: Silence(silent, is_estranged(silent, served.compute_nodes, settled=settled))
         for pod, silent in served.silent.items()
     }
-    return follow_silence(PodWriter(Writer(session)), arguments["pods"], silences, time.time())
+    return follow_silence(PodWriter(Writer(session)), arguments["pods"], silences, now)
 
 
 def _log_service(session: Session, arguments: Json) -> list[str]:

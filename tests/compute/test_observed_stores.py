@@ -17,6 +17,8 @@ from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.compute.sit
     Situation,
 )
 
+from tests.support.builders import conditions
+
 _RUNNING = {"name": "main", "state": {"running": {"startedAt": "2026-01-01T00:00:00Z"}}}
 _POD: dict[str, Any] = {
     "metadata": {"name": "a", "namespace": "ns", "creationTimestamp": "2026-01-01T00:00:00Z"},
@@ -25,13 +27,46 @@ _POD: dict[str, Any] = {
 }
 
 
+SETTLED = {"status": {"conditions": conditions(("Ready", "True", ""))}}
+LOST = {"status": {"conditions": conditions(("Ready", "False", ""))}}
+
+
+def answered_by_hakeeper(silent: float, transaction_node: float, log_store: float = 0.4) -> Any:
+    """Return how long ago HAKeeper heard the compute node, the transaction node, a log store."""
+    record = SimpleNamespace(
+        uuid=uuid_of(_POD),
+        work_state=WorkState.WORKING,
+        labels={},
+        expired=False,
+        silent=silent,
+    )
+    return SimpleNamespace(
+        cn_store=lambda _uuid: record,
+        tn_stores=[SimpleNamespace(silent=transaction_node)],
+        log_silences=[log_store],
+    )
+
+
+def situation_with(log_set: Any) -> Situation:
+    return Situation(
+        policy=Policy(True, 15, 300),
+        desired=1,
+        present=1,
+        pods=[_POD],
+        others=[],
+        addresses=[],
+        now=1_800_000_000.0,
+        log_set=log_set,
+    )
+
+
 @pytest.mark.parametrize(
-    ("log_service_serves", "silent", "transaction_node", "expected"),
+    ("log_set", "silent", "transaction_node", "expected"),
     [
-        (True, 11.0, 0.4, True),
-        (True, 11.0, 12.5, False),
-        (False, 11.0, 0.4, False),
-        (False, 31.0, 0.4, True),
+        (SETTLED, 11.0, 0.4, True),
+        (SETTLED, 11.0, 12.5, False),
+        (LOST, 19.0, 0.4, False),
+        (LOST, 31.0, 0.4, True),
     ],
     ids=[
         "it alone",
@@ -41,29 +76,9 @@ _POD: dict[str, Any] = {
     ],
 )
 def test_a_compute_node_is_estranged_from_the_transaction_node(
-    log_service_serves: bool, silent: float, transaction_node: float, expected: bool
+    log_set: Any, silent: float, transaction_node: float, expected: bool
 ) -> None:
     """Who may be taken for dead by a transaction node that is heard is replaced when it is back."""
-    record = SimpleNamespace(
-        uuid=uuid_of(_POD),
-        work_state=WorkState.WORKING,
-        labels={},
-        expired=False,
-        silent=silent,
-    )
-    details: Any = SimpleNamespace(
-        cn_store=lambda _uuid: record, tn_stores=[SimpleNamespace(silent=transaction_node)]
-    )
-    situation = Situation(
-        policy=Policy(True, 15, 300),
-        desired=1,
-        present=1,
-        pods=[_POD],
-        others=[],
-        addresses=[],
-        now=1_800_000_000.0,
-        log_service_serves=log_service_serves,
-    )
-    found = observed(situation, _POD, details)
+    found = observed(situation_with(log_set), _POD, answered_by_hakeeper(silent, transaction_node))
     assert found.estranged is expected
     assert found.silent

@@ -13,11 +13,12 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.reporting.h
     Health,
     fell_silent,
     is_estranged,
+    is_settled,
     without_heartbeat,
     without_quorum,
 )
 
-from tests.support.builders import NOW, pod
+from tests.support.builders import NOW, conditions, pod
 
 PRESENT = unix_time(NOW)
 
@@ -96,7 +97,7 @@ def test_silence_of_a_process_is_not_that_of_its_predecessor(age, silent, expect
 
 
 @pytest.mark.parametrize(
-    ("silent", "peers", "serves", "expected"),
+    ("silent", "peers", "settled", "expected"),
     [
         (11.0, [0.4], True, True),
         (11.0, [12.5], True, False),
@@ -107,8 +108,8 @@ def test_silence_of_a_process_is_not_that_of_its_predecessor(age, silent, expect
         (40.0, [12.0], True, True),
         (11.0, [], True, False),
         (9.0, [0.4], True, False),
-        (12.0, [0.4], False, False),
-        (16.0, [0.4], False, True),
+        (19.0, [0.4], False, False),
+        (21.0, [0.4], False, True),
     ],
     ids=[
         "it alone",
@@ -124,5 +125,35 @@ def test_silence_of_a_process_is_not_that_of_its_predecessor(age, silent, expect
         "cut off together with a log store",
     ],
 )
-def test_only_peers_that_were_heard_meanwhile_are_estranged(silent, peers, serves, expected):
-    assert is_estranged(silent, peers, log_service_serves=serves) is expected
+def test_only_peers_that_were_heard_meanwhile_are_estranged(silent, peers, settled, expected):
+    assert is_estranged(silent, peers, settled=settled) is expected
+
+
+@pytest.mark.parametrize(
+    ("ready", "since", "log_stores", "expected"),
+    [
+        ("True", 20, [0.4, 1.2], True),
+        ("True", 20, [0.4, 5.1], False),
+        ("True", 19, [0.4], False),
+        ("False", 3600, [0.4], False),
+        (None, 0, [0.4], True),
+        (None, 0, [5.1], False),
+        ("", 3600, [0.4], False),
+    ],
+    ids=[
+        "long ago",
+        "a log store is silent, which the status does not tell yet",
+        "ready again a moment ago",
+        "not ready",
+        "external",
+        "external, a log store is silent",
+        "never reported",
+    ],
+)
+def test_a_log_service_is_settled(ready, since, log_stores, expected):
+    """Who looks for the leader of HAKeeper is silent, but hears those that it served."""
+    log_set = None
+    if ready is not None:
+        log_set = {"status": {"conditions": conditions(("Ready", ready, ""))}}
+        log_set["status"]["conditions"][0]["lastTransitionTime"] = timestamp(PRESENT - since)
+    assert is_settled(log_set, log_stores, PRESENT) is expected

@@ -14,12 +14,16 @@ from typing import Any, Final
 from ..api import names
 from ..api.storage_answer import StorageAnswer
 from ..api.timestamps import unix_time
+from .conditions import find
 from .pods import main_process, ready_at
+from .reasons import ConditionType
 
 HEARD_SECONDS: Final = 10.0
 """Heartbeats come every second; a store whose last one is no older than this is alive."""
-_UNSETTLED_SECONDS: Final = 15.0
-"""A store may need so long to find the new leader of HAKeeper when a log store fails."""
+_UNSETTLED_SECONDS: Final = 20.0
+"""A store may need so long to find the new leader of HAKeeper when a log store fails; seen: 16."""
+_SETTLING_SECONDS: Final = 20.0
+"""So long after a log service lost nothing any more, stores may still look for its leader."""
 _TOGETHER_SECONDS: Final = 5.0
 """Heartbeats come every second; processes that are cut off at once miss the same ones but a few."""
 _REGISTERED_SECONDS: Final = 30.0
@@ -96,19 +100,37 @@ def fell_silent(process: str, silent: float | None, now: float) -> bool:
     return silent > HEARD_SECONDS and unix_time(process) < now - silent
 
 
-def is_estranged(silent: float, peers: Iterable[float], *, log_service_serves: bool) -> bool:
+def is_settled(log_set: Mapping[str, Any] | None, log_stores: Iterable[float], now: float) -> bool:
+    """Return whether silence of others is no consequence of what befell the log service.
+
+    Args:
+        log_set: the LogSet; None where the log service is an external one.
+        log_stores: seconds since the last heartbeat of each of its log stores.
+        now: the present, Unix time.
+    """
+    if any(silent > _TOGETHER_SECONDS for silent in log_stores):
+        return False
+    ready = find(log_set, ConditionType.READY)
+    since = unix_time(ready.get("lastTransitionTime"))
+    return log_set is None or (ready.get("status") == "True" and since + _SETTLING_SECONDS <= now)
+
+
+def is_estranged(silent: float, peers: Iterable[float], *, settled: bool) -> bool:
     """Return whether a silent store and a peer of it may have taken each other for dead.
 
     That is so if HAKeeper heard the peer meanwhile. Stores that fall silent together are on the
     same side of a cut, e.g. of one around the log service, and hear each other.
 
+    Nothing else tells sooner: during a cut, a compute node still answers logins, which it reads
+    from what it has. A transaction node asks for its compute nodes every 20 s, for 10 s at most.
+
     Args:
         silent: seconds since the last heartbeat of the store.
         peers: the same of transaction nodes for a compute node, and of compute nodes for a
             transaction node.
-        log_service_serves: whether the log service is reported to have lost nothing.
+        settled: whether the log service is, see `is_settled`.
     """
-    limit = HEARD_SECONDS if log_service_serves else _UNSETTLED_SECONDS
+    limit = HEARD_SECONDS if settled else _UNSETTLED_SECONDS
     return silent > limit and any(peer < silent - _TOGETHER_SECONDS for peer in peers)
 
 

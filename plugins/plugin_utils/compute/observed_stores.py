@@ -10,7 +10,7 @@ from typing import Any
 from ...module_utils.clients.matrixone import ClusterDetails, CNStoreRecord, WorkState
 from ...module_utils.compute import pods as cn_pods
 from ...module_utils.compute.stores import CNStore, Registration, State
-from ...module_utils.reporting.health import fell_silent, is_estranged
+from ...module_utils.reporting.health import fell_silent, is_estranged, is_settled
 from ...module_utils.reporting.pods import main_process
 from .situation import Situation
 
@@ -45,7 +45,7 @@ def observed(
             estranged=is_estranged(
                 record.silent,
                 [one.silent for one in details.tn_stores],
-                log_service_serves=situation.log_service_serves,
+                settled=is_settled(situation.log_set, details.log_silences, situation.now),
             ),
         )
     mute = pod["metadata"]["name"] in situation.mute

@@ -37,7 +37,7 @@ class Situation:
         chosen: Pods that are deleted first when the set shrinks.
         reach: what is dialled of the addresses that HAKeeper names.
         degraded: whether the set is reported to have lost something.
-        log_service_serves: whether the log service is reported to have lost nothing.
+        log_set: the LogSet that the set depends on; None where the log service is an external one.
         mute: Pods that do not answer, although HAKeeper hears them.
     """
 
@@ -52,7 +52,7 @@ class Situation:
     chosen: Sequence[str] = ()
     reach: Reach = Reach.NETWORK
     degraded: bool = False
-    log_service_serves: bool = True
+    log_set: Mapping[str, Any] | None = None
     mute: frozenset[str] = frozenset()
 
     @property
@@ -102,5 +102,5 @@ def observe(
         chosen=[str(name) for name in spec.get("podsToDelete") or ()],
         reported=cn_pods.recorded_states(resource),
         degraded=holds(resource, ConditionType.DEGRADED),
-        log_service_serves=log_set is None or holds(log_set, ConditionType.READY),
+        log_set=log_set,
     )

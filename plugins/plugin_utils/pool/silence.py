@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from ...module_utils.clients.matrixone import ClusterDetails, Deadline
 from ...module_utils.compute.pods import uuid_of
-from ...module_utils.reporting.health import fell_silent, is_estranged
+from ...module_utils.reporting.health import fell_silent, is_estranged, is_settled
 from ...module_utils.reporting.pods import main_process
 from ..compute.health import after_restart
 
@@ -33,7 +33,7 @@ def silence_among(
     pods: Mapping[str, Pod],
     details: ClusterDetails,
     members: Sequence[Pod],
-    log_service_serves: Callable[[], bool],
+    log_set: Callable[[], Pod | None],
     deadline: Deadline,
 ) -> Silence:
     """Tell which Pods HAKeeper does not hear; ask the others after a restart.
@@ -42,7 +42,7 @@ def silence_among(
         pods: of a pool, by name.
         details: what HAKeeper answered.
         members: Pods of log service and transaction nodes.
-        log_service_serves: tells whether the LogSet is Ready; asked where a Pod is silent.
+        log_set: reads the LogSet, if the log service is none of outside; where a Pod is silent.
         deadline: for the answers.
     """
     now = time.time()
@@ -53,11 +53,9 @@ def silence_among(
         if silent is not None and fell_silent(main_process(pod), silent, now):
             unheard[name] = silent
     peers = [store.silent for store in details.tn_stores]
-    serves = bool(unheard) and log_service_serves()
+    settled = not unheard or is_settled(log_set(), details.log_silences, now)
     estranged = {
-        name
-        for name, silent in unheard.items()
-        if is_estranged(silent, peers, log_service_serves=serves)
+        name for name, silent in unheard.items() if is_estranged(silent, peers, settled=settled)
     }
     heard = [pod for name, pod in pods.items() if name not in unheard]
     logins = after_restart(details, members, heard, deadline, now)

@@ -27,8 +27,6 @@ from ...module_utils.compute.pods import reachable, uuid_of
 from ...module_utils.compute.stores import State
 from ...module_utils.pool.facts import StoreFacts
 from ...module_utils.pool.writes import HandOver, StoreWrite
-from ...module_utils.reporting.conditions import holds
-from ...module_utils.reporting.reasons import ConditionType
 from ..compute.load import loads_of, locks_of
 from ..logservice.addresses import addresses_of, log_set_of_dependency, members_of_dependency
 from .silence import Silence, silence_among
@@ -71,20 +69,14 @@ def open_stores(
     try:
         stores.ask(pods)
         if stores.details is not None:
-            serves = partial(_log_service_serves, session, depending)
+            log_set = partial(log_set_of_dependency, session, depending)
             found = silence_among(
-                pods, stores.details, members, serves, deadline.within(_LOGIN_SECONDS)
+                pods, stores.details, members, log_set, deadline.within(_LOGIN_SECONDS)
             )
             stores.note_silence(found)
         yield stores
     finally:
         stores.close()
-
-
-def _log_service_serves(session: Session, depending: Mapping[str, Any]) -> bool:
-    """Tell whether the log service of a pool is reported to have lost nothing."""
-    log_set = log_set_of_dependency(session, depending)
-    return log_set is None or holds(log_set, ConditionType.READY)
 
 
 class Stores:

@@ -31,6 +31,7 @@ class ServedShards:
         unserved: Pods whose transaction node has no shard.
         silent: seconds since the last heartbeat by Pod, of those that HAKeeper knows.
         compute_nodes: seconds since the last heartbeat of each compute node that it knows.
+        log_stores: seconds since the last heartbeat of each log store that it has not given up.
         shards: what the others serve, as the set's ConfigMap keeps it; empty if that is unknown.
     """
 
@@ -40,6 +41,7 @@ class ServedShards:
     unserved: list[str] = field(default_factory=list)
     silent: dict[str, float] = field(default_factory=dict)
     compute_nodes: list[float] = field(default_factory=list)
+    log_stores: list[float] = field(default_factory=list)
     shards: str = ""
 
     def as_result(self) -> dict[str, Any]:
@@ -85,6 +87,7 @@ def ask(
         return found
     found.reached = True
     found.compute_nodes = [store.silent for store in details.cn_stores]
+    found.log_stores = details.log_silences
     shards: list[TNShard] = []
     for ordinal in range(desired):
         pod, store = f"{context.base}-{ordinal}", _store(details, store_uuid(context, ordinal))

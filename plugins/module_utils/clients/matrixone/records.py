@@ -188,6 +188,11 @@ class ClusterDetails:
     proxies: tuple[ProxyRecord, ...]
     deleted: tuple[DeletedStore, ...]
 
+    @property
+    def log_silences(self) -> list[float]:
+        """Seconds since the last heartbeat of each log store that HAKeeper has not given up."""
+        return [one.silent for one in self.log_stores if not one.expired]
+
     def cn_store(self, uuid: str) -> CNStoreRecord | None:
         """Return a compute node; None when it is not registered."""
         return next((one for one in self.cn_stores if one.uuid == uuid), None)
