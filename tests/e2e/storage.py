@@ -67,25 +67,22 @@ class Checkpoints:
             self._stop.wait(1)
 
 
-def endure(
-    cluster: Cluster, name: str, fault: AbstractContextManager[None], degraded: str = ""
-) -> None:
+def endure(cluster: Cluster, name: str, fault: AbstractContextManager[None], degraded: str) -> None:
     """Let a fault of the shared storage pass: no checkpoint is written meanwhile, rows are.
 
     Args:
         cluster: the cluster.
         name: of the fault.
         fault: is there within its block.
-        degraded: reason that the status gives for it in time; empty where nothing can tell.
+        degraded: reason that the status gives for it in time.
     """
     with Checkpoints(cluster) as checkpoints:
         eventually(lambda: checkpoints.written, WRITTEN_SECONDS, "a first checkpoint")
-        if degraded:
-            eventually(
-                lambda: cluster.condition("LogSet", "mo", "StorageWritable")["status"] == "True",
-                STATUS_SECONDS,
-                "an object store that takes what is written",
-            )
+        eventually(
+            lambda: cluster.condition("LogSet", "mo", "StorageWritable").get("status") == "True",
+            STATUS_SECONDS,
+            "a shared storage that takes what is written",
+        )
         with suffering(cluster, name, fault, FAULT_SECONDS) as traffic:
             known, begun = len(traffic.acknowledged), checkpoints.seconds()
             noticed = _seconds_until_degraded(cluster, degraded)
@@ -116,8 +113,6 @@ def _seconds_until_degraded(cluster: Cluster, reason: str) -> str:
         found = [cluster.condition(*of, "Degraded") for of in (("LogSet", "mo"), ("mo", "mo"))]
         return all(one["status"] == "True" and one["reason"] == reason for one in found)
 
-    if not reason:
-        return "never"
     eventually(
         told,
         STATUS_SECONDS,

@@ -62,7 +62,8 @@ FOLDER: dict[str, Callable[[Disk], AbstractContextManager[None]]] = {
 def test_a_shared_folder_is_out_of_order(
     on_folder: Cluster, small_disks: dict[str, Disk], how: str
 ) -> None:
-    endure(on_folder, f"folder-{how}", FOLDER[how](small_disks["mo-shared"]))
+    fault = FOLDER[how](small_disks["mo-shared"])
+    endure(on_folder, f"folder-{how}", fault, degraded="StorageNotWritable")
 
 
 def test_the_disk_of_a_log_store_is_full(on_folder: Cluster, small_disks: dict[str, Disk]) -> None:

@@ -174,11 +174,23 @@ def test_an_object_store_asks_for_a_pass_when_it_answers_otherwise(
     assert asked == ["HAKeeper"]
 
 
-def test_a_folder_is_not_asked(asked: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("ready", [None, True])
+def test_a_folder_is_known_by_the_pod_that_writes_to_it(
+    asked: list[str], monkeypatch: pytest.MonkeyPatch, ready: bool | None
+) -> None:
     monkeypatch.setattr(logservice, "ask_storage", storage.ask_storage)
-    resource = ready(names.LOG_SET)
-    resource["spec"]["sharedStorage"] = {"fileSystem": {"path": "/shared"}}
-    pods = [a_pod(names.LOG_SET, resource)]
+    resource = ready_in_a_folder()
+    check = {"apiVersion": "v1", "kind": "Pod", **pod("mo-log-storage-check-1")}
+    session = Answers(*([check] if ready else []))
 
-    found = observe_health(Answers(), resource, pods, 1.0)  # type: ignore[arg-type]
-    assert found.storage is None
+    found = observe_health(session, resource, [a_pod(names.LOG_SET, resource)], 1.0)  # type: ignore[arg-type]
+
+    assert found.storage is (StorageAnswer.WRITABLE if ready else None)
+    assert session.asked == ["/api/v1/namespaces/prod/pods"]
+    assert session.written == []
+
+
+def ready_in_a_folder() -> Json:
+    found = ready(names.LOG_SET)
+    found["spec"]["sharedStorage"] = {"fileSystem": {"path": "/shared"}}
+    return found

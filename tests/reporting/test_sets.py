@@ -666,7 +666,7 @@ NOT_ASKED = ("StorageWritable", "Unknown", "UploadNotAborted")
         pytest.param([], "writable", [ANSWERED, WRITABLE], id="first part"),
         pytest.param([], "silent", [], id="never within reach"),
         pytest.param([], "denied", [ANSWERED], id="never writable, maybe for the operator alone"),
-        pytest.param([], None, [], id="a folder"),
+        pytest.param([], None, [], id="nobody can tell"),
         pytest.param([ANSWERED], "answers", [ANSWERED], id="still there"),
         pytest.param([ANSWERED], None, [ANSWERED], id="not asked"),
         pytest.param([ANSWERED], "silent", [FELL_SILENT], id="away"),
@@ -708,3 +708,37 @@ def test_an_object_store_at_fault_degrades_a_set_that_serves(before, answer, aft
     assert found == {**SETTLED, **refusal, **silent}
     assert told["ready"]
     assert told["requeue"] == ""
+
+
+@pytest.mark.parametrize(
+    ("before", "answer", "after"),
+    [
+        pytest.param([], None, [], id="nothing writes"),
+        pytest.param([], "refused", [], id="never writable, maybe for that Pod alone"),
+        pytest.param([], "writable", [WRITABLE], id="first file"),
+        pytest.param([WRITABLE], "writable", [WRITABLE], id="all well"),
+        pytest.param([WRITABLE], "refused", [REFUSED], id="full"),
+        pytest.param([WRITABLE], None, [WRITABLE], id="the Pod moves"),
+        pytest.param([REFUSED], None, [REFUSED], id="full, the Pod moves"),
+        pytest.param([REFUSED], "writable", [WRITABLE], id="space again"),
+    ],
+)
+def test_a_shared_folder_at_fault_degrades_a_set_that_serves(before, answer, after):
+    subject = resource()
+    subject["spec"]["sharedStorage"] = {"fileSystem": {"path": "/shared"}}
+
+    told = report(
+        subject,
+        live=workload(),
+        pods=PODS,
+        before=[*WAS_SERVING, *conditions(*before)],
+        health={"storage": answer},
+    )
+
+    found = states(told["status"])
+    assert [
+        ("StorageWritable", *one) for one in [found.pop("StorageWritable", None)] if one
+    ] == after
+    fault = {"Degraded": ("True", "StorageNotWritable")} if after == [REFUSED] else {}
+    assert found == {**SETTLED, **fault}
+    assert told["ready"]

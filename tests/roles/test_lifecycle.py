@@ -130,8 +130,8 @@ def test_a_bad_image_stops_at_the_first_pod_and_a_good_one_goes_on(space, settle
 
 
 def uids(space: Namespace) -> dict[str, str]:
-    """Return what tells Pods from their namesakes, by name."""
-    listed = space.listed("pods")
+    """Return what tells Pods of the database from their namesakes, by name."""
+    listed = space.listed("pods", "matrixorigin.io/component")
     return {one["metadata"]["name"]: one["metadata"]["uid"] for one in listed}
 
 
@@ -234,14 +234,9 @@ def claims(space: Namespace, pod: str) -> dict[str, tuple[str, str, str]]:
     }
 
 
-def pods(space: Namespace) -> dict[str, str]:
-    listed = space.listed("pods")
-    return {one["metadata"]["name"]: one["metadata"]["uid"] for one in listed}
-
-
 def test_volumes_grow_under_running_pods(space, settled):
     """Claims and claim templates have the new size; no Pod and no claim was replaced."""
-    running, before = pods(space), claims(space, "mo-log") | claims(space, "mo-dn")
+    running, before = uids(space), claims(space, "mo-log") | claims(space, "mo-dn")
     old = {name: space.get("statefulset", name)["metadata"]["uid"] for name in ("mo-log", "mo-dn")}
     settled["spec"]["logService"]["volume"]["size"] = "2Gi"
     settled["spec"]["tn"]["cacheVolume"]["size"] = "3Gi"
@@ -254,7 +249,7 @@ def test_volumes_grow_under_running_pods(space, settled):
     }
     for name, (_uid, wanted, present) in grown.items():
         assert wanted == present == ("2Gi" if "-log-" in name else "3Gi")
-    assert pods(space) == running
+    assert uids(space) == running
     for name, size in (("mo-log", "2Gi"), ("mo-dn", "3Gi")):
         made = space.get("statefulset", name)
         assert made["metadata"]["uid"] != old[name]
@@ -266,14 +261,14 @@ def test_volumes_grow_under_running_pods(space, settled):
 
 def test_a_stateful_set_that_lost_its_way_is_made_again(space, settled):
     """That is what an operator finds that was stopped in the middle of growing volumes."""
-    running = pods(space)
+    running = uids(space)
     space.kubectl("delete", "statefulset", "mo-log", "--cascade=orphan")
 
     eventually(
         lambda: space.get("statefulset", "mo-log").get("status", {}).get("readyReplicas") == 3
     )
     space.wait("Synced", "logset")
-    assert pods(space) == running
+    assert uids(space) == running
 
 
 def test_volumes_that_cannot_grow_are_told_and_stop_nothing_else(space, settled, storage_class):

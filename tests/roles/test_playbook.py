@@ -2,7 +2,6 @@
 """A cluster's life by playbook alone: no operator, no custom resource definitions needed."""
 
 import base64
-import json
 import re
 import threading
 import time
@@ -19,6 +18,7 @@ from .conftest import tiny_cluster
 
 pytestmark = [pytest.mark.api, pytest.mark.timeout(900)]  # ten plays take their time
 
+COMPONENT = "matrixorigin.io/component"
 WORKLOADS = {
     "statefulset.apps/mo-log",
     "statefulset.apps/mo-dn",
@@ -40,10 +40,9 @@ def test_life_of_a_cluster(play_cluster, fake_testbed, fake_namespace, objects):
     up = play_cluster(cluster)
     assert up.code == 0, up.output
     assert objects() >= WORKLOADS
-    pods = json.loads(fake_testbed.kubectl("-n", fake_namespace, "get", "pods", "-o", "json"))
     born = {
-        pod["metadata"]["labels"]["matrixorigin.io/component"]: pod["metadata"]["creationTimestamp"]
-        for pod in pods["items"]
+        pod["metadata"]["labels"][COMPONENT]: pod["metadata"]["creationTimestamp"]
+        for pod in Namespace(fake_testbed, fake_namespace).listed("pods", COMPONENT)
     }
     assert born["LogSet"] <= born["DNSet"] <= born["CNSet"] <= born["ProxySet"]
 
@@ -155,11 +154,12 @@ def watching(bed, namespace):
 
     def look():
         while not over.wait(0.2):
-            seen[time.monotonic()] = [described(pod["metadata"]) for pod in space.listed("pods")]
+            listed = space.listed("pods", COMPONENT)
+            seen[time.monotonic()] = [described(pod["metadata"]) for pod in listed]
 
     def described(metadata):
         begun = (metadata.get("annotations") or {}).get("matrixorigin.io/store-draining-start")
-        kind = metadata["labels"]["matrixorigin.io/component"]
+        kind = metadata["labels"][COMPONENT]
         return kind, datetime.fromisoformat(begun) if begun else None
 
     thread = threading.Thread(target=look)
@@ -230,10 +230,9 @@ def test_a_roll_that_is_held_is_no_failure(play_cluster, fake_testbed, fake_name
     assert play_cluster(cluster).code == 0
 
     def images():
-        text = fake_testbed.kubectl("-n", fake_namespace, "get", "pods", "-o", "json")
         found = {}
-        for pod in json.loads(text)["items"]:
-            kind = pod["metadata"]["labels"]["matrixorigin.io/component"]
+        for pod in Namespace(fake_testbed, fake_namespace).listed("pods", COMPONENT):
+            kind = pod["metadata"]["labels"][COMPONENT]
             image = pod["spec"]["containers"][0]["image"].rpartition(":")[2]
             found.setdefault(kind, []).append((pod["metadata"]["name"], image))
         return {kind: [image for _name, image in sorted(pods)] for kind, pods in found.items()}

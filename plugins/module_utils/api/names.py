@@ -209,6 +209,11 @@ def shared_claim_name(owner: str) -> str:
     return f"{owner}-shared"
 
 
+def storage_check_name(base: str) -> str:
+    """Return the name of the Deployment that writes to the shared folder of a LogSet."""
+    return f"{base}-storage-check"
+
+
 def cn_set_name(cluster: str, group: str) -> str:
     """Return the name of the CNSet of a cluster's CN group."""
     return f"{cluster}-{group}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an object store answers when it is asked whether the database can write to it."""
+"""What a shared storage answers when it is asked whether the database can write to it."""
 
 from __future__ import annotations
 

@@ -26,6 +26,7 @@ from ..workload.pods import (
 )
 from ..workload.sets import SetContext, required_replicas
 from ..workload.storage import SharedStorage
+from .folder_check import folder_check
 
 _FIRST_REPLICA_ID: Final = 131072
 _LAST_REPLICA_ID: Final = 262144
@@ -81,6 +82,7 @@ def render_logset(
         services.internal_service(context, names.discovery_name(context.base), names.PORT_LOG),
         services.metric_service(context),
         workloads.stateful_set(context, template, claims, policy, ready),
+        *_folder_check(context, template, shared),
         *policies.policies(
             context, _PORTS, _max_unavailable(context, len(members)), evict_unhealthy=False
         ),
@@ -239,6 +241,15 @@ def _shared_claim(context: SetContext, shared: SharedStorage, policy: str) -> li
     keep = {names.ANNOTATION_KEEP: "true"} if policy == "Retain" else None
     body = {"spec": shared.claim_spec()}
     return [context.manifest("v1", "PersistentVolumeClaim", shared.claim, body, keep)]
+
+
+def _folder_check(
+    context: SetContext, template: Mapping[str, Any], shared: SharedStorage
+) -> list[Manifest]:
+    """Return what writes to a shared folder; an object store is asked by the operator itself."""
+    if shared.s3 is not None:
+        return []
+    return folder_check(context, template, shared.fields.table("fileSystem").text("path"))
 
 
 def _max_unavailable(context: SetContext, shard_replicas: int) -> int:

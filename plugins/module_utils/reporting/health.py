@@ -43,7 +43,7 @@ class Health:
         silent: what is wrong with each ready Pod that gives no sign of life.
         mute: those of the silent ones that HAKeeper hears, and that do not recover by themselves.
         lacking: what else keeps the set from serving; empty if nothing does.
-        storage: what the object store answered; None where it was not asked.
+        storage: what the shared storage answered; None where nobody could tell.
     """
 
     unknown: str = ""

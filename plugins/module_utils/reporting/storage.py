@@ -3,7 +3,8 @@
 
 The operator may never be able to reach it, for example where only the database's network can, and a
 store may refuse by the address of who asks. So its silence counts only after an answer, and its
-refusal after it took something, which the conditions record.
+refusal after it took something, which the conditions record. A shared folder is written by a Pod of
+its own, and answers nobody.
 """
 
 from __future__ import annotations
@@ -11,12 +12,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from ..api import names
 from ..api.storage_answer import StorageAnswer
 from .conditions import Condition, condition, find
 from .reasons import ConditionType, Reason
 
 _ANSWERS: Final = "the object store answers"
 _WRITABLE: Final = "the object store takes what is written"
+_FOLDER_WRITABLE: Final = "files can be written to the shared folder"
+_FOLDER_REFUSES: Final = (
+    "no file can be written to the shared folder (the log of Deployment {} says why)"
+)
 _CONSEQUENCE: Final = (
     "small transactions are committed to the log service, but large inserts and checkpoints fail "
     "or wait"
@@ -53,8 +59,30 @@ def storage_conditions(
         answer: what the object store answered now; None where it was not asked.
         generation: of the set.
     """
+    if _has_folder(resource):
+        folder = _folder_writable(resource, answer, generation)
+        return [folder] if folder else []
     both = (_reachable(resource, answer, generation), _writable(resource, answer, generation))
     return [one for one in both if one]
+
+
+def _has_folder(resource: Mapping[str, Any]) -> bool:
+    return bool(((resource.get("spec") or {}).get("sharedStorage") or {}).get("fileSystem"))
+
+
+def _folder_writable(
+    resource: Mapping[str, Any], answer: StorageAnswer | None, generation: int
+) -> Condition | None:
+    """Return what the Pod that writes tells; it may never have been able to run."""
+    kind = ConditionType.STORAGE_WRITABLE
+    before = find(resource, kind)
+    if answer is StorageAnswer.WRITABLE:
+        return condition(kind, True, Reason.WRITES_ACCEPTED, _FOLDER_WRITABLE, generation)
+    if answer is None or not before:
+        return _again(before, generation)
+    base = names.base_name(names.LOG_SET, resource["metadata"]["name"])
+    message = _with_consequence(_FOLDER_REFUSES.format(names.storage_check_name(base)))
+    return condition(kind, False, Reason.WRITES_REFUSED, message, generation)
 
 
 def _reachable(

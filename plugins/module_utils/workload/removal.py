@@ -19,6 +19,8 @@ _PARTS: tuple[Kind, ...] = (
     {"api_version": "networking.k8s.io/v1", "kind": "NetworkPolicy"},
 )
 _POD: Kind = {"api_version": "v1", "kind": "Pod"}
+_STORAGE_CHECK: Kind = {"api_version": "apps/v1", "kind": "Deployment"}
+"""It mounts the shared folder of a LogSet, whose claim is gone only after its Pod."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,8 +111,9 @@ def removal_of_sets(
         excluding: label values that the objects must not have, by label.
     """
     volumes = [claim_kind(claims)] if claims else []
+    checks = [_STORAGE_CHECK] if kind == names.LOG_SET else []
     parts = Chosen(
-        kinds=[workload_of(kind), *_PARTS, *volumes],
+        kinds=[workload_of(kind), *checks, *_PARTS, *volumes],
         namespace=namespace,
         labels=labels,
         excluding=excluding or {},

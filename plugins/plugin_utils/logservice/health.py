@@ -25,7 +25,7 @@ def observe_log_stores(
     deadline: Deadline,
     now: float,
 ) -> Health:
-    """Ask HAKeeper about the log stores of a LogSet, and its object store whether it takes a part.
+    """Ask HAKeeper about the log stores of a LogSet, and whether its storage takes what is written.
 
     Raises:
         MatrixOneError: it does not answer.
@@ -44,5 +44,5 @@ def observe_log_stores(
             (shard.number, len(shard.alive), max(len(shard.members), shard.desired or 0))
             for shard in view.shards
         ),
-        storage=ask_storage(session, resource, min(_STORAGE_SECONDS, deadline.remaining())),
+        storage=ask_storage(session, resource, min(_STORAGE_SECONDS, deadline.remaining()), now),
     )

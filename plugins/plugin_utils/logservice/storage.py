@@ -1,6 +1,6 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the object store of a LogSet answers to its credential."""
+"""What the object store of a LogSet answers to its credential, or the check of its folder."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from ...module_utils.clients.kubernetes.errors import KubeError
 from ...module_utils.clients.kubernetes.session import Session
 from ...module_utils.clients.objectstore.asking import Bucket
 from ...module_utils.clients.objectstore.signing import Signer
+from ...module_utils.logservice.folder_check import answer_of, reference
 from ...module_utils.reporting.storage import is_not_asked
 from ...module_utils.workload.storage import (
     DEFAULT_REGION,
@@ -22,23 +23,29 @@ from ...module_utils.workload.storage import (
     endpoint,
     is_bucket_in_path,
 )
-from ..kubernetes.observing import fetch_raw
+from ..kubernetes.observing import fetch, fetch_raw
 
 _KEYS: Final = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
 
 
 def ask_storage(
-    session: Session, resource: Mapping[str, Any], seconds: float
+    session: Session, resource: Mapping[str, Any], seconds: float, now: float
 ) -> StorageAnswer | None:
-    """Return what the object store of a LogSet answers; None for a folder.
+    """Return what the object store of a LogSet answers, or the Pod that writes to its folder.
 
     Args:
-        session: connection to the API server, for the Secret.
+        session: connection to the API server, for the Secret or the Pod.
         resource: the LogSet.
         seconds: for all requests to the object store.
+        now: the present, Unix time.
+
+    Returns:
+        None where nobody can tell.
     """
     bucket = bucket_of(session, resource)
-    return None if bucket is None else bucket.ask(seconds)
+    if bucket is not None:
+        return bucket.ask(seconds)
+    return answer_of(fetch(session, "the storage check", reference(resource)), now)
 
 
 def bucket_of(session: Session, resource: Mapping[str, Any]) -> Bucket | None:
@@ -62,17 +69,17 @@ def bucket_of(session: Session, resource: Mapping[str, Any]) -> Bucket | None:
 
 def _signer(session: Session, resource: Mapping[str, Any], s3: Fields) -> Signer | None:
     """Return who signs; None where the Pods have a credential that only they can use."""
-    reference = {
+    named = {
         "api_version": "v1",
         "kind": "Secret",
         "name": s3.table("secretRef").text("name"),
         "namespace": resource["metadata"]["namespace"],
         "if_allowed": True,
     }
-    if not reference["name"]:
+    if not named["name"]:
         return None
     try:
-        secret = fetch_raw(session, "the Secret of the object store", reference)
+        secret = fetch_raw(session, "the Secret of the object store", named)
         data = (secret or {}).get("data") or {}
         access_key, secret_key = (base64.b64decode(data[key]).decode() for key in _KEYS)
     except (KubeError, KeyError, UnicodeDecodeError, binascii.Error):
