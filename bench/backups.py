@@ -220,7 +220,10 @@ def main() -> int:
     arguments = parser.parse_args()
     files = Files(arguments.mebibytes)
     sys.stdout.write(f"{len(files)} files, {files.size / 1e6:.0f} MB\n")
-    rounds = [play(files, arguments.aws) for _ in range(arguments.rounds)]
+    rounds = []
+    for number in range(1, arguments.rounds + 1):
+        sys.stderr.write(f"round {number} of {arguments.rounds}\n")
+        rounds.append(play(files, arguments.aws))
     sys.stdout.write(f"{'':28} {'program':>21}   {'plain':>8} {'ratio':>6}   memory\n")
     for title in rounds[0]:
         sys.stdout.write(f"{line(title, files.size, [one[title] for one in rounds])}\n")
