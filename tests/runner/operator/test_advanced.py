@@ -115,7 +115,7 @@ def test_an_object_of_the_cluster_itself(cluster: Cluster, operator: Operator) -
     cluster.create("GlobalTest", name, {"target": cluster.name})
     try:
         assert data(cluster, f"of-{name}") == {"namespace_of_owner": "<>"}
-        assert cluster.conditions("globaltests", name)
+        eventually(lambda: cluster.conditions("globaltests", name))
         found = cluster.get("configmap", f"of-{name}")
         assert found["metadata"]["ownerReferences"][0]["kind"] == "GlobalTest"
         cluster.kubectl("delete", "configmap", f"of-{name}")

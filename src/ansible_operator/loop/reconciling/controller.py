@@ -50,7 +50,8 @@ class Controller:
         Raises:
             OperatorError: it has to be tried again after a delay.
         """
-        obj = self._new(key) or await self.objects.read(key.namespace, key.name)
+        new = self._new(key)
+        obj = new or await self.objects.read(key.namespace, key.name)
         if obj is None:
             await self.runs.forget(key.namespace, key.name)
             return ReconcileResult(deleted=True)
@@ -63,22 +64,25 @@ class Controller:
         if await self._needs_no_run(admitted, why):
             return ReconcileResult(requeue_after=period)
         quiet = not why.fresh and not is_deleting(admitted) and has_succeeded(admitted)
-        return await self._run(admitted, why, period, self._report(quiet=quiet))
+        report = self._report(quiet=quiet, first=new is not None)
+        return await self._run(admitted, why, period, report)
 
     def _new(self, key: Key) -> Object | None:
         """An object that was never run, from the cache.
 
-        It need not be read: the conditions that its first run begins with are written to just
-        that version of it, and if it has changed they are not, and it is read then.
+        It need not be read: if it has changed meanwhile, that change requests a run of its own, and
+        conditions are written to just this version of it, or else it is read then.
         """
         cached = self.objects.cached(key.namespace, key.name)
         if cached is None or not self.controlled.watch.manage_status:
             return None
         return None if current(cached.get("status")) else cached
 
-    def _report(self, *, quiet: bool = False) -> StatusReport:
+    def _report(self, *, quiet: bool = False, first: bool = False) -> StatusReport:
         managed = self.controlled.watch.manage_status
-        return StatusReport(self.objects, self.transitions, managed=managed, quiet=quiet)
+        return StatusReport(
+            self.objects, self.transitions, managed=managed, quiet=quiet, first=first
+        )
 
     def _is_ours(self, obj: Object) -> bool:
         """Whether the watch still selects it, or a deletion waits for our finalizer."""

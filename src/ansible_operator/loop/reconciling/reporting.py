@@ -4,6 +4,10 @@
 A periodic run of an object that was up to date, and that changes nothing, writes nothing: with
 hundreds of objects and a short period, such writes would be most of an API server's load. As soon
 as it changes something, fails or takes longer than a moment, it is reported like any other.
+
+The first run of an object is reported as under way only if it takes longer than a moment: there is
+no earlier result that would be taken for its own meanwhile, and of many new objects at once each
+costs a write less.
 """
 
 import asyncio
@@ -48,17 +52,25 @@ class StatusReport:
         transitions: how conditions change.
         managed: whether the runner writes the status at all.
         quiet: whether the run may write nothing.
+        first: whether no run of the object was ever reported.
     """
 
     def __init__(
-        self, objects: ObjectStore, transitions: Transitions, *, managed: bool, quiet: bool
+        self,
+        objects: ObjectStore,
+        transitions: Transitions,
+        *,
+        managed: bool,
+        quiet: bool,
+        first: bool = False,
     ) -> None:
         self._objects = objects
         self._transitions = transitions
         self._managed = managed
         self._quiet = quiet
-        self._marked = not quiet
+        self._marked = not (quiet or first)
         self._late: asyncio.Task[None] | None = None
+        self._marked_late: Object | None = None
 
     async def begin(self, obj: Object) -> Object | None:
         """A run begins; the object afterwards, None when it is deleted.
@@ -68,7 +80,7 @@ class StatusReport:
         """
         if not self._managed:
             return obj
-        if self._quiet:
+        if not self._marked:
             self._late = asyncio.create_task(self._mark_late(obj), name="late status")
             return obj
         return await self._objects.change_conditions(obj, self._transitions.running)
@@ -77,7 +89,9 @@ class StatusReport:
         await asyncio.sleep(MOMENT_SECONDS)
         self._marked = True
         try:
-            await self._objects.change_conditions(obj, self._transitions.running)
+            self._marked_late = await self._objects.change_conditions(
+                obj, self._transitions.running
+            )
         except KubeError as error:
             _LOG.info("The status of a run under way was not written", error=str(error))
 
@@ -99,7 +113,8 @@ class StatusReport:
         """
         await self._stop_late()
         message = "\n".join(outcome.failures)
-        if not outcome.failures and not self._marked and not outcome.result.changed:
+        changed = bool(outcome.failures or outcome.result.changed)
+        if self._quiet and not self._marked and not changed:
             return obj
         if outcome.failures:
             return await self._change(
@@ -121,4 +136,5 @@ class StatusReport:
         if not self._managed:
             return obj
         first = (lambda now: now) if self._marked else self._transitions.running
-        return await self._objects.change_conditions(obj, lambda now: change(first(now)))
+        latest = self._marked_late or obj
+        return await self._objects.change_conditions(latest, lambda now: change(first(now)))

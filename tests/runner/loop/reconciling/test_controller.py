@@ -34,6 +34,8 @@ class World:
         requests: methods and paths, in order.
         before: called before each request, with its method and path.
         played: for each run, whether it was the one before the deletion.
+        is_cached: whether the cache of its kind has it.
+        seconds: that a run takes.
     """
 
     def __init__(self, **metadata: Any) -> None:
@@ -47,6 +49,8 @@ class World:
         self.changed = 1
         self.requeue_after: float | None = None
         self.forgotten = 0
+        self.is_cached = False
+        self.seconds = 0.0
 
     async def request(
         self, method: str, path: str, *, body: Any = None, content_type: str = ""
@@ -97,12 +101,16 @@ class World:
 
         self.before = hook
 
-    def peek(self, _resource: ResourceType) -> None:
-        return None
+    def peek(self, _resource: ResourceType) -> "World | None":
+        return self if self.is_cached else None
+
+    def get(self, _namespace: str, _name: str) -> Object | None:
+        return copy.deepcopy(self.obj)
 
     async def play(self, _obj: Object, _why: Why, *, finalizing: bool) -> PlayResult:
         self.played.append(finalizing)
         self.during()
+        await asyncio.sleep(self.seconds)
         outcome = PlayResult(failures=list(self.failures), requeue_after=self.requeue_after)
         outcome.result = type(outcome.result)(ok=1, changed=self.changed)
         return outcome
@@ -208,6 +216,46 @@ async def test_an_error_that_nobody_foresaw_leaves_no_run_under_way_in_the_statu
         await world.controller(None).reconcile(KEY, Why("period", fresh=False))
     await asyncio.sleep(0.2)
     assert world.obj["status"] == SETTLED
+
+
+@pytest.mark.parametrize(
+    ("seconds", "expected"),
+    [(0.0, ["Successful"]), (0.3, ["Running", "Successful"])],
+    ids=["short", "long"],
+)
+async def test_a_first_run_is_reported_as_under_way_if_it_takes_longer_than_a_moment(
+    monkeypatch: pytest.MonkeyPatch, seconds: float, expected: list[str]
+) -> None:
+    monkeypatch.setattr(reporting, "MOMENT_SECONDS", 0.05)
+    world = World()
+    world.is_cached, world.seconds, world.changed = True, seconds, 0
+    reasons = []
+
+    def written(_method: str, _path: str) -> None:
+        reasons.append(running(world.obj))
+
+    world.before = written
+    await world.controller(None).reconcile(KEY, CHANGED)
+
+    after = [*reasons[1:], running(world.obj)]
+    assert after == expected
+    assert world.requests == [("PATCH", RESOURCE.path("o", "ns", "status"))] * len(expected)
+
+
+async def test_a_later_run_takes_an_earlier_result_back_at_once() -> None:
+    world = World()
+    world.is_cached = True
+    await world.controller(None).reconcile(KEY, CHANGED)
+    seen = []
+    world.during = lambda: seen.append(running(world.obj))
+    await world.controller(None).reconcile(KEY, CHANGED)
+    assert seen == ["Running"]
+
+
+def running(obj: Object | None) -> str:
+    """Return the reason of the condition Running; empty without one."""
+    found = {one["type"]: one for one in ((obj or {}).get("status") or {}).get("conditions", [])}
+    return str(found.get("Running", {}).get("reason", ""))
 
 
 async def test_a_run_that_a_play_asks_for_is_not_a_periodic_one() -> None:
