@@ -4,6 +4,7 @@
 import errno
 import json
 import socket
+import time
 from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Self
@@ -185,7 +186,10 @@ class LoopbackProxy:
             await self._recover(info, [obj["metadata"] for obj in objects], grant, response)
             return response
         hold = info.verb in {"get", "list"} and info.subresource in {"", "status"}
+        asked = time.monotonic()
         upstream = await self._forwarder.send(request)
+        if upstream.status == 404 and info.verb == "get" and not request.query:
+            grant.absent[info.path] = asked
         answer, body = await self._forwarder.relay(request, upstream, hold=hold)
         if body is not None and upstream.status == 200:
             await self._recover_from(info, body, grant, answer)

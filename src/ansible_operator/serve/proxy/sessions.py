@@ -17,9 +17,11 @@ import contextlib
 import hashlib
 import hmac
 import json
+import math
 import os
 import secrets
 import tempfile
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,6 +31,8 @@ from ansible_operator.kube.interface import GroupVersionKind
 from ansible_operator.serve.interface import Owner, ProxyLimits, Session
 
 TOKEN_BYTES = 32
+ABSENT_SECONDS = 0.5
+"""How long an object that a run has not found counts as missing in the writes of that run."""
 
 _KUBECONFIG = """\
 apiVersion: v1
@@ -67,6 +71,7 @@ class Grant:
         tasks: requests under way, ended with the session.
         recovered: watches already reported from what the run has read.
         adopting: per applied object, whether it is the owner's (see ``writes``).
+        absent: by the path of an object, when the run asked for it and it did not exist.
         is_open: false once the run has ended.
     """
 
@@ -76,6 +81,7 @@ class Grant:
     tasks: set[asyncio.Task[object]] = field(default_factory=set)
     recovered: set[tuple[GroupVersionKind, bool]] = field(default_factory=set)
     adopting: dict[tuple[str, str, str, str], bool] = field(default_factory=dict)
+    absent: dict[str, float] = field(default_factory=dict)
     is_open: bool = True
 
     def track(self) -> None:
@@ -83,6 +89,10 @@ class Grant:
         if task := asyncio.current_task():
             self.tasks.add(task)
             task.add_done_callback(self.tasks.discard)
+
+    def is_absent(self, path: str) -> bool:
+        """Whether the run has just learned that there is no such object."""
+        return time.monotonic() - self.absent.get(path, -math.inf) < ABSENT_SECONDS
 
     def end(self) -> None:
         """End the requests under way and accept no others."""

@@ -6,6 +6,7 @@ apply names the owner again as long as the object is the owner's, because a fiel
 leaves out of its next apply is removed; objects of other creators are never adopted.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -166,7 +167,7 @@ class Writer:
         owner, style = write.grant.owner, style_for(write.grant.owner, resource, write.namespace)
         if is_owned(body, owner, style):
             return raw
-        existing = await self._lookup.metadata(write.info, resource, write.namespace)
+        existing = await self._existing(write, resource)
         if existing is not None and not is_owned(existing, owner, style):
             return raw
         return await self._owned(write, resource, body)
@@ -180,10 +181,19 @@ class Writer:
         is_ours = write.grant.adopting.get(key)
         if is_ours is None:
             style = style_for(write.grant.owner, resource, write.namespace)
-            existing = await self._lookup.metadata(write.info, resource, write.namespace)
+            existing = await self._existing(write, resource)
             is_ours = existing is None or is_owned(existing, write.grant.owner, style)
             write.grant.adopting[key] = is_ours
         return await self._owned(write, resource, body) if is_ours else raw
+
+    async def _existing(self, write: Write, resource: ResourceType) -> Mapping[str, Any] | None:
+        """The object with at least its metadata; None if it does not exist.
+
+        Clients look before they apply, and what they have just not found is not looked up again.
+        """
+        if write.grant.is_absent(write.info.path):
+            return None
+        return await self._lookup.metadata(write.info, resource, write.namespace)
 
     async def _owned(self, write: Write, resource: ResourceType, body: Object) -> bytes:
         """Name the owner and have the kind watched."""

@@ -9,6 +9,7 @@ import pytest
 from ansible_operator.errors import KubeError
 from ansible_operator.kube.interface import GroupVersionKind
 from ansible_operator.serve.interface import Owner
+from ansible_operator.serve.proxy import sessions
 from tests.runner.serve.proxy.conftest import CONFIG_MAP, config_map
 from tests.support.waiting import eventually_async
 
@@ -173,6 +174,35 @@ async def test_an_apply_that_creates_gets_a_reference_and_keeps_it(served):
         again = await apply(served, later, config_map("applied", n="2"))
         assert again.status == 200
         assert references(again.json) == [reference(served.owner)]
+
+
+async def test_what_a_run_has_just_not_found_is_not_looked_up_again(served, monkeypatch):
+    sent = []
+    stock = served.client.open
+
+    async def opened(method, path, **options):
+        sent.append(method)
+        return await stock(method, path, **options)
+
+    monkeypatch.setattr(served.client, "open", opened)
+    session = served.open()
+    assert (await served.request(session, "GET", served.path("new"))).status == 404
+    answer = await apply(served, session, config_map("new"))
+    assert references(answer.json) == [reference(served.owner)]
+    assert sent == ["GET", "PATCH"]
+
+
+@pytest.mark.parametrize("who", ["another run", "the same run, later"])
+async def test_what_was_not_found_otherwise_is_looked_up(served, monkeypatch, who):
+    session = served.open()
+    assert (await served.request(session, "GET", served.path("late"))).status == 404
+    await served.direct("POST", served.path(), config_map("late"))
+    if who == "another run":
+        session = served.open()
+    else:
+        monkeypatch.setattr(sessions, "ABSENT_SECONDS", 0)
+    answer = await apply(served, session, config_map("late"))
+    assert references(answer.json) == []
 
 
 async def test_an_apply_never_adopts(served):
