@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from .errors import BadConnection, MissingLibrary
+from .loopback import connections_to, loopback
 
 try:
     import urllib3
@@ -120,11 +121,16 @@ def _proxy_headers(environment: Mapping[str, str]) -> dict[str, str] | None:
 def connect(options: Mapping[str, Any]) -> tuple[Any, Any]:
     """Return the client configuration that the options describe, and a connection pool for it.
 
+    For a run of an operator both are our own, which do the same in less time.
+
     Raises:
         MissingLibrary: the ``kubernetes`` package is not installed.
         BadConnection: a kubeconfig cannot be read, its certificates cannot be used, or nothing
             says where the API server is.
     """
+    run = loopback(options) if HAS_KUBERNETES else None
+    if run is not None:
+        return run, connections_to(run)
     with _certificate_files() as folder:
         configuration = load_configuration(options, folder)
         try:

@@ -8,6 +8,7 @@ import os
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from http.client import HTTPException
 from typing import Any, Protocol
 from urllib.parse import urlencode
 
@@ -121,7 +122,7 @@ class Session:
             answer = self._pool.request(
                 method, url, body=data, headers=headers, retries=False, timeout=60.0
             )
-        except HTTPError as error:
+        except (HTTPError, OSError, HTTPException) as error:
             raise BadConnection(f"{attempt}: {self._configuration.host}: {error}") from error
         if method == "GET" and _ADDED in answer.headers:
             self.added[path] = json.loads(answer.headers[_ADDED])

@@ -25,6 +25,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from ansible_operator.errors import OperatorError
 from ansible_operator.kube.interface import GroupVersionKind
@@ -33,29 +34,6 @@ from ansible_operator.serve.interface import Owner, ProxyLimits, Session
 TOKEN_BYTES = 32
 ABSENT_SECONDS = 0.5
 """How long an object that a run has not found counts as missing in the writes of that run."""
-
-_KUBECONFIG = """\
-apiVersion: v1
-kind: Config
-preferences: {{}}
-current-context: {namespace}/proxy-server
-clusters:
-- name: proxy-server
-  cluster:
-    server: http://localhost:{port}
-    proxy-url: http://{user}:{token}@localhost:{port}
-    insecure-skip-tls-verify: true
-contexts:
-- name: {namespace}/proxy-server
-  context:
-    cluster: proxy-server
-    user: admin/proxy-server
-users:
-- name: admin/proxy-server
-  user:
-    username: {user}
-    password: {token}
-"""
 
 
 class UnauthorizedError(OperatorError):
@@ -116,6 +94,28 @@ def owner_user(owner: Owner) -> str:
     return base64.urlsafe_b64encode(text.encode()).decode()
 
 
+def kubeconfig_of(namespace: str, port: int, user: str, token: str) -> dict[str, Any]:
+    """The kubeconfig of a run; written as JSON, which is YAML that plays can read quickly.
+
+    The actions of the collection recognize it by its shape (``clients.kubernetes.loopback``).
+    """
+    context, name = f"{namespace}/proxy-server", "admin/proxy-server"
+    cluster = {
+        "server": f"http://localhost:{port}",
+        "proxy-url": f"http://{user}:{token}@localhost:{port}",
+        "insecure-skip-tls-verify": True,
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "preferences": {},
+        "current-context": context,
+        "clusters": [{"name": "proxy-server", "cluster": cluster}],
+        "contexts": [{"name": context, "context": {"cluster": "proxy-server", "user": name}}],
+        "users": [{"name": name, "user": {"username": user, "password": token}}],
+    }
+
+
 class Sessions:
     """The open sessions, found by the digest of their token."""
 
@@ -127,9 +127,7 @@ class Sessions:
         token, user = secrets.token_urlsafe(TOKEN_BYTES), owner_user(owner)
         handle, name = tempfile.mkstemp(prefix="kubeconfig", dir=directory)
         with os.fdopen(handle, "w") as file:
-            file.write(
-                _KUBECONFIG.format(namespace=owner.namespace, port=port, user=user, token=token)
-            )
+            json.dump(kubeconfig_of(owner.namespace, port, user, token), file)
         self._grants[_digest(token)] = Grant(owner=owner, limits=limits, user=user)
         return Session(kubeconfig=Path(name), token=token)
 

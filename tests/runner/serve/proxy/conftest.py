@@ -100,8 +100,8 @@ class Served:
 
 
 def user_of(session: Session) -> str:
-    lines = session.kubeconfig.read_text().splitlines()
-    return next(line.split()[1] for line in lines if "username:" in line)
+    user: dict[str, str] = json.loads(session.kubeconfig.read_text())["users"][0]["user"]
+    return user["username"]
 
 
 def basic_of(session: Session) -> str:
