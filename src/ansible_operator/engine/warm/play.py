@@ -63,8 +63,9 @@ def play(job: Job, settings: ansible_settings.Settings, recorder: EventRecorder)
         }
         | job.environment
     )
-    # Where Python, and Ansible itself, put temporary files depends on the run.
-    tempfile.tempdir = None
+    # Where Python, and Ansible itself, put temporary files depends on the run. The runner has made
+    # the folder; if Python were to find out, it would try to write a file there.
+    tempfile.tempdir = job.environment.get("TMPDIR")
     ansible_settings.change({"DEFAULT_LOCAL_TMP": tempfile.gettempdir()})
     os.chdir(Path(job.root, "project"))
     gc.set_threshold(20_000, 20, 50)
