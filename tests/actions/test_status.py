@@ -37,6 +37,21 @@ def test_status_is_written_once(play, web_ui, live):
     assert second["events"] == []
 
 
+def test_a_list_that_the_server_drops_is_not_written_again(play, web_ui, live):
+    """The server drops a list keyed by its elements with the last one; empty says the same."""
+
+    def stores(*failed):
+        task = status(web_ui, "True", "EnoughReadyStores", "1/1")
+        down = [{"podName": name, "phase": "Down"} for name in failed]
+        task["matrixorigin.matrixone.status"]["status"]["failedStores"] = down
+        return task
+
+    results = play(stores("ui-0"), stores(), stores())
+
+    assert [result["changed"] for result in results] == [True, True, False]
+    assert not live("webui", "ui")["status"].get("failedStores")
+
+
 def test_transition_time_moves_with_the_status_only(play, web_ui, live, fake_testbed):
     """Another reason keeps the time; another status moves it."""
     play(status(web_ui, "False", "NoEnoughReadyStores", "0/1"))

@@ -51,6 +51,19 @@ def label_of(element: Any, position: int) -> str:
     return str(position)
 
 
+def without_empty_lists(value: Any) -> Any:
+    """Return a value without the fields that are empty lists.
+
+    They say what a missing field says, and a server may keep either: it stores none in objects of
+    its own kinds, and drops a list keyed by its elements when an apply takes the last one away.
+    """
+    if isinstance(value, list):
+        return [without_empty_lists(element) for element in value]
+    if not isinstance(value, Mapping):
+        return value
+    return {name: without_empty_lists(inner) for name, inner in value.items() if inner != []}
+
+
 def by_value(part: Any) -> Any:
     """Return a part of an object with its quantities as numbers, which the server rewrites."""
     if isinstance(part, list):

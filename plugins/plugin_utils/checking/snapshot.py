@@ -25,6 +25,7 @@ from ...module_utils.workload.plans import Plan, named
 from ..kubernetes.observing import fetch_raw, shown
 from ..kubernetes.own_namespace import own_namespace
 from ..kubernetes.selections import selections, users
+from ..kubernetes.status_writer import differs
 
 Json = Mapping[str, Any]
 
@@ -114,7 +115,7 @@ class Snapshot:
         if not report.ready or report.requeue or report.events:
             return True
         before = self.resource["status"]
-        return bool(completed(report.status, before, timestamp_now()) != before)
+        return differs(before, completed(report.status, before, timestamp_now()))
 
     def _candidates(self) -> list[dict[str, Any]]:
         chosen = selections(plain(self.plan.prune))

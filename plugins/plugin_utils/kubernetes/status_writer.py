@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ...module_utils.api.comparing import without_empty_lists
 from ...module_utils.api.timestamps import timestamp_now
 from ...module_utils.clients.kubernetes.applying import Writer
 from ...module_utils.clients.kubernetes.editing import FIELD_MANAGER
@@ -61,11 +62,16 @@ def write(
     now = timestamp_now()
     before = live.get("status") or {}
     desired = completed(status, before, now)
-    after = desired
-    if before != desired:
+    after = before
+    if differs(before, desired):
         answer = write_status(session, live, desired, manager, dry_run=dry_run)
         after = answer.get("status") or {}
     return Written(before, after, transitions(before, desired))
+
+
+def differs(before: Mapping[str, Any], desired: Mapping[str, Any]) -> bool:
+    """Tell whether writing a status would change what the live one says."""
+    return bool(without_empty_lists(before) != without_empty_lists(desired))
 
 
 def emit_all(session: Session, live: Mapping[str, Any], events: Iterable[Occurrence]) -> Json:

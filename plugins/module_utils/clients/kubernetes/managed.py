@@ -13,7 +13,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ...api.comparing import by_value
+from ...api.comparing import by_value, without_empty_lists
 from ...api.managed_fields import applied_by
 
 _IDENTITY = ("apiVersion", "kind")
@@ -159,12 +159,4 @@ def _same(one: Any, other: Any) -> bool:
 
 def _same_without_empty_lists(one: Any, other: Any) -> bool:
     """Tell whether two values are equal to the server, which stores no empty list of a field."""
-    return _same(_filled(one), _filled(other))
-
-
-def _filled(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_filled(element) for element in value]
-    if not isinstance(value, Mapping):
-        return value
-    return {name: _filled(inner) for name, inner in value.items() if inner != []}
+    return _same(without_empty_lists(one), without_empty_lists(other))
