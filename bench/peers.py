@@ -207,6 +207,7 @@ def _environment(cluster: Cluster, kubeconfig: Path, period: str) -> dict[str, s
         "PATH": f"{binaries}:{os.environ.get('PATH', os.defpath)}",
         "HOME": os.environ.get("HOME", "/"),
         "LANG": "C.UTF-8",
+        "TMPDIR": tempfile.gettempdir(),
         "KUBECONFIG": str(kubeconfig),
         "WATCH_NAMESPACE": cluster.namespace,
         "ANSIBLE_COLLECTIONS_PATH": str(ROOT / ".collections"),

@@ -228,6 +228,7 @@ class ControlLoop:
             runs=self._runs(controlled),
             recorder=deps.recorder,
             transitions=Transitions(),
+            conclude=self._queue.conclude,
         )
 
     def _runs(self, controlled: Controlled) -> Runs:

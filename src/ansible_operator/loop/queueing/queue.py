@@ -108,6 +108,7 @@ class WorkQueue:
         }
         self._lanes: dict[Key, Lane] = {}
         self._active: dict[str, set[Key]] = {name: set() for name in limits}
+        self._concluding: set[Key] = set()
         self._again: dict[Key, Lane] = {}
         self._delayed: dict[Key, _Delayed] = {}
         self._failures: dict[Key, int] = {}
@@ -202,7 +203,7 @@ class WorkQueue:
             pending.handle.cancel()
 
     async def get(self) -> Key:
-        """The next object to run; :meth:`done` must follow."""
+        """The next object to run; :meth:`done` must follow, :meth:`conclude` may come before it."""
         while True:
             if (key := self._pop()) is not None:
                 return key
@@ -228,10 +229,14 @@ class WorkQueue:
         Each controller may always have one run: plays wait for objects of other kinds that they
         create, and if they held all slots, these would never be run.
         """
-        active = len(self._active[name])
-        if not active:
+        own = self._running(name)
+        if not own:
             return True
-        return active < self._limits[name] and sum(map(len, self._active.values())) < self._total
+        return own < self._limits[name] and sum(map(self._running, self._active)) < self._total
+
+    def _running(self, name: str) -> int:
+        """How many objects of a controller hold a slot."""
+        return len(self._active[name] - self._concluding)
 
     def _heads_live(self, name: str, lane: Lane) -> bool:
         """Drop entries at the head that have moved to another lane; whether one is left."""
@@ -249,9 +254,21 @@ class WorkQueue:
         self._observe(key.controller)
         return key
 
+    def conclude(self, key: Key) -> None:
+        """A play has ended, only its result is to be written: another one may begin meanwhile.
+
+        The object itself is not run again before :meth:`done`. If as many results as there are
+        slots wait to be written, for a server that is slow, this one keeps its slot.
+        """
+        if key in self._active[key.controller] and len(self._concluding) < self._total:
+            self._concluding.add(key)
+            self._observe(key.controller)
+            self._changed.set()
+
     def done(self, key: Key) -> None:
-        """An object's run has ended."""
+        """An object's run has ended, and its result is written."""
         self._active[key.controller].discard(key)
+        self._concluding.discard(key)
         self._note_end(key)
         self._times.done(key.controller, key)
         lane = self._again.pop(key, None)
@@ -316,4 +333,4 @@ class WorkQueue:
 
     def _observe(self, controller: str) -> None:
         depths = {_PRIORITIES[lane]: len(self._ready[controller, lane]) for lane in Lane}
-        self._times.show(controller, len(self._active[controller]), depths)
+        self._times.show(controller, self._running(controller), depths)

@@ -3,6 +3,7 @@
 
 import asyncio
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from ansible_operator import metrics
@@ -36,13 +37,18 @@ class ReconcileError(OperatorError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Controller:
-    """Reconciles the objects of one watch."""
+    """Reconciles the objects of one watch.
+
+    Attributes:
+        conclude: called when the play of an object has ended and its result is to be written.
+    """
 
     controlled: Controlled
     objects: ObjectStore
     runs: Runs
     recorder: EventRecorder
     transitions: Transitions
+    conclude: Callable[[Key], None]
 
     async def reconcile(self, key: Key, why: Why) -> ReconcileResult:
         """Bring one object up to date.
@@ -65,7 +71,7 @@ class Controller:
             return ReconcileResult(requeue_after=period)
         quiet = not why.fresh and not is_deleting(admitted) and has_succeeded(admitted)
         report = self._report(quiet=quiet, first=new is not None)
-        return await self._run(admitted, why, period, report)
+        return await self._run(key, admitted, why, period, report)
 
     def _new(self, key: Key) -> Object | None:
         """An object that was never run, from the cache.
@@ -135,7 +141,7 @@ class Controller:
         return True
 
     async def _run(
-        self, obj: Object, why: Why, period: float, report: StatusReport
+        self, key: Key, obj: Object, why: Why, period: float, report: StatusReport
     ) -> ReconcileResult:
         began = await report.begin(obj)
         if began is None:
@@ -150,6 +156,7 @@ class Controller:
             raise
         finally:
             await report.close()
+        self.conclude(key)
         return await self._conclude(began, outcome, period, report, finalizing=finalizing)
 
     async def _play(

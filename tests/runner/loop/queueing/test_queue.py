@@ -84,6 +84,35 @@ async def test_runs_that_wait_for_objects_of_other_kinds_leave_these_a_slot() ->
     assert [await taken(queue) for _ in range(2)] == ["p2", None]
 
 
+async def test_while_a_result_is_written_the_next_object_runs_but_never_the_same_one() -> None:
+    queue = WorkQueue(2, {"a": 1, "b": 1})
+    for name in ("x", "y"):
+        queue.add(key(name))
+    assert [await taken(queue) for _ in range(2)] == ["x", None]
+    queue.conclude(key("x"))
+    queue.add(key("x"))
+    assert [await taken(queue) for _ in range(2)] == ["y", None]
+    assert queue.is_active(key("x"))
+    queue.done(key("y"))
+    assert await taken(queue) is None
+    queue.done(key("x"))
+    assert [await taken(queue) for _ in range(2)] == ["x", None]
+
+
+async def test_results_that_wait_for_a_slow_server_are_not_more_than_there_are_slots() -> None:
+    queue = WorkQueue(2, {"a": 2})
+    for number in range(6):
+        queue.add(key(str(number)))
+    begun = []
+    while (name := await taken(queue)) is not None:
+        begun.append(name)
+        queue.conclude(key(name))
+    assert begun == ["0", "1", "2", "3"]
+    queue.conclude(key("not taken"))
+    queue.done(key("3"))
+    assert [await taken(queue) for _ in range(2)] == ["4", None]
+
+
 async def test_of_several_delays_the_earliest_counts_and_a_run_settles_them_all() -> None:
     queue = WorkQueue(10, {"a": 10})
     queue.add_after(key("x"), 5)
@@ -192,7 +221,7 @@ async def test_who_asks_for_a_run_gets_one_and_a_failure_is_known_until_a_succes
 
 ACTIONS = st.lists(
     st.tuples(
-        st.sampled_from(["add", "periodic", "after", "retry", "finish", "take"]),
+        st.sampled_from(["add", "periodic", "after", "retry", "conclude", "finish", "take"]),
         st.integers(min_value=0, max_value=4),
         st.sampled_from(["a", "b"]),
     ),
@@ -212,6 +241,7 @@ async def _play(actions: list[tuple[str, int, str]], total: int) -> None:
     """Drive a queue with random actions; ``owed`` are objects that must still get a run."""
     queue = WorkQueue(total, {"a": 2, "b": 1}, {"a": Retry(0.001, 0.002)})
     running: set[Key] = set()
+    concluding: set[Key] = set()
     owed: set[Key] = set()
 
     async def take() -> bool:
@@ -222,10 +252,11 @@ async def _play(actions: list[tuple[str, int, str]], total: int) -> None:
         assert found not in running, "an object runs twice at once"
         running.add(found)
         owed.discard(found)
-        kinds = {item.controller for item in running}
-        assert len(running) <= max(total, 1) + len(kinds - {found.controller})
-        assert sum(item.controller == "a" for item in running) <= 2
-        assert sum(item.controller == "b" for item in running) <= 1
+        playing = running - concluding
+        kinds = {item.controller for item in playing}
+        assert len(playing) <= max(total, 1) + len(kinds - {found.controller})
+        assert sum(item.controller == "a" for item in playing) <= 2
+        assert sum(item.controller == "b" for item in playing) <= 1
         return True
 
     for action, number, controller in actions:
@@ -235,8 +266,13 @@ async def _play(actions: list[tuple[str, int, str]], total: int) -> None:
         elif action == "finish" and running:
             ended = sorted(running)[number % len(running)]
             running.discard(ended)
+            concluding.discard(ended)
             queue.done(ended)
-        elif action != "finish":
+        elif action == "conclude" and running:
+            queue.conclude(sorted(running)[number % len(running)])
+            if len(concluding) < total:
+                concluding.add(sorted(running)[number % len(running)])
+        elif action not in {"conclude", "finish"}:
             owed.add(item)
             {
                 "add": lambda i=item: queue.add(i),
@@ -247,6 +283,7 @@ async def _play(actions: list[tuple[str, int, str]], total: int) -> None:
     for _ in range(200):
         for item in sorted(running):
             running.discard(item)
+            concluding.discard(item)
             queue.done(item)
         if not await take() and not owed:
             break

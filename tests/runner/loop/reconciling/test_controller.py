@@ -2,6 +2,7 @@
 """One reconcile against an object that changes between its steps (runner.md §2.7, §2.8)."""
 
 import asyncio
+import contextlib
 import copy
 from collections.abc import Callable
 from typing import Any
@@ -36,6 +37,7 @@ class World:
         played: for each run, whether it was the one before the deletion.
         is_cached: whether the cache of its kind has it.
         seconds: that a run takes.
+        concluded: of which objects the play had ended, after how many requests.
     """
 
     def __init__(self, **metadata: Any) -> None:
@@ -51,6 +53,7 @@ class World:
         self.forgotten = 0
         self.is_cached = False
         self.seconds = 0.0
+        self.concluded: list[tuple[Key, int]] = []
 
     async def request(
         self, method: str, path: str, *, body: Any = None, content_type: str = ""
@@ -133,6 +136,7 @@ class World:
             runs=here,
             recorder=here,
             transitions=Transitions(),
+            conclude=lambda key: self.concluded.append((key, len(self.requests))),
         )
 
 
@@ -146,6 +150,18 @@ async def test_deleted_before_the_first_status_write_the_clean_up_is_played() ->
     assert world.played == [True]
     assert world.obj is None
     assert result.deleted
+
+
+@pytest.mark.parametrize("failures", [[], ["no"]])
+async def test_the_next_play_need_not_wait_for_the_status_of_this_one(failures: list[str]) -> None:
+    world = World()
+    world.failures = failures
+    controller = world.controller(None)
+    with contextlib.suppress(ReconcileError):
+        await controller.reconcile(KEY, CHANGED)
+    ending = ("PATCH", RESOURCE.path("o", "ns", "status"))
+    assert world.concluded == [(KEY, len(world.requests) - 1)]
+    assert world.requests[-1] == ending
 
 
 async def test_deleted_during_a_run_the_finalizer_stays_until_the_next_one() -> None:
