@@ -33,6 +33,7 @@ def install(run_sockets: list[int], recorder: Callable[[], "Recorder | None"]) -
     from ansible_operator.engine.patches import (
         compiled_templates,
         field_copies,
+        loaded_plays,
         modules,
         plugin_documentation,
         plugin_searches,
@@ -54,6 +55,7 @@ def install(run_sockets: list[int], recorder: Callable[[], "Recorder | None"]) -
     plugin_documentation.install()
     template_lookups.install()
     field_copies.install()
+    loaded_plays.install(recorder)
     if not versions.HAS_PROFILES:
         from ansible_operator.engine.patches import plain_data, read_back
 

@@ -120,12 +120,18 @@ TOUCHED = (
         ("_ciphertext",),
         before=_2_19,
     ),
-    Touched("ansible.playbook", "Playbook", ("_file_name",)),
+    Touched("ansible.playbook", "Playbook", ("_basedir", "_entries", "_file_name", "load")),
     Touched("ansible.playbook.attribute", "Attribute", ("alias", "name")),
     Touched("ansible.playbook.base", "FieldAttributeBase", ("copy", "fattributes")),
     Touched("ansible.playbook.included_file", "IncludedFile", ("_filename",)),
+    Touched("ansible.playbook.block", "Block", ("_parent", "_uuid")),
     Touched("ansible.playbook.play", "Play", ("_uuid",)),
-    Touched("ansible.playbook.role", "Role", ("_role_name",)),
+    Touched(
+        "ansible.playbook.role",
+        "Role",
+        ("_dependencies", "_handler_blocks", "_role_name", "_role_path", "_task_blocks"),
+    ),
+    Touched("ansible.playbook.task_include", "TaskInclude", ("_parent",)),
     Touched("ansible.playbook.task", "Task", ("_parent", "_role", "_uuid")),
     Touched(
         "ansible.plugins.action",
@@ -153,7 +159,9 @@ TOUCHED = (
     ),
     Touched("ansible.plugins.lookup.template", "", ("deepcopy",)),
     Touched("ansible.plugins.shell", "ShellBase", ("_generate_temp_dir_name",)),
-    Touched("ansible.plugins.strategy", "", ("StrategySentinel", "results_thread_main")),
+    Touched(
+        "ansible.plugins.strategy", "", ("StrategySentinel", "results_thread_main", "threading")
+    ),
     Touched(
         "ansible.plugins.strategy",
         "StrategyBase",

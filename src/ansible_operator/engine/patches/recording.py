@@ -17,6 +17,11 @@ class Recorder(Protocol):
         """Whether an event is being recorded, so that output belongs to it."""
         ...
 
+    @property
+    def count(self) -> int:
+        """How many events have been recorded."""
+        ...
+
     def streams(self) -> AbstractContextManager[None]:
         """Have Python's streams recorded."""
         ...

@@ -6,6 +6,8 @@ copy.
 """
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from ansible.parsing.dataloader import DataLoader
@@ -23,6 +25,8 @@ class _Parsed(NamedTuple):
 
 
 _files: dict[str, _Parsed] = {}
+_readers: list[set[str]] = []
+"""Who wants to know which files are read."""
 
 
 def install() -> None:
@@ -30,6 +34,8 @@ def install() -> None:
     stock = DataLoader.load_from_file
 
     def load_from_file(self: Any, file_name: str, *arguments: Any, **options: Any) -> Any:
+        for names in _readers:
+            names.add(self.path_dwim(file_name))
         if not arguments and options == ansible_versions.ROLE_FILE:
             found = _take(self.path_dwim(file_name))
             if found is not None:
@@ -38,6 +44,17 @@ def install() -> None:
         return stock(self, file_name, *arguments, **options)
 
     DataLoader.load_from_file = load_from_file
+
+
+@contextmanager
+def read_names() -> Iterator[set[str]]:
+    """Collect the paths of the files that are read in the block."""
+    names: set[str] = set()
+    _readers.append(names)
+    try:
+        yield names
+    finally:
+        _readers.remove(names)
 
 
 def parse(loader: DataLoader, name: str) -> Any:

@@ -13,8 +13,10 @@ import io
 import os
 import sys
 import threading
+from collections.abc import Callable
 from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from ansible import constants, context
@@ -40,11 +42,12 @@ def install() -> None:
         if is_simple(self, task, task_vars):
             _execute_here(self, host, task, task_vars, play_context)
         else:
-            _start_reader(self)
+            self._results_thread.need()
             stock(self, host, task, task_vars, play_context)
 
     linear._queue_task = queue_task
-    vars(strategy_module())["results_thread_main"] = _dormant_reader
+    names = vars(strategy_module())
+    names["threading"] = SimpleNamespace(**vars(threading) | {"Thread": _ReaderThread})
 
 
 def is_simple(strategy: Any, task: Any, task_vars: Any) -> bool:
@@ -145,14 +148,28 @@ def _loaders() -> Any:
     return namespace() if namespace else plugin_loader
 
 
-def _dormant_reader(strategy: Any) -> None:
-    """The results thread: ends at once for a strategy that needs none yet."""
-    if type(strategy)._queue_task is StrategyBase._queue_task:
-        _read_results(strategy)
+class _ReaderThread(threading.Thread):
+    """The results thread of a strategy: it is started when a task needs it, not with the strategy.
 
+    On a busy machine a thread that is started is waited for longer than a small play takes.
+    """
 
-def _start_reader(strategy: Any) -> None:
-    if not strategy._results_thread.is_alive():
-        thread = threading.Thread(target=_read_results, args=(strategy,), daemon=True)
-        strategy._results_thread = thread
-        thread.start()
+    def __init__(self, *, target: Callable[[Any], None], args: tuple[Any]) -> None:
+        super().__init__(target=target, args=args)
+        self._is_needed = type(args[0])._queue_task is StrategyBase._queue_task
+
+    def start(self) -> None:
+        """Start it if it is needed; see ``need``."""
+        if self._is_needed:
+            super().start()
+
+    def need(self) -> None:
+        """Start it, unless it runs."""
+        if not self._is_needed:
+            self._is_needed = True
+            super().start()
+
+    def join(self, timeout: float | None = None) -> None:
+        """Wait for its end, if it was started."""
+        if self._is_needed:
+            super().join(timeout)

@@ -207,6 +207,7 @@ class _Run:
             ident=self._request.ident,
             root=str(self._directory.root),
             playbook=str(self._directory.playbook),
+            is_generated=self._directory.generated,
             environment=self._environment() | {_MARKER: self._mark},
             verbosity=self._request.verbosity,
             command_line=self._request.command_line,

@@ -48,6 +48,11 @@ class EventRecorder:
         """Whether an event is being recorded, so that output belongs to it."""
         return self._depth > 0
 
+    @property
+    def count(self) -> int:
+        """How many events have been recorded."""
+        return self._counter
+
     def write(self, text: str) -> None:
         """Take output; outside of an event each piece becomes one."""
         if self._depth:

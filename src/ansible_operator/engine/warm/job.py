@@ -51,6 +51,7 @@ class Job:
         ident: job id.
         root: private data directory.
         playbook: absolute path of the playbook.
+        is_generated: whether the playbook was made for a role, and names nothing but that.
         environment: variables on top of those of the template.
         verbosity: number of ``v``.
         command_line: extra arguments of ansible-playbook.
@@ -61,6 +62,7 @@ class Job:
     ident: str
     root: str
     playbook: str
+    is_generated: bool
     environment: dict[str, str]
     verbosity: int
     command_line: str

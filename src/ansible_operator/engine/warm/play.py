@@ -29,7 +29,7 @@ from ansible.plugins.loader import add_all_plugin_dirs
 from ansible.utils.display import Display
 from ansible.vars.manager import VariableManager
 
-from ansible_operator.engine.patches import collection_paths, run_state
+from ansible_operator.engine.patches import collection_paths, loaded_plays, run_state
 from ansible_operator.engine.patches import settings as ansible_settings
 from ansible_operator.engine.patches import versions as ansible_versions
 from ansible_operator.engine.warm.events import EventRecorder, RecordedStream
@@ -78,6 +78,8 @@ def play(job: Job, settings: ansible_settings.Settings, recorder: EventRecorder)
     except Exception as error:  # noqa: BLE001 (the boundary: everything becomes output and a code)
         ansible_versions.display_error(display, error)
         return ansible_versions.exit_code(error)
+    finally:
+        loaded_plays.end()
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
@@ -100,11 +102,15 @@ def _play(job: Job, display: Display) -> int:
     _add_plugins_beside(job.playbook)
     if job.has_own_hosts and display.verbosity < _NAMES_PARSERS and _HOSTS in _parsers():
         ansible_settings.change({"INVENTORY_ENABLED": [_HOSTS]})
-    loader = DataLoader()
+    loader, variables = _readers(job, display.verbosity)
+    DataLoader.__init__(loader)
     loader.set_vault_secrets(ansible_versions.vault_secrets(loader, context.CLIARGS))
     inventory = InventoryManager(loader=loader, sources=context.CLIARGS["inventory"])
-    variables = VariableManager(
-        loader=loader, inventory=inventory, version_info=CLI.version_info(gitinfo=False)
+    VariableManager.__init__(
+        variables,
+        loader=loader,
+        inventory=inventory,
+        version_info=CLI.version_info(gitinfo=False),
     )
     if context.CLIARGS["flush_cache"]:
         for host in inventory.list_hosts():
@@ -118,6 +124,13 @@ def _play(job: Job, display: Display) -> int:
         passwords=_passwords(),
     )
     return int(executor.run())
+
+
+def _readers(job: Job, verbosity: int) -> tuple[DataLoader, VariableManager]:
+    """What reads files and variables, not yet initialized; that of an earlier run with its play."""
+    if job.is_shared and job.is_generated and not job.command_line:
+        return loaded_plays.begin(job.playbook, job.environment, verbosity)
+    return loaded_plays.readers()
 
 
 def _parsers() -> list[str]:
