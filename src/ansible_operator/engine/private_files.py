@@ -12,18 +12,30 @@ from ansible_operator.errors import EngineError
 
 def write_private(path: Path | str, content: str | bytes) -> None:
     """Write a file of mode 0600 in one step: readers see the old or the new content."""
-    data = content.encode() if isinstance(content, str) else content
     folder, name = os.path.split(path)
     temporary = os.path.join(folder, f".{name}.{uuid.uuid4().hex}")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
+        create_private(temporary, content)
         os.rename(temporary, path)
     except BaseException:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(temporary)
         raise
+
+
+def create_private(path: str, content: str | bytes) -> None:
+    """Write a file of mode 0600 that does not exist yet, and that nobody reads while it grows.
+
+    Raises:
+        FileExistsError: it exists.
+    """
+    data = content.encode() if isinstance(content, str) else content
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        while data:
+            data = data[os.write(descriptor, data) :]
+    finally:
+        os.close(descriptor)
 
 
 def keep_private(path: str, content: str) -> None:

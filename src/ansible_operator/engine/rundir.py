@@ -19,6 +19,7 @@ from typing import Any
 
 from ansible_operator.engine.interface import PlaybookTarget, RoleTarget, RunRequest
 from ansible_operator.engine.private_files import (
+    create_private,
     keep_private,
     make_folders,
     make_private,
@@ -249,7 +250,7 @@ def _playbook(root: Path, target: PlaybookTarget | RoleTarget) -> tuple[Path, bo
         write_private(f"{root}/project/playbook.yaml", target.path.read_bytes())
         return target.path, False
     playbook = f"{root}/project/{uuid.uuid4().hex}"
-    write_private(playbook, json.dumps(play_of_role(target)))
+    create_private(playbook, json.dumps(play_of_role(target)))
     return Path(playbook), True
 
 

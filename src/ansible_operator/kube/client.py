@@ -7,6 +7,7 @@ when no connection could be made or the server refused them with 429.
 
 import asyncio
 import contextlib
+import functools
 import os
 import platform
 import random
@@ -202,9 +203,7 @@ class HttpClient:
             server_hostname=access.server_name or None,
             proxy=access.proxy or None,
             allow_redirects=False,
-            timeout=aiohttp.ClientTimeout(
-                total=None, sock_connect=CONNECT_TIMEOUT, sock_read=read_timeout
-            ),
+            timeout=_timeout(read_timeout),
         )
         metrics.REQUESTS.labels(str(response.status), self._base.authority, method).inc()
         return response
@@ -217,6 +216,11 @@ class HttpClient:
         if access.username:
             return {"Authorization": aiohttp.encode_basic_auth(access.username, access.password)}
         return {}
+
+
+@functools.cache
+def _timeout(read_timeout: float | None) -> aiohttp.ClientTimeout:
+    return aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT, sock_read=read_timeout)
 
 
 def _reason(error: Exception) -> str:

@@ -38,9 +38,7 @@ class ArtifactWriter:
             "cwd": str(directory.project),
             "env": rundir.run_environment(request, directory.temporary),
         }
-        artifacts.submit(write_private, "command", json.dumps(content))
-        artifacts.submit(_make_folder, "job_events")
-        artifacts.submit(_append, "stdout", b"")
+        artifacts.submit(_begin, "", json.dumps(content))
         return artifacts
 
     def submit(self, write: Callable[[], object]) -> None:
@@ -112,9 +110,11 @@ class RunArtifacts:
         return await self._writer.then(partial(function, *arguments, **options))
 
 
-def _make_folder(path: str) -> None:
+def _begin(folder: str, command: str) -> None:
+    write_private(f"{folder}command", command)
     with contextlib.suppress(FileExistsError):
-        os.mkdir(path, 0o700)
+        os.mkdir(f"{folder}job_events", 0o700)
+    _append(f"{folder}stdout", b"")
 
 
 def _append_all(path: str, texts: deque[str]) -> None:

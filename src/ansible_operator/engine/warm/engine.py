@@ -6,7 +6,6 @@ import contextlib
 import json
 import uuid
 from collections.abc import Collection, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -185,7 +184,7 @@ class _Run:
         """Have a process play; None when one that was idle has died before it began."""
         try:
             async with asyncio.timeout(self._request.timeout):
-                body = msgspec.json.encode(asdict(self._job(is_shared=is_shared)))
+                body = msgspec.json.encode(self._job(is_shared=is_shared))
                 worker.writer.write(frames.frame(frames.Kind.JOB, body))
                 began = await self._read(worker.reader, on_event)
         except TimeoutError:

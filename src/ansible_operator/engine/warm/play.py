@@ -181,7 +181,9 @@ def _add_plugins_beside(playbook: str) -> None:
         collection_paths.search_beside()  # a run before may have set it
         return
     folder = str(Path(playbook).parent.absolute())
-    add_all_plugin_dirs(folder.encode())
+    # Ansible looks for two dozen folders, and where it finds a role's playbook there is none.
+    if any(entry.is_dir() for entry in os.scandir(folder)):
+        add_all_plugin_dirs(folder.encode())
     collection_paths.search_beside(folder)
 
 

@@ -18,15 +18,14 @@ import hashlib
 import hmac
 import json
 import math
-import os
 import secrets
-import tempfile
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ansible_operator.engine.private_files import create_private
 from ansible_operator.errors import OperatorError
 from ansible_operator.kube.interface import GroupVersionKind
 from ansible_operator.serve.interface import Owner, ProxyLimits, Session
@@ -125,11 +124,11 @@ class Sessions:
     def open(self, owner: Owner, limits: ProxyLimits, directory: Path, port: int) -> Session:
         """Make token and kubeconfig (0600, in ``directory``) for one run."""
         token, user = secrets.token_urlsafe(TOKEN_BYTES), owner_user(owner)
-        handle, name = tempfile.mkstemp(prefix="kubeconfig", dir=directory)
-        with os.fdopen(handle, "w") as file:
-            json.dump(kubeconfig_of(owner.namespace, port, user, token), file)
+        kubeconfig = directory / f"kubeconfig{secrets.token_hex(8)}"
+        content = kubeconfig_of(owner.namespace, port, user, token)
+        create_private(str(kubeconfig), json.dumps(content))
         self._grants[_digest(token)] = Grant(owner=owner, limits=limits, user=user)
-        return Session(kubeconfig=Path(name), token=token)
+        return Session(kubeconfig=kubeconfig, token=token)
 
     def close(self, session: Session) -> None:
         """Forget the token, end what still uses it and remove the kubeconfig."""
