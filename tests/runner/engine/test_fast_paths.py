@@ -98,6 +98,29 @@ async def test_modules_run_in_a_fork_or_as_ever(warm: Stage) -> None:
 
 
 @async_
+@pytest.mark.parametrize("strategy", ["linear", "free"])
+async def test_the_end_of_a_role_is_noted_without_its_variables(warm: Stage, strategy: str) -> None:
+    warm.write("- {name: Once, acme.tools.mess: }\n", "roles/once/tasks/main.yml")
+    path = warm.write(
+        f"""
+        - hosts: localhost
+          gather_facts: false
+          strategy: {strategy}
+          vars: {{limit: 1}}
+          tasks:
+            - ansible.builtin.import_role: {{name: once, allow_duplicates: false}}
+              throttle: "{{{{ limit }}}}"
+            - ansible.builtin.import_role: {{name: once, allow_duplicates: false}}
+              throttle: "{{{{ limit }}}}"
+        """
+    )
+    played = await warm.play(path)
+
+    assert played.result.rc == 0
+    assert len(played.of("runner_on_ok")) == 1
+
+
+@async_
 async def test_a_module_cannot_keep_the_run_open(warm: Stage) -> None:
     played = await warm.play(
         warm.tasks(

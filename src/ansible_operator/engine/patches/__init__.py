@@ -38,6 +38,7 @@ def install(run_sockets: list[int], recorder: Callable[[], "Recorder | None"]) -
         plugin_documentation,
         plugin_searches,
         recording,
+        role_ends,
         role_files,
         strategy,
         template_lookups,
@@ -50,6 +51,7 @@ def install(run_sockets: list[int], recorder: Callable[[], "Recorder | None"]) -
     modules.install(run_sockets)
     strategy.install()
     role_files.install()
+    role_ends.install()
     compiled_templates.install()
     plugin_searches.install()
     plugin_documentation.install()

@@ -132,7 +132,7 @@ TOUCHED = (
         ("_dependencies", "_handler_blocks", "_role_name", "_role_path", "_task_blocks"),
     ),
     Touched("ansible.playbook.task_include", "TaskInclude", ("_parent",)),
-    Touched("ansible.playbook.task", "Task", ("_parent", "_role", "_uuid")),
+    Touched("ansible.playbook.task", "Task", ("_parent", "_role", "_uuid", "implicit")),
     Touched(
         "ansible.plugins.action",
         "ActionBase",
@@ -182,6 +182,7 @@ TOUCHED = (
         "Display",
         ("_deprecations", "_errors", "_final_q", "_lock", "_warns", "display", "set_queue"),
     ),
+    Touched("ansible.vars.manager", "VariableManager", ("get_vars",)),
     Touched("ansible.utils.vars", "", ("load_extra_vars", "load_options_vars", "random_int")),
     Touched("ansible.template", "", ("_create_overlay", "_escape_backslashes"), before=_2_19),
     Touched("ansible.template", "AnsibleEnvironment", ("compile", "concat"), before=_2_19),
