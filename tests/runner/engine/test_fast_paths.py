@@ -75,6 +75,27 @@ async def test_two_hosts_get_workers(warm: Stage) -> None:
 
 
 @async_
+async def test_a_play_with_a_worker_follows_one_without(warm: Stage) -> None:
+    """Plays of a playbook share the queue of results, which a thread reads for workers alone."""
+    path = warm.write(
+        """
+        - hosts: localhost
+          gather_facts: false
+          tasks: [{name: Here, ansible.builtin.debug: {msg: a}}]
+        - hosts: localhost
+          gather_facts: false
+          tasks:
+            - {name: There, ansible.builtin.command: {cmd: echo b}, throttle: 1}
+            - {name: Here again, ansible.builtin.debug: {msg: c}}
+        """
+    )
+    played = await warm.play(path, timeout=20)
+
+    assert played.result.rc == 0, played.result
+    assert list(played.results()) == ["Here", "There", "Here again"]
+
+
+@async_
 async def test_modules_run_in_a_fork_or_as_ever(warm: Stage) -> None:
     other = warm.write(f'#!/bin/sh\nexec {sys.executable} "$@"\n', "other-python")
     other.chmod(0o755)

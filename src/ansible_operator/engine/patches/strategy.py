@@ -170,6 +170,11 @@ class _ReaderThread(threading.Thread):
             super().start()
 
     def join(self, timeout: float | None = None) -> None:
-        """Wait for its end, if it was started."""
+        """Wait for its end; read it here if the thread was not started.
+
+        The plays of a playbook share a queue: what is left would end the thread of the next one.
+        """
         if self._is_needed:
             super().join(timeout)
+        else:
+            self.run()
