@@ -3,9 +3,10 @@
 
 import asyncio
 import itertools
+import os
 import sys
 import textwrap
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -115,6 +116,32 @@ class Stage:
             f"- hosts: localhost\n  gather_facts: false\n{keywords}\n  tasks:\n{tasks}"
         )
 
+    def role(self, files: Mapping[str, str], name: str = "subject") -> RoleTarget:
+        """Write a role of these files."""
+        for path, text in files.items():
+            self.write(text, f"roles/{name}/{path}")
+        return RoleTarget(name, self.folder / "roles" / name, gather_facts=False)
+
+    def blank_roles(self) -> None:
+        """Empty the files that plays are loaded from, so that they seem unchanged."""
+        for path in self.folder.glob("roles/*/*/main.yml"):
+            state = path.stat()
+            path.write_text("#" * state.st_size)
+            os.utime(path, ns=(state.st_atime_ns, state.st_mtime_ns))
+
+    async def play_kept(self, role: RoleTarget, *variables: Mapping[str, Any]) -> list[Played]:
+        """Play a role with each of these variables, in one new process that loads it once."""
+        await self.play(self.tasks("- ansible.builtin.fail:"))  # ends the process that waits
+        runs = []
+        for number, extra_vars in enumerate(variables):
+            directory = self.folder / f"run-{number}"
+            runs.append(
+                await self.play(role, extra_vars=extra_vars, directory=directory, timeout=20)
+            )
+            self.blank_roles()
+        assert len({played.pid for played in runs}) == 1
+        return runs
+
     async def play(
         self,
         target: Path | RoleTarget,
@@ -183,6 +210,22 @@ async def warm_engine(environment: None) -> AsyncIterator[Engine]:
 def warm(warm_engine: Engine, tmp_path: Path) -> Stage:
     """A stage for the warm engine alone."""
     return Stage(warm_engine, "warm", tmp_path)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def sharing_engine(environment: None) -> AsyncIterator[Engine]:
+    """An engine whose watches all share their processes."""
+    roles = [ROLES / "greeter", ROLES / "hoarder"]
+    engine = make_engine("warm", preload=roles, isolations=[Isolation.SHARED])
+    await engine.start()
+    yield engine
+    await engine.stop()
+
+
+@pytest.fixture
+def kept(sharing_engine: Engine, tmp_path: Path) -> Stage:
+    """A stage for that engine."""
+    return Stage(sharing_engine, "warm", tmp_path, Isolation.SHARED)
 
 
 @pytest.fixture(scope="session")

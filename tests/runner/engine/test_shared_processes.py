@@ -4,19 +4,16 @@
 import asyncio
 import os
 import signal
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-import pytest_asyncio
 
-from ansible_operator.engine import Engine, make_engine
+from ansible_operator.engine import make_engine
 from ansible_operator.watches import Isolation
 from tests.runner.engine.conftest import (
     COLLECTIONS,
     HOARDER,
     IDLE_SECONDS,
-    ROLES,
     Stage,
     is_running,
     until,
@@ -25,22 +22,6 @@ from tests.runner.engine.conftest import (
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 _SHARED = [Isolation.SHARED]
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def sharing_engine(environment: None) -> AsyncIterator[Engine]:
-    """An engine whose watches all share their processes."""
-    roles = [ROLES / "greeter", ROLES / "hoarder"]
-    engine = make_engine("warm", preload=roles, isolations=_SHARED)
-    await engine.start()
-    yield engine
-    await engine.stop()
-
-
-@pytest.fixture
-def kept(sharing_engine: Engine, tmp_path: Path) -> Stage:
-    """A stage for that engine."""
-    return Stage(sharing_engine, "warm", tmp_path, Isolation.SHARED)
 
 
 async def test_environment_folder_and_umask_are_fresh(kept: Stage) -> None:
