@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Settings of a controller and its runs, from flags and environment (runner.md §2.2, §2.3)."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from enum import StrEnum
@@ -82,7 +82,11 @@ class Controlled:
         return self.resource.gvk
 
 
-KubeconfigFor: TypeAlias = Callable[[Controlled, Object], AbstractContextManager[Path]]
+Look: TypeAlias = Callable[[], Awaitable[str]]
+"""Called before a play looks at objects of its own kind for the first time; answers the version
+that its object has got by that, or ``""``."""
+
+KubeconfigFor: TypeAlias = Callable[[Controlled, Object, Look | None], AbstractContextManager[Path]]
 """Gives one run access to the API server on behalf of an object: a kubeconfig that is removed when
 the context ends."""
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from ansible_operator.errors import ConfigError
 from ansible_operator.kube.interface import GroupVersionKind, Object, ResourceType
 from ansible_operator.loop.control import ControlLoop
-from ansible_operator.loop.settings import Controlled
+from ansible_operator.loop.settings import Controlled, Look
 from ansible_operator.serve.interface import Owner, OwnWrite, ProxyLimits
 from ansible_operator.serve.proxy import LoopbackProxy
 
@@ -31,7 +31,9 @@ class Bridge:
     proxy: LoopbackProxy | None = None
 
     @contextlib.contextmanager
-    def kubeconfig_for(self, controlled: Controlled, obj: Object) -> Iterator[Path]:
+    def kubeconfig_for(
+        self, controlled: Controlled, obj: Object, look: Look | None
+    ) -> Iterator[Path]:
         """A kubeconfig for one run on behalf of an object; removed when the context ends.
 
         Raises:
@@ -52,7 +54,7 @@ class Bridge:
         )
         if self.proxy is None:
             raise ConfigError("the proxy is not running")
-        session = self.proxy.open_session(owner, limits, self.directory)
+        session = self.proxy.open_session(owner, limits, self.directory, look)
         try:
             yield session.kubeconfig
         finally:

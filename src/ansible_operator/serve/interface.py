@@ -51,6 +51,10 @@ class Session:
     token: str
 
 
+Look: TypeAlias = Callable[[], Awaitable[str]]
+"""Called before a run's first request for objects of its owner's kind; answers the version that the
+owner has got by that, or ``""``."""
+
 DependentAdded: TypeAlias = Callable[[Owner, ResourceType, bool], Awaitable[None]]
 """Called before a create is forwarded: watch this kind for this owner's kind; the last argument
 says whether ownership is by annotation. Raises KubeError when the watch cannot be set up."""

@@ -114,6 +114,15 @@ def test_a_playbook_that_cannot_be_played_is_a_failure(
     cluster.kubectl("delete", "typos", "typo")
 
 
+def test_a_first_run_finds_its_object_reported_as_under_way(
+    cluster: Cluster, operator: Operator
+) -> None:
+    cluster.create("Probe", "looking", {"behave": "look"})
+    cluster.wait_for("probes", "looking", "Successful")
+    assert operator.runs_of("looking") == 1
+    cluster.kubectl("delete", "probes", "looking")
+
+
 def test_requeue_after_lets_the_play_end_and_runs_it_again(
     cluster: Cluster, operator: Operator
 ) -> None:

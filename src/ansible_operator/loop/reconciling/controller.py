@@ -165,7 +165,7 @@ class Controller:
         gvk = str(self.controlled.gvk)
         started = time.monotonic()
         try:
-            return await self.runs.play(obj, why, finalizing=finalizing)
+            return await self.runs.play(obj, why, report.look, finalizing=finalizing)
         except (EngineError, OSError) as error:
             await self._mark_error(obj, "Unable to run reconciliation", report)
             raise ReconcileError(f"Unable to run reconciliation: {error}") from error

@@ -5,12 +5,14 @@ A periodic run of an object that was up to date, and that changes nothing, write
 hundreds of objects and a short period, such writes would be most of an API server's load. As soon
 as it changes something, fails or takes longer than a moment, it is reported like any other.
 
-The first run of an object is reported as under way only if it takes longer than a moment: there is
-no earlier result that would be taken for its own meanwhile, and of many new objects at once each
-costs a write less.
+The first run of an object is reported as under way only if it takes longer than a moment, or if it
+asks for objects of its own kind: there is no earlier result that would be taken for its own
+meanwhile, and of many new objects at once each costs a write less. The play itself finds its object
+reported, in its variables and on the server: roles rely on a status that is there.
 """
 
 import asyncio
+import contextlib
 from collections.abc import Callable
 
 from ansible_operator.errors import KubeError
@@ -68,12 +70,14 @@ class StatusReport:
         self._transitions = transitions
         self._managed = managed
         self._quiet = quiet
+        self._first = first
         self._marked = not (quiet or first)
         self._late: asyncio.Task[None] | None = None
+        self._looked = asyncio.Event()
         self._marked_late: Object | None = None
 
     async def begin(self, obj: Object) -> Object | None:
-        """A run begins; the object afterwards, None when it is deleted.
+        """A run begins; the object as it is to be played, None when it is deleted.
 
         Raises:
             KubeError: the status could not be written, so nothing may be run.
@@ -82,11 +86,32 @@ class StatusReport:
             return obj
         if not self._marked:
             self._late = asyncio.create_task(self._mark_late(obj), name="late status")
-            return obj
+            return self._as_running(obj) if self._first else obj
         return await self._objects.change_conditions(obj, self._transitions.running)
 
+    def _as_running(self, obj: Object) -> Object:
+        """The object as it will be on the server before the play looks at it there."""
+        status = obj.get("status") or {}
+        conditions = self._transitions.running(current(status))
+        return {**obj, "status": {**status, "conditions": conditions}}
+
+    async def look(self) -> str:
+        """The play looks at objects of its own kind: report a first run as under way before that.
+
+        Returns:
+            The version of the object that was written; ``""`` if nothing was.
+        """
+        if not self._first or self._late is None or self._marked_late is not None:
+            return ""
+        self._looked.set()
+        await asyncio.wait([self._late])
+        written: Object | None = self._marked_late
+        return str(written["metadata"].get("resourceVersion", "")) if written else ""
+
     async def _mark_late(self, obj: Object) -> None:
-        await asyncio.sleep(MOMENT_SECONDS)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(MOMENT_SECONDS):
+                await self._looked.wait()
         self._marked = True
         try:
             self._marked_late = await self._objects.change_conditions(

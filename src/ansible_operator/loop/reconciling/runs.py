@@ -32,6 +32,7 @@ from ansible_operator.loop.settings import (
     VERBOSITY_ANNOTATION,
     Controlled,
     KubeconfigFor,
+    Look,
     RunSettings,
     bounded_annotation,
 )
@@ -59,7 +60,7 @@ class Runs:
     kubeconfig_for: KubeconfigFor
     artifacts: ArtifactLimit
 
-    async def play(self, obj: Object, why: Why, *, finalizing: bool) -> PlayResult:
+    async def play(self, obj: Object, why: Why, look: Look, *, finalizing: bool) -> PlayResult:
         """Play an object's role or playbook to the end.
 
         Raises:
@@ -84,7 +85,7 @@ class Runs:
             outcome.take(event)
             log.take(event)
 
-        with self.kubeconfig_for(self.controlled, obj) as kubeconfig:
+        with self.kubeconfig_for(self.controlled, obj, look) as kubeconfig:
             variables = extra_vars(self.controlled.watch, obj, why, finalizing=finalizing)
             request = self._request(obj, job, kubeconfig, variables, finalizing=finalizing)
             result = await self.engine.run(request, on_event)
@@ -108,7 +109,7 @@ class Runs:
         watch = self.controlled.watch
         seconds = min(CHECK_SECONDS, watch.run_timeout or CHECK_SECONDS)
         try:
-            with self.kubeconfig_for(self.controlled, obj) as kubeconfig:
+            with self.kubeconfig_for(self.controlled, obj, None) as kubeconfig:
                 check = CheckRequest(function, whole_object(watch, obj), kubeconfig, seconds)
                 return await self.engine.is_up_to_date(check)
         except (EngineError, OSError) as error:

@@ -20,6 +20,7 @@ from ansible_operator.kube.shared_informers import SharedInformers
 from ansible_operator.logs import get_logger
 from ansible_operator.serve.interface import (
     DependentAdded,
+    Look,
     Owner,
     ProxyLimits,
     Session,
@@ -131,12 +132,18 @@ class LoopbackProxy:
             await self._runner.cleanup()
             self._runner = None
 
-    def open_session(self, owner: Owner, limits: ProxyLimits, directory: Path) -> Session:
+    def open_session(
+        self, owner: Owner, limits: ProxyLimits, directory: Path, look: Look | None = None
+    ) -> Session:
         """Make a token and a kubeconfig (0600, in ``directory``) for one run."""
-        if owner.resource_version:
+        self._note_version(owner, owner.resource_version)
+        return self._sessions.open(owner, limits, directory, self.port, look)
+
+    def _note_version(self, owner: Owner, version: str) -> None:
+        """Have no run read an older version of an owner from a cache."""
+        if version:
             namespace = owner.namespace if owner.namespaced else ""
-            self._barrier.note_write(owner.gvk, namespace, owner.name, owner.resource_version)
-        return self._sessions.open(owner, limits, directory, self.port)
+            self._barrier.note_write(owner.gvk, namespace, owner.name, version)
 
     def close_session(self, session: Session) -> None:
         """Forget the token, end what still uses it and remove the kubeconfig."""
@@ -167,6 +174,8 @@ class LoopbackProxy:
         info = parse_request(request.method, path, request.query)
         if wants_upgrade(request):
             return await tunnel(self._client, request)
+        if grant.look is not None and info.is_resource:
+            await self._look(info, grant)
         if info.is_resource and info.verb in _WRITES:
             return await self._writer.handle(request, info, grant)
         if request.method == "GET" and info.is_resource:
@@ -175,6 +184,16 @@ class LoopbackProxy:
             return await self._discover(request)
         upstream = await self._forwarder.send(request)
         return (await self._forwarder.relay(request, upstream, hold=False))[0]
+
+    async def _look(self, info: RequestInfo, grant: Grant) -> None:
+        """Tell the loop before a run's first request for objects of its owner's kind."""
+        gvk = grant.owner.gvk
+        if info.group != gvk.group or grant.look is None:
+            return
+        resource = await self._known(info)
+        if resource is not None and resource.gvk.kind == gvk.kind:
+            self._note_version(grant.owner, await grant.look())
+            grant.look = None
 
     async def _read(
         self, request: web.BaseRequest, info: RequestInfo, grant: Grant

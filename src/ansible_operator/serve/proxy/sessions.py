@@ -28,7 +28,7 @@ from typing import Any
 from ansible_operator.engine.private_files import create_private
 from ansible_operator.errors import OperatorError
 from ansible_operator.kube.interface import GroupVersionKind
-from ansible_operator.serve.interface import Owner, ProxyLimits, Session
+from ansible_operator.serve.interface import Look, Owner, ProxyLimits, Session
 
 TOKEN_BYTES = 32
 ABSENT_SECONDS = 0.5
@@ -48,6 +48,7 @@ class Grant:
         tasks: requests under way, ended with the session.
         recovered: watches already reported from what the run has read.
         adopting: per applied object, whether it is the owner's (see ``writes``).
+        look: to be called before the first request for objects of the owner's kind.
         absent: by the path of an object, when the run asked for it and it did not exist.
         is_open: false once the run has ended.
     """
@@ -55,6 +56,7 @@ class Grant:
     owner: Owner
     limits: ProxyLimits
     user: str
+    look: Look | None = None
     tasks: set[asyncio.Task[object]] = field(default_factory=set)
     recovered: set[tuple[GroupVersionKind, bool]] = field(default_factory=set)
     adopting: dict[tuple[str, str, str, str], bool] = field(default_factory=dict)
@@ -121,13 +123,15 @@ class Sessions:
     def __init__(self) -> None:
         self._grants: dict[bytes, Grant] = {}
 
-    def open(self, owner: Owner, limits: ProxyLimits, directory: Path, port: int) -> Session:
+    def open(
+        self, owner: Owner, limits: ProxyLimits, directory: Path, port: int, look: Look | None
+    ) -> Session:
         """Make token and kubeconfig (0600, in ``directory``) for one run."""
         token, user = secrets.token_urlsafe(TOKEN_BYTES), owner_user(owner)
         kubeconfig = directory / f"kubeconfig{secrets.token_hex(8)}"
         content = kubeconfig_of(owner.namespace, port, user, token)
         create_private(str(kubeconfig), json.dumps(content))
-        self._grants[_digest(token)] = Grant(owner=owner, limits=limits, user=user)
+        self._grants[_digest(token)] = Grant(owner=owner, limits=limits, user=user, look=look)
         return Session(kubeconfig=kubeconfig, token=token)
 
     def close(self, session: Session) -> None:

@@ -244,6 +244,16 @@ async def _play(actions: list[tuple[str, int, str]], total: int) -> None:
     concluding: set[Key] = set()
     owed: set[Key] = set()
 
+    def conclude(item: Key) -> None:
+        queue.conclude(item)
+        if len(concluding) < total:
+            concluding.add(item)
+
+    def finish(item: Key) -> None:
+        running.discard(item)
+        concluding.discard(item)
+        queue.done(item)
+
     async def take() -> bool:
         try:
             found = await asyncio.wait_for(queue.get(), 0.003)
@@ -263,16 +273,10 @@ async def _play(actions: list[tuple[str, int, str]], total: int) -> None:
         item = key(str(number), controller)
         if action == "take":
             await take()
-        elif action == "finish" and running:
-            ended = sorted(running)[number % len(running)]
-            running.discard(ended)
-            concluding.discard(ended)
-            queue.done(ended)
-        elif action == "conclude" and running:
-            queue.conclude(sorted(running)[number % len(running)])
-            if len(concluding) < total:
-                concluding.add(sorted(running)[number % len(running)])
-        elif action not in {"conclude", "finish"}:
+        elif action in {"conclude", "finish"}:
+            for one in sorted(running)[number : number + 1]:
+                {"conclude": conclude, "finish": finish}[action](one)
+        else:
             owed.add(item)
             {
                 "add": lambda i=item: queue.add(i),
@@ -282,9 +286,7 @@ async def _play(actions: list[tuple[str, int, str]], total: int) -> None:
             }[action]()
     for _ in range(200):
         for item in sorted(running):
-            running.discard(item)
-            concluding.discard(item)
-            queue.done(item)
+            finish(item)
         if not await take() and not owed:
             break
     assert not owed, "an object was forgotten"

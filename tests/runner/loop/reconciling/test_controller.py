@@ -4,7 +4,7 @@
 import asyncio
 import contextlib
 import copy
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -37,6 +37,9 @@ class World:
         played: for each run, whether it was the one before the deletion.
         is_cached: whether the cache of its kind has it.
         seconds: that a run takes.
+        given: the objects as they were played.
+        looks: how often a run asks for objects of its kind.
+        looked: what it was answered.
         concluded: of which objects the play had ended, after how many requests.
     """
 
@@ -54,6 +57,9 @@ class World:
         self.is_cached = False
         self.seconds = 0.0
         self.concluded: list[tuple[Key, int]] = []
+        self.given: list[Object] = []
+        self.looks = 0
+        self.looked: list[str] = []
 
     async def request(
         self, method: str, path: str, *, body: Any = None, content_type: str = ""
@@ -110,9 +116,13 @@ class World:
     def get(self, _namespace: str, _name: str) -> Object | None:
         return copy.deepcopy(self.obj)
 
-    async def play(self, _obj: Object, _why: Why, *, finalizing: bool) -> PlayResult:
+    async def play(
+        self, obj: Object, _why: Why, look: Callable[[], Awaitable[str]], *, finalizing: bool
+    ) -> PlayResult:
         self.played.append(finalizing)
+        self.given.append(obj)
         self.during()
+        self.looked += [await look() for _ in range(self.looks)]
         await asyncio.sleep(self.seconds)
         outcome = PlayResult(failures=list(self.failures), requeue_after=self.requeue_after)
         outcome.result = type(outcome.result)(ok=1, changed=self.changed)
@@ -256,6 +266,24 @@ async def test_a_first_run_is_reported_as_under_way_if_it_takes_longer_than_a_mo
     after = [*reasons[1:], running(world.obj)]
     assert after == expected
     assert world.requests == [("PATCH", RESOURCE.path("o", "ns", "status"))] * len(expected)
+
+
+async def test_a_first_run_that_looks_at_its_object_finds_it_reported_as_under_way() -> None:
+    world = World()
+    world.is_cached, world.looks = True, 2
+    seen = []
+    world.before = lambda _method, _path: seen.append(running(world.obj))
+    await world.controller(None).reconcile(KEY, CHANGED)
+    assert world.looked == ["2", ""]
+    assert [*seen, running(world.obj)] == ["", "Running", "Successful"]
+
+
+async def test_a_play_is_given_its_object_as_under_way_whoever_looks() -> None:
+    world = World()
+    world.is_cached = True
+    await world.controller(None).reconcile(KEY, CHANGED)
+    assert [running(obj) for obj in world.given] == ["Running"]
+    assert len(world.requests) == 1
 
 
 async def test_a_later_run_takes_an_earlier_result_back_at_once() -> None:

@@ -7,6 +7,7 @@ import json
 
 import pytest
 
+from ansible_operator.serve.interface import ProxyLimits
 from tests.runner.serve.proxy.conftest import CONFIG_MAP, basic_of, config_map
 
 pytestmark = pytest.mark.api
@@ -28,6 +29,30 @@ async def test_a_running_informer_answers(served):
     assert answer.json["metadata"]["uid"] == served.owner.uid
     assert (answer.json["kind"], answer.json["apiVersion"]) == ("ConfigMap", "v1")
     assert answer.body.decode().startswith('{\n  "')
+
+
+async def test_the_loop_is_told_before_a_run_looks_at_objects_of_its_own_kind(served):
+    await served.watch()
+    versions = []
+
+    async def look():
+        changed = await served.client.request(
+            "PATCH",
+            served.path("owner"),
+            body={"metadata": {"labels": {"is": "reported"}}},
+            content_type="application/merge-patch+json",
+        )
+        versions.append(changed["metadata"]["resourceVersion"])
+        return versions[-1]
+
+    session = served.proxy.open_session(served.owner, ProxyLimits(), served.directory, look)
+    await served.request(session, "GET", served.path(plural="secrets"))
+    await served.request(session, "GET", f"/api/v1/namespaces/{served.namespace}")
+    assert versions == []
+    for _ in range(2):
+        answer = await served.request(session, "GET", served.path("owner"))
+        assert answer.json["metadata"]["labels"] == {"is": "reported"}
+        assert [answer.json["metadata"]["resourceVersion"]] == versions
 
 
 async def test_a_cluster_scoped_object_is_cached_under_its_name(served):
