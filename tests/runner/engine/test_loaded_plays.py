@@ -242,6 +242,18 @@ async def test_a_role_that_is_used_is_played_each_time_and_loaded_again(
     assert [said(played) for played in runs] == [both, both, changed, changed]
 
 
+async def test_a_role_that_comes_to_take_precedence_is_loaded(kept: Stage) -> None:
+    far = kept.write(say("Other", "far"), "far/other/tasks/main.yml").parents[2]
+    role = kept.role({"tasks/main.yml": "- ansible.builtin.import_role: {name: other}\n"})
+    environment = {"ANSIBLE_ROLES_PATH": str(far)}
+    first = await kept.play(role, environment=environment)
+    kept.role({"tasks/main.yml": say("Other", "near")}, "other")
+    second = await kept.play(role, environment=environment)
+
+    assert first.pid == second.pid
+    assert (said(first), said(second)) == ({"Other": "far"}, {"Other": "near"})
+
+
 async def test_handlers_of_an_imported_role_have_ids_of_their_own(kept: Stage) -> None:
     tasks = "- name: Change\n  ansible.builtin.command: {cmd: 'true'}\n  notify: Handle\n"
     kept.role({"tasks/main.yml": tasks, "handlers/main.yml": say("Handle", "handled")}, "other")

@@ -26,16 +26,13 @@ from ansible.playbook.task_include import TaskInclude
 from ansible.utils.vars import get_unique_id
 from ansible.vars.manager import VariableManager
 
-from ansible_operator.engine.patches import role_files
 from ansible_operator.engine.patches.copies import isolated
 from ansible_operator.engine.patches.recording import Recorder
+from ansible_operator.engine.patches.role_files import States, state_of, states_read
 
 _TASK_FOLDERS = ("tasks", "handlers", "vars", "defaults", "meta")
 _MARK = "{"
 """What every template holds, whatever marks are configured but for the most unusual."""
-
-_State = dict[str, tuple[int, int]]
-"""By path: when it was changed, and its size."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +64,11 @@ class KeptPlay:
     playbook: Any
     fields: list[tuple[Any, dict[str, Any]]]
     tasks: list[Any]
-    files: _State
+    files: States
 
     def is_current(self) -> bool:
         """Whether no file has changed since."""
-        return all(_state(path) == state for path, state in self.files.items())
+        return all(state_of(path) == state for path, state in self.files.items())
 
     def again(self, file_name: str) -> Any:
         """The playbook as if it had just been loaded, from this file."""
@@ -130,27 +127,28 @@ def install(recorder: Callable[[], Recorder | None]) -> None:
         if key is None:
             return stock(file_name, variable_manager=variable_manager, loader=loader)
         before = _printed(recorder())
-        with _roles_made() as roles, role_files.read_names() as names:
+        with _roles_made() as roles, states_read() as files:
             playbook = stock(file_name, variable_manager=variable_manager, loader=loader)
         if _printed(recorder()) == before and _is_same_for_all(playbook, roles):
-            names.discard(file_name)
-            _kept[key] = _keep(loader, variable_manager, playbook, roles, names)
+            files.pop(file_name, None)
+            paths = (*_folders(key), *(path for role in roles for path in _paths(role._role_path)))
+            files = {path: state_of(path) for path in paths} | files
+            _kept[key] = _keep(loader, variable_manager, playbook, roles, files)
         return playbook
 
     Playbook.load = staticmethod(load)
 
 
 def _keep(
-    loader: DataLoader, variables: VariableManager, playbook: Any, roles: list[Any], names: set[str]
+    loader: DataLoader, variables: VariableManager, playbook: Any, roles: list[Any], files: States
 ) -> KeptPlay:
-    paths = {*names, *(path for role in roles for path in _paths(role._role_path))}
     return KeptPlay(
         loader,
         variables,
         playbook,
         [(thing, isolated(vars(thing))) for thing in (*playbook._entries, *roles)],
         [task for role in roles for task in _tasks(_blocks(role))],
-        {path: _state(path) for path in paths},
+        files,
     )
 
 
@@ -208,6 +206,11 @@ def _printed(recorder: Recorder | None) -> int:
     return recorder.count if recorder is not None else 0
 
 
+def _folders(key: _Key) -> list[str]:
+    """The folders in which roles are looked for; one that comes may be found before another."""
+    return [folder for folder in key.roles_path.split(os.pathsep) if folder]
+
+
 def _paths(role: str) -> Iterator[str]:
     """The folder of a role, and all folders and files that its plays are loaded from."""
     yield role
@@ -215,11 +218,3 @@ def _paths(role: str) -> Iterator[str]:
         for place, _, files in os.walk(f"{role}/{folder}"):
             yield place
             yield from (f"{place}/{name}" for name in files)
-
-
-def _state(path: str) -> tuple[int, int]:
-    try:
-        state = os.stat(path)  # noqa: PTH116 (one of many in each run)
-    except OSError:
-        return (0, 0)
-    return (state.st_mtime_ns, state.st_size)

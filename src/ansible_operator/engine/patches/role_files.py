@@ -8,7 +8,7 @@ copy.
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from ansible.parsing.dataloader import DataLoader
 
@@ -24,8 +24,11 @@ class _Parsed(NamedTuple):
     content: Any
 
 
+States: TypeAlias = dict[str, tuple[int, int]]
+"""By path: when it was changed, and its size."""
+
 _files: dict[str, _Parsed] = {}
-_readers: list[set[str]] = []
+_readers: list[States] = []
 """Who wants to know which files are read."""
 
 
@@ -34,8 +37,9 @@ def install() -> None:
     stock = DataLoader.load_from_file
 
     def load_from_file(self: Any, file_name: str, *arguments: Any, **options: Any) -> Any:
-        for names in _readers:
-            names.add(self.path_dwim(file_name))
+        for states in _readers:
+            path = self.path_dwim(file_name)
+            states.setdefault(path, state_of(path))
         if not arguments and options == ansible_versions.ROLE_FILE:
             found = _take(self.path_dwim(file_name))
             if found is not None:
@@ -47,14 +51,23 @@ def install() -> None:
 
 
 @contextmanager
-def read_names() -> Iterator[set[str]]:
-    """Collect the paths of the files that are read in the block."""
-    names: set[str] = set()
-    _readers.append(names)
+def states_read() -> Iterator[States]:
+    """Collect the files that are read in the block, each as it was just before."""
+    states: States = {}
+    _readers.append(states)
     try:
-        yield names
+        yield states
     finally:
-        _readers.remove(names)
+        _readers.remove(states)
+
+
+def state_of(path: str) -> tuple[int, int]:
+    """When a file or folder was changed, and its size; zeros if there is none."""
+    try:
+        state = os.stat(path)  # noqa: PTH116 (one of many in each run)
+    except OSError:
+        return (0, 0)
+    return (state.st_mtime_ns, state.st_size)
 
 
 def parse(loader: DataLoader, name: str) -> Any:
@@ -70,5 +83,4 @@ def _take(name: str) -> _Parsed | None:
     found = _files.get(name)
     if found is None:
         return None
-    state = os.stat(name)  # noqa: PTH116
-    return found if (state.st_mtime_ns, state.st_size) == found[:2] else None
+    return found if state_of(name) == found[:2] else None

@@ -237,56 +237,72 @@ def test_whatever_happens_nothing_is_lost_and_nothing_runs_twice(
     asyncio.run(_play(actions, total))
 
 
-async def _play(actions: list[tuple[str, int, str]], total: int) -> None:
-    """Drive a queue with random actions; ``owed`` are objects that must still get a run."""
-    queue = WorkQueue(total, {"a": 2, "b": 1}, {"a": Retry(0.001, 0.002)})
-    running: set[Key] = set()
-    concluding: set[Key] = set()
-    owed: set[Key] = set()
+class Driven:
+    """A queue that is driven by random actions, and what is to be true of it.
 
-    def conclude(item: Key) -> None:
-        queue.conclude(item)
-        if len(concluding) < total:
-            concluding.add(item)
+    Attributes:
+        owed: objects that must still get a run.
+    """
 
-    def finish(item: Key) -> None:
-        running.discard(item)
-        concluding.discard(item)
-        queue.done(item)
+    def __init__(self, total: int) -> None:
+        self.queue = WorkQueue(total, {"a": 2, "b": 1}, {"a": Retry(0.001, 0.002)})
+        self.owed: set[Key] = set()
+        self._total = total
+        self._running: set[Key] = set()
+        self._concluding: set[Key] = set()
 
-    async def take() -> bool:
+    async def take(self) -> bool:
         try:
-            found = await asyncio.wait_for(queue.get(), 0.003)
+            found = await asyncio.wait_for(self.queue.get(), 0.003)
         except TimeoutError:
             return False
-        assert found not in running, "an object runs twice at once"
-        running.add(found)
-        owed.discard(found)
-        playing = running - concluding
+        assert found not in self._running, "an object runs twice at once"
+        self._running.add(found)
+        self.owed.discard(found)
+        playing = self._running - self._concluding
         kinds = {item.controller for item in playing}
-        assert len(playing) <= max(total, 1) + len(kinds - {found.controller})
+        assert len(playing) <= max(self._total, 1) + len(kinds - {found.controller})
         assert sum(item.controller == "a" for item in playing) <= 2
         assert sum(item.controller == "b" for item in playing) <= 1
         return True
 
+    def conclude(self, number: int) -> None:
+        for item in sorted(self._running)[number : number + 1]:
+            self.queue.conclude(item)
+            if len(self._concluding) < self._total:
+                self._concluding.add(item)
+
+    def finish(self, number: int) -> None:
+        for item in sorted(self._running)[number : number + 1]:
+            self._running.discard(item)
+            self._concluding.discard(item)
+            self.queue.done(item)
+
+    def finish_all(self) -> None:
+        while self._running:
+            self.finish(0)
+
+
+async def _play(actions: list[tuple[str, int, str]], total: int) -> None:
+    driven = Driven(total)
+    queue = driven.queue
+    adding = {
+        "add": queue.add,
+        "periodic": lambda item: queue.add(item, Lane.PERIODIC),
+        "after": lambda item: queue.add_after(item, 0.001),
+        "retry": queue.retry,
+    }
     for action, number, controller in actions:
-        item = key(str(number), controller)
         if action == "take":
-            await take()
-        elif action in {"conclude", "finish"}:
-            for one in sorted(running)[number : number + 1]:
-                {"conclude": conclude, "finish": finish}[action](one)
+            await driven.take()
+        elif action in adding:
+            item = key(str(number), controller)
+            driven.owed.add(item)
+            adding[action](item)
         else:
-            owed.add(item)
-            {
-                "add": lambda i=item: queue.add(i),
-                "periodic": lambda i=item: queue.add(i, Lane.PERIODIC),
-                "after": lambda i=item: queue.add_after(i, 0.001),
-                "retry": lambda i=item: queue.retry(i),
-            }[action]()
+            {"conclude": driven.conclude, "finish": driven.finish}[action](number)
     for _ in range(200):
-        for item in sorted(running):
-            finish(item)
-        if not await take() and not owed:
+        driven.finish_all()
+        if not await driven.take() and not driven.owed:
             break
-    assert not owed, "an object was forgotten"
+    assert not driven.owed, "an object was forgotten"
