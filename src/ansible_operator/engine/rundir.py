@@ -28,6 +28,7 @@ from ansible_operator.engine.private_files import (
 from ansible_operator.errors import EngineError
 
 LATEST = "latest"
+LOCALHOST = "localhost"
 _CLUSTER = ".cluster"
 """File in a folder of private data directories that names the cluster of their objects."""
 _KUBECONFIG_VARIABLES = ("K8S_AUTH_KUBECONFIG", "KUBECONFIG")
@@ -203,7 +204,7 @@ def play_of_role(target: RoleTarget) -> list[dict[str, Any]]:
     """The one play that plays a role on localhost (runner.md §2.10)."""
     return [
         {
-            "hosts": "localhost",
+            "hosts": LOCALHOST,
             "gather_facts": target.gather_facts,
             "roles": [{"name": role_name(target)}],
         }
@@ -229,6 +230,21 @@ def interpreter() -> str:
     """The Python that runs modules on localhost (runner.md §2.3, ``VIRTUAL_ENV``)."""
     virtual_env = os.environ.get("VIRTUAL_ENV")
     return str(Path(virtual_env) / "bin" / "python3") if virtual_env else sys.executable
+
+
+def host_variables() -> dict[str, str]:
+    """The variables of the only host of a run that brings no inventory."""
+    return {"ansible_connection": "local", "ansible_python_interpreter": interpreter()}
+
+
+def hosts_file() -> str:
+    """The inventory of a run that brings none, for Ansible's plugin ``ini``."""
+    variables = host_variables()
+    python = variables["ansible_python_interpreter"].replace('"', '\\"')
+    return (
+        f"{LOCALHOST} ansible_connection={variables['ansible_connection']}"
+        f' ansible_python_interpreter="{python}"\n'
+    )
 
 
 def _fill(request: RunRequest, place: Path | None) -> RunDirectory:
@@ -299,9 +315,7 @@ def _write_inventory(directory: Path, override: Path | None) -> None:
         (directory / "hosts").unlink(missing_ok=True)
         shutil.copy(override, directory / "hosts")
         return
-    python = interpreter().replace('"', '\\"')
-    line = f'localhost ansible_connection=local ansible_python_interpreter="{python}"\n'
-    keep_private(f"{directory}/hosts", line)
+    keep_private(f"{directory}/hosts", hosts_file())
 
 
 def _empty_but_hosts(directory: Path) -> None:

@@ -69,6 +69,7 @@ TOUCHED = (
     Touched(
         "ansible.executor.task_result", "_RawTaskResult", ("as_callback_task_result",), since=_2_19
     ),
+    Touched("ansible.inventory.manager", "InventoryManager", ("_fetch_inventory_plugins",)),
     Touched("ansible.module_utils.basic", "", ("_ANSIBLE_ARGS",)),
     Touched(
         "ansible.module_utils._internal",

@@ -120,7 +120,7 @@ class EventRecorder:
                 event["parent_uuid"] = data[key]
                 break
         event["event_data"] = data
-        self._send(name, json.dumps(event, default=_plain).encode("utf-8", "replace"))
+        self._send(name, _ENCODER.encode(event).encode("utf-8", "replace"))
 
 
 class RecordedStream(io.TextIOBase):
@@ -162,3 +162,6 @@ def _plain(value: object) -> Any:
     if isinstance(value, (set, frozenset, tuple)):
         return list(value)
     return str(value)
+
+
+_ENCODER = json.JSONEncoder(default=_plain)

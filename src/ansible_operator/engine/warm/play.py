@@ -29,7 +29,8 @@ from ansible.plugins.loader import add_all_plugin_dirs
 from ansible.utils.display import Display
 from ansible.vars.manager import VariableManager
 
-from ansible_operator.engine.patches import collection_paths, loaded_plays, run_state
+from ansible_operator.engine import rundir
+from ansible_operator.engine.patches import collection_paths, loaded_plays, own_hosts, run_state
 from ansible_operator.engine.patches import settings as ansible_settings
 from ansible_operator.engine.patches import versions as ansible_versions
 from ansible_operator.engine.warm.events import EventRecorder, RecordedStream
@@ -39,7 +40,7 @@ FACT_FOLDER = "fact_cache"
 """In the artifacts of a run."""
 
 _HOSTS = "ini"
-"""The inventory plugin that reads the generated hosts file; those before it only refuse it."""
+"""The inventory plugin that reads the generated hosts file."""
 _NAMES_PARSERS = 3
 """The verbosity from which on Ansible prints which inventory plugins it has tried."""
 _recorders: list[EventRecorder] = []
@@ -100,12 +101,10 @@ def _play(job: Job, display: Display) -> int:
     else:
         display.v("No config file found; using defaults")
     _add_plugins_beside(job.playbook)
-    if job.has_own_hosts and display.verbosity < _NAMES_PARSERS and _HOSTS in _parsers():
-        ansible_settings.change({"INVENTORY_ENABLED": [_HOSTS]})
     loader, variables = _readers(job, display.verbosity)
     DataLoader.__init__(loader)
     loader.set_vault_secrets(ansible_versions.vault_secrets(loader, context.CLIARGS))
-    inventory = InventoryManager(loader=loader, sources=context.CLIARGS["inventory"])
+    inventory = _inventory(job, loader, display.verbosity)
     VariableManager.__init__(
         variables,
         loader=loader,
@@ -133,8 +132,14 @@ def _readers(job: Job, verbosity: int) -> tuple[DataLoader, VariableManager]:
     return loaded_plays.readers()
 
 
-def _parsers() -> list[str]:
-    return list(constants.INVENTORY_ENABLED)
+def _inventory(job: Job, loader: DataLoader, verbosity: int) -> InventoryManager:
+    sources = context.CLIARGS["inventory"]
+    is_enabled = _HOSTS in list(constants.INVENTORY_ENABLED)
+    if not (job.has_own_hosts and is_enabled and verbosity < _NAMES_PARSERS):
+        return InventoryManager(loader=loader, sources=sources)
+    variables = rundir.host_variables()
+    known = own_hosts.KnownFile(rundir.hosts_file(), rundir.LOCALHOST, variables)
+    return own_hosts.OwnHosts(known, loader, sources)
 
 
 def _options(job: Job) -> argparse.Namespace:

@@ -12,7 +12,6 @@ reported, in its variables and on the server: roles rely on a status that is the
 """
 
 import asyncio
-import contextlib
 from collections.abc import Callable
 
 from ansible_operator.errors import KubeError
@@ -72,8 +71,9 @@ class StatusReport:
         self._quiet = quiet
         self._first = first
         self._marked = not (quiet or first)
+        self._begun: Object = {}
+        self._timer: asyncio.TimerHandle | None = None
         self._late: asyncio.Task[None] | None = None
-        self._looked = asyncio.Event()
         self._marked_late: Object | None = None
 
     async def begin(self, obj: Object) -> Object | None:
@@ -85,7 +85,9 @@ class StatusReport:
         if not self._managed:
             return obj
         if not self._marked:
-            self._late = asyncio.create_task(self._mark_late(obj), name="late status")
+            loop = asyncio.get_running_loop()
+            self._begun = obj
+            self._timer = loop.call_later(MOMENT_SECONDS, self._begin_late)
             return self._as_running(obj) if self._first else obj
         return await self._objects.change_conditions(obj, self._transitions.running)
 
@@ -101,17 +103,18 @@ class StatusReport:
         Returns:
             The version of the object that was written; ``""`` if nothing was.
         """
-        if not self._first or self._late is None or self._marked_late is not None:
+        if not self._first or self._timer is None:
             return ""
-        self._looked.set()
-        await asyncio.wait([self._late])
-        written: Object | None = self._marked_late
-        return str(written["metadata"].get("resourceVersion", "")) if written else ""
+        await asyncio.wait([self._begin_late()])
+        written = self._marked_late or {"metadata": {}}
+        return str(written["metadata"].get("resourceVersion", ""))
+
+    def _begin_late(self) -> asyncio.Task[None]:
+        if self._late is None:
+            self._late = asyncio.create_task(self._mark_late(self._begun), name="late status")
+        return self._late
 
     async def _mark_late(self, obj: Object) -> None:
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(MOMENT_SECONDS):
-                await self._looked.wait()
         self._marked = True
         try:
             self._marked_late = await self._objects.change_conditions(
@@ -125,6 +128,9 @@ class StatusReport:
         await self._stop_late()
 
     async def _stop_late(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
         if self._late is not None:
             self._late.cancel()
             await asyncio.wait([self._late])

@@ -274,7 +274,7 @@ async def test_a_first_run_that_looks_at_its_object_finds_it_reported_as_under_w
     seen = []
     world.before = lambda _method, _path: seen.append(running(world.obj))
     await world.controller(None).reconcile(KEY, CHANGED)
-    assert world.looked == ["2", ""]
+    assert world.looked == ["2", "2"]
     assert [*seen, running(world.obj)] == ["", "Running", "Successful"]
 
 
