@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
 
+_EXACT = frozenset({bool, float, int, str, type(None)})
+
 
 def plain(value: Any) -> Any:
     """Return the value made of exact JSON types only.
@@ -19,7 +21,7 @@ def plain(value: Any) -> Any:
     Raises:
         TypeError: the value is nothing that JSON knows, e.g. a set or a date.
     """
-    if value is None or isinstance(value, bool):
+    if type(value) in _EXACT:
         return value
     if isinstance(value, str):
         return str.__str__(value)

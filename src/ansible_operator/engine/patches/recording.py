@@ -5,6 +5,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
+from ansible import constants
 from ansible.executor.task_queue_manager import TaskQueueManager
 from ansible.utils.display import Display
 
@@ -44,6 +45,7 @@ def record_display(current: Callable[[], Recorder | None]) -> None:
         original = getattr(Display, kind, None)
         if original is not None:
             setattr(Display, kind, _of_kind(original, kind, kinds))
+    Display.debug = _if_debugging(Display.debug)
     display = Display.display
 
     def recording(self: Any, *arguments: Any, **options: Any) -> Any:
@@ -77,6 +79,16 @@ def record_callbacks(current: Callable[[], Recorder | None]) -> None:
             return original(self, method, *arguments, **options)
 
     TaskQueueManager.send_callback = recording
+
+
+def _if_debugging(original: Callable[..., Any]) -> Callable[..., Any]:
+    """A method that Ansible calls a hundred times in a play of one task, for nothing as a rule."""
+
+    def debug(*arguments: Any, **options: Any) -> Any:
+        return original(*arguments, **options) if constants.DEFAULT_DEBUG else None
+
+    debug.__name__ = original.__name__
+    return debug
 
 
 def _of_kind(original: Callable[..., Any], kind: str, kinds: list[str]) -> Callable[..., Any]:

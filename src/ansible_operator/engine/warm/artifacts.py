@@ -7,8 +7,9 @@ import json
 import os
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from queue import SimpleQueue
+from threading import Thread
 from typing import Any, TypeVar
 
 import structlog
@@ -23,11 +24,16 @@ _log = structlog.get_logger("engine")
 
 
 class ArtifactWriter:
-    """One thread that writes for all runs, in the order in which it was asked."""
+    """One thread that writes for all runs, in the order in which it was asked.
+
+    A queue and nothing else wakes it: a run has dozens of small files, and handing each to an
+    executor costs more than writing it.
+    """
 
     def __init__(self) -> None:
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="artifacts")
-        self._waiting: deque[Callable[[], object]] = deque()
+        self._queue: SimpleQueue[Callable[[], object] | None] = SimpleQueue()
+        self._thread = Thread(target=self._write, name="artifacts", daemon=True)
+        self._thread.start()
 
     def begin(self, directory: RunDirectory, request: RunRequest) -> "RunArtifacts":
         """Start writing the artifacts of a run."""
@@ -42,19 +48,13 @@ class ArtifactWriter:
         return artifacts
 
     def submit(self, write: Callable[[], object]) -> None:
-        """Have something written after everything that was asked for before.
-
-        The thread is woken once for all that comes while it is at work: a run has dozens of small
-        files, and waking a thread costs more than writing one.
-        """
-        self._waiting.append(write)
-        if len(self._waiting) == 1:
-            self._thread.submit(self._write)
+        """Have something written after everything that was asked for before."""
+        self._queue.put(write)
 
     def _write(self) -> None:
-        while self._waiting:
+        for write in iter(self._queue.get, None):
             try:
-                self._waiting.popleft()()
+                write()
             except Exception as error:  # noqa: BLE001 (one bad file must not stop all others)
                 _log.error("An artifact cannot be written", error=str(error))
 
@@ -64,11 +64,24 @@ class ArtifactWriter:
         Raises:
             Exception: what the function raises.
         """
-        return await asyncio.get_running_loop().run_in_executor(self._thread, call)
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[Result] = loop.create_future()
+
+        def settle() -> None:
+            try:
+                result = call()
+            except BaseException as error:  # noqa: BLE001 (whoever waits gets it)
+                loop.call_soon_threadsafe(_settle, answer.set_exception, error, answer)
+            else:
+                loop.call_soon_threadsafe(_settle, answer.set_result, result, answer)
+
+        self._queue.put(settle)
+        return await answer
 
     def close(self) -> None:
         """Write what is waiting and end the thread."""
-        self._thread.shutdown(wait=True)
+        self._queue.put(None)
+        self._thread.join()
 
 
 class RunArtifacts:
@@ -108,6 +121,11 @@ class RunArtifacts:
             Exception: what the function raises.
         """
         return await self._writer.then(partial(function, *arguments, **options))
+
+
+def _settle(settle: Callable[[Any], None], value: Any, answer: asyncio.Future[Any]) -> None:
+    if not answer.done():  # whoever waited may have been cancelled
+        settle(value)
 
 
 def _begin(folder: str, command: str) -> None:
