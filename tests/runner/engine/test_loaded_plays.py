@@ -4,6 +4,7 @@
 What is loaded is emptied behind the back of a process where its play must have been kept.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -25,6 +26,11 @@ def say(name: str, message: str) -> str:
 def said(played: Played) -> dict[str, str]:
     """What tasks have printed."""
     return {name: result.get("msg", "") for name, result in played.results().items()}
+
+
+def output(played: Played) -> str:
+    """What was printed, without the lines of role files that newer releases show with an error."""
+    return re.sub(r"\nOrigin: .*?\nfatal:", "\nfatal:", played.result.stdout, flags=re.DOTALL)
 
 
 def ids(played: Played, name: str) -> list[str]:
@@ -71,7 +77,7 @@ async def test_a_kept_play_does_what_it_did_with_ids_of_its_own(kept: Stage) -> 
     assert first.result.rc == 0, first.result.stdout
     assert {"Imported", "Other", "Handle", "Handle more", "Always"} <= set(said(first))
     for played in later:
-        assert (first.names, first.result.stdout) == (played.names, played.result.stdout)
+        assert (first.names, output(first)) == (played.names, output(played))
         assert said(first) == said(played)
     for name in ("uuid", "task_uuid", "play_uuid", "playbook_uuid"):
         found = [ids(played, name) for played in (first, *later)]

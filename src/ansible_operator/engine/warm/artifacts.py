@@ -32,6 +32,7 @@ class ArtifactWriter:
 
     def __init__(self) -> None:
         self._queue: SimpleQueue[Callable[[], object] | None] = SimpleQueue()
+        self._is_closed = False
         self._thread = Thread(target=self._write, name="artifacts", daemon=True)
         self._thread.start()
 
@@ -62,8 +63,11 @@ class ArtifactWriter:
         """Call a function in the thread, after everything that was asked for before.
 
         Raises:
+            RuntimeError: the writer is closed.
             Exception: what the function raises.
         """
+        if self._is_closed:
+            raise RuntimeError("the writer of artifacts is closed")
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[Result] = loop.create_future()
 
@@ -80,6 +84,7 @@ class ArtifactWriter:
 
     def close(self) -> None:
         """Write what is waiting and end the thread."""
+        self._is_closed = True
         self._queue.put(None)
         self._thread.join()
 

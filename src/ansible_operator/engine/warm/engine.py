@@ -6,6 +6,7 @@ import contextlib
 import json
 import uuid
 from collections.abc import Collection, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -126,7 +127,9 @@ class WarmEngine:
                     self._logged.add(reason)
                     _log.info("Playing through ansible-runner", reason=reason, job=request.ident)
                 return await self._reference.run(request, on_event)
-            directory = await asyncio.to_thread(rundir.prepare, request, self._supervisor.folder)
+            directory = await self._writer.then(
+                partial(rundir.prepare, request, self._supervisor.folder)
+            )
             artifacts = self._writer.begin(directory, request)
             run = _Run(request, directory, artifacts)
             try:

@@ -2,6 +2,7 @@
 """One run of one object: from its variables to its outcome (runner.md §2.10, §2.14)."""
 
 import asyncio
+import functools
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -44,6 +45,7 @@ CHECK_SECONDS = 10.0
 _LOG = get_logger("runner")
 
 
+@functools.cache
 def _target(play: PlayPath, *, gather_facts: bool) -> PlaybookTarget | RoleTarget:
     if play.playbook:
         return PlaybookTarget(Path(play.playbook))
