@@ -4,6 +4,7 @@
 import asyncio
 import os
 import signal
+import sys
 from pathlib import Path
 
 import pytest
@@ -151,6 +152,24 @@ async def test_processes_that_are_not_as_before_end(kept: Stage, leaving: str) -
 
     assert first.result.rc == (2 if leaving == "a failure" else 0), first.result.stdout
     assert first.pid != second.pid
+
+
+LATE_WORKER = """
+import multiprocessing, sys, time
+from ansible_operator.engine.warm.reuse import Baseline
+baseline = Baseline()
+multiprocessing.get_context("fork").Process(target=time.sleep, args=(float(sys.argv[1]),)).start()
+print(baseline.restore())
+"""
+
+
+@pytest.mark.parametrize(("seconds", "leftovers"), [(0.1, ""), (3, "processes")])
+async def test_a_worker_that_is_just_ending_is_waited_for(seconds: float, leftovers: str) -> None:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", LATE_WORKER, str(seconds), stdout=asyncio.subprocess.PIPE
+    )
+    output, _ = await asyncio.wait_for(process.communicate(), 30)
+    assert output.decode().strip() == leftovers
 
 
 async def test_a_process_serves_so_many_runs(environment: None, tmp_path: Path) -> None:

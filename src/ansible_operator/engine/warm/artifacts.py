@@ -134,10 +134,10 @@ def _settle(settle: Callable[[Any], None], value: Any, answer: asyncio.Future[An
 
 
 def _begin(folder: str, command: str) -> None:
-    write_private(f"{folder}command", command)
     with contextlib.suppress(FileExistsError):
         os.mkdir(f"{folder}job_events", 0o700)
     _append(f"{folder}stdout", b"")
+    write_private(f"{folder}command", command)
 
 
 def _append_all(path: str, texts: deque[str]) -> None:

@@ -10,6 +10,7 @@ import os
 import resource
 import signal
 import threading
+import time
 from collections.abc import Mapping
 
 from ansible_operator.engine.patches import run_state, settings
@@ -18,6 +19,8 @@ _LARGEST_GROWTH = 16 * 1024
 """KiB that a process may have grown over its runs."""
 _MOST_NEW_FILES = 64
 """Open files that runs may have left: Ansible's cache of facts leaves one open per write."""
+_ENDING_SECONDS = 0.5
+_LOOK_SECONDS = 0.005
 _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGALRM, signal.SIGHUP, signal.SIGCHLD)
 
 
@@ -67,12 +70,20 @@ def _set_environment(wanted: Mapping[str, str]) -> None:
 
 
 def _has_children() -> bool:
-    multiprocessing.active_children()  # reaps workers that have ended
-    try:
-        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-    except ChildProcessError:
-        return False
-    return True
+    """Whether there are processes of the run; its workers get a moment to end.
+
+    Ansible has the result of its last task before the worker has ended, and does not wait for it.
+    """
+    deadline = time.monotonic() + _ENDING_SECONDS
+    while True:
+        multiprocessing.active_children()  # reaps workers that have ended
+        try:
+            os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        except ChildProcessError:
+            return False
+        if time.monotonic() > deadline:
+            return True
+        time.sleep(_LOOK_SECONDS)
 
 
 def _open_files() -> int:
