@@ -30,7 +30,11 @@ def create_private(path: str, content: str | bytes) -> None:
         FileExistsError: it exists.
     """
     data = content.encode() if isinstance(content, str) else content
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    write_and_close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), data)
+
+
+def write_and_close(descriptor: int, data: bytes) -> None:
+    """Write all of it, however the kernel divides it."""
     try:
         while data:
             data = data[os.write(descriptor, data) :]

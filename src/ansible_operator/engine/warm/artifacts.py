@@ -16,7 +16,7 @@ import structlog
 
 from ansible_operator.engine import rundir
 from ansible_operator.engine.interface import JobEvent, RunRequest
-from ansible_operator.engine.private_files import write_private
+from ansible_operator.engine.private_files import write_and_close, write_private
 from ansible_operator.engine.rundir import RunDirectory
 
 Result = TypeVar("Result")
@@ -152,12 +152,7 @@ def _append_all(path: str, texts: deque[str]) -> None:
 
 
 def _append(path: str, data: bytes) -> None:
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-    try:
-        while data:
-            data = data[os.write(descriptor, data) :]
-    finally:
-        os.close(descriptor)
+    write_and_close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), data)
 
 
 def _write_event(path: str, raw: bytes) -> None:
