@@ -7,9 +7,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, ClassVar
 
-from ..module_utils.backup.locations import TARGET, Location
 from ..module_utils.backup.manifest import FULL, INCREMENTAL, Manifest, Origin, to_document
 from ..module_utils.backup.tasks import BaseBackup, Login, Reason, Task, Verb
+from ..module_utils.location.locations import TARGET, Location
 from ..plugin_utils.backup import continued, options, program
 from ..plugin_utils.backup.action import SETTINGS, BackupAction
 from ..plugin_utils.backup.backing_up import Making, made

@@ -8,8 +8,8 @@ import posixpath
 from pathlib import Path
 from typing import Any, ClassVar
 
-from ..module_utils.backup.locations import TARGET
 from ..module_utils.backup.manifest import to_document
+from ..module_utils.location.locations import TARGET
 from ..plugin_utils.backup import options
 from ..plugin_utils.backup.action import BackupAction
 from ..plugin_utils.backup.listing import backups

@@ -8,9 +8,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
-from ..module_utils.backup.locations import SOURCE, TARGET
 from ..module_utils.backup.manifest import to_document
 from ..module_utils.backup.tasks import Task, Verb
+from ..module_utils.location.locations import SOURCE, TARGET
 from ..plugin_utils.backup import options, program
 from ..plugin_utils.backup.action import SETTINGS, BackupAction
 from ..plugin_utils.backup.restoring import restored

@@ -13,7 +13,7 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.admission.p
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api.errors import InvalidSpec
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api.fields import Fields
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup import jobs, locations
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup import jobs
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.manifest import Origin
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.tasks import (
     Login,
@@ -21,6 +21,7 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.task
     Verb,
     task_from_json,
 )
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.location import locations
 
 from dev.render import to_yaml
 

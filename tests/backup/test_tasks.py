@@ -11,10 +11,6 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.chec
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.errors import (
     InvalidTask,
 )
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.locations import (
-    FolderLocation,
-    S3Location,
-)
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.tasks import (
     Amount,
     BaseBackup,
@@ -26,6 +22,10 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.task
     Step,
     Task,
     Verb,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.location.locations import (
+    FolderLocation,
+    S3Location,
 )
 
 from .test_manifest import FULL

@@ -91,7 +91,11 @@ def test_one_path_one_owner(path: str, state: str, conflict: bool) -> None:
     ("endpoint", "conflict"),
     [
         (f"{STORE}/", True),
-        ("minio:9000", True),  # the scheme makes no other server of it
+        ("minio.storage:9000", True),  # the scheme makes no other server of it
+        ("http://minio.storage.svc:9000", True),
+        ("http://Minio.Storage.svc.cluster.local.:9000", True),
+        ("http://minio.storage.svc.example.com:9000", False),
+        ("http://minio:9000", False),  # that of its own namespace
         ("http://elsewhere:9000", False),
         ("http://minio", False),
     ],
@@ -99,6 +103,76 @@ def test_one_path_one_owner(path: str, state: str, conflict: bool) -> None:
 def test_paths_of_other_servers_are_other_paths(endpoint: str, conflict: bool) -> None:
     other = claim("other", "data/mo", "InUse", endpoint=endpoint)
     assert (plan(claim(), other, logSet=log_set()).phase == "Pending") == conflict
+
+
+def test_a_service_of_two_namespaces_is_two_servers() -> None:
+    own = claim(endpoint="http://minio:9000")
+    other = claim("other", state="InUse", namespace="test", endpoint="http://minio:9000")
+    same = claim("other", state="InUse", namespace="test", endpoint="http://minio.prod:9000")
+    assert plan(own, other, logSet=log_set()).phase == "InUse"
+    assert plan(own, same, logSet=log_set()).phase == "Pending"
+
+
+def test_the_cluster_domain_of_a_claim_is_a_part_of_its_names() -> None:
+    other = claim("other", state="InUse", endpoint="http://minio.storage.svc.example.com:9000")
+    other["spec"]["clusterDomain"] = "example.com"
+    assert plan(claim(), other, logSet=log_set()).phase == "Pending"
+
+
+UNREADABLE: list[Json] = [
+    {"endpoint": "http://minio.storage:9000 "},
+    {"endpoint": "http://minio.storage:99999"},
+    {"endpoint": "http://minio.storage:abc"},
+    {"endpoint": "http://[fd00::1:9000"},
+    {"endpoint": "http://[fd00::1%eth0]:9000"},
+    {"endpoint": "\x00"},
+    {"path": "s3://data/mo"},
+    {"path": "data/../../mo"},
+    {"path": 7},
+    {"endpoint": ["data"]},
+    {"type": "gcs"},
+    {"region": "us west"},
+    {"certificateRef": "ca"},
+]
+"""What an S3 table may have and cannot be read."""
+
+
+@pytest.mark.parametrize("change", UNREADABLE, ids=str)
+@pytest.mark.parametrize("state", ["", "InUse", "Deleting"])
+def test_a_claim_that_cannot_be_read_is_in_nobodys_way(change: Json, state: str) -> None:
+    other = claim("other", state=state, namespace="test", created="2026-11-20T00:00:00Z")
+    other["spec"]["s3"] |= change
+    assert plan(claim(), other, logSet=log_set()).phase == "InUse"
+    released = claim(state="Released", released=True)
+    assert not plan(released, other).expired
+
+
+@pytest.mark.parametrize("change", UNREADABLE, ids=str)
+def test_what_cannot_be_read_may_be_where_data_are_to_be_deleted(change: Json) -> None:
+    other = claim("other", state="InUse", namespace="test")
+    other["spec"]["s3"] |= change
+    decided = plan(deleted(), other)
+    assert decided.done
+    assert "BucketClaim test/other" in decided.kept
+    elsewhere = claim("other", "elsewhere/mo", "InUse", namespace="test")
+    elsewhere["spec"]["s3"] |= {"endpoint": "http://minio.storage:abc"}
+    assert not plan(deleted(), elsewhere).done
+
+
+@pytest.mark.parametrize("change", UNREADABLE, ids=str)
+def test_a_claim_that_cannot_be_read_itself(change: Json) -> None:
+    own = claim(state="InUse")
+    own["spec"]["s3"] |= change
+    decided = plan(own, logSet=log_set())
+    assert (decided.phase, bool(decided.invalid)) == ("InUse", True)
+    assert conditions(own, decided)["Ready"] == ("False", "InvalidSpec")
+    going = deleted()
+    going["spec"]["s3"] |= change
+    going["metadata"]["finalizers"].append("matrixorigin.io/CN-one")
+    decided = plan(going)
+    assert decided.done
+    assert not decided.objects
+    assert decided.patches[0]["metadata"]["finalizers"] == ["matrixorigin.io/bucket-data-finalizer"]
 
 
 def test_a_bucket_of_aws_is_the_same_by_any_endpoint() -> None:
@@ -232,6 +306,7 @@ def test_what_deletes_the_data_is_as_released(name: str, request: pytest.Fixture
     if name == "identity":
         own["spec"]["logSetSpec"] = POD_OF_THE_LOG_SET
         del own["spec"]["s3"]["secretRef"]
+    own["spec"]["s3"]["endpoint"] = "http://minio:9000"
     text = to_yaml(list(plan(own).objects))
     golden = GOLDEN / f"reclaim-{name}.yaml"
     if request.config.getoption("--regenerate-golden", default=False):

@@ -7,7 +7,7 @@ Json = dict[str, Any]
 
 CREATED = "2026-11-22T18:00:00Z"
 NOW = "2026-11-22T18:00:30Z"
-STORE = "http://minio:9000"
+STORE = "http://minio.storage:9000"
 
 
 def claim(

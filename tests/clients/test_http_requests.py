@@ -104,7 +104,7 @@ def test_a_server_that_is_away() -> None:
     "endpoint", ["", "ftp://127.0.0.1", "http://", "http://[::1", "http://127.0.0.1:99999"]
 )
 def test_what_is_no_endpoint_is_refused(endpoint: str) -> None:
-    with pytest.raises(ValueError, match="no address"):
+    with pytest.raises(ValueError, match=r"host|port|http|bracket"):
         Endpoint.parse(endpoint)
 
 
@@ -113,7 +113,7 @@ def test_what_is_no_endpoint_is_refused(endpoint: str) -> None:
     [
         ("s3.example.com", Endpoint(True, "s3.example.com", 443)),
         ("s3.example.com:9000", Endpoint(True, "s3.example.com", 9000)),
-        ("http://s3.example.com/below?it", Endpoint(False, "s3.example.com", 80)),
+        ("http://s3.example.com/below/it", Endpoint(False, "s3.example.com", 80)),
         ("http://[fd00::1]:9000", Endpoint(False, "fd00::1", 9000)),
     ],
 )
@@ -127,12 +127,10 @@ def test_users_cannot_have_this_machine_asked() -> None:
         assert ask(Endpoint.parse(endpoint), Request("HEAD"), Deadline.after(1.0)) is None
 
 
-def test_a_login_in_the_address_is_not_sent() -> None:
-    heard: list[bytes] = []
-    with server(OK, b"\r\n", heard=heard) as endpoint:
-        address = endpoint.removeprefix("http://")
-        assert asked(f"http://user:secret@{address}", Request("HEAD"))
-    assert heard == [f"HEAD / HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n".encode()]
+def test_a_login_in_the_address_is_refused_and_not_repeated() -> None:
+    with pytest.raises(ValueError, match="secretRef") as refusal:
+        Endpoint.parse("http://user:secret@minio:9000")
+    assert "secret@" not in str(refusal.value)
 
 
 @pytest.mark.parametrize("value", ["a\r\nHost: b", "a\nb", "\u00e9"])

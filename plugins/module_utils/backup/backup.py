@@ -9,9 +9,10 @@ from typing import Final
 from ..api.errors import RenderingError
 from ..api.fields import Fields
 from ..api.types import Resource
+from ..location import locations
 from ..reporting.reasons import BackupReason
 from ..workload.plans import Observed, is_paused
-from . import jobs, locations
+from . import jobs
 from .deletion import DeletionPlan, in_time, missing_secret, ongoing, released, started, wrong
 from .job_plan import Surroundings
 from .standing import Standing, State, standing
@@ -99,7 +100,7 @@ def _start(plan: BackupPlan, resource: Resource, around: Surroundings) -> Backup
     task = Task(
         verb=Verb.DELETE,
         id=str(resource["metadata"].get("uid") or meta.required_text("id")),
-        target=locations.from_fields(place, locations.TARGET),
+        target=locations.from_fields(place, locations.TARGET, in_use=True),
         expected_id=meta.required_text("id"),
     )
     given = Fields("spec", {"serviceAccountName": meta.text("serviceAccountName") or None})

@@ -10,10 +10,10 @@ from typing import Any
 from ..api.errors import InvalidSpec
 from ..api.fields import Fields
 from ..api.timestamps import unix_time
+from ..location import locations
+from ..location.locations import Location
 from ..reporting.reasons import BackupReason
-from . import locations
-from .locations import Location
-from .sources import Source
+from .sources import Source, scope_of_record
 from .tasks import BaseBackup
 
 Json = Mapping[str, Any]
@@ -71,8 +71,11 @@ def _fit(backup: Json, source: Source, target: Location) -> tuple[Base | None, s
     try:
         if why := _of_another(meta, source):
             return None, f"Backup {name} is {why}"
-        place = locations.from_fields(meta.table("location"), locations.TARGET)
+        place = locations.from_fields(
+            meta.table("location"), locations.TARGET, scope_of_record(meta), in_use=True
+        )
         identity = meta.required_text("id")
+        unix_time(meta.required_text("atTime"))
     except (InvalidSpec, ValueError) as error:
         return None, f"Backup {name} cannot be read: {error}"
     if not locations.are_on_one_server(place, target):

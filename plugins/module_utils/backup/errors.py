@@ -8,10 +8,6 @@ class BackupError(Exception):
     """A document about a backup cannot be used."""
 
 
-class InvalidLocation(BackupError):
-    """A backup cannot be at such a place; the message says why."""
-
-
 class InvalidManifest(BackupError):
     """The record of a backup is malformed, or of a format that this release does not know."""
 

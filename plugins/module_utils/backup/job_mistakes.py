@@ -13,7 +13,8 @@ from ..admission.shapes import Mistake
 from ..api import durations
 from ..api.errors import InvalidSpec
 from ..api.fields import Fields
-from . import jobs, locations
+from ..location import locations
+from . import jobs
 from .manifest import INCREMENTAL
 from .verification_observing import verification_mistakes
 

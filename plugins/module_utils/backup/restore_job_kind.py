@@ -15,13 +15,14 @@ from ..api.errors import InvalidSpec
 from ..api.fields import Fields
 from ..api.timestamps import timestamp_now
 from ..api.types import Manifest, References, Resource
+from ..location import locations
 from ..reporting.report import Applied, Report
 from ..workload.component import Reference
 from ..workload.kind import ALONE, Kind, Play, Scripts
 from ..workload.plans import Observed
 from ..workload.references import by_name
 from ..workload.removal import Removal
-from . import jobs, locations
+from . import jobs
 from .job_plan import JobPlan, Surroundings
 from .job_status import report_on_job
 from .restore_job import plan_restore_job

@@ -10,9 +10,13 @@ from typing import Any, Final
 from ..api import names
 from ..api.fields import Fields
 from ..api.types import Resource
+from ..location import locations
+from ..location.endpoints import Scope
+from ..location.locations import S3Location
 from ..workload.component import Reference
 from ..workload.plans import Observed
-from . import jobs, locations, tasks
+from . import jobs, tasks
+from .sources import scope_of_record
 from .tasks import Task, Verb
 
 SUFFIX: Final = "restore"
@@ -113,12 +117,17 @@ def task_of(resource: Resource, backup: Mapping[str, Any] | None, source: Fields
     Raises:
         InvalidSpec: a location cannot be used.
     """
-    spec = Fields("", resource).table("spec")
+    spec, own = Fields("", resource).table("spec"), Scope(resource["metadata"]["namespace"])
+    meta = Fields("", backup or {}).table("meta")
+    home = scope_of_record(meta) if meta.data else own
+    origin = locations.from_fields(source, locations.SOURCE, home, in_use=True)
+    if isinstance(origin, S3Location) and home.namespace != own.namespace:
+        origin = origin.seen_from_elsewhere()
     return Task(
         verb=Verb.RESTORE,
         id=task_id(resource),
-        source=locations.from_fields(source, locations.SOURCE),
-        target=locations.from_fields(spec.table("target"), locations.TARGET),
+        source=origin,
+        target=locations.from_fields(spec.table("target"), locations.TARGET, own),
         expected_id=Fields("", backup or {}).table("meta").text("id") or None,
         deadline_seconds=spec.number("activeDeadlineSeconds", 1) or tasks.DEADLINE_SECONDS,
         parallelism=spec.number("parallelism", 1) or tasks.PARALLELISM,

@@ -14,9 +14,10 @@ from ..api.errors import InvalidSpec
 from ..api.fields import Fields
 from ..api.timestamps import unix_time
 from ..api.types import Manifest, Resource
+from ..location.locations import TARGET, from_fields
 from .chains import Link
-from .locations import TARGET, from_fields
 from .schedule_spec import ScheduleSpec
+from .sources import scope_of_record
 from .verdicts import is_refuted
 
 Json = dict[str, Any]
@@ -132,7 +133,7 @@ def _link_of(backup: Manifest) -> Link | None:
     metadata, meta = backup["metadata"], Fields("", backup).table("meta")
     try:
         at = datetime.fromtimestamp(unix_time(meta.required_text("atTime")), timezone.utc)
-        location = from_fields(meta.table("location"), TARGET)
+        location = from_fields(meta.table("location"), TARGET, scope_of_record(meta), in_use=True)
         return Link(
             name=metadata["name"],
             id=meta.required_text("id"),

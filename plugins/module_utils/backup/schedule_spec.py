@@ -14,8 +14,8 @@ from ..api import durations
 from ..api.errors import InvalidSpec
 from ..api.fields import Fields
 from ..api.types import Resource
+from ..location.locations import TARGET, Location, from_fields
 from .job_mistakes import mistakes_in
-from .locations import TARGET, Location, from_fields
 from .retention import Policy
 from .schedules import InvalidSchedule, Schedule, find_zone, parse
 from .verification_observing import verification_mistakes

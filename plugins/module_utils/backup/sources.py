@@ -10,6 +10,7 @@ from typing import Any
 from ..api import names
 from ..api.fields import Fields
 from ..api.types import Resource
+from ..location.endpoints import Scope
 from ..reporting.reasons import ENDED
 
 Json = Mapping[str, Any]
@@ -27,6 +28,7 @@ class Source:
         port: where SQL is answered.
         secret: name of the Secret with user and password; empty while that is not known.
         storage: its own shared storage; None where that is not known.
+        cluster_domain: DNS domain that its spec names; empty for the usual one.
         since: when the resource was created, RFC 3339; an older backup is of another database.
     """
 
@@ -38,6 +40,12 @@ class Source:
     secret: str
     storage: Fields | None
     since: str
+    cluster_domain: str = ""
+
+    @property
+    def scope(self) -> Scope:
+        """From where the endpoints of it and of its BackupJobs are looked up."""
+        return Scope(self.namespace, self.cluster_domain)
 
     @property
     def reference(self) -> str:
@@ -48,6 +56,12 @@ class Source:
 def source_ref(kind: str, namespace: str, name: str) -> str:
     """Return the text by which a Backup names its source (extended.md §2.7)."""
     return f"{kind.lower()}/{namespace}/{name}"
+
+
+def scope_of_record(meta: Fields) -> Scope:
+    """Return from where the endpoint in ``meta.location`` of a Backup was looked up."""
+    parts = meta.text("sourceRef").split("/")
+    return Scope(meta.text("secretNamespace") or (parts[1] if len(parts) == 3 else ""))
 
 
 def named_source(job: Resource) -> tuple[str, str]:
@@ -88,6 +102,7 @@ def find_source(
         if kind == names.CN_SET
         else _storage_in(root.table("spec").table("logService")),
         since=str(live["metadata"].get("creationTimestamp") or ""),
+        cluster_domain=root.table("spec").text("clusterDomain"),
     )
 
 

@@ -12,9 +12,10 @@ from ..admission.pod_security import Level, pod_mistakes
 from ..api.errors import RenderingError
 from ..api.fields import Fields
 from ..api.types import Manifest, Resource
+from ..location import locations
 from ..reporting.reasons import BackupReason
 from ..workload.plans import Observed
-from . import bases, jobs, locations, sources, tasks
+from . import bases, jobs, sources, tasks
 from .bases import Base
 from .job_plan import RUNNING, JobPlan, Surroundings, failed
 from .manifest import FULL, INCREMENTAL, TYPES, Origin
@@ -89,8 +90,12 @@ def _create(
 ) -> JobPlan:
     spec = Fields("spec", resource.get("spec") or {})
     place = spec.table("target")
-    target = locations.from_fields(place, locations.TARGET)
-    own = locations.from_fields(source.storage, locations.SOURCE) if source.storage else None
+    target = locations.from_fields(place, locations.TARGET, source.scope)
+    own = (
+        locations.from_fields(source.storage, locations.SOURCE, source.scope, in_use=True)
+        if source.storage
+        else None
+    )
     if own is not None and locations.overlap(target, own):
         message = (
             f"the target {target.address} is not apart from {own.address}, where the database "

@@ -15,11 +15,12 @@ from typing import Any, Final
 
 from ..api.errors import InvalidSpec
 from ..api.fields import Fields
-from . import locations
+from ..location import locations
+from ..location.errors import InvalidLocation
+from ..location.locations import Location
 from . import manifest as manifests
 from .checks import Check
 from .errors import BackupError, InvalidTask
-from .locations import Location
 from .manifest import Manifest, Origin
 
 FOLDER: Final = "/etc/matrixone-backup"
@@ -260,7 +261,7 @@ def task_from_json(text: str | bytes) -> Task:
     fields = Fields("", _object(text, "a task"))
     try:
         task = _task_of(fields)
-    except (InvalidSpec, BackupError) as error:
+    except (InvalidSpec, InvalidLocation, BackupError) as error:
         raise InvalidTask(f"the task is malformed: {error}") from error
     _require_complete(task)
     return task
@@ -353,7 +354,7 @@ def result_from_json(text: str | bytes) -> Result:
             started_at=fields.text("startedAt"),
             ended_at=fields.text("endedAt"),
         )
-    except (InvalidSpec, BackupError, ValueError) as error:
+    except (InvalidSpec, InvalidLocation, BackupError, ValueError) as error:
         raise InvalidTask(f"the result is malformed: {error}") from error
 
 

@@ -14,8 +14,9 @@ from typing import Any, Final
 from ..api import names
 from ..api.fields import Fields
 from ..api.types import Manifest, Resource
-from . import jobs, locations
-from .locations import S3Location
+from ..location import locations
+from ..location.locations import S3Location
+from . import jobs
 
 Json = dict[str, Any]
 
@@ -153,7 +154,7 @@ def bucket_of(cluster: Resource) -> tuple[S3Location, Fields] | None:
     storage = Fields("", cluster).table("spec").table("logService").table("sharedStorage")
     if not storage.table("s3").data:
         return None
-    found = locations.from_fields(storage, locations.TARGET)
+    found = locations.from_fields(storage, locations.TARGET, in_use=True)
     return (found, storage) if isinstance(found, S3Location) else None
 
 

@@ -10,9 +10,9 @@ from ..api import names
 from ..api.errors import InvalidSpec
 from ..api.fields import Fields
 from ..api.types import Resource
+from ..location import locations
 from ..workload.component import Reference
 from ..workload.references import by_name
-from . import locations
 from .restore_task import secret_references
 from .throw_away import cluster_name
 from .verification_jobs import job_references

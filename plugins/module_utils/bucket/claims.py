@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -11,8 +11,9 @@ from ..api import names
 from ..api.errors import RenderingError
 from ..api.fields import Fields
 from ..api.types import Resource
-from ..backup import locations
-from ..backup.locations import S3Location
+from ..location import locations
+from ..location.endpoints import Scope
+from ..location.locations import S3Location
 
 Json = Mapping[str, Any]
 
@@ -20,7 +21,6 @@ PENDING, IN_USE, RELEASED, DELETING = "Pending", "InUse", "Released", "Deleting"
 """States."""
 LEGACY_FINALIZERS: Final = ("matrixorigin.io/CN-", "matrixorigin.io/DN-")
 """Beginnings of the finalizers that the Go operator leaves on a claim for each set."""
-_AWS: Final = ".amazonaws.com"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,39 +57,57 @@ def is_live(owner: Owner, log_set: Json | None) -> bool:
     return not owner.uid or owner.uid == log_set["metadata"].get("uid")
 
 
-def location_of(claim: Resource) -> S3Location:
-    """Return the path of a claim.
+def location_of(claim: Json) -> S3Location:
+    """Return the path of a claim, which may be in use.
 
     Raises:
         InvalidSpec: it cannot be used.
     """
     spec = Fields("", claim).table("spec")
-    found = locations.from_fields(spec, locations.TARGET)
-    if not isinstance(found, S3Location):
+    location = locations.from_fields(spec, locations.TARGET, scope_of(claim), in_use=True)
+    if not isinstance(location, S3Location):
         raise spec.refuse("s3", "must be set")
-    return found
+    return location
 
 
-def overlap(one: S3Location, other: S3Location) -> bool:
-    """Return whether two paths are the same, or one of them is inside the other.
+def scope_of(claim: Json) -> Scope:
+    """Return from where the endpoint of a claim is looked up: the Pods of its LogSet."""
+    domain = (claim.get("spec") or {}).get("clusterDomain")
+    return Scope(
+        namespace=str(claim["metadata"].get("namespace") or ""),
+        cluster_domain=domain if isinstance(domain, str) else "",
+    )
 
-    Bucket names of AWS are unique, whatever the endpoint.
+
+def holder(claim: Resource, others: Iterable[Json], states: Collection[str]) -> Json | None:
+    """Return another claim in one of the states whose path overlaps; None if there is none.
+
+    A claim whose path cannot be read is in nobody's way.
     """
-    aws = [_AWS in place.url for place in (one, other)]
-    if all(aws):
-        return locations.overlap(one, other.__class__(other.bucket, other.prefix, one.endpoint, ""))
-    return locations.overlap(one, other)
+    own = location_of(claim)
+    return next((one for one in _in(states, claim, others) if _overlaps(own, one)), None)
 
 
-def holder(claim: Resource, others: Iterable[Json], states: Iterable[str]) -> Json | None:
-    """Return another claim in one of the states whose path overlaps; None if there is none."""
-    own, wanted = location_of(claim), set(states)
-    for other in others:
-        if other["metadata"].get("uid") == claim["metadata"].get("uid"):
-            continue
-        if (other.get("status") or {}).get("state") in wanted and _overlaps(own, other):
+def possible_holder(
+    claim: Resource, others: Iterable[Json], states: Collection[str]
+) -> Json | None:
+    """Return another claim in one of the states whose path may overlap; None if there is none.
+
+    A claim whose path cannot be read may have the same one. So this is asked before data go.
+    """
+    own = location_of(claim)
+    for other in _in(states, claim, others):
+        if locations.may_overlap(own, Fields("spec", other.get("spec") or {}), scope_of(other)):
             return other
     return None
+
+
+def _in(states: Collection[str], claim: Resource, others: Iterable[Json]) -> Iterator[Json]:
+    """Yield the other claims that are in one of the states."""
+    for other in others:
+        is_other = other["metadata"].get("uid") != claim["metadata"].get("uid")
+        if is_other and _state(other) in states:
+            yield other
 
 
 def predecessor(claim: Resource, others: Sequence[Json]) -> Json | None:
@@ -99,13 +117,17 @@ def predecessor(claim: Resource, others: Sequence[Json]) -> Json | None:
     """
     own = location_of(claim)
     for other in others:
-        waits = ((other.get("status") or {}).get("state") or PENDING) == PENDING
+        waits = (_state(other) or PENDING) == PENDING
         gone = other["metadata"].get("deletionTimestamp")
         if not waits or gone or _order(other) >= _order(claim) or not _overlaps(own, other):
             continue
         if holder(other, others, (IN_USE, DELETING)) is None:
             return other
     return None
+
+
+def _state(claim: Json) -> str:
+    return str((claim.get("status") or {}).get("state") or "")
 
 
 def _order(claim: Json) -> tuple[str, str]:
@@ -115,15 +137,15 @@ def _order(claim: Json) -> tuple[str, str]:
 
 def _overlaps(own: S3Location, other: Json) -> bool:
     try:
-        return overlap(own, location_of(other))
-    except RenderingError:  # what cannot be used holds nothing
+        return locations.overlap(own, location_of(other))
+    except RenderingError:  # what cannot be read is in nobody's way
         return False
 
 
 def named(claim: Json) -> str:
     """Return whose a claim is, for messages."""
     metadata, status = claim["metadata"], claim.get("status") or {}
-    path = claim["spec"]["s3"]["path"]
+    path = ((claim.get("spec") or {}).get("s3") or {}).get("path")
     owner = owner_of(dict(claim))
     user = f"LogSet {metadata['namespace']}/{owner.name}" if owner else "a deleted LogSet"
     user = f"{user}, whose data are being deleted," if status.get("state") == DELETING else user

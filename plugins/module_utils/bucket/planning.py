@@ -43,6 +43,7 @@ from .claims import (
     location_of,
     named,
     owner_of,
+    possible_holder,
     predecessor,
 )
 
@@ -87,8 +88,17 @@ def plan_bucket(resource: Resource, observed: Observed, around: Surroundings) ->
             return BucketPlan(paused=True)
         return _standing_claim(resource, observed, around)
     except RenderingError as error:
-        # Nothing can be where it says, so that nothing keeps it either.
-        return BucketPlan(phase=PENDING, invalid=str(error), done=True)
+        return _unusable(resource, str(error))
+
+
+def _unusable(resource: Resource, mistake: str) -> BucketPlan:
+    """Return the plan for a claim of a path that cannot be read: nothing is deleted for it."""
+    status = resource.get("status") or {}
+    phase = IN_USE if status.get("state") == IN_USE else PENDING
+    bind_to = str(status.get("bindTo") or "") if phase == IN_USE else ""
+    plan = BucketPlan(phase=phase, bind_to=bind_to, invalid=mistake, done=True)
+    is_deleted = bool(resource["metadata"].get("deletionTimestamp"))
+    return _without_legacy_finalizers(plan, resource) if is_deleted else plan
 
 
 def others_of(observed: Observed) -> Sequence[Mapping[str, Any]]:
@@ -136,9 +146,14 @@ def _pods(observed: Observed) -> bool:
 
 def _deletion(resource: Resource, observed: Observed, around: Surroundings) -> BucketPlan:
     plan = _going(resource, observed, around)
-    metadata = resource["metadata"]
     if (kept := released(resource)) and not plan.done:
         plan = replace(plan, done=True, kept=kept, objects=())
+    return _without_legacy_finalizers(plan, resource)
+
+
+def _without_legacy_finalizers(plan: BucketPlan, resource: Resource) -> BucketPlan:
+    """Take the finalizers of the Go operator off a claim that may go."""
+    metadata = resource["metadata"]
     left = [
         one for one in metadata.get("finalizers") or [] if not one.startswith(LEGACY_FINALIZERS)
     ]
@@ -198,7 +213,7 @@ def _reason_to_keep(resource: Resource, observed: Observed) -> str:
     owner = owner_of(resource)
     if owner is not None and not owner.released:
         return f"LogSet {owner.name} did not release the path; its data are kept"
-    other = holder(resource, others_of(observed), (IN_USE,))
+    other = possible_holder(resource, others_of(observed), (IN_USE,))
     return f"the data are kept: {named(other)}" if other is not None else ""
 
 

@@ -14,8 +14,9 @@ import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
-from urllib.parse import urlsplit
 
+from ..location import endpoints
+from ..location.errors import InvalidLocation
 from .matrixone.addresses import Address, Reach, resolve
 from .matrixone.deadlines import Deadline
 from .matrixone.errors import MatrixOneError
@@ -71,19 +72,16 @@ class Endpoint:
 
     @classmethod
     def parse(cls, text: str) -> Endpoint:
-        """Read a URL, of which a user, a password and a path are ignored; or host and port.
+        """Read an endpoint, of which the path is ignored; without a scheme it is HTTPS.
 
         Raises:
-            ValueError: it is neither, or of another scheme; without one it is HTTPS.
+            ValueError: it is none.
         """
         try:
-            parts = urlsplit(text if "://" in text else f"https://{text}")
-            scheme, host, port = parts.scheme, parts.hostname, parts.port
-        except ValueError:
-            scheme, host, port = "", None, None
-        if scheme not in _PORTS or not host:
-            raise ValueError(f"{text!r} is no address of a server of HTTP")
-        return cls(scheme == "https", host, port or _PORTS[scheme])
+            endpoint = endpoints.Endpoint.parse(text)
+        except InvalidLocation as error:
+            raise ValueError(str(error)) from error
+        return cls(endpoint.scheme == "https", endpoint.host, endpoint.port)
 
     @property
     def authority(self) -> str:

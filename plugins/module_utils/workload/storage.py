@@ -14,8 +14,10 @@ from ..api import quantities as quantity
 from ..api.errors import InvalidSpec, QuantityError
 from ..api.fields import Fields
 from ..api.toml import Table
+from ..location.errors import InvalidLocation
+from ..location.locations import DEFAULT_REGION, endpoint
+from ..location.paths import BucketPath
 
-DEFAULT_REGION: Final = "us-west-2"
 _BACKENDS: Final = {"aws": "S3", "minio": "MINIO"}
 _NO_CACHE: Final = "1B"
 _POLICIES: Final = ("Delete", "Retain")
@@ -58,6 +60,7 @@ class SharedStorage:
             )
         if has_s3:
             bucket_and_prefix(fields.table("s3"))
+            endpoint(fields.table("s3"))
             return cls(fields)
         files = fields.table("fileSystem")
         files.required_text("path", "must be the directory at which the storage is mounted")
@@ -168,12 +171,18 @@ class SharedStorage:
 def bucket_and_prefix(s3: Fields) -> tuple[str, str]:
     """Return the bucket and the prefix of an ``s3`` table, the latter empty or without slashes.
 
+    The prefix is as it is written, also where MatrixOne reads it otherwise: Pods must not restart.
+
     Raises:
-        InvalidSpec: The path has no bucket.
+        InvalidSpec: The path has no bucket, or leads out of it.
     """
     path = s3.text("path").strip("/")
     if not path:
         raise s3.refuse("path", "must be <bucket> or <bucket>/<prefix>")
+    try:
+        BucketPath.read(path)
+    except InvalidLocation as error:
+        raise s3.refuse("path", str(error)) from error
     bucket, *rest = path.split("/", 1)
     return bucket, "".join(rest).strip("/")
 
@@ -181,13 +190,6 @@ def bucket_and_prefix(s3: Fields) -> tuple[str, str]:
 def is_bucket_in_path(dialect: str) -> bool:
     """Return whether a dialect names the bucket in the path of requests, not in the host name."""
     return dialect == "minio"
-
-
-def endpoint(s3: Fields) -> str:
-    """Return the endpoint; without one it is the region's own at AWS."""
-    region = s3.text("region") or DEFAULT_REGION
-    country = ".cn" if region.startswith("cn-") else ""
-    return s3.text("endpoint") or f"s3.{region}.amazonaws.com{country}"
 
 
 def local_fileservice() -> Table:

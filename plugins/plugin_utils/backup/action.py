@@ -15,6 +15,7 @@ from ...module_utils.backup import tasks
 from ...module_utils.backup.errors import BackupError
 from ...module_utils.backup.tasks import Amount, Step
 from ...module_utils.clients.objectstore.errors import StoreError
+from ...module_utils.location.errors import InvalidLocation
 from ..controller_action import ControllerAction
 from .errors import TaskFailed, as_failure
 from .progress import Progress
@@ -46,7 +47,7 @@ class BackupAction(ControllerAction):
                 result.update(self.act(arguments, Path(folder)))
         except InvalidSpec as error:
             result.update(failed=True, msg=str(error), reason=tasks.Reason.INVALID_TASK.value)
-        except (TaskFailed, StoreError, BackupError) as error:
+        except (TaskFailed, StoreError, BackupError, InvalidLocation) as error:
             result.update(_failed(as_failure(error)))
         return result
 

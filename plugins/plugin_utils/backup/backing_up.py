@@ -8,10 +8,10 @@ from typing import Final
 
 from ...module_utils.api import timestamps
 from ...module_utils.backup import manifest as manifests
-from ...module_utils.backup.locations import S3Location, overlap
 from ...module_utils.backup.manifest import Base, Manifest
 from ...module_utils.backup.tasks import Reason, Step, Task
 from ...module_utils.clients.objectstore.interface import ObjectStore
+from ...module_utils.location.locations import S3Location, overlap
 from . import listings, markers
 from .contents import Contents
 from .errors import TaskFailed

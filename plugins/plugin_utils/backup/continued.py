@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import posixpath
 
-from ...module_utils.backup.locations import FolderLocation, Location
 from ...module_utils.backup.manifest import Manifest
 from ...module_utils.backup.tasks import Reason
+from ...module_utils.location.locations import FolderLocation, Location
 from .errors import TaskFailed
 from .listing import backups
 from .stores import Mounts

@@ -6,11 +6,11 @@ from __future__ import annotations
 from typing import Final
 
 from ...module_utils.backup import manifest as manifests
-from ...module_utils.backup.locations import Location, S3Location
 from ...module_utils.backup.manifest import Manifest
 from ...module_utils.backup.tasks import Amount, Reason, Step, Task
 from ...module_utils.clients.objectstore.errors import StoreAbsent
 from ...module_utils.clients.objectstore.interface import Entry, ObjectStore
+from ...module_utils.location.locations import Location, S3Location
 from . import markers
 from .errors import TaskFailed
 from .markers import Marker, State

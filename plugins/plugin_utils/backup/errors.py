@@ -8,6 +8,7 @@ from typing import Final
 from ...module_utils.backup.errors import BackupError
 from ...module_utils.backup.tasks import RETRYABLE, Reason
 from ...module_utils.clients.objectstore import errors as store
+from ...module_utils.location.errors import InvalidLocation
 
 
 class TaskFailed(Exception):
@@ -44,4 +45,5 @@ _REASONS: Final[dict[type[Exception], Reason]] = {
     store.Full: Reason.OUT_OF_SPACE,
     store.StoreError: Reason.INVALID_TASK,
     BackupError: Reason.INVALID_TASK,
+    InvalidLocation: Reason.INVALID_TASK,
 }

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 
 from ...module_utils.backup import manifest as manifests
 from ...module_utils.backup.errors import InvalidManifest
-from ...module_utils.backup.locations import FolderLocation, Location
 from ...module_utils.backup.manifest import Base, Manifest
 from ...module_utils.backup.tasks import Reason
 from ...module_utils.clients.objectstore import interface
 from ...module_utils.clients.objectstore.errors import Absent, StoreAbsent
 from ...module_utils.clients.objectstore.interface import ObjectStore
+from ...module_utils.location.locations import FolderLocation, Location
 from . import listings
 from .contents import Contents
 from .errors import TaskFailed

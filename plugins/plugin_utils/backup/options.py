@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from ...module_utils.api.fields import Fields
-from ...module_utils.backup import locations
-from ...module_utils.backup.locations import FolderLocation, Location, S3Location
+from ...module_utils.location import locations
+from ...module_utils.location.locations import FolderLocation, Location, S3Location
 
 Options = Mapping[str, Any]
 

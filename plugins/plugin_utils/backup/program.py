@@ -20,11 +20,11 @@ from typing import Any, Final, NoReturn
 
 from ...module_utils.backup import tasks
 from ...module_utils.backup.errors import InvalidTask
-from ...module_utils.backup.locations import SOURCE, TARGET, Location
 from ...module_utils.backup.manifest import Manifest
 from ...module_utils.backup.tasks import Phase, Reason, Result, Task, Verb
 from ...module_utils.clients.objectstore.errors import StoreAbsent
 from ...module_utils.clients.objectstore.interface import ObjectStore
+from ...module_utils.location.locations import SOURCE, TARGET, Location
 from . import reporting
 from .backing_up import Making, back_up
 from .deleting import delete, purge

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import Final
 
 from ...module_utils.backup import manifest as manifests
-from ...module_utils.backup.locations import Location, S3Location
 from ...module_utils.backup.tasks import Amount, Reason, Step
 from ...module_utils.clients.objectstore.errors import StoreAbsent
 from ...module_utils.clients.objectstore.interface import ObjectStore
+from ...module_utils.location.locations import Location, S3Location
 from ...module_utils.workload.storage import FOLDERS
 from .errors import TaskFailed
 from .progress import Progress

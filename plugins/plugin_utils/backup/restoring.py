@@ -19,13 +19,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from ...module_utils.backup.locations import Location, are_on_one_server, overlap
 from ...module_utils.backup.manifest import Manifest
 from ...module_utils.backup.tasks import Amount, Reason, Step, Task
 from ...module_utils.clients.objectstore import errors as store_errors
 from ...module_utils.clients.objectstore.folder import FolderStore
 from ...module_utils.clients.objectstore.interface import ObjectStore
 from ...module_utils.clients.objectstore.s3 import S3Store
+from ...module_utils.location.locations import Location, are_on_one_server, overlap
 from . import blocks, listings, markers
 from .errors import TaskFailed
 from .markers import Marker, State

@@ -7,11 +7,11 @@ import time
 from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Final
 
-from ...module_utils.backup.locations import FolderLocation, Location, S3Location
 from ...module_utils.backup.tasks import Reason, Task
 from ...module_utils.clients import sql
 from ...module_utils.clients.objectstore.interface import ObjectStore
 from ...module_utils.clients.sql import Entrance, Statement
+from ...module_utils.location.locations import FolderLocation, Location, S3Location
 from . import listings
 from .errors import TaskFailed
 from .opened import Opened

@@ -7,12 +7,12 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...module_utils.backup.locations import TARGET, FolderLocation, Location, S3Location
 from ...module_utils.backup.tasks import Reason
 from ...module_utils.clients.objectstore.folder import FolderStore
 from ...module_utils.clients.objectstore.interface import ObjectStore
 from ...module_utils.clients.objectstore.s3 import S3Store
 from ...module_utils.clients.objectstore.s3_connection import Connection, Keys, Server
+from ...module_utils.location.locations import TARGET, FolderLocation, Location, S3Location
 from ...module_utils.workload.storage import is_bucket_in_path
 from .errors import TaskFailed
 

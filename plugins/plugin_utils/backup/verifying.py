@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from ...module_utils.backup.locations import Location
 from ...module_utils.backup.manifest import Manifest
 from ...module_utils.backup.tasks import Amount, Reason, Step
+from ...module_utils.location.locations import Location
 from . import listings
 from .errors import TaskFailed
 from .listings import CHECKSUM_SUFFIX

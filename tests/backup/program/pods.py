@@ -11,9 +11,6 @@ from itertools import count
 from pathlib import Path
 
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup import jobs, tasks
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.locations import (
-    S3Location,
-)
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.tasks import (
     Result,
     Task,
@@ -21,6 +18,9 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.task
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.objectstore.interface import (
     ObjectStore,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.location.locations import (
+    S3Location,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.backup import program
 from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.backup.progress import (

@@ -11,14 +11,14 @@ from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.locations import (
-    FolderLocation,
-    S3Location,
-)
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.tasks import (
     Reason,
     Task,
     Verb,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.location.locations import (
+    FolderLocation,
+    S3Location,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.backup.stores import Mounts
 

@@ -10,11 +10,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.locations import (
-    FolderLocation,
-    Location,
-    S3Location,
-)
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.manifest import Base
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.tasks import (
     BaseBackup,
@@ -25,6 +20,11 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.task
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.objectstore.interface import (
     ObjectStore as Store,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.location.locations import (
+    FolderLocation,
+    Location,
+    S3Location,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.backup import (
     blocks,

@@ -7,10 +7,6 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.checks import Check
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.locations import (
-    FolderLocation,
-    Location,
-)
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.manifest import Origin
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.tasks import (
     TRY_AGAIN,
@@ -22,6 +18,10 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.task
     Task,
     Verb,
     result_from_json,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.location.locations import (
+    FolderLocation,
+    Location,
 )
 
 from testbed.object_store import ObjectStore

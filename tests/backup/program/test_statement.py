@@ -7,14 +7,14 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.locations import (
-    FolderLocation,
-)
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.tasks import (
     Login,
     Reason,
     Task,
     Verb,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.location.locations import (
+    FolderLocation,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.backup import statements
 

@@ -6,11 +6,14 @@ from typing import Any
 import pytest
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api.errors import InvalidSpec
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api.fields import Fields
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup import locations
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.errors import (
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.location import locations
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.location.endpoints import (
+    Scope,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.location.errors import (
     InvalidLocation,
 )
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.locations import (
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.location.locations import (
     FolderLocation,
     Location,
     S3Location,
@@ -161,3 +164,70 @@ def test_what_is_below_overlaps(location: Location, name: str) -> None:
 @given(_LOCATIONS)
 def test_an_address_leads_back(location: Location) -> None:
     assert location.at(location.address).address == location.address
+
+
+@pytest.mark.parametrize(
+    ("path", "namespace", "other_path", "other_namespace", "overlapping"),
+    [
+        ("b/x", "prod", "b/x", "test", False),
+        ("b/x", "prod", "b/x", "prod", True),
+        ("b/x", "", "b/x", "", True),
+    ],
+)
+def test_a_short_name_is_of_a_namespace(
+    path: str, namespace: str, other_path: str, other_namespace: str, overlapping: bool
+) -> None:
+    first = s3(path, scope=Scope(namespace))
+    second = s3(other_path, scope=Scope(other_namespace))
+    assert locations.overlap(first, second) is overlapping
+    assert locations.overlap(second, first) is overlapping
+
+
+@given(_LOCATIONS, _LOCATIONS, _LOCATIONS)
+def test_overlap_is_symmetric_and_closed_below(
+    first: Location, second: Location, third: Location
+) -> None:
+    assert locations.overlap(first, second) is locations.overlap(second, first)
+    deeper = second.below("deeper")
+    if locations.overlap(first, second) and len(first.address) <= len(second.address):
+        assert locations.overlap(first, deeper)
+    if locations.overlap(first, deeper) and locations.overlap(third, deeper):
+        related = locations.overlap(first, third)
+        assert related  # both are above or below one place
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(["path", "endpoint", "region", "type", "secretRef", "certificateRef"]),
+        st.one_of(st.none(), st.text(max_size=12), st.integers(), st.lists(st.text(), max_size=2)),
+    ),
+    st.booleans(),
+)
+def test_any_table_is_a_location_or_a_mistake_with_a_field(
+    table: dict[str, Any], in_use: bool
+) -> None:
+    field, place = "spec.target.s3", None
+    try:
+        place = locations.from_fields(
+            Fields("spec.target", {"s3": table}), locations.TARGET, Scope("a"), in_use=in_use
+        )
+    except InvalidSpec as error:
+        field = error.field_path
+    assert field.startswith("spec.target.s3")
+    assert locations.from_document(locations.to_document(place)) == place
+
+
+def test_what_cannot_be_read_may_overlap() -> None:
+    own = s3("data/mo", scope=Scope("prod"))
+    for table, may in [
+        ({"s3": {"path": "data/x", "endpoint": "http://s3:abc"}}, True),
+        ({"s3": {"path": "s3://data/x", "endpoint": "http://s3:9000"}}, True),
+        ({"s3": {"path": "other/x", "endpoint": "http://s3:abc"}}, False),
+        ({"s3": {"path": "data/x", "endpoint": "http://s3.prod:9000"}}, False),
+        ({"s3": {"path": "data/mo", "endpoint": "http://s3.prod:9000"}}, True),
+        ({"s3": "data"}, True),
+        ({}, True),
+        ({"fileSystem": {"path": "/x"}}, False),
+    ]:
+        fields = Fields("spec", table)
+        assert locations.may_overlap(own, fields, Scope("prod")) is may, table
