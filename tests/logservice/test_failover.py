@@ -79,6 +79,12 @@ def there(count: int, *, without: Sequence[int] = (), ready: float = 900.0) -> P
 LOST = view(alive=(0, 1))
 
 
+def heard_before(seconds: float) -> View:
+    """HAKeeper heard store 2 so many seconds ago, and has missed it after ten."""
+    seen = LOST if seconds > 10 else view()
+    return replace(seen, silent={**seen.silent, log_uuid(2): seconds})
+
+
 @pytest.mark.parametrize(
     ("listed", "seen", "wanted"),
     [
@@ -173,13 +179,42 @@ def test_one_that_can_be_replaced_does_not_wait_for_one_that_cannot() -> None:
     assert (verdict.step, verdict.pod) == (Step.RECORD, "mo-log-4")
 
 
+@pytest.mark.parametrize(
+    ("changes", "silence", "wanted", "due"),
+    [
+        ({}, 700, Step.RECORD, None),
+        ({"attempted": NOW - 700}, 700, Step.RECORD, None),
+        ({"attempted": NOW - 1}, 700, Step.WAIT, NOW + 599),
+        ({}, 100, Step.WAIT, NOW + 500),
+        ({"fails_repeatedly": True}, 100, Step.RECORD, None),
+        ({"fails_repeatedly": True}, 3, Step.BLOCKED, None),
+        ({"fails_repeatedly": True, "attempted": NOW - 1}, 700, Step.WAIT, NOW + 599),
+    ],
+    ids=[
+        "down for long",
+        "its Pod was in place for as long",
+        "its Pod ended, found a node or pulled its image until a moment ago",
+        "clocks say that it is down for long, HAKeeper that it lived lately",
+        "it starts and fails again and again",
+        "it starts, and HAKeeper hears it at this moment",
+        "it failed twice, on a node that it has only just got",
+    ],
+)
+def test_a_store_has_all_of_its_time_to_come_up(
+    changes: dict[str, float], silence: float, wanted: Step, due: float | None
+) -> None:
+    listed = [replace(one, **changes) if one.ordinal == 2 else one for one in stores(2)]
+    verdict = log_stores.next_repair(listed, heard_before(silence), POLICY, None, NOW)
+    assert (verdict.step, verdict.due) == (wanted, due)
+
+
 def test_the_time_of_the_next_look_is_when_the_first_store_is_due() -> None:
     listed = [*stores(2, since=NOW - 100)[1:], LogStore("mo-log-0", 0, NOW - 50)]
     assert log_stores.next_repair(listed, None, POLICY, None, NOW).due == NOW + 500
 
 
 REPAIR = Repair("mo-log-2", 2, 1, began=NOW - 10)
-TAKEN = replace(REPAIR, removed=True, rendered=True)
+TAKEN = replace(REPAIR, removed=True, touched=True, rendered=True)
 NEW = log_uuid(2, 1)
 
 
@@ -196,6 +231,10 @@ def replaced(members: Sequence[str], alive: Sequence[str]) -> View:
         (stores(2), None, replace(REPAIR, rendered=True), Step.BLOCKED),
         (stores(1, 2), view(alive=(0,)), replace(REPAIR, rendered=True), Step.BLOCKED),
         (stores(), view(), replace(REPAIR, rendered=True), Step.CALL_OFF),
+        (stores(2, since=NOW - 5), LOST, replace(REPAIR, rendered=True), Step.CALL_OFF),
+        (stores(2), heard_before(5), replace(REPAIR, rendered=True), Step.BLOCKED),
+        (stores(2), heard_before(50), replace(REPAIR, rendered=True), Step.CALL_OFF),
+        (stores(2, since=NOW - 5), LOST, replace(REPAIR, touched=True), Step.RENDER),
         (stores(2), LOST, TAKEN, Step.AWAIT_STORE),
         (stores(2), None, TAKEN, Step.AWAIT_STORE),
         (stores(2), LOST, replace(TAKEN, began=NOW - 600), Step.RECORD),
@@ -214,6 +253,10 @@ def replaced(members: Sequence[str], alive: Sequence[str]) -> View:
         "HAKeeper has fallen silent since",
         "another one was lost since",
         "it came back by itself",
+        "it was up in the meantime",
+        "HAKeeper hears it",
+        "HAKeeper heard it a moment ago",
+        "there is no way back",
         "taken away",
         "taken away and HAKeeper is silent",
         "the new one does not come up for as long",

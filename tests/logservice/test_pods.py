@@ -170,8 +170,11 @@ def logset(**annotations: str) -> Json:
     return {"metadata": {"name": "mo", "namespace": "n", "annotations": given}, "spec": spec}
 
 
-def claim(uid: str) -> Json:
-    return {"metadata": {"name": "mo-data-mo-log-2", "uid": uid}}
+def claim(uid: str, **more: str) -> Json:
+    return {"metadata": {"name": "mo-data-mo-log-2", "uid": uid, **more}}
+
+
+NAMESAKE = {"metadata": {"uid": "new", "name": "mo-log-1"}}
 
 
 def test_a_record_is_read_back_as_it_was_written() -> None:
@@ -182,22 +185,29 @@ def test_a_record_is_read_back_as_it_was_written() -> None:
 
 
 @pytest.mark.parametrize(
-    ("pods", "claims", "gossip", "removed", "rendered"),
+    ("pods", "claims", "gossip", "removed", "touched", "rendered"),
     [
-        ([pod()], [claim("claim")], "", False, False),
-        ([pod()], [claim("claim")], "1 1\n2 3\n", False, True),
-        ([pod()], [claim("claim")], "2 33\n", False, False),
-        ([], [claim("claim")], "2 3\n", False, True),
-        ([pod()], [], "2 3\n", False, True),
-        ([], [], "2 3\n", True, True),
-        ([{"metadata": {"uid": "new"}}], [claim("new")], "2 3\n", True, True),
-        ([{"metadata": {"uid": "new", "name": "mo-log-1"}}], [claim("new")], "2 3\n", True, True),
+        ([pod()], [claim("claim")], "", False, False, False),
+        ([pod()], [claim("claim")], "1 1\n2 3\n", False, False, True),
+        ([pod()], [claim("claim")], "2 33\n", False, False, False),
+        ([], [claim("claim")], "2 3\n", False, False, True),
+        ([pod()], [claim("claim", deletionTimestamp="now")], "2 3\n", False, True, True),
+        ([pod()], [], "2 3\n", False, True, True),
+        ([], [], "2 3\n", True, True, True),
+        ([{"metadata": {"uid": "new"}}], [claim("new")], "2 3\n", True, True, True),
+        ([NAMESAKE], [claim("new")], "2 3\n", True, True, True),
     ],
 )
 def test_objects_are_told_from_their_namesakes(
-    pods: list[Json], claims: list[Json], gossip: str, removed: bool, rendered: bool
+    pods: list[Json],
+    claims: list[Json],
+    gossip: str,
+    removed: bool,
+    touched: bool,
+    rendered: bool,
 ) -> None:
-    assert RECORD.state(pods, claims, gossip) == Repair("mo-log-2", 2, 3, 17.0, removed, rendered)
+    state = Repair("mo-log-2", 2, 3, 17.0, removed, touched, rendered)
+    assert RECORD.state(pods, claims, gossip) == state
 
 
 def test_policy_and_claims_follow_the_spec() -> None:
@@ -256,3 +266,30 @@ def test_volumes_are_kept_where_either_policy_says_so(spec: Json, kept: bool) ->
 def test_a_new_store_has_its_time_from_when_its_pod_was_made() -> None:
     born = {"uid": "new", "name": "mo-log-2", "creationTimestamp": "1970-01-01T00:01:40Z"}
     assert RECORD.state([{"metadata": born}], [], "2 3\n").created == 100.0
+
+
+@pytest.mark.parametrize(
+    ("scheduled", "started", "moment"),
+    [
+        (None, None, 0.0),
+        ("False", None, 0.0),
+        ("True", None, 3600.0),
+        ("True", "1970-01-01T01:20:00Z", 4800.0),
+    ],
+    ids=["it waits for the scheduler", "it waits for a node", "it has a node", "it has started"],
+)
+def test_a_pod_is_given_its_time_from_when_it_could_begin(
+    scheduled: str | None, started: str | None, moment: float
+) -> None:
+    made = pod()
+    made["status"] = {"conditions": [], "containerStatuses": []}
+    if scheduled:
+        at = {"lastTransitionTime": "1970-01-01T01:00:00Z"}
+        made["status"]["conditions"] = [{"type": "PodScheduled", "status": scheduled, **at}]
+    if started:
+        state = {"running": {"startedAt": started}}
+        made["status"]["containerStatuses"] = [{"name": "main", "state": state}]
+    around = SetState([made], {})
+
+    assert log_pods.log_store("mo-log-2", 17.0, around).attempted == moment
+    assert log_pods.log_store("mo-log-2", None, around).attempted == 0.0

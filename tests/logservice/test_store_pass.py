@@ -11,6 +11,9 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api.digests
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.matrixone import (
     Deadline,
 )
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.logservice.failover import (
+    Step,
+)
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.logservice.view import (
     Shard,
     View,
@@ -66,26 +69,81 @@ class Kubernetes:
         self.deleted.append(found["metadata"]["name"])
 
 
-def run(kubernetes: Kubernetes, monkeypatch: pytest.MonkeyPatch, *, lost: bool) -> Outcome:
-    """A pass that finds store 2 lost, or back."""
-    alive = ALL - {log_uuid(2)} if lost else ALL
-    silent = {one: 1.0 if one in alive else 900.0 for one in ALL}
-    seen = View(True, silent, [Shard(1, ALL, alive, 3)])
+def log_set_of(kubernetes: Kubernetes, **status: Any) -> Json:
+    """Three log stores, as the LogSet shows them."""
+    made = resource(spec={"replicas": 3, "storeFailureTimeout": "1m"})
+    made["metadata"]["annotations"] = dict(kubernetes.annotations)
+    made["status"] = {"conditions": conditions(("Ready", "True", "EnoughReadyStores")), **status}
+    return made
+
+
+def pods_of(*down: int) -> list[Json]:
+    """The Pods of three log stores, of which some are down for long."""
+    return [log_pod(n, ready=n not in down) for n in range(3)]
+
+
+def log_pod(ordinal: int, *, ready: bool = True, **metadata: str) -> Json:
+    labels = {"matrixorigin.io/component": "LogSet"}
+    identity = {"uid": f"p-{ordinal}", "labels": labels, **metadata}
+    made = pod(f"mo-log-{ordinal}", ready=ready, since=LONG_AGO, metadata=identity)
+    made["status"]["podIP"] = f"10.0.0.{ordinal}"
+    return made
+
+
+def seen_without(*missed: int) -> View:
+    """What HAKeeper says when it has missed some stores for 900 s."""
+    alive = ALL - set(map(log_uuid, missed))
+    return View(
+        True, {one: 1.0 if one in alive else 900.0 for one in ALL}, [Shard(1, ALL, alive, 3)]
+    )
+
+
+def make_pass(
+    kubernetes: Kubernetes,
+    monkeypatch: pytest.MonkeyPatch,
+    log_set: Json,
+    pods: list[Json],
+    seen: View,
+) -> Outcome:
     monkeypatch.setattr(store_pass, "ask", lambda *_how: seen)
-    log_set = resource(spec={"replicas": 3, "storeFailureTimeout": "1m"})
-    log_set["metadata"]["annotations"] = dict(kubernetes.annotations)
-    log_set["status"] = {"conditions": conditions(("Ready", "True", "EnoughReadyStores"))}
-    pods = [
-        pod(f"mo-log-{n}", ready=not (lost and n == 2), since=LONG_AGO, metadata={"uid": f"p-{n}"})
-        for n in range(3)
-    ]
-    for n, one in enumerate(pods):
-        one["status"]["podIP"] = f"10.0.0.{n}"
-        one["metadata"]["labels"] = {"matrixorigin.io/component": "LogSet"}
     live = workload()
     live["spec"]["volumeClaimTemplates"] = [{"metadata": {"name": "mo-data"}}]
     situation = Situation(log_set, live, pods, NOW)
     return store_pass.StorePass(situation, kubernetes, Deadline.after(5)).run()
+
+
+def run(kubernetes: Kubernetes, monkeypatch: pytest.MonkeyPatch, *, lost: bool) -> Outcome:
+    """A pass that finds store 2 lost, or back."""
+    missing = (2,) if lost else ()
+    log_set, pods = log_set_of(kubernetes), pods_of(*missing)
+    return make_pass(kubernetes, monkeypatch, log_set, pods, seen_without(*missing))
+
+
+UP = [{"podName": f"mo-log-{n}", "phase": "Up", "lastTransition": LONG_AGO} for n in range(3)]
+JUST_NOW = "2026-01-02T03:04:00Z"
+
+
+@pytest.mark.parametrize(
+    "replaced",
+    [
+        [log_pod(2, deletionTimestamp=JUST_NOW, creationTimestamp=LONG_AGO)],
+        [],
+        [log_pod(2, ready=False, creationTimestamp=JUST_NOW)],
+    ],
+    ids=["it is told to end", "it is gone", "its successor starts"],
+)
+@pytest.mark.parametrize("answer", [seen_without(), seen_without(2)], ids=["heard", "missed"])
+def test_a_restart_of_a_store_that_is_hours_old_replaces_nothing(
+    monkeypatch: pytest.MonkeyPatch, replaced: list[Json], answer: View
+) -> None:
+    """Whatever HAKeeper says: a store that went down a moment ago is not due."""
+    kubernetes = Kubernetes({})
+    log_set = log_set_of(kubernetes, availableStores=UP)
+
+    outcome = make_pass(kubernetes, monkeypatch, log_set, [*pods_of()[:2], *replaced], answer)
+
+    assert outcome.verdict.step is Step.WAIT
+    assert (outcome.events, kubernetes.annotations, kubernetes.deleted) == ([], {}, [])
 
 
 @pytest.mark.parametrize("before", [{}, {"2": 3}, {"1": 1}], ids=["first", "fourth", "another"])

@@ -33,12 +33,17 @@ class LogStore:
         ordinal: number of the Pod.
         down_since: since when it is down (Unix time); None while it is up.
         obstacle: why a new, empty store would not come up either; empty if it might.
+        attempted: when its present Pod got a node, or its process first started (Unix time); 0
+            where it has not.
+        fails_repeatedly: whether its process ended more than once since.
     """
 
     pod: str
     ordinal: int
     down_since: float | None = None
     obstacle: str = ""
+    attempted: float = 0.0
+    fails_repeatedly: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +56,7 @@ class Repair:
         incarnation: of the new store.
         began: when it was decided (Unix time).
         removed: whether nothing of the old store is left.
+        touched: whether anything of the old store was deleted, or is being deleted.
         rendered: whether the stores' configuration has the new incarnation.
         created: when the Pod of the new store was created (Unix time); 0 before that.
     """
@@ -60,6 +66,7 @@ class Repair:
     incarnation: int
     began: float
     removed: bool = False
+    touched: bool = False
     rendered: bool = False
     created: float = 0.0
 
@@ -153,25 +160,54 @@ def next_repair(
     due = [store for store in down if _due(store, policy) <= now]
     if not due:
         return _waiting(down, policy)
-    refusals = []
+    refusals, waiting = [], []
     for store in due:
         refusal = why_not(store, down, view, policy)
-        if not refusal:
+        left = _heartbeat_seconds_left(store, view, policy)
+        if refusal:
+            message = f"{store.pod} is not replaced: {refusal}"
+            refusals.append(Verdict(Step.BLOCKED, store.pod, message))
+        elif left > 0:
+            waiting.append(_wait(store, policy, now + left))
+        else:
             return Verdict(Step.RECORD, store.pod, f"{store.pod} is replaced by a new store")
-        refusals.append(Verdict(Step.BLOCKED, store.pod, f"{store.pod} is not replaced: {refusal}"))
-    return refusals[0]
+    return [*refusals, *waiting][0]
 
 
 def _due(store: LogStore, policy: Policy) -> float:
-    return (store.down_since or 0.0) + policy.timeout
+    """Return when a store that is down may be replaced (Unix time).
+
+    A Pod that was long in ending, in finding a node or in pulling its image has all of the time
+    from then on: until then its store had no chance to come up.
+    """
+    return max(store.down_since or 0.0, store.attempted) + policy.timeout
+
+
+def _heartbeat_seconds_left(store: LogStore, view: View | None, policy: Policy) -> float:
+    """Return for how long HAKeeper still has to miss a store; 0 if it has for long enough.
+
+    HAKeeper counts by its own clock, so no clock of the operator or of a node that is wrong lets a
+    store be replaced that lived lately. One that fails repeatedly may send heartbeats at each
+    start; one that sends them without running its replicas has lost its data.
+    """
+    silence = view.silence(store.ordinal) if view is not None else None
+    if silence is None or view is None:
+        return 0.0
+    if store.fails_repeatedly or view.without_data(store.ordinal):
+        return 0.0
+    return max(0.0, policy.timeout - silence)
 
 
 def _waiting(down: Sequence[LogStore], policy: Policy) -> Verdict:
     if not down:
         return _NOTHING
     first = min(down, key=lambda store: _due(store, policy))
-    message = f"{first.pod} is replaced when it has been down for {policy.timeout} s"
-    return Verdict(Step.WAIT, first.pod, message, _due(first, policy))
+    return _wait(first, policy, _due(first, policy))
+
+
+def _wait(store: LogStore, policy: Policy, due: float) -> Verdict:
+    message = f"{store.pod} is replaced when it has been down for {policy.timeout} s"
+    return Verdict(Step.WAIT, store.pod, message, due)
 
 
 def why_not(store: LogStore, down: Sequence[LogStore], view: View | None, policy: Policy) -> str:
@@ -210,6 +246,9 @@ def _continued(
     if store is None:
         return Verdict(Step.CALL_OFF, repair.pod, f"{repair.pod} came back by itself")
     refusal = why_not(store, down, view, policy)
+    left = max(_due(store, policy) - now, _heartbeat_seconds_left(store, view, policy))
+    if not repair.touched and not refusal and left > 0:
+        return Verdict(Step.CALL_OFF, repair.pod, f"{repair.pod} was up again in the meantime")
     if refusal:
         return Verdict(Step.BLOCKED, repair.pod, f"{repair.pod} is not replaced: {refusal}")
     step = Step.TAKE_AWAY if repair.rendered else Step.RENDER
@@ -247,7 +286,8 @@ def _not_up_again(
     now: float,
 ) -> Verdict:
     """A new store gets the same time as any other before it is replaced in its turn."""
-    due = max(repair.began, repair.created, store.down_since or 0.0) + policy.timeout
+    due = max(repair.began + policy.timeout, repair.created + policy.timeout, _due(store, policy))
+    due = max(due, now + _heartbeat_seconds_left(store, view, policy))
     if now >= due:
         refusal = why_not(store, down, view, policy)
         if not refusal:

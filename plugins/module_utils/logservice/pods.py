@@ -14,7 +14,7 @@ from ..api.fields import Fields
 from ..api.timestamps import unix_time
 from ..api.types import Resource
 from ..reporting.conditions import has_served
-from ..reporting.pods import is_ready, why
+from ..reporting.pods import first_start, is_ready, main_restarts, why
 from ..workload import nodes as node_states
 from ..workload import storage
 from .failover import LogStore, Policy, Repair
@@ -90,7 +90,7 @@ class Record:
             claims: the claims of the set.
             gossip: text of the file that tells stores their incarnation.
         """
-        pods = list(pods)
+        pods, claims = list(pods), list(claims)
         old = {claim["metadata"]["uid"] for claim in claims} & set(self.claims.values())
         runs = any(pod["metadata"]["uid"] == self.pod_uid for pod in pods)
         rendered = f"{self.ordinal} {self.incarnation}" in gossip.splitlines()
@@ -100,6 +100,7 @@ class Record:
             incarnation=self.incarnation,
             began=self.began,
             removed=not old and not runs,
+            touched=not self.untouched(claims),
             rendered=rendered,
             created=max(map(_made, (one for one in pods if _named(one) == self.pod)), default=0.0),
         )
@@ -210,8 +211,26 @@ def log_store(name: str, down_since: float | None, around: SetState) -> LogStore
         around: Pods, nodes and volumes.
     """
     pod = next((one for one in around.pods if one["metadata"]["name"] == name), None)
-    obstacle = "" if down_since is None else obstacle_of(pod, around)
-    return LogStore(name, ordinal_of_pod(name), down_since, obstacle)
+    if down_since is None:
+        return LogStore(name, ordinal_of_pod(name))
+    return LogStore(
+        name,
+        ordinal_of_pod(name),
+        down_since,
+        obstacle=obstacle_of(pod, around),
+        attempted=attempted(pod) if pod else 0.0,
+        fails_repeatedly=main_restarts(pod) > 1 if pod else False,
+    )
+
+
+def attempted(pod: Pod) -> float:
+    """Return when a Pod got its node, or its process first started (Unix time); 0 if it did not.
+
+    What a process that ended more than once did first is not known any more.
+    """
+    scheduled = _condition(pod, "PodScheduled")
+    placed = scheduled.get("lastTransitionTime") if scheduled.get("status") == "True" else None
+    return max(unix_time(placed), unix_time(first_start(pod)))
 
 
 def obstacle_of(pod: Pod | None, around: SetState) -> str:

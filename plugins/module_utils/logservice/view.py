@@ -70,6 +70,11 @@ class View:
         """Return whether any store of an ordinal gave a sign of life lately."""
         return any(map(self._lives, self.stores_of(ordinal)))
 
+    def silence(self, ordinal: int) -> float | None:
+        """Return the seconds since any store of an ordinal was heard; None if none ever was."""
+        heard = [self.silent[uuid] for uuid in self.stores_of(ordinal) if uuid in self.silent]
+        return min(heard, default=None)
+
     def without_data(self, ordinal: int) -> bool:
         """Return whether a store lives that does not run the replicas that it is counted on for."""
         return any(

@@ -29,6 +29,8 @@ _SAME = {"ErrImagePull": "ImagePullBackOff"}
 _OF_THE_IMAGE = frozenset({"ErrImageNeverPull", "ImagePullBackOff", "InvalidImageName"})
 _RESTARTS = 2
 """A container that ended once may have been early; one that ended this often will end again."""
+_FIRST_CONDITION_SECONDS = 5.0
+"""So long after its start a Pod has the conditions that the kubelet gives it first."""
 
 
 def is_ready(pod: Pod) -> bool:
@@ -72,11 +74,32 @@ def ready_at(pod: Pod) -> float | None:
 
 def main_process(pod: Pod) -> str:
     """Return when the main container of a Pod started, RFC 3339; empty while it does not run."""
+    running = (_main_container(pod).get("state") or {}).get("running") or {}
+    return str(running.get("startedAt") or "")
+
+
+def main_restarts(pod: Pod) -> int:
+    """Return how often the main container of a Pod was started again."""
+    return int(_main_container(pod).get("restartCount") or 0)
+
+
+def first_start(pod: Pod) -> str:
+    """Return when the main container of a Pod first started, RFC 3339; empty where unknown.
+
+    A status tells of the present process and of the one before: not of the first of many.
+    """
+    container = _main_container(pod)
+    state, last = container.get("state") or {}, container.get("lastState") or {}
+    first = {0: state, 1: last}.get(main_restarts(pod), {})
+    process = first.get("running") or first.get("terminated") or {}
+    return str(process.get("startedAt") or "")
+
+
+def _main_container(pod: Pod) -> Mapping[str, Any]:
     for container in (pod.get("status") or {}).get("containerStatuses") or []:
         if container.get("name") == names.CONTAINER_MAIN:
-            running = (container.get("state") or {}).get("running") or {}
-            return str(running.get("startedAt") or "")
-    return ""
+            return container  # type: ignore[no-any-return]
+    return {}
 
 
 def stores(
@@ -90,6 +113,10 @@ def stores(
 
     A store is Up while its Pod is Ready: the probes ask the store itself, so no extra delay is
     needed. An expected Pod that does not exist is Down, unlike in the reference.
+
+    Being down begins when it is seen: Pods that terminate or do not exist do not tell, and what a
+    condition tells may be older than the failure. It begins earlier only where a Pod says itself
+    when it ceased to be ready, as after a time without an operator.
 
     Args:
         pods: Pods of the set.
@@ -107,16 +134,73 @@ def stores(
     result: dict[str, list[dict[str, str]]] = {"availableStores": [], "failedStores": []}
     for name in sorted({*live, *expected}, key=natural_order):
         pod = live.get(name)
-        serves = pod is not None and is_ready(pod) and name not in empty
-        phase = "Up" if serves else "Down"
-        old = known.get(name, {})
-        since = old.get("lastTransition") if old.get("phase") == phase else None
-        changed = None
-        if pod is not None and name not in empty:
-            changed = _condition(pod, "Ready").get("lastTransitionTime")
-        entry = {"podName": name, "phase": phase, "lastTransition": since or changed or now}
-        result["availableStores" if phase == "Up" else "failedStores"].append(entry)
+        is_up = pod is not None and is_ready(pod) and name not in empty
+        since = _up_since if is_up else _down_since
+        entry = {
+            "podName": name,
+            "phase": "Up" if is_up else "Down",
+            "lastTransition": since(None if name in empty else pod, known.get(name, {}), now),
+        }
+        result["availableStores" if is_up else "failedStores"].append(entry)
     return result
+
+
+def _up_since(pod: Pod | None, before: Mapping[str, Any], now: str) -> str:
+    """Return since when a store is up, RFC 3339; see `_down_since`."""
+    if before.get("phase") == "Up" and before.get("lastTransition"):
+        return str(before["lastTransition"])
+    ready = _condition(pod or {}, "Ready").get("lastTransitionTime")
+    return _within(str(before.get("lastTransition") or ""), str(ready or now), now)
+
+
+def _down_since(pod: Pod | None, before: Mapping[str, Any], now: str) -> str:
+    """Return since when a store is down, RFC 3339: never earlier than it was last known to be up.
+
+    Args:
+        pod: its Pod; None without one, or where the Pod does not tell.
+        before: its entry in the earlier status; empty without one.
+        now: the present, RFC 3339.
+    """
+    recorded = str(before.get("lastTransition") or "")
+    went_down = _went_down(pod, now)
+    if before.get("phase") == "Down" and recorded:
+        return went_down if pod is not None and _was_up_after(pod, recorded) else recorded
+    return _within(recorded, went_down, now)
+
+
+def _went_down(pod: Pod | None, now: str) -> str:
+    """Return when a Pod ceased to be ready; the present where it does not tell.
+
+    A Pod that is terminating is ready until its process ends: then its condition only tells when
+    it became ready, which may be months ago.
+    """
+    ready = _condition(pod or {}, "Ready")
+    if pod is None or ready.get("status") != "False":
+        return now
+    created = str(pod["metadata"].get("creationTimestamp") or "")
+    return _within(created, str(ready.get("lastTransitionTime") or now), now)
+
+
+def _was_up_after(pod: Pod, moment: str) -> bool:
+    """Return whether a Pod was ready at some time after a moment.
+
+    The kubelet sets the condition first when it starts a Pod, and writes ``startTime`` then; a
+    condition that became False later was True before.
+    """
+    ready = _condition(pod, "Ready")
+    changed = unix_time(ready.get("lastTransitionTime"))
+    if changed <= unix_time(moment):
+        return False
+    started = unix_time((pod.get("status") or {}).get("startTime"))
+    was_true = bool(started) and changed > started + _FIRST_CONDITION_SECONDS
+    return ready.get("status") == "True" or (ready.get("status") == "False" and was_true)
+
+
+def _within(earliest: str, moment: str, now: str) -> str:
+    """Return a moment of another clock, but none before an earlier fact or after the present."""
+    if earliest and unix_time(moment) < unix_time(earliest):
+        moment = earliest
+    return now if unix_time(moment) > unix_time(now) else moment
 
 
 def natural_order(name: str) -> tuple[str, int, str]:
