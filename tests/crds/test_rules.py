@@ -910,6 +910,58 @@ def test_a_volume_that_the_role_has_refused_can_be_taken_back(
             server.update(changed(created, without))
 
 
+_CLAIM = f"{STORAGE}.fileSystem.claim"
+
+
+@pytest.mark.parametrize(
+    ("kind", "before", "size", "conditions"),
+    [
+        ("LogSet", {}, "spec.volume.size", "status.conditions"),
+        ("LogSet", {STORAGE: CLAIM}, f"{_CLAIM}.size", "status.conditions"),
+        (
+            "DNSet",
+            {"spec.cacheVolume": {"size": "1Gi"}},
+            "spec.cacheVolume.size",
+            "status.conditions",
+        ),
+        (MO, {}, "spec.logService.volume.size", "status.logService.conditions"),
+        (
+            MO,
+            {"spec.logService.sharedStorage": CLAIM},
+            "spec.logService.sharedStorage.fileSystem.claim.size",
+            "status.logService.conditions",
+        ),
+        (MO, {}, "spec.tn.cacheVolume.size", "status.tn.conditions"),
+        (
+            MO,
+            {"spec.tn": None, "spec.dn": {"replicas": 1, "cacheVolume": {"size": "1Gi"}}},
+            "spec.dn.cacheVolume.size",
+            "status.tn.conditions",
+        ),
+    ],
+)
+def test_a_size_that_was_refused_can_be_taken_back(
+    server: Server, kind: str, before: dict[str, Any], size: str, conditions: str
+) -> None:
+    """Its StorageClass may not let volumes grow, or a quota may not; nothing has come of it."""
+    name = f"grown-{sum(map(ord, size))}"
+    grown = server.create(changed(minimal(kind, name), {**before, size: "50Gi"}))
+    condition = {"type": "Synced", "status": "False"}
+    for reason, is_accepted in (
+        ("GrowingVolumes", False),
+        ("VolumeRefused", True),
+        ("ApplyFailed", True),
+    ):
+        told = changed(grown, {conditions: [{**condition, "reason": reason}]})
+        grown = server.update(told, "/status")
+        if is_accepted:
+            reverted = server.update(changed(grown, {size: "10Gi"}))
+            grown = server.update(changed(reverted, {size: "50Gi"}))
+            continue
+        with pytest.raises(ApiError, match="size cannot be lowered"):
+            server.update(changed(grown, {size: "10Gi"}))
+
+
 @pytest.mark.parametrize(
     ("change", "is_refused"),
     [

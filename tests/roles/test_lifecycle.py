@@ -284,7 +284,16 @@ def test_volumes_that_cannot_grow_are_told_and_stop_nothing_else(space, settled,
     eventually(lambda: set(images(space, "CNSet").values()) == {"1.3.2"})
     assert claims(space, "mo-log") == before
     eventually(lambda: space.condition("mo", "mo", "Ready")["status"] == "True")
+    eventually(lambda: _because(space.condition("mo", "mo", "Stalled"), "VolumeRefused"))
 
+    settled["spec"]["logService"]["volume"]["size"] = "2Gi"
+    space.apply(settled)
+    space.wait("Synced")
+    assert space.condition("mo", "mo", "Stalled") == {}
+
+    settled["spec"]["logService"]["volume"]["size"] = "5Gi"
+    space.apply(settled)
+    eventually(lambda: _because(space.condition("logset", "mo", "Synced"), "VolumeRefused"))
     let_grow(space, storage_class, "true")
     space.kubectl("annotate", "logset", "mo", "look=1")
     space.wait("Synced")
