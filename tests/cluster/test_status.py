@@ -2,6 +2,9 @@
 """Status of a cluster from its children."""
 
 import pytest
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.reporting.conditions import (
+    completed,
+)
 
 from tests.support.builders import NOW, conditions, resource, serving, states
 from tests.support.passes import (
@@ -393,3 +396,93 @@ def test_a_part_that_is_broken_is_not_taken_for_one_that_is_being_changed():
     assert found["Ready"] == ("False", "DNSetNotReady")
     assert found["Progressing"] == ("False", "Settled")
     assert found["Degraded"] == ("True", "StoresFailed")
+
+
+UNREADABLE = "spec.config: is not valid TOML"
+
+
+def refusing(kind, name, reason="InvalidSpec", pods="1/1"):
+    """A child that serves with an earlier spec."""
+    child = serving(kind, name, pods)
+    ready = conditions(("Ready", "True", reason), generation=1)
+    synced = conditions(("Synced", "False", reason), ("Progressing", "False", "Settled"))
+    child["status"]["conditions"] = [*ready, *synced]
+    return child
+
+
+@pytest.mark.parametrize(
+    ("children", "planned", "reason", "synced"),
+    [
+        ({}, {"invalid": UNREADABLE}, "InvalidSpec", "InvalidSpec"),
+        ({"dnSet": refusing("DNSet", "mo")}, {}, "InvalidSpec", "InvalidSpec"),
+        ({"dnSet": refusing("DNSet", "mo", "ApplyFailed")}, {}, "ApplyFailed", "DNSetNotSynced"),
+        ({}, {"failure": "apply LogSet: Forbidden"}, "ApplyFailed", "ApplyFailed"),
+    ],
+)
+def test_a_spec_that_is_not_applied_is_not_ready_at_its_generation(
+    children, planned, reason, synced
+):
+    """The database serves on, which alerts go by; who waits for the new generation is not told so."""
+    subject = cluster(conditions(("Ready", "True", "AllSetsReady"), generation=1))
+
+    found = report(observed(**children), subject, **planned)["status"]
+
+    [ready] = [one for one in found["conditions"] if one["type"] == "Ready"]
+    assert (ready["status"], ready["reason"], ready["observedGeneration"]) == ("True", reason, 1)
+    assert states(found)["Synced"] == ("False", synced)
+
+
+def kstatus(status):
+    found = states(completed(status, None, NOW))
+    return {kind: found[kind][1] for kind in ("Reconciling", "Stalled") if kind in found}
+
+
+def stalled(kind, name, *entries):
+    return lacking(kind, name, ("Ready", "True", "EnoughReadyStores"), *entries, pods="1/1")
+
+
+REFUSED_VOLUME = (("Synced", "False", "VolumeRefused"), ("Progressing", "False", "Settled"))
+
+
+@pytest.mark.parametrize(
+    ("children", "reason"),
+    [
+        ({"logSet": stalled("LogSet", "mo", *REFUSED_VOLUME)}, "VolumeRefused"),
+        ({"dnSet": refusing("DNSet", "mo")}, "InvalidSpec"),
+        (
+            {
+                "logSet": stalled("LogSet", "mo", ("Degraded", "True", "StoresFailed")),
+                "proxySet": stalled("ProxySet", "mo", ("Degraded", "True", "RolloutStuck")),
+            },
+            "RolloutStuck",
+        ),
+        (
+            {"webUI": stalled("WebUI", "mo", ("Degraded", "True", "PodsNotCreated"))},
+            "PodsNotCreated",
+        ),
+    ],
+)
+def test_what_stalls_a_component_stalls_the_cluster(children, reason):
+    subject = [*CHILDREN, resource("WebUI")] if "webUI" in children else CHILDREN
+
+    assert kstatus(report(observed(**children), objects=subject)["status"]) == {"Stalled": reason}
+
+
+def test_a_refusal_of_an_earlier_spec_stalls_nothing():
+    """A corrected spec has been given to the component, and is not carried out yet."""
+    child = stalled("LogSet", "mo", *REFUSED_VOLUME)
+    child["metadata"]["generation"] = 3
+
+    found = report(observed(logSet=child))["status"]
+
+    assert "Stalled" not in kstatus(found)
+
+
+@pytest.mark.parametrize("web_ui", [None, lacking("WebUI", "mo", *NOT_READY)])
+def test_a_cluster_is_not_as_asked_for_without_its_dashboard(web_ui):
+    """The database serves without it."""
+    found = report(observed(webUI=web_ui), objects=[*CHILDREN, resource("WebUI")])["status"]
+
+    assert states(found)["Ready"] == ("True", "AllSetsReady")
+    assert states(found)["Synced"] == ("False", "WebUINotSynced")
+    assert found["phase"] == "Progressing"

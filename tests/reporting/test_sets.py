@@ -154,13 +154,13 @@ def test_settled():
         ),
         pytest.param(
             {"live": workload(), "pods": PODS, "invalid": "spec.volume.size: must not be zero"},
-            {"Ready": ("True", "EnoughReadyStores"), "Synced": ("False", "InvalidSpec")},
+            {"Ready": ("True", "InvalidSpec"), "Synced": ("False", "InvalidSpec")},
             "spec.volume.size: must not be zero",
             id="unusable spec while it serves",
         ),
         pytest.param(
             {"live": workload(), "pods": PODS, "failure": "apply StatefulSet: spec: Forbidden"},
-            {"Synced": ("False", "ApplyFailed")},
+            {"Ready": ("True", "ApplyFailed"), "Synced": ("False", "ApplyFailed")},
             "apply StatefulSet: spec: Forbidden",
             id="refused by the API server",
         ),
@@ -415,6 +415,63 @@ def test_many_awaited_pods_are_cut_short():
     message = report(resource(replicas=100), live=live)["status"]["message"]
 
     assert "mo-log-4 (not created yet) and 95 more" in message
+
+
+UNREADABLE = "spec.config: is not valid TOML"
+OUTDATED = {"Ready": ("True", 1), "Synced": ("False", 2)}
+
+
+def generations(told):
+    found = {one["type"]: one for one in told["status"]["conditions"]}
+    return {kind: (found[kind]["status"], found[kind]["observedGeneration"]) for kind in OUTDATED}
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        conditions(("Ready", "True", "EnoughReadyStores"), generation=1),
+        conditions(("Ready", "Unknown", "Reconciling")),
+        (),
+    ],
+    ids=["of the spec before", "work began", "no status"],
+)
+@pytest.mark.parametrize(
+    "lack", [{"invalid": UNREADABLE}, {"failure": "apply: Forbidden"}], ids=str
+)
+def test_a_spec_that_is_not_applied_is_not_ready_at_its_generation(before, lack):
+    """It serves with an earlier spec; what waits for the new one, as kubectl does, goes on waiting."""
+    told = report(live=workload(), pods=PODS, before=list(before), **lack)
+
+    assert generations(told) == OUTDATED
+    assert next(iter(lack.values())) in told["status"]["message"]
+
+
+def test_a_generation_that_was_applied_and_is_refused_now_is_not_ready_either():
+    """A newer operator, or what the set refers to, may have made it invalid."""
+    assert generations(report(live=workload(), pods=PODS, before=WAS_SERVING, invalid="x")) == (
+        OUTDATED
+    )
+
+
+def test_a_generation_that_was_applied_stays_ready_when_a_later_pass_fails():
+    told = report(live=workload(), pods=PODS, before=WAS_SERVING, failure="503")
+
+    assert generations(told)["Ready"] == ("True", 2)
+    assert states(told["status"])["Ready"] == ("True", "EnoughReadyStores")
+
+
+def test_what_is_down_with_an_earlier_spec_is_said_to_be_down():
+    told = report(live=workload(readyReplicas=1), pods=PODS[:1], invalid=UNREADABLE)
+
+    assert generations(told)["Ready"] == ("False", 1)
+    assert states(told["status"])["Ready"] == ("False", "NoEnoughReadyStores")
+
+
+def test_a_spec_that_is_refused_from_the_start_is_the_reason_why_nothing_serves():
+    told = report(live=None, invalid=UNREADABLE)
+
+    assert states(told["status"])["Ready"] == ("False", "InvalidSpec")
+    assert generations(told)["Ready"] == ("False", 2)
 
 
 def test_beginning_makes_ready_unknown():

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from testbed.bed import KubectlError
 from tests.support.namespaces import CHILDREN, KINDS, Namespace
 from tests.support.waiting import eventually, unchanged
 
@@ -172,11 +173,18 @@ def test_unusable_config_is_told_and_mended(space, cluster):
         )
     )
     assert "config" in told["message"]
-    eventually(lambda: space.condition("mo", "mo", "Ready")["status"] == "True")
+    eventually(lambda: _is(space.condition("mo", "mo", "Ready"), "InvalidSpec"))
+    columns = space.kubectl("get", "mo", "mo", "--no-headers").split()
+    assert columns[:6] == ["mo", "True", "InvalidSpec", "3/3", "1/1", "1/1"]
+    waited = "--for=condition=Ready", "mo/mo", "--timeout=3s"
+    with pytest.raises(KubectlError):
+        space.kubectl("wait", *waited)
+    assert space.condition("mo", "mo", "Stalled")["reason"] == "InvalidSpec"
 
     cluster["spec"]["tn"]["config"] = '[log]\nlevel = "info"\n'
     space.apply(cluster)
     space.wait("Synced")
+    space.kubectl("wait", *waited)
 
 
 def _is(condition: dict[str, Any], reason: str) -> dict[str, Any]:

@@ -10,7 +10,19 @@ from typing import Any
 
 from ..api import names
 from ..api.types import Resource
-from ..reporting.conditions import Condition, condition, find, holds, holds_now, paused
+from ..reporting.conditions import (
+    Condition,
+    condition,
+    earlier_spec_of,
+    find,
+    holds,
+    holds_now,
+    of_earlier_spec,
+    paused,
+    serves_now,
+    unapplied,
+)
+from ..reporting.kstatus import needs_a_person
 from ..reporting.reasons import ConditionType, Reason
 from .restore_status import awaited
 
@@ -31,7 +43,10 @@ _SYNCED_RULES = (
     (names.DN_SET, Reason.DN_SET_NOT_SYNCED),
     (names.CN_SET, Reason.SOME_CN_SETS_NOT_SYNCED),
     (names.PROXY_SET, Reason.PROXY_NOT_SYNCED),
+    (names.WEB_UI, Reason.WEB_UI_NOT_SYNCED),
 )
+"""The dashboard has no part in whether the database serves, but in whether all is as asked for."""
+_KINDS = tuple(kind for kind, _reason in _SYNCED_RULES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,25 +121,38 @@ def _may_serve(child: Child | None) -> bool:
     return find(child, ConditionType.READY).get("status") in {"True", "Unknown"}
 
 
-def _serves_now(child: Child | None) -> bool:
-    """Return whether a child serves at its present generation."""
-    return holds_now(child, ConditionType.READY)
-
-
 def is_synced(child: Child | None) -> bool:
     """Return whether a child runs what its present generation asks for."""
     return holds_now(child, ConditionType.SYNCED)
 
 
 def _ready(facts: ClusterFacts) -> Condition:
-    """Report whether all components serve; Unknown while a change of one is being applied."""
-    nothing = facts.invalid or (_PAUSED_BEFORE if facts.paused else "")
+    """Report whether all components serve; outdated where one still serves with an earlier spec."""
+    nothing = _PAUSED_BEFORE if facts.paused else facts.invalid
     if nothing and not facts.live:
-        return condition(ConditionType.READY, False, Reason.RECONCILING, nothing, facts.generation)
+        reason = Reason.RECONCILING if facts.paused else Reason.INVALID_SPEC
+        return condition(ConditionType.READY, False, reason, nothing, facts.generation)
+    invalid = "" if facts.paused else facts.invalid
+    cause = unapplied(facts.resource, invalid=invalid, failure=facts.failure)
+    cause, ready = cause or _unapplied_by_child(facts), _served(facts)
+    return of_earlier_spec(ready, facts.resource, cause) if cause else ready
+
+
+def _unapplied_by_child(facts: ClusterFacts) -> tuple[Reason, str] | None:
+    """Return why the first child that serves with an earlier spec does so; None without one."""
+    for kind, _reason in READY_RULES:
+        for name, child in facts.children(kind):
+            if cause := earlier_spec_of(child):
+                return cause[0], f"{kind} {name}: {cause[1]}"
+    return None
+
+
+def _served(facts: ClusterFacts) -> Condition:
+    """Report whether all components serve; Unknown while a change of one is being applied."""
     lacking = _restore(facts) or _first_lacking(facts, READY_RULES, _may_serve, ConditionType.READY)
     if lacking:
         return condition(ConditionType.READY, False, *lacking, facts.generation)
-    changing = _first_lacking(facts, READY_RULES, _serves_now, ConditionType.READY)
+    changing = _first_lacking(facts, READY_RULES, serves_now, ConditionType.READY)
     if changing:
         reason = _unknown_reason(facts)
         return condition(ConditionType.READY, None, reason, changing[1], facts.generation)
@@ -163,8 +191,10 @@ def _restore(facts: ClusterFacts) -> tuple[Reason, str] | None:
 
 
 def _synced(facts: ClusterFacts) -> Condition:
-    lacking = _restore(facts) or _first_lacking(
-        facts, _SYNCED_RULES, is_synced, ConditionType.SYNCED
+    lacking = (
+        _restore(facts)
+        or _stalled_child(facts, ConditionType.SYNCED, "False")
+        or _first_lacking(facts, _SYNCED_RULES, is_synced, ConditionType.SYNCED)
     )
     if facts.paused:
         holds_, reason, message = False, Reason.PAUSED, "changes are not applied while paused"
@@ -182,6 +212,26 @@ def _synced(facts: ClusterFacts) -> Condition:
     return condition(ConditionType.SYNCED, holds_, reason, message, facts.generation)
 
 
+def _stalled_child(
+    facts: ClusterFacts, kind_of_condition: ConditionType, bad: str
+) -> tuple[Reason, str] | None:
+    """Return reason and message of the first child that cannot get any further by itself.
+
+    Args:
+        facts: what is known.
+        kind_of_condition: which of its conditions says so.
+        bad: the status of that condition which does.
+    """
+    for kind in _KINDS:
+        for name, child in facts.children(kind):
+            found = find(child, kind_of_condition)
+            generation = ((child or {}).get("metadata") or {}).get("generation") or 0
+            is_present = (found.get("observedGeneration") or 0) >= generation
+            if is_present and found.get("status") == bad and needs_a_person(found.get("reason")):
+                return Reason(found["reason"]), f"{kind} {name}: {found.get('message')}"
+    return None
+
+
 def _progressing(facts: ClusterFacts) -> Condition:
     """Report what is under way, with the message of the first child that is busy."""
     if facts.paused:
@@ -195,7 +245,7 @@ def _progressing(facts: ClusterFacts) -> Condition:
     if awaits:
         state, reason, message = awaits
         return condition(ConditionType.PROGRESSING, state, reason, message, facts.generation)
-    for kind, _reason in READY_RULES:
+    for kind in _KINDS:
         for name, child in facts.children(kind):
             if _is_done(child) or _is_at_rest(child):
                 continue
@@ -226,7 +276,7 @@ def _is_done(child: Child | None) -> bool:
     Compute nodes that are leaving serve the clients that they have until these have moved.
     """
     at_work = holds(child, ConditionType.PROGRESSING)
-    return _serves_now(child) and is_synced(child) and not at_work
+    return serves_now(child) and is_synced(child) and not at_work
 
 
 def _is_at_rest(child: Child | None) -> bool:
@@ -252,14 +302,20 @@ def _busy_reason(facts: ClusterFacts, child: Child | None) -> Reason:
 
 
 def _degraded(facts: ClusterFacts) -> Condition:
-    for kind, _reason in READY_RULES:
+    """Report what is broken: first of all what only a person can mend."""
+    broken = _stalled_child(facts, ConditionType.DEGRADED, "True") or _broken_child(facts)
+    if broken is None:
+        return condition(ConditionType.DEGRADED, False, Reason.AS_EXPECTED, "", facts.generation)
+    return condition(ConditionType.DEGRADED, True, *broken, facts.generation)
+
+
+def _broken_child(facts: ClusterFacts) -> tuple[Reason, str] | None:
+    for kind in _KINDS:
         for name, child in facts.children(kind):
             found = find(child, ConditionType.DEGRADED)
             if found.get("status") == "True":
-                message = f"{kind} {name}: {found.get('message')}"
-                reason = Reason(found["reason"])
-                return condition(ConditionType.DEGRADED, True, reason, message, facts.generation)
-    return condition(ConditionType.DEGRADED, False, Reason.AS_EXPECTED, "", facts.generation)
+                return Reason(found["reason"]), f"{kind} {name}: {found.get('message')}"
+    return None
 
 
 def count(child: Child | None) -> tuple[int, int]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..api import names
 from ..api.types import Manifest, Resource
-from ..reporting.conditions import holds, holds_now
+from ..reporting.conditions import holds, serves_now
 from ..reporting.reasons import ConditionType
 from .conditions import READY_RULES, count
 
@@ -44,7 +44,7 @@ def service_to_confirm(resource: Resource, children: Sequence[Manifest]) -> str:
     parts = [one for one in children if one["kind"] in kinds]
     if holds(resource, ConditionType.READY):
         return ""
-    if not all(holds_now(one, ConditionType.READY) for one in parts):
+    if not all(map(serves_now, parts)):
         return ""
     running = [one for one in parts if count(one)[0]]
     stopped = {one["kind"] for one in parts} - {one["kind"] for one in running}

@@ -76,8 +76,73 @@ def holds(resource: Mapping[str, Any] | None, kind: ConditionType) -> bool:
 def holds_now(resource: Mapping[str, Any] | None, kind: ConditionType) -> bool:
     """Return whether the condition is True of the resource's present generation."""
     found = find(resource, kind)
-    generation = ((resource or {}).get("metadata") or {}).get("generation") or 0
-    return found.get("status") == "True" and (found.get("observedGeneration") or 0) >= generation
+    is_present = (found.get("observedGeneration") or 0) >= _generation(resource)
+    return found.get("status") == "True" and is_present
+
+
+def unapplied(
+    resource: Mapping[str, Any], *, invalid: str, failure: str
+) -> tuple[Reason, str] | None:
+    """Return why the present spec is not carried out, as reason and message; None if it is.
+
+    Args:
+        resource: with its status so far.
+        invalid: why the spec is refused; empty if it is not.
+        failure: why a pass failed; empty if it did not. A generation that has been carried out
+            before stays so when a later pass fails.
+    """
+    if invalid:
+        return Reason.INVALID_SPEC, invalid
+    before = find(resource, ConditionType.READY)
+    is_present = (before.get("observedGeneration") or 0) >= _generation(resource)
+    if failure and not (is_present and before.get("status") in {"True", "False"}):
+        return Reason.APPLY_FAILED, failure
+    return None
+
+
+def of_earlier_spec(
+    ready: Condition, resource: Mapping[str, Any], cause: tuple[Reason, str]
+) -> Condition:
+    """Return the condition Ready of something that still runs what an earlier spec asked for.
+
+    Its status tells whether it serves, which alerts go by. Its ``observedGeneration`` tells that
+    this is not so of the present spec: `kubectl wait` passes over a condition that is outdated.
+
+    Args:
+        ready: the condition as if the present spec were carried out.
+        resource: with its status so far.
+        cause: why the present spec is not carried out, as `unapplied` returns it.
+    """
+    generation = _generation(resource)
+    reported = int(find(resource, ConditionType.READY).get("observedGeneration") or generation)
+    earlier = max(0, min(reported, generation - 1))
+    if ready["status"] != "True":
+        return {**ready, "observedGeneration": earlier}
+    reason, lack = cause
+    message = f"{ready['message']}, with an earlier spec; the present one is not applied: {lack}"
+    return condition(ConditionType.READY, True, reason, message, earlier)
+
+
+def earlier_spec_of(resource: Mapping[str, Any] | None) -> tuple[Reason, str] | None:
+    """Return why a resource serves with an earlier spec, as its status tells it; None otherwise."""
+    ready, synced = find(resource, ConditionType.READY), find(resource, ConditionType.SYNCED)
+    generation = _generation(resource)
+    is_outdated = (ready.get("observedGeneration") or 0) < generation
+    is_present = (synced.get("observedGeneration") or 0) >= generation
+    reasons = {Reason.INVALID_SPEC.value, Reason.APPLY_FAILED.value}
+    if ready.get("status") != "True" or not (is_outdated and is_present):
+        return None
+    reason = synced.get("reason")
+    return (Reason(reason), str(synced.get("message"))) if reason in reasons else None
+
+
+def serves_now(resource: Mapping[str, Any] | None) -> bool:
+    """Return whether a resource serves, with its present spec or because that is not applied."""
+    return holds_now(resource, ConditionType.READY) or earlier_spec_of(resource) is not None
+
+
+def _generation(resource: Mapping[str, Any] | None) -> int:
+    return int(((resource or {}).get("metadata") or {}).get("generation") or 0)
 
 
 def has_served(resource: Mapping[str, Any]) -> bool:

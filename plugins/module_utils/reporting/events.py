@@ -72,6 +72,7 @@ _QUIET = frozenset(
         Reason.DN_SET_NOT_SYNCED.value,
         Reason.SOME_CN_SETS_NOT_SYNCED.value,
         Reason.PROXY_NOT_SYNCED.value,
+        Reason.WEB_UI_NOT_SYNCED.value,
         EarlyReason.SPEC_ACCEPTED.value,
         EarlyReason.WAITING_FOR_ROLL_OUT.value,
         BackupReason.JOB_PENDING.value,
@@ -81,6 +82,8 @@ _QUIET = frozenset(
     }
 )
 """Reasons that add nothing to another condition's event of the same moment."""
+_OF_SYNCED = frozenset({Reason.INVALID_SPEC.value, Reason.APPLY_FAILED.value})
+"""Why an earlier spec is served; the condition Synced tells it."""
 
 
 def transitions(before: Mapping[str, Any] | None, after: Mapping[str, Any]) -> list[Occurrence]:
@@ -116,7 +119,8 @@ def _worth_telling(entry: Mapping[str, Any], old: Mapping[str, Any]) -> bool:
     reason = entry["reason"]
     if reason == Reason.DELETING.value:
         return bool(entry["type"] == ConditionType.PROGRESSING.value)
-    if entry["type"] == ConditionType.SYNCED.value and reason == Reason.GROWING_VOLUMES.value:
+    grows = entry["type"] == ConditionType.SYNCED.value and reason == Reason.GROWING_VOLUMES.value
+    if grows or (_serves(entry) and reason in _OF_SYNCED):
         return False
     if entry["type"] == ConditionType.PROGRESSING.value and reason == Reason.ROLLING_OUT.value:
         return True

@@ -24,6 +24,7 @@ _NEEDS_A_PERSON: Final = frozenset(
         Reason.VOLUME_REFUSED.value,
         Reason.ROLLOUT_STUCK.value,
         Reason.FAILOVER_BLOCKED.value,
+        Reason.PODS_NOT_CREATED.value,
         Reason.RESTORE_FAILED.value,
         EarlyReason.UNSUPPORTED_REPLICAS.value,
         EarlyReason.VOLUME_SHRINK_REFUSED.value,
@@ -56,9 +57,14 @@ def with_kstatus(conditions: Iterable[Mapping[str, Any]]) -> list[Condition]:
     return [*others, _as(ConditionType.RECONCILING, working)] if working else others
 
 
+def needs_a_person(reason: object) -> bool:
+    """Return whether a reason says that the operator cannot get any further by itself."""
+    return reason in _NEEDS_A_PERSON
+
+
 def _stalled(states: Mapping[str, Condition]) -> Condition | None:
     found = (states[kind] for kind, bad in _BAD if states.get(kind, {}).get("status") == bad)
-    return next((one for one in found if one["reason"] in _NEEDS_A_PERSON), None)
+    return next((one for one in found if needs_a_person(one["reason"])), None)
 
 
 def _working(states: Mapping[str, Condition]) -> Condition | None:

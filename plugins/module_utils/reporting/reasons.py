@@ -46,6 +46,7 @@ class Reason(StrEnum):
     DN_SET_NOT_SYNCED = "DNSetNotSynced"
     SOME_CN_SETS_NOT_SYNCED = "SomeCNSetsAreNotSynced"
     PROXY_NOT_SYNCED = "ProxyNotSynced"
+    WEB_UI_NOT_SYNCED = "WebUINotSynced"
     INVALID_SPEC = "InvalidSpec"
     APPLY_FAILED = "ApplyFailed"
     DEPENDENCY_NOT_READY = "DependencyNotReady"
@@ -65,6 +66,7 @@ class Reason(StrEnum):
     # Degraded
     STORES_FAILED = "StoresFailed"
     FAILOVER_BLOCKED = "FailoverBlocked"
+    PODS_NOT_CREATED = "PodsNotCreated"
     ROLLOUT_STUCK = "RolloutStuck"
     HAKEEPER_UNREACHABLE = "HAKeeperUnreachable"
     AS_EXPECTED = "AsExpected"

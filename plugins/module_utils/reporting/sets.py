@@ -6,7 +6,16 @@ from __future__ import annotations
 from typing import Any
 
 from . import pods as pod_status
-from .conditions import Condition, condition, has_served, paused, phase, summary
+from .conditions import (
+    Condition,
+    condition,
+    has_served,
+    of_earlier_spec,
+    paused,
+    phase,
+    summary,
+    unapplied,
+)
 from .degradation import broken
 from .reasons import ConditionType, Reason
 from .roll import roll_message
@@ -49,14 +58,22 @@ def _conditions(facts: SetFacts) -> list[Condition]:
 
 
 def _ready(facts: SetFacts) -> Condition:
+    """Report whether enough Pods serve; outdated where these are the Pods of an earlier spec."""
+    if not facts.rollout.exists:
+        held = f"not created: {_reason_for_nothing(facts)}"
+        refused = facts.invalid and not facts.paused
+        reason = Reason.INVALID_SPEC if refused else Reason.NOT_ENOUGH_READY_STORES
+        return condition(ConditionType.READY, False, reason, held, facts.generation)
+    invalid = "" if facts.paused else facts.invalid
+    cause = unapplied(facts.resource, invalid=invalid, failure=facts.failure)
+    ready = _served(facts)
+    return of_earlier_spec(ready, facts.resource, cause) if cause else ready
+
+
+def _served(facts: SetFacts) -> Condition:
     """Report whether enough Pods serve; Unknown until the controller has seen the spec."""
     rollout = facts.rollout
     counted = f"{rollout.ready}/{rollout.desired} {facts.noun} are ready"
-    if not rollout.exists:
-        held = f"not created: {_reason_for_nothing(facts)}"
-        return condition(
-            ConditionType.READY, False, Reason.NOT_ENOUGH_READY_STORES, held, facts.generation
-        )
     if not rollout.seen:
         return condition(
             ConditionType.READY,
