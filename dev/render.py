@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Print every object that custom resources lead to, offline, as YAML documents.
 
-Usage: ``render.py FILE…``; ``-`` reads standard input. A file may hold several documents; what a
-set depends on is looked up among all of them.
+Usage: ``render.py FILE…``; ``-`` reads standard input. A file may have several documents; what a
+set depends on is looked up among all of them, and objects of other products are passed over.
 """
 
 from __future__ import annotations
@@ -25,9 +25,18 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.cluster.ren
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.kinds import (
     render_everything,
+    rendered_kind,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.references import (
     find_references,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.manifests.documents import (
+    Document,
+    ManifestError,
+    read_documents,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.manifests.schemas import (
+    refuse_unknown_fields,
 )
 
 SCRIPTS = {
@@ -70,52 +79,47 @@ def to_yaml(manifests: list[Any]) -> str:
     )
 
 
-def read_documents(source: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield a name for messages and the content of each document of a file.
+def read_file(source: str) -> list[Document]:
+    """Return the objects of a file, or of standard input.
 
     Raises:
-        UnusableError: The file cannot be read, is no YAML or holds something else than objects.
+        UnusableError: The file cannot be read.
+        ManifestError: It is no YAML, or something in it is no object.
     """
     try:
         text = sys.stdin.read() if source == "-" else Path(source).read_text(encoding="utf-8")
-        documents = list(yaml.safe_load_all(text))
     except OSError as error:
         raise UnusableError(f"{source}: {error.strerror}; give the path of a YAML file") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        reason = " ".join(str(error).split())
-        raise UnusableError(f"{source}: is not valid YAML: {reason}") from error
-    found = [(number, d) for number, d in enumerate(documents, 1) if d is not None]
-    if not found:
-        raise UnusableError(f"{source}: holds no object; write a resource of {names.API_VERSION}")
-    for number, document in found:
-        where = f"{source} (document {number})" if len(found) > 1 else source
-        if not isinstance(document, dict):
-            raise UnusableError(f"{where}: is not an object with apiVersion, kind and metadata")
-        yield where, document
+    except UnicodeDecodeError as error:
+        raise UnusableError(f"{source}: is not valid YAML: {error}") from error
+    return read_documents(text, source)
 
 
-def render(documents: list[tuple[str, dict[str, Any]]]) -> Iterator[tuple[str, list[Any]]]:
+def render(documents: list[Document]) -> Iterator[tuple[str, list[Any]]]:
     """Yield, for each resource of ours, a heading and the objects it leads to.
 
     Raises:
         UnusableError: A resource cannot be rendered.
     """
     scripts = {role: path.read_text(encoding="utf-8") for role, path in SCRIPTS.items()}
-    resources = [document for _, document in documents]
-    for where, resource in documents:
-        identity = _identity(resource)
+    contents = [document.content for document in documents]
+    resources = [document for document in documents if not _is_of_others(document)]
+    for document in resources or documents:
+        resource = document.content
         try:
-            references = find_references(resource, resources)
+            rendered_kind(resource)
+            refuse_unknown_fields(resource)
+            references = find_references(resource, contents)
             objects = render_everything(resource, start_scripts=scripts, references=references)
         except InvalidSpec as error:
-            raise UnusableError(f"{where}: {identity}: {error}") from error
-        yield f"{identity} leads to {len(objects)} objects{_secret_note(resource)}", objects
+            raise UnusableError(f"{document.place}: {document.name}: {error}") from error
+        yield f"{document.name} leads to {len(objects)} objects{_secret_note(resource)}", objects
 
 
-def _identity(resource: dict[str, Any]) -> str:
-    metadata = resource.get("metadata")
-    name = metadata.get("name") if isinstance(metadata, dict) else None
-    return f"{resource.get('kind', 'object without kind')} {name or 'without a name'}"
+def _is_of_others(document: Document) -> bool:
+    """Tell whether an object is of Kubernetes or another product, such as a Secret."""
+    group = str(document.content.get("apiVersion") or names.GROUP).partition("/")[0]
+    return "matrixorigin" not in group
 
 
 def _secret_note(resource: dict[str, Any]) -> str:
@@ -133,9 +137,9 @@ def main(arguments: list[str]) -> int:
         print("usage: make render CR=<file>, or CR=- for standard input", file=sys.stderr)
         return 1
     try:
-        documents = [entry for source in arguments for entry in read_documents(source)]
+        documents = [document for source in arguments for document in read_file(source)]
         rendered = list(render(documents))
-    except UnusableError as error:
+    except (UnusableError, ManifestError) as error:
         print(f"render: {error}", file=sys.stderr)
         return 1
     for heading, objects in rendered:

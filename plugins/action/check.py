@@ -12,6 +12,7 @@ from ..module_utils.clients.kubernetes.session import Session
 from ..plugin_utils.checking.check import is_up_to_date
 from ..plugin_utils.checking.health import is_as_reported
 from ..plugin_utils.kubernetes.action import KubeAction
+from ..plugin_utils.manifests.schemas import told, unknown_fields_of
 
 Json = dict[str, Any]
 
@@ -40,12 +41,14 @@ class ActionModule(KubeAction):
 
 
 def _played(session: Session, resource: Json, state: str) -> Json:
-    """Refuse a resource of a playbook that is in the cluster as well.
+    """Refuse a resource of a playbook that is in the cluster as well, or has unknown fields.
 
     Its operator would revert what is changed, and bring up an empty database in place of one that
-    is deleted.
+    is deleted. And no API server looks at its fields: a misspelt one would lose what it says.
     """
     result: Json = {"changed": False, "up_to_date": False}
+    if unknown := unknown_fields_of(resource):
+        return {**result, "failed": True, "msg": told(resource, unknown)}
     if not _is_in_cluster(session, resource):
         return result
     kind, name = resource["kind"], resource["metadata"]["name"]

@@ -16,16 +16,19 @@ from ..module_utils.api.errors import RenderingError
 from ..module_utils.api.plain import plain
 from ..module_utils.api.timestamps import timestamp_now
 from ..module_utils.backup.jobs import IMAGE_VARIABLE
+from ..module_utils.clients.kubernetes.kinds import describe
 from ..module_utils.cluster.planning import credential, makes_credential
 from ..module_utils.cluster.removal import drains_of_cluster, removal_of_leftovers
 from ..module_utils.compute.removal import emptied
 from ..module_utils.early.reports import terminating_report
 from ..module_utils.early.storage import growth as claim_growth
-from ..module_utils.kinds import SETS, kind_of, render_everything
+from ..module_utils.kinds import SETS, kind_of, render_everything, rendered_kind
 from ..module_utils.reporting.report import beginning, deleting
 from ..module_utils.workload.kind import Play
+from ..module_utils.workload.references import find_references
 from ..module_utils.workload.roll import is_rolling
 from ..plugin_utils.kubernetes.own_namespace import own_namespace
+from ..plugin_utils.manifests.schemas import refuse_unknown_fields
 
 _PASSWORD_BYTES = 24
 
@@ -152,12 +155,23 @@ def leftovers_of(resource: Any, plan: Any) -> Any:
     return plain(removal_of_leftovers(plain(resource), plain(plan)["objects"]))
 
 
-def rendered_from(resource: Any, start_scripts: Any) -> Any:
-    """Return every object that a resource leads to, children's children included."""
+def rendered_from(given: Any, start_scripts: Any) -> Any:
+    """Return every object that one or several resources lead to, children's children included."""
+    resources = plain(given) if isinstance(given, list) else [plain(given)]
+    scripts = plain(start_scripts)
+    return [
+        manifest for resource in resources for manifest in _rendered(resource, scripts, resources)
+    ]
+
+
+def _rendered(resource: Any, scripts: Any, siblings: Any) -> Any:
     try:
-        return render_everything(plain(resource), start_scripts=plain(start_scripts))
+        rendered_kind(resource)
+        refuse_unknown_fields(resource)
+        references = find_references(resource, siblings)
+        return render_everything(resource, start_scripts=scripts, references=references)
     except RenderingError as error:
-        raise AnsibleFilterError(str(error)) from error
+        raise AnsibleFilterError(f"{describe(resource)}: {error}") from error
 
 
 class FilterModule:

@@ -62,15 +62,24 @@ def render_everything(
         InvalidSpec: The kind is none of ours, or the resource or one of its children cannot be
             rendered; the message of a child's error begins with the child.
     """
+    return KINDS[rendered_kind(resource)].render(resource, start_scripts, references or {})
+
+
+def rendered_kind(resource: Resource) -> str:
+    """Return the kind by which a resource is rendered.
+
+    Raises:
+        InvalidSpec: The kind is none of ours, or one that only an operator can carry out.
+    """
     version, kind = resource.get("apiVersion"), str(resource.get("kind"))
     if version not in (names.API_VERSION, names.EARLY_API_VERSION):
         raise InvalidSpec("apiVersion", f"must be {names.API_VERSION}, not {version!r}")
     if version == names.EARLY_API_VERSION:
-        kind = names.EARLY
-    elif kind not in (names.CLUSTER, *SETS):
+        return names.EARLY
+    if kind not in (names.CLUSTER, *SETS):
         known = ", ".join((names.CLUSTER, *SETS))
         raise InvalidSpec("kind", f"{kind} is not rendered here; it must be one of {known}")
-    return KINDS[kind].render(resource, start_scripts, references or {})
+    return kind
 
 
 def refusals(

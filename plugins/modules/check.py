@@ -16,7 +16,8 @@ description:
   - When anything is in doubt, or HAKeeper has to be asked, there is something to do.
   - A resource without C(metadata.uid) is played by a playbook, and there is always something to do.
     If the cluster has a resource of its kind and name, that one belongs to its operator, and the
-    task fails.
+    task fails. It fails as well if the resource has a field that its kind does not know, which the
+    API server refuses to store.
 extends_documentation_fragment:
   - matrixorigin.matrixone.connection
 attributes:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
+from datetime import date, datetime
 from typing import Any
 
 _EXACT = frozenset({bool, float, int, str, type(None)})
@@ -18,21 +19,37 @@ _EXACT = frozenset({bool, float, int, str, type(None)})
 def plain(value: Any) -> Any:
     """Return the value made of exact JSON types only.
 
+    A date becomes its text: Ansible's YAML makes dates of texts such as ``2026-01-31``, which
+    kubectl leaves alone.
+
     Raises:
-        TypeError: the value is nothing that JSON knows, e.g. a set or a date.
+        TypeError: the value is nothing that JSON knows, e.g. a set.
     """
     if type(value) in _EXACT:
         return value
     if isinstance(value, str):
         return str.__str__(value)
-    if isinstance(value, int):
-        return int.__int__(value)
-    if isinstance(value, float):
-        return float.__float__(value)
     if is_dataclass(value) and not isinstance(value, type):
         value = {field.name: getattr(value, field.name) for field in fields(value)}
     if isinstance(value, Mapping):
         return {str(plain(key)): plain(element) for key, element in value.items()}
     if isinstance(value, list | tuple):
         return [plain(element) for element in value]
+    return _plain_scalar(value)
+
+
+def _plain_scalar(value: Any) -> int | float | str:
+    if isinstance(value, int):
+        return int.__int__(value)
+    if isinstance(value, float):
+        return float.__float__(value)
+    if isinstance(value, date):
+        return _text_of_date(value)
     raise TypeError(f"{type(value).__name__} is not JSON")
+
+
+def _text_of_date(moment: date) -> str:
+    """Return a date or time as YAML writes it, ``Z`` for UTC."""
+    text = moment.isoformat()
+    is_utc = isinstance(moment, datetime) and text.endswith("+00:00")
+    return f"{text.removesuffix('+00:00')}Z" if is_utc else text
