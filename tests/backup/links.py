@@ -9,10 +9,11 @@ ROOT = "MatrixOneCluster default/mo bucket/backups"
 START = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
-def link(name, day, *, base="", good=True, pinned=False):
+def link(name, day, *, base="", good=True, pinned=False, **more):
     """Return a backup of the noon of a day, counted from 1 January 2026."""
     at = START + timedelta(days=day)
-    return Link(name=name, id=name, base=base, at=at, good=good, root=ROOT, pinned=pinned)
+    given = {"name": name, "id": name, "base": base, "at": at, "good": good, "pinned": pinned}
+    return Link(**{**given, "root": ROOT, **more})
 
 
 def chain(*names):

@@ -95,6 +95,26 @@ def test_a_broken_one_takes_no_place_and_goes_after_newer_good_ones():
     assert kept(newest, last=1) == ["d58", "d59"]
 
 
+def test_nothing_goes_while_it_is_not_known_of_one_how_it_is():
+    for number in range(len(DAYS)):
+        links = list(DAYS)
+        links[number] = replace(links[number], good=False, known=False)
+        assert expired(links, Policy(last=1, max_age=timedelta(1)), START, UTC) == []
+
+
+def test_each_database_keeps_its_own():
+    links = [replace(one, source="old" if day < 50 else "new") for day, one in enumerate(DAYS)]
+    assert kept(links, last=2) == ["d48", "d49", "d58", "d59"]
+    assert kept(links, max_age=timedelta(days=5)) == ["d49", "d55", "d56", "d57", "d58", "d59"]
+    broken = [replace(one, good=one.source == "new") for one in links]
+    assert kept(broken, last=1) == [*(f"d{day:02}" for day in range(50)), "d59"]
+
+
+def test_what_is_in_use_stays_with_its_bases():
+    gone = expired(CHAINS, Policy(last=1), START, UTC, in_use={"d02"})
+    assert sorted({one.name for one in CHAINS} - set(gone))[:3] == ["d00", "d01", "d02"]
+
+
 def test_days_are_those_of_the_time_zone():
     late, early = link("late", 0), link("early", 0)
     late = replace(late, at=late.at + timedelta(hours=11, minutes=30))

@@ -5,6 +5,7 @@ The world around the schedule is played: BackupJobs end, Backups appear, the clo
 """
 
 import copy
+import json
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -54,6 +55,9 @@ class World:
     now: datetime = START
     jobs: dict[str, Json] = field(default_factory=dict)
     backups: dict[str, Json] = field(default_factory=dict)
+    others: list[Json] = field(default_factory=list)
+    restores: list[Json] = field(default_factory=list)
+    clusters: list[Json] = field(default_factory=list)
     events: list[Json] = field(default_factory=list)
     report: Any = None
     plan: Any = None
@@ -65,6 +69,10 @@ class World:
             {
                 "jobs": list(self.jobs.values()),
                 "backups": list(self.backups.values()),
+                "everyBackup": [*self.backups.values(), *self.others],
+                "everyBackupJob": list(self.jobs.values()),
+                "everyRestoreJob": self.restores,
+                "everyCluster": self.clusters,
                 "now": text(self.now),
             }
         )
@@ -259,7 +267,13 @@ def test_what_ended_is_remembered_when_its_job_is_gone():
         "backup": "nightly-202612040300",
         "size": "64Mi",
     }
-    assert status["backups"] == {"total": 12, "restorable": 12, "broken": 0, "unchained": 0}
+    assert status["backups"] == {
+        "total": 12,
+        "restorable": 12,
+        "broken": 0,
+        "unchained": 0,
+        "unknown": 0,
+    }
 
 
 def test_a_job_that_somebody_deletes_does_not_hold_up_the_next():
@@ -456,7 +470,7 @@ def test_broken_backups_are_reported():
     names = [world.night() for _ in range(4)]
     world.backups[names[0]]["status"]["phase"] = "Broken"
     status = world.play()
-    counts = {"total": 4, "restorable": 1, "broken": 1, "unchained": 2}
+    counts = {"total": 4, "restorable": 1, "broken": 1, "unchained": 2, "unknown": 0}
     assert status["backups"] == counts
     assert world.condition("Degraded") == ("True", "BackupBroken")
 
@@ -630,3 +644,111 @@ def test_a_value_that_is_not_known_is_no_value():
         "matrixone_backup_last_duration_seconds",
         "matrixone_backup_last_size_bytes",
     }
+
+
+def kept_of(world: World) -> set[str]:
+    """Return the Backups that a pass leaves."""
+    world.play()
+    return set(world.backups)
+
+
+@pytest.mark.parametrize("status", [None, {}, {"phase": "Pending"}, {"message": "half written"}])
+def test_backups_that_were_applied_again_stay_until_it_is_known_how_they_are(status):
+    world = World(schedule(retention={"keepLast": 100}))
+    names = [world.night() for _ in range(14)]
+    written = {name: world.backups[name].pop("status") for name in names[:-1]}
+    for name in written:
+        if status is not None:
+            world.backups[name]["status"] = status
+    world.resource["spec"]["retention"] = {"keepLast": 1}
+    assert kept_of(world) == set(names)
+    report = world.resource["status"]
+    assert report["backups"]["unknown"] == 13
+    assert "no Backup is deleted: it is not known yet whether Backup" in report["message"]
+    assert world.condition("Degraded") == ("False", "AsExpected")
+    for name in names[:-2]:
+        world.backups[name]["status"] = written[name]
+    assert kept_of(world) == set(names)
+    world.backups[names[-2]]["status"] = written[names[-2]]
+    assert kept_of(world) == {names[-1]}
+    assert "no Backup is deleted" not in world.resource["status"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("metadata", "status"),
+    [({"generation": 2}, {"observedGeneration": 1}), ({}, {"id": "of-another-backup"})],
+)
+def test_a_status_of_something_else_tells_nothing(metadata, status):
+    world = World(schedule(retention={"keepLast": 100}))
+    names = [world.night() for _ in range(2)]
+    world.backups[names[1]]["metadata"].update(metadata)
+    world.backups[names[1]]["status"].update(status)
+    world.resource["spec"]["retention"] = {"keepLast": 1}
+    assert kept_of(world) == set(names)
+
+
+def test_a_backup_that_cannot_be_read_keeps_all():
+    world = World(schedule(retention={"keepLast": 100}))
+    names = {world.night() for _ in range(3)}
+    world.resource["spec"]["retention"] = {"keepLast": 1}
+    odd = {"metadata": {"name": "odd"}, "meta": {"atTime": "yesterday"}}
+    world.backups["odd"] = odd
+    assert kept_of(world) == {*names, "odd"}
+
+
+def test_the_age_alert_waits_while_nothing_is_known():
+    world = World(schedule())
+    names = [world.night() for _ in range(3)]
+    before = world.play()
+    for name in names:
+        del world.backups[name]["status"]
+    after = world.play()
+    assert after["lastBackupTime"] == before["lastBackupTime"]
+    assert world.condition("Degraded") == ("False", "AsExpected")
+
+
+def test_another_database_does_not_push_out_the_backups_of_the_first():
+    world = World(schedule(retention={"keepLast": 2}))
+    old = [world.night() for _ in range(4)][-2:]
+    for name in old:
+        world.backups[name]["meta"]["sourceRef"] = "matrixonecluster/prod/earlier"
+    new = [world.night() for _ in range(4)][-2:]
+    assert kept_of(world) == {*old, *new}
+
+
+def test_a_later_database_of_the_same_name_is_another_one():
+    world = World(schedule(retention={"keepLast": 1}))
+    old = world.night()
+    world.backups[old]["meta"]["sourceUid"] = "u-1"
+    new = world.night()
+    world.backups[new]["meta"]["sourceUid"] = "u-2"
+    assert kept_of(world) == {old, new}
+
+
+@pytest.mark.parametrize(
+    ("attribute", "user"),
+    [
+        ("restores", {"kind": "RestoreJob", "spec": {"backupName": "{}"}}),
+        ("clusters", {"kind": "MatrixOneCluster", "spec": {"restoreFrom": "{}"}}),
+        ("others", {"kind": "Backup", "meta": {"id": "mine", "base": {"id": "id-{}"}}}),
+    ],
+)
+def test_what_is_in_use_is_not_deleted(attribute, user):
+    world = World(schedule(retention={"keepLast": 100}))
+    names = [world.night() for _ in range(3)]
+    world.resource["spec"]["retention"] = {"keepLast": 1}
+    filled = json.loads(json.dumps(user).replace("{}", names[0]))
+    filled["metadata"] = {"name": "user", "namespace": "elsewhere", "uid": "u"}
+    getattr(world, attribute).append(filled)
+    assert kept_of(world) == {names[0], names[2]}
+    getattr(world, attribute).clear()
+    assert kept_of(world) == {names[2]}
+
+
+def test_nothing_is_deleted_where_users_cannot_be_listed():
+    world = World(schedule(retention={"keepLast": 100}))
+    names = {world.night() for _ in range(3)}
+    world.resource["spec"]["retention"] = {"keepLast": 1}
+    world.clusters = None
+    assert kept_of(world) == names
+    assert "may not list what uses them" in world.resource["status"]["message"]

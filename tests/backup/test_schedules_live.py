@@ -70,7 +70,13 @@ def complete(space: Namespace, job: Json, at: str) -> str:
     }
     space.api.apply(backup, "", force=True)
     set_status(space, "backup", backup["metadata"]["name"], {"phase": "Available"})
-    ended = {"phase": "Completed", "startTime": at, "completionTime": at}
+    condition = {"type": "Ended", "status": "True", "reason": "JobComplete", "message": ""}
+    ended = {
+        "phase": "Completed",
+        "startTime": at,
+        "completionTime": at,
+        "conditions": [{**condition, "lastTransitionTime": at}],
+    }
     backup_name: str = backup["metadata"]["name"]
     set_status(space, "backupjob", name, {**ended, "backup": backup_name, "size": "64Mi"})
     return backup_name
@@ -133,7 +139,13 @@ def test_the_first_backup_is_made_reported_and_shown(space, operator):
     )
     assert (status["lastBackup"], status["lastBackupTime"]) == (backup, now)
     assert status["history"][0]["phase"] == "Completed"
-    assert status["backups"] == {"total": 1, "restorable": 1, "broken": 0, "unchained": 0}
+    assert status["backups"] == {
+        "total": 1,
+        "restorable": 1,
+        "broken": 0,
+        "unchained": 0,
+        "unknown": 0,
+    }
     space.wait("Ready", "backupschedule", "first")
 
     shown = eventually(lambda: (found := metrics_of("first")).get("matrixone_backups") and found)

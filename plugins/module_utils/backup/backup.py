@@ -12,15 +12,16 @@ from ..api.types import Resource
 from ..location import locations
 from ..reporting.reasons import BackupReason
 from ..workload.plans import Observed, is_paused
-from . import jobs
+from . import jobs, users
 from .deletion import DeletionPlan, in_time, missing_secret, ongoing, released, started, wrong
 from .job_plan import Surroundings
+from .links import AVAILABLE, BROKEN
 from .standing import Standing, State, standing
 from .tasks import Task, Verb
 
 SUFFIX: Final = "delete"
-AVAILABLE, BROKEN, DELETING = "Available", "Broken", "Deleting"
-"""Phases."""
+DELETING: Final = "Deleting"
+"""The phase of a Backup whose data are being deleted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,21 +57,15 @@ def _deletion(resource: Resource, observed: Observed, around: Surroundings) -> B
     stands = standing(observed.get("job"), pods, observed.get("result"), around.now)
     if stands.state is State.SUCCEEDED:
         return replace(plan, done=True)
+    if stands.state is State.ABSENT and (user := _user(resource, observed)):
+        # Whatever time it takes: the data, and the object by which they are found, are needed.
+        return wrong(plan, BackupReason.IN_USE.value, user)
     return in_time(_deleting(plan, resource, observed, stands, around), resource, around)
 
 
 def _deleting(
     plan: BackupPlan, resource: Resource, observed: Observed, stands: Standing, around: Surroundings
 ) -> BackupPlan:
-    identity = (resource.get("meta") or {}).get("id")
-    users = [
-        one["metadata"]["name"]
-        for one in observed.get("backups") or []
-        if ((one.get("meta") or {}).get("base") or {}).get("id") == identity
-        and not one["metadata"].get("deletionTimestamp")
-    ]
-    if users:
-        return wrong(plan, BackupReason.IN_USE.value, f"Backup {users[0]} is based on it")
     if (going := ongoing(plan, stands, observed, around)) is not None:
         return going
     namespace = secret_namespace(resource)
@@ -80,6 +75,14 @@ def _deleting(
         return _start(plan, resource, around)
     except RenderingError as error:
         return wrong(plan, BackupReason.INVALID_SPEC.value, str(error))
+
+
+def _user(resource: Resource, observed: Observed) -> str:
+    """Return what needs the data; empty if nothing does."""
+    everything = users.Everything.of(observed)
+    if everything is None:
+        return "the operator may not list what could be using it"
+    return next(users.users_of(resource, everything), "")
 
 
 def secret_namespace(resource: Resource) -> str:

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..admission.shapes import Mistake
-from ..api import names
 from ..api.errors import InvalidSpec
 from ..api.types import Manifest, References, Resource
 from ..reporting.conditions import Condition, paused
@@ -18,10 +17,8 @@ from ..workload.component import Reference
 from ..workload.kind import ALONE, OwningKind, Play, Scripts
 from ..workload.plans import Observed
 from ..workload.references import by_name
-from . import jobs, verdicts
+from . import jobs, users, verdicts
 from .backup import (
-    AVAILABLE,
-    BROKEN,
     DELETING,
     SUFFIX,
     BackupPlan,
@@ -30,6 +27,7 @@ from .backup import (
     secrets_of,
 )
 from .job_plan import Surroundings
+from .links import AVAILABLE, BROKEN
 from .task_objects import task_references
 
 
@@ -44,15 +42,15 @@ class BackupKind(OwningKind[BackupPlan]):
         metadata, namespace = resource["metadata"], secret_namespace(resource)
         if not metadata.get("deletionTimestamp") or resource.get("deletionPolicy") != "Delete":
             return {}
-        others = {"api_version": names.API_VERSION, "kind": names.BACKUP, "labels": {}}
+        others = users.references()
         if not namespace:
-            return {"backups": others}
+            return others
         secrets = {
             label: by_name("v1", "Secret", {"namespace": namespace, "name": name})
             for label, name in secrets_of(resource).items()
         }
         base = jobs.base_name(metadata["name"], SUFFIX)
-        return {"backups": others, **secrets, **task_references(resource, namespace, base)}
+        return {**others, **secrets, **task_references(resource, namespace, base)}
 
     def plan(self, resource: Resource, observed: Observed, play: Play = ALONE) -> BackupPlan:
         """Decide what a pass does."""

@@ -90,6 +90,9 @@ def _of_another(meta: Fields, source: Source) -> str:
     """
     if meta.text("sourceRef") != source.reference:
         return f"of {meta.text('sourceRef')}, not of {source.reference}"
+    uid = meta.text("sourceUid")
+    if uid and source.uid and uid != source.uid:
+        return f"of an earlier {source.reference}, so of another database"
     if source.since and unix_time(meta.text("atTime")) < unix_time(source.since):
         return f"older than {source.reference}, so of another database"
     return ""

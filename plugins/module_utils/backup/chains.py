@@ -19,8 +19,11 @@ class Link:
         id: of the backup; a base is referred to by it.
         base: id of the backup that this one builds on; empty for a full one.
         at: the moment of the snapshot.
-        good: proven whole, and not being deleted.
+        good: known to be whole, and not being deleted.
         root: what its source and the folder above it are, as text; a base has the same.
+        source: the database that was backed up, as text; a later one of its name has another.
+        known: whether it is known if it is good. One that was applied again has no status for a
+            while; it is not good then, and not bad either.
         pinned: a user wants it to stay.
     """
 
@@ -30,6 +33,8 @@ class Link:
     at: datetime
     good: bool
     root: str = ""
+    source: str = ""
+    known: bool = True
     pinned: bool = False
 
 
@@ -80,6 +85,20 @@ def whole(links: Iterable[Link]) -> list[Link]:
         for link in newest_first(known)
         if (chain := chain_of(link, by_id)) and all(part.good for part in chain)
     ]
+
+
+def unchained(links: Iterable[Link]) -> list[Link]:
+    """Return the good backups that cannot be restored, as one that they need is missing or bad.
+
+    Those that need one of which nothing is known are not among them.
+    """
+    known = list(links)
+    by_id = {link.id: link for link in known}
+    return [link for link in known if link.good and not _may_be_whole(chain_of(link, by_id))]
+
+
+def _may_be_whole(chain: Sequence[Link]) -> bool:
+    return bool(chain) and all(part.good or not part.known for part in chain)
 
 
 def choose(

@@ -40,11 +40,19 @@ class Base:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What was backed up: a MatrixOneCluster or a CNSet, in its Kubernetes cluster of that time."""
+    """What was backed up: a MatrixOneCluster or a CNSet, in its Kubernetes cluster of that time.
+
+    Attributes:
+        kind: of the resource.
+        namespace: of the resource.
+        name: of the resource.
+        uid: of the resource, which no later one of its name has; empty where that is not known.
+    """
 
     kind: str
     namespace: str
     name: str
+    uid: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +97,12 @@ def to_document(manifest: Manifest) -> dict[str, Any]:
         document["base"] = {"path": manifest.base.path, "id": manifest.base.id}
     source = manifest.source
     return document | {
-        "source": {"kind": source.kind, "namespace": source.namespace, "name": source.name},
+        "source": {
+            "kind": source.kind,
+            "namespace": source.namespace,
+            "name": source.name,
+            **({"uid": source.uid} if source.uid else {}),
+        },
         "startedAt": manifest.started_at,
         "completedAt": manifest.completed_at,
         "size": manifest.size,
@@ -147,7 +160,9 @@ def _manifest_of(fields: Fields) -> Manifest:
         type=kind,
         timestamp=fields.required_text("timestamp"),
         base=Base(base.required_text("path"), base.required_text("id")) if base.data else None,
-        source=Origin(source.text("kind"), source.text("namespace"), source.text("name")),
+        source=Origin(
+            source.text("kind"), source.text("namespace"), source.text("name"), source.text("uid")
+        ),
         started_at=_time(fields, "startedAt"),
         completed_at=_time(fields, "completedAt"),
         size=fields.number("size") or 0,

@@ -57,6 +57,8 @@ def backup_record(resource: Resource, manifest: manifests.Manifest, base_name: s
         "sourceRef": source_ref(kind, metadata["namespace"], name),
         "raw": manifests.to_json(manifest),
     }
+    if manifest.source.uid:
+        meta["sourceUid"] = manifest.source.uid
     if account:
         meta["serviceAccountName"] = account
     if manifest.base:

@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which backups of a schedule go.
 
-A backup stays if a rule of the policy keeps it and it is younger than the greatest age. Whatever
-the policy says, the newest backup that can be restored stays, and so does every base of one that
-stays.
+A backup stays if a rule of the policy keeps it and it is younger than the greatest age. The rules
+count for each database by itself: a schedule that is pointed at another one, or one of the same
+name as an earlier schedule, does not take the place of what is left of the first. Whatever the
+policy says, of each database the newest backup that can be restored stays, and so does what is in
+use, and every base of one that stays. While it is not known how one of them is, none goes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, tzinfo
 
@@ -39,29 +42,74 @@ class Policy:
         """Whether backups are kept by number."""
         return any((self.last, self.daily, self.weekly, self.monthly))
 
+    @property
+    def deletes(self) -> bool:
+        """Whether there is a rule at all."""
+        return self.counts or self.max_age is not None
 
-def expired(links: Sequence[Link], policy: Policy, now: datetime, zone: tzinfo) -> list[str]:
+
+def expired(
+    links: Sequence[Link],
+    policy: Policy,
+    now: datetime,
+    zone: tzinfo,
+    in_use: Collection[str] = (),
+) -> list[str]:
     """Return the names of the backups to delete, those that build on others first.
 
     One that cannot be restored takes no place among those that are kept. It goes as soon as
-    ``policy.last``, or else one, newer backup can be restored, or when it is too old.
+    ``policy.last``, or else one, newer backup of the same database can be restored, or when it is
+    too old.
 
     Args:
         links: all backups of the schedule.
         policy: what is kept.
         now: the present.
         zone: in which days, weeks and months are counted.
+        in_use: names of backups that something needs.
+
+    Returns:
+        Nothing while it is not known of one of them how it is.
     """
-    if not policy.counts and policy.max_age is None:
+    if not policy.deletes or not all(link.known for link in links):
         return []
     restorable = whole(links)
+    wanted = {link.id for link in links if link.pinned or link.name in in_use}
+    for group in _by_source(links):
+        of_group = [link for link in restorable if link.source == group[0].source]
+        wanted |= _kept_of(group, of_group, policy, now, zone)
+    wanted |= set(_bases(links, wanted))
+    return [link.name for link in newest_first(links) if link.id not in wanted]
+
+
+def _by_source(links: Iterable[Link]) -> Iterable[list[Link]]:
+    groups: defaultdict[str, list[Link]] = defaultdict(list)
+    for link in links:
+        groups[link.source].append(link)
+    return groups.values()
+
+
+def _kept_of(
+    links: Sequence[Link],
+    restorable: Sequence[Link],
+    policy: Policy,
+    now: datetime,
+    zone: tzinfo,
+) -> set[str]:
+    """Return the ids of the backups of one database that stay, but for their bases.
+
+    Args:
+        links: all of the database.
+        restorable: those that can be restored, newest first.
+        policy: what is kept.
+        now: the present.
+        zone: in which days, weeks and months are counted.
+    """
     if not restorable:
-        return []
-    wanted = {link.id for link in _wanted(restorable, policy, now, zone)}
-    wanted |= {link.id for link in _broken(links, restorable, policy, now)}
-    wanted |= {link.id for link in links if link.pinned} | {restorable[0].id}
-    kept = wanted | set(_bases(links, wanted))
-    return [link.name for link in newest_first(links) if link.id not in kept]
+        return {link.id for link in links}
+    stays = {restorable[0].id}
+    stays |= {link.id for link in _wanted(restorable, policy, now, zone)}
+    return stays | {link.id for link in _broken(links, restorable, policy, now)}
 
 
 def _wanted(

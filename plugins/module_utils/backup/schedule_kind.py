@@ -17,6 +17,7 @@ from ..workload.component import Reference
 from ..workload.kind import ALONE, OwningKind, Play
 from ..workload.plans import Observed
 from ..workload.references import by_name
+from . import users
 from .job_mistakes import unsafe_in
 from .schedule_metrics import metrics_of, no_metrics_of
 from .schedule_planning import SchedulePlan, plan_schedule
@@ -40,6 +41,7 @@ class BackupScheduleKind(OwningKind[SchedulePlan]):
         ours = labels_of(metadata["namespace"], metadata["name"])
         found = {"api_version": names.API_VERSION, "labels": ours}
         return {
+            **(users.references() if _deletes(resource) else {}),
             "self": by_name(resource["apiVersion"], resource["kind"], metadata),
             "jobs": {**found, "kind": "BackupJob", "namespace": metadata["namespace"]},
             "backups": {**found, "kind": "Backup", "if_allowed": True},
@@ -93,3 +95,9 @@ class BackupScheduleKind(OwningKind[SchedulePlan]):
             what = "Retain keeps the data of the Backups that retention deletes"
             return [f"spec.template.deletionPolicy: {what}"]
         return []
+
+
+def _deletes(resource: Resource) -> bool:
+    """Return whether a BackupSchedule deletes Backups, as far as its spec can be read."""
+    spec = resource.get("spec")
+    return isinstance(spec, Mapping) and bool(spec.get("retention"))

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from typing import Any, Final
 
@@ -13,14 +13,15 @@ from ..api.errors import InvalidSpec
 from ..api.timestamps import timestamp, unix_time
 from ..api.types import Manifest, Resource
 from ..workload.plans import Observed, Plan, is_paused, named
+from . import users
 from .chains import Choice, Link, choose
+from .links import links_of, unclear
 from .retention import expired
 from .schedule_runs import (
     ANNOTATION_DUE,
     FAILED,
     Past,
     labels,
-    links_of,
     past_of,
 )
 from .schedule_spec import WAIT, ScheduleSpec
@@ -38,6 +39,7 @@ class SchedulePlan(Plan):
 
     Attributes:
         remove: Backups to delete, in order.
+        retention_waits: why no Backup is deleted; empty if nothing keeps retention from it.
         now: the present, RFC 3339.
         due: when the backup was due that is started; empty if none is.
         missed: when the last backup was due that is left out; empty if none is.
@@ -49,6 +51,7 @@ class SchedulePlan(Plan):
     """
 
     remove: Sequence[Mapping[str, Any]] = ()
+    retention_waits: str = ""
     now: str = ""
     due: str = ""
     missed: str = ""
@@ -57,6 +60,14 @@ class SchedulePlan(Plan):
     too_old: int = 0
     verify: str = ""
     next_verify: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Retained:
+    """What retention deletes, or why it deletes nothing."""
+
+    remove: Sequence[Json] = ()
+    waits: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +85,7 @@ def plan_schedule(resource: Resource, observed: Observed, now: str, invalid: str
     Args:
         resource: the BackupSchedule.
         observed: its BackupJobs as ``jobs``, its Backups as ``backups``, its RestoreJobs as
-            ``restoreJobs``.
+            ``restoreJobs``, and what may use its Backups, see `users.references`.
         now: the present, RFC 3339.
         invalid: what is wrong with the spec; empty if nothing is.
     """
@@ -88,7 +99,9 @@ def plan_schedule(resource: Resource, observed: Observed, now: str, invalid: str
         return SchedulePlan(invalid=invalid, now=now)
     moment = _time(now)
     past = past_of(resource, observed.get("jobs") or [])
-    links = links_of(observed.get("backups") or [])
+    backups = observed.get("backups") or []
+    links = links_of(backups)
+    retained = _Retained() if spec.suspended else _retain(spec, backups, observed, moment)
     run = _Run() if spec.suspended else _decide(spec, resource, past, moment)
     job = _job(spec, run.start, past, links) if run.start else None
     following = None if spec.suspended else spec.schedule.next_after(moment)
@@ -105,7 +118,8 @@ def plan_schedule(resource: Resource, observed: Observed, now: str, invalid: str
         why=job[1].why if job else run.why or proof.why,
         next=_text(following),
         too_old=int(spec.too_old(moment).total_seconds()),
-        remove=[] if spec.suspended else _removed(spec, links, moment),
+        remove=retained.remove,
+        retention_waits=retained.waits,
     )
 
 
@@ -172,11 +186,42 @@ def _spoiled(past: Past, links: Sequence[Link]) -> list[str]:
     return [link.id for link in links if link.name in bases]
 
 
-def _removed(spec: ScheduleSpec, links: Sequence[Link], now: datetime) -> list[Json]:
-    return [
-        {"apiVersion": names.API_VERSION, "kind": "Backup", "metadata": {"name": name}}
-        for name in expired(links, spec.retention, now, spec.schedule.zone)
-    ]
+def _retain(
+    spec: ScheduleSpec, backups: Sequence[Manifest], observed: Observed, now: datetime
+) -> _Retained:
+    """Decide which Backups go: none while it is not known how one of them is, or who needs them."""
+    if not spec.retention.deletes:
+        return _Retained()
+    if unknown := unclear(backups):
+        more = f" and {len(unknown) - 1} more" if len(unknown) > 1 else ""
+        why = f"it is not known yet whether Backup {unknown[0]}{more} can be restored"
+        return _Retained(waits=f"no Backup is deleted: {why}")
+    everything = users.Everything.of(observed)
+    if everything is None:
+        return _Retained(waits="no Backup is deleted: the operator may not list what uses them")
+    links = links_of(backups)
+    used = _used(backups, expired(links, spec.retention, now, spec.schedule.zone), everything)
+    expired_names = expired(links, spec.retention, now, spec.schedule.zone, used)
+    return _Retained(
+        [
+            {"apiVersion": names.API_VERSION, "kind": "Backup", "metadata": {"name": name}}
+            for name in expired_names
+        ]
+    )
+
+
+def _used(
+    backups: Sequence[Manifest], expired_names: Sequence[str], everything: users.Everything
+) -> set[str]:
+    """Return the names of the Backups that something needs beyond those that go with them.
+
+    An increment of the same schedule that goes, too, goes first.
+    """
+    going = set(expired_names)
+    by_name = {one["metadata"]["name"]: one for one in backups}
+    staying = [one for one in everything.backups if one["metadata"]["name"] not in going]
+    others = replace(everything, backups=staying)
+    return {name for name in expired_names if any(users.users_of(by_name[name], others))}
 
 
 def _time(text: str) -> datetime:

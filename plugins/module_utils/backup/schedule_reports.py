@@ -19,6 +19,8 @@ from .schedules import duration
 
 _PERIOD: Final = 600
 """Seconds after which the ages of backups are looked at again."""
+_SOON: Final = 30
+"""The same while it is not known of a Backup whether it can be restored."""
 _NAMED: Final = 5
 """Deleted Backups that an Event names."""
 
@@ -58,7 +60,7 @@ def report_on_schedule(
         events=[*_of_run(plan, applied), *_of_ends(resource, status), *_of_removal(plan, removed)],
         ready=is_ready_and_synced(status),
         message=str(status["message"]),
-        requeue=_requeue(plan),
+        requeue=_requeue(plan, any(not link.known for link in facts.links)),
     )
 
 
@@ -71,11 +73,12 @@ def _seen(observed: Any, applied: Applied, kind: str) -> list[Manifest]:
     return list(found.values())
 
 
-def _requeue(plan: SchedulePlan) -> str:
+def _requeue(plan: SchedulePlan, is_unclear: bool) -> str:
+    """Return when to look again; Backups do not belong to the schedule, so that none triggers."""
     if not plan.next:
-        return ""
+        return duration(_SOON) if is_unclear else ""
     first = min(unix_time(one) for one in (plan.next, plan.next_verify) if one)
-    return duration(min(first - unix_time(plan.now), _PERIOD))
+    return duration(min(first - unix_time(plan.now), _SOON if is_unclear else _PERIOD))
 
 
 def _of_run(plan: SchedulePlan, applied: Applied) -> list[Occurrence]:

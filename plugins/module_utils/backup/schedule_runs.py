@@ -3,22 +3,14 @@
 
 from __future__ import annotations
 
-import posixpath
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timezone
 from typing import Any, Final
 
 from ..api import names
-from ..api.errors import InvalidSpec
-from ..api.fields import Fields
 from ..api.timestamps import unix_time
 from ..api.types import Manifest, Resource
-from ..location.locations import TARGET, from_fields
-from .chains import Link
 from .schedule_spec import ScheduleSpec
-from .sources import scope_of_record
-from .verdicts import is_refuted
 
 Json = dict[str, Any]
 
@@ -118,36 +110,3 @@ def _run_of(job: Manifest) -> Json:
 def _forgotten(run: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a run whose BackupJob is gone."""
     return run if run.get("phase") in ENDED else {**run, "phase": UNKNOWN}
-
-
-def links_of(backups: Iterable[Manifest]) -> list[Link]:
-    """Return the Backups of a schedule as chains and retention see them.
-
-    One whose meta cannot be read is left out: it is neither built on nor deleted.
-    """
-    found = (_link_of(backup) for backup in backups)
-    return [link for link in found if link is not None]
-
-
-def _link_of(backup: Manifest) -> Link | None:
-    metadata, meta = backup["metadata"], Fields("", backup).table("meta")
-    try:
-        at = datetime.fromtimestamp(unix_time(meta.required_text("atTime")), timezone.utc)
-        location = from_fields(meta.table("location"), TARGET, scope_of_record(meta), in_use=True)
-        return Link(
-            name=metadata["name"],
-            id=meta.required_text("id"),
-            base=meta.table("base").text("id"),
-            at=at,
-            good=_is_good(backup),
-            root=f"{meta.text('sourceRef')} {posixpath.dirname(location.address)}",
-            pinned=(metadata.get("annotations") or {}).get(names.ANNOTATION_KEEP) == "true",
-        )
-    except (InvalidSpec, ValueError):
-        return None
-
-
-def _is_good(backup: Manifest) -> bool:
-    is_available = (backup.get("status") or {}).get("phase") == "Available"
-    is_going = bool(backup["metadata"].get("deletionTimestamp"))
-    return is_available and not is_going and not is_refuted(backup)

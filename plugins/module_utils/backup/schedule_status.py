@@ -11,9 +11,10 @@ from ..api.timestamps import timestamp, unix_time
 from ..api.types import Manifest, Resource
 from ..reporting.conditions import Condition, condition, paused, phase, summary
 from ..reporting.reasons import BackupReason, ConditionType, Reason
-from .chains import Link, whole
+from .chains import Link, unchained, whole
+from .links import links_of, unclear
 from .schedule_planning import SchedulePlan
-from .schedule_runs import COMPLETED, REMEMBERED, Past, links_of, past_of
+from .schedule_runs import COMPLETED, REMEMBERED, Past, past_of
 from .schedule_verifying import verification_status
 from .verdicts import is_refuted
 
@@ -72,18 +73,19 @@ class Facts:
     @property
     def unchained(self) -> int:
         """Number of whole Backups that cannot be restored for want of a base."""
-        return sum(link.good for link in self.links) - len(self.restorable)
+        return len(unchained(self.links))
 
     @property
     def reaches(self) -> str:
         """Up to when there is a backup, RFC 3339; empty if there is none."""
-        if self.restorable:
-            return timestamp(self.restorable[0].at.timestamp())
+        before = (self.resource.get("status") or {}).get("lastBackupTime") or ""
+        newest = timestamp(self.restorable[0].at.timestamp()) if self.restorable else ""
+        if any(not link.known for link in self.links):
+            return max(newest, before)  # what counted before still does, until it is known better
         if not self.unseen:
-            return ""
+            return newest
         # A Job starts before its statement, so that this is never too late.
         started = [one.get("startTime") or "" for one in self.past.runs if _is_complete(one)]
-        before = (self.resource.get("status") or {}).get("lastBackupTime") or ""
         return max([*started, before])
 
     @property
@@ -114,12 +116,18 @@ def schedule_status(facts: Facts) -> Json:
     }
     return {
         **{name: value for name, value in status.items() if value not in (None, "")},
-        "message": summary(conditions) or ("" if plan.due or plan.missed else plan.why),
+        "message": _message(facts, conditions),
         "active": facts.past.active,
         "failures": len(facts.past.failures),
         **verification_status(facts.resource, facts.proofs, facts.backups, plan.next_verify),
         **({} if facts.unseen else {"backups": _counts(facts)}),
     }
+
+
+def _message(facts: Facts, conditions: Sequence[Condition]) -> str:
+    plan = facts.plan
+    waits = summary(conditions) or ("" if plan.due or plan.missed else plan.why)
+    return "; ".join(filter(None, (waits, plan.retention_waits)))
 
 
 def _counts(facts: Facts) -> Json:
@@ -128,6 +136,7 @@ def _counts(facts: Facts) -> Json:
         "restorable": len(facts.restorable),
         "broken": facts.broken,
         "unchained": facts.unchained,
+        "unknown": len(unclear(facts.backups)),
     }
 
 

@@ -30,6 +30,7 @@ class Source:
         storage: its own shared storage; None where that is not known.
         cluster_domain: DNS domain that its spec names; empty for the usual one.
         since: when the resource was created, RFC 3339; an older backup is of another database.
+        uid: of the resource.
     """
 
     kind: str
@@ -41,6 +42,7 @@ class Source:
     storage: Fields | None
     since: str
     cluster_domain: str = ""
+    uid: str = ""
 
     @property
     def scope(self) -> Scope:
@@ -103,6 +105,7 @@ def find_source(
         else _storage_in(root.table("spec").table("logService")),
         since=str(live["metadata"].get("creationTimestamp") or ""),
         cluster_domain=root.table("spec").text("clusterDomain"),
+        uid=str(live["metadata"].get("uid") or ""),
     )
 
 

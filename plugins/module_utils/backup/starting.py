@@ -111,7 +111,7 @@ def _create(
         type=spec.choice("type", TYPES, FULL),
         base=base.backup if base else None,
         login=Login(source.host, source.port),
-        origin=Origin(source.kind, source.namespace, source.name),
+        origin=Origin(source.kind, source.namespace, source.name, source.uid),
         target=target,
         forbidden=(own,) if own else (),
         deadline_seconds=deadline(spec),

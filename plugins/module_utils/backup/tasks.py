@@ -238,6 +238,7 @@ def task_to_json(task: Task) -> str:
             "kind": task.origin.kind,
             "namespace": task.origin.namespace,
             "name": task.origin.name,
+            **({"uid": task.origin.uid} if task.origin.uid else {}),
         },
         "source": locations.to_document(task.source),
         "target": locations.to_document(task.target),
@@ -280,7 +281,9 @@ def _task_of(fields: Fields) -> Task:
         login=Login(login.required_text("host"), login.number("port", 1) or 0)
         if login.data
         else None,
-        origin=Origin(origin.text("kind"), origin.text("namespace"), origin.text("name")),
+        origin=Origin(
+            origin.text("kind"), origin.text("namespace"), origin.text("name"), origin.text("uid")
+        ),
         source=_location(fields, "source"),
         target=_location(fields, "target"),
         forbidden=tuple(_locations(fields.tables("forbidden"))),
