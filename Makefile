@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .PHONY: molecule scenarios e2e test-all
-.PHONY: help venv crds rbac render docs lint test demo demo-down demo-memcached bench compat cluster-up cluster-down
+.PHONY: help venv crds rbac render docs lint test demo demo-down demo-memcached bench compat faults cluster-up cluster-down
 .PHONY: install uninstall deploy undeploy op-build op-push op-requirements bundle run
 
 PYTHON := .venv/bin/python
@@ -50,6 +50,9 @@ compat: venv ## play the operator in the folder OPERATOR, beside the Go runner G
 
 bench: venv ## run the benchmarks; SCENARIOS= SIZES= PEERS= select (bench/README.md)
 	@$(PYTHON) -m bench --scenarios "$(SCENARIOS)" --sizes "$(SIZES)" --peers "$(PEERS)" $(if $(SECONDS_EACH),--seconds $(SECONDS_EACH))
+
+faults: venv ## make faults in the life of every kind; SEED= POINTS= METHODS= KINDS= POINT= select (faults/README.md)
+	@$(PYTHON) -m faults $(if $(SEED),--seed $(SEED)) $(if $(POINTS),--points $(POINTS)) $(if $(SECONDS_EACH),--seconds $(SECONDS_EACH)) $(foreach one,$(METHODS),--method $(one)) $(foreach one,$(KINDS),--kind $(one)) $(if $(POINT),--point '$(POINT)')
 
 install: ## install the CRDs in the cluster in KUBECONFIG
 	@deploy/operator.sh install

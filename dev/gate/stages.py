@@ -78,6 +78,13 @@ STAGES: tuple[Stage, ...] = (
         is_tests=True,
         ends_early=True,
     ),
+    # Another sample each time: a run that fails prints its seed, and how to repeat each point.
+    Stage(
+        "faults",
+        ("make", "faults", "POINTS=4000", "SECONDS_EACH=180"),
+        limit=480,
+        usual=200,
+    ),
     Stage(
         "rpc",
         _tests("-m", "rpc", *(f"--ignore={file}" for file in BACKED_UP), "tests", workers=3),
@@ -251,6 +258,7 @@ GATED = (
     "src/",
     "crds/",
     "examples/",
+    "faults/",
     "image/",
     "demo/",
     "COPYING",

@@ -53,7 +53,7 @@ def around(**more: Any) -> Json:
     """Return what is there before a BackupJob begins."""
     secret = {"kind": "Secret", "metadata": {"name": "store"}}
     found = {"jobs": [], "cnSets": [], "logSets": [], "source": cluster(), "targetSecret": secret}
-    none = {"job": None, "task": None, "result": None, "pods": []}
+    none: Json = {"job": None, "task": None, "result": None, "pods": []}
     return {**found, **none, **more}
 
 

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What must hold of a cluster at rest, and what of two clusters is compared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from faults.points import Fault
+from faults.simulation.objects import copied
+from faults.simulation.world import World
+
+Json = dict[str, Any]
+_OWN = frozenset({"uid", "resourceVersion", "generation", "creationTimestamp", "managedFields"})
+_NOT_COMPARED = frozenset({"Event", "Pod", "ReplicaSet", "PersistentVolume"})
+"""Events are a log; the others are made by controllers from what is compared."""
+_TIMES = frozenset(
+    {
+        "lastTransitionTime", "lastTransition", "observedGeneration", "startedAt", "startTime",
+        "completionTime", "boundTime", "rotatedAt", "since",
+    }
+)  # fmt: skip
+
+
+def state(world: World) -> dict[str, Json]:
+    """Return all objects by kind and name, without what differs from run to run."""
+    uids = {
+        found["metadata"]["uid"]: f"<{found['kind']} {key[3]}>"
+        for key, found in world.server.objects.items()
+    }
+    return {
+        f"{found['kind']}/{key[2]}/{_named(key[3], uids)}": _comparable(found, uids)
+        for key, found in world.server.objects.items()
+        if found["kind"] not in _NOT_COMPARED
+    }
+
+
+def _comparable(found: Json, uids: Mapping[str, str]) -> Json:
+    result: Json = copied(found)
+    result["metadata"] = {k: v for k, v in found["metadata"].items() if k not in _OWN}
+    if found["kind"] in {"StatefulSet", "Deployment"}:
+        # Which revision is counted from is bookkeeping of the controller.
+        result.pop("status", None)
+    stripped: Json = _stripped(result, uids)
+    if "status" in stripped:
+        stripped["status"] = _unordered(stripped["status"])
+    return stripped
+
+
+def _unordered(value: Any) -> Any:
+    """Sort the lists of a status: the order of those by age depends on which is there first."""
+    if isinstance(value, dict):
+        return {name: _unordered(inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return sorted((_unordered(element) for element in value), key=str)
+    return value
+
+
+def _stripped(value: Any, uids: Mapping[str, str]) -> Any:
+    if isinstance(value, dict):
+        return {
+            _named(name, uids): _stripped(inner, uids)
+            for name, inner in value.items()
+            if name not in _TIMES
+        }
+    if isinstance(value, list):
+        return [_stripped(element, uids) for element in value]
+    return _named(value, uids) if isinstance(value, str) else value
+
+
+def _named(text: str, uids: Mapping[str, str]) -> str:
+    """Write the uids in a text as what they are of."""
+    if "uid-" in text:
+        for uid in sorted(uids, key=len, reverse=True):
+            text = text.replace(uid, uids[uid])
+    return text
+
+
+def differences(one: Mapping[str, Json], other: Mapping[str, Json]) -> list[str]:
+    """Return how a second state differs from a first, one line for each object or field."""
+    found = [f"{name} is missing" for name in one if name not in other]
+    found += [f"{name} is left over" for name in other if name not in one]
+    for name in one:
+        if name in other:
+            found += [f"{name}: {line}" for line in _differing(one[name], other[name], "")]
+    return found
+
+
+def _differing(one: Any, other: Any, path: str) -> list[str]:
+    if isinstance(one, dict) and isinstance(other, dict):
+        lines = []
+        for name in dict.fromkeys([*one, *other]):
+            lines += _differing(one.get(name), other.get(name), f"{path}.{name}")
+        return lines
+    if one == other:
+        return []
+    return [f"{path.lstrip('.')} was {str(one)[:200]!r}, is {str(other)[:200]!r}"]
+
+
+def require_same(before: Mapping[str, Json], after: Mapping[str, Json], what: str) -> None:
+    """Compare two states.
+
+    Raises:
+        Fault: they differ.
+    """
+    lines = differences(before, after)
+    if lines:
+        more = f"\n  and {len(lines) - 8} more" if len(lines) > 8 else ""
+        raise Fault(f"{what}:\n  " + "\n  ".join(lines[:8]) + more)
+
+
+def conditions(resource: Mapping[str, Any]) -> dict[str, Json]:
+    """Return the conditions of a resource by type."""
+    listed = (resource.get("status") or {}).get("conditions") or []
+    return {one["type"]: one for one in listed}
+
+
+def require_reported(world: World, kind: str, name: str) -> Json:
+    """Require of a resource at rest that its status is about its present generation.
+
+    Raises:
+        Fault: it is not.
+    """
+    found = world.get(kind, name)
+    if found is None:
+        raise Fault(f"{kind} {name} is gone")
+    status, generation = found.get("status") or {}, found["metadata"]["generation"]
+    observed = status.get("observedGeneration", generation)
+    if observed != generation:
+        raise Fault(f"status.observedGeneration is {observed}, not {generation}")
+    for condition in conditions(found).values():
+        if condition.get("observedGeneration", generation) > generation:
+            raise Fault(f"the condition {condition['type']} is ahead of the resource")
+    if world.failures:
+        raise Fault(f"a pass fails for ever: {next(iter(world.failures.values()))[:400]}")
+    return found

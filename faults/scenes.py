@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One resource of each kind, and what has to be there for it to do its work.
+
+What stands beside a resource is not reconciled, so that a point is about one kind alone; a cluster
+is, with all of its parts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import yaml
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup import tasks
+
+from faults import ROOT
+from faults.simulation.objects import copied
+from faults.simulation.server import ApiServer
+from faults.simulation.world import World
+from tests.backup import worlds as backups
+from tests.support import resources as r
+
+Json = dict[str, Any]
+NAMESPACE = "prod"
+SETS = frozenset({"LogSet", "DNSet", "CNSet", "ProxySet", "WebUI"})
+_SERVING = (("LogSet", "mo"), ("DNSet", "mo"), ("CNSet", "mo-tp"), ("StatefulSet", "mo-log"))
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A resource and its surroundings.
+
+    Attributes:
+        subject: the resource.
+        companions: objects that are there before it, with their status.
+        kinds: what the operator reconciles.
+    """
+
+    subject: Json
+    companions: tuple[Json, ...]
+    kinds: frozenset[str]
+
+    def world(self) -> World:
+        """Return a cluster with the companions."""
+        world = World(self.kinds)
+        world.controllers.program = run_program
+        for one in self.companions:
+            world.server.add(one)
+        return world
+
+
+def _secret(name: str) -> Json:
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": name, "namespace": NAMESPACE},
+        "data": {"AWS_ACCESS_KEY_ID": "eA==", "AWS_SECRET_ACCESS_KEY": "eQ=="},
+    }
+
+
+@cache
+def _serving() -> Mapping[str, Json]:
+    """Return sets as they are when they serve, and the workload of the log service, by kind."""
+    world = World(SETS | {"BucketClaim"})
+    for one in (_secret("minio"), r.logset(), r.dnset(), r.cnset()):
+        world.apply(one)
+    world.settle()
+    found = {kind: world.get(kind, name) for kind, name in _SERVING}
+    return {kind: _companion(one) for kind, one in found.items() if one is not None}
+
+
+def _log_service() -> tuple[Json, ...]:
+    serving = _serving()
+    return serving["LogSet"], serving["StatefulSet"]
+
+
+def _companion(live: Json) -> Json:
+    metadata = {key: live["metadata"][key] for key in ("name", "namespace")}
+    return {**live, "metadata": metadata}
+
+
+def _example(name: str) -> Json:
+    """Return an example of the documentation, in the namespace of the scenes."""
+    found: Json = yaml.safe_load((ROOT / "examples" / name).read_text())
+    if found["kind"] != "Backup":
+        found["metadata"]["namespace"] = NAMESPACE
+    return found
+
+
+def _cluster_that_serves() -> Json:
+    found = backups.cluster()
+    found["apiVersion"] = r.API_VERSION
+    found["metadata"] = {"name": "mo", "namespace": NAMESPACE}
+    storage = {"s3": {**r.S3, "path": "data/mo"}}
+    found["spec"] = r.cluster(logService={"sharedStorage": storage})["spec"]
+    return found
+
+
+def run_program(server: ApiServer, job: Json) -> bool:
+    """Do what the program of a backup Job does: report in the ConfigMap of its result."""
+    name, namespace = job["metadata"]["name"], job["metadata"].get("namespace", "")
+    task = server.objects.get(("v1", "configmaps", namespace, f"{name}-task"))
+    result = server.objects.get(("v1", "configmaps", namespace, f"{name}-result"))
+    if task is None or result is None:
+        return True
+    given = tasks.task_from_json(task["data"][tasks.TASK_KEY])
+    record = backups.record(given.id) if given.verb is tasks.Verb.BACKUP else None
+    more: Json = {"manifest": record} if record else {}
+    data = backups.result("Succeeded", **more)["data"]
+    key = ("v1", "configmaps", namespace, f"{name}-result")
+    server.update(key, lambda one: one.update(data=data))
+    return True
+
+
+def _sets() -> dict[str, Scene]:
+    serving = _serving()
+    log, dn_set, cn_set = _log_service(), serving["DNSet"], serving["CNSet"]
+    beside: Mapping[str, tuple[Json, ...]] = {
+        "LogSet": (),
+        "DNSet": log,
+        "CNSet": (*log, dn_set),
+        "ProxySet": log,
+        "WebUI": (*log, cn_set),
+    }
+    makers: Mapping[str, Callable[[], Json]] = {
+        "LogSet": r.logset,
+        "DNSet": r.dnset,
+        "CNSet": r.cnset,
+        "ProxySet": r.proxyset,
+        "WebUI": r.webui,
+    }
+    return {
+        kind: Scene(make(), (_secret("minio"), *beside[kind]), frozenset({kind, "BucketClaim"}))
+        for kind, make in makers.items()
+    }
+
+
+def _backups() -> dict[str, Scene]:
+    source, secrets = _cluster_that_serves(), (_secret("minio"), _secret("store"))
+    found = {
+        "BackupJob": _example("backup-job.yaml"),
+        "BackupSchedule": _example("backup-schedule.yaml"),
+        "RestoreJob": _example("restore-job.yaml"),
+        "Backup": _example("backup.yaml"),
+        "BucketClaim": _example("bucket-claim.yaml"),
+    }
+    backup = _example("backup.yaml")
+    backup["metadata"] = {"name": "my-backup"}
+    backup["meta"]["secretNamespace"] = NAMESPACE
+    kinds = frozenset(found)
+    beside = (*secrets, source)
+    scenes = {kind: Scene(one, beside, kinds) for kind, one in found.items()}
+    restore = scenes["RestoreJob"]
+    scenes["RestoreJob"] = Scene(restore.subject, (*beside, backup), kinds)
+    return scenes
+
+
+def _pools() -> dict[str, Scene]:
+    beside = (_secret("minio"), *_log_service(), _serving()["DNSet"])
+    kinds = frozenset({"CNPool", "CNClaim", "CNClaimSet", "CNSet"})
+    pool = _example("cn-pool.yaml")
+    for one in pool["spec"]["deps"].values():
+        one["metadata"]["namespace"] = NAMESPACE
+    return {
+        "CNPool": Scene(pool, beside, kinds),
+        "CNClaim": Scene(_example("cn-claim.yaml"), (*beside, pool), kinds),
+        "CNClaimSet": Scene(_example("cn-claim-set.yaml"), (*beside, pool), kinds),
+    }
+
+
+@cache
+def scenes() -> Mapping[str, Scene]:
+    """Return the scene of each kind."""
+    whole = frozenset({"MatrixOneCluster", "BucketClaim", *SETS})
+    cluster = r.cluster(proxy={"replicas": 1}, webui={"replicas": 1})
+    return {
+        **_sets(),
+        **_backups(),
+        **_pools(),
+        "MatrixOneCluster": Scene(cluster, (_secret("minio"),), whole),
+        "MatrixoneCluster": Scene(r.early(), (), frozenset({"MatrixoneCluster"})),
+    }
+
+
+def subject(kind: str) -> Json:
+    """Return a copy of the resource of a kind's scene."""
+    found: Json = copied(scenes()[kind].subject)
+    return found
