@@ -15,11 +15,16 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.reporting.k
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.kind import Play
 
 from tests.backup import worlds as w
+from tests.support.resources import merged
 
 Json = dict[str, Any]
 
 RUNNING = {"phase": "Running", "startTime": w.BEGAN}
 FORBID = {"concurrencyPolicy": "Forbid"}
+AVAILABLE = {**w.backup("a"), "status": {"phase": "Available"}}
+REFUTED = merged(
+    AVAILABLE, {"status": {"verification": {"result": "Failed", "reason": "TableUnreadable"}}}
+)
 INCREMENT = {"type": "incremental", "base": {"latest": True}}
 
 
@@ -343,6 +348,15 @@ def test_the_base_stays_the_one_of_the_task() -> None:
         ([w.backup("a")], "b", "Backup b does not exist"),
         ([w.backup("a", sourceRef="cnset/prod/mo-tp")], "a", "is of cnset/prod/mo-tp"),
         ([{**w.backup("a"), "status": {"phase": "Broken"}}], "a", "Backup a is broken"),
+        ([REFUTED], "a", "Backup a is broken"),
+        ([REFUTED, w.backup("b", atTime=w.BEGAN)], "", "b"),
+        ([REFUTED, w.backup("b", base={"id": "id-a"})], "b", "based on Backup a, which cannot be"),
+        ([REFUTED, w.backup("b", base={"id": "id-a"})], "", "no available Backup"),
+        ([w.backup("b", base={"id": "gone"})], "b", "based on a Backup that does not exist"),
+        ([w.backup("a"), w.backup("b", base={"id": "id-b"})], "", "a"),
+        ([w.backup("a"), w.backup("b", base={"id": "id-a"}, atTime=w.NOW)], "", "b"),
+        ([AVAILABLE, w.backup("b", atTime=w.NOW)], "", "a"),
+        ([w.backup("a", sourceUid="u-2")], "a", "is of an earlier matrixonecluster/prod/mo"),
         ([w.backup("a", location={"fileSystem": {"path": "/b"}})], "a", "on another server"),
         ([w.backup("a", location={})], "a", "cannot be read"),
         ([w.backup("a", atTime="soon")], "a", "cannot be read"),

@@ -39,7 +39,7 @@ def cluster() -> Json:
     storage = {"s3": {"path": "data/mo", "endpoint": "http://minio:9000"}}
     return {
         "kind": "MatrixOneCluster",
-        "metadata": {"name": "mo", "namespace": "prod", "creationTimestamp": BEGAN},
+        "metadata": {"name": "mo", "namespace": "prod", "uid": "u-1", "creationTimestamp": BEGAN},
         "spec": {"logService": {"sharedStorage": storage}},
         "status": {
             "host": "mo-proxy.prod",

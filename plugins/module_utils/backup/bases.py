@@ -12,7 +12,8 @@ from ..api.fields import Fields
 from ..api.timestamps import unix_time
 from ..location import locations
 from ..location.locations import Location
-from ..reporting.reasons import BackupReason
+from .chains import Link, chain_of
+from .links import links_of
 from .sources import Source, scope_of_record
 from .tasks import BaseBackup
 
@@ -45,19 +46,44 @@ def choose(
             the same credentials.
     """
     wanted = asked.text("backupName")
-    usable = []
+    known = list(backups)
+    links = {link.name: link for link in links_of(known)}
+    by_id = {link.id: link for link in links.values()}
+    usable: list[tuple[bool, float, Base]] = []
     why = f"there is no available Backup of {source.reference}"
-    for backup in backups:
-        if wanted and backup["metadata"]["name"] != wanted:
+    for backup in known:
+        name = backup["metadata"]["name"]
+        if wanted and name != wanted:
             continue
         base, unfit = _fit(backup, source, target)
-        if base is not None:
-            usable.append((str(backup["meta"]["atTime"]), base))
-        elif wanted:
-            return None, unfit
+        link = links.get(name)
+        if base is not None and link is not None:
+            unfit = _chain_problem(link, by_id)
+        if base is None or link is None or unfit:
+            if wanted:
+                return None, unfit
+            continue
+        sound = all(part.known for part in chain_of(link, by_id))
+        usable.append((sound, link.at.timestamp(), base))
     if usable:
-        return max(usable, key=lambda one: unix_time(one[0]))[1], ""
+        return max(usable, key=lambda one: one[:2])[2], ""
     return None, f"Backup {wanted} does not exist" if wanted else why
+
+
+def _chain_problem(link: Link, by_id: Mapping[str, Link]) -> str:
+    """Say why nothing can be restored that continues a backup; empty if something may be.
+
+    One of which nothing is known may be whole: the program looks at the files.
+    """
+    chain = chain_of(link, by_id)
+    if not chain:
+        return f"Backup {link.name} is based on a Backup that does not exist"
+    bad = next((part for part in chain if part.known and not part.good), None)
+    if bad is None:
+        return ""
+    if bad is link:
+        return f"Backup {link.name} is broken"
+    return f"Backup {link.name} is based on Backup {bad.name}, which cannot be restored"
 
 
 def _fit(backup: Json, source: Source, target: Location) -> tuple[Base | None, str]:
@@ -65,8 +91,6 @@ def _fit(backup: Json, source: Source, target: Location) -> tuple[Base | None, s
     name = backup["metadata"]["name"]
     if backup["metadata"].get("deletionTimestamp"):
         return None, f"Backup {name} is being deleted"
-    if (backup.get("status") or {}).get("phase") == BackupReason.BROKEN.value:
-        return None, f"Backup {name} is broken"
     meta = Fields("meta", backup.get("meta") or {})
     try:
         if why := _of_another(meta, source):

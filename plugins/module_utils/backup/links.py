@@ -17,11 +17,12 @@ from ..api import names
 from ..api.errors import InvalidSpec
 from ..api.fields import Fields
 from ..api.timestamps import unix_time
-from ..api.types import Manifest
 from ..location.locations import TARGET, from_fields
 from .chains import Link
 from .sources import scope_of_record
 from .verdicts import is_refuted
+
+Json = Mapping[str, Any]
 
 AVAILABLE: Final = "Available"
 BROKEN: Final = "Broken"
@@ -41,7 +42,7 @@ class State:
     known: bool = True
 
 
-def links_of(backups: Iterable[Manifest]) -> list[Link]:
+def links_of(backups: Iterable[Json]) -> list[Link]:
     """Return Backups as chains and retention see them.
 
     One whose meta cannot be read is left out, see `unclear`: nothing is based on it.
@@ -50,13 +51,13 @@ def links_of(backups: Iterable[Manifest]) -> list[Link]:
     return [link for link in links if link is not None]
 
 
-def unclear(backups: Iterable[Manifest]) -> list[str]:
+def unclear(backups: Iterable[Json]) -> list[str]:
     """Return the names of Backups of which it is not known how they are, or what they need."""
     named = ((backup["metadata"]["name"], _link_of(backup)) for backup in backups)
     return sorted(name for name, link in named if link is None or not link.known)
 
 
-def state_of(backup: Manifest) -> State:
+def state_of(backup: Json) -> State:
     """Return what is known of a Backup.
 
     It is bad if it is being deleted, or if somebody has looked at it and found it so. A status that
@@ -73,7 +74,7 @@ def state_of(backup: Manifest) -> State:
     return State(good=phase == AVAILABLE, known=phase == AVAILABLE)
 
 
-def is_about(backup: Manifest) -> bool:
+def is_about(backup: Json) -> bool:
     """Return whether the status of a Backup is about what the Backup says now."""
     status = _status_of(backup)
     written_for = status.get("observedGeneration")
@@ -92,12 +93,12 @@ def source_of(meta: Fields) -> str:
     return f"{meta.text('sourceRef')} {meta.text('sourceUid')}".strip()
 
 
-def _status_of(backup: Manifest) -> Mapping[str, Any]:
+def _status_of(backup: Json) -> Mapping[str, Any]:
     status = backup.get("status")
     return status if isinstance(status, Mapping) else {}
 
 
-def _link_of(backup: Manifest) -> Link | None:
+def _link_of(backup: Json) -> Link | None:
     """Return a Backup as chains see it; None if its meta cannot be read."""
     metadata, meta = backup["metadata"], Fields("", backup).table("meta")
     try:

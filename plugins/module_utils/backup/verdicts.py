@@ -97,7 +97,7 @@ def kept_conditions(backup: Resource) -> list[Condition]:
     return [dict(one) for one in found if _is_restorable(one)]
 
 
-def is_refuted(backup: Resource) -> bool:
+def is_refuted(backup: Mapping[str, Any]) -> bool:
     """Return whether a verification has found data of a Backup missing.
 
     A check that differs is no reason to build on nothing or to keep it no longer: the check itself
