@@ -171,6 +171,13 @@ WEBHOOK_IN_FLIGHT = Gauge(
     ["webhook"],
     registry=REGISTRY,
 )
+ISOLATED_FAILURES = Counter(
+    "ansible_operator_isolated_failures",
+    "Number of failures of a part of the process, such as the handling of one object, that were "
+    "logged and left behind",
+    ["part"],
+    registry=REGISTRY,
+)
 ADMISSION_FAILURES = Counter(
     "ansible_operator_admission_failures",
     "Number of admission reviews that functions did not answer: exception, timeout, died, "
@@ -187,7 +194,7 @@ def note_resource(labels: tuple[str, str, str, str, str], created: str) -> None:
         labels: group, kind, name, namespace, version.
         created: ``creationTimestamp`` as RFC 3339.
     """
-    if created:
+    with contextlib.suppress(ValueError, OverflowError):  # other servers may write other times
         seconds = datetime.datetime.fromisoformat(created).timestamp()
         RESOURCE_CREATED.labels(*labels).set(seconds)
 

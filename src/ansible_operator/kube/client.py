@@ -14,7 +14,7 @@ import random
 import socket
 from collections.abc import Mapping
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import aiohttp
 import msgspec
@@ -23,18 +23,30 @@ from yarl import URL
 from ansible_operator import metrics
 from ansible_operator.errors import KubeError
 from ansible_operator.kube.access import ClusterAccess
+from ansible_operator.kube.documents import (
+    DEEPEST,
+    UnreadableAnswerError,
+    cut,
+    decode,
+    read_object,
+)
+from ansible_operator.kube.interface import Object
+from ansible_operator.version import VERSION
 
-USER_AGENT = f"ansible-operator/0.1 ({platform.system().lower()}/{platform.machine()})"
+USER_AGENT = f"ansible-operator/{VERSION} ({platform.system().lower()}/{platform.machine()})"
 CONNECT_TIMEOUT = 10.0
 ATTEMPTS = 5
 FIRST_DELAY = 0.1
 LONGEST_DELAY = 10.0
+LONGEST_MESSAGE = 4096
+"""Characters of what a server says in an error."""
 CONNECTIONS = 100
 LONGEST_SILENCE = 15.0
 """Seconds without a byte after which a read is sent again on another connection."""
 DEAD_SECONDS = 30
 """Seconds after which the kernel gives up a connection whose other side has vanished."""
 _KEEPALIVE = {"TCP_KEEPIDLE": 15, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3}
+T = TypeVar("T")
 _READS = frozenset({"GET", "HEAD"})
 _PASSING = frozenset({429, 500, 502, 503, 504})
 
@@ -85,24 +97,85 @@ class HttpClient:
         content_type: str = "application/json",
         timeout: float = 30.0,
         accept: str = "application/json",
-    ) -> Any:
-        """Send one request and return the decoded JSON answer.
+    ) -> dict[str, Any]:
+        """Send one request and return the answer, a JSON object; an empty one for no content.
+
+        What is nested too deep is left out of it, but for the items of a list, which are to be read
+        with ``documents.read_object``.
+
+        Args:
+            method: HTTP method.
+            path: see ``names.api_path``.
+            query: parameters.
+            body: what becomes JSON.
+            content_type: of the body.
+            timeout: seconds for all attempts together.
+            accept: type of the answer.
 
         Raises:
-            KubeError: for every status of 400 and above, and when no answer came.
+            KubeError: for every status of 400 and above, and when no answer came, or one that is
+                not JSON.
         """
-        url = self._base.joinpath(path.lstrip("/"), encoded=False) if path else self._base
+        answer = await self._request(
+            method,
+            path,
+            query=query,
+            body=body,
+            content_type=content_type,
+            timeout=timeout,
+            accept=accept,
+        )
+        if not isinstance(answer.get("items"), list):
+            cut(answer, DEEPEST)
+        return answer
+
+    async def _request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        body: Any = None,
+        content_type: str = "application/json",
+        timeout: float = 30.0,
+        accept: str = "application/json",
+    ) -> dict[str, Any]:
+        """Send one request and return the answer, as deep as it came."""
+        url = URL(self.access.server + path, encoded=True)
         url = url.with_query(query) if query else url
-        data = None if body is None else msgspec.json.encode(body)
+        what = f"{method} {path}"
+        data = None if body is None else _encoded(what, body)
         headers = {"Accept": accept}
         if data is not None:
             headers["Content-Type"] = content_type
-        what = f"{method} {path}"
         try:
             async with asyncio.timeout(timeout), self._slots:
                 return await self._attempts(what, method, url, headers, data, timeout)
         except TimeoutError as error:
             raise KubeError(f"{what}: no answer within {timeout:g} s") from error
+
+    async def request_object(
+        self,
+        method: str,
+        path: str,
+        *,
+        body: Any = None,
+        content_type: str = "application/json",
+        timeout: float = 30.0,
+        accept: str = "application/json",
+    ) -> Object:
+        """Send one request whose answer is an object with metadata; see :meth:`request`.
+
+        Raises:
+            KubeError: as there, and for an answer of another shape.
+        """
+        answer = await self._request(
+            method, path, body=body, content_type=content_type, timeout=timeout, accept=accept
+        )
+        try:
+            return read_object(answer)
+        except UnreadableAnswerError as error:
+            raise KubeError(f"{method} {path}: {error}") from error
 
     async def _attempts(
         self,
@@ -112,7 +185,7 @@ class HttpClient:
         headers: dict[str, str],
         data: bytes | None,
         timeout: float,
-    ) -> Any:
+    ) -> dict[str, Any]:
         renewed = False
         silence = min(LONGEST_SILENCE, timeout / 2) if method in _READS else None
         for attempt in range(ATTEMPTS):
@@ -132,7 +205,7 @@ class HttpClient:
                 renewed = True
                 continue
             if response.status < 400:
-                return msgspec.json.decode(payload) if payload else None
+                return _document(what, payload)
             failure = kube_error(what, response.status, response.headers, payload)
             if attempt + 1 == ATTEMPTS or not _may_repeat(method, failure):
                 raise failure
@@ -261,6 +334,20 @@ def _delay(attempt: int) -> float:
     return full * (0.5 + random.random() / 2)  # noqa: S311
 
 
+def _encoded(what: str, body: Any) -> bytes:
+    try:
+        return msgspec.json.encode(body)
+    except (ValueError, RecursionError) as error:
+        raise KubeError(f"{what}: the body cannot be written as JSON: {error}") from error
+
+
+def _document(what: str, payload: bytes) -> dict[str, Any]:
+    try:
+        return decode(payload) if payload else {}
+    except UnreadableAnswerError as error:
+        raise KubeError(f"{what}: {error}") from error
+
+
 def _may_repeat(method: str, failure: KubeError) -> bool:
     if failure.status == 429 or (failure.status == 503 and failure.retry_after is not None):
         return True
@@ -270,16 +357,23 @@ def _may_repeat(method: str, failure: KubeError) -> bool:
 def kube_error(what: str, status: int, headers: Mapping[str, str], payload: bytes) -> KubeError:
     """Turn an answer of 400 and above into an error with the server's own words."""
     try:
-        answer = msgspec.json.decode(payload)
-    except msgspec.DecodeError:
+        answer = decode(payload)
+    except UnreadableAnswerError:
         answer = {}
-    answer = answer if isinstance(answer, dict) else {}
     message = answer.get("message") or payload[:200].decode(errors="replace").strip()
     wait = headers.get("Retry-After", "")
     return KubeError(
-        f"{what}: {status} {message}",
+        f"{what}: {status} {str(message)[:LONGEST_MESSAGE]}",
         status=status,
-        reason=answer.get("reason", "") or "",
-        details=answer.get("details"),
-        retry_after=min(float(wait), LONGEST_DELAY) if wait.isdigit() else None,
+        reason=_typed(answer.get("reason"), str) or "",
+        details=_typed(answer.get("details"), dict),
+        retry_after=min(float(wait), LONGEST_DELAY) if _is_count(wait) else None,
     )
+
+
+def _typed(value: Any, kind: type[T]) -> T | None:
+    return value if isinstance(value, kind) else None
+
+
+def _is_count(text: str) -> bool:
+    return text.isascii() and text.isdigit()

@@ -6,12 +6,15 @@ One broken aggregated API therefore never affects the others (runner.md §5.3).
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
+
+import msgspec
 
 from ansible_operator.errors import KubeError
 from ansible_operator.kube.client import HttpClient
 from ansible_operator.kube.interface import GroupVersionKind, ResourceType
+from ansible_operator.kube.names import api_path, is_name
 
 REFRESH_INTERVAL = 1.0
 LOOKUP_SECONDS = (0.5, 10.0)
@@ -71,7 +74,7 @@ class DiscoveryMapper:
         async with entry.lock:
             if entry.read_at >= asked_at or self._clock() - entry.read_at < REFRESH_INTERVAL:
                 return
-            path = f"/apis/{group}/{version}" if group else f"/api/{version}"
+            path = api_path("apis", group, version) if group else api_path("api", version)
             try:
                 answer = await self._client.request("GET", path)
             except KubeError as error:
@@ -79,22 +82,34 @@ class DiscoveryMapper:
                     raise
                 answer = {"resources": []}
             entry.read_at = self._clock()
-            found = [
-                _resource(group, version, item)
-                for item in answer.get("resources") or []
-                if "/" not in item["name"]
-            ]
+            found = list(_resources(group, version, answer.get("resources")))
             entry.kinds = {resource.gvk.kind: resource for resource in found}
             entry.plurals = {resource.plural: resource for resource in found}
 
 
-def _resource(group: str, version: str, item: dict[str, Any]) -> ResourceType:
-    return ResourceType(
-        gvk=GroupVersionKind(group, version, item["kind"]),
-        plural=item["name"],
-        namespaced=bool(item.get("namespaced")),
-        verbs=frozenset(item.get("verbs") or ()),
-    )
+class _Served(msgspec.Struct):
+    """An APIResource."""
+
+    name: str
+    kind: str
+    namespaced: bool = False
+    verbs: list[str] | None = None
+
+
+def _resources(group: str, version: str, listed: object) -> Iterator[ResourceType]:
+    """Yield the kinds that an answer describes; subresources and what is malformed are left out."""
+    for item in listed if isinstance(listed, list) else ():
+        try:
+            served = msgspec.convert(item, _Served)
+        except msgspec.ValidationError:
+            continue
+        if served.kind and is_name(served.name):
+            yield ResourceType(
+                gvk=GroupVersionKind(group, version, served.kind),
+                plural=served.name,
+                namespaced=served.namespaced,
+                verbs=frozenset(served.verbs or ()),
+            )
 
 
 async def wait_until_served(

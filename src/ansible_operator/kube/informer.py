@@ -2,6 +2,7 @@
 """List, then watch until cancelled: a local copy of all objects of a kind.
 
 A break of any kind leads to another attempt with a growing, jittered delay; nothing is given up.
+What cannot be read as an object is skipped, and a handler that fails takes no other one with it.
 """
 
 import asyncio
@@ -11,10 +12,16 @@ from typing import Any
 from urllib.parse import urlencode
 
 import aiohttp
-import msgspec
 
+from ansible_operator.background import note_failure
 from ansible_operator.errors import KubeError
-from ansible_operator.kube.client import HttpClient, kube_error
+from ansible_operator.kube.client import LONGEST_MESSAGE, HttpClient, kube_error
+from ansible_operator.kube.documents import (
+    IncompleteObject,
+    UnreadableAnswerError,
+    decode,
+    read_object,
+)
 from ansible_operator.kube.interface import EventType, InformerHandler, Object, ResourceType
 from ansible_operator.logs import get_logger
 
@@ -25,9 +32,13 @@ QUIET_SECONDS = 180.0
 FIRST_DELAY = 0.2
 LONGEST_DELAY = 10.0
 HEALTHY_SECONDS = 5.0
+LONGEST_LINE = 64 << 20
+"""Bytes of an event: etcd stores a fortieth of that."""
+_MOST_REPORTED = 1000
 _PASSING = frozenset({401, 403, 429, 500, 502, 503, 504})
 """Answers after which a watch continues where it was; others need a new list."""
 
+_CHANGES = ("ADDED", "MODIFIED", "DELETED")
 _METADATA = (
     "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1",
     "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1",
@@ -75,6 +86,7 @@ class KindInformer:
         self._accept = _METADATA if metadata_only else ("application/json",) * 2
         self._objects: dict[_Key, Object] = {}
         self._handlers: list[InformerHandler] = []
+        self._reported: set[tuple[str, ...]] = set()
 
     def get(self, namespace: str, name: str) -> Object | None:
         """The cached object (never to be changed by the caller)."""
@@ -115,7 +127,7 @@ class KindInformer:
             A function that ends the subscription.
         """
         for item in list(self._objects.values()):
-            handler(EventType.ADDED, None, item)
+            self._call(handler, EventType.ADDED, None, item)
         self._handlers.append(handler)
 
         def unsubscribe() -> None:
@@ -135,7 +147,7 @@ class KindInformer:
         failures, version, asked = 0, "", 0.0
         loop = asyncio.get_running_loop()
         while True:
-            started = loop.time()
+            started, failures_before = loop.time(), failures
             try:
                 if not version:
                     version = self._reached[scope] = await self._relist(scope)
@@ -143,14 +155,20 @@ class KindInformer:
                         self.synced.set()
                         self.tried.set()
                 async for reached in self._watch(scope, version):
-                    version = self._reached[scope] = reached
+                    version = self._reached[scope] = reached or version
                     failures = 0
-            except (KubeError, aiohttp.ClientError, TimeoutError, msgspec.DecodeError) as error:
+            except (KubeError, UnreadableAnswerError, aiohttp.ClientError, TimeoutError) as error:
+                if isinstance(error, UnreadableAnswerError):
+                    version, failures = "", failures_before
+                    self.tried.set()
                 if isinstance(error, KubeError) and error.status:
                     version = version if error.status in _PASSING else ""
                     asked = error.retry_after or 0.0
                     self.tried.set()
                 self._note(error)
+            except Exception as error:  # noqa: BLE001  # no answer may end the informer
+                version, failures = "", failures_before
+                self._note_unexpected(error)
             failures = 0 if loop.time() - started > HEALTHY_SECONDS else failures + 1
             if failures:
                 await asyncio.sleep(max(asked, _delay(failures)))
@@ -166,8 +184,30 @@ class KindInformer:
         self.failure = text
         _LOG.info("Watch was interrupted", resource=str(self.resource.gvk), error=text)
 
+    def _note_unexpected(self, error: Exception) -> None:
+        self.tried.set()
+        text = f"{type(error).__name__}: {error}"
+        if text != self.failure:
+            self.failure = text
+            note_failure("informer", "Watch was interrupted", resource=str(self.resource.gvk))
+
     async def _relist(self, scope: str) -> str:
         """Read everything and report the differences to the handlers; the list's version."""
+        found, version = await self._list_all(scope)
+        for key in [key for key in self._objects if self._in_scope(key, scope)]:
+            if key not in found:
+                self._take(EventType.DELETED, self._objects[key])
+        for item in found.values():
+            self._take(EventType.MODIFIED, item)
+        return version
+
+    async def _list_all(self, scope: str) -> tuple[dict[_Key, Object], str]:
+        """Read all pages of a list; the objects, and the version of the list.
+
+        Raises:
+            KubeError: the API server refuses or does not answer.
+            UnreadableAnswerError: the answer is no list.
+        """
         found: dict[_Key, Object] = {}
         query = {"limit": str(PAGE_SIZE)}
         if self._selector:
@@ -177,21 +217,49 @@ class KindInformer:
             page = await self._client.request(
                 "GET", path, query=query, timeout=60.0, accept=self._accept[0]
             )
-            for item in page.get("items") or ():
-                # Items of a list have no kind, or that of metadata.
-                item.setdefault("apiVersion", self.resource.gvk.api_version)
-                item.setdefault("kind", self.resource.gvk.kind)
-                found[_key(item)] = item
-            token = page["metadata"].get("continue")
-            if not token:
+            metadata = page.get("metadata")
+            items = page.get("items") or []
+            if not isinstance(metadata, dict) or not isinstance(items, list):
+                raise UnreadableAnswerError(f"LIST {path}: the answer is no list")
+            for each in items:
+                item = self._readable(each)
+                if item is not None:
+                    # Items of a list have no kind, or that of metadata.
+                    item.setdefault("apiVersion", self.resource.gvk.api_version)
+                    item.setdefault("kind", self.resource.gvk.kind)
+                    found[_key(item)] = item
+            token = metadata.get("continue")
+            if not token or not isinstance(token, str):
                 break
             query["continue"] = token
-        for key in [key for key in self._objects if self._in_scope(key, scope)]:
-            if key not in found:
-                self._take(EventType.DELETED, self._objects[key])
-        for item in found.values():
-            self._take(EventType.MODIFIED, item)
-        return str(page["metadata"]["resourceVersion"])
+        version = metadata.get("resourceVersion")
+        if not version or not isinstance(version, str):
+            raise UnreadableAnswerError(f"LIST {path}: the list has no resourceVersion")
+        return found, version
+
+    def _readable(self, item: Any) -> Object | None:
+        """An object as handlers and caches may rely on it; None, and a line in the log, if not."""
+        try:
+            obj = read_object(item)
+        except UnreadableAnswerError as error:
+            if self._is_new("unreadable", str(error)):
+                gvk = str(self.resource.gvk)
+                _LOG.error("An object is skipped: it cannot be read", gvk=gvk, error=str(error))
+            return None
+        if isinstance(obj, IncompleteObject) and self._is_new(*_key(obj), obj.where):
+            namespace, name = _key(obj)
+            about = {"gvk": str(self.resource.gvk), "namespace": namespace, "name": name}
+            _LOG.warning("An object is nested too deep to be read whole", **about, at=obj.where)
+        return obj
+
+    def _is_new(self, *about: str) -> bool:
+        """Whether this is reported for the first time, of the last thousand or so."""
+        if about in self._reported:
+            return False
+        if len(self._reported) >= _MOST_REPORTED:
+            self._reported.clear()
+        self._reported.add(about)
+        return True
 
     def _in_scope(self, key: _Key, scope: str) -> bool:
         return not scope or key[0] == scope
@@ -216,16 +284,29 @@ class KindInformer:
                 raise kube_error(f"WATCH {path}", response.status, response.headers, payload)
             self.failure = ""
             async for line in _lines(response.content):
-                yield self._event(msgspec.json.decode(line))
+                yield self._event(decode(line)) or version
 
     def _event(self, event: dict[str, Any]) -> str:
-        kind, item = event["type"], event["object"]
+        """Take an event; the version that is reached with it, ``""`` if it has none.
+
+        Raises:
+            KubeError: it reports an error.
+            UnreadableAnswerError: it is no event.
+        """
+        kind, item = event.get("type"), event.get("object")
+        if not isinstance(item, dict):
+            raise UnreadableAnswerError(f"WATCH {self.resource.gvk}: an event has no object")
         if kind == "ERROR":
-            message = f"WATCH {self.resource.gvk}: {item.get('message')}"
-            raise KubeError(message, status=item.get("code") or 500, reason=item.get("reason", ""))
-        if kind != "BOOKMARK":
-            self._take(EventType(kind), item)
-        return str(item["metadata"]["resourceVersion"])
+            code, reason = item.get("code"), item.get("reason")
+            message = f"WATCH {self.resource.gvk}: {str(item.get('message'))[:LONGEST_MESSAGE]}"
+            status = code if isinstance(code, int) and code >= 400 else 500
+            reason = reason if isinstance(reason, str) else ""
+            raise KubeError(message, status=status, reason=reason)
+        if kind in _CHANGES and (obj := self._readable(item)) is not None:
+            self._take(EventType(kind), obj)
+        metadata = item.get("metadata")
+        version = metadata.get("resourceVersion") if isinstance(metadata, dict) else None
+        return version if isinstance(version, str) else ""
 
     def _take(self, event: EventType, item: Object) -> None:
         """Put one object into the cache and report what that changes to the handlers."""
@@ -241,7 +322,18 @@ class KindInformer:
             event = EventType.MODIFIED if before is not None else EventType.ADDED
             self._objects[key] = item
         for handler in tuple(self._handlers):
+            self._call(handler, event, before, item)
+
+    def _call(
+        self, handler: InformerHandler, event: EventType, before: Object | None, item: Object
+    ) -> None:
+        try:
             handler(event, before, item)
+        except Exception as error:  # noqa: BLE001  # one object must not stop those behind it
+            namespace, name = _key(item)
+            if self._is_new(namespace, name, type(error).__name__):
+                about = {"gvk": str(self.resource.gvk), "namespace": namespace, "name": name}
+                note_failure("event", "An event of an object cannot be handled", **about)
 
 
 def _version(item: Object) -> Any:
@@ -254,14 +346,23 @@ def _delay(failures: int) -> float:
 
 
 async def _lines(stream: aiohttp.StreamReader) -> AsyncIterator[bytes]:
-    """Split a stream at line ends; lines may be as long as they like."""
+    """Split a stream at line ends.
+
+    Raises:
+        UnreadableAnswerError: a line is longer than any event can be.
+    """
     parts: list[bytes] = []
+    size = 0
     async for chunk in stream.iter_any():
         *complete, rest = chunk.split(b"\n")
         for line in complete:
             whole = b"".join([*parts, line])
             parts.clear()
-            if whole:
+            size = 0
+            if whole.strip():
                 yield whole
         if rest:
             parts.append(rest)
+            size += len(rest)
+            if size > LONGEST_LINE:
+                raise UnreadableAnswerError(f"an event is longer than {LONGEST_LINE} bytes")

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, TypeAlias
 
+from ansible_operator.kube.names import api_path
+
 Object: TypeAlias = dict[str, Any]
 """A Kubernetes object as decoded JSON, in Kubernetes' own spelling."""
 
@@ -42,13 +44,15 @@ class ResourceType:
         return not {"get", "list", "watch"} <= self.verbs
 
     def path(self, name: str = "", namespace: str = "", subresource: str = "") -> str:
-        """The URL path of one object, of a namespace's list or of the whole list."""
-        root = f"/apis/{self.gvk.group}" if self.gvk.group else "/api"
-        parts = [root, self.gvk.version]
-        if self.namespaced and namespace:
-            parts += ["namespaces", namespace]
-        parts += [part for part in (self.plural, name, subresource) if part]
-        return "/".join(parts)
+        """The URL path of one object, of a namespace's list or of the whole list.
+
+        Raises:
+            InvalidNameError: no object can have this name, or this namespace.
+        """
+        root = ("apis", self.gvk.group) if self.gvk.group else ("api",)
+        inside = ("namespaces", namespace) if self.namespaced and namespace else ()
+        rest = [part for part in (self.plural, name, subresource) if part]
+        return api_path(*root, self.gvk.version, *inside, *rest)
 
 
 class EventType(StrEnum):

@@ -16,11 +16,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from ansible_operator import metrics
 from ansible_operator.errors import ConfigError, KubeError, LeadershipLostError
 from ansible_operator.kube.access import SERVICE_ACCOUNT
 from ansible_operator.kube.client import HttpClient
 from ansible_operator.kube.interface import Object
+from ansible_operator.kube.names import api_path
 from ansible_operator.kube.recorder import EventRecorder
 from ansible_operator.logs import get_logger
 
@@ -173,7 +176,7 @@ class LeaderElection:
             async with asyncio.timeout(RELEASE_TIMEOUT):
                 while self.is_leader and not await self._give_back():
                     # A renewal that was cut off may still have reached the server.
-                    self._observe(await self._client.request("GET", self._path()))
+                    self._observe(await self._client.request_object("GET", self._path()))
         except (KubeError, TimeoutError) as error:
             _LOG.info("The lease could not be released", err=str(error) or "no answer")
         finally:
@@ -185,7 +188,7 @@ class LeaderElection:
             return True
         now = _now()
         spec = {
-            **self._lease["spec"],
+            **_spec(self._lease),
             "holderIdentity": "",
             "leaseDurationSeconds": 1,
             "acquireTime": now,
@@ -228,7 +231,7 @@ class LeaderElection:
 
     async def _take(self, timeout: float) -> bool:
         try:
-            lease = await self._client.request("GET", self._path(), timeout=timeout)
+            lease = await self._client.request_object("GET", self._path(), timeout=timeout)
         except KubeError as error:
             if not error.is_not_found:
                 raise
@@ -241,8 +244,8 @@ class LeaderElection:
         return True
 
     def _observe(self, lease: Object) -> None:
+        spec = _spec(lease)
         self._lease = lease
-        spec = lease.get("spec") or {}
         if spec != self._observed:
             self._observed = spec
             self._observed_at = self._clock()
@@ -255,7 +258,7 @@ class LeaderElection:
 
     def _mine(self, lease: Object) -> Object:
         """The desired lease, with this process as its holder."""
-        spec, now = lease.get("spec") or {}, _now()
+        spec, now = _spec(lease), _now()
         is_new = spec.get("holderIdentity") != self.settings.identity
         transitions = int(spec.get("leaseTransitions") or 0) + int(is_new)
         return {
@@ -281,16 +284,19 @@ class LeaderElection:
         body["spec"]["leaseTransitions"] = 0
         path = self._path().rpartition("/")[0]
         self._sent = self._clock()
-        self._observe(await self._client.request("POST", path, body=body, timeout=timeout))
+        created = await self._client.request_object("POST", path, body=body, timeout=timeout)
+        self._observe(created)
 
     async def _write(self, lease: Object, timeout: float) -> None:
         self._sent = self._clock()
-        self._observe(await self._client.request("PUT", self._path(), body=lease, timeout=timeout))
+        path = self._path()
+        written = await self._client.request_object("PUT", path, body=lease, timeout=timeout)
+        self._observe(written)
 
     def _path(self) -> str:
         settings = self.settings
-        root = f"/apis/coordination.k8s.io/v1/namespaces/{settings.namespace}"
-        return f"{root}/leases/{settings.name}"
+        root = ("apis", "coordination.k8s.io", "v1", "namespaces", settings.namespace)
+        return api_path(*root, "leases", settings.name)
 
     def _tell(self, what: str) -> None:
         if self._recorder is not None and self._lease is not None:
@@ -298,6 +304,28 @@ class LeaderElection:
             self._recorder.record(
                 typed, "Normal", "LeaderElection", f"{self.settings.identity} {what}"
             )
+
+
+class _LeaseSpec(msgspec.Struct):
+    """The fields of a Lease that are read here, with their types."""
+
+    holderIdentity: str | None = None  # noqa: N815
+    leaseDurationSeconds: int | None = None  # noqa: N815
+    leaseTransitions: int | None = None  # noqa: N815
+
+
+def _spec(lease: Object) -> dict[str, Any]:
+    """The spec of a Lease.
+
+    Raises:
+        KubeError: that is no Lease.
+    """
+    spec: dict[str, Any] = lease.get("spec") or {}
+    try:
+        msgspec.convert(spec, _LeaseSpec)
+    except msgspec.ValidationError as error:
+        raise KubeError(f"the answer is no Lease: {error}") from error
+    return spec
 
 
 def _now() -> str:

@@ -8,18 +8,29 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Literal
 
+from ansible_operator.background import note_failure
 from ansible_operator.errors import KubeError
 from ansible_operator.kube.client import HttpClient
 from ansible_operator.kube.interface import Object
+from ansible_operator.kube.names import api_path
 from ansible_operator.logs import get_logger
 
 QUEUE_SIZE = 500
 REMEMBERED = 1000
 LONGEST_MESSAGE = 1024
+LONGEST_NAME = 253
+_TOKEN_BYTES = 8
 CLUSTER_NAMESPACE = "default"
 """Where Events about cluster-scoped objects go."""
 
 _LOG = get_logger("recorder")
+
+
+def _event_name(involved: str) -> str:
+    """A name of its own for an Event, which begins with that of its object as far as it fits."""
+    token = secrets.token_hex(_TOKEN_BYTES)
+    room = LONGEST_NAME - len(token) - 1
+    return f"{involved[:room].rstrip('.-')}.{token}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +90,8 @@ class EventRecorder:
                 await self._write(happening)
             except KubeError as error:
                 _LOG.info("Event was not recorded", reason=happening.reason, error=str(error))
+            except Exception:  # noqa: BLE001  # those behind it are still to be written
+                note_failure("recorder", "Event was not recorded", reason=happening.reason)
             finally:
                 self._waiting.task_done()
 
@@ -89,13 +102,14 @@ class EventRecorder:
     async def _write(self, happening: _Happening) -> None:
         name, count = self._written.pop(happening, ("", 0))
         now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        path = f"/api/v1/namespaces/{happening.namespace}/events"
-        if name and await self._count_up(f"{path}/{name}", count + 1, now):
+        place = ("api", "v1", "namespaces", happening.namespace, "events")
+        if name and await self._count_up(api_path(*place, name), count + 1, now):
             self._remember(happening, name, count + 1)
             return
         involved = dict(happening.involved)
-        name = f"{involved['name']}.{secrets.token_hex(8)}"
-        await self._client.request("POST", path, body=self._event(happening, involved, name, now))
+        name = _event_name(involved["name"])
+        body = self._event(happening, involved, name, now)
+        await self._client.request("POST", api_path(*place), body=body)
         self._remember(happening, name, 1)
 
     async def _count_up(self, path: str, count: int, now: str) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Self
 
+from ansible_operator.background import keep_running
 from ansible_operator.kube.client import HttpClient
 from ansible_operator.kube.informer import KindInformer
 from ansible_operator.kube.interface import GroupVersionKind, ResourceType
@@ -14,7 +15,7 @@ from ansible_operator.kube.interface import GroupVersionKind, ResourceType
 class SharedInformers:
     """Starts and stops informers; use as a context.
 
-    An informer that breaks for a reason other than the API server ends the context with it.
+    An informer that breaks begins again.
     """
 
     def __init__(self, client: HttpClient, namespaces: Sequence[str] = ()) -> None:
@@ -47,7 +48,9 @@ class SharedInformers:
         entry = self._running.get(resource.gvk)
         if entry is None:
             informer = KindInformer(self._client, resource, namespaces=self.namespaces)
-            task = self._group.create_task(informer.run(), name=f"informer {resource.gvk}")
+            task = self._group.create_task(
+                keep_running("informer", informer.run), name=f"informer {resource.gvk}"
+            )
             entry = self._running[resource.gvk] = (informer, task)
         return entry[0]
 

@@ -4,10 +4,12 @@
 import asyncio
 import contextlib
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from ansible_operator import metrics
+from ansible_operator.background import keep_running
 from ansible_operator.engine.interface import Engine
 from ansible_operator.errors import ConfigError
 from ansible_operator.kube.client import HttpClient
@@ -82,6 +84,13 @@ def controller_names(watches: Sequence[Watch]) -> list[str]:
     return names
 
 
+def _keep(
+    group: asyncio.TaskGroup, name: str, work: Callable[[], Awaitable[None]], what: object = ""
+) -> None:
+    """Have a task in the background begin again when it fails."""
+    group.create_task(keep_running(name, work), name=f"{name} {what}".rstrip())
+
+
 def _ignore(_event: EventType, _before: Object | None, _now: Object) -> None:
     """Receive changes and do nothing."""
 
@@ -143,30 +152,30 @@ class ControlLoop:
         """
         self._workers = Workers(self._queue, self._reconciles)
         async with asyncio.TaskGroup() as group:
-            group.create_task(self._workers.run(), name="workers")
+            _keep(group, "workers", self._workers.run)
             while True:
                 self._follow_kind(await self._ready.get(), group)
 
     def _follow_kind(self, controlled: Controlled, group: asyncio.TaskGroup) -> None:
         """Start the tasks that follow a kind: its leftovers, references, members and probe."""
         deps = self._deps
-        group.create_task(self._remove_leftovers(controlled), name=f"leftovers {controlled.name}")
+        _keep(group, "leftovers", partial(self._remove_leftovers, controlled), controlled.name)
         for reference in controlled.watch.references:
             if reference.poll:
                 poll = ReferencePoll(
                     controlled, reference, deps.informers, deps.client, self._queue
                 )
-                group.create_task(poll.run(deps.mapper), name=f"reference {poll.gvk}")
+                _keep(group, "reference", partial(poll.run, deps.mapper), poll.gvk)
                 continue
             watch = ReferenceWatch(controlled, reference, deps.informers, self._queue)
-            group.create_task(watch.start(deps.mapper), name=f"reference {watch.gvk}")
+            _keep(group, "reference", partial(watch.start, deps.mapper), watch.gvk)
         for members in controlled.watch.members:
             follower = MembersWatch(controlled, members, deps.informers, self._queue, self._foreign)
-            group.create_task(follower.run(deps.mapper), name=f"members {follower.gvk}")
+            _keep(group, "members", partial(follower.run, deps.mapper), follower.gvk)
         if controlled.watch.probe and deps.engine.answers_checks:
             ask = self._runs(controlled).is_as_reported
             probing = Probing(controlled, deps.informers, ask, self._queue)
-            group.create_task(probing.run(), name=f"probe {controlled.name}")
+            _keep(group, "probe", probing.run, controlled.name)
 
     async def _remove_leftovers(self, controlled: Controlled) -> None:
         """Remove run directories of objects that were deleted before this process started."""

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from ansible_operator.kube.interface import GroupVersionKind, Object, ResourceType
+from ansible_operator.kube.names import is_name
 from ansible_operator.logs import get_logger
 from ansible_operator.watches import KindName, Watch
 
@@ -80,6 +81,15 @@ class Controlled:
     def gvk(self) -> GroupVersionKind:
         """The kind."""
         return self.resource.gvk
+
+    def can_have(self, namespace: str, name: str) -> bool:
+        """Whether an object of the kind may have this name and namespace.
+
+        Whoever writes an owner reference or an annotation chooses the text, which becomes a path on
+        the API server and on the disk.
+        """
+        is_inside = is_name(namespace) if self.resource.namespaced else not namespace
+        return is_inside and is_name(name)
 
 
 Look: TypeAlias = Callable[[], Awaitable[str]]

@@ -207,6 +207,9 @@ def serve(options: Options) -> int:
         asyncio.run(Manager(options).run())
     except* (OperatorError, OSError, TimeoutError) as group:
         problems += _flat(group)
+    except* Exception as group:  # noqa: BLE001  # whatever it is, it belongs in the log
+        _LOG.exception("Operator crashed.")
+        problems += _flat(group)
     for problem in problems:
         text = str(problem) or type(problem).__name__
         known = isinstance(problem, ConfigError)

@@ -5,8 +5,9 @@ import asyncio
 import contextlib
 from dataclasses import dataclass, field
 
+from ansible_operator.background import keep_running
 from ansible_operator.engine.interface import Engine
-from ansible_operator.errors import LeadershipLostError
+from ansible_operator.errors import LeadershipLostError, OperatorError
 from ansible_operator.kube.client import HttpClient
 from ansible_operator.kube.lease import LeaderElection
 from ansible_operator.kube.recorder import EventRecorder
@@ -54,9 +55,14 @@ async def supervise(parts: Parts, grace: float) -> None:
     """
     try:
         async with asyncio.TaskGroup() as group:
-            recording = group.create_task(parts.recorder.run(), name="events")
+            recording = group.create_task(
+                keep_running("recorder", parts.recorder.run), name="events"
+            )
             working = group.create_task(_work(parts), name="work")
-            admitting = group.create_task(parts.webhook.serve(), name="webhook")
+            admitting = group.create_task(
+                keep_running("webhook", parts.webhook.serve, fatal=(OperatorError,)),
+                name="webhook",
+            )
             await parts.stopping.wait()
             lingering = group.create_task(asyncio.sleep(_linger(parts, grace)))
             await parts.loop.drain(grace)

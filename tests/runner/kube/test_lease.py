@@ -92,11 +92,11 @@ class LosingClient:
     def __init__(self, client):
         self.client, self.losses = client, 0
 
-    async def request(self, *arguments, **options):
+    async def request_object(self, *arguments, **options):
         if self.losses:
             self.losses -= 1
             await asyncio.sleep(60)
-        return await self.client.request(*arguments, **options)
+        return await self.client.request_object(*arguments, **options)
 
 
 @pytest.mark.api
@@ -181,7 +181,7 @@ async def test_a_lease_lasts_from_the_moment_its_renewal_was_sent():
     class Server:
         """Answers the first renewal late, and none after it."""
 
-        async def request(self, method, path, *, body=None, timeout=0.0):
+        async def request_object(self, method, path, *, body=None, timeout=0.0):
             if method == "GET":
                 return {"metadata": {}, "spec": {}}
             sent.append(time.monotonic())

@@ -48,6 +48,7 @@ ADVANCED = {
 def definition(name: str, kind: str) -> dict[str, Any]:
     plural, _, group = name.partition(".")
     anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    untyped = {"x-kubernetes-preserve-unknown-fields": True}
     version = {
         "name": "v1alpha1",
         "served": True,
@@ -56,7 +57,7 @@ def definition(name: str, kind: str) -> dict[str, Any]:
         "schema": {
             "openAPIV3Schema": {
                 "type": "object",
-                "properties": {"spec": anything, "status": anything},
+                "properties": {"spec": anything, "status": untyped},
             }
         },
     }

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import NamedTuple
 
+from ansible_operator.kube.names import is_name
 from ansible_operator.loop.queueing.bucket import Bucket
 from ansible_operator.loop.queueing.times import QueueTimes
 from ansible_operator.watches import Retry
@@ -79,6 +80,11 @@ class _Delayed:
     handle: asyncio.TimerHandle
 
 
+def _can_exist(key: Key) -> bool:
+    """Whether an object can have this name: a key becomes a path in URLs and on the disk."""
+    return is_name(key.name) and (not key.namespace or is_name(key.namespace))
+
+
 class WorkQueue:
     """Objects waiting for a run. All methods belong to the event loop's thread.
 
@@ -137,7 +143,7 @@ class WorkQueue:
             requested: whether somebody has requested a run by that.
             probed: whether a probe of the object asks for a run.
         """
-        if self._closed:
+        if self._closed or not _can_exist(key):
             return
         why = self._whys.setdefault(key, _Whys())
         why.fresh |= fresh

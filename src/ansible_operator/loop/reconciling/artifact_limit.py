@@ -3,6 +3,7 @@
 
 import asyncio
 
+from ansible_operator.background import note_failure
 from ansible_operator.engine import rundir
 from ansible_operator.engine.artifact_folders import remove_oldest
 from ansible_operator.logs import get_logger
@@ -48,6 +49,9 @@ class ArtifactLimit:
             removed = await asyncio.to_thread(remove_oldest, settings.run_root, keep)
         except OSError as error:
             _LOG.error("Artifacts of runs cannot be counted", error=str(error))
+            return
+        except Exception:  # noqa: BLE001  # the next sweep tries again
+            note_failure("artifacts", "Artifacts of runs cannot be counted")
             return
         if removed:
             _LOG.info("Removed the oldest artifacts", removed=removed, limit=keep + self._step)

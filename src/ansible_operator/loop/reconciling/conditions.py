@@ -59,7 +59,7 @@ def current(status: Any) -> list[Condition]:
     return [
         {"type": RUNNING, "status": "True", **entry}
         for entry in (entries if isinstance(entries, list) else ())
-        if isinstance(entry, dict)
+        if isinstance(entry, dict) and isinstance(entry.get("type", ""), str)
     ]
 
 

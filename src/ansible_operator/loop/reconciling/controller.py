@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from ansible_operator import metrics
 from ansible_operator.errors import EngineError, OperatorError
+from ansible_operator.kube.documents import IncompleteObject
 from ansible_operator.kube.interface import Object
 from ansible_operator.kube.recorder import EventRecorder
 from ansible_operator.logs import get_logger
@@ -63,6 +64,19 @@ class Controller:
             return ReconcileResult(deleted=True)
         if not self._is_ours(obj):
             return ReconcileResult()
+        if isinstance(obj, IncompleteObject):
+            return await self._refuse(obj)
+        try:
+            return await self._bring_up_to_date(key, obj, why, is_new=new is not None)
+        except OperatorError:
+            raise
+        except Exception as error:
+            await self._mark_crash(obj, error)
+            raise
+
+    async def _bring_up_to_date(
+        self, key: Key, obj: Object, why: Why, *, is_new: bool
+    ) -> ReconcileResult:
         period = await self._period(obj)
         admitted = await self._with_finalizer(obj)
         if admitted is None:
@@ -70,8 +84,26 @@ class Controller:
         if await self._needs_no_run(admitted, why):
             return ReconcileResult(requeue_after=period)
         quiet = not why.fresh and not is_deleting(admitted) and has_succeeded(admitted)
-        report = self._report(quiet=quiet, first=new is not None)
+        report = self._report(quiet=quiet, first=is_new)
         return await self._run(key, admitted, why, period, report)
+
+    async def _refuse(self, obj: IncompleteObject) -> ReconcileResult:
+        """Report an object of which a play would see only a part; its next change is awaited."""
+        _LOG.error("The object is not run", error=obj.problem, **self._names(obj))
+        try:
+            await self._mark_error(obj, obj.problem)
+        except OperatorError as error:
+            _LOG.error("The status was not written", error=str(error), **self._names(obj))
+        return ReconcileResult()
+
+    async def _mark_crash(self, obj: Object, error: Exception) -> None:
+        """Report a failure that nobody has foreseen, as far as that is possible."""
+        message = f"The operator failed on this object ({type(error).__name__}), see its log"
+        try:
+            await self._mark_error(obj, message)
+        except Exception as again:  # noqa: BLE001  # the first error is the one that matters
+            text = str(again) or type(again).__name__
+            _LOG.error("The status was not written", error=text, **self._names(obj))
 
     def _new(self, key: Key) -> Object | None:
         """An object that was never run, from the cache.

@@ -40,12 +40,11 @@ class ObjectStore:
             KubeError: it could not be read.
         """
         try:
-            found: Object = await self._client.request("GET", self.resource.path(name, namespace))
+            return await self._client.request_object("GET", self.resource.path(name, namespace))
         except KubeError as error:
             if error.is_not_found:
                 return None
             raise
-        return found
 
     async def change_conditions(
         self, obj: Object, change: Callable[[list[Condition]], list[Condition]]
@@ -111,7 +110,7 @@ class ObjectStore:
                 uid=obj["metadata"].get("uid"), resourceVersion=version
             )
             try:
-                written: Object = await self._client.request(
+                written = await self._client.request_object(
                     "PATCH", path, body=body, content_type=MERGE_PATCH
                 )
             except KubeError as error:

@@ -93,7 +93,8 @@ class StatusReport:
 
     def _as_running(self, obj: Object) -> Object:
         """The object as it will be on the server before the play looks at it there."""
-        status = obj.get("status") or {}
+        status = obj.get("status")
+        status = status if isinstance(status, dict) else {}
         conditions = self._transitions.running(current(status))
         return {**obj, "status": {**status, "conditions": conditions}}
 

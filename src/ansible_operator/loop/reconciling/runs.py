@@ -183,6 +183,8 @@ class Runs:
         return self._directory(metadata.get("namespace", ""), metadata["name"])
 
     def _directory(self, namespace: str, name: str) -> Path:
+        if not self.controlled.can_have(namespace, name):
+            raise EngineError(f"{namespace[:60]!r}/{name[:60]!r} names no object")
         gvk = self.controlled.gvk
         return self.settings.run_root.joinpath(gvk.group, gvk.version, gvk.kind, namespace, name)
 

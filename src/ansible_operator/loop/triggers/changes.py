@@ -50,11 +50,15 @@ def conditions_differ(before: Object, now: Object, types: Collection[str]) -> bo
 
 
 def _observed(obj: Object, types: Collection[str]) -> tuple[Any, ...]:
-    metadata, status = obj["metadata"], obj.get("status") or {}
+    metadata, status = obj["metadata"], obj.get("status")
+    conditions = status.get("conditions") if isinstance(status, dict) else None
     holding = {
-        condition.get("type"): condition.get("observedGeneration")
-        for condition in status.get("conditions") or ()
-        if condition.get("type") in types and condition.get("status") == "True"
+        condition["type"]: condition.get("observedGeneration")
+        for condition in (conditions if isinstance(conditions, list) else ())
+        if isinstance(condition, dict)
+        and isinstance(condition.get("type"), str)
+        and condition["type"] in types
+        and condition.get("status") == "True"
     }
     return metadata.get("generation"), "deletionTimestamp" in metadata, holding
 

@@ -141,6 +141,8 @@ class DependentWatches:
             both = (before, now) if before is not None else (now,)
             owners = dict.fromkeys(owner for obj in both for owner in find(controlled, obj))
             for namespace, name in owners:
+                if not controlled.can_have(namespace, name):
+                    continue
                 _log_event(link, event, now, (namespace, name))
                 self._trigger(Key(controlled.name, namespace, name), event, now)
             if event is EventType.DELETED:

@@ -99,7 +99,7 @@ class MembersWatch:
         """The objects that a member names, or all of its namespace if it names none."""
         if self._members.name:
             owner = owner_of(self._members, member)
-            if owner is not None:
+            if owner is not None and self._controlled.can_have(*owner):
                 yield Key(self._controlled.name, *owner)
             return
         namespace = member["metadata"].get("namespace", "")

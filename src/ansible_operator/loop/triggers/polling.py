@@ -9,10 +9,12 @@ are named, one after the other, and remembers nothing but their resource version
 import asyncio
 from collections.abc import Iterable
 
+from ansible_operator.background import note_failure
 from ansible_operator.errors import KubeError
 from ansible_operator.kube.client import HttpClient
 from ansible_operator.kube.discovery import DiscoveryMapper, wait_until_served
 from ansible_operator.kube.interface import GroupVersionKind, Object, ResourceType
+from ansible_operator.kube.names import InvalidNameError
 from ansible_operator.kube.shared_informers import SharedInformers
 from ansible_operator.logs import get_logger
 from ansible_operator.loop.queueing.queue import Key, WorkQueue
@@ -63,7 +65,10 @@ class ReferencePoll:
         """Ask until cancelled, from the moment when the API server serves the kind."""
         resource = await wait_until_served(mapper, self.gvk, _LOG.info)
         while True:
-            await self.ask(resource)
+            try:
+                await self.ask(resource)
+            except Exception:  # noqa: BLE001  # the next round asks again
+                note_failure("poll", "References cannot be polled", kind=str(self.gvk))
             await asyncio.sleep(self._reference.poll)
 
     async def ask(self, resource: ResourceType) -> None:
@@ -98,15 +103,20 @@ class ReferencePoll:
         return found
 
     async def _version(self, resource: ResourceType, target: Target) -> str | None:
-        """The version of an object; ``""`` when there is none, None when nobody knows."""
+        """The version of an object; ``""`` when there is none, None when nobody knows.
+
+        There is none of a name that no object can have.
+        """
         namespace, name = target
         try:
-            found = await self._client.request(
+            found = await self._client.request_object(
                 "GET", resource.path(name, namespace), accept=_METADATA
             )
+        except InvalidNameError:
+            return ""
         except KubeError as error:
             if error.status == _NOT_FOUND:
                 return ""
             _LOG.debug("Cannot read what is referred to", kind=self.gvk.kind, error=str(error))
             return None
-        return str(found["metadata"]["resourceVersion"])
+        return str(found["metadata"].get("resourceVersion", ""))

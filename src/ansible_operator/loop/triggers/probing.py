@@ -10,6 +10,7 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
+from ansible_operator.background import note_failure
 from ansible_operator.kube.interface import Object
 from ansible_operator.kube.shared_informers import SharedInformers
 from ansible_operator.logs import get_logger
@@ -69,6 +70,8 @@ class Probing:
             if not await self.is_as_reported(obj) and not self.queue.is_active(key):
                 _LOG.debug("A probe asks for a run", key="/".join(key))
                 self.queue.add(key, reason="probe", probed=True)
+        except Exception:  # noqa: BLE001  # the other objects are still to be asked about
+            note_failure("probe", "An object cannot be probed", key="/".join(key))
         finally:
             self._slots.release()
 

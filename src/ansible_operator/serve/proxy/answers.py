@@ -71,7 +71,7 @@ def decode(body: bytes, shape: type[T]) -> T | None:
     """The body in that shape; None for anything else (tables, logs, foreign answers)."""
     try:
         return msgspec.json.decode(body, type=shape)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (ValueError, RecursionError):
         return None
 
 

@@ -4,10 +4,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-import msgspec
-
 from ansible_operator.errors import KubeError
 from ansible_operator.kube.client import HttpClient
+from ansible_operator.kube.documents import UnreadableAnswerError, decode, read_object
 from ansible_operator.kube.interface import ResourceType
 from ansible_operator.kube.shared_informers import SharedInformers
 from ansible_operator.logs import get_logger
@@ -54,5 +53,8 @@ class Lookup:
         if response.status >= 400:
             _log.info("Could not read who owns an object", path=path, status=response.status)
             return FOREIGN
-        found: Mapping[str, Any] = msgspec.json.decode(body)
-        return found
+        try:
+            return read_object(decode(body))
+        except UnreadableAnswerError as error:
+            _log.info("Could not read who owns an object", path=path, err=str(error))
+            return FOREIGN

@@ -14,6 +14,7 @@ from aiohttp import web
 
 from ansible_operator.errors import KubeError
 from ansible_operator.kube.discovery import DiscoveryMapper
+from ansible_operator.kube.documents import IncompleteObject
 from ansible_operator.kube.informer import KindInformer
 from ansible_operator.kube.interface import Object, ResourceType
 from ansible_operator.kube.shared_informers import SharedInformers
@@ -76,7 +77,7 @@ class CacheReader:
         if info.verb == "get":
             namespace = info.namespace if informer.resource.namespaced else ""
             obj = self._barrier.object_if_fresh(informer, namespace, info.name)
-            if obj is None:
+            if obj is None or isinstance(obj, IncompleteObject):
                 _log.debug(f"Cache miss: {informer.resource.gvk}, {namespace}/{info.name}")
                 return None
             whole = _typed(informer.resource, obj)
@@ -117,6 +118,8 @@ class CacheReader:
             return None
         found = [obj for obj in informer.list(info.namespace) if _matches(obj, selector)]
         # Clients request long pages by habit. One that holds all is what the server would answer.
+        if any(isinstance(obj, IncompleteObject) for obj in found):
+            return None
         if len(found) > min(LONGEST_LIST, int(query.get("limit") or LONGEST_LIST)):
             return None
         items = [_typed(informer.resource, obj) for obj in found]

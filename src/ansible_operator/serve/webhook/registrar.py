@@ -86,12 +86,11 @@ class Registrar:
     async def _found(self, phase: Phase) -> Object | None:
         try:
             path = configuration_path(phase, self.name)
-            found: Object = await self.client.request("GET", path)
+            return await self.client.request_object("GET", path)
         except KubeError as error:
             if error.is_not_found:
                 return None
             raise
-        return found
 
     async def _manage(self, phase: Phase, desired: Object) -> None:
         found = await self._found(phase)

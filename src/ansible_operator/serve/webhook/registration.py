@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ansible_operator.kube.interface import GroupVersionKind, Object, ResourceType
+from ansible_operator.kube.names import api_path
 from ansible_operator.watches import Admission, Selector
 
 _LABEL_OF_NAMESPACES = "kubernetes.io/metadata.name"
@@ -81,7 +82,7 @@ class Terms:
 
 def configuration_path(phase: Phase, name: str) -> str:
     """The URL path of a configuration."""
-    return f"/apis/admissionregistration.k8s.io/v1/{phase.plural}/{name}"
+    return api_path("apis", "admissionregistration.k8s.io", "v1", phase.plural, name)
 
 
 def configuration(

@@ -13,6 +13,7 @@ import msgspec
 from aiohttp import web
 
 from ansible_operator import metrics
+from ansible_operator.background import note_failure
 from ansible_operator.errors import ConfigError, KubeError, OperatorError
 from ansible_operator.kube.interface import GroupVersionKind
 from ansible_operator.logs import get_logger
@@ -235,6 +236,8 @@ class _Maintenance:
                 if str(error) != reported:
                     reported = str(error)
                     _log.error("Could not check the webhook's registration", error=reported)
+            except Exception:  # noqa: BLE001  # certificates are still to be renewed
+                note_failure("webhook", "Could not check the webhook's registration")
 
 
 @contextlib.asynccontextmanager

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from ansible_operator.errors import ConfigError, KubeError
 from ansible_operator.kube.client import HttpClient
 from ansible_operator.kube.interface import Object
+from ansible_operator.kube.names import api_path
 from ansible_operator.logs import get_logger
 from ansible_operator.serve.certificates import KeyPair
 from ansible_operator.serve.webhook.authority import Credentials, make_credentials, renewed
@@ -60,21 +61,23 @@ class SharedSecret:
         raise ConfigError(f"Secret {self.namespace}/{self.name} changes too often")
 
     async def _attempt(self) -> Credentials:
-        root = f"/api/v1/namespaces/{self.namespace}/secrets"
+        root = ("api", "v1", "namespaces", self.namespace, "secrets")
+        path = api_path(*root, self.name)
         try:
-            secret = await self.client.request("GET", f"{root}/{self.name}")
+            secret = await self.client.request_object("GET", path)
         except KubeError as error:
             if not error.is_not_found:
                 raise
             created = make_credentials(self.names, self.clock())
             metadata = {"name": self.name, "namespace": self.namespace}
-            await self.client.request("POST", root, body=_with(created, {"metadata": metadata}))
+            body = _with(created, {"metadata": metadata})
+            await self.client.request("POST", api_path(*root), body=body)
             return created
         self._refuse_others(secret)
         found = _read(secret)
         desired = self._desired(found)
         if desired is not found:
-            await self.client.request("PUT", f"{root}/{self.name}", body=_with(desired, secret))
+            await self.client.request("PUT", path, body=_with(desired, secret))
         return desired
 
     def _desired(self, found: Credentials | None) -> Credentials:
@@ -102,7 +105,7 @@ def _read(secret: Object) -> Credentials | None:
     data = secret.get("data") or {}
     try:
         bundle, key, certificate, own = (base64.b64decode(data[name]) for name in _KEYS)
-    except (KeyError, binascii.Error):
+    except (KeyError, TypeError, binascii.Error):
         return None
     return Credentials(bundle, key, KeyPair(certificate, own))
 

@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 
 from ansible_operator.errors import KubeError
+from ansible_operator.kube.documents import IncompleteObject
 from ansible_operator.kube.interface import GroupVersionKind, Object, ResourceType
 from ansible_operator.loop.queueing.queue import Key, Why
+from ansible_operator.loop.queueing.workers import ReconcileResult
 from ansible_operator.loop.reconciling import reporting
 from ansible_operator.loop.reconciling.conditions import Transitions
 from ansible_operator.loop.reconciling.controller import Controller, ReconcileError
@@ -61,7 +63,7 @@ class World:
         self.looks = 0
         self.looked: list[str] = []
 
-    async def request(
+    async def request_object(
         self, method: str, path: str, *, body: Any = None, content_type: str = ""
     ) -> Object:
         self.before(method, path)
@@ -80,7 +82,8 @@ class World:
             raise KubeError("conflict", status=409, reason="Conflict")
         self.touch()
         if in_status:
-            self.obj["status"] = {**self.obj.get("status", {}), **body["status"]}
+            status = self.obj.get("status")
+            self.obj["status"] = {**(status if isinstance(status, dict) else {}), **body["status"]}
             return
         metadata["finalizers"] = body["metadata"]["finalizers"]
         if metadata.get("deletionTimestamp") and not metadata["finalizers"]:
@@ -241,7 +244,56 @@ async def test_an_error_that_nobody_foresaw_leaves_no_run_under_way_in_the_statu
     with pytest.raises(ValueError, match="not foreseen"):
         await world.controller(None).reconcile(KEY, Why("period", fresh=False))
     await asyncio.sleep(0.2)
-    assert world.obj["status"] == SETTLED
+    holding = {item["type"]: item["status"] for item in world.obj["status"]["conditions"]}
+    assert holding == {"Running": "False", "Successful": "False", "Failure": "True"}
+    failure = world.obj["status"]["conditions"][-1]
+    assert failure["message"] == "The operator failed on this object (ValueError), see its log"
+
+
+@pytest.mark.parametrize("is_cached", [False, True])
+@pytest.mark.parametrize("managed", [False, True])
+async def test_what_is_nested_too_deep_is_reported_and_never_played(
+    is_cached: bool, managed: bool
+) -> None:
+    world = World()
+    assert world.obj is not None
+    world.obj = IncompleteObject(world.obj, "spec.probe.a...")
+    world.is_cached = is_cached
+    controller = world.controller(OURS, manage_status=managed)
+    for _ in range(2):
+        assert await controller.reconcile(KEY, CHANGED) == ReconcileResult()
+    assert world.played == []
+    if managed:
+        [failure] = world.obj["status"]["conditions"]
+        assert failure["status"] == "True"
+        assert "more than 100 levels deep at spec.probe.a..." in failure["message"]
+    writes = [method for method, _ in world.requests if method == "PATCH"]
+    assert len(writes) == int(managed), "the same report is written once"
+
+
+async def test_what_is_nested_too_deep_and_cannot_be_written_is_not_tried_again() -> None:
+    world = World()
+    assert world.obj is not None
+    world.obj = IncompleteObject(world.obj, "spec")
+
+    def refuse(method: str, _path: str) -> None:
+        if method == "PATCH":
+            raise KubeError("its status is a text", status=422)
+
+    world.before = refuse
+    assert await world.controller(None).reconcile(KEY, CHANGED) == ReconcileResult()
+
+
+@pytest.mark.parametrize("status", ["text", 1, [], [1], {"conditions": "x"}, {"conditions": {}}])
+@pytest.mark.parametrize("is_cached", [False, True])
+async def test_an_odd_status_is_replaced(status: Any, is_cached: bool) -> None:
+    world = World()
+    assert world.obj is not None
+    world.obj["status"] = status
+    world.is_cached = is_cached
+    await world.controller(None).reconcile(KEY, CHANGED)
+    assert world.played == [False]
+    assert running(world.obj) == "Successful"
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ class Server:
     def add(self, key: Key, *, reason: str) -> None:
         self.queued.append((key, reason))
 
-    async def request(self, method: str, path: str, *, accept: str) -> Any:
+    async def request_object(self, method: str, path: str, *, accept: str) -> Any:
         self.asked.append((method, path, accept))
         if self.failure:
             raise self.failure
