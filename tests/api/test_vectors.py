@@ -149,7 +149,7 @@ def test_what_is_no_quantity_is_refused(value: Any) -> None:
     ],
 )
 def test_size_as_matrixone_reads_it(value: Any, text: str) -> None:
-    assert quantity.matrixone_size(value) == text
+    assert quantity.matrixone_size(value, decimal_as_bytes=False) == text
 
 
 @given(st.integers(min_value=0, max_value=2**62))
@@ -191,3 +191,22 @@ def test_hash_uuid_follows_its_definition(text: str) -> None:
     head = hashlib.sha256(f"{text}\n".encode()).hexdigest()[:16]
     flat = digest.hash_uuid(text).replace("-", "")
     assert bytes.fromhex(flat).decode() == "".join(head[i + 1] + head[i] for i in range(0, 16, 2))
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("10G", "10000000000B"),
+        ("500M", "500000000B"),
+        ("1.5k", "1500B"),
+        ("10Gi", "10GiB"),
+        ("1e9", "1000000000B"),
+        (1000, "1000B"),
+    ],
+)
+def test_sizes_to_the_base_of_ten_are_bytes(value: str | int, text: str) -> None:
+    assert quantity.matrixone_size(value, decimal_as_bytes=True) == text
+
+
+def test_an_exponent_is_never_left_to_matrixone() -> None:
+    assert quantity.matrixone_size("1e9", decimal_as_bytes=False) == "1000000000B"

@@ -6,6 +6,8 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api import 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.places import ROOT
+
 
 @pytest.mark.parametrize(
     ("image", "tag"),
@@ -43,10 +45,28 @@ def test_what_is_no_version_is_unknown(text: str) -> None:
 
 
 def test_semantic_version_beats_the_tag() -> None:
-    assert str(versions.matrixone_version("v1.1.2", "a/b:test")) == "1.1.2"
-    assert str(versions.matrixone_version("", "a/b:2.0.1")) == "2.0.1"
-    assert versions.matrixone_version("", "a/b:test") is None
-    assert versions.matrixone_version("nightly", "a/b:2.0.1") is None
+    newest = versions.Version(1, 4, 0)
+    assert str(versions.matrixone_version("v1.1.2", "a/b:test", newest)) == "1.1.2"
+    assert str(versions.matrixone_version("", "a/b:2.0.1", newest)) == "2.0.1"
+    assert versions.matrixone_version("", "a/b:test", newest) is None
+    assert versions.matrixone_version("nightly", "a/b:2.0.1", newest) is None
+
+
+@pytest.mark.parametrize(
+    ("image", "operator", "version"),
+    [
+        ("a/b:2.0.1@sha256:0a1b", "1.4.0", "2.0.1"),
+        ("a:5000/b:2.0.1@sha256:0a1b", "1.4.1", "2.0.1"),
+        # What runs keeps the configuration that was rendered for it.
+        ("a/b:2.0.1@sha256:0a1b", "1.3.0", "None"),
+        ("a/b:2.0.1", "1.3.0", "2.0.1"),
+        ("a/b@sha256:0a1b", "1.4.0", "None"),
+        ("a:5000/b@sha256:0a1b", "1.4.0", "None"),
+    ],
+)
+def test_the_tag_before_a_digest(image: str, operator: str, version: str) -> None:
+    behaviour = versions.operator_version(operator)
+    assert str(versions.matrixone_version("", image, behaviour)) == version
 
 
 HAS = [
@@ -115,3 +135,16 @@ def test_crossing_majors_only_adds(base: tuple[int, int, int], cur: tuple[int, i
     if current.reaches(wanted):
         assert current.reaches(wanted, across_majors=True)
         assert current.major == wanted.major
+
+
+def test_the_newest_behaviour_is_the_one_that_crds_accept() -> None:
+    bases = [base for bases in versions._OPERATOR_FEATURES.values() for base in bases]
+    newest = max(
+        (versions.operator_version(base) for base in bases), key=lambda v: (v.major, v.minor)
+    )
+    assert newest == versions.NEWEST_OPERATOR_VERSION
+    limit = newest.major * 100_000_000 + (newest.minor + 1) * 10_000
+    rules = (ROOT / "crds/schema/scalars.yaml").read_text()
+    assert f".all(n, n < {limit})" in rules
+    assert f"n[1] >= {limit})" in rules
+    assert f"must be {newest.major}.{newest.minor} or older" in rules

@@ -94,9 +94,11 @@ def _config(path: str, config: Any) -> Iterator[Mistake]:
         yield Mistake(path, str(error), value=config)
 
 
-def version_warnings(semantic: Any, image: str) -> Iterator[str]:
-    """Warn of an image whose tag names no version of MatrixOne."""
-    yield from unknown_version("" if semantic else versions.image_tag(image))
+def version_warnings(spec: Mapping[str, Any]) -> Iterator[str]:
+    """Warn of an image whose tag names no version of MatrixOne, in a spec that names none either."""
+    operator = versions.operator_version(str(spec.get("operatorVersion") or ""))
+    tag = versions.tag_of_version(str(spec.get("image") or ""), operator)
+    yield from unknown_version("" if spec.get("semanticVersion") else tag)
 
 
 def unknown_version(tag: Any) -> Iterator[str]:

@@ -21,6 +21,7 @@ _QUANTITY: Final = re.compile(
 )
 _TOO_SMALL_FOR_MATRIXONE: Final = ("n", "u", "m")
 _MAX_EXPONENT: Final = 18
+_EXPONENT: Final = re.compile(r"[eE][+-]?\d+$")
 
 
 def parse(value: Any) -> Fraction:
@@ -60,17 +61,30 @@ def canonical(size: int) -> str:
     return str(size)
 
 
-def matrixone_size(value: Any) -> str:
+def matrixone_size(value: Any, *, decimal_as_bytes: bool) -> str:
     """Return a quantity in the spelling of MatrixOne's size settings, e.g. ``1GiB``.
 
-    What the user wrote keeps its spelling. Fractions of one (``1500m``) are written as bytes,
-    because MatrixOne would read the suffix as mega.
+    What the user wrote keeps its spelling, unless MatrixOne reads it differently: it takes the
+    suffix of ``1500m`` for mega, and no exponent.
+
+    Args:
+        value: the quantity.
+        decimal_as_bytes: whether ``10G`` is written as bytes, too. As ``10GB``, MatrixOne takes it
+            for 10 GiB, which is more than a volume of 10G has.
     """
-    size = to_bytes(value)
     text = str(value)
-    if text.endswith(_TOO_SMALL_FOR_MATRIXONE):
-        text = str(size)
+    if text.endswith(_TOO_SMALL_FOR_MATRIXONE) or _EXPONENT.search(text):
+        text = str(to_bytes(value))
+    elif decimal_as_bytes and is_decimal(value):
+        text = str(to_bytes(value))
+    else:
+        to_bytes(value)
     return f"{text}B"
+
+
+def is_decimal(value: Any) -> bool:
+    """Return whether a quantity has a suffix of powers of 1000, such as ``10G``."""
+    return str(value).endswith(("k", "M", "G", "T", "P", "E"))
 
 
 def part(value: Any, numerator: int, denominator: int) -> str:

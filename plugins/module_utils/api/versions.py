@@ -31,6 +31,8 @@ _OPERATOR_FEATURES: Final[dict[str, tuple[str, ...]]] = {
     "InplacePoolRollingUpdate": ("1.3.0",),
     "WebUIFollowsCluster": ("1.4.0",),
     "ProxyFollowsSoon": ("1.4.0",),
+    "TagBeforeDigest": ("1.4.0",),
+    "SizesInBytes": ("1.4.0",),
 }
 
 
@@ -64,6 +66,8 @@ class Version:
         return self.minor == base.minor and self.patch >= base.patch
 
 
+NEWEST_OPERATOR_VERSION: Final = Version(1, 4, 0)
+"""The newest behaviour; CRDs refuse what is newer than its patch releases (crds/schema)."""
 OLDEST_OPERATOR_VERSION: Final = Version(1, 2, 0)
 """What a set gets that names a version which cannot be read."""
 
@@ -87,9 +91,20 @@ def image_tag(image: str) -> str:
     return image.rpartition(":")[2] if ":" in image else ""
 
 
-def matrixone_version(semantic_version: str, image: str) -> Version | None:
+def tag_of_version(image: str, operator: Version) -> str:
+    """Return the tag by which an image names its version; empty when it has none.
+
+    Before 1.4.0 the digest of ``repository:2.1.0@sha256:…`` hid the tag, and what runs keeps what
+    was rendered for it.
+    """
+    if operator_does(operator, "TagBeforeDigest"):
+        image = image.partition("@")[0]
+    return image_tag(image)
+
+
+def matrixone_version(semantic_version: str, image: str, operator: Version) -> Version | None:
     """Return the MatrixOne version of a set: what its spec says, else its image's tag."""
-    return parse(semantic_version or image_tag(image))
+    return parse(semantic_version or tag_of_version(image, operator))
 
 
 def operator_version(text: str) -> Version:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ..admission.sets import unknown_version
+from ..admission.sets import version_warnings
 from ..admission.shapes import Mistake, look_for
 from ..api import names, versions
 from ..api.errors import InvalidSpec
@@ -46,7 +46,7 @@ def cluster_warnings(resource: Resource, old: Resource | None) -> list[str]:
     spec, before = resource["spec"], (old or {}).get("spec") or {}
     parts, earlier = list(parts_of(spec)), {path: one for _part, path, one in parts_of(before)}
     return [
-        *unknown_version("" if spec.get("semanticVersion") else spec.get("version")),
+        *version_warnings({**spec, "image": f"image:{spec.get('version') or ''}"}),
         *(warning for part, path, one in parts for warning in part.warnings(path, one)),
         *(
             warning
@@ -77,7 +77,7 @@ def _older_version(spec: Mapping[str, Any], before: Mapping[str, Any]) -> Iterat
 def _mixed_versions(spec: Mapping[str, Any]) -> Iterator[str]:
     desired = _version(spec)
     for part, path, component in parts_of(spec):
-        own = versions.parse(versions.image_tag(component.get("image") or ""))
+        own = versions.parse(versions.image_tag(_without_digest(component.get("image"))))
         if part.kind == names.WEB_UI or not (desired and own):
             continue
         if _numbers(own)[:2] != _numbers(desired)[:2]:
@@ -85,7 +85,11 @@ def _mixed_versions(spec: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _version(spec: Mapping[str, Any]) -> versions.Version | None:
-    return versions.parse(str(spec.get("semanticVersion") or spec.get("version") or ""))
+    return versions.parse(_without_digest(spec.get("semanticVersion") or spec.get("version")))
+
+
+def _without_digest(image: Any) -> str:
+    return str(image or "").partition("@")[0]
 
 
 def _numbers(version: versions.Version) -> tuple[int, int, int]:

@@ -88,7 +88,7 @@ def render_cnset(
 
 def _config(context: SetContext, log_service: LogService) -> str:
     user = configmap.user_config(context.spec, _INSTANCE_KEYS)
-    cache = storage.cache_table(context.spec)
+    cache = storage.cache_table(context.spec, context.operator)
     entries = fileservices(log_service, user, cache, context.deps)
     config = configmap.operator_config(context, "CN", entries)
     config["hakeeper-client"] = log_service.hakeeper_client(context)

@@ -69,4 +69,4 @@ class EarlyKind(Kind[EarlyPlan]):
         spec = resource.get("spec")
         if not isinstance(spec, Mapping):
             return []
-        return list(version_warnings(spec.get("semanticVersion"), spec.get("image") or ""))
+        return list(version_warnings(spec))

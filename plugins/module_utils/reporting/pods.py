@@ -372,7 +372,7 @@ def running_version(pods: Iterable[Pod]) -> str:
         if parsed is not None:
             found.append((parsed, text))
         else:
-            tags += [versions.image_tag(image) for image in _images(pod)]
+            tags += [versions.image_tag(image.partition("@")[0]) for image in _images(pod)]
     if found:
         return min(found, key=lambda pair: (pair[0].major, pair[0].minor, pair[0].patch))[1]
     return min((tag for tag in tags if tag), default="")

@@ -91,7 +91,7 @@ def _config(context: SetContext, log_service: LogService) -> str:
     if "tn" in user and "dn" in user:
         raise context.spec.refuse("config", "only one of [tn] and [dn] may be there")
     table = "tn" if "tn" in user else "dn"
-    cache = storage.cache_table(context.spec)
+    cache = storage.cache_table(context.spec, context.operator)
     entries = fileservices(log_service, user, cache, context.deps)
     config = configmap.operator_config(context, "DN", entries)
     config["hakeeper-client"] = log_service.hakeeper_client(context)

@@ -227,4 +227,4 @@ class Component(ABC):
 
     def version_warnings(self, spec: Mapping[str, Any]) -> Iterator[str]:
         """Yield what a user should know about the version of MatrixOne that a spec names."""
-        yield from version_warnings(spec.get("semanticVersion"), spec.get("image") or "")
+        yield from version_warnings(spec)

@@ -57,6 +57,7 @@ class SetContext:
         owner = root.table("metadata").required_text("name")
         names.check_owner_name(kind, owner)
         spec = root.table("spec")
+        operator = versions.operator_version(spec.text("operatorVersion"))
         return cls(
             kind=kind,
             owner=owner,
@@ -64,8 +65,10 @@ class SetContext:
             spec=spec,
             deps=root.table("deps"),
             base=names.base_name(kind, owner),
-            version=versions.matrixone_version(spec.text("semanticVersion"), spec.text("image")),
-            operator=versions.operator_version(spec.text("operatorVersion")),
+            version=versions.matrixone_version(
+                spec.text("semanticVersion"), spec.text("image"), operator
+            ),
+            operator=operator,
             cluster=root.table("metadata").table("labels").text(names.LABEL_CLUSTER),
             restarted=root.table("metadata").table("annotations").text(names.ANNOTATION_RESTARTED),
         )

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from ..api import names
 from ..api import quantities as quantity
+from ..api import versions
 from ..api.errors import InvalidSpec, QuantityError
 from ..api.fields import Fields
 from ..api.toml import Table
@@ -227,7 +228,7 @@ def checked_bytes(fields: Fields, name: str) -> int:
         raise fields.refuse(name, str(error)) from error
 
 
-def cache_table(spec: Fields) -> Table:
+def cache_table(spec: Fields, operator: versions.Version) -> Table:
     """Return the cache table of a TN or CN.
 
     Sizes that the spec leaves out follow from the rest of it on each rendering: half of the memory
@@ -242,10 +243,11 @@ def cache_table(spec: Fields) -> Table:
     if disk is None and volume.data:
         disk = quantity.part(size_of(volume), 9, 10)
     table: Table = {}
+    exact = versions.operator_does(operator, "SizesInBytes")
     if memory is not None:
-        table["memory-capacity"] = quantity.matrixone_size(memory)
+        table["memory-capacity"] = quantity.matrixone_size(memory, decimal_as_bytes=exact)
     if disk is not None:
-        table["disk-capacity"] = quantity.matrixone_size(disk)
+        table["disk-capacity"] = quantity.matrixone_size(disk, decimal_as_bytes=exact)
         table["disk-path"] = names.DISK_CACHE_DIR
     return table
 
