@@ -73,9 +73,11 @@ def matrixone_size(value: Any, *, decimal_as_bytes: bool) -> str:
             for 10 GiB, which is more than a volume of 10G has.
     """
     text = str(value)
-    if text.endswith(_TOO_SMALL_FOR_MATRIXONE) or _EXPONENT.search(text):
-        text = str(to_bytes(value))
-    elif decimal_as_bytes and is_decimal(value):
+    if (
+        text.endswith(_TOO_SMALL_FOR_MATRIXONE)
+        or _EXPONENT.search(text)
+        or (decimal_as_bytes and is_decimal(value))
+    ):
         text = str(to_bytes(value))
     else:
         to_bytes(value)

@@ -9,9 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ..api import names
+from ..api import names, versions
 from ..api import quantities as quantity
-from ..api import versions
 from ..api.errors import InvalidSpec, QuantityError
 from ..api.fields import Fields
 from ..api.toml import Table
