@@ -95,7 +95,7 @@ def _config(path: str, config: Any) -> Iterator[Mistake]:
 
 
 def version_warnings(spec: Mapping[str, Any]) -> Iterator[str]:
-    """Warn of an image whose tag names no version of MatrixOne, in a spec that names none either."""
+    """Warn of a spec that names no version of MatrixOne, neither itself nor by its image's tag."""
     operator = versions.operator_version(str(spec.get("operatorVersion") or ""))
     tag = versions.tag_of_version(str(spec.get("image") or ""), operator)
     yield from unknown_version("" if spec.get("semanticVersion") else tag)

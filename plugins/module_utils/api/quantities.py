@@ -20,6 +20,7 @@ _QUANTITY: Final = re.compile(
     r"(?P<number>[+-]?(?:\d+(?:\.\d*)?|\.\d+))(?P<suffix>[KMGTPE]i|[numkMGTPE]?|[eE][+-]?\d+)"
 )
 _TOO_SMALL_FOR_MATRIXONE: Final = ("n", "u", "m")
+_TO_THE_BASE_OF_TEN: Final = ("k", "M", "G", "T", "P", "E")
 _MAX_EXPONENT: Final = 18
 _EXPONENT: Final = re.compile(r"[eE][+-]?\d+$")
 
@@ -72,21 +73,9 @@ def matrixone_size(value: Any, *, decimal_as_bytes: bool) -> str:
         decimal_as_bytes: whether ``10G`` is written as bytes, too. As ``10GB``, MatrixOne takes it
             for 10 GiB, which is more than a volume of 10G has.
     """
-    text = str(value)
-    if (
-        text.endswith(_TOO_SMALL_FOR_MATRIXONE)
-        or _EXPONENT.search(text)
-        or (decimal_as_bytes and is_decimal(value))
-    ):
-        text = str(to_bytes(value))
-    else:
-        to_bytes(value)
-    return f"{text}B"
-
-
-def is_decimal(value: Any) -> bool:
-    """Return whether a quantity has a suffix of powers of 1000, such as ``10G``."""
-    return str(value).endswith(("k", "M", "G", "T", "P", "E"))
+    size, text = to_bytes(value), str(value)
+    unread = (*_TOO_SMALL_FOR_MATRIXONE, *(_TO_THE_BASE_OF_TEN if decimal_as_bytes else ()))
+    return f"{size}B" if text.endswith(unread) or _EXPONENT.search(text) else f"{text}B"
 
 
 def part(value: Any, numerator: int, denominator: int) -> str:
