@@ -129,7 +129,10 @@ def test_shared_storage_is_no_way_to_the_node(kind: str, path: str) -> None:
 
 
 def test_external_log_services_and_sidecars_are_checked() -> None:
-    external = {"hakeeperEndpoint": "a:1", "sharedStorage": {"fileSystem": {"volume": HOST}}}
+    external = {
+        "hakeeperEndpoint": "a:1",
+        "sharedStorage": {"fileSystem": {"path": "/shared", "volume": HOST}},
+    }
     overlay = {"mainContainerSecurityContext": {"privileged": True}}
     resource = changed(
         minimal("CNSet"),

@@ -30,7 +30,7 @@ def cluster(**spec):
         "logService": {
             "replicas": 3,
             "volume": {"size": "1Gi"},
-            "sharedStorage": {"fileSystem": {"path": "/shared"}},
+            "sharedStorage": {"fileSystem": {"path": "/shared", "claim": {"size": "1Gi"}}},
         },
         "tn": {"replicas": 1},
         "cnGroups": [{"name": "tp", "replicas": 1}],

@@ -13,7 +13,13 @@ from tests.support.builders import NOW, resource, states
 from tests.support.passes import plan_of, references_of, removal_of, report_on
 
 CLAIM = {"size": "1Gi", "accessModes": ["ReadWriteOnce"]}
+MOUNTED = {"fileSystem": {"path": "/shared"}}
+"""Storage whose volume the overlays bring."""
 COMPONENTS = {"LogSet", "DNSet", "CNSet", "ProxySet"}
+OVERLAY = {
+    "volumes": [{"name": "v", "emptyDir": {}}],
+    "volumeMounts": [{"name": "v", "mountPath": "/shared"}],
+}
 SOURCE = {"s3": {"path": "backups/one", "endpoint": "http://s3:1", "secretRef": {"name": "old"}}}
 
 
@@ -34,6 +40,10 @@ def cluster(status=None, storage=None, **spec):
         "proxy": {"replicas": 1},
         **spec,
     }
+    if storage == MOUNTED:
+        spec = made["spec"]
+        for component in (spec["logService"], spec["tn"], *spec["cnGroups"]):
+            component["overlay"] = {**component.get("overlay", {}), **copy.deepcopy(OVERLAY)}
     if status:
         made["status"] = {"restore": status}
     return made
@@ -167,7 +177,7 @@ STORAGES = [
             }
         },
     ),
-    ({"fileSystem": {"path": "/shared"}}, {"fileSystem": {"path": "/shared"}}),
+    (MOUNTED, {"fileSystem": {"path": "/shared"}}),
     (
         {"s3": {"path": "mo/new", "s3RetentionPolicy": "Retain", "secretRef": {"name": "new"}}},
         {"s3": {"path": "mo/new", "secretRef": {"name": "new"}}},
@@ -184,7 +194,8 @@ def test_restore_job(storage, target, source):
     asked = {"backupName": "nightly"} if "restoreFrom" in source else {"externalSource": SOURCE}
     assert found["metadata"]["name"] == "restore-mo"
     assert found["metadata"]["labels"]["matrixorigin.io/cluster"] == "mo"
-    assert found["spec"] == {**asked, "target": target, "serviceAccountName": "cloud"}
+    own = {"overlay": OVERLAY} if storage == MOUNTED else {}
+    assert found["spec"] == {**asked, "target": target, "serviceAccountName": "cloud", **own}
 
 
 def test_claim_is_created_for_the_restore_and_left_to_the_log_set():
@@ -201,12 +212,8 @@ def test_claim_is_created_for_the_restore_and_left_to_the_log_set():
 
 def test_placement_follows_the_log_service():
     """A volume that one node or zone has is bound where the Job runs first."""
-    subject = cluster(nodeSelector={"disk": "fast"}, storage={"fileSystem": {"path": "/shared"}})
-    mounts = {
-        "volumes": [{"name": "v", "emptyDir": {}}],
-        "volumeMounts": [{"name": "v", "mountPath": "/shared"}],
-        "tolerations": [{"key": "db", "operator": "Exists"}],
-    }
+    subject = cluster(nodeSelector={"disk": "fast"}, storage=MOUNTED)
+    mounts = {**OVERLAY, "tolerations": [{"key": "db", "operator": "Exists"}]}
     subject["spec"]["logService"]["overlay"] = copy.deepcopy(mounts)
 
     overlay = planned(subject)["objects"][-1]["spec"]["overlay"]

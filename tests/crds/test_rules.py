@@ -125,6 +125,54 @@ REFUSED_ON_CREATE: list[tuple[str, dict[str, Any], str]] = [
     ("LogSet", {f"{STORAGE}.s3.path": ""}, "spec.sharedStorage.s3.path"),
     ("LogSet", {f"{STORAGE}.s3.path": "//"}, "spec.sharedStorage.s3.path"),
     ("LogSet", {f"{STORAGE}.s3.path": None}, "spec.sharedStorage.s3.path: Required value"),
+    ("LogSet", {f"{STORAGE}.s3.path": "s3://data/mo"}, "<bucket> or <bucket>/<prefix>, such as"),
+    ("LogSet", {f"{STORAGE}.s3.path": "team//mo"}, "without a scheme (s3://), a server"),
+    ("LogSet", {f"{STORAGE}.s3.path": " data/mo"}, "without a scheme (s3://), a server"),
+    ("LogSet", {f"{STORAGE}.s3.path": "data/../mo"}, "path must not have the parts '.' or '..'"),
+    ("LogSet", {f"{STORAGE}.s3.path": "data/a b"}, "path must have no characters other than"),
+    ("LogSet", {f"{STORAGE}.s3.region": "us west"}, "region must be letters, digits, '-', '_'"),
+    *(
+        ("LogSet", {f"{STORAGE}.s3.endpoint": endpoint}, "endpoint must be <host>, <host>:<port>")
+        for endpoint in (
+            "http://minio.storage:9000 ",
+            "http://minio:abc",
+            "http://[fd00::1:9000",
+            "http://fd00::1:9000",
+            "http://user:secret@minio:9000",
+            "http://minio:9000/?x",
+            "s3://minio",
+            "http://-minio",
+        )
+    ),
+    ("LogSet", {f"{STORAGE}.s3.endpoint": "minio:99999"}, "the port of endpoint must be a number"),
+    ("LogSet", {f"{STORAGE}.s3.endpoint": "http://m:0/x"}, "the port of endpoint must be a number"),
+    (JOB, {"spec.target.s3.endpoint": "http://minio:90000"}, "the port of endpoint must be a"),
+    (JOB, {"spec.target.s3.path": "s3://backups/bk"}, "<bucket> or <bucket>/<prefix>, such as"),
+    *(
+        (
+            "LogSet",
+            {STORAGE: CLAIM, f"{STORAGE}.fileSystem.path": path},
+            "path must not be, contain, or be inside a folder that the Pods use themselves",
+        )
+        for path in (
+            "/var/lib/matrixone",
+            "/var/lib/matrixone/data",
+            "/var/lib",
+            "/tmp/shared",
+            "/etc",
+            "/matrixone",
+            "/usr/share/mo/",
+        )
+    ),
+    *(
+        (
+            "LogSet",
+            {STORAGE: CLAIM, f"{STORAGE}.fileSystem.path": path},
+            "path must be an absolute path below the root",
+        )
+        for path in ("/", "shared", "/a/../b", "/a//b", "/..")
+    ),
+    ("LogSet", {STORAGE: CLAIM, f"{STORAGE}.fileSystem.path": "/a b"}, "path must have no char"),
     ("LogSet", {"spec.pvcRetentionPolicy": "Keep"}, "spec.pvcRetentionPolicy: Unsupported value"),
     (MO, {"spec.logService.sharedStorage.s3.path": "/"}, "spec.logService.sharedStorage.s3.path"),
     (
@@ -500,6 +548,24 @@ REFUSED_POOLS: list[tuple[str, dict[str, Any], str]] = [
 REFUSED_ON_CREATE += REFUSED_POOLS
 
 ACCEPTED_ON_CREATE: list[tuple[str, dict[str, Any]]] = [
+    *(("LogSet", {f"{STORAGE}.s3.path": path}) for path in ("/b/x/", "b", "b.c_d/(1)!'*@/é")),
+    *(
+        ("LogSet", {f"{STORAGE}.s3.endpoint": endpoint})
+        for endpoint in (
+            "",
+            "minio",
+            "HTTP://Minio.Storage.svc.:9000/",
+            "http://10.0.0.1:9000",
+            "http://[fd00::1]:9000",
+            "https://minio_1.example.com/storage/v1/s3",
+            "minio:65535",
+        )
+    ),
+    *(
+        ("LogSet", {STORAGE: CLAIM, f"{STORAGE}.fileSystem.path": path})
+        for path in ("/var/lib/matrixone-shared/", "/data/..a", "/tmpfs", "/mnt/x")
+    ),
+    ("BucketClaim", {"spec.s3.path": "team//a=b", "spec.clusterDomain": "example.com"}),
     *(
         (kind, {f"{where}.minReadySeconds": value})
         for kind, where in READY_SECONDS
@@ -657,6 +723,7 @@ UPDATES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     ("LogSet", {"spec.pvcRetentionPolicy": "Retain"}, {"spec.pvcRetentionPolicy": "Delete"}, ""),
     ("LogSet", {"spec.pvcRetentionPolicy": "Retain"}, {"spec.pvcRetentionPolicy": None}, ""),
     (MO, {}, {"spec.logService.sharedStorage.s3.path": "bucket/other"}, "path cannot be changed"),
+    (MO, {}, {"spec.logService.sharedStorage.s3.path": "/bucket/mo/"}, ""),
     (MO, {}, {"spec.logService.sharedStorage.s3.type": "aws"}, "type cannot be changed"),
     (MO, {}, {"spec.logService.sharedStorage": FILES}, "the kind of shared storage cannot be"),
     (MO, {}, {"spec.logService.pvcRetentionPolicy": "Retain"}, ""),

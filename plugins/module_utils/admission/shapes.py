@@ -36,12 +36,14 @@ class Mistake:
         message: what would be right.
         reason: a cause as Kubernetes names them.
         value: what the field holds; a mistake with another value is another mistake.
+        at_creation: whether it is refused of what is new alone, since what runs can work with it.
     """
 
     field: str
     message: str
     reason: str = INVALID
     value: Any = None
+    at_creation: bool = False
 
     def __str__(self) -> str:
         return f"{self.field}: {self.message}" if self.field else self.message

@@ -137,6 +137,18 @@ SHARDS_MOUNT: Final = "/etc/matrixone/shards"
 S3_SSL_MOUNT: Final = "/etc/s3-ssl"
 BINARY_MOUNT: Final = "/matrixone/bin"
 TEMP_MOUNT: Final = "/tmp"  # noqa: S108 - a mount point inside the container
+OWN_MOUNTS: Final = (
+    BINARY_MOUNT,
+    BOOTSTRAP_MOUNT,
+    CONFIG_MOUNT,
+    DATA_MOUNT,
+    GOSSIP_MOUNT,
+    LOG_CONFIG_MOUNT,
+    S3_SSL_MOUNT,
+    SHARDS_MOUNT,
+    TEMP_MOUNT,
+)
+"""Where Pods of the database have volumes of the operator."""
 
 VOLUME_DATA: Final = "mo-data"
 VOLUME_CONFIG: Final = "config"

@@ -15,6 +15,7 @@ from ..api.errors import InvalidSpec
 from ..api.fields import Fields
 from ..location import locations
 from . import jobs
+from .folder_mounts import require_mountable
 from .manifest import INCREMENTAL
 from .verification_observing import verification_mistakes
 
@@ -42,6 +43,7 @@ def mistakes_in(spec: Fields) -> Iterator[Mistake]:
     yield from overlay_mistakes(OVERLAY, f"{spec.path}.overlay", spec.raw("overlay"))
     try:
         locations.from_fields(spec.table("target"), locations.TARGET)
+        require_mountable(spec.table("target"))
         jobs.Settings.of(spec, "any")
         durations.seconds(spec, "ttl")
         if spec.choice("engine", ("matrixone", "mo_br"), "matrixone") == "mo_br":

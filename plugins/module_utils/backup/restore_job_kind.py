@@ -23,6 +23,7 @@ from ..workload.plans import Observed
 from ..workload.references import by_name
 from ..workload.removal import Removal
 from . import jobs
+from .folder_mounts import require_mountable
 from .job_plan import JobPlan, Surroundings
 from .job_status import report_on_job
 from .restore_job import plan_restore_job
@@ -144,6 +145,7 @@ def _mistakes(spec: Fields) -> Iterator[Mistake]:
         for place, role in _PLACES:
             if spec.table(place).data:
                 locations.from_fields(spec.table(place), role)
+                require_mountable(spec.table(place))
         jobs.Settings.of(spec, "any")
         durations.seconds(spec, "ttl")
     except InvalidSpec as error:

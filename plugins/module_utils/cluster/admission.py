@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..admission.sets import version_warnings
 from ..admission.shapes import Mistake, look_for
+from ..admission.storage import mount_mistakes
 from ..api import names, versions
 from ..api.errors import InvalidSpec
 from ..api.types import Resource
@@ -18,8 +20,25 @@ from .rendering import render_matrixonecluster
 def cluster_mistakes(resource: Resource) -> list[Mistake]:
     """Return what is wrong with a cluster's components, or else with their composition."""
     parts = parts_of(resource["spec"])
-    found = look_for(mistake for part, path, spec in parts for mistake in part.mistakes(path, spec))
+    found = look_for(
+        itertools.chain(
+            (mistake for part, path, spec in parts for mistake in part.mistakes(path, spec)),
+            _of_mounts(resource["spec"]),
+        )
+    )
     return found or list(_of_composition(resource))
+
+
+def _of_mounts(spec: Mapping[str, Any]) -> Iterator[Mistake]:
+    """Yield the nodes whose overlay does not mount a shared folder that only overlays mount."""
+    storage = (spec.get("logService") or {}).get("sharedStorage") or {}
+    files = storage.get("fileSystem") or {}
+    folder = files.get("path")
+    if not folder or files.get("volume") or files.get("claim"):
+        return
+    for part, path, component in parts_of(spec):
+        if part.kind in (names.DN_SET, names.CN_SET):
+            yield from mount_mistakes(f"{path}.overlay", folder, component.get("overlay"))
 
 
 def _of_composition(resource: Resource) -> Iterator[Mistake]:

@@ -34,7 +34,8 @@ class ClusterKind(Kind[ClusterPlan]):
 
     def plan(self, resource: Resource, observed: Observed, play: Play = ALONE) -> ClusterPlan:
         """Decide what a pass does."""
-        return plan_cluster(resource, observed, self.invalid(resource, play.level))
+        in_use = observed.get("logSet") is not None
+        return plan_cluster(resource, observed, self.invalid(resource, play.level, in_use=in_use))
 
     def report(
         self,

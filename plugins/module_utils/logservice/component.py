@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ..admission.shapes import Mistake
+from ..admission.storage import shared_storage_mistakes
 from ..api import names
 from ..api.types import Manifest, References, Resource
 from ..reporting.set_facts import Findings
@@ -55,6 +57,12 @@ class LogService(Component):
             create_only=[f"ConfigMap/{_bootstrap_name(resource)}"],
             patches=patches,
         )
+
+    def mistakes(self, path: str, spec: Mapping[str, Any]) -> Iterator[Mistake]:
+        """Yield what is wrong with a spec beyond its schema."""
+        yield from super().mistakes(path, spec)
+        storage, overlay = spec.get("sharedStorage"), spec.get("overlay") or {}
+        yield from shared_storage_mistakes(f"{path}.sharedStorage", storage, overlay)
 
     def references(self, resource: Resource) -> dict[str, Reference]:
         """Return who founded the log service, the volumes of its stores, and its bucket."""

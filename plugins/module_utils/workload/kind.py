@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -10,6 +11,7 @@ from typing import Any, ClassVar, Final, Generic, TypeVar
 
 from ..admission.pod_security import Level, asked_mistakes, pod_mistakes
 from ..admission.shapes import Mistake, look_for, shortened
+from ..admission.storage import shared_storage_mistakes
 from ..api.timestamps import timestamp_now
 from ..api.types import Manifest, References, Resource
 from ..reporting.report import Applied, Report
@@ -133,9 +135,19 @@ class Kind(ABC, Generic[PlanT]):
         del resource
         return []
 
-    def invalid(self, resource: Resource, level: Level = Level.RESTRICTED) -> str:
-        """Return as text what is wrong with a resource beyond its schema; empty if nothing is."""
+    def invalid(
+        self, resource: Resource, level: Level = Level.RESTRICTED, *, in_use: bool = False
+    ) -> str:
+        """Return as text what is wrong with a resource beyond its schema; empty if nothing is.
+
+        Args:
+            resource: the resource.
+            level: of the Pod Security Standards, which its Pods must meet.
+            in_use: whether it runs already, so that what is refused of new ones may stay.
+        """
         found = [*self.mistakes(resource), *self.unsafe(resource, level)]
+        if in_use:
+            found = [mistake for mistake in found if not mistake.at_creation]
         return "; ".join(map(str, shortened(found)))
 
 
@@ -170,7 +182,8 @@ class SetKind(Kind[Plan]):
     def plan(self, resource: Resource, observed: Observed, play: Play = ALONE) -> Plan:
         """Decide what a pass does."""
         played = find_references(resource, play.siblings) if play.siblings else None
-        invalid = self.invalid(resource, play.level)
+        in_use = observed.get("workload") is not None
+        invalid = self.invalid(resource, play.level, in_use=in_use)
         plan = plan_set(self._component, resource, observed, play.script, played, invalid)
         return _admitting_operator(resource, play.operator, _within(play.level, plan))
 
@@ -200,7 +213,16 @@ class SetKind(Kind[Plan]):
         spec = resource.get("spec")
         if not isinstance(spec, Mapping):
             return []
-        return look_for(self._component.mistakes("spec", spec))
+        deps = resource.get("deps")
+        external = deps.get("externalLogSet") if isinstance(deps, Mapping) else None
+        storage = external.get("sharedStorage") if isinstance(external, Mapping) else None
+        path, overlay = "deps.externalLogSet.sharedStorage", spec.get("overlay") or {}
+        return look_for(
+            itertools.chain(
+                self._component.mistakes("spec", spec),
+                shared_storage_mistakes(path, storage, overlay),
+            )
+        )
 
     def unsafe(self, resource: Resource, level: Level) -> list[Mistake]:
         """Return what a set asks for in its Pods beyond a level of Pod security."""

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where a shared folder cannot be: the mounts are those that are rendered."""
+
+from typing import Any
+
+import pytest
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api import names
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup import tasks
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.kinds import (
+    KINDS,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.location import folders
+
+from tests.support import resources as r
+
+FULL: dict[str, Any] = {"memoryFsSize": "1Gi"}
+CERTIFICATES = {"certificateRef": {"name": "ca", "files": ["ca.crt"]}}
+
+
+def _mounts(objects: list[r.Json]) -> set[str]:
+    """Return where the containers of all Pods have volumes."""
+    pods = [one["spec"]["template"]["spec"] for one in objects if "template" in one.get("spec", {})]
+    return {
+        mount["mountPath"]
+        for pod in pods
+        for container in [*pod["containers"], *pod.get("initContainers", [])]
+        for mount in container.get("volumeMounts", [])
+    }
+
+
+def test_the_mounts_of_the_operator_are_those_that_are_rendered() -> None:
+    storage = {"sharedStorage": {"s3": CERTIFICATES}}
+    log_set = r.logset(**FULL, **storage)
+    sets = [log_set, r.dnset(**FULL), r.cnset(**FULL), r.proxyset()]
+    rendered = set().union(*(_mounts(r.render(one, log_set=log_set)) for one in sets))
+    assert rendered <= set(names.OWN_MOUNTS)
+    assert set(names.OWN_MOUNTS) - rendered == set()
+
+
+@pytest.mark.parametrize("mount", [*names.OWN_MOUNTS, tasks.FOLDER, names.DATA_DIR])
+def test_no_folder_is_at_above_or_inside_a_mount(mount: str) -> None:
+    for path in (mount, mount.rpartition("/")[0] or "/", f"{mount}/deeper"):
+        assert folders.folder_mistake(path), path
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/shared", "/var/lib/matrixone-shared", "/mnt/a", "/data", "/tmpfs", "/home/mo", "/srv"],
+)
+def test_other_folders_are_free(path: str) -> None:
+    assert folders.folder_mistake(path) == ""
+
+
+def _log_set(path: str, *, claims: bool = True) -> r.Json:
+    files = {"path": path, **({"claim": {"size": "1Gi"}} if claims else {})}
+    return r.logset(sharedStorage={"s3": r.DELETE, "fileSystem": files})
+
+
+@pytest.mark.parametrize(
+    ("path", "new", "in_use"),
+    [
+        ("/shared", "", ""),
+        ("/var/lib/matrixone", "must not be", "must not be"),
+        ("/var/lib/matrixone/data", "must not be", "must not be"),
+        ("/tmp", "must not be", "must not be"),
+        ("/var/lib/matrixone/shared", "must not be", ""),
+        ("/var/lib", "must not contain /var/lib/matrixone", ""),
+        ("/etc", "must not", ""),
+        ("/", "absolute path below the root", ""),
+        ("/a/../b", "write '/b'", ""),
+        ("shared", "absolute path", "absolute path"),
+    ],
+)
+def test_what_runs_may_stay_where_its_pods_share_it(path: str, new: str, in_use: str) -> None:
+    """Only a new database is told where it cannot be; one that runs where nothing is shared, too."""
+    log_set, kind = _log_set(path), KINDS[names.LOG_SET]
+    for said, expected in (
+        (kind.invalid(log_set), new),
+        (kind.invalid(log_set, in_use=True), in_use),
+    ):
+        assert expected in said
+        assert bool(expected) == bool(said)
+        assert not said or said.startswith("spec.sharedStorage.fileSystem.path: ")
+
+
+@pytest.mark.parametrize(
+    ("mount", "refused"),
+    [(None, True), ("/shared", False), ("/", False), ("/share", True), ("/shared/deeper", True)],
+)
+def test_without_a_volume_the_overlay_has_to_bring_it(mount: str | None, refused: bool) -> None:
+    kind = KINDS[names.LOG_SET]
+    log_set = _log_set("/shared", claims=False)
+    if mount is not None:
+        mounts = [{"name": "nfs", "mountPath": mount}]
+        log_set["spec"]["overlay"] = {"volumes": [{"name": "nfs"}], "volumeMounts": mounts}
+    assert ("each Pod would have data of its own" in kind.invalid(log_set)) is refused
+    assert not kind.invalid(log_set, in_use=True)
