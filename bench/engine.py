@@ -23,6 +23,7 @@ from pathlib import Path
 from ansible_operator.engine import (
     KINDS,
     Engine,
+    ExtraVars,
     PlaybookTarget,
     RoleTarget,
     RunRequest,
@@ -131,7 +132,7 @@ class Bench:
             ident=str(self._runs),
             directory=self._folder / f"run{slot}",
             target=target,
-            extra_vars={"size": "1"},
+            extra_vars=ExtraVars({"size": "1"}),
             kubeconfig=self._kubeconfig,
             artifacts_to_keep=2,
         )

@@ -7,6 +7,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
+from ansible_operator.engine.extra_vars import ExtraVars
 from ansible_operator.watches.model import Isolation
 
 JobEvent: TypeAlias = Mapping[str, Any]
@@ -48,8 +49,7 @@ class RunRequest:
     Attributes:
         ident: job id; the name of the artifact folder.
         directory: the private data directory of the object (made if missing, mode 0700).
-        extra_vars: variables with extra-vars precedence; JSON with ``{"__ansible_unsafe": s}``
-            for strings that must not be templated.
+        extra_vars: variables with extra-vars precedence.
         environment: variables set on top of the process environment (kubeconfig, ...).
         kubeconfig: file that the environment names; readable by the run only.
         verbosity: number of ``v``, 0 for none.
@@ -63,7 +63,7 @@ class RunRequest:
     ident: str
     directory: Path
     target: PlaybookTarget | RoleTarget
-    extra_vars: Mapping[str, Any]
+    extra_vars: ExtraVars = field(default_factory=ExtraVars)
     environment: Mapping[str, str] = field(default_factory=dict)
     kubeconfig: Path | None = None
     verbosity: int = 0

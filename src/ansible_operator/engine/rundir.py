@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ansible_operator.engine.extra_vars import ExtraVars, file_for_ansible
 from ansible_operator.engine.interface import PlaybookTarget, RoleTarget, RunRequest
 from ansible_operator.engine.private_files import (
     create_private,
@@ -72,8 +73,20 @@ class RunDirectory:
 
     @property
     def extra_vars(self) -> Path:
-        """The file of extra variables."""
+        """The file of extra variables, where ansible-runner looks for it."""
         return self.root / "env" / "extravars"
+
+    def write_extra_vars(self, variables: ExtraVars) -> None:
+        """Write that file.
+
+        Raises:
+            EngineError: it cannot be written so that Ansible reads what it says.
+        """
+        text = file_for_ansible(variables)
+        try:
+            keep_private(str(self.extra_vars), text)
+        except OSError as error:
+            raise EngineError(f"cannot write {self.extra_vars}: {error.strerror}") from error
 
 
 def prepare(request: RunRequest, place: Path | None = None) -> RunDirectory:
@@ -84,8 +97,10 @@ def prepare(request: RunRequest, place: Path | None = None) -> RunDirectory:
         place: where the run's folder for temporary files is made; None for the system's own.
 
     Raises:
-        EngineError: the directory cannot be used, or the playbook or inventory cannot be read.
+        EngineError: the directory cannot be used, the playbook or inventory cannot be read, or
+            Ansible would misunderstand a variable.
     """
+    request.extra_vars.check()
     try:
         return _fill(request, place)
     except OSError as error:
@@ -287,20 +302,12 @@ def _remove_temporary(root: Path | str) -> None:
 
 def _write_environment(directory: str, request: RunRequest, environment: Mapping[str, str]) -> None:
     write_private(f"{directory}/envvars", json.dumps(environment))
-    keep_private(f"{directory}/extravars", _as_json(request.extra_vars))
     keep_private(f"{directory}/settings", "{}")
     if request.command_line:
         write_private(f"{directory}/cmdline", request.command_line)
     else:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(f"{directory}/cmdline")
-
-
-def _as_json(variables: Mapping[str, Any]) -> str:
-    try:
-        return json.dumps(variables)
-    except (TypeError, ValueError) as error:
-        raise EngineError(f"extra variables cannot be written as JSON: {error}") from error
 
 
 def _write_inventory(directory: Path, override: Path | None) -> None:

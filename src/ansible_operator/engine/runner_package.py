@@ -92,6 +92,7 @@ class RunnerPackageEngine:
         async with self._slots:
             directory = await asyncio.to_thread(rundir.prepare, request)
             try:
+                await asyncio.to_thread(directory.write_extra_vars, request.extra_vars)
                 run = _Run(self._program or _find_program(), request, directory, self._trees)
                 return await run.play(on_event)
             finally:

@@ -17,6 +17,7 @@ import pytest_asyncio
 from ansible_operator.engine import (
     KINDS,
     Engine,
+    ExtraVars,
     PlaybookTarget,
     RoleTarget,
     RunRequest,
@@ -154,7 +155,7 @@ class Stage:
             ident=options.pop("ident", None) or str(next(_idents)),
             directory=directory,
             target=PlaybookTarget(target) if isinstance(target, Path) else target,
-            extra_vars=options.pop("extra_vars", {}),
+            extra_vars=ExtraVars(options.pop("data", {}), options.pop("extra_vars", {})),
             isolation=options.pop("isolation", self.isolation),
             **options,
         )

@@ -229,7 +229,7 @@ async def test_runs_end_with_a_killed_operator(warm: Stage) -> None:
             await engine.start()
             target = PlaybookTarget(Path("{path}"))
             request = RunRequest(
-                ident="1", directory=Path("{warm.folder}/run"), target=target, extra_vars={{}}
+                ident="1", directory=Path("{warm.folder}/run"), target=target
             )
             await engine.run(request, print)
 

@@ -171,7 +171,7 @@ async def test_what_cannot_be_served_goes_through_the_package(warm: Stage) -> No
 
 def request(**options: Any) -> RunRequest:
     target = PlaybookTarget(Path("/play.yml"))
-    return RunRequest(ident="1", directory=Path("/run"), target=target, extra_vars={}, **options)
+    return RunRequest(ident="1", directory=Path("/run"), target=target, **options)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ansible_operator.engine import Engine, PlaybookTarget, RunRequest, make_engine
+from ansible_operator.engine import Engine, ExtraVars, PlaybookTarget, RunRequest, make_engine
 from ansible_operator.engine.forking.processes import ProcessTree
 from tests.runner.engine.conftest import IDLE_SECONDS, ROLES, Stage
 
@@ -84,7 +84,7 @@ async def test_many_runs_in_four_slots(stage: Stage) -> None:
             ident="1",
             directory=stage.folder / str(number),
             target=PlaybookTarget(path),
-            extra_vars={"number": number, "met": str(stage.folder)},
+            extra_vars=ExtraVars({"number": number, "met": str(stage.folder)}),
         )
         result = await engine.run(request, watch)
         assert names[0] == "playbook_on_start"
@@ -129,7 +129,7 @@ async def test_many_runs_leave_nothing(warm: Stage) -> None:
             ident=str(number),
             directory=warm.folder / f"run{number % 4}",
             target=PlaybookTarget(path),
-            extra_vars={"number": number},
+            extra_vars=ExtraVars({"number": number}),
             artifacts_to_keep=2,
         )
         assert (await engine.run(request, lambda _event: None)).rc == 0

@@ -292,7 +292,8 @@ async def test_unsafe_strings_are_never_templates(stage: Stage) -> None:
               acme.tools.echo: {text: "{{ wrapped.inner }}"}
             """
         ),
-        extra_vars={"wrapped": {"inner": {"__ansible_unsafe": template}}, "plain": "{{ 1 + 1 }}"},
+        data={"wrapped": {"inner": template}},
+        extra_vars={"plain": "{{ 1 + 1 }}"},
     )
 
     assert f"{template} 2" == played.results()["Both"]["msg"]

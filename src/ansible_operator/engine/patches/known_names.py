@@ -184,7 +184,11 @@ TOUCHED = (
         ("_deprecations", "_errors", "_final_q", "_lock", "_warns", "display", "set_queue"),
     ),
     Touched("ansible.vars.manager", "VariableManager", ("get_vars",)),
-    Touched("ansible.utils.vars", "", ("load_extra_vars", "load_options_vars", "random_int")),
+    Touched(
+        "ansible.utils.vars",
+        "",
+        ("combine_vars", "load_extra_vars", "load_options_vars", "random_int"),
+    ),
     Touched("ansible.template", "", ("_create_overlay", "_escape_backslashes"), before=_2_19),
     Touched("ansible.template", "AnsibleEnvironment", ("compile", "concat"), before=_2_19),
     Touched("ansible.template", "Templar", ("template",), before=_2_19),

@@ -3,6 +3,7 @@
 
 import argparse
 import secrets
+from collections.abc import Mapping
 from typing import Any
 
 import ansible.utils.vars
@@ -12,12 +13,19 @@ from ansible.plugins.loader import get_all_plugin_loaders
 from ansible.plugins.vars import host_group_vars
 from ansible.utils.context_objects import CLIArgs
 from ansible.utils.display import Display
-from ansible.utils.vars import load_extra_vars, load_options_vars
+from ansible.utils.vars import combine_vars, load_extra_vars, load_options_vars
 
 
 def set_options(options: argparse.Namespace) -> None:
     """Set the options of the command line."""
     context.CLIARGS = CLIArgs.from_options(options)
+
+
+def set_extra_vars(loader: Any, variables: Mapping[str, Any]) -> None:
+    """Set extra variables, which win over those of the command line."""
+    reader: Any = load_extra_vars
+    vars(reader).clear()
+    reader.extra_vars = combine_vars(reader(loader), variables)
 
 
 def draw_ids() -> None:

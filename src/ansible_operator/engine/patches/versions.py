@@ -41,6 +41,39 @@ def censor_failures() -> None:
         preserved.discard("exception")
 
 
+def extra_vars(data: Mapping[str, Any], templates: Mapping[str, Any]) -> dict[str, Any]:
+    """Extra variables as Ansible has them after it has read them, marked as what they are.
+
+    Args:
+        data: those in which no text is a template, as read from JSON.
+        templates: those in whose texts templates are evaluated.
+    """
+    trusted_templates = {name: trusted(value) for name, value in templates.items()}
+    if VERSION >= (2, 19):
+        return {**data, **trusted_templates}
+    from ansible.utils.unsafe_proxy import wrap_var
+
+    return {**{name: wrap_var(value) for name, value in data.items()}, **trusted_templates}
+
+
+def trusted(value: Any) -> Any:
+    """A value whose texts may be templates, keys included, as in files that Ansible reads.
+
+    Up to 2.18 that is any text which is not marked; from 2.19 on what is not marked is data.
+    """
+    if VERSION < (2, 19):
+        return value
+    from ansible.template import trust_as_template
+
+    if isinstance(value, str):
+        return trust_as_template(value)
+    if isinstance(value, dict):
+        return {trusted(key): trusted(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [trusted(item) for item in value]
+    return value
+
+
 @contextmanager
 def task_context(task: Any) -> Iterator[None]:
     """What a worker's process is set up with around a task."""

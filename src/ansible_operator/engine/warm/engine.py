@@ -187,7 +187,7 @@ class _Run:
         """Have a process play; None when one that was idle has died before it began."""
         try:
             async with asyncio.timeout(self._request.timeout):
-                body = msgspec.json.encode(self._job(is_shared=is_shared))
+                body = self._job(is_shared=is_shared).encoded()
                 worker.writer.write(frames.frame(frames.Kind.JOB, body))
                 began = await self._read(worker.reader, on_event)
         except TimeoutError:
@@ -213,6 +213,8 @@ class _Run:
             environment=self._environment() | {_MARKER: self._mark},
             verbosity=self._request.verbosity,
             command_line=self._request.command_line,
+            data=self._request.extra_vars.data,
+            templates=self._request.extra_vars.templates,
             has_own_hosts=not (self._request.inventory or self._request.command_line),
             is_shared=is_shared,
         )

@@ -4,11 +4,15 @@
 Standard library only: both the runner and the template import this.
 """
 
+import json
 import os
 import re
 import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
+from ansible_operator.engine.extra_vars import as_json
 from ansible_operator.engine.interface import RunRequest
 
 _SERVED_LONG = {
@@ -55,6 +59,8 @@ class Job:
         environment: variables on top of those of the template.
         verbosity: number of ``v``.
         command_line: extra arguments of ansible-playbook.
+        data: extra variables in which no text is a template.
+        templates: extra variables in whose texts templates are evaluated.
         has_own_hosts: whether the inventory is the generated hosts file and nothing else.
         is_shared: whether the process shall wait for another job after this one.
     """
@@ -66,8 +72,28 @@ class Job:
     environment: dict[str, str]
     verbosity: int
     command_line: str
+    data: Mapping[str, Any]
+    templates: Mapping[str, Any]
     has_own_hosts: bool
     is_shared: bool
+
+    def encoded(self) -> bytes:
+        """The body of a frame.
+
+        Raises:
+            EngineError: a variable has no JSON.
+        """
+        return as_json({name: getattr(self, name) for name in self.__slots__}).encode()
+
+
+def decoded(body: bytes) -> Job:
+    """The job of a frame.
+
+    Raises:
+        ValueError: it is none.
+        RecursionError: a variable is nested too deeply.
+    """
+    return Job(**json.loads(body))
 
 
 def why_not_served(request: RunRequest) -> str:

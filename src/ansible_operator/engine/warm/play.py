@@ -104,6 +104,7 @@ def _play(job: Job, display: Display) -> int:
     loader, variables = _readers(job, display.verbosity)
     DataLoader.__init__(loader)
     loader.set_vault_secrets(ansible_versions.vault_secrets(loader, context.CLIARGS))
+    run_state.set_extra_vars(loader, ansible_versions.extra_vars(job.data, job.templates))
     inventory = _inventory(job, loader, display.verbosity)
     VariableManager.__init__(
         variables,
@@ -144,7 +145,7 @@ def _inventory(job: Job, loader: DataLoader, verbosity: int) -> InventoryManager
 
 def _options(job: Job) -> argparse.Namespace:
     given = shlex.split(job.command_line)
-    own = ["-i", f"{job.root}/inventory", "-e", f"@{job.root}/env/extravars"]
+    own = ["-i", f"{job.root}/inventory"]
     if job.verbosity > 0:
         own.append("-" + "v" * job.verbosity)
     if given:
@@ -152,7 +153,6 @@ def _options(job: Job) -> argparse.Namespace:
     # The usual case without the cost of building the parser again.
     options = copy.copy(_default_options())
     options.inventory = [f"{job.root}/inventory"]
-    options.extra_vars = [f"@{job.root}/env/extravars"]
     options.verbosity = constants.DEFAULT_VERBOSITY + max(0, job.verbosity)
     options.args = [job.playbook]
     return options

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from ansible_operator.engine.forking.frames import Kind, read_frame
 from ansible_operator.engine.forking.processes import be_silent
 from ansible_operator.engine.forking.template import Serve, run_template
-from ansible_operator.engine.warm.job import Job
+from ansible_operator.engine.warm.job import Job, decoded
 from ansible_operator.engine.warm.outbox import Outbox
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def _serve(
         if kind is Kind.CHECK:
             check(connection, body)
         else:
-            goes_on = play(connection, Job(**json.loads(body)))
+            goes_on = play(connection, decoded(body))
     return 0
 
 

@@ -7,8 +7,8 @@ import random
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from ansible_operator.engine.extra_vars import ExtraVars
 from ansible_operator.engine.interface import (
     CheckRequest,
     Engine,
@@ -142,7 +142,7 @@ class Runs:
         obj: Object,
         job: str,
         kubeconfig: Path,
-        variables: Mapping[str, Any],
+        variables: ExtraVars,
         *,
         finalizing: bool,
     ) -> RunRequest:

@@ -3,8 +3,9 @@
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
+from ansible_operator.engine.extra_vars import RESERVED, ExtraVars, without_reserved_keys
 from ansible_operator.kube.interface import Object
 from ansible_operator.logs import get_logger
 from ansible_operator.loop.queueing.queue import Why
@@ -12,7 +13,6 @@ from ansible_operator.loop.reconciling.snake_case import snake_case_keys
 from ansible_operator.watches import KindName, Watch
 
 _LOG = get_logger("parameters")
-UNSAFE = "__ansible_unsafe"
 TRIGGER = "ansible_operator_trigger"
 _ALIAS = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 """A variable of a watch that is nothing but the name of another one."""
@@ -20,17 +20,9 @@ _ANSIBLES_OWN = ("ansible_", "_ansible_")
 """How Ansible's own variables begin. They say how to connect, which interpreter and which shell run
 a module, as whom: in the hands of an object's author each of them is a command of the operator."""
 _REPORTED: set[KindName] = set()
-
-
-def mark_unsafe(value: Any) -> Any:
-    """Wrap every string value, at any depth, so that Ansible takes it for data."""
-    if isinstance(value, str):
-        return {UNSAFE: value}
-    if isinstance(value, dict):
-        return {key: mark_unsafe(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [mark_unsafe(item) for item in value]
-    return value
+_REPORTED_OBJECTS: set[tuple[KindName, str, str]] = set()
+_MOST_REPORTED = 1000
+"""Objects that are remembered as reported; then the next ones are reported again."""
 
 
 def object_variable(group: str, kind: str) -> str:
@@ -39,14 +31,25 @@ def object_variable(group: str, kind: str) -> str:
 
 
 def whole_object(watch: Watch, obj: Object) -> Object:
-    """The object as its plays see it."""
-    if watch.keep_managed_fields:
-        return obj
-    metadata = {key: value for key, value in obj["metadata"].items() if key != "managedFields"}
-    return {**obj, "metadata": metadata}
+    """The object as its plays and checks see it: without the keys that Ansible reserves.
+
+    A key ``__ansible_type``, a label's for instance, means something wherever Ansible reads or
+    writes JSON: a module that gets such an object fails, or gets something else. The run is to go
+    on, so the key is left out, and a line is logged.
+
+    Raises:
+        EngineError: it is nested too deeply.
+    """
+    if not watch.keep_managed_fields:
+        metadata = {key: value for key, value in obj["metadata"].items() if key != "managedFields"}
+        obj = {**obj, "metadata": metadata}
+    cleaned, paths = without_reserved_keys(obj)
+    if paths:
+        _report_reserved(watch.kind, obj["metadata"], paths)
+    return cleaned  # type: ignore[no-any-return]
 
 
-def extra_vars(watch: Watch, obj: Object, why: Why, *, finalizing: bool) -> dict[str, Any]:
+def extra_vars(watch: Watch, obj: Object, why: Why, *, finalizing: bool) -> ExtraVars:
     """All variables of one run; later ones override earlier ones of the same name.
 
     Args:
@@ -55,45 +58,50 @@ def extra_vars(watch: Watch, obj: Object, why: Why, *, finalizing: bool) -> dict
             variables are in the variables of the whole object and of the spec only.
         why: what led to the run; plays get it if the watch names a variable for it.
         finalizing: whether this is the run before the object is deleted.
+
+    Raises:
+        EngineError: the object is nested too deeply.
     """
-    spec = obj.get("spec")
+    whole = whole_object(watch, obj)
+    spec = whole.get("spec")
     spec = spec if isinstance(spec, dict) else {}
-    parameters = snake_case_keys(spec) if watch.snake_case_parameters else dict(spec)
-    parameters = _without_ansibles_own(watch.kind, parameters)
-    whole: Any = whole_object(watch, obj)
-    if watch.mark_unsafe:
-        parameters, whole, spec = mark_unsafe(parameters), mark_unsafe(whole), mark_unsafe(spec)
-    metadata = obj["metadata"]
+    metadata = whole["metadata"]
     name = object_variable(watch.kind.group, watch.kind.kind)
-    own = {
+    told: dict[str, Any] = {
         "ansible_operator_meta": {
             "name": metadata["name"],
             "namespace": metadata.get("namespace", ""),
         },
-        name: whole,
-        f"{name}_spec": spec,
     }
     if watch.trigger_variable:
-        trigger = {"reason": why.reason, "object_changed": why.fresh, "probed": why.probed}
-        own[TRIGGER] = mark_unsafe(trigger)
-    variables = {**parameters, **own, **_resolved(watch.vars, own)}
+        told[TRIGGER] = {
+            "reason": why.reason,
+            "object_changed": why.fresh,
+            "probed": why.probed,
+        }
+    of_object = {name: whole, f"{name}_spec": spec}
+    are_templates = not watch.mark_unsafe
+    own = _each(told, are_templates=False) | _each(of_object, are_templates=are_templates)
+    variables = _each(_parameters(watch, spec), are_templates=are_templates) | own
+    variables |= _resolved(watch.vars, own)
     if finalizing and watch.finalizer is not None:
-        variables.update(_resolved(watch.finalizer.vars, own))
-    return variables
+        variables |= _resolved(watch.finalizer.vars, own)
+    return ExtraVars(
+        {name: variable.value for name, variable in variables.items() if not variable.is_template},
+        {name: variable.value for name, variable in variables.items() if variable.is_template},
+    )
 
 
-def _without_ansibles_own(kind: KindName, parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Leave out what Ansible would obey; the first object of a kind that has it is logged."""
-    kept = {key: value for key, value in parameters.items() if not key.startswith(_ANSIBLES_OWN)}
-    if len(kept) < len(parameters) and kind not in _REPORTED:
-        _REPORTED.add(kind)
-        names = sorted(parameters.keys() - kept.keys())[:10]
-        text = "Keys of a spec that are Ansible's own variables are not passed to plays"
-        _LOG.warning(text, gvk=str(kind), variables=[name[:100] for name in names])
-    return kept
+class _Variable(NamedTuple):
+    value: Any
+    is_template: bool
 
 
-def _resolved(given: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+def _each(variables: Mapping[str, Any], *, are_templates: bool) -> dict[str, _Variable]:
+    return {name: _Variable(value, are_templates) for name, value in variables.items()}
+
+
+def _resolved(given: Mapping[str, Any], own: Mapping[str, _Variable]) -> dict[str, _Variable]:
     """Variables of a watch, those that only name one of ours replaced by what they name.
 
     ``meta: "{{ ansible_operator_meta }}"`` would otherwise be a template that Ansible renders, with
@@ -103,5 +111,44 @@ def _resolved(given: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any
     for key, value in given.items():
         alias = _ALIAS.fullmatch(value) if isinstance(value, str) else None
         named = alias.group(1) if alias else ""
-        resolved[key] = own[named] if named in own and named not in given else value
+        is_ours = named in own and named not in given
+        resolved[key] = own[named] if is_ours else _Variable(value, is_template=True)
     return resolved
+
+
+def _parameters(watch: Watch, spec: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a spec as variables, without those that Ansible would obey.
+
+    A key may become one of Ansible's by its conversion.
+    """
+    if not watch.snake_case_parameters:
+        return _without_ansibles_own(watch.kind, spec)
+    converted, _ = without_reserved_keys(snake_case_keys(spec))
+    return _without_ansibles_own(watch.kind, converted)
+
+
+def _without_ansibles_own(kind: KindName, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Leave out what Ansible would obey; the first object of a kind that has it is logged."""
+    kept = {key: value for key, value in parameters.items() if not key.startswith(_ANSIBLES_OWN)}
+    if len(kept) < len(parameters) and kind not in _REPORTED:
+        _REPORTED.add(kind)
+        names = sorted(parameters.keys() - kept.keys())
+        text = "Keys of a spec that are Ansible's own variables are not passed to plays"
+        _LOG.warning(text, gvk=str(kind), variables=_shortened(names))
+    return kept
+
+
+def _report_reserved(kind: KindName, metadata: Mapping[str, Any], paths: list[str]) -> None:
+    name, namespace = metadata["name"], metadata.get("namespace", "")
+    if (kind, namespace, name) in _REPORTED_OBJECTS:
+        return
+    if len(_REPORTED_OBJECTS) >= _MOST_REPORTED:
+        _REPORTED_OBJECTS.clear()
+    _REPORTED_OBJECTS.add((kind, namespace, name))
+    text = f"Keys that begin with {RESERVED}, which Ansible reserves, are not passed to plays"
+    fields = _shortened(paths)
+    _LOG.warning(text, gvk=str(kind), name=name, namespace=namespace, fields=fields)
+
+
+def _shortened(names: list[str]) -> list[str]:
+    return [name[:100] for name in names[:10]]

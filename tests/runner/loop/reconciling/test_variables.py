@@ -6,12 +6,21 @@ from typing import Any
 import pytest
 import structlog.testing
 
+from ansible_operator.errors import EngineError
 from ansible_operator.loop.queueing.queue import Why
-from ansible_operator.loop.reconciling.variables import extra_vars, mark_unsafe, object_variable
+from ansible_operator.loop.reconciling import variables as reconciling_variables
+from ansible_operator.loop.reconciling.variables import object_variable
 from ansible_operator.watches import Finalizer, KindName, PlayPath, Watch
 
 WHY = Why("spec changed", fresh=True)
 KIND = KindName("cache.example.com", "v1alpha1", "Memcached")
+
+
+def extra_vars(*arguments: Any, **options: Any) -> dict[str, Any]:
+    """All variables of a run by name, data and templates."""
+    found = reconciling_variables.extra_vars(*arguments, **options)
+    assert not found.data.keys() & found.templates.keys()
+    return {**found.data, **found.templates}
 
 
 def watch(**fields: Any) -> Watch:
@@ -39,34 +48,20 @@ def test_the_example_of_the_contract() -> None:
     }
 
 
-def test_unsafe_strings_are_wrapped_in_all_three_places_and_nowhere_else() -> None:
-    found = extra_vars(
-        watch(mark_unsafe=True, vars={"plain": "{{ x }}"}),
+@pytest.mark.parametrize("mark", [False, True])
+def test_what_comes_from_the_object_is_data_unless_the_watch_says_otherwise(*, mark: bool) -> None:
+    name = "_cache_example_com_memcached"
+    found = reconciling_variables.extra_vars(
+        watch(mark_unsafe=mark, vars={"plain": "{{ x }}", "meta": "{{ ansible_operator_meta }}"}),
         memcached(size=1, podCIDR="{{ evil }}"),
         WHY,
         finalizing=False,
     )
-    wrapped = {"__ansible_unsafe": "{{ evil }}"}
-    assert found["pod_cidr"] == wrapped
-    assert found["_cache_example_com_memcached"]["spec"]["podCIDR"] == wrapped
-    assert found["_cache_example_com_memcached_spec"] == {"size": 1, "podCIDR": wrapped}
-    assert found["plain"] == "{{ x }}"
-    assert found["ansible_operator_meta"] == {"name": "sample", "namespace": "default"}
-
-
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [
-        ("s", {"__ansible_unsafe": "s"}),
-        (3, 3),
-        (None, None),
-        (True, True),
-        ({"a": {"b": "c"}}, {"a": {"b": {"__ansible_unsafe": "c"}}}),
-        (["a", 1, {"k": "v"}], [{"__ansible_unsafe": "a"}, 1, {"k": {"__ansible_unsafe": "v"}}]),
-    ],
-)
-def test_wrapping(value: Any, expected: Any) -> None:
-    assert mark_unsafe(value) == expected
+    of_object = {"size", "pod_cidr", name, f"{name}_spec"}
+    told = {"ansible_operator_meta", "meta"}
+    assert found.data.keys() == told | (of_object if mark else set())
+    assert found.templates.keys() == {"plain"} | (set() if mark else of_object)
+    assert (found.data if mark else found.templates)["pod_cidr"] == "{{ evil }}"
 
 
 def test_later_rows_override_earlier_ones() -> None:
@@ -104,7 +99,7 @@ def test_a_variable_that_only_names_one_of_ours_is_that_one() -> None:
     }
     found = extra_vars(watch(mark_unsafe=True, vars=variables), obj, WHY, finalizing=False)
     assert found["meta"] == {"name": "sample", "namespace": "default"}
-    assert found["whole"] == mark_unsafe(obj)
+    assert found["whole"] == obj
     assert found["mixed"] == "of {{ ansible_operator_meta.name }}"
     assert found["other"] == "{{ size }}"
     assert found["number"] == 5
@@ -146,7 +141,7 @@ def test_a_play_gets_its_trigger_if_the_watch_enables_it() -> None:
     for why, reason in ((WHY, "spec changed"), (probed, "probe")):
         found = extra_vars(watch(trigger_variable=True), memcached(), why, finalizing=False)
         assert found["ansible_operator_trigger"] == {
-            "reason": {"__ansible_unsafe": reason},
+            "reason": reason,
             "object_changed": why.fresh,
             "probed": why.probed,
         }
@@ -192,3 +187,55 @@ def test_what_was_left_out_is_logged_once_for_a_kind() -> None:
     assert lines[0]["gvk"] == "logged.example.com/v1, Kind=Once"
     assert lines[0]["variables"][0] == "ansible_0"
     assert len(str(lines[0])) < 1000
+
+
+RESERVED = ("__ansible_type", "__ansible_unsafe", "__ansible_vault", "__ansible_of_tomorrow")
+
+
+@pytest.mark.parametrize("key", RESERVED)
+@pytest.mark.parametrize("snake", [False, True])
+@pytest.mark.parametrize("unsafe", [False, True])
+def test_keys_that_ansible_reserves_are_left_out_at_any_depth(
+    key: str, *, snake: bool, unsafe: bool
+) -> None:
+    obj = memcached(size=1, items=[{"a": {key: "x", "b": 2}}], **{key: "x"})
+    obj["metadata"]["labels"] = {key: "x", "app": "a"}
+    obj["status"] = {"conditions": [{key: {}}]}
+    kind = KindName("reserved.example.com", "v1", f"Kind{key}{snake}{unsafe}")
+    kept = watch(kind=kind, snake_case_parameters=snake, mark_unsafe=unsafe)
+    with structlog.testing.capture_logs() as lines:
+        for _ in range(2):
+            found = extra_vars(kept, obj, WHY, finalizing=False)
+
+    whole = found[object_variable(kind.group, kind.kind)]
+    assert found["items"] == whole["spec"]["items"] == [{"a": {"b": 2}}]
+    assert whole["metadata"]["labels"] == {"app": "a"}
+    assert whole["status"] == {"conditions": [{}]}
+    assert key not in found
+    assert [line["fields"] for line in lines] == [
+        [
+            f"spec.{key}",
+            f"metadata.labels.{key}",
+            f"status.conditions[0].{key}",
+            f"spec.items[0].a.{key}",
+        ]
+    ]
+    assert lines[0]["name"] == "sample"
+
+
+def test_a_key_that_becomes_a_reserved_one_is_left_out() -> None:
+    spec = {"a": {"__ansibleType": 1, "__ansible type": 2, "b": 3}}
+    found = extra_vars(watch(), memcached(**spec), WHY, finalizing=False)
+    assert found["a"] == {"b": 3}
+    assert found["_cache_example_com_memcached_spec"] == spec
+
+
+@pytest.mark.parametrize("levels", [1_000, 100_000])
+@pytest.mark.parametrize("field", ["spec", "status"])
+def test_an_object_that_is_nested_deeply_is_refused_with_the_field(field: str, levels: int) -> None:
+    value: Any = "x"
+    for number in range(levels):
+        value = [value] if number % 2 else {"a": value}
+    obj = {**memcached(), field: {"deep": value}}
+    with pytest.raises(EngineError, match=rf"^{field}\.deep\[0\]\.a.* nested deeper than"):
+        extra_vars(watch(), obj, WHY, finalizing=False)
