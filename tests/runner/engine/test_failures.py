@@ -187,6 +187,46 @@ async def test_dead_run_is_told(warm: Stage) -> None:
     assert await gone(mark)
 
 
+DEAF = """
+import os, signal, time
+from ansible.plugins.action import ActionBase
+
+class ActionModule(ActionBase):
+    def run(self, tmp=None, task_vars=None):
+        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+            signal.signal(number, signal.SIG_IGN)
+        end = time.monotonic() + 30
+        while time.monotonic() < end:
+            time.sleep(1)
+        return {}
+"""
+SLOW_TASKS = {
+    "a program": "ansible.builtin.command: {cmd: sleep 30}",
+    "an action in a worker": "{deaf: {}, throttle: 1}",
+    "a module of a worker": "{ansible.builtin.wait_for: {timeout: 30}, throttle: 1}",
+}
+
+
+@pytest.mark.parametrize("task", SLOW_TASKS)
+async def test_a_dead_run_is_told_at_once_whatever_its_task_does(warm: Stage, task: str) -> None:
+    """The process of a task has the socket of the run, and may live on for as long as it works."""
+    killed: list[float] = []
+
+    def kill(pid: int) -> None:
+        killed.append(time.monotonic())
+        os.kill(pid, 9)
+
+    def on_event(event: dict) -> None:
+        if event["event"] == "runner_on_start":
+            asyncio.get_running_loop().call_later(1, kill, event["pid"])
+
+    warm.write(DEAF, "action_plugins/deaf.py")
+    played = await warm.play(warm.tasks(f"- {SLOW_TASKS[task]}"), on_event=on_event)
+    assert time.monotonic() - killed[0] < 10
+    assert played.result.status is RunStatus.FAILED
+    assert "SIGKILL" in played.result.error
+
+
 async def test_template_that_dies_is_replaced(warm: Stage) -> None:
     path = warm.tasks("- name: Say\n  ansible.builtin.debug: {msg: a}")
     slow = warm.write(

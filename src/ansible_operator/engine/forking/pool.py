@@ -5,6 +5,7 @@ import asyncio
 import contextlib
 import socket
 from dataclasses import dataclass
+from functools import partial
 
 import structlog
 
@@ -20,6 +21,8 @@ CLOSE_SECONDS = 1.0
 """How long idle processes get to exit before the template ends them."""
 _END_SECONDS = 8.0
 """How long the pool waits at its end for processes that it kills."""
+_DRAIN_SECONDS = 0.5
+"""How long what a process has sent before its end may take to be read."""
 _EXIT_SECONDS = 0.5
 """How long the pool waits to learn how a process ended."""
 
@@ -239,7 +242,24 @@ class Pool:
                 fork = await self._supervisor.fork(theirs)
             reader, writer = await asyncio.open_connection(sock=ours)
             undo.pop_all()
-        return Worker(fork, reader, writer)
+        worker = Worker(fork, reader, writer)
+        fork.ended.add_done_callback(partial(_cut_off_later, worker))
+        return worker
+
+
+def _cut_off_later(worker: Worker, ended: asyncio.Future[int | None]) -> None:
+    """End the conversation with a process that has ended.
+
+    What it has forked holds its socket, too, so that its own end closes nothing.
+    """
+    if not ended.cancelled():
+        asyncio.get_running_loop().call_later(_DRAIN_SECONDS, _cut_off, worker)
+
+
+def _cut_off(worker: Worker) -> None:
+    is_unknown = worker.fork.ended.result() is None
+    if not (is_unknown and worker.fork.tree.is_root_running()):
+        worker.writer.transport.abort()
 
 
 async def _end(worker: Worker) -> None:
