@@ -117,6 +117,7 @@ class WorkQueue:
         self._concluding: set[Key] = set()
         self._again: dict[Key, Lane] = {}
         self._delayed: dict[Key, _Delayed] = {}
+        self._requested: dict[Key, _Delayed] = {}
         self._failures: dict[Key, int] = {}
         self._whys: dict[Key, _Whys] = {}
         self._ended: dict[Key, float] = {}
@@ -204,6 +205,7 @@ class WorkQueue:
     def drop(self, key: Key) -> None:
         """Forget an object that was deleted, pending times included."""
         self.forget(key)
+        self._requested.pop(key, None)
         self._ended.pop(key, None)
         if (pending := self._delayed.pop(key, None)) is not None:
             pending.handle.cancel()
@@ -255,10 +257,24 @@ class WorkQueue:
         del self._lanes[key]
         if (pending := self._delayed.pop(key, None)) is not None:
             pending.handle.cancel()
+            if pending.reason:
+                self._requested[key] = pending
         self._active[key.controller].add(key)
         self._times.started(key.controller, key)
         self._observe(key.controller)
         return key
+
+    def restore(self, key: Key) -> bool:
+        """Nothing was played: the time that the last play has asked for counts as before.
+
+        Returns:
+            Whether it has asked for one.
+        """
+        pending = self._requested.pop(key, None)
+        if pending is None:
+            return False
+        self.add_after(key, pending.due - self._clock(), pending.lane, pending.reason)
+        return True
 
     def conclude(self, key: Key) -> None:
         """A play has ended, only its result is to be written: another one may begin meanwhile.
@@ -275,6 +291,7 @@ class WorkQueue:
         """An object's run has ended, and its result is written."""
         self._active[key.controller].discard(key)
         self._concluding.discard(key)
+        self._requested.pop(key, None)
         self._note_end(key)
         self._times.done(key.controller, key)
         lane = self._again.pop(key, None)
@@ -315,6 +332,7 @@ class WorkQueue:
         self._lanes.clear()
         self._times.closed()
         self._again.clear()
+        self._requested.clear()
         self._whys.clear()
         for ready in self._ready.values():
             ready.clear()

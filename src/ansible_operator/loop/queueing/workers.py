@@ -33,11 +33,13 @@ class ReconcileResult:
         requeue_after: seconds until the next one; None, 0 or less for none but by an event.
         deleted: whether the object does not exist any more.
         requested: whether the play has asked for the next run, by ``requeue_after``.
+        is_played: whether there was a play; if not, what the last one has asked for still counts.
     """
 
     requeue_after: float | None = None
     deleted: bool = False
     requested: bool = False
+    is_played: bool = True
 
 
 Reconcile: TypeAlias = Callable[[Key, Why], Awaitable[ReconcileResult]]
@@ -121,6 +123,8 @@ class Workers:
         self._queue.forget(key)
         if result.deleted:
             self._queue.drop(key)
+        if not result.is_played and self._queue.restore(key):
+            return "requeue_after"
         # As for the Go runner, a time that is not in the future means no requeue: taken literally,
         # an annotation of ``-1s`` would keep the object running forever.
         if result.requeue_after is None or result.requeue_after <= 0:

@@ -82,7 +82,7 @@ class Controller:
         if admitted is None:
             return ReconcileResult()
         if await self._needs_no_run(admitted, why):
-            return ReconcileResult(requeue_after=period)
+            return ReconcileResult(requeue_after=period, is_played=False)
         quiet = not why.fresh and not is_deleting(admitted) and has_succeeded(admitted)
         report = self._report(quiet=quiet, first=is_new)
         return await self._run(key, admitted, why, period, report)

@@ -2,6 +2,7 @@
 """What follows a reconcile: the next one, a retry, or nothing (runner.md §2.6)."""
 
 import asyncio
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -94,3 +95,43 @@ async def test_a_run_that_a_play_asks_for_says_so_and_is_in_time() -> None:
         Why("requeue_after", fresh=False, requested=True),
         Why("period", fresh=False),
     ]
+
+
+async def test_a_time_that_a_play_asked_for_outlives_a_run_that_a_check_answered() -> None:
+    """Another event makes the check say that nothing is to be done; the play asked for more."""
+    queue = WorkQueue(1, {"k": 1})
+    seen: list[str] = []
+
+    async def reconcile(_key: Key, why: Why) -> ReconcileResult:
+        seen.append(why.reason)
+        if why.reason == "created":
+            return ReconcileResult(0.3, requested=True)
+        if why.reason == "requeue_after":
+            return ReconcileResult(None)
+        return ReconcileResult(60, is_played=False)
+
+    workers = Workers(queue, {"k": reconcile})
+    task = asyncio.create_task(workers.run())
+    queue.add(KEY, reason="created")
+    await eventually_async(lambda: len(seen) == 1)
+    began = time.monotonic()
+    await asyncio.sleep(0.1)
+    for count in (2, 3):
+        queue.add(KEY, reason="Pod changed")
+        await eventually_async(lambda count=count: len(seen) == count)
+    await eventually_async(lambda: len(seen) == 4, seconds=5)
+    assert seen == ["created", "Pod changed", "Pod changed", "requeue_after"]
+    assert 0.2 < time.monotonic() - began < 2
+    task.cancel()
+    assert await workers.drain(1)
+
+
+async def test_a_play_settles_what_an_earlier_one_asked_for() -> None:
+    queue = WorkQueue(1, {"k": 1})
+    queue.add_after(KEY, 0.05, reason="requeue_after")
+    queue.add(KEY, reason="changed")
+    assert await queue.get() == KEY
+    queue.done(KEY)
+    assert not queue.restore(KEY)
+    await asyncio.sleep(0.1)
+    assert queue.waiting("k") == 0
