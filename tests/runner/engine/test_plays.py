@@ -569,6 +569,48 @@ async def test_strategies_of_a_play(stage: Stage, strategy: str) -> None:
     assert list(played.results()) == ["One", "Two"]
 
 
+STRATEGY = """
+from ansible.plugins.strategy.{base} import StrategyModule as Base
+
+DOCUMENTATION = "name: own"
+
+
+class StrategyModule(Base):
+    def _queue_task(self, host, task, task_vars, play_context):
+        task_vars["said"] = "by the strategy"
+        {call}(host, task, task_vars, play_context)
+"""
+
+
+@pytest.mark.parametrize(
+    ("base", "call"),
+    [
+        ("free", "super()._queue_task"),
+        ("linear", "super()._queue_task"),
+        ("linear", "super(Base, self)._queue_task"),
+    ],
+)
+async def test_strategies_of_a_project(stage: Stage, base: str, call: str) -> None:
+    """Whatever way it takes to the base class, which has a process made for the task."""
+    stage.write(STRATEGY.format(base=base, call=call), "strategy_plugins/own.py")
+    path = stage.tasks(
+        """
+        - {name: One, ansible.builtin.debug: {msg: "{{ said }}"}}
+        - {name: Two, acme.tools.echo: {text: "{{ said }}"}, loop: [1, 2]}
+        - {name: Three, ansible.builtin.include_tasks: more.yml}
+        - {name: Five, ansible.builtin.meta: noop}
+        """,
+        "strategy: own",
+    )
+    stage.write("- {name: Four, ansible.builtin.debug: }", "more.yml")
+    played = await stage.play(path, timeout=30)
+
+    assert (played.result.status, played.result.rc) == ("successful", 0), played.result.stdout
+    results = played.results()
+    assert list(results) == ["One", "Two", "Three", "Four"]
+    assert results["One"]["msg"] == "by the strategy"
+
+
 async def test_tasks_that_are_left_behind_go_on(stage: Stage) -> None:
     done = stage.folder / "done"
     path = stage.tasks(

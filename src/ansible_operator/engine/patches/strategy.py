@@ -17,7 +17,7 @@ from collections.abc import Callable
 from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 from ansible import constants, context
 from ansible.errors import AnsibleError
@@ -38,14 +38,22 @@ def install() -> None:
     linear = plugin_loader.strategy_loader.get("ansible.builtin.linear", class_only=True)
     stock = StrategyBase._queue_task
 
+    def queue_for_worker(
+        self: Any, host: Any, task: Any, task_vars: Any, play_context: Any
+    ) -> None:
+        self._results_thread.need()
+        stock(self, host, task, task_vars, play_context)
+
     def queue_task(self: Any, host: Any, task: Any, task_vars: Any, play_context: Any) -> None:
         if is_simple(self, task, task_vars):
             _execute_here(self, host, task, task_vars, play_context)
         else:
-            self._results_thread.need()
-            stock(self, host, task, task_vars, play_context)
+            queue_for_worker(self, host, task, task_vars, play_context)
 
+    # A strategy of a project may call the base class in its own way.
+    StrategyBase._queue_task = queue_for_worker
     linear._queue_task = queue_task
+    _ReaderThread.deferring = queue_task
     names = vars(strategy_module())
     names["threading"] = SimpleNamespace(**vars(threading) | {"Thread": _ReaderThread})
 
@@ -151,17 +159,22 @@ def _loaders() -> Any:
 class _ReaderThread(threading.Thread):
     """The results thread of a strategy: it is started when a task needs it, not with the strategy.
 
-    On a busy machine a thread that is started is waited for longer than a small play takes.
+    On a busy machine a thread that is started is waited for longer than a small play takes. Where
+    tasks are not queued by the patched one, results may come from elsewhere: it starts at once.
     """
+
+    deferring: ClassVar[Callable[..., None] | None] = None
+    """The method that queues tasks of strategies which say themselves when the thread is needed."""
 
     def __init__(self, *, target: Callable[[Any], None], args: tuple[Any]) -> None:
         super().__init__(target=target, args=args)
-        self._is_needed = type(args[0])._queue_task is StrategyBase._queue_task
+        self._is_deferred = type(args[0])._queue_task is type(self).deferring
+        self._is_needed = False
 
     def start(self) -> None:
-        """Start it if it is needed; see ``need``."""
-        if self._is_needed:
-            super().start()
+        """Start it, unless a task may say later that it is needed."""
+        if not self._is_deferred:
+            self.need()
 
     def need(self) -> None:
         """Start it, unless it runs."""
