@@ -38,6 +38,10 @@ EXTERNAL = {"backupName": None, "externalSource": {"s3": w.S3}}
 NOT_APART = {"s3": {**TARGET, "path": "backups/mo/earlier/new"}}
 UNSCHEDULABLE = w.pod("Pending", unschedulable="0/3 nodes are available")
 
+GOING = {"name": "earlier", "deletionTimestamp": w.NOW}
+GOING_WITH_DATA = {**w.backup(), "metadata": GOING, "deletionPolicy": "Delete"}
+IN_USE = {"conditions": [{"type": "Degraded", "status": "True", "reason": "InUse"}]}
+
 #: what is special, what is found, the phase, the reason of Degraded (empty: as expected)
 CASES: dict[str, tuple[Json, Json, str, str]] = {
     "begins": ({}, {}, "Running", ""),
@@ -46,6 +50,9 @@ CASES: dict[str, tuple[Json, Json, str, str]] = {
     "no Secret": ({}, {"targetSecret": None}, "Pending", "SecretMissing"),
     "no Secret of the source": ({}, {"sourceSecret": None}, "Pending", "SecretMissing"),
     "inside the backup": ({"target": NOT_APART}, {}, "Failed", "TargetIsSource"),
+    "its data go": ({}, {"backup": GOING_WITH_DATA}, "Pending", ""),
+    "its data wait": ({}, {"backup": {**GOING_WITH_DATA, "status": IN_USE}}, "Running", ""),
+    "its data stay": ({}, {"backup": {**w.backup(), "metadata": GOING}}, "Running", ""),
     "suspended": ({"suspend": True}, {}, "Pending", ""),
     "starts": ({}, {"job": w.job(), "pods": [w.pod("Pending")]}, "Running", ""),
     "no room": ({}, {"job": w.job(), "pods": [UNSCHEDULABLE]}, "Running", "PodUnschedulable"),

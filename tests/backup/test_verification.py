@@ -279,7 +279,7 @@ def test_jobs() -> None:
     found = {one["metadata"]["name"]: one for one in plan["objects"] if one["kind"] == "Job"}
     assert found["proof-purge"]["spec"]["suspend"] is True
     assert found["proof-read"]["spec"]["suspend"] is False
-    assert found["proof-read"]["spec"]["backoffLimit"] == 1
+    assert found["proof-read"]["spec"]["backoffLimit"] == 4
     text = json.dumps(found["proof-read"]["spec"]["template"]["spec"]["volumes"])
     assert "mo-credential" in text
     assert set(plan["createOnly"]) >= {"Job/proof-purge", "Job/proof-read"}
@@ -450,3 +450,13 @@ def test_unknown_is_neither_passed_nor_failed() -> None:
 
     assert shown["matrixone_backup_verification_passed"] == {"remove": True}
     assert shown["matrixone_backup_verification_incomplete"] == {"set": 1.0}
+
+
+def test_a_backup_that_was_applied_again_in_between_gets_no_result() -> None:
+    """What was restored may have been another backup of this name."""
+    failed = {**KNOWN, "verification": FAILED}
+    for created, written in ((w.BEGAN, True), (w.LATER, False)):
+        one = backup()
+        one["metadata"]["creationTimestamp"] = created
+        plan = planned(verifying(failed), around(backup=one, backups=[one]))
+        assert bool(plan["verified"]) is written

@@ -29,6 +29,7 @@ from .restore_task import (
 from .sources import has_ended
 from .standing import Standing, State, standing
 from .starting import beyond
+from .users import is_losing_its_data
 
 _LATER = "60s"
 
@@ -98,6 +99,9 @@ def _start(resource: Resource, observed: Observed, around: Surroundings) -> JobP
     source = source_place(resource, backup)
     if source is None:
         message = f"waiting for Backup {source_name(resource)}, which does not exist"
+        return replace(waiting, message=message)
+    if backup is not None and is_losing_its_data(backup):
+        message = f"waiting: Backup {source_name(resource)} is being deleted with its data"
         return replace(waiting, message=message)
     missing = missing_secret(resource, backup, observed)
     if missing:

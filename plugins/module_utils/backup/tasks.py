@@ -98,9 +98,6 @@ RETRYABLE: Final = frozenset(
         Reason.STATEMENT_FAILED,
         Reason.LOGIN_FAILED,
         Reason.INTERRUPTED,
-        # A lost connection looks the same: what is damaged fails again.
-        Reason.TABLE_UNREADABLE,
-        Reason.CHECK_FAILED,
     }
 )
 """Reasons after which the same task may succeed later, with nothing changed by its owner."""

@@ -16,7 +16,8 @@ from ..api.errors import InvalidSpec, RenderingError
 from ..api.fields import Fields
 from ..location import locations
 from ..location.endpoints import Scope
-from ..reporting.conditions import RESTORE_ENDED
+from ..reporting.conditions import RESTORE_ENDED, find
+from ..reporting.reasons import BackupReason, ConditionType
 from ..workload.component import Reference
 from ..workload.plans import Observed
 from .manifest import INCREMENTAL
@@ -69,6 +70,17 @@ def references() -> dict[str, Reference]:
         }
         for label, kind in _LISTS.items()
     }
+
+
+def is_losing_its_data(backup: Json) -> bool:
+    """Return whether the data of a Backup are being deleted, or are about to.
+
+    Not while the operator has found a user of it: the deletion waits for that one to end.
+    """
+    if not backup["metadata"].get("deletionTimestamp") or backup.get("deletionPolicy") != "Delete":
+        return False
+    degraded = find(backup, ConditionType.DEGRADED)
+    return degraded.get("reason") != BackupReason.IN_USE.value
 
 
 def users_of(backup: Json, everything: Everything) -> Iterator[str]:

@@ -7,11 +7,13 @@ cluster and its data are deleted again, whatever came of it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from ..api.errors import RenderingError
 from ..api.fields import Fields
+from ..api.timestamps import unix_time
 from ..api.types import Manifest, Resource
 from ..reporting.conditions import find, holds
 from ..reporting.reasons import BackupReason, ConditionType
@@ -57,9 +59,24 @@ def plan_verification(
     plan = replace(
         plan,
         facts={"from": source_name(resource), **plan.facts},
-        verified=verdicts.backup_status(observed.get("backup"), known),
+        verified=_shown(resource, observed.get("backup"), known),
     )
     return until_expiry(plan, resource)
+
+
+def _shown(
+    resource: Resource, backup: Resource | None, record: Mapping[str, Any]
+) -> Mapping[str, Any]:
+    """Return the status of the Backup with a record; empty to leave it as it is.
+
+    A Backup that is younger than the verification is another one of its name, or was applied again:
+    what was restored may be something else.
+    """
+    begun = (resource.get("status") or {}).get("startTime")
+    created = ((backup or {}).get("metadata") or {}).get("creationTimestamp")
+    if begun and created and unix_time(created) > unix_time(begun):
+        return {}
+    return verdicts.backup_status(backup, record)
 
 
 def _pursue(resource: Resource, observed: Observed, around: Surroundings) -> JobPlan:

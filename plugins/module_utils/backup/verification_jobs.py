@@ -29,8 +29,8 @@ PURGE: Final = "purge"
 """Suffixes of the Jobs' names."""
 PURGE_SECONDS: Final = 1800
 _LEAST_SECONDS: Final = 60
-_READ_RETRIES: Final = 1
-"""What is damaged cannot be read a second time either; a lost connection is another matter."""
+_READ_RETRIES: Final = 4
+"""Of what may pass, with the growing delay of Kubernetes; what is damaged is not tried again."""
 _SESSIONS: Final = 4
 
 

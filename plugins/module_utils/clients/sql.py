@@ -33,12 +33,14 @@ class SqlError(Exception):
     Attributes:
         refused: whether the database itself has rejected the statement.
         connected: whether `ask` knows of a server that accepted the connection.
+        code: number of the error; zero if there is none.
         words: what it said about the statement. It may quote it, so show it only if the statement
             holds no secret.
     """
 
     refused: bool = False
     connected: bool = False
+    code: int = 0
     words: str = ""
 
 
@@ -140,6 +142,7 @@ def ask(entrance: Entrance, statement: Statement, seconds: float) -> list[tuple[
         kind = LoginRefused if _is_refused_login(error) else SqlError
         failure = kind(_said(entrance, error))
         failure.refused = _is_of_the_database(_code(error))
+        failure.code = _code(error) or 0
         failure.connected = _code(error) != _CANNOT_CONNECT
         failure.words = shown(str(error.args[-1])) if failure.refused else ""
         raise failure from None

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Final
 
 from ...module_utils.backup import manifest as manifests
 from ...module_utils.backup.errors import InvalidManifest
@@ -116,7 +118,8 @@ def open_chain(location: Location, expected_id: str | None, opener: Opener) -> l
 
     Raises:
         TaskFailed: ObjectMissing when there is no backup, ChainBroken when one of its bases is not
-            there, or is another one.
+            there, or is another one; TargetMissing when the place itself is not there, for example
+            as a volume is not mounted, so that nothing is known of the backup.
     """
     chain = [_open(location, opener(location), expected_id)]
     while base := chain[-1].manifest.base:
@@ -129,6 +132,7 @@ def open_chain(location: Location, expected_id: str | None, opener: Opener) -> l
 def _open(location: Location, store: ObjectStore, expected_id: str | None) -> Opened:
     manifest = record(store)
     if manifest is None:
+        require_place(location, store)
         raise TaskFailed(
             Reason.OBJECT_MISSING,
             f"{store.name} holds no complete backup: {manifests.FILE} is missing",
@@ -143,18 +147,51 @@ def _open(location: Location, store: ObjectStore, expected_id: str | None) -> Op
 
 def _open_base(location: Location, base: Base, opener: Opener) -> Opened:
     """Open a base where it was, or beside its successor, when both were moved together."""
+    unseen: list[TaskFailed] = []
     for place in base_places(location, base):
         store = opener(place)
         try:
             manifest = record(store)
-        except StoreAbsent:
+            if manifest is None and not _are_beside(place, location):
+                require_place(place, store)
+        except StoreAbsent as error:
+            unseen.append(TaskFailed(Reason.TARGET_MISSING, str(error)))
+            continue
+        except TaskFailed as error:
+            if error.reason is not Reason.TARGET_MISSING:
+                raise
+            unseen.append(error)
             continue
         if manifest and manifest.id == base.id:
             return Opened(place, manifest, listed(store))
+    if unseen:
+        raise unseen[0]
     raise TaskFailed(
         Reason.CHAIN_BROKEN,
         f"the backup {base.id} at {base.path}, which {location.address} continues, is not there",
     )
+
+
+def _are_beside(place: Location, other: Location) -> bool:
+    """Return whether two folders are in one, so that who sees one would see the other."""
+    return posixpath.dirname(place.address) == posixpath.dirname(other.address)
+
+
+def require_place(location: Location, store: ObjectStore) -> None:
+    """Return when a place that holds no record can be seen, so that it is known to hold none.
+
+    A folder that does not exist may be on a volume that is not mounted. A bucket says so itself.
+
+    Raises:
+        TaskFailed: TargetMissing.
+        StoreError: the store cannot be listed.
+    """
+    store.require()
+    if isinstance(location, FolderLocation) and next(iter(store.entries()), None) is None:
+        raise TaskFailed(
+            Reason.TARGET_MISSING,
+            f"{store.name} is not there, or is empty; is the volume mounted?",
+        )
 
 
 def base_places(location: Location, base: Base) -> Iterator[Location]:
@@ -164,6 +201,34 @@ def base_places(location: Location, base: Base) -> Iterator[Location]:
     sibling = posixpath.join(posixpath.dirname(location.address), posixpath.basename(base.path))
     if sibling.strip("/") != base.path.strip("/") and (absolute or "/" in sibling):
         yield location.at(sibling)
+
+
+_OF_DATA: Final = frozenset(
+    {Reason.OBJECT_MISSING, Reason.OBJECT_CORRUPT, Reason.CHAIN_BROKEN},
+)
+
+
+@contextmanager
+def still_there(chain: list[Opened]) -> Iterator[None]:
+    """Let what is read of a chain be found damaged only while its records can be read.
+
+    What is unmounted, or deleted by somebody, in the middle of it looks like a damage.
+
+    Raises:
+        TaskFailed: what the block raises; TargetMissing instead if a record is gone by then.
+        StoreError: a store cannot be read any more.
+    """
+    try:
+        yield
+    except TaskFailed as error:
+        if error.reason in _OF_DATA:
+            for one in chain:
+                store = one.listed.contents.store
+                present = record(store)
+                if present is None or present.id != one.manifest.id:
+                    message = f"{store.name} went away while it was read: {error}"
+                    raise TaskFailed(Reason.TARGET_MISSING, message) from error
+        raise
 
 
 def holdings(chain: list[Opened]) -> Iterator[tuple[str, Holding]]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from ...module_utils.backup.checks import in_short
 from ...module_utils.backup.tasks import RETRYABLE, Phase, Reading, Reason, Result, Task
 from .progress import Progress
-from .reading_back import read_back
+from .reading_back import Found, read_back
 from .statements import entrance_of
 from .stores import Mounts
 
@@ -15,8 +15,10 @@ def prove(task: Task, mounts: Mounts, progress: Progress) -> Result:
     """Read every table and run the checks of a task.
 
     Returns:
-        The end of the task: failed if a table cannot be read (TableUnreadable) or a check does not
-        answer as expected (CheckFailed), with what could be read in any case.
+        The end of the task, with what could be read in any case: failed if the database refuses to
+        read a table (TableUnreadable), if something could not be put to it (Unreachable,
+        StatementFailed), or if a check does not answer as expected (CheckFailed). What it refuses
+        was tried several times and is not tried again.
 
     Raises:
         TaskFailed: nothing was read: LoginFailed, Unreachable, or the task must end.
@@ -25,7 +27,7 @@ def prove(task: Task, mounts: Mounts, progress: Progress) -> Result:
     reading = Reading(found.tables, found.rows, found.bytes)
     if not found.problems:
         return Result(Phase.SUCCEEDED, reading=reading)
-    reason = Reason.TABLE_UNREADABLE if found.unreadable else Reason.CHECK_FAILED
+    reason = _reason_of(found)
     return Result(
         Phase.FAILED,
         reason=reason,
@@ -33,3 +35,9 @@ def prove(task: Task, mounts: Mounts, progress: Progress) -> Result:
         retryable=reason in RETRYABLE,
         reading=reading,
     )
+
+
+def _reason_of(found: Found) -> Reason:
+    if found.unreadable:
+        return Reason.TABLE_UNREADABLE
+    return found.open_because if found.unanswered else Reason.CHECK_FAILED

@@ -29,7 +29,7 @@ from ...module_utils.location.locations import Location, are_on_one_server, over
 from . import blocks, listings, markers
 from .errors import TaskFailed
 from .markers import Marker, State
-from .opened import Holding, Opened, Opener, holdings, open_chain
+from .opened import Holding, Opened, Opener, holdings, open_chain, still_there
 from .progress import Progress, for_each
 from .verifying import require_meta, require_sum
 
@@ -61,9 +61,10 @@ def restore(task: Task, source: Opener, target: ObjectStore, progress: Progress)
     manifest = chain[0].manifest
     if _enter(target, task, manifest.id):
         return manifest
-    for one in chain:
-        require_meta(one.listed)
-    _Copying(task, chain, target, progress).run()
+    with still_there(chain):
+        for one in chain:
+            require_meta(one.listed)
+        _Copying(task, chain, target, progress).run()
     target.flush()
     markers.write(target, markers.RESTORE, Marker(task.id, State.DONE, manifest.id))
     target.flush()
@@ -183,10 +184,10 @@ class _Copying:
         there = {one.key: one.size for one in self._target.entries()}
         for move in moves:
             if there.get(move.to) != self._stored_size(move):
+                # This says nothing of the backup.
                 raise TaskFailed(
-                    Reason.OBJECT_MISSING,
+                    Reason.INTERRUPTED,
                     f"{move.to} in {self._target.name} vanished or changed after it was written",
-                    retryable=True,
                 )
 
     def _stored_size(self, move: Move) -> int:

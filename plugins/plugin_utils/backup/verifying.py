@@ -17,7 +17,7 @@ from ...module_utils.location.locations import Location
 from . import listings
 from .errors import TaskFailed
 from .listings import CHECKSUM_SUFFIX
-from .opened import Holding, Listed, Opener, holdings, open_chain
+from .opened import Holding, Listed, Opener, holdings, open_chain, still_there
 from .progress import Progress, for_each
 
 _SUMMED: Final = (listings.META, listings.HAKEEPER, listings.LIST, listings.SUMMARY)
@@ -44,10 +44,11 @@ def verify(
     """
     progress.begin(Step.VERIFY)
     chain = open_chain(location, expected_id, opener)
-    for one in chain:
-        require_meta(one.listed)
-    found = [holding for _key, holding in holdings(chain)]
-    compare(found, workers, progress)
+    with still_there(chain):
+        for one in chain:
+            require_meta(one.listed)
+        found = [holding for _key, holding in holdings(chain)]
+        compare(found, workers, progress)
     return chain[0].manifest
 
 

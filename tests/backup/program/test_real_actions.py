@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.tasks import (
-    TRY_AGAIN,
+    PERMANENT,
     Login,
     Reason,
     Task,
@@ -102,7 +102,7 @@ def test_an_object_that_is_lost_is_found_by_reading(
         read = pods.run(Task(Verb.READ, "r", login=Login("127.0.0.1", restored.port)))
     assert found["failed"]
     assert [one.partition(" cannot be read")[0] for one in found["problems"]] == ["table d.large"]
-    assert (read.code, read.result.reason) == (TRY_AGAIN, Reason.TABLE_UNREADABLE)
+    assert (read.code, read.result.reason) == (PERMANENT, Reason.TABLE_UNREADABLE)
     assert read.result.message.startswith("table d.large cannot be read")
     assert read.result.reading
     assert read.result.reading.tables == found["tables"] > 20

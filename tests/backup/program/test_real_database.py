@@ -9,7 +9,7 @@ import pytest
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.checks import Check
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.manifest import Origin
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.tasks import (
-    TRY_AGAIN,
+    PERMANENT,
     BaseBackup,
     Login,
     Phase,
@@ -162,7 +162,7 @@ def _require_read(pods: Pods, restored: Database, rows: int) -> None:
     assert good.result.reading.rows > rows
     wrong = (Check.of({**count, "rows": [[0]]}),)
     bad = pods.run(Task(Verb.READ, "read", login=login, checks=wrong))
-    assert (bad.code, bad.result.reason) == (TRY_AGAIN, Reason.CHECK_FAILED)
+    assert (bad.code, bad.result.reason) == (PERMANENT, Reason.CHECK_FAILED)
     assert bad.result.message == f"check rows: ({rows}) instead of (0)"
 
 
