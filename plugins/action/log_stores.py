@@ -10,11 +10,13 @@ from typing import Any, ClassVar
 from ..module_utils.api.errors import RenderingError
 from ..module_utils.clients.kubernetes.session import Session
 from ..module_utils.clients.matrixone import Deadline
+from ..module_utils.logservice.removal import retention_deletes
 from ..module_utils.workload.plans import is_paused
 from ..plugin_utils.kubernetes.action import KubeAction
 from ..plugin_utils.kubernetes.set_objects import SetObjects
 from ..plugin_utils.logservice.outcome import Situation
 from ..plugin_utils.logservice.store_pass import StorePass
+from ..plugin_utils.logservice.volume_keeping import VolumeKeeper
 
 Json = dict[str, Any]
 
@@ -24,16 +26,20 @@ class ActionModule(KubeAction):
 
     SPEC: ClassVar[dict[str, Any]] = {
         "resource": {"type": "dict", "required": True},
-        "workload": {"type": "dict", "required": True},
+        "state": {"type": "str", "default": "present", "choices": ["present", "absent"]},
+        "workload": {"type": "dict"},
         "pods": {"type": "list", "elements": "dict", "default": []},
         "timeout": {"type": "float", "default": 8.0},
     }
+    RULES: ClassVar[dict[str, Any]] = {"required_if": [("state", "present", ["workload"])]}
 
     def act(self, session: Session, arguments: Json) -> Json:
         """Take one step, if there is one to take."""
         resource = arguments["resource"]
         if self.dry_run or is_paused(resource):
             return {"changed": False, "stores": {}}
+        if arguments["state"] == "absent":
+            return _let_go(session, resource)
         situation = Situation(resource, arguments["workload"], arguments["pods"], time.time())
         deadline = Deadline.after(arguments["timeout"])
         try:
@@ -42,3 +48,12 @@ class ActionModule(KubeAction):
             # What is wrong with the spec is reported by the plan.
             return {"changed": False, "stores": {}}
         return {"changed": outcome.changed, "stores": outcome.as_result()}
+
+
+def _let_go(session: Session, resource: Json) -> Json:
+    """Let go of the volumes of replaced stores, if the data are to be deleted with the LogSet."""
+    if not retention_deletes(resource.get("spec") or {}):
+        return {"changed": False, "stores": {}}
+    keeper = VolumeKeeper(resource, SetObjects(session, resource))
+    keeper.let_go()
+    return {"changed": bool(keeper.events), "stores": {"events": keeper.events}}

@@ -17,7 +17,9 @@ description:
     continues from there.
   - No store is replaced while HAKeeper does not answer, while a log shard would be left without a
     quorum, before the log service has been up as a whole, or where a new store would not come up
-    either.
+    either. This is looked at again right before anything is deleted.
+  - The PersistentVolume of a store that is replaced gets the reclaim policy C(Retain) first, and
+    its own policy again a day after the log service was complete.
   - When a LogSet shrinks, one store leaves at a time, and the next one only when HAKeeper has
     placed the replicas of the one before on other stores.
   - It ends by its timeout, whatever MatrixOne does. When HAKeeper cannot be reached, that is a
@@ -37,10 +39,16 @@ options:
     description: The LogSet as it is in the cluster.
     type: dict
     required: true
+  state:
+    description:
+      - With V(absent), the volumes of stores that were replaced get their own reclaim policy again,
+        unless the LogSet keeps its data. Nothing else is done.
+    type: str
+    choices: [present, absent]
+    default: present
   workload:
-    description: The live StatefulSet of the set.
+    description: The live StatefulSet of the set. Required for O(state=present).
     type: dict
-    required: true
   pods:
     description: The live Pods of the set.
     type: list

@@ -12,6 +12,7 @@ from ..api.types import Resource
 from ..reporting import pods as pod_status
 from ..reporting.conditions import find, has_served
 from ..reporting.reasons import ConditionType
+from .replaced_volumes import overdue, remembered
 from .shards import lacking
 from .view import View, ordinal_of_pod
 
@@ -62,7 +63,8 @@ def question(
         return Question.NEEDED
     came_back = any(came_back_lately(resource, pod, now, _NEWS_SECONDS) for pod in pods)
     unknown = "shards" not in status and _served_since(resource, now) < _NEWS_SECONDS
-    if came_back or unknown or lacking(status):
+    old_volumes = overdue(remembered(resource), now)
+    if came_back or unknown or lacking(status) or old_volumes:
         return Question.BRIEF
     return Question.NONE
 

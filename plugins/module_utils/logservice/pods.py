@@ -50,7 +50,8 @@ class Record:
         ordinal: number of the Pod.
         incarnation: of the new store.
         began: when it was decided, Unix time.
-        keep: whether the volumes of the old store are kept.
+        keep: whether the volumes of the old store are kept for good.
+        hold: whether they are kept for a while, see `replaced_volumes`.
         pod_uid: uid of the old Pod; empty if there was none.
         claims: uid of the old claims by name.
         before: the incarnation that was recorded for the ordinal until then; None if unknown.
@@ -64,6 +65,7 @@ class Record:
     pod_uid: str = ""
     claims: Mapping[str, str] = field(default_factory=dict)
     before: int | None = None
+    hold: bool = False
 
     def text(self) -> str:
         """Return it as the annotation's value."""

@@ -10,8 +10,10 @@ from typing import Any
 from ...module_utils.api import names
 from ...module_utils.clients.kubernetes.applying import Writer
 from ...module_utils.clients.kubernetes.errors import NotFound, Refused
+from ...module_utils.clients.kubernetes.kinds import collection_path
 from ...module_utils.clients.kubernetes.selecting import Selection
 from ...module_utils.clients.kubernetes.session import Session
+from ...module_utils.logservice.replaced_volumes import MARK
 
 Json = dict[str, Any]
 
@@ -70,16 +72,76 @@ class SetObjects:
         identity = {key: self._resource[key] for key in ("apiVersion", "kind")}
         self._writer.patch({**identity, "metadata": {**place, "annotations": dict(annotations)}})
 
-    def keep(self, volume: Mapping[str, Any]) -> str:
-        """Make a PersistentVolume outlive its claim; return why that cannot be, or nothing."""
-        manifest = _volume(volume["metadata"]["name"])
+    def latest(self, api_version: str, kind: str, name: str) -> Json | None:
+        """Return an object of the namespace as the API server has it at this moment, or None.
+
+        An operator's proxy answers other reads from its caches, but no list with this selector.
+        """
+        found: Json = self._session.request(
+            "GET",
+            collection_path(self._session, api_version, kind, self._namespace),
+            attempt=f"get {kind} {self._namespace}/{name}",
+            query={"fieldSelector": f"metadata.name={name}"},
+        )
+        for item in found.get("items") or []:
+            if item["metadata"]["name"] == name:
+                return {"apiVersion": api_version, "kind": kind, **item}
+        return None
+
+    def volume(self, name: str) -> Json | None:
+        """Return a PersistentVolume as it is now; None if there is none.
+
+        Raises:
+            ApiError: it may not be read.
+        """
+        return self._writer.get(_volume(name))
+
+    def keep(
+        self, volume: Mapping[str, Any], pod: str, annotations: Mapping[str, str | None]
+    ) -> str:
+        """Make a PersistentVolume outlive its claim; return why that cannot be, or nothing.
+
+        Args:
+            volume: as it is now.
+            pod: whose store has it.
+            annotations: to be added.
+
+        Raises:
+            Conflict: it was changed meanwhile.
+        """
         labels = {names.LABEL_NAMESPACE: self._namespace, names.LABEL_INSTANCE: self._name}
-        manifest["metadata"]["labels"] = {**labels, names.LABEL_COMPONENT: names.LOG_SET}
+        labels |= {names.LABEL_COMPONENT: names.LOG_SET, MARK: pod}
         try:
-            self._writer.patch({**manifest, "spec": {"persistentVolumeReclaimPolicy": "Retain"}})
+            self._set_reclaim_policy(volume, "Retain", labels, annotations)
         except Refused as error:
             return str(error)
         return ""
+
+    def give_back(self, volume: Mapping[str, Any], policy: str, *, in_use: bool) -> None:
+        """Give a PersistentVolume the reclaim policy again that it had before it was kept.
+
+        Args:
+            volume: as it is now.
+            policy: the policy; where it is Delete, Kubernetes deletes a volume without claim.
+            in_use: whether its claim is there, so that nothing remains to be known of it.
+
+        Raises:
+            Conflict: it was changed meanwhile.
+        """
+        gone: dict[str, str | None] = {MARK: None} if in_use else {}
+        self._set_reclaim_policy(volume, policy, gone, gone)
+
+    def _set_reclaim_policy(
+        self,
+        volume: Mapping[str, Any],
+        policy: str,
+        labels: Mapping[str, str | None],
+        annotations: Mapping[str, str | None],
+    ) -> None:
+        metadata = {key: volume["metadata"][key] for key in ("name", "uid", "resourceVersion")}
+        manifest = _volume(metadata["name"])
+        manifest["metadata"] = {**metadata, "labels": labels, "annotations": annotations}
+        self._writer.patch({**manifest, "spec": {"persistentVolumeReclaimPolicy": policy}})
 
     def delete(self, found: Mapping[str, Any], *, force: bool = False) -> None:
         """Delete this very object, not a later one of the same name."""

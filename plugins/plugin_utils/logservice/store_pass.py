@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 
 from ...module_utils.clients.matrixone import Deadline, MatrixOneError
@@ -25,16 +26,18 @@ from ...module_utils.logservice.scaling import ScaleIn, scale_in
 from ...module_utils.logservice.view import ordinal_of_pod
 from ...module_utils.reporting.events import occurrence
 from ...module_utils.workload import nodes
+from ...module_utils.workload.plans import is_paused
 from ...module_utils.workload.reports import expected_pods
 from .outcome import Outcome, Situation
 from .view import ask
+from .volume_keeping import VolumeKeeper, Volumes
 
 Json = Mapping[str, Any]
 
 _SECONDS = {Question.NEEDED: 3.5, Question.BRIEF: 0.5}
 
 
-class Kubernetes(Protocol):
+class Kubernetes(Volumes, Protocol):
     """What a pass needs of Kubernetes."""
 
     def nodes(self, selected: Iterable[str]) -> nodes.Nodes:
@@ -43,17 +46,11 @@ class Kubernetes(Protocol):
     def claims(self) -> Sequence[Json]:
         """Return the claims of the set."""
 
-    def volumes(self, claims: Sequence[Json]) -> Sequence[Json]:
-        """Return the PersistentVolumes of claims, as far as they can be read."""
+    def latest(self, api_version: str, kind: str, name: str) -> Json | None:
+        """Return an object as the API server has it at this moment, not as a cache has it."""
 
     def gossip(self) -> str:
         """Return the incarnations as the stores' configuration has them."""
-
-    def annotate(self, annotations: Mapping[str, str | None]) -> None:
-        """Set annotations of the LogSet; None removes one."""
-
-    def keep(self, volume: Json) -> str:
-        """Make a PersistentVolume outlive its claim; return why that cannot be, or nothing."""
 
     def delete(self, found: Json, *, force: bool = False) -> None:
         """Delete this very object; with ``force`` without waiting for its node."""
@@ -72,6 +69,7 @@ class StorePass:
         self._situation, self._kubernetes, self._deadline = situation, kubernetes, deadline
         self._record = log_pods.recorded(situation.resource)
         self._outcome = Outcome(incarnations=log_pods.incarnations(situation.resource))
+        self._keeper = VolumeKeeper(situation.resource, kubernetes)
         self._nodes: nodes.Nodes = {}
 
     def run(self) -> Outcome:
@@ -82,23 +80,31 @@ class StorePass:
         )
         if question is not Question.NONE:
             self._ask(_SECONDS[question])
-        policy = log_pods.policy_of(situation.resource)
-        stores = self._stores(policy)
-        repair, claims = None, []
+        claims: list[Json] = []
         if self._record is not None:
             claims = list(self._kubernetes.claims())
-            gossip = self._kubernetes.gossip()
-            repair = self._record.state(situation.pods, claims, gossip)
-        view = outcome.view.within(situation.present) if outcome.view else None
-        verdict = log_stores.next_repair(stores, view, policy, repair, situation.now)
-        outcome.verdict = verdict
-        self._act(verdict, claims)
+        outcome.verdict = self._decide(claims)
+        self._act(outcome.verdict, claims)
         self._scale()
+        if self._record is None and outcome.verdict.step is Step.NOTHING:
+            self._keeper.delete_overdue(outcome.view, situation.now)
+        outcome.events += self._keeper.events
         return outcome
+
+    def _decide(self, claims: Sequence[Json]) -> Verdict:
+        """Return what is next about stores that are down, from what is known at this moment."""
+        situation, view = self._situation, self._outcome.view
+        policy = log_pods.policy_of(situation.resource)
+        stores = self._stores(policy)
+        repair = None
+        if self._record is not None:
+            repair = self._record.state(situation.pods, claims, self._kubernetes.gossip())
+        present = view.within(situation.present) if view else None
+        return log_stores.next_repair(stores, present, policy, repair, situation.now)
 
     def _ask(self, seconds: float) -> None:
         addresses = cn_pods.log_addresses(cn_pods.live_pods(self._situation.pods))
-        self._outcome.asked = True
+        self._outcome.asked, self._outcome.view = True, None
         if not addresses:
             self._outcome.problem = "no log store is running"
             return
@@ -154,8 +160,12 @@ class StorePass:
             self._delete_old(record, claims)
         elif verdict.step is Step.FINISH and record is not None:
             note = f"{verdict.message} (incarnation {record.incarnation})"
+            self._keeper.settle(record.pod, self._situation.now)
             self._close("FailedOver", note, {})
         elif verdict.step is Step.CALL_OFF and record is not None:
+            if record.untouched(claims):
+                self._keeper.give_back(record.pod)
+            self._keeper.settle(record.pod, self._situation.now)
             self._close("FailoverCalledOff", verdict.message, self._as_before(record, claims))
 
     def _close(self, reason: str, note: str, numbers: Mapping[str, str | None]) -> None:
@@ -191,6 +201,8 @@ class StorePass:
             pod_uid=old["metadata"]["uid"] if old else "",
             claims={one["metadata"]["name"]: one["metadata"]["uid"] for one in claims},
             before=outcome.incarnations.get(str(ordinal), 0),
+            # One that is replaced in its turn never held what the first one did.
+            hold=self._record is None,
         )
         self._annotate(
             {
@@ -208,13 +220,18 @@ class StorePass:
     def _delete_old(self, record: Record, claims: Sequence[Json]) -> None:
         """Delete claims and Pod; what is gone already stays gone."""
         old = [one for one in claims if one["metadata"]["uid"] in record.claims.values()]
-        problem = self._keep(record, old) if record.keep else ""
+        problem = self._keeper.keep(record, old)
         if problem:
             message = f"{record.pod} is not replaced: its volume cannot be kept: {problem}"
             self._outcome.verdict = Verdict(Step.BLOCKED, record.pod, message)
             return
         for claim in old:
+            if not self._is_still_lost(record, claims):
+                return
             self._kubernetes.delete(claim)
+            self._outcome.changed = True
+        if not old and not self._is_still_lost(record, claims):
+            return
         pod = self._pod(record.pod)
         # A Pod created meanwhile uses the old claim as long as that is there.
         if pod is not None and (old or pod["metadata"]["uid"] == record.pod_uid):
@@ -222,22 +239,27 @@ class StorePass:
             self._kubernetes.delete(pod, force=lost)
         self._outcome.changed = True
 
-    def _keep(self, record: Record, claims: Sequence[Json]) -> str:
-        """Keep the volumes of claims; return why one cannot be kept."""
-        bound = [claim for claim in claims if (claim.get("spec") or {}).get("volumeName")]
-        volumes = self._kubernetes.volumes(bound)
-        if len(volumes) < len(bound):
-            return "it cannot be read, or is not bound to its claim"
-        for volume in volumes:
-            if (volume.get("spec") or {}).get("persistentVolumeReclaimPolicy") == "Retain":
-                continue
-            problem = self._kubernetes.keep(volume)
-            if problem:
-                return problem
-            name = volume["metadata"]["name"]
-            note = f"PersistentVolume {name} with the data of {record.pod} is kept (Retain)"
-            self._outcome.events.append(occurrence("VolumeKept", note, action="FailOver"))
-        return ""
+    def _is_still_lost(self, record: Record, claims: Sequence[Json]) -> bool:
+        """Look again right before something is deleted; return whether it still is to be.
+
+        The LogSet and the Pod are read from the API server, and HAKeeper is asked anew. Where any
+        of them does not answer, or says something else by now, nothing is deleted.
+        """
+        metadata = self._situation.resource["metadata"]
+        api_version, kind = (self._situation.resource[key] for key in ("apiVersion", "kind"))
+        latest = self._kubernetes.latest(api_version, kind, metadata["name"])
+        is_same = latest is not None and latest["metadata"].get("uid") == metadata.get("uid")
+        if latest is None or not is_same or not _is_to_replace(latest, record):
+            message = f"{record.pod} is not replaced: its LogSet was changed at this moment"
+            self._outcome.verdict = Verdict(Step.BLOCKED, record.pod, message)
+            return False
+        pod = self._kubernetes.latest("v1", "Pod", record.pod)
+        others = [one for one in self._situation.pods if one["metadata"]["name"] != record.pod]
+        pods = [*others, pod] if pod else others
+        self._situation = replace(self._situation, resource=latest, pods=pods)
+        self._ask(_SECONDS[Question.NEEDED])
+        self._outcome.verdict = self._decide(claims)
+        return self._outcome.verdict.step is Step.TAKE_AWAY
 
     def _scale(self) -> None:
         """Let the last store leave, if it may; if it ever returns, it is a new one."""
@@ -262,3 +284,9 @@ class StorePass:
     def _annotate(self, annotations: Mapping[str, str | None]) -> None:
         self._kubernetes.annotate(annotations)
         self._outcome.changed = True
+
+
+def _is_to_replace(log_set: Json, record: Record) -> bool:
+    """Return whether a LogSet still has the record of a failover, and is neither held nor going."""
+    is_going = bool(log_set["metadata"].get("deletionTimestamp"))
+    return log_pods.recorded(log_set) == record and not is_going and not is_paused(log_set)
