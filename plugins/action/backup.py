@@ -4,13 +4,15 @@
 
 from __future__ import annotations
 
+import platform
 from pathlib import Path
 from typing import Any, ClassVar
 
+from ..module_utils.api.owners import PLAYBOOK, Owner
 from ..module_utils.backup.manifest import FULL, INCREMENTAL, Manifest, Origin, to_document
 from ..module_utils.backup.tasks import BaseBackup, Login, Reason, Task, Verb
 from ..module_utils.location.locations import TARGET, Location
-from ..plugin_utils.backup import continued, options, program
+from ..plugin_utils.backup import continued, identities, options, program
 from ..plugin_utils.backup.action import SETTINGS, BackupAction
 from ..plugin_utils.backup.backing_up import Making, made
 from ..plugin_utils.backup.deleting import deletable
@@ -65,7 +67,7 @@ class ActionModule(BackupAction):
         elif before is not None and arguments["verify"]:
             check = Task(Verb.VERIFY, task.id, source=task.target, parallelism=task.parallelism)
             program.carry_out(check, mounts, progress)
-        planned = {"id": task.id, "type": task.type}
+        planned = {"type": task.type, **({"id": task.id} if arguments["id"] else {})}
         return _result(before, after, changed=before is None, planned=planned)
 
     def _delete(self, arguments: Json, mounts: Mounts) -> Json:
@@ -73,17 +75,18 @@ class ActionModule(BackupAction):
         task = Task(
             Verb.DELETE,
             options.id_of("delete", target),
+            owner=_owner(target),
             target=target,
             expected_id=arguments["id"],
             parallelism=arguments["parallelism"],
         )
         progress = self.progress(arguments["timeout"])
-        before, entries = deletable(task, mounts.open(target), progress)
-        if before is not None:
-            continued.require_last(target, before, mounts)
-        if entries and not self.dry_run:
+        found = deletable(task, mounts.open(target), progress)
+        if found.manifest is not None:
+            continued.require_last(target, found.manifest, mounts)
+        if found.mark and not self.dry_run:
             program.carry_out(task, mounts, progress)
-        return _result(before, None, changed=bool(entries))
+        return _result(found.manifest, None, changed=found.mark is not None)
 
 
 def _task(arguments: Json, mounts: Mounts) -> Task:
@@ -91,9 +94,11 @@ def _task(arguments: Json, mounts: Mounts) -> Task:
     storage, source = arguments["storage"], arguments["source"] or {}
     base = _base(arguments["base"], target, mounts) if arguments["base"] else None
     own = (options.location_of("storage", storage, TARGET),) if storage else ()
+    owner = _owner(target)
     return Task(
         verb=Verb.BACKUP,
-        id=arguments["id"] or options.id_of("backup", target),
+        id=arguments["id"] or identities.id_at(mounts.open(target), owner.uid),
+        owner=owner,
         type=INCREMENTAL if base else FULL,
         base=base,
         login=Login(arguments["login_host"], arguments["login_port"]),
@@ -103,6 +108,10 @@ def _task(arguments: Json, mounts: Mounts) -> Task:
         deadline_seconds=arguments["timeout"],
         parallelism=arguments["parallelism"],
     )
+
+
+def _owner(target: Location) -> Owner:
+    return Owner(PLAYBOOK, name=platform.node(), uid=options.id_of("backup", target))
 
 
 def _base(address: str, target: Location, mounts: Mounts) -> BaseBackup:

@@ -4,10 +4,12 @@
 
 from __future__ import annotations
 
+import platform
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
+from ..module_utils.api.owners import PLAYBOOK, Owner
 from ..module_utils.backup.manifest import to_document
 from ..module_utils.backup.tasks import Task, Verb
 from ..module_utils.location.locations import SOURCE, TARGET
@@ -55,6 +57,7 @@ def _task(arguments: Json) -> Task:
     target = options.location_of("target", arguments["target"], TARGET)
     return Task(
         verb=Verb.RESTORE,
+        owner=Owner(PLAYBOOK, name=platform.node()),
         id=options.id_of("restore", source, target),
         source=source,
         target=target,

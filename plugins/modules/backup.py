@@ -13,8 +13,10 @@ description:
   - Lets a database write a backup by its statement C(BACKUP), then reads every file again, compares
     sizes and checksums with the database's list, and writes the record C(matrixone-backup.json),
     last. A prefix or folder without this record holds no backup.
-  - A backup is identified by its address. One that is there is left alone; one that was interrupted
-    is deleted and made again. What anybody else has written is never touched.
+  - A backup is identified by its address. One that is there is left alone; one whose play has ended
+    in the middle, on this machine, is deleted and made again. One that a play on another machine
+    has begun is left alone, until it is deleted by O(state=absent). What anybody else has written
+    is never touched.
   - Backups that a BackupJob of the operator has made have another O(id); pass it to delete or
     verify one.
 extends_documentation_fragment:
@@ -49,8 +51,8 @@ options:
     type: str
   id:
     description: >-
-      ID that the backup has or gets. Defaults to one that follows from its address; with
-      O(state=absent), any backup at the address is deleted.
+      ID that the backup has or gets. Defaults to that of the backup that plays have made at the
+      address, else to a new one; with O(state=absent), any backup at the address is deleted.
     type: str
   login_host:
     description: Host that answers SQL, as the controller reaches it. Required with

@@ -201,7 +201,7 @@ def test_the_backup_that_is_due_is_made_once():
         "source": {"clusterRef": "mo"},
         "target": {
             "s3": {
-                "path": "backups/mo/prod-nightly/20261123T030000Z",
+                "path": "backups/mo/prod/nightly/20261123T030000Z",
                 "endpoint": "http://minio:9000",
             }
         },

@@ -17,6 +17,7 @@ from .deletion import DeletionPlan, in_time, missing_secret, ongoing, released, 
 from .job_plan import Surroundings
 from .links import AVAILABLE, BROKEN
 from .standing import Standing, State, standing
+from .starting import owner_of
 from .tasks import Task, Verb
 
 SUFFIX: Final = "delete"
@@ -104,6 +105,7 @@ def _start(plan: BackupPlan, resource: Resource, around: Surroundings) -> Backup
         verb=Verb.DELETE,
         id=str(resource["metadata"].get("uid") or meta.required_text("id")),
         target=locations.from_fields(place, locations.TARGET, in_use=True),
+        owner=owner_of(resource),
         expected_id=meta.required_text("id"),
     )
     given = Fields("spec", {"serviceAccountName": meta.text("serviceAccountName") or None})

@@ -17,6 +17,7 @@ from ..workload.component import Reference
 from ..workload.plans import Observed
 from . import jobs, tasks
 from .sources import scope_of_record
+from .starting import owner_of
 from .tasks import Task, Verb
 
 SUFFIX: Final = "restore"
@@ -128,6 +129,7 @@ def task_of(resource: Resource, backup: Mapping[str, Any] | None, source: Fields
         id=task_id(resource),
         source=origin,
         target=locations.from_fields(spec.table("target"), locations.TARGET, own),
+        owner=owner_of(resource),
         expected_id=Fields("", backup or {}).table("meta").text("id") or None,
         deadline_seconds=spec.number("activeDeadlineSeconds", 1) or tasks.DEADLINE_SECONDS,
         parallelism=spec.number("parallelism", 1) or tasks.PARALLELISM,

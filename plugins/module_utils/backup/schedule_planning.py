@@ -48,6 +48,7 @@ class SchedulePlan(Plan):
         too_old: age in seconds of the newest backup from which there is something wrong.
         verify: name of the Backup whose verification is started; empty if none is.
         next_verify: when the next verification is due; empty if none is.
+        folder: of the backups, below the target; empty while the spec cannot be read.
     """
 
     remove: Sequence[Mapping[str, Any]] = ()
@@ -60,6 +61,7 @@ class SchedulePlan(Plan):
     too_old: int = 0
     verify: str = ""
     next_verify: str = ""
+    folder: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +115,7 @@ def plan_schedule(resource: Resource, observed: Observed, now: str, invalid: str
         create_only=[named(one) for one in objects],
         verify=proof.job["spec"]["backupName"] if proof.job else "",
         next_verify=proof.next,
+        folder=spec.folder,
         due=_text(run.start),
         missed=_text(run.missed),
         why=job[1].why if job else run.why or proof.why,

@@ -48,6 +48,7 @@ class ScheduleSpec:
         retention: which are kept.
         template: spec of the BackupJobs.
         target: where the backups are, without the schedule's own folder.
+        folder: of all backups of the schedule, below the target.
         alert_after: age of the newest backup that is too much; None to derive it.
         verification: when the newest backup is proven by restoring it; None for never.
         verify: ``spec.verify`` of the RestoreJobs for that.
@@ -64,6 +65,7 @@ class ScheduleSpec:
     retention: Policy
     template: Mapping[str, Any]
     target: Location
+    folder: str
     alert_after: timedelta | None
     verification: Schedule | None = None
     verify: Mapping[str, Any] = field(default_factory=dict)
@@ -91,15 +93,11 @@ class ScheduleSpec:
             retention=_retention(spec.table("retention")),
             template=template.data,
             target=from_fields(template.table("target"), TARGET),
+            folder=_folder(resource),
             alert_after=_span(spec, "alertAfter"),
             verification=_cron(verify, spec.text("timeZone")) if proven else None,
             verify={key: value for key, value in verify.data.items() if key != "schedule"},
         )
-
-    @property
-    def folder(self) -> str:
-        """The folder of all backups of the schedule, below the target."""
-        return f"{self.namespace}-{self.name}"
 
     @property
     def root(self) -> str:
@@ -175,6 +173,20 @@ def needs_backups(resource: Resource) -> str:
     }
     why = "cannot be used with an operator that may not read Backups, as one of single namespaces"
     return "; ".join(f"{name} {why}" for name, is_asked in asked.items() if is_asked)
+
+
+def _folder(resource: Resource) -> str:
+    """Return the folder of a schedule's backups: no other schedule's, whatever they are named.
+
+    One that has made backups keeps the folder that it had: earlier releases did not record it, and
+    gave ``prod/eu-nightly`` and ``prod-eu/nightly`` the same one.
+    """
+    status = Fields("", resource).table("status")
+    metadata = resource["metadata"]
+    namespace, name = metadata.get("namespace") or "default", metadata["name"]
+    if folder := status.text("folder"):
+        return folder
+    return f"{namespace}-{name}" if status.text("lastScheduleTime") else f"{namespace}/{name}"
 
 
 def _schedule(spec: Fields) -> Schedule:

@@ -105,6 +105,7 @@ def schedule_status(facts: Facts) -> Json:
         "observedGeneration": int(facts.resource["metadata"].get("generation") or 0),
         "conditions": conditions,
         "phase": phase(conditions).value,
+        "folder": plan.folder or before.get("folder"),
         "lastScheduleTime": max([*started, before.get("lastScheduleTime") or ""]),
         "lastMissedTime": plan.missed or before.get("lastMissedTime"),
         "lastSuccessfulTime": max([*completed, before.get("lastSuccessfulTime") or ""]),

@@ -11,6 +11,7 @@ from typing import Any, Final
 from ..admission.pod_security import Level, pod_mistakes
 from ..api.errors import RenderingError
 from ..api.fields import Fields
+from ..api.owners import Owner
 from ..api.types import Manifest, Resource
 from ..location import locations
 from ..reporting.reasons import BackupReason
@@ -38,6 +39,12 @@ def backup_id(resource: Resource) -> str:
     if given:
         return str(given)
     return str(uuid.uuid5(_NAMESPACE, f"{metadata['namespace']}/{metadata['name']}"))
+
+
+def owner_of(resource: Resource) -> Owner:
+    """Return whose the files are that a task of a resource writes; its uid is the task's id."""
+    metadata = resource["metadata"]
+    return Owner(resource["kind"], metadata.get("namespace") or "", metadata["name"])
 
 
 def deadline(spec: Fields) -> int:
@@ -110,6 +117,7 @@ def _create(
         id=backup_id(resource),
         type=spec.choice("type", TYPES, FULL),
         base=base.backup if base else None,
+        owner=owner_of(resource),
         login=Login(source.host, source.port),
         origin=Origin(source.kind, source.namespace, source.name, source.uid),
         target=target,

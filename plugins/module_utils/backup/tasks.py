@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from ..api.errors import InvalidSpec
 from ..api.fields import Fields
+from ..api.owners import Owner
 from ..location import locations
 from ..location.errors import InvalidLocation
 from ..location.locations import Location
@@ -141,6 +142,7 @@ class Task:
         id: of the backup that is made, or of the task; a repeated attempt has the same.
         type: of the backup that is made.
         base: for an incremental backup.
+        owner: whose the target is to be, or is; a task without one is its own owner.
         login: of the database that is backed up or read.
         origin: what is backed up, for the manifest.
         source: the backup that is verified or restored.
@@ -161,6 +163,7 @@ class Task:
     id: str
     type: str = manifests.FULL
     base: BaseBackup | None = None
+    owner: Owner = field(default_factory=Owner)
     login: Login | None = None
     origin: Origin = field(default_factory=lambda: Origin("", "", ""))
     source: Location | None = None
@@ -230,6 +233,7 @@ def task_to_json(task: Task) -> str:
         "id": task.id,
         "type": task.type,
         "base": base and {"location": locations.to_document(base.location), "id": base.id},
+        **({} if task.owner == Owner() else {"owner": asdict(task.owner)}),
         "login": task.login and {"host": task.login.host, "port": task.login.port},
         "origin": {
             "kind": task.origin.kind,
@@ -267,7 +271,7 @@ def task_from_json(text: str | bytes) -> Task:
 
 def _task_of(fields: Fields) -> Task:
     base, login, report = (fields.table(name) for name in ("base", "login", "report"))
-    origin = fields.table("origin")
+    origin, owner = fields.table("origin"), fields.table("owner")
     return Task(
         verb=Verb(fields.choice("verb", tuple(Verb), "")),
         id=fields.required_text("id"),
@@ -275,6 +279,7 @@ def _task_of(fields: Fields) -> Task:
         base=BaseBackup(_required_location(base, "location"), base.required_text("id"))
         if base.data
         else None,
+        owner=Owner(*(owner.text(name) for name in ("kind", "namespace", "name", "uid"))),
         login=Login(login.required_text("host"), login.number("port", 1) or 0)
         if login.data
         else None,

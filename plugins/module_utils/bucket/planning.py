@@ -29,6 +29,7 @@ from ..backup.deletion import (
 from ..backup.facts import facts_of
 from ..backup.job_plan import Surroundings
 from ..backup.standing import State, standing
+from ..backup.starting import owner_of as owner_of_task
 from ..backup.tasks import Task, Verb
 from ..reporting.reasons import BackupReason
 from ..workload.plans import Observed, is_paused
@@ -263,6 +264,7 @@ def _objects(resource: Resource, around: Surroundings) -> list[Manifest]:
     task = Task(
         verb=Verb.RECLAIM,
         id=str(resource["metadata"]["uid"]),
+        owner=owner_of_task(resource),
         target=location_of(resource),
     )
     namespace = resource["metadata"]["namespace"]

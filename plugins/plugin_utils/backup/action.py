@@ -16,6 +16,7 @@ from ...module_utils.backup.errors import BackupError
 from ...module_utils.backup.tasks import Amount, Step
 from ...module_utils.clients.objectstore.errors import StoreError
 from ...module_utils.location.errors import InvalidLocation
+from ...module_utils.ownership.errors import OwnershipError
 from ..controller_action import ControllerAction
 from .errors import TaskFailed, as_failure
 from .progress import Progress
@@ -47,7 +48,9 @@ class BackupAction(ControllerAction):
                 result.update(self.act(arguments, Path(folder)))
         except InvalidSpec as error:
             result.update(failed=True, msg=str(error), reason=tasks.Reason.INVALID_TASK.value)
-        except (TaskFailed, StoreError, BackupError, InvalidLocation) as error:
+        except (
+            TaskFailed, StoreError, BackupError, InvalidLocation, OwnershipError,
+        ) as error:  # fmt: skip
             result.update(_failed(as_failure(error)))
         return result
 

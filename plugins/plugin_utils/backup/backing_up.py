@@ -3,25 +3,33 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, TypedDict
 
 from ...module_utils.api import timestamps
 from ...module_utils.backup import manifest as manifests
 from ...module_utils.backup.manifest import Base, Manifest
 from ...module_utils.backup.tasks import Reason, Step, Task
+from ...module_utils.clients.objectstore import interface
+from ...module_utils.clients.objectstore.errors import Absent, StoreError
 from ...module_utils.clients.objectstore.interface import ObjectStore
 from ...module_utils.location.locations import S3Location, overlap
-from . import listings, markers
+from ...module_utils.ownership import deletion, marks, taking
+from ...module_utils.ownership.errors import Foreign
+from ...module_utils.ownership.taking import SETTLED, Hold
+from . import attempts, listings
 from .contents import Contents
 from .errors import TaskFailed
-from .markers import Marker, State
+from .layout import EARLIER, is_of_backup
 from .opened import Opened, Opener, holdings, listed, open_chain, record
 from .progress import Progress
 from .statements import entrance_of, run, statement, target_of, version
 from .stores import Mounts
 from .verifying import compare, missing_sums, require_meta
 
+_RECORDS: Final = 3
+"""Attempts to write the record where that of an earlier attempt is in its place."""
 _CLEANINGS: Final = 10
 _CLEANING_PAUSE: Final = 2.0
 """An earlier attempt's statement may go on writing for a while after its session was lost."""
@@ -60,13 +68,20 @@ def back_up(making: Making) -> Manifest:
     base, finished = _begin(making)
     if finished:
         return finished
-    entrance = entrance_of(making.task, making.mounts)
+    task, store, progress = making.task, making.store, making.progress
+    entrance = entrance_of(task, making.mounts)
     database = version(entrance)
-    _take(making)
-    started = timestamps.timestamp_now()
-    making.progress.begin(Step.BACKUP)
-    run(entrance, statement(making.task, making.mounts, base), making.store, making.progress)
-    return _prove(making, base, started, database)
+    free = _what_may_be_there(task, store)
+    with attempts.attempt(store, attempts.mark_of(task), progress, **free) as hold:
+        # Whoever finds a record after it has taken over finds one that nobody will delete.
+        finished = _finished(making)
+        if finished:
+            return finished
+        _remove_earlier_attempts(hold, progress)
+        started = timestamps.timestamp_now()
+        progress.begin(Step.BACKUP)
+        run(entrance, statement(task, making.mounts, base), store, progress)
+        return _prove(making, hold, base, started, database)
 
 
 def made(making: Making) -> Manifest | None:
@@ -82,7 +97,9 @@ def made(making: Making) -> Manifest | None:
     if finished is None:
         statement(making.task, making.mounts, base)
         version(entrance_of(making.task, making.mounts))
-        _require_free(making)
+        attempts.require_ended(making.store)
+        free = _what_may_be_there(making.task, making.store)
+        taking.require_free(making.store, attempts.mark_of(making.task), **free)
     return finished
 
 
@@ -96,8 +113,12 @@ def _begin(making: Making) -> tuple[list[Opened], Manifest | None]:
     _require_other_place(making.task)
     making.store.require()
     base = _open_base(making)
-    finished = record(making.store)
-    return base, finished if finished and finished.id == making.task.id else None
+    return base, _finished(making)
+
+
+def _finished(making: Making) -> Manifest | None:
+    manifest = record(making.store)
+    return manifest if manifest and manifest.id == making.task.id else None
 
 
 def _require_other_place(task: Task) -> None:
@@ -134,45 +155,51 @@ def _open_base(making: Making) -> list[Opened]:
         raise TaskFailed(Reason.BASE_MISSING, f"the base {base.id}: {error}") from error
 
 
-def _take(making: Making) -> None:
-    """Remove an unfinished attempt of this task, and mark the folder.
+class _Free(TypedDict):
+    """What may be in a target that is about to be taken, see `taking.take`."""
+
+    own: frozenset[str]
+    is_empty: bool
+
+
+def _what_may_be_there(task: Task, store: ObjectStore) -> _Free:
+    """Return what an attempt by an earlier release has left; it wrote no owner's mark."""
+    earlier = marks.read(store, EARLIER)
+    is_own = earlier is not None and earlier.id in (task.id, task.owner.uid)
+    if not is_own or record(store):
+        return _Free(own=frozenset(), is_empty=True)
+    return _Free(own=frozenset({EARLIER}), is_empty=False)
+
+
+def _remove_earlier_attempts(hold: Hold, progress: Progress) -> None:
+    """Delete what earlier attempts of this task have written.
 
     Raises:
-        TaskFailed: TargetNotEmpty.
+        Foreign: something in the target is no part of a backup.
+        TaskFailed: an earlier attempt goes on writing.
     """
-    store, task = making.store, making.task
-    foreign = _require_free(making)
+    if hold.number > 2:  # the first attempt has deleted nothing
+        progress.sleep(SETTLED)
+    with_record = _with_record(hold)
     for _cleaning in range(_CLEANINGS):
-        if foreign is None:
-            break
-        for _count in store.clear():
-            making.progress.check()
-        making.progress.sleep(_CLEANING_PAUSE)
-        foreign = next((one.key for one in store.entries()), None)
-    else:
-        raise TaskFailed(
-            Reason.TARGET_NOT_EMPTY,
-            f"something goes on writing to {store.name}, probably an earlier attempt",
-            retryable=True,
+        if all(marks.is_mark(one.key) for one in hold.store.entries()):
+            return
+        if hold.store.size(manifests.FILE) is not None:  # the record goes before what it is about
+            deletion.discard(with_record, [manifests.FILE], progress.sleep)
+        kept = deletion.clear(
+            with_record, is_of_backup, lambda _count: progress.check(), progress.sleep
         )
-    markers.write(store, markers.ATTEMPT, Marker(task.id, State.RUNNING))
+        if kept:
+            raise Foreign(f"{hold.store.name} is not empty: it holds {kept[0]}")
+        progress.sleep(_CLEANING_PAUSE)
+    raise TaskFailed(
+        Reason.TARGET_NOT_EMPTY,
+        f"something goes on writing to {hold.store.name}, probably an earlier attempt",
+        retryable=True,
+    )
 
 
-def _require_free(making: Making) -> str | None:
-    """Return a key of an unfinished attempt of this task; None where there is nothing.
-
-    Raises:
-        TaskFailed: TargetNotEmpty.
-    """
-    store, task = making.store, making.task
-    marker = markers.read(store, markers.ATTEMPT)
-    foreign = next((one.key for one in store.entries()), None)
-    if foreign and (marker is None or marker.task != task.id or record(store)):
-        raise TaskFailed(Reason.TARGET_NOT_EMPTY, f"{store.name} is not empty: it holds {foreign}")
-    return foreign
-
-
-def _prove(making: Making, base: list[Opened], started: str, version: str) -> Manifest:
+def _prove(making: Making, hold: Hold, base: list[Opened], started: str, version: str) -> Manifest:
     """Compare what was written with its lists, and write the record.
 
     Raises:
@@ -193,14 +220,50 @@ def _prove(making: Making, base: list[Opened], started: str, version: str) -> Ma
         raise TaskFailed(error.reason, str(error), retryable=again or error.retryable) from error
     progress.begin(Step.RECORD)
     sums = listings.sums_text(missing_sums(found, progress))
+    hold.require()
     store.write(listings.OWN_SUMS, [sums], len(sums))
     store.flush()
     manifest = replace(manifest, completed_at=timestamps.timestamp_now())
-    text = manifests.to_json(manifest).encode()
-    store.write(manifests.FILE, [text], len(text))
+    _write_record(hold, manifests.to_json(manifest).encode(), progress)
     store.flush()
-    store.delete([markers.ATTEMPT])
+    with contextlib.suppress(StoreError):  # it is a backup, whatever else is beside the record
+        if EARLIER in hold.own:
+            deletion.discard(hold, [EARLIER], progress.sleep)
     return manifest
+
+
+def _write_record(hold: Hold, text: bytes, progress: Progress) -> None:
+    """Write the record while the target is this attempt's.
+
+    One of an earlier attempt that came after this one took over is about files that are gone.
+
+    Raises:
+        Superseded: another attempt has taken over; it finds the record, or deletes it.
+    """
+    store = hold.store
+    for _attempt in range(_RECORDS):
+        hold.require()
+        if not hold.conditional:
+            store.write(manifests.FILE, [text], len(text))
+        elif not store.create(manifests.FILE, text) and _record_text(store) != text:
+            deletion.discard(_with_record(hold), [manifests.FILE], progress.sleep)
+            continue
+        hold.require()
+        return
+    raise TaskFailed(
+        Reason.TARGET_NOT_EMPTY, f"another attempt writes to {store.name}", retryable=True
+    )
+
+
+def _with_record(hold: Hold) -> Hold:
+    return replace(hold, own=hold.own | {manifests.FILE})
+
+
+def _record_text(store: ObjectStore) -> bytes | None:
+    try:
+        return interface.read_small(store, manifests.FILE, manifests.LARGEST)
+    except (Absent, ValueError):
+        return None
 
 
 def _timestamp(store: ObjectStore) -> str:
@@ -213,7 +276,7 @@ def _timestamp(store: ObjectStore) -> str:
 def _manifest(
     task: Task, sizes: dict[str, int], base: list[Opened], started: str, version: str, ts: str
 ) -> Manifest:
-    own = {key: size for key, size in sizes.items() if key != markers.ATTEMPT}
+    own = {key: size for key, size in sizes.items() if key != EARLIER and not marks.is_mark(key)}
     return Manifest(
         id=task.id,
         type=task.type,

@@ -1,58 +1,81 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Delete a backup with everything that is in its folder, or a copy of one."""
+"""Delete a backup, or a copy of one, and nothing that is not proven to be a part of it."""
 
 from __future__ import annotations
 
-from typing import Final
+from dataclasses import dataclass
 
+from ...module_utils.api.owners import Owner
 from ...module_utils.backup import manifest as manifests
 from ...module_utils.backup.manifest import Manifest
 from ...module_utils.backup.tasks import Amount, Reason, Step, Task
 from ...module_utils.clients.objectstore.errors import StoreAbsent
 from ...module_utils.clients.objectstore.interface import Entry, ObjectStore
 from ...module_utils.location.locations import Location, S3Location
-from . import markers
+from ...module_utils.ownership import deletion, marks
+from ...module_utils.ownership.marks import Mark
+from . import attempts
 from .errors import TaskFailed
-from .markers import Marker, State
+from .layout import EARLIER, is_of_backup
 from .opened import record
 from .progress import Progress
 
-_BATCH: Final = 1000
-"""Objects between two reports of progress."""
+
+@dataclass(frozen=True, slots=True)
+class Deletable:
+    """What a deletion is about.
+
+    Attributes:
+        manifest: record of the backup; None for an unfinished attempt, or where nothing is left.
+        mark: whose it is; None where nothing is left.
+        own: keys in the root that prove it.
+        entries: all objects in the folder.
+    """
+
+    manifest: Manifest | None
+    mark: Mark | None
+    own: frozenset[str]
+    entries: list[Entry]
 
 
-def delete(task: Task, store: ObjectStore, progress: Progress) -> Manifest | None:
+def delete(task: Task, store: ObjectStore, progress: Progress) -> tuple[Manifest | None, list[str]]:
     """Delete the backup in a folder, or the unfinished attempt of the same id.
 
     The record goes first, so that a deletion that was killed leaves no backup that looks whole; the
-    marker that it leaves lets the same task go on.
+    owner's mark goes last, so that the same task can go on.
 
     Returns:
-        The record of what was deleted; None when there was none any more.
+        The record of what was deleted, None when there was none any more; and the keys of files in
+        the folder that are no part of a backup, which stay.
 
     Raises:
         TaskFailed: TargetNotEmpty: the folder holds something else.
+        OwnershipError: something in it or around it is somebody else's.
     """
-    manifest, entries = deletable(task, store, progress)
-    if not manifest and not entries:
-        return None
-    progress.begin(Step.DELETE, Amount(len(entries), sum(one.size for one in entries)))
-    if manifest:
-        markers.write(store, markers.ATTEMPT, Marker(manifest.id, State.RUNNING))
-        store.delete([manifests.FILE])
-    for count in store.clear():
-        progress.finish(count)
-        progress.publish()
-    return manifest
+    found = deletable(task, store, progress)
+    if found.mark is None:
+        return None, []
+    amount = Amount(len(found.entries), sum(one.size for one in found.entries))
+    progress.begin(Step.DELETE, amount)
+    taken = attempts.attempt(
+        store, found.mark, progress, own=found.own, is_empty=False, elsewhere=True
+    )
+    with taken as hold:
+        if found.manifest:
+            deletion.discard(hold, [manifests.FILE], progress.sleep)
+        kept = deletion.clear(hold, is_of_backup, _counting(progress), progress.sleep)
+        deletion.release(hold, progress.sleep)
+    return found.manifest, kept
 
 
 def purge(task: Task, store: ObjectStore, progress: Progress) -> None:
     """Delete a copy of a backup, with everything that a database has written there since.
 
-    The marker of the restore goes last, so that a purge that was killed can go on.
+    The mark of the restore goes last, so that a purge that was killed can go on.
 
     Raises:
         TaskFailed: TargetNotEmpty: the folder is not that of the expected restore.
+        OwnershipError: something in it or around it is somebody else's.
     """
     progress.begin(Step.CHECK_TARGET)
     _require_prefix(task.target)
@@ -63,28 +86,31 @@ def purge(task: Task, store: ObjectStore, progress: Progress) -> None:
     entries = list(store.entries())
     if not entries:
         return
-    marker = markers.read(store, markers.RESTORE)
-    if marker is None or marker.task != task.expected_id:
-        held = f"the restore {marker.task}" if marker else entries[0].key
+    mark = marks.read(store, marks.first_key(marks.RESTORE))
+    if mark is None or mark.id != task.expected_id:
+        held = f"the restore {mark.id}" if mark else entries[0].key
         raise TaskFailed(
             Reason.TARGET_NOT_EMPTY,
             f"{store.name} holds {held}, not the restore {task.expected_id}",
         )
     progress.begin(Step.DELETE, Amount(len(entries), sum(one.size for one in entries)))
-    others = [one.key for one in entries if one.key != markers.RESTORE]
-    for first in range(0, len(others), _BATCH):
-        store.delete(others[first : first + _BATCH])
-        progress.finish(len(others[first : first + _BATCH]))
-        progress.publish()
-    for count in store.clear():
+    with attempts.attempt(
+        store, _again(mark), progress, base=marks.RESTORE, is_empty=False
+    ) as hold:
+        deletion.clear(hold, lambda _key: True, _counting(progress), progress.sleep)
+        deletion.release(hold, progress.sleep)
+
+
+def _counting(progress: Progress) -> deletion.Advance:
+    def advance(count: int) -> None:
         progress.finish(count)
         progress.publish()
 
+    return advance
 
-def deletable(
-    task: Task, store: ObjectStore, progress: Progress
-) -> tuple[Manifest | None, list[Entry]]:
-    """Return the record of what would be deleted, and the objects, without deleting anything.
+
+def deletable(task: Task, store: ObjectStore, progress: Progress) -> Deletable:
+    """Return what would be deleted, without deleting anything.
 
     Raises:
         TaskFailed: TargetNotEmpty: the folder holds something else.
@@ -94,9 +120,8 @@ def deletable(
     try:
         store.require()
     except StoreAbsent:
-        return None, []
-    manifest = _require_own(task, store)
-    return manifest, list(store.entries())
+        return Deletable(None, None, frozenset(), [])
+    return _proven(task, store)
 
 
 def _require_prefix(target: Location | None) -> None:
@@ -104,24 +129,49 @@ def _require_prefix(target: Location | None) -> None:
         raise TaskFailed(Reason.INVALID_TASK, "a whole bucket is never deleted")
 
 
-def _require_own(task: Task, store: ObjectStore) -> Manifest | None:
-    """Return the record; None for an unfinished attempt, or where nothing is left.
+def _proven(task: Task, store: ObjectStore) -> Deletable:
+    """Return what a mark, a record, or what an earlier release has written proves to be the task's.
 
     Raises:
         TaskFailed: TargetNotEmpty.
     """
+    expected, entries = task.expected_id, list(store.entries())
+    mark = marks.read(store, marks.first_key(marks.OWNER))
     manifest = record(store)
-    if manifest and task.expected_id in (None, manifest.id):
-        return manifest
-    if manifest:
+    earlier = None if manifest else marks.read(store, EARLIER)
+    for what, identity in (
+        ("the backup", manifest and manifest.id),
+        ("files of", mark and mark.id),
+        ("the unfinished backup", earlier and earlier.id),
+    ):
+        if identity and identity != (expected or identity):
+            raise TaskFailed(
+                Reason.TARGET_NOT_EMPTY, f"{store.name} holds {what} {identity}, not {expected}"
+            )
+    if manifest and mark and mark.id != manifest.id:
         raise TaskFailed(
             Reason.TARGET_NOT_EMPTY,
-            f"{store.name} holds the backup {manifest.id}, not {task.expected_id}",
+            f"{store.name} holds the backup {manifest.id}, but is marked as that of {mark}",
         )
-    marker = markers.read(store, markers.ATTEMPT)
-    foreign = next((one.key for one in store.entries()), None)
-    if foreign and (marker is None or task.expected_id not in (None, marker.task)):
+    own = frozenset({manifests.FILE} if manifest else {EARLIER} if earlier else ())
+    if mark:
+        return Deletable(manifest, _again(mark), own, entries)
+    identity = manifest.id if manifest else earlier.id if earlier else ""
+    if identity:
+        return Deletable(manifest, _first(task, identity), own, entries)
+    if entries:
         raise TaskFailed(
-            Reason.TARGET_NOT_EMPTY, f"{store.name} holds {foreign}, which is no backup"
+            Reason.TARGET_NOT_EMPTY, f"{store.name} holds {entries[0].key}, which is no backup"
         )
-    return None
+    return Deletable(None, None, own, entries)
+
+
+def _again(mark: Mark) -> Mark:
+    """Return the mark of a new attempt about what a mark says."""
+    return Mark(mark.owner, mark.id, state=mark.state, backup=mark.backup)
+
+
+def _first(task: Task, identity: str) -> Mark:
+    """Return the mark for what an earlier release wrote without one."""
+    owner = Owner(task.owner.kind, task.owner.namespace, task.owner.name, identity)
+    return Mark(owner, identity)

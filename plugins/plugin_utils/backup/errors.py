@@ -9,6 +9,7 @@ from ...module_utils.backup.errors import BackupError
 from ...module_utils.backup.tasks import RETRYABLE, Reason
 from ...module_utils.clients.objectstore import errors as store
 from ...module_utils.location.errors import InvalidLocation
+from ...module_utils.ownership import errors as ownership
 
 
 class TaskFailed(Exception):
@@ -29,6 +30,10 @@ def as_failure(error: Exception) -> TaskFailed:
     """Return an error of a store or of a document as the failure that it means."""
     if isinstance(error, TaskFailed):
         return error
+    if isinstance(error, ownership.OwnershipError):
+        # The other attempt may end without a result; the next one of this Job finds out.
+        again = not isinstance(error, ownership.Foreign)
+        return TaskFailed(Reason.TARGET_NOT_EMPTY, str(error), retryable=again)
     for kind, reason in _REASONS.items():
         if isinstance(error, kind):
             return TaskFailed(reason, str(error))

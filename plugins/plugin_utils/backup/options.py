@@ -110,7 +110,10 @@ def _write(folder: Path, values: Mapping[str, str]) -> None:
 
 
 def id_of(verb: str, *places: Location) -> str:
-    """Return an id that the same task has in each run: made of the addresses that it is about."""
+    """Return an id that the same task has in each run: made of the addresses that it is about.
+
+    It is no id of a backup: another backup may be at the address tomorrow.
+    """
     return str(uuid.uuid5(_NAMESPACE, " ".join((verb, *map(_full, places)))))
 
 

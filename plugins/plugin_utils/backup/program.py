@@ -25,6 +25,7 @@ from ...module_utils.backup.tasks import Phase, Reason, Result, Task, Verb
 from ...module_utils.clients.objectstore.errors import StoreAbsent
 from ...module_utils.clients.objectstore.interface import ObjectStore
 from ...module_utils.location.locations import SOURCE, TARGET, Location
+from ...module_utils.ownership.errors import OwnershipError
 from . import reporting
 from .backing_up import Making, back_up
 from .deleting import delete, purge
@@ -117,12 +118,12 @@ def carry_out(task: Task, mounts: Mounts, progress: Progress) -> Manifest | None
     if task.verb == Verb.RESTORE and store:
         return restore(task, source, store, progress)
     if task.verb == Verb.DELETE and store:
-        return delete(task, store, progress)
+        return delete(task, store, progress)[0]
     if task.verb == Verb.PURGE and store:
         purge(task, store, progress)
         return None
     if task.verb == Verb.RECLAIM and task.target:
-        reclaim(task.target, target, progress)
+        reclaim(task, target, progress)
         return None
     if task.verb == Verb.BACKUP and store:
         return back_up(Making(task, mounts, store, target, progress))
@@ -131,7 +132,7 @@ def carry_out(task: Task, mounts: Mounts, progress: Progress) -> Manifest | None
 
 def _failed(error: Exception) -> Result:
     failure = as_failure(error)
-    if failure is not error and not isinstance(error, (StoreAbsent, InvalidTask)):
+    if failure is not error and not isinstance(error, (StoreAbsent, InvalidTask, OwnershipError)):
         traceback.print_exception(error, limit=-8, file=sys.stderr)
     return Result(
         Phase.FAILED,

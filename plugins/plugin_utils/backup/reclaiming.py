@@ -6,47 +6,51 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from ...module_utils.backup import manifest as manifests
-from ...module_utils.backup.tasks import Amount, Reason, Step
+from ...module_utils.backup.tasks import Amount, Step, Task
 from ...module_utils.clients.objectstore.errors import StoreAbsent
 from ...module_utils.clients.objectstore.interface import ObjectStore
 from ...module_utils.location.locations import Location, S3Location
+from ...module_utils.ownership import deletion, marks, neighbours
+from ...module_utils.ownership.errors import Foreign
 from ...module_utils.workload.storage import FOLDERS
-from .errors import TaskFailed
+from . import attempts
 from .progress import Progress
+from .statements import target_of
 
 _CHECKED: Final = 10_000
 """Objects between two checks of the deadline while they are counted."""
+_COPIED: Final = marks.first_key(marks.RESTORE)
+Counted = tuple[ObjectStore, frozenset[str]]
+"""A store, and the keys in its root that are the database's."""
 
 
-def reclaim(
-    target: Location, open_store: Callable[[Location], ObjectStore], progress: Progress
-) -> None:
+def reclaim(task: Task, open_store: Callable[[Location], ObjectStore], progress: Progress) -> None:
     """Delete everything below a path, with versions and unfinished uploads.
 
     Of a whole bucket, only the folders of a database are deleted: nobody says that the rest is its.
     An attempt that was killed is simply made again.
 
     Args:
-        target: the path of the database.
+        task: with the path of the database.
         open_store: opens the store of a location.
         progress: counts objects and bytes.
 
     Raises:
-        TaskFailed: TargetNotEmpty: a backup is there, which may be the only one.
+        OwnershipError: a backup is there, which may be the only one, or a restore is under way, or
+            something is marked as somebody else's.
     """
     progress.begin(Step.CHECK_TARGET)
-    stores = [open_store(place) for place in _places(target)]
+    stores = [open_store(place) for place in _places(target_of(task))]
     try:
         for store in stores:
             store.require()
     except StoreAbsent:
         return
-    progress.begin(Step.DELETE, _counted(stores, progress))
-    for store in stores:
-        for count in store.clear():
-            progress.finish(count)
-            progress.publish()
+    owned = [(store, _own(store)) for store in stores]
+    progress.begin(Step.DELETE, _counted(owned, progress))
+    for store, own in owned:
+        if any(store.erasable()):  # also unfinished uploads, and versions that no listing has
+            _delete(task, store, own, progress)
 
 
 def _places(target: Location) -> list[Location]:
@@ -55,21 +59,41 @@ def _places(target: Location) -> list[Location]:
     return [target]
 
 
-def _counted(stores: list[ObjectStore], progress: Progress) -> Amount:
+def _own(store: ObjectStore) -> frozenset[str]:
+    """Return the mark of a copy that has become the database's data.
+
+    Raises:
+        Foreign: a backup is being copied there.
+    """
+    copied = marks.read(store, _COPIED)
+    if copied is None:
+        return frozenset()
+    if copied.state != marks.DONE:
+        raise Foreign(f"{store.name} is where the restore {copied} has not ended")
+    return frozenset({_COPIED})
+
+
+def _counted(owned: list[Counted], progress: Progress) -> Amount:
     """Count what is going to be deleted, without keeping a list of it.
 
     Raises:
-        TaskFailed: TargetNotEmpty.
+        Foreign: something below is somebody else's.
     """
     files = size = 0
-    for store in stores:
+    for store, own in owned:
+        neighbours.require_none_below(store, own | {marks.first_key(marks.OWNER)})
         for one in store.entries():
-            if one.key.rsplit("/", 1)[-1] == manifests.FILE:
-                raise TaskFailed(
-                    Reason.TARGET_NOT_EMPTY,
-                    f"{store.name} holds a backup ({one.key}); delete it or move it first",
-                )
             files, size = files + 1, size + one.size
             if files % _CHECKED == 0:
                 progress.check()
     return Amount(files, size)
+
+
+def _delete(task: Task, store: ObjectStore, own: frozenset[str], progress: Progress) -> None:
+    def advance(count: int) -> None:
+        progress.finish(count)
+        progress.publish()
+
+    with attempts.attempt(store, attempts.mark_of(task), progress, own=own, is_empty=False) as hold:
+        deletion.clear(hold, lambda _key: True, advance, progress.sleep)
+        deletion.release(hold, progress.sleep, others=(marks.RESTORE,))

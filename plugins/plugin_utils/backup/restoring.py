@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from ...module_utils.backup.manifest import Manifest
@@ -26,14 +26,17 @@ from ...module_utils.clients.objectstore.folder import FolderStore
 from ...module_utils.clients.objectstore.interface import ObjectStore
 from ...module_utils.clients.objectstore.s3 import S3Store
 from ...module_utils.location.locations import Location, are_on_one_server, overlap
-from . import blocks, listings, markers
+from ...module_utils.ownership import deletion, marks, taking
+from ...module_utils.ownership.marks import Mark
+from ...module_utils.ownership.taking import Hold
+from . import attempts, blocks, listings
 from .errors import TaskFailed
-from .markers import Marker, State
 from .opened import Holding, Opened, Opener, holdings, open_chain, still_there
 from .progress import Progress, for_each
 from .verifying import require_meta, require_sum
 
 HAKEEPER: Final = "hk_data"
+_MARK: Final = marks.first_key(marks.RESTORE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,15 +62,23 @@ def restore(task: Task, source: Opener, target: ObjectStore, progress: Progress)
     """
     chain = _open_source(task, source, progress)
     manifest = chain[0].manifest
-    if _enter(target, task, manifest.id):
+    target.require()
+    if _is_done(marks.read(target, _MARK), target, task, manifest.id):
         return manifest
-    with still_there(chain):
-        for one in chain:
-            require_meta(one.listed)
-        _Copying(task, chain, target, progress).run()
-    target.flush()
-    markers.write(target, markers.RESTORE, Marker(task.id, State.DONE, manifest.id))
-    target.flush()
+    mark = attempts.mark_of(task, state=marks.RUNNING, backup=manifest.id)
+    with attempts.attempt(target, mark, progress, base=marks.RESTORE) as hold:
+        # An earlier attempt may have ended in between; by now a database may run there.
+        if _is_done(marks.read(target, _MARK), target, task, manifest.id):
+            return manifest
+        with still_there(chain):
+            for one in chain:
+                require_meta(one.listed)
+            _Copying(task, chain, hold, progress).run()
+        target.flush()
+        hold.require()
+        done = marks.to_json(replace(hold.mark, state=marks.DONE))
+        target.write(_MARK, [done], len(done))
+        target.flush()
     return manifest
 
 
@@ -82,15 +93,17 @@ def restored(
         TaskFailed: why it cannot be copied.
     """
     target.require()
-    marker = markers.read(target, markers.RESTORE)
-    same = marker and marker.task == task.id and task.expected_id in (None, marker.backup)
-    if marker and same and marker.state == State.DONE:
-        return marker.backup, True
+    mark = marks.read(target, _MARK)
+    same = mark and mark.id == task.id and task.expected_id in (None, mark.backup)
+    if mark and same and mark.state == marks.DONE:
+        return mark.backup, True
     backup = _open_source(task, source, progress)[0].manifest.id
-    if marker is None:
-        _require_empty(target)
+    attempts.require_ended(target, marks.RESTORE)
+    if not _is_done(mark, target, task, backup):
+        new = attempts.mark_of(task, state=marks.RUNNING, backup=backup)
+        taking.require_free(target, new, base=marks.RESTORE)
         return backup, False
-    return backup, _is_done(marker, target, task, backup)
+    return backup, True
 
 
 def _open_source(task: Task, source: Opener, progress: Progress) -> list[Opened]:
@@ -112,50 +125,32 @@ def _open_source(task: Task, source: Opener, progress: Progress) -> list[Opened]
     return chain
 
 
-def _enter(target: ObjectStore, task: Task, backup: str) -> bool:
-    """Take the target for a task, and tell whether the task was done before.
-
-    Raises:
-        TaskFailed: TargetNotEmpty.
-    """
-    target.require()
-    marker = markers.read(target, markers.RESTORE)
-    if marker is None:
-        _require_empty(target)
-        markers.write(target, markers.RESTORE, Marker(task.id, State.RUNNING, backup))
-        marker = markers.read(target, markers.RESTORE)
-    return _is_done(marker, target, task, backup)
-
-
-def _require_empty(target: ObjectStore) -> None:
-    foreign = next((one.key for one in target.entries()), None)
-    if foreign is not None:
-        raise TaskFailed(Reason.TARGET_NOT_EMPTY, f"{target.name} is not empty: it holds {foreign}")
-
-
-def _is_done(marker: Marker | None, target: ObjectStore, task: Task, backup: str) -> bool:
+def _is_done(mark: Mark | None, target: ObjectStore, task: Task, backup: str) -> bool:
     """Tell whether a task has copied everything before.
 
     Raises:
         TaskFailed: TargetNotEmpty: the target is taken by another task.
     """
-    if marker is None or (marker.task, marker.backup) != (task.id, backup):
-        held = f"the restore {marker.task} of {marker.backup}" if marker else "another task"
-        raise TaskFailed(Reason.TARGET_NOT_EMPTY, f"{target.name} is taken by {held}")
-    return marker.state == State.DONE
+    if mark is None:
+        return False
+    if (mark.id, mark.backup) != (task.id, backup):
+        raise TaskFailed(
+            Reason.TARGET_NOT_EMPTY,
+            f"{target.name} is taken by the restore {mark.id} of {mark.backup}",
+        )
+    return mark.state == marks.DONE
 
 
 class _Copying:
     """Copies the files of a chain."""
 
-    def __init__(
-        self, task: Task, chain: list[Opened], target: ObjectStore, progress: Progress
-    ) -> None:
+    def __init__(self, task: Task, chain: list[Opened], hold: Hold, progress: Progress) -> None:
         self._task = task
         self._chain = chain
-        self._target = target
+        self._hold = hold
+        self._target = hold.store
         self._progress = progress
-        self._in_blocks = isinstance(target, FolderStore)
+        self._in_blocks = isinstance(hold.store, FolderStore)
         self._by_server = all(
             are_on_one_server(one.location, _require(task.target)) for one in chain
         )
@@ -244,7 +239,7 @@ class _Copying:
         try:
             require_sum(holding, total.hexdigest())
         except TaskFailed:
-            self._target.delete([move.to])
+            deletion.discard(self._hold, [move.to], self._progress.sleep)
             raise
 
     def _converted(self, holding: Holding, seen: Callable[[bytes], None]) -> Iterator[bytes]:

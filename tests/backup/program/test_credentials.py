@@ -16,6 +16,9 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.task
     Task,
     Verb,
 )
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.objectstore.interface import (
+    Erasable,
+)
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.location.locations import (
     FolderLocation,
     S3Location,
@@ -248,7 +251,7 @@ def test_a_bucket_with_versions_keeps_none_of_a_deleted_backup(
     )
     for _ in range(2):
         written.backup(store, "b", FILES)
-    store.delete(["mo_meta"])
+    store.erase([Erasable("mo_meta")])
 
     def versions() -> list[str]:
         found = client.call(name, "list_object_versions", Bucket=name)

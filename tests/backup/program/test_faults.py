@@ -26,6 +26,7 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.location.lo
     Location,
     S3Location,
 )
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.ownership import marks
 from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.backup import (
     blocks,
     listing,
@@ -89,10 +90,10 @@ def verify(source: Location, expected: str | None = None) -> Task:
 
 
 def restored(store: Store, in_bucket: bool) -> dict[str, bytes]:
-    """Return the content of a cluster's storage, without the program's own marker."""
+    """Return the content of a cluster's storage, without the program's own marks."""
     folder = "data/" if in_bucket else ""
     contents = Contents(store)
-    keys = [entry.key for entry in store.entries() if entry.key != "matrixone-restore.json"]
+    keys = [entry.key for entry in store.entries() if not marks.is_mark(entry.key)]
     plain = {}
     for key in keys:
         stored = b"".join(store.read(key))
@@ -120,7 +121,7 @@ def test_a_chain_is_restored_byte_for_byte_and_once(
     assert pods.run(task).code == 0
     store = mounts.open(target)
     assert restored(store, to_bucket) == EXPECTED
-    store.delete(["data/a_00000", "a_00000"])
+    written.erase(store, "data/a_00000", "a_00000")
     assert pods.attempt(task).code == 0
     assert "a_00000" not in restored(store, to_bucket), "a running cluster must not be touched"
     other = pods.run(replace(task, id="r2"))
@@ -152,7 +153,7 @@ def test_damage_is_found_when_verified_and_when_restored(
     reason: Reason,
 ) -> None:
     store = mounts.open(chain[1])
-    store.delete([key])
+    written.erase(store, key)
     if content is not None:
         written.put(store, key, content)
     target = str(tmp_path / "new")
@@ -188,9 +189,9 @@ def test_a_chain_without_its_base_or_with_another(
     )  # fmt: skip
     ended = pods.attempt(continued)
     assert (ended.code, ended.result.reason) == (2, Reason.BASE_MISSING), ended
-    mounts.open(full).delete(["tae/old_00000"])
+    written.erase(mounts.open(full), "tae/old_00000")
     assert pods.attempt(verify(more)).result.reason == Reason.CHAIN_BROKEN
-    list(mounts.open(full).clear())
+    written.erase(mounts.open(full))
     ended = pods.attempt(verify(more))
     assert (ended.code, ended.result.reason) == (2, Reason.CHAIN_BROKEN), ended
     assert pods.attempt(verify(more, "b9")).result.reason == Reason.OBJECT_CORRUPT
@@ -204,7 +205,7 @@ def test_a_chain_that_was_moved_together(
         old, new = mounts.open(place), mounts.open(moved.below(name))
         for entry in list(old.entries()):
             new.write(entry.key, old.read(entry.key), entry.size)
-        list(old.clear())
+        written.erase(old)
     assert pods.attempt(verify(moved.below("2"), "b2")).code == 0
     found = list(listing.backups(mounts.open(moved)))
     assert [(path, one.id) for path, one in found] == [("1", "b1"), ("2", "b2")]

@@ -46,6 +46,10 @@ class Refused(StoreError):
     """The server refused the request for another reason, which the message quotes."""
 
 
+class Exists(Refused):
+    """There is an object already, or another one than expected: a condition does not hold."""
+
+
 def kind_of(code: str, status: int) -> type[StoreError]:
     """Return the error that an answer of a server means.
 
@@ -61,7 +65,7 @@ def _by_status(status: int) -> type[StoreError]:
         return Full
     if status >= 500:
         return Unreachable
-    return {401: Forbidden, 403: Forbidden, 404: Absent}.get(status, Refused)
+    return {401: Forbidden, 403: Forbidden, 404: Absent, 412: Exists}.get(status, Refused)
 
 
 _BY_CODE: Final[dict[str, type[StoreError]]] = {
@@ -81,6 +85,8 @@ _BY_CODE: Final[dict[str, type[StoreError]]] = {
     "InsufficientStorage": Full,
     "InsufficientCapacity": Full,
     "StorageFull": Full,
+    "PreconditionFailed": Exists,
+    "ConditionalRequestConflict": Exists,
     "NotImplemented": Unsupported,
     "MethodNotAllowed": Unsupported,
 }

@@ -7,19 +7,24 @@ import contextlib
 import ctypes
 import errno
 import os
+import posixpath
 import secrets
-from collections.abc import Iterable, Iterator
+import stat
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
 from .errors import Absent, Forbidden, Full, Refused, StoreAbsent, StoreError, Unreachable
-from .interface import CHUNK, Entry
+from .interface import CHUNK, PAGE, Entry, Erasable
 
 _TEMPORARY: Final = ".matrixone-"
 _OF_THE_VOLUME: Final = frozenset({"lost+found"})
 """What a new file system has at its root."""
 _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _DENIED: Final = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
+_NO_LINKS: Final = frozenset(
+    {errno.EPERM, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EMLINK}
+)
 _LIBC: Final = ctypes.CDLL(None, use_errno=True)
 _LOST: Final = frozenset({errno.EIO, errno.ESTALE, errno.ENOTCONN, errno.ETIMEDOUT})
 
@@ -106,29 +111,73 @@ class FolderStore:
             finally:
                 os.close(descriptor)
 
-    def delete(self, keys: Iterable[str]) -> None:
-        """Delete files; absent ones are deleted already."""
-        with _understood(self.name):
-            for key in keys:
-                with contextlib.suppress(FileNotFoundError):
-                    self._path(key).unlink()
+    def create(self, key: str, content: bytes) -> bool:
+        """Write a file beside its place, and link it there unless there is one."""
+        path = self._path(key)
+        with _understood(f"{key} in {self.name}"):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            unfinished = path.parent / f"{_TEMPORARY}{secrets.token_hex(8)}"
+            try:
+                _write_all(unfinished, [content], len(content), durable=True)
+                return _link(unfinished, path) or _move(unfinished, path)
+            except FileExistsError:
+                return False
+            finally:
+                with contextlib.suppress(OSError):
+                    unfinished.unlink(missing_ok=True)
 
-    def clear(self) -> Iterator[int]:
-        """Delete everything in the folder; the folder itself goes where that is allowed."""
+    def beginning(self, start: str) -> list[str]:
+        """Return the keys of files that begin with a text, without those in a folder below."""
+        folder, _slash, name = start.rpartition("/")
         with _understood(self.name):
-            folders = []
+            try:
+                return sorted(
+                    posixpath.join(folder, entry.name)
+                    for entry in os.scandir(self._path(folder))
+                    if entry.name.startswith(name) and not entry.is_dir(follow_symlinks=False)
+                )
+            except (FileNotFoundError, NotADirectoryError):
+                return []
+
+    def ancestors(self) -> Iterator[tuple[FolderStore, str]]:
+        """Yield the folders around this one, and the path to this one in each."""
+        for path in self._root.parents:
+            yield FolderStore(str(path)), self._root.relative_to(path).as_posix()
+
+    def erasable(self, start: str = "") -> Iterator[Sequence[Erasable]]:
+        """Yield files in pages, with our own unfinished ones."""
+        with _understood(self.name):
+            page: list[Erasable] = []
             for folder, inner, files in os.walk(self._root, topdown=True):
                 here = Path(folder)
                 if here == self._root:
                     inner[:] = [name for name in inner if name not in _OF_THE_VOLUME]
-                folders.append(here)
                 links = [name for name in inner if (here / name).is_symlink()]
                 for name in (*files, *links):
-                    (here / name).unlink(missing_ok=True)
-                yield len(files)
-            for here in reversed(folders):
-                with contextlib.suppress(OSError):  # a mount point, or in use
-                    here.rmdir()
+                    key = (here / name).relative_to(self._root).as_posix()
+                    if key.startswith(start):
+                        page.append(Erasable(key))
+                    if len(page) == PAGE:
+                        yield page
+                        page = []
+            if page:
+                yield page
+
+    def erase(self, items: Sequence[Erasable]) -> None:
+        """Delete files; absent ones are deleted already."""
+        with _understood(self.name):
+            for item in items:
+                with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+                    self._path(item.key).unlink()
+
+    def tidy(self) -> None:
+        """Remove empty folders from the innermost to the folder itself."""
+        with _understood(self.name):
+            for folder, _inner, _files in os.walk(self._root, topdown=False):
+                if folder != str(self._root) and Path(folder).name in _OF_THE_VOLUME:
+                    continue
+                with contextlib.suppress(OSError):  # not empty, a mount point, or in use
+                    Path(folder).rmdir()
 
     def _path(self, key: str) -> Path:
         """Return the path of a key.
@@ -152,7 +201,7 @@ def _read_fully(descriptor: int) -> bytes:
     return piece
 
 
-def _write_all(path: Path, pieces: Iterable[bytes], size: int) -> None:
+def _write_all(path: Path, pieces: Iterable[bytes], size: int, *, durable: bool = False) -> None:
     written = 0
     with open(path, "xb", buffering=0) as file:  # noqa: PTH123
         for piece in pieces:
@@ -162,6 +211,39 @@ def _write_all(path: Path, pieces: Iterable[bytes], size: int) -> None:
                 view = view[os.write(file.fileno(), view) :]
         if written != size:
             raise Refused(f"{path.name} got {written} bytes instead of {size}")
+        if durable:
+            os.fsync(file.fileno())
+
+
+def _link(unfinished: Path, path: Path) -> bool:
+    """Give a whole file its name in one step; False where the file system has no links.
+
+    Raises:
+        FileExistsError: there is a file of that name.
+    """
+    try:
+        os.link(unfinished, path, follow_symlinks=False)
+    except FileExistsError:
+        # NFS repeats a request whose answer was lost: then it is this very file.
+        if os.path.samestat(path.lstat(), unfinished.lstat()):
+            return True
+        raise
+    except OSError as error:
+        if error.errno in _NO_LINKS:
+            return False
+        raise
+    return True
+
+
+def _move(unfinished: Path, path: Path) -> bool:
+    """Reserve the name of a file, then move the whole one over the empty one.
+
+    Raises:
+        FileExistsError: there is a file of that name.
+    """
+    os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, stat.S_IRUSR | stat.S_IWUSR))
+    unfinished.replace(path)
+    return True
 
 
 @contextlib.contextmanager

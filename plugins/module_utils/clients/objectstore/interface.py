@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
 CHUNK: Final = 1 << 20
 """Bytes that are read or written at once; a multiple of MatrixOne's blocks of 2,048 bytes."""
+PAGE: Final = 1000
+"""Items that are erased at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +19,21 @@ class Entry:
 
     key: str
     size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Erasable:
+    """Something that takes space in a store, whether a listing of objects has it or not.
+
+    Attributes:
+        key: of the object; that of an unfinished file is the name that it has until then.
+        version: of the object, where the store keeps versions; empty for the object itself.
+        upload: id of an unfinished upload; empty for an object.
+    """
+
+    key: str
+    version: str = ""
+    upload: str = ""
 
 
 class ObjectStore(Protocol):
@@ -67,15 +84,41 @@ class ObjectStore(Protocol):
     def flush(self) -> None:
         """Return when everything that was written would survive a loss of power."""
 
-    def delete(self, keys: Iterable[str]) -> None:
-        """Delete objects in batches; absent ones are deleted already."""
+    def create(self, key: str, content: bytes) -> bool:
+        """Write a small object unless there is one, in one step where the store can do that.
 
-    def clear(self) -> Iterator[int]:
-        """Delete everything in the store, with versions and unfinished uploads.
+        Returns:
+            Whether it was written. After an answer that was lost it may be False for an object of
+            this call: who must know compares the content.
 
-        Yields:
-            The number of objects deleted since the last yield, so that progress can be reported.
+        Raises:
+            Unsupported: the store knows no conditional writes and says so. One that does not know
+                them and says nothing replaces the object.
         """
+
+    def beginning(self, start: str) -> list[str]:
+        """Return the keys that begin with a text, without those in a folder below that."""
+
+    def ancestors(self) -> Iterator[tuple[ObjectStore, str]]:
+        """Yield the stores around this one, the nearest first, and the path to this one in each.
+
+        The last one is the bucket, or ``/``.
+        """
+
+    def erasable(self, start: str = "") -> Iterator[Sequence[Erasable]]:
+        """Yield what begins with a text in pages, with versions and unfinished uploads.
+
+        A page may be erased before the next one is taken.
+        """
+
+    def erase(self, items: Sequence[Erasable]) -> None:
+        """Delete what a page has, at most `PAGE` items, by one attempt; absent ones are no error.
+
+        Only the package ``ownership`` calls this: it knows whose they are.
+        """
+
+    def tidy(self) -> None:
+        """Remove empty folders, and the store's own if it is empty and may be removed."""
 
 
 def read_small(store: ObjectStore, key: str, largest: int) -> bytes:

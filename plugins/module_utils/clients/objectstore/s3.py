@@ -4,21 +4,19 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import posixpath
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import islice
 from typing import Any, Final
 
-from .errors import Absent, Refused, StoreError, Unreachable, Unsupported
-from .interface import CHUNK, Entry
+from .errors import Absent, Exists, Refused, StoreError, Unreachable, Unsupported
+from .interface import CHUNK, Entry, Erasable
 from .s3_connection import Connection, from_answer, understood
 
 SINGLE: Final = 8 << 20
 """Bytes up to which an object is written with one request; each worker holds so many."""
 LARGEST_COPY: Final = 5 << 30
 """Bytes that a server copies with one request."""
-_BATCH: Final = 1000
-"""Keys that one request deletes."""
 _PARTS: Final = 10_000
 _RESUMES: Final = 5
 """Connections that may be lost while one object is read."""
@@ -147,41 +145,76 @@ class S3Store:
     def flush(self) -> None:
         """Return at once: a server answers when it has an object."""
 
-    def delete(self, keys: Iterable[str]) -> None:
-        """Delete objects in batches."""
-        for batch in _batches({"Key": self._root + key} for key in keys):
-            self._delete(batch)
+    def create(self, key: str, content: bytes) -> bool:
+        """Write an object on the condition that there is none."""
+        try:
+            self._call(
+                self._title(key), "put_object",
+                Key=self._root + key, Body=content, IfNoneMatch="*",
+            )  # fmt: skip
+        except Exists:
+            return False
+        return True
 
-    def clear(self) -> Iterator[int]:
-        """Abort unfinished uploads, and delete all versions, or all objects where none are kept."""
-        self._abort_uploads()
+    def beginning(self, start: str) -> list[str]:
+        """Return the keys that begin with a text, without those in a folder below that."""
+        whole = self._root + start
+        pages = self._pages("list_objects_v2", _TOKEN, Prefix=whole, Delimiter="/")
+        found = (one["Key"] for page in pages for one in page.get("Contents", ()))
+        return [key.removeprefix(self._root) for key in found if key != self._root]
+
+    def ancestors(self) -> Iterator[tuple[S3Store, str]]:
+        """Yield the prefixes around this one, and the path to this one in each."""
+        own = self._root.rstrip("/")
+        prefix = own
+        while prefix:
+            prefix = posixpath.dirname(prefix)
+            store = S3Store(self._connection, self._bucket, prefix)
+            yield store, own.removeprefix(store._root)
+
+    def erasable(self, start: str = "") -> Iterator[Sequence[Erasable]]:
+        """Yield unfinished uploads, all versions, and all objects where no versions are kept."""
+        whole = self._root + start
         with contextlib.suppress(Unsupported):
-            for page in self._pages("list_object_versions", _VERSION_MARKS, Prefix=self._root):
-                found = [*page.get("Versions", ()), *page.get("DeleteMarkers", ())]
-                yield self._delete(
-                    [{"Key": one["Key"], "VersionId": one["VersionId"]} for one in found]
-                )
-        for page in self._pages("list_objects_v2", _TOKEN, Prefix=self._root):
-            yield self._delete([{"Key": one["Key"]} for one in page.get("Contents", ())])
-
-    def _delete(self, objects: list[dict[str, str]]) -> int:
-        """Delete at most `_BATCH` objects, by their whole keys, and return their number."""
-        if not objects:
-            return 0
-        answer = self._call(self.name, "delete_objects", Delete={"Objects": objects, "Quiet": True})
-        for error in answer.get("Errors", ()):
-            raise from_answer(f"{error.get('Key')} in {self._bucket}", {"Error": error})
-        return len(objects)
-
-    def _abort_uploads(self) -> None:
+            for page in self._pages("list_multipart_uploads", _UPLOAD_MARKS, Prefix=whole):
+                uploads = page.get("Uploads", ())
+                yield [self._erasable(one, upload=one["UploadId"]) for one in uploads]
         with contextlib.suppress(Unsupported):
-            for page in self._pages("list_multipart_uploads", _UPLOAD_MARKS, Prefix=self._root):
-                for one in page.get("Uploads", ()):
-                    with contextlib.suppress(Absent):
-                        self._call(
-                            self._title(one["Key"]), "abort_multipart_upload",
-                            Key=one["Key"], UploadId=one["UploadId"],
-                        )  # fmt: skip
+            for page in self._pages("list_object_versions", _VERSION_MARKS, Prefix=whole):
+                versions = (*page.get("Versions", ()), *page.get("DeleteMarkers", ()))
+                yield [self._erasable(one, version=one["VersionId"]) for one in versions]
+        for page in self._pages("list_objects_v2", _TOKEN, Prefix=whole):
+            yield [self._erasable(one) for one in page.get("Contents", ())]
+
+    def _erasable(self, listed: Mapping[str, Any], version: str = "", upload: str = "") -> Erasable:
+        return Erasable(listed["Key"].removeprefix(self._root), version, upload)
+
+    def erase(self, items: Sequence[Erasable]) -> None:
+        """Abort uploads, and delete objects and versions with one request."""
+        for item in items:
+            if item.upload:
+                self._abort(item)
+        objects = [
+            {"Key": self._root + item.key, **({"VersionId": item.version} if item.version else {})}
+            for item in items
+            if not item.upload
+        ]
+        if objects:
+            answer = self._once(
+                self.name, "delete_objects", Delete={"Objects": objects, "Quiet": True}
+            )
+            for error in answer.get("Errors", ()):
+                raise from_answer(f"{error.get('Key')} in {self._bucket}", {"Error": error})
+
+    def _abort(self, item: Erasable) -> None:
+        with contextlib.suppress(Absent):
+            self._once(
+                self._title(item.key), "abort_multipart_upload",
+                Key=self._root + item.key, UploadId=item.upload,
+            )  # fmt: skip
+
+    def tidy(self) -> None:
+        """Return at once: a bucket has no folders."""
 
     def _pages(
         self, operation: str, marks: Mapping[str, str], **parameters: Any
@@ -206,6 +239,9 @@ class S3Store:
 
     def _call(self, what: str, operation: str, **parameters: Any) -> dict[str, Any]:
         return self._connection.call(what, operation, Bucket=self._bucket, **parameters)
+
+    def _once(self, what: str, operation: str, **parameters: Any) -> dict[str, Any]:
+        return self._connection.once(what, operation, Bucket=self._bucket, **parameters)
 
     def _title(self, key: str) -> str:
         return f"{key} in {self.name}"
@@ -257,12 +293,6 @@ def _parts(pieces: Iterable[bytes], size: int) -> Iterator[bytearray]:
         part += left
     if part:
         yield part
-
-
-def _batches(objects: Iterable[dict[str, str]]) -> Iterator[list[dict[str, str]]]:
-    left = iter(objects)
-    while batch := list(islice(left, _BATCH)):
-        yield batch
 
 
 def _require_size(what: str, actual: int, size: int) -> None:

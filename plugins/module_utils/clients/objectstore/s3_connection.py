@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -24,6 +26,7 @@ except ImportError:  # reported when a bucket is opened
 ATTEMPTS: Final = 5
 """Of each request, with pauses that grow to 20 s (botocore's mode ``standard``)."""
 CONNECT_SECONDS: Final = 5
+_CHECKSUMS: Final = ("x-amz-checksum-", "x-amz-sdk-checksum-")
 READ_SECONDS: Final = 60
 
 
@@ -80,14 +83,16 @@ class Connection:
         self._server = server
         self._lock = Lock()
         self._keys = server.keys()
-        self._client = self._open()
+        self._clients = self._open()
 
     @property
     def url(self) -> str:
         """The endpoint."""
         return self._server.url
 
-    def call(self, what: str, operation: str, **parameters: Any) -> dict[str, Any]:
+    def call(
+        self, what: str, operation: str, *, _of: str = "repeated", **parameters: Any
+    ) -> dict[str, Any]:
         """Make a request.
 
         Args:
@@ -98,35 +103,55 @@ class Connection:
         Raises:
             StoreError: the kind says why there is no answer.
         """
-        client = self._client
+        clients = self._clients
         try:
             with understood(what):
-                return dict(getattr(client, operation)(**parameters))
+                return dict(getattr(clients[_of], operation)(**parameters))
         except errors.Expired:
-            if not self._renew(client):
+            if not self._renew(clients):
                 raise
         with understood(what):
-            return dict(getattr(self._client, operation)(**parameters))
+            return dict(getattr(self._clients[_of], operation)(**parameters))
+
+    def once(self, what: str, operation: str, **parameters: Any) -> dict[str, Any]:
+        """Make a request by one attempt: one that is repeated late may hit what came since.
+
+        Args:
+            what: it is about, for messages.
+            operation: of the client.
+            parameters: of the operation.
+
+        Raises:
+            StoreError: the kind says why there is no answer.
+        """
+        return self.call(what, operation, _of="single", **parameters)
 
     def _renew(self, used: Any) -> bool:
         """Replace the client if there are other credentials by now, and tell whether it is new."""
         with self._lock:
-            if self._client is not used:
+            if self._clients is not used:
                 return True
             keys = self._server.keys()
             if keys == self._keys:
                 return False
             self._keys = keys
-            self._client = self._open()
+            self._clients = self._open()
             return True
 
-    def _open(self) -> Any:
+    def _open(self) -> dict[str, Any]:
+        """Return a client that repeats its requests, and one that does not."""
+        return {
+            "repeated": self._client(self._server.attempts),
+            "single": self._client(1),
+        }
+
+    def _client(self, attempts: int) -> Any:
         keys, server = self._keys, self._server
         config = botocore.config.Config(
             region_name=server.region,
             connect_timeout=CONNECT_SECONDS,
             read_timeout=READ_SECONDS,
-            retries={"mode": "standard", "total_max_attempts": server.attempts},
+            retries={"mode": "standard", "total_max_attempts": attempts},
             max_pool_connections=server.connections,
             s3={"addressing_style": "path" if server.by_path else "virtual"},
             # Not every provider knows the checksums that botocore adds by default.
@@ -134,7 +159,7 @@ class Connection:
             response_checksum_validation="when_required",
         )
         with understood(server.url):
-            return botocore.session.Session().create_client(
+            client = botocore.session.Session().create_client(
                 "s3",
                 endpoint_url=server.url,
                 config=config,
@@ -143,6 +168,19 @@ class Connection:
                 aws_secret_access_key=keys and keys.secret_key,
                 aws_session_token=keys and keys.session_token,
             )
+        client.meta.events.register("before-sign.s3.DeleteObjects", _add_md5)
+        return client
+
+
+def _add_md5(request: Any, **_event: Any) -> None:
+    """Replace the checksum of a request, which several stores do not know, by the older one.
+
+    They refuse DeleteObjects without Content-MD5, which botocore no longer sends.
+    """
+    for name in [name for name in request.headers if name.lower().startswith(_CHECKSUMS)]:
+        del request.headers[name]
+    digest = hashlib.md5(request.body, usedforsecurity=False).digest()
+    request.headers["Content-MD5"] = base64.b64encode(digest).decode()
 
 
 @contextmanager
