@@ -22,6 +22,8 @@ DEEPEST = 100
 of Ansible with its filters fail from 250 levels on."""
 _SLACK = 10
 """Levels that are left of a document that cannot even be decoded, so that it is still too deep."""
+_ABSURD = 12_000
+"""Levels that nobody stores: the API server takes 10,000."""
 _SHOWN_STEPS = 6
 _LONGEST_STEP = 40
 _TOKENS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[\[{]|[\]}]', re.DOTALL)
@@ -100,13 +102,19 @@ def _decode_deep(raw: bytes) -> Any:
 
 
 def _shortened(raw: bytes, levels: int) -> bytes:
-    """JSON text in which everything that is nested deeper has become ``null``."""
+    """JSON text in which everything that is nested deeper has become ``null``.
+
+    Raises:
+        UnreadableAnswerError: it is nested deeper than anything that is stored.
+    """
     parts: list[bytes] = []
     depth, begin = 0, 0
     for token in _TOKENS.finditer(raw):
         char = raw[token.start()]
         if char in b"[{":
             depth += 1
+            if depth > _ABSURD:
+                raise UnreadableAnswerError(f"the answer has more than {_ABSURD} levels")
             if depth == levels + 1:
                 parts += (raw[begin : token.start()], b"null")
         elif char in b"]}":
@@ -128,8 +136,7 @@ def read_object(item: Any) -> Object:
     """
     if not isinstance(item, dict):
         raise UnreadableAnswerError(f"no object but a {type(item).__name__}")
-    _cut_managed_fields(item)
-    where = cut(item, DEEPEST)
+    where = cut_object(item)
     try:
         metadata = msgspec.convert(item.get("metadata"), _Metadata)
     except (ValueError, TypeError) as error:
@@ -138,6 +145,15 @@ def read_object(item: Any) -> Object:
         shown = f"{metadata.namespace[:_LONGEST_STEP]}/{metadata.name[:_LONGEST_STEP]}"
         raise UnreadableAnswerError(f"{shown!r} names no object")
     return IncompleteObject(item, where) if where else item
+
+
+def cut_object(obj: dict[str, Any]) -> str:
+    """Bound an object in place; the path of the first part that is left out, ``""`` if none is.
+
+    What is left out of ``managedFields`` does not count: no play needs it.
+    """
+    _cut_managed_fields(obj)
+    return cut(obj, DEEPEST)
 
 
 def _cut_managed_fields(item: dict[str, Any]) -> None:

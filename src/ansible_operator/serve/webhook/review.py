@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from ansible_operator.errors import OperatorError
+from ansible_operator.kube.documents import DEEPEST, UnreadableAnswerError, cut_object, decode
 from ansible_operator.kube.interface import GroupVersionKind, Object
 
 
@@ -64,6 +65,9 @@ class Question:
         subresource: ``""`` for the object itself.
         is_dry_run: whether nothing will be stored.
         user: who sent the request: ``username``, ``uid``, ``groups``, ``extra``.
+        too_deep_at: where the object is nested too deep for functions; ``""`` if it is not. What
+            is deeper is left out, of the old object, too.
+        was_too_deep: whether the old object is so.
     """
 
     uid: str
@@ -76,6 +80,8 @@ class Question:
     subresource: str = ""
     is_dry_run: bool = False
     user: Mapping[str, Any] = field(default_factory=dict)
+    too_deep_at: str = ""
+    was_too_deep: bool = False
 
 
 LARGEST_REVIEW = 4 << 20
@@ -109,8 +115,10 @@ def parse_review(body: bytes, gvk: GroupVersionKind) -> Question:
     if sum(map(body.count, (b",", b"[", b"{"))) > MOST_VALUES:
         raise MalformedReviewError(f"more than {MOST_VALUES} values")
     try:
-        request = msgspec.json.decode(body, type=dict[str, Any])["request"]
+        request = decode(body)["request"]
         operation, old = request["operation"], request.get("oldObject")
+        was_too_deep_at = cut_object(old) if old is not None else ""
+        too_deep_at = "" if operation == "DELETE" else cut_object(request["object"])
         return Question(
             uid=request["uid"],
             gvk=gvk,
@@ -122,11 +130,24 @@ def parse_review(body: bytes, gvk: GroupVersionKind) -> Question:
             subresource=request.get("subResource") or "",
             is_dry_run=bool(request.get("dryRun")),
             user=dict(request.get("userInfo") or {}),
+            too_deep_at=too_deep_at,
+            was_too_deep=bool(was_too_deep_at),
         )
-    except RecursionError as error:
-        raise MalformedReviewError("not an AdmissionReview: nested too deep") from error
-    except (msgspec.DecodeError, UnicodeDecodeError, KeyError, TypeError, ValueError) as error:
+    except (UnreadableAnswerError, AttributeError, KeyError, TypeError, ValueError) as error:
         raise MalformedReviewError(f"not an AdmissionReview: {error!r}") from error
+
+
+def verdict_on_depth(question: Question) -> Verdict | None:
+    """The answer to a question that no function can be asked; None for any other.
+
+    An object that has been too deep already may be changed: its finalizers are removed that way.
+    """
+    if not question.too_deep_at:
+        return None
+    problem = f"nested more than {DEEPEST} levels deep"
+    if question.was_too_deep:
+        return Verdict(warnings=(f"{question.too_deep_at}: {problem}, so it is not run",))
+    return Verdict(mistakes=(Mistake(problem, question.too_deep_at),))
 
 
 def make_answer(question: Question, verdict: Verdict, *, may_change: bool) -> dict[str, Any]:

@@ -28,6 +28,7 @@ from ansible_operator.serve.webhook.review import (
     MalformedReviewError,
     make_answer,
     parse_review,
+    verdict_on_depth,
 )
 from ansible_operator.serve.webhook.sources import Source, Trust
 from ansible_operator.watches import parse_duration
@@ -169,7 +170,9 @@ class WebhookServer(Site):
         is_default = phase is MUTATING
         question = parse_review(body, gvk)
         try:
-            verdict = await self._judge(question, is_default, deadline - time.monotonic())
+            verdict = verdict_on_depth(question)
+            if verdict is None:
+                verdict = await self._judge(question, is_default, deadline - time.monotonic())
         except OperatorError as error:
             name = f"{question.namespace}/{question.name}"
             raise UnansweredError(f"{name}: {error}") from error

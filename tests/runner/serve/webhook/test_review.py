@@ -2,9 +2,11 @@
 """Reviews and patches of the webhook, without a server."""
 
 import base64
+import contextlib
 import json
 
 import pytest
+from hypothesis import given, settings
 
 from ansible_operator.kube.interface import GroupVersionKind
 from ansible_operator.serve.webhook.review import (
@@ -15,7 +17,10 @@ from ansible_operator.serve.webhook.review import (
     json_patch,
     make_answer,
     parse_review,
+    verdict_on_depth,
 )
+from tests.support import hostile
+from tests.support.hostile import Deep
 
 KIND = GroupVersionKind("g.example.com", "v1", "K")
 
@@ -123,3 +128,50 @@ def test_reviews_of_deletions_contain_the_deleted_object():
 def test_other_bodies_are_malformed(body):
     with pytest.raises(MalformedReviewError):
         parse_review(body, KIND)
+
+
+def deep_review(operation, obj=None, old=None):
+    request = {"uid": "u", "operation": operation, "object": obj, "oldObject": old}
+    return parse_review(hostile.encode({"request": request}), KIND)
+
+
+FLAT = {"spec": {"a": 1}}
+DEEP = {"spec": {"probe": Deep(2000)}, "status": {"phase": "x"}}
+
+
+@pytest.mark.parametrize("levels", [101, 500, 980, 2000, 9000])
+def test_what_is_nested_too_deep_is_refused_with_its_place(levels):
+    for operation, old in (("CREATE", None), ("UPDATE", FLAT)):
+        question = deep_review(operation, {"spec": {"probe": Deep(levels)}}, old)
+        verdict = verdict_on_depth(question)
+        response = make_answer(question, verdict, may_change=False)["response"]
+        assert not response["allowed"]
+        [cause] = response["status"]["details"]["causes"]
+        assert cause["field"].startswith("spec.probe.a.a")
+        assert cause["message"] == "nested more than 100 levels deep"
+
+
+def test_what_was_nested_too_deep_may_be_changed_and_deleted():
+    """Its finalizers are removed by updates."""
+    question = deep_review("UPDATE", DEEP, DEEP)
+    response = make_answer(question, verdict_on_depth(question), may_change=False)["response"]
+    assert response["allowed"]
+    assert response["warnings"]
+    for operation, obj in (("DELETE", None), ("UPDATE", FLAT)):
+        question = deep_review(operation, obj, DEEP)
+        assert verdict_on_depth(question) is None
+        assert question.old["status"] == {"phase": "x"}
+        json.dumps([question.old, question.object])
+
+
+@settings(deadline=None)
+@given(hostile.values)
+def test_any_request_is_a_question_or_malformed(value):
+    bodies = [{"request": value}]
+    for operation in ("CREATE", "DELETE", value):
+        request = {"uid": "u", "operation": operation, "object": value, "oldObject": value}
+        bodies.append({"request": {**request, "userInfo": value}})
+    for body in bodies:
+        with contextlib.suppress(MalformedReviewError):
+            question = parse_review(hostile.encode(body), KIND)
+            json.dumps([question.old, question.object, question.user])
