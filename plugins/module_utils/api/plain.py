@@ -13,6 +13,8 @@ from dataclasses import fields, is_dataclass
 from datetime import date, datetime
 from typing import Any
 
+from .errors import RenderingError
+
 _EXACT = frozenset({bool, float, int, str, type(None)})
 
 
@@ -24,7 +26,17 @@ def plain(value: Any) -> Any:
 
     Raises:
         TypeError: the value is nothing that JSON knows, e.g. a set.
+        RenderingError: it is nested too deep.
     """
+    try:
+        return _plain(value)
+    except RecursionError:
+        raise RenderingError(
+            "a value is nested too deep, such as a field of overlay: flatten it"
+        ) from None
+
+
+def _plain(value: Any) -> Any:
     if type(value) in _EXACT:
         return value
     if isinstance(value, str):
@@ -32,9 +44,9 @@ def plain(value: Any) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
         value = {field.name: getattr(value, field.name) for field in fields(value)}
     if isinstance(value, Mapping):
-        return {str(plain(key)): plain(element) for key, element in value.items()}
+        return {str(_plain(key)): _plain(element) for key, element in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(element) for element in value]
+        return [_plain(element) for element in value]
     return _plain_scalar(value)
 
 

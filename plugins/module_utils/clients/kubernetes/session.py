@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from urllib.parse import urlencode
 
 from .connection import HAS_KUBERNETES, connect, request_headers
+from .documents import decode
 from .errors import ApiError, BadConnection, Unavailable, error_from_answer
 
 if HAS_KUBERNETES:
@@ -131,7 +132,7 @@ class Session:
 
 def _decode(attempt: str, status: int, data: bytes) -> Any:
     try:
-        body = json.loads(data) if data else {}
+        body = decode(data) if data else {}
     except ValueError:
         body = None
     if status >= 400:
