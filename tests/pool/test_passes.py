@@ -430,6 +430,48 @@ def test_a_migration_to_what_cannot_be_had_goes_back(target):
     assert (write.spec["podName"], write.spec["sourcePod"]) == ("old", None)
 
 
+ELSEWHERE = {"pool": "b", "labels": {"pool": "b"}, "generation": "b-new"}
+OTHER = replace(POOL, name="b", pod_labels={"pool": "b"}, generation="b-new", quotas={"a": 0})
+ANYTHING = {"selector": {}}
+
+
+@pytest.mark.parametrize(
+    ("asking", "named", "taken"),
+    [
+        ({}, {"labels": {}}, []),
+        ({"pool": "p"}, ELSEWHERE, []),
+        ({"pool": "p", **ANYTHING}, ELSEWHERE, []),
+        ({"pool": "b", "owner": "a", **ANYTHING}, ELSEWHERE, []),
+        ({"pool": "p", "owner": "a"}, {}, [bound("other", "d", owner="a")]),
+    ],
+    ids=["not selected", "of another pool", "named pool", "no quota there", "quota is used up"],
+)
+def test_a_claim_that_names_a_pod_gets_no_more_than_one_that_names_none(asking, named, taken):
+    thief, owner = claim("c", pod="x", **asking), served("d", "other", owner="a")
+    for pool in (replace(POOL, quotas={"a": 1}), OTHER):
+        pools = (replace(POOL, quotas={"a": 1}), OTHER)
+        plan = _plan([pod("x", **named), *taken], [thief, owner], pool=pool, pools=pools)
+        assert [one.why for one in _of(plan, PodWrite) if "CNClaim c" in one.why] == []
+        writes = [one for one in _of(plan, ClaimWrite) if one.name == "c"]
+        if pool.name == asking.get("pool", "p"):
+            assert [one.spec["podName"] for one in writes] == [None]
+
+
+def test_a_migration_may_use_the_quota_that_its_source_uses():
+    moving = served("c", "old", source="old", owner="a", pod="new")
+    pool = replace(POOL, quotas={"a": 1})
+    plan = _plan([bound("old", "c", owner="a"), pod("new")], [moving], pool=pool)
+    assert _one(plan, PodWrite).why == "bound to CNClaim c"
+
+
+def test_two_claims_of_one_owner_that_name_pods_share_its_quota():
+    pods, pool = [pod("x"), pod("y")], replace(POOL, quotas={"a": 1})
+    claims = [claim(name, pod=named, owner="a") for name, named in (("c", "x"), ("d", "y"))]
+    assert _of(_plan(pods, claims, pool=pool), PodWrite) == []
+    both = replace(pool, quotas={"a": 2})
+    assert len(_of(_plan(pods, claims, pool=both), PodWrite)) == 2
+
+
 def test_a_cancelled_migration_releases_its_target():
     plan = _plan([bound("old", "c"), bound("new", "c")], [served("c", "old")])
     assert [(one.pod, one.state) for one in _of(plan, StoreWrite)] == [("new", State.DRAINING)]

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from . import keys
+from .entitlement import is_entitled
 from .facts import ClaimFacts, Phase, PodFacts
 from .responsibility import first_match
 from .round import Round, holds, is_lost
@@ -81,6 +82,8 @@ def claim_for(work: Round, pod: PodFacts) -> ClaimFacts | None:
     A claim that has another Pod gets this one only as the target of a migration.
     """
     for claim in work.naming.get(pod.name, ()):
+        if not is_entitled(work, claim, pod):
+            continue
         held = work.held.get(claim.name, ())
         free = not held and not (is_lost(claim) or _has_lost(claim))
         if free or [one.name for one in held] == [claim.source]:
@@ -154,7 +157,7 @@ def _elsewhere(work: Round, claim: ClaimFacts, held: Sequence[PodFacts]) -> None
     """
     present = primary(claim, held)
     target = work.snapshot.pods.get(claim.pod)
-    if not _may_be_bound(work, target):
+    if not _may_be_bound(work, claim, target):
         point_at(work, claim, present, "goes on with its Pod")
     elif claim.source != present.name:
         spec = {"sourcePod": {"podName": present.name, "nodeName": present.node}}
@@ -182,7 +185,7 @@ def _not_held(work: Round, claim: ClaimFacts) -> None:
     lost = _has_lost(claim)
     if is_lost(claim):
         point_at(work, claim, None, "its Pod is lost")
-    elif not lost and _may_be_bound(work, named):
+    elif not lost and _may_be_bound(work, claim, named):
         work.unbound.append(claim)
     elif not lost:
         point_at(work, claim, None, f"Pod {claim.pod} is not available")
@@ -192,9 +195,9 @@ def _not_held(work: Round, claim: ClaimFacts) -> None:
         work.lost[claim.name] = _how_lost(claim, named)
 
 
-def _may_be_bound(work: Round, pod: PodFacts | None) -> bool:
-    """Return whether a Pod may be bound, by its pool if that is another one."""
-    if pod is None or not is_possible(work, pod):
+def _may_be_bound(work: Round, claim: ClaimFacts, pod: PodFacts | None) -> bool:
+    """Return whether a Pod may be bound to a claim, by its pool if that is another one."""
+    if pod is None or not is_possible(work, pod) or not is_entitled(work, claim, pod):
         return False
     pools = {pool.name: pool for pool in (*work.snapshot.pools, work.snapshot.pool)}
     return pod.pool in pools and not pools[pod.pool].deleting

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from ..reporting.reasons import PoolReason
 from .claims import is_available, point_at
+from .entitlement import quota_of
 from .facts import ClaimFacts, ClaimPhase, Phase, Placement, PodFacts, PoolFacts
 from .round import Round, is_outdated
 from .selectors import identity, matches
@@ -131,11 +132,6 @@ def match(work: Round, stock: Stock, claims: Sequence[ClaimFacts]) -> None:
             continue
         stock.take(pod, claim.owner)
         point_at(work, claim, pod, f"gets Pod {pod.name}")
-
-
-def quota_of(pool: PoolFacts, owner: str) -> int | None:
-    """Return how many Pods an owner may have; None for any number."""
-    return pool.quotas.get(owner, pool.quota) if owner else None
 
 
 def choose(
