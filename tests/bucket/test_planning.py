@@ -264,7 +264,7 @@ def test_a_claim_in_use_is_not_deleted() -> None:
     ("own", "others", "kept"),
     [
         (deleted(policy="Retain"), [], ""),
-        (deleted(ran=False), [], ""),
+        (deleted(ran=False), [], "no log store was ever seen ready"),
         (deleted(released=False, state="Deleting"), [], "did not release"),
         (deleted(), [claim("next", "data", "InUse", log_set="x")], "LogSet prod/x"),
         (deleted(**{"matrixorigin.io/release": "true"}), [], "matrixorigin.io/release"),

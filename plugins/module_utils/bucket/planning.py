@@ -52,6 +52,10 @@ SUFFIX: Final = "reclaim"
 _CONTESTED: Final = "10s"
 _SETTLING: Final = 2.0
 """Seconds after which all claims can be seen that were created in the same second."""
+_UNPROVEN: Final = (
+    "no log store was ever seen ready: it is not known whether the data at the path, if there are "
+    "any, are of this database (of a restore, for example) or of somebody else; they are kept"
+)
 _OF_OVERLAY: Final = ("tolerations", "imagePullSecrets", "priorityClassName")
 
 
@@ -193,7 +197,7 @@ def _without_a_job(plan: BucketPlan, resource: Resource, observed: Observed) -> 
     if kept := _reason_to_keep(resource, observed):
         return replace(plan, done=True, kept=kept)
     if annotations.get(names.ANNOTATION_WAS_RUNNING) != "true":
-        return replace(plan, done=True, message="no Pod was ever ready, so nothing was written")
+        return replace(plan, done=True, kept=_UNPROVEN)
     return None
 
 
