@@ -5,6 +5,9 @@ import base64
 from typing import Any
 
 import pytest
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api.storage_answer import (
+    StorageAnswer,
+)
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.objectstore.asking import (
     Bucket,
 )
@@ -12,7 +15,9 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.obj
     Signer,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.logservice.storage import (
+    ask_storage,
     bucket_of,
+    secret_of,
 )
 
 from tests.support import resources as r
@@ -59,7 +64,9 @@ def logset(s3: Json) -> Json:
 )
 def test_the_bucket_of_a_log_set(s3: Json, expected: Bucket) -> None:
     session = Answers(KEYS)
-    assert bucket_of(session, logset(s3)) == expected  # type: ignore[arg-type]
+    resource = logset(s3)
+    found = secret_of(session, resource)  # type: ignore[arg-type]
+    assert bucket_of(resource, found) == expected
     assert session.asked == ([SECRET] if "secretRef" in s3 else [])
 
 
@@ -71,7 +78,8 @@ def test_the_bucket_of_a_log_set(s3: Json, expected: Bucket) -> None:
 def test_without_its_keys_a_store_is_asked_for_any_answer(found: list[Json]) -> None:
     session = Answers(*found)
     resource = logset({**MINIO, "secretRef": {"name": "keys"}})
-    assert bucket_of(session, resource) == Bucket("http://s3", "data", "mo", True, None)  # type: ignore[arg-type]
+    stored = secret_of(session, resource)  # type: ignore[arg-type]
+    assert bucket_of(resource, stored) == Bucket("http://s3", "data", "mo", True, None)
 
 
 @pytest.mark.parametrize(("generation", "signed"), [(2, False), (1, True)])
@@ -81,6 +89,30 @@ def test_a_store_whose_uploads_stay_is_asked_again_after_a_change(
     resource = logset({**MINIO, "secretRef": {"name": "keys"}})
     resource["status"] = {"conditions": conditions(NOT_ABORTED)}
     resource["status"]["conditions"][0]["observedGeneration"] = generation
-    found = bucket_of(Answers(KEYS), resource)  # type: ignore[arg-type]
-    assert found is not None
+    stored = secret_of(Answers(KEYS), resource)  # type: ignore[arg-type]
+    found = bucket_of(resource, stored)
     assert (found.signer is not None) is signed
+
+
+@pytest.mark.parametrize(("started", "outdated"), [("09:00", True), ("11:00", False)])
+def test_the_secret_tells_which_pods_have_former_keys(
+    started: str, outdated: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Bucket, "ask", lambda *_: StorageAnswer.WRITABLE)
+    changed = {"time": "2026-11-25T10:00:00Z", "fieldsV1": {"f:data": {}}}
+    stored = {**KEYS, "metadata": {**KEYS["metadata"], "managedFields": [changed]}}
+    state = {"running": {"startedAt": f"2026-11-25T{started}:00Z"}}
+    pod = {
+        "metadata": {"name": "mo-log-0"},
+        "status": {"containerStatuses": [{"name": "main", "state": state}]},
+    }
+    session, resource = Answers(stored), logset({**MINIO, "secretRef": {"name": "keys"}})
+
+    answer, credential = ask_storage(session, resource, [pod], 1.0, 0.0)  # type: ignore[arg-type]
+
+    assert answer is StorageAnswer.WRITABLE
+    assert credential is not None
+    assert ("mo-log-0 started before" in credential) is outdated
+    assert session.asked == [SECRET]
+    without = ask_storage(Answers(), logset(MINIO), [pod], 1.0, 0.0)  # type: ignore[arg-type]
+    assert without == (StorageAnswer.WRITABLE, None)

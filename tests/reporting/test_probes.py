@@ -88,7 +88,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     for module in (compute, transaction, proxy):
         monkeypatch.setattr(module, "ask_details", details)
     monkeypatch.setattr(logservice, "ask", view)
-    monkeypatch.setattr(logservice, "ask_storage", lambda *_: StorageAnswer.WRITABLE)
+    monkeypatch.setattr(logservice, "ask_storage", lambda *_: (StorageAnswer.WRITABLE, None))
     monkeypatch.setattr(proxy, "ungreeted", greeted)
     return found
 
@@ -165,7 +165,7 @@ def test_an_object_store_asks_for_a_pass_when_it_answers_otherwise(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """One that never answered, or never took a part, may be out of the operator's reach only."""
-    monkeypatch.setattr(logservice, "ask_storage", lambda *_: StorageAnswer(answer))
+    monkeypatch.setattr(logservice, "ask_storage", lambda *_: (StorageAnswer(answer), None))
     resource = ready(names.LOG_SET)
     resource["status"]["conditions"] = conditions(("Ready", "True", ""), *before)
     session = Answers(a_pod(names.LOG_SET, resource))

@@ -47,6 +47,7 @@ _WARNINGS = frozenset(
         Reason.HAKEEPER_UNREACHABLE.value,
         Reason.FAILOVER_BLOCKED.value,
         Reason.RESTORE_FAILED.value,
+        Reason.STORAGE_CREDENTIAL_CHANGED.value,
         BackupReason.BACKUP_BROKEN.value,
         BackupReason.BACKUP_TOO_OLD.value,
         BackupReason.JOB_FAILED.value,

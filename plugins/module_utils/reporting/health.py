@@ -44,6 +44,8 @@ class Health:
         mute: those of the silent ones that HAKeeper hears, and that do not recover by themselves.
         lacking: what else keeps the set from serving; empty if nothing does.
         storage: what the shared storage answered; None where nobody could tell.
+        credential: which Pods have former keys of the object store, and what to do; empty if none
+            has, None where that is not known.
     """
 
     unknown: str = ""
@@ -51,6 +53,7 @@ class Health:
     mute: tuple[str, ...] = ()
     lacking: str = ""
     storage: StorageAnswer | None = None
+    credential: str | None = None
 
     @classmethod
     def read(cls, found: Mapping[str, Any]) -> Health:
@@ -61,6 +64,7 @@ class Health:
             mute=tuple(found.get("mute") or ()),
             lacking=str(found.get("lacking") or ""),
             storage=StorageAnswer(found["storage"]) if found.get("storage") else None,
+            credential=found.get("credential"),
         )
 
     def as_result(self) -> dict[str, Any]:
@@ -71,6 +75,7 @@ class Health:
             "mute": list(self.mute),
             "lacking": self.lacking,
             "storage": self.storage.value if self.storage else None,
+            "credential": self.credential,
         }
 
     @property

@@ -19,6 +19,7 @@ class ConditionType(StrEnum):
     PAUSED = "Paused"
     STORAGE_REACHABLE = "StorageReachable"
     STORAGE_WRITABLE = "StorageWritable"
+    STORAGE_CREDENTIAL_CURRENT = "StorageCredentialCurrent"
     # derived from the others (kstatus)
     RECONCILING = "Reconciling"
     STALLED = "Stalled"
@@ -81,6 +82,9 @@ class Reason(StrEnum):
     BUCKET_NOT_FOUND = "BucketNotFound"
     WRITES_REFUSED = "WritesRefused"
     UPLOAD_NOT_ABORTED = "UploadNotAborted"
+    # StorageCredentialCurrent
+    STORAGE_CREDENTIAL_IN_USE = "StorageCredentialInUse"
+    STORAGE_CREDENTIAL_CHANGED = "StorageCredentialChanged"
     # Paused
     PAUSED_BY_ANNOTATION = "PausedByAnnotation"
     NOT_PAUSED = "NotPaused"

@@ -20,7 +20,7 @@ from .degradation import broken
 from .reasons import ConditionType, Reason
 from .roll import roll_message
 from .set_facts import SetFacts
-from .storage import storage_conditions
+from .storage import credential_conditions, storage_conditions
 
 _JUST_APPLIED = "the change has just been applied"
 
@@ -54,6 +54,7 @@ def set_status(facts: SetFacts, now: str) -> dict[str, Any]:
 def _conditions(facts: SetFacts) -> list[Condition]:
     found = [_ready(facts), _synced(facts), _progressing(facts), _degraded(facts)]
     found += storage_conditions(facts.resource, facts.health.storage, facts.generation)
+    found += credential_conditions(facts.resource, facts.health.credential, facts.generation)
     return found + paused(facts.resource, facts.paused, facts.generation)
 
 

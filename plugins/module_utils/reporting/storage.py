@@ -28,6 +28,7 @@ _CONSEQUENCE: Final = (
     "or wait"
 )
 _SILENT: Final = "the object store does not answer the operator"
+_CURRENT: Final = "the log stores have started with the present keys of the object store"
 _NOT_ABORTED: Final = (
     "whether the object store takes what is written is not asked any more: the credential may "
     "begin an upload, but not abort it (s3:AbortMultipartUpload)"
@@ -64,6 +65,28 @@ def storage_conditions(
         return [folder] if folder else []
     both = (_reachable(resource, answer, generation), _writable(resource, answer, generation))
     return [one for one in both if one]
+
+
+def credential_conditions(
+    resource: Mapping[str, Any], outdated: str | None, generation: int
+) -> list[Condition]:
+    """Return whether the Pods have the present keys of the object store, once they had former ones.
+
+    Args:
+        resource: a set with its conditions so far.
+        outdated: see `Health.credential`.
+        generation: of the set.
+    """
+    kind = ConditionType.STORAGE_CREDENTIAL_CURRENT
+    before = find(resource, kind)
+    if outdated:
+        reason = Reason.STORAGE_CREDENTIAL_CHANGED
+        return [condition(kind, False, reason, outdated, generation)]
+    if outdated is None:
+        again = _again(before, generation)
+        return [again] if again else []
+    reason = Reason.STORAGE_CREDENTIAL_IN_USE
+    return [condition(kind, True, reason, _CURRENT, generation)] if before else []
 
 
 def _has_folder(resource: Mapping[str, Any]) -> bool:
@@ -144,11 +167,21 @@ def storage_fault(
     return None
 
 
-def is_storage_as_reported(resource: Mapping[str, Any], answer: StorageAnswer | None) -> bool:
+def is_storage_as_reported(
+    resource: Mapping[str, Any], answer: StorageAnswer | None, outdated: str | None
+) -> bool:
     """Return whether a status would say of the object store what the present one does."""
-    kinds = (ConditionType.STORAGE_REACHABLE, ConditionType.STORAGE_WRITABLE)
+    kinds = (
+        ConditionType.STORAGE_REACHABLE,
+        ConditionType.STORAGE_WRITABLE,
+        ConditionType.STORAGE_CREDENTIAL_CURRENT,
+    )
     before = [find(resource, kind) for kind in kinds]
-    return _told(one for one in before if one) == _told(storage_conditions(resource, answer, 0))
+    present = [
+        *storage_conditions(resource, answer, 0),
+        *credential_conditions(resource, outdated, 0),
+    ]
+    return _told(one for one in before if one) == _told(present)
 
 
 def _told(conditions: Iterable[Mapping[str, Any]]) -> list[tuple[str, str, str]]:

@@ -83,4 +83,4 @@ def is_as_reported(session: Session, resource: Json) -> bool:
     reference = kind_of(dict(resource)).references(dict(resource))["pods"]
     pods = fetch(session, "pods", reference)
     found = observe_health(session, resource, pods, PROBE_SECONDS)
-    return found.is_good and is_storage_as_reported(resource, found.storage)
+    return found.is_good and is_storage_as_reported(resource, found.storage, found.credential)

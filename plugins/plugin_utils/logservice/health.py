@@ -36,6 +36,8 @@ def observe_log_stores(
         for ordinal in {ordinal_of_pod(pod["metadata"]["name"]) for pod in pods}
         if (seconds := [view.silent[uuid] for uuid in view.stores_of(ordinal) & set(view.silent)])
     }
+    limit = min(_STORAGE_SECONDS, deadline.remaining())
+    storage, credential = ask_storage(session, resource, pods, limit, now)
     return Health(
         silent=without_heartbeat(
             pods, silent, lambda pod: str(ordinal_of_pod(pod["metadata"]["name"])), now
@@ -44,5 +46,6 @@ def observe_log_stores(
             (shard.number, len(shard.alive), max(len(shard.members), shard.desired or 0))
             for shard in view.shards
         ),
-        storage=ask_storage(session, resource, min(_STORAGE_SECONDS, deadline.remaining()), now),
+        storage=storage,
+        credential=credential,
     )

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from ...module_utils.api.fields import Fields
@@ -16,6 +16,7 @@ from ...module_utils.clients.kubernetes.session import Session
 from ...module_utils.clients.objectstore.asking import Bucket
 from ...module_utils.clients.objectstore.signing import Signer
 from ...module_utils.location.locations import DEFAULT_REGION, endpoint
+from ...module_utils.logservice.credential import outdated_credential
 from ...module_utils.logservice.folder_check import answer_of, reference
 from ...module_utils.reporting.storage import is_not_asked
 from ...module_utils.workload.storage import bucket_and_prefix, is_bucket_in_path
@@ -25,46 +26,64 @@ _KEYS: Final = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
 
 
 def ask_storage(
-    session: Session, resource: Mapping[str, Any], seconds: float, now: float
-) -> StorageAnswer | None:
+    session: Session,
+    resource: Mapping[str, Any],
+    pods: Sequence[Mapping[str, Any]],
+    seconds: float,
+    now: float,
+) -> tuple[StorageAnswer | None, str | None]:
     """Return what the object store of a LogSet answers, or the Pod that writes to its folder.
 
     Args:
         session: connection to the API server, for the Secret or the Pod.
         resource: the LogSet.
+        pods: its Pods.
         seconds: for all requests to the object store.
         now: the present, Unix time.
 
     Returns:
-        None where nobody can tell.
+        The answer, and which Pods have former keys (see `Health.credential`); None for either where
+        nobody can tell.
     """
-    bucket = bucket_of(session, resource)
-    if bucket is not None:
-        return bucket.ask(seconds)
-    return answer_of(fetch(session, "the storage check", reference(resource)), now)
+    s3 = _s3_of(resource)
+    if not s3.data:
+        return answer_of(fetch(session, "the storage check", reference(resource)), now), None
+    secret = secret_of(session, resource)
+    credential = None if secret is None else outdated_credential(secret, pods)
+    return bucket_of(resource, secret).ask(seconds), credential
 
 
-def bucket_of(session: Session, resource: Mapping[str, Any]) -> Bucket | None:
-    """Return where a LogSet has its data, with its credential if it may be used; None for a folder.
+def _s3_of(resource: Mapping[str, Any]) -> Fields:
+    return Fields("spec", resource.get("spec") or {}).table("sharedStorage").table("s3")
+
+
+def bucket_of(resource: Mapping[str, Any], secret: Mapping[str, Any] | None) -> Bucket:
+    """Return where a LogSet has its data, with its credential if it may be used.
+
+    Args:
+        resource: the LogSet.
+        secret: with its credential; None where it is not known, or not used.
 
     Raises:
         InvalidSpec: the spec names no bucket.
     """
-    s3 = Fields("spec", resource.get("spec") or {}).table("sharedStorage").table("s3")
-    if not s3.data:
-        return None
+    s3 = _s3_of(resource)
     bucket, prefix = bucket_and_prefix(s3)
     return Bucket(
         endpoint=endpoint(s3),
         bucket=bucket,
         prefix=prefix,
         by_path=is_bucket_in_path(s3.text("type")),
-        signer=None if is_not_asked(resource) else _signer(session, resource, s3),
+        signer=None if secret is None or is_not_asked(resource) else _signer(secret, s3),
     )
 
 
-def _signer(session: Session, resource: Mapping[str, Any], s3: Fields) -> Signer | None:
-    """Return who signs; None where the Pods have a credential that only they can use."""
+def secret_of(session: Session, resource: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return the Secret with the credential of a LogSet; None where it has none, or is not asked.
+
+    Pods may have a credential that only they can use.
+    """
+    s3 = _s3_of(resource)
     named = {
         "api_version": "v1",
         "kind": "Secret",
@@ -72,12 +91,22 @@ def _signer(session: Session, resource: Mapping[str, Any], s3: Fields) -> Signer
         "namespace": resource["metadata"]["namespace"],
         "if_allowed": True,
     }
-    if not named["name"]:
+    if not named["name"] or is_not_asked(resource):
         return None
     try:
-        secret = fetch_raw(session, "the Secret of the object store", named)
-        data = (secret or {}).get("data") or {}
+        secret: Mapping[str, Any] | None = fetch_raw(
+            session, "the Secret of the object store", named
+        )
+    except KubeError:
+        return None
+    return secret
+
+
+def _signer(secret: Mapping[str, Any], s3: Fields) -> Signer | None:
+    """Return who signs; None where the Secret has no usable keys."""
+    data = secret.get("data") or {}
+    try:
         access_key, secret_key = (base64.b64decode(data[key]).decode() for key in _KEYS)
-    except (KubeError, KeyError, UnicodeDecodeError, binascii.Error):
+    except (KeyError, UnicodeDecodeError, binascii.Error):
         return None
     return Signer(access_key, secret_key, s3.text("region") or DEFAULT_REGION)
