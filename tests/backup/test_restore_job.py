@@ -42,6 +42,18 @@ GOING = {"name": "earlier", "deletionTimestamp": w.NOW}
 GOING_WITH_DATA = {**w.backup(), "metadata": GOING, "deletionPolicy": "Delete"}
 IN_USE = {"conditions": [{"type": "Degraded", "status": "True", "reason": "InUse"}]}
 
+
+def claim(state: str, path: str = "data/new", user: str = "x", **metadata: Any) -> Json:
+    s3 = {"path": path, "endpoint": "http://minio:9000", "s3RetentionPolicy": "Delete"}
+    return {
+        "metadata": {"name": "c", "namespace": "prod", **metadata},
+        "spec": {"s3": s3, "logSetRef": {"name": user}},
+        "status": {"state": state},
+    }
+
+
+GONE = {"deletionTimestamp": w.NOW}
+
 #: what is special, what is found, the phase, the reason of Degraded (empty: as expected)
 CASES: dict[str, tuple[Json, Json, str, str]] = {
     "begins": ({}, {}, "Running", ""),
@@ -53,6 +65,19 @@ CASES: dict[str, tuple[Json, Json, str, str]] = {
     "its data go": ({}, {"backup": GOING_WITH_DATA}, "Pending", ""),
     "its data wait": ({}, {"backup": {**GOING_WITH_DATA, "status": IN_USE}}, "Running", ""),
     "its data stay": ({}, {"backup": {**w.backup(), "metadata": GOING}}, "Running", ""),
+    "a path in use": ({}, {"claims": [claim("InUse")]}, "Pending", ""),
+    "a path around": ({}, {"claims": [claim("InUse", "data")]}, "Pending", ""),
+    "a path that is deleted": ({}, {"claims": [claim("Deleting")]}, "Pending", ""),
+    "soon deleted": ({}, {"claims": [claim("Released", **GONE)]}, "Pending", ""),
+    "a path of the past": ({}, {"claims": [claim("Released")]}, "Running", ""),
+    "another path": ({}, {"claims": [claim("InUse", "data/newer")]}, "Running", ""),
+    "its own path": ({"owned": True}, {"claims": [claim("InUse", user="new")]}, "Running", ""),
+    "its own old data": (
+        {"owned": True},
+        {"claims": [claim("Deleting", user="new")]},
+        "Pending",
+        "",
+    ),
     "suspended": ({"suspend": True}, {}, "Pending", ""),
     "starts": ({}, {"job": w.job(), "pods": [w.pod("Pending")]}, "Running", ""),
     "no room": ({}, {"job": w.job(), "pods": [UNSCHEDULABLE]}, "Running", "PodUnschedulable"),

@@ -249,7 +249,7 @@ def test_a_claim_of_the_go_operator() -> None:
 
 
 def deleted(**more: Any) -> Json:
-    return claim(**{"state": "InUse", "deleted": SHORTLY, "released": True, **more})
+    return claim(**{"state": "Deleting", "deleted": SHORTLY, "released": True, **more})
 
 
 def test_a_claim_in_use_is_not_deleted() -> None:
@@ -282,11 +282,82 @@ def test_data_are_kept(own: Json, others: list[Json], kept: str) -> None:
 
 def test_a_pass_that_began_before_the_release_keeps_nothing_and_deletes_nothing() -> None:
     """It sees the LogSet gone, but the claim as it was before; the next one sees the release."""
-    own = deleted(released=False)
+    own = deleted(released=False, state="InUse")
     decided = plan(own)
     assert (decided.done, decided.kept, decided.objects) == (False, "", ())
     assert status(own, decided)["state"] == "Deleting"
     assert verb_of(plan(deleted(state="Deleting")))["verb"] == "reclaim"
+
+
+@pytest.mark.parametrize("state", ["InUse", "Released"])
+def test_deleting_is_written_before_anything_is_deleted(state: str) -> None:
+    own = deleted(state=state)
+    decided = plan(own)
+    assert (decided.done, decided.objects, decided.problem["reason"]) == (False, (), "Waiting")
+    own["status"] = status(own, decided)
+    assert own["status"]["state"] == "Deleting"
+    [progressing] = [one for one in own["status"]["conditions"] if one["type"] == "Progressing"]
+    for second, begins in (("28", False), ("25", True)):
+        progressing["lastTransitionTime"] = f"2026-11-22T18:00:{second}Z"
+        assert bool(plan(own).objects) is begins
+    # Who took the path in between keeps the data.
+    assert "LogSet prod/x" in plan(own, claim("next", state="InUse", log_set="x")).kept
+
+
+@pytest.mark.parametrize(
+    ("other", "free"),
+    [
+        (deleted(name="old", state="Released"), False),
+        (deleted(name="old", state="Deleting"), False),
+        (deleted(name="old", state="InUse"), False),
+        (deleted(name="old", state="Released", policy="Retain"), True),
+        (deleted(name="old", state="Pending"), True),
+    ],
+)
+def test_a_claim_that_is_deleted_with_its_data_holds_the_path(other: Json, free: bool) -> None:
+    decided = plan(claim(), other, logSet=log_set())
+    assert decided.phase == ("InUse" if free else "Pending")
+
+
+def job(ended: bool = False) -> Json:
+    conditions = [{"type": "Complete", "status": "True", "lastTransitionTime": NOW}]
+    return {
+        "metadata": {"name": "own-reclaim", "namespace": "prod", "creationTimestamp": NOW},
+        "status": {"conditions": conditions if ended else []},
+    }
+
+
+def pod(phase: str = "Running") -> Json:
+    return {"metadata": {"name": "own-reclaim-x"}, "status": {"phase": phase}}
+
+
+@pytest.mark.parametrize(
+    "own",
+    [
+        deleted(**{"matrixorigin.io/release": "true"}),
+        deleted() | {"metadata": {**deleted()["metadata"], "deletionTimestamp": YESTERDAY}},
+    ],
+    ids=["annotation", "after a day"],
+)
+def test_the_path_is_free_when_nothing_deletes_any_more(own: Json) -> None:
+    result = {"phase": "Running", "step": "Delete", "done": {"files": 3000}, "startedAt": NOW}
+    seen = {"result": {"data": {"result.json": json.dumps(result)}}}
+    working = plan(own, job=job(), pods=[pod()], **seen)
+    assert (working.done, working.kept) == (False, "")
+    assert [one["metadata"]["name"] for one in working.stop] == ["own-reclaim"]
+    assert "waiting for Pod own-reclaim-x" in working.message
+    ending = plan(own, pods=[pod()], **seen)
+    assert (ending.done, list(ending.stop), ending.objects) == (False, [], ())
+    gone = plan(own, pods=[pod("Failed")], **seen)
+    assert gone.done
+    assert "but for 3000 objects" in gone.kept
+
+
+def test_no_second_job_beside_a_pod_of_the_first() -> None:
+    decided = plan(deleted(), pods=[pod()])
+    assert (decided.done, decided.objects) == (False, ())
+    assert "Pod own-reclaim-x of an earlier Job" in decided.message
+    assert plan(deleted(), pods=[pod("Failed")]).objects
 
 
 POD_OF_THE_LOG_SET: Json = {

@@ -13,7 +13,16 @@ from ..location import locations
 from ..reporting.reasons import BackupReason
 from ..workload.plans import Observed, is_paused
 from . import jobs, users
-from .deletion import DeletionPlan, in_time, missing_secret, ongoing, released, started, wrong
+from .deletion import (
+    DeletionPlan,
+    halted,
+    in_time,
+    missing_secret,
+    ongoing,
+    released,
+    started,
+    wrong,
+)
 from .job_plan import Surroundings
 from .links import AVAILABLE, BROKEN
 from .standing import Standing, State, standing
@@ -53,7 +62,7 @@ def _deletion(resource: Resource, observed: Observed, around: Surroundings) -> B
     if resource.get("deletionPolicy") != "Delete":
         return replace(plan, done=True)
     if kept := released(resource):
-        return replace(plan, done=True, kept=kept)
+        return halted(replace(plan, done=True, kept=kept), observed)
     pods = observed.get("pods") or []
     stands = standing(observed.get("job"), pods, observed.get("result"), around.now)
     if stands.state is State.SUCCEEDED:
@@ -61,7 +70,8 @@ def _deletion(resource: Resource, observed: Observed, around: Surroundings) -> B
     if stands.state is State.ABSENT and (user := _user(resource, observed)):
         # Whatever time it takes: the data, and the object by which they are found, are needed.
         return wrong(plan, BackupReason.IN_USE.value, user)
-    return in_time(_deleting(plan, resource, observed, stands, around), resource, around)
+    plan = in_time(_deleting(plan, resource, observed, stands, around), resource, around)
+    return halted(plan, observed)
 
 
 def _deleting(

@@ -17,8 +17,9 @@ from ..reporting.reasons import BackupReason
 from ..workload.plans import Observed, Plan
 from . import jobs
 from .job_plan import Surroundings
-from .standing import Standing, State
+from .standing import Standing, State, has_ended, result_of
 from .starting import beyond
+from .tasks import Step
 
 ANNOTATION_RELEASE: Final = "matrixorigin.io/release"
 """``true`` on a resource that is deleted: its data are kept, whatever its policy."""
@@ -67,12 +68,49 @@ def in_time(plan: PlanT, resource: Resource, around: Surroundings) -> PlanT:
     return replace(plan, done=True, kept=f"not deleted within {hours} h: {plan.message}")
 
 
+def halted(plan: PlanT, observed: Observed) -> PlanT:
+    """Return a plan that keeps the data, once nothing deletes them any more; it ends the Job first.
+
+    Args:
+        plan: that may be done and keep the data.
+        observed: the Job, its Pods and its result.
+    """
+    job = observed.get("job")
+    is_active = job is not None and not has_ended(job)
+    pods = running(observed)
+    if not (plan.done and plan.kept and (is_active or pods)):
+        return replace(plan, kept=f"{plan.kept}{_deleted(observed)}") if plan.kept else plan
+    stop = [_identity("batch/v1", "Job", job)] if job is not None and is_active else []
+    waiting = replace(plan, done=False, kept="", objects=(), stop=stop)
+    what = f"Pod {pods[0]} to end" if pods else f"Job {stop[0]['metadata']['name']} to end"
+    return wrong(waiting, BackupReason.WAITING.value, f"{plan.kept}; waiting for {what}")
+
+
+def _deleted(observed: Observed) -> str:
+    """Return what a Job that did not end had deleted, for messages; empty if nothing."""
+    result = result_of(observed.get("result"))
+    if result is None or result.step is not Step.DELETE or not result.done.files:
+        return ""
+    return f", but for {result.done.files} objects that were deleted before"
+
+
+def running(observed: Observed) -> list[str]:
+    """Return the names of Pods that may still delete data."""
+    return [
+        str(pod["metadata"]["name"])
+        for pod in observed.get("pods") or []
+        if (pod.get("status") or {}).get("phase") not in ("Succeeded", "Failed")
+    ]
+
+
 def ongoing(
     plan: PlanT, stands: Standing, observed: Observed, around: Surroundings
 ) -> PlanT | None:
     """Return the plan while there is a Job that has not deleted the data; None if there is none."""
     if stands.state is State.ABSENT:
-        return None
+        pods = running(observed)
+        message = f"waiting for Pod {pods[0]} of an earlier Job to end" if pods else ""
+        return wrong(plan, BackupReason.WAITING.value, message) if pods else None
     if stands.state is State.FAILED:
         return _again(wrong(plan, stands.reason, stands.message), observed, around)
     plan = replace(plan, message=stands.message)
@@ -118,15 +156,9 @@ def _again(plan: PlanT, observed: Observed, around: Surroundings) -> PlanT:
     created = max((one[3]["metadata"].get("creationTimestamp") or "" for one in left), default="")
     if unix_time(around.now) - unix_time(created) < _AGAIN_SECONDS:
         return plan
-    keys = ("name", "namespace")
-    return replace(
-        plan,
-        stop=[
-            {
-                "apiVersion": version,
-                "kind": kind,
-                "metadata": {key: one["metadata"][key] for key in keys},
-            }
-            for version, kind, _label, one in left
-        ],
-    )
+    return replace(plan, stop=[_identity(version, kind, one) for version, kind, _, one in left])
+
+
+def _identity(version: str, kind: str, found: Mapping[str, Any]) -> dict[str, Any]:
+    place = {key: found["metadata"][key] for key in ("name", "namespace")}
+    return {"apiVersion": version, "kind": kind, "metadata": place}

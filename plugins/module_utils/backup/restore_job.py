@@ -14,6 +14,7 @@ from ..reporting.conditions import RESTORE_ENDED
 from ..reporting.reasons import BackupReason
 from ..workload.plans import Observed, is_paused
 from . import jobs, tasks
+from .claimed_paths import taken
 from .facts import facts_of
 from .job_plan import COMPLETED, RUNNING, JobPlan, Surroundings, failed
 from .lifecycle import afterwards, as_suspended, begun_at, under_way, unless_late, until_expiry
@@ -108,18 +109,20 @@ def _start(resource: Resource, observed: Observed, around: Surroundings) -> JobP
         problem = {"reason": BackupReason.SECRET_MISSING.value, "message": missing}
         return replace(waiting, message=f"waiting: {missing}", problem=problem)
     try:
-        return _create(resource, backup, source, around)
+        return _create(resource, observed, source, around)
     except RenderingError as error:
         return JobPlan(invalid=str(error))
 
 
 def _create(
-    resource: Resource, backup: Mapping[str, Any] | None, source: Fields, around: Surroundings
+    resource: Resource, observed: Observed, source: Fields, around: Surroundings
 ) -> JobPlan:
     spec = Fields("", resource).table("spec")
-    task = task_of(resource, backup, source)
+    task = task_of(resource, observed.get("backup"), source)
     if why := overlapping(task):
         return failed(tasks.Reason.TARGET_IS_SOURCE.value, why)
+    if task.target and (why := taken(resource, task.target, observed.get("claims") or [])):
+        return JobPlan(requeue="10s", message=f"waiting: {why}")
     work = jobs.Work(
         resource=resource,
         namespace=resource["metadata"]["namespace"],

@@ -60,7 +60,11 @@ class RestoreJobKind(Kind[JobPlan]):
             ),
             **secret_references(resource, backups[0] if backups else None),
         }
-        named = Fields("", resource).table("spec").text("backupName")
+        spec = Fields("", resource).table("spec")
+        if spec.table("target").table("s3").data:
+            claims = {"api_version": names.API_VERSION, "kind": names.BUCKET_CLAIM, "labels": {}}
+            found["claims"] = {**claims, "if_allowed": True}
+        named = spec.text("backupName")
         if named:
             place = {"namespace": "", "name": named}
             found["backup"] = by_name(names.API_VERSION, names.BACKUP, place)

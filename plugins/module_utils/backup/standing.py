@@ -66,7 +66,7 @@ def standing(job: Json | None, pods: Sequence[Json], result_map: Json | None, no
         result_map: the ConfigMap with the result, with its data.
         now: the present, RFC 3339.
     """
-    result = _result_of(result_map)
+    result = result_of(result_map)
     if result is not None and result.phase is tasks.Phase.SUCCEEDED:
         return Standing(State.SUCCEEDED, result=result)
     if job is None:
@@ -83,7 +83,13 @@ def standing(job: Json | None, pods: Sequence[Json], result_map: Json | None, no
     return _of_pods(job, pods, result, now)
 
 
-def _result_of(result_map: Json | None) -> Result | None:
+def has_ended(job: Json) -> bool:
+    """Return whether a Job starts no Pod any more."""
+    return _ended(job) is not None
+
+
+def result_of(result_map: Json | None) -> Result | None:
+    """Return what a program has reported; None if nothing that can be read."""
     text = ((result_map or {}).get("data") or {}).get(tasks.RESULT_KEY)
     if not text:
         return None

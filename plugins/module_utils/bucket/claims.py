@@ -127,7 +127,12 @@ def predecessor(claim: Resource, others: Sequence[Json]) -> Json | None:
 
 
 def _state(claim: Json) -> str:
-    return str((claim.get("status") or {}).get("state") or "")
+    """Return the state of a claim; one that is deleted with its data holds the path already."""
+    state = str((claim.get("status") or {}).get("state") or "")
+    s3 = Fields("", claim).table("spec").raw("s3")
+    deletes = isinstance(s3, Mapping) and s3.get("s3RetentionPolicy") == "Delete"
+    going = deletes and claim["metadata"].get("deletionTimestamp")
+    return DELETING if going and state == RELEASED else state
 
 
 def _order(claim: Json) -> tuple[str, str]:

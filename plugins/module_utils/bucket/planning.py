@@ -19,6 +19,7 @@ from ..api.types import Manifest, Resource
 from ..backup import jobs
 from ..backup.deletion import (
     DeletionPlan,
+    halted,
     in_time,
     missing_secret,
     ongoing,
@@ -31,7 +32,7 @@ from ..backup.job_plan import Surroundings
 from ..backup.standing import State, standing
 from ..backup.starting import owner_of as owner_of_task
 from ..backup.tasks import Task, Verb
-from ..reporting.reasons import BackupReason
+from ..reporting.reasons import BackupReason, ConditionType
 from ..workload.plans import Observed, is_paused
 from .claims import (
     DELETING,
@@ -50,6 +51,8 @@ from .claims import (
 
 SUFFIX: Final = "reclaim"
 _CONTESTED: Final = "10s"
+_HELD_SECONDS: Final = 5.0
+"""Seconds after which a pass of another claim has written what it decided."""
 _SETTLING: Final = 2.0
 """Seconds after which all claims can be seen that were created in the same second."""
 _UNPROVEN: Final = (
@@ -153,6 +156,7 @@ def _deletion(resource: Resource, observed: Observed, around: Surroundings) -> B
     plan = _going(resource, observed, around)
     if (kept := released(resource)) and not plan.done:
         plan = replace(plan, done=True, kept=kept, objects=())
+    plan = halted(plan, observed)
     return _without_legacy_finalizers(plan, resource)
 
 
@@ -235,6 +239,9 @@ def _deleting(
         return going
     if user := _user(resource, observed):
         return wrong(plan, BackupReason.IN_USE.value, f"waiting for {user}, which uses the path")
+    if not _is_held(resource, around):
+        message = "holding the path, so that nobody takes it while it is deleted"
+        return wrong(plan, BackupReason.WAITING.value, message)
     namespace, objects = resource["metadata"]["namespace"], _objects(resource, around)
     if (waiting := missing_secret(plan, secrets_of(resource), namespace, observed)) is not None:
         # In a namespace that is being deleted, the Secret never comes back. The API server says so
@@ -242,6 +249,23 @@ def _deleting(
         asking = [one for one in objects if one["kind"] == "ConfigMap" and "data" not in one]
         return replace(waiting, objects=asking)
     return started(plan, objects, around)
+
+
+def _is_held(resource: Resource, around: Surroundings) -> bool:
+    """Return whether all claims have seen that the path is being deleted, or are seen themselves.
+
+    The state is written first. A pass that granted the path before it was written has ended by now,
+    and what it granted keeps the data.
+    """
+    status = resource.get("status") or {}
+    if status.get("state") != DELETING:
+        return False
+    since = [
+        str(one.get("lastTransitionTime") or "")
+        for one in status.get("conditions") or []
+        if (one.get("type"), one.get("status")) == (ConditionType.PROGRESSING.value, "True")
+    ]
+    return not since or unix_time(around.now) - unix_time(since[0]) >= _HELD_SECONDS
 
 
 def _user(resource: Resource, observed: Observed) -> str:
