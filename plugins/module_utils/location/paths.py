@@ -50,8 +50,6 @@ class BucketPath:
         Raises:
             InvalidLocation: it does not follow the grammar.
         """
-        if _SCHEME.match(text):
-            raise InvalidLocation(_of_url(text))
         bucket, *segments = _body(text).split("/")
         _require_bucket(bucket, text)
         if mistake := _mistake(segments):
@@ -119,6 +117,8 @@ def _body(text: str) -> str:
 
 
 def _require_bucket(bucket: str, text: str) -> None:
+    if _SCHEME.match(text):
+        raise InvalidLocation(_of_url(text))
     if not _BUCKET.fullmatch(bucket):
         raise InvalidLocation(
             f"{text!r} must be <bucket> or <bucket>/<prefix>, with a bucket of letters, digits, "
