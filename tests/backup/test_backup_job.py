@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a pass over a BackupJob decides and reports, by what it finds."""
 
+import json
 from typing import Any
 
 import pytest
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils import kinds
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api.plain import plain
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.tasks import (
+    REMOVED,
     task_from_json,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.reporting.kstatus import (
@@ -282,6 +284,67 @@ def test_a_success_is_recorded_as_a_backup() -> None:
     assert status["backup"] == "full-0195abcd"
     assert conditions(status)["Degraded"] == ("False", "AsExpected")
     assert (status["size"], status["atTime"], status["id"]) == ("12Mi", w.BEGAN, w.UID)
+
+
+PVC = {"persistentVolumeClaim": {"claimName": "backups"}}
+MOUNT = {"name": "b", "mountPath": "/backups"}
+RECORDED = {"volume": PVC, "mountPath": "/backups"}
+
+
+@pytest.mark.parametrize(
+    ("files", "overlay", "recorded"),
+    [
+        ({}, {"volumes": [{"name": "b", **PVC}], "volumeMounts": [MOUNT]}, RECORDED),
+        ({}, {"volumes": [{"name": "b", **PVC}],
+              "volumeMounts": [{**MOUNT, "mountPath": "/back"}]}, {}),
+        ({}, {"volumes": [{"name": "b", **PVC}], "volumeMounts": [{**MOUNT, "subPath": "x"}]}, {}),
+        ({}, {}, {}),
+        (RECORDED, {}, RECORDED),
+    ],
+)  # fmt: skip
+def test_the_volume_of_a_folder_is_recorded(files: Json, overlay: Json, recorded: Json) -> None:
+    """Who deletes the Backup has neither the BackupJob nor its overlay."""
+    folder = {"path": "/backups/mo/full", **files}
+    resource = w.backup_job(target={"fileSystem": folder}, overlay=overlay)
+    found = w.around(result=w.result("Succeeded", manifest=w.record()))
+    [record] = planned(resource, found)["record"]
+    assert record["meta"]["location"]["fileSystem"] == {"path": "/backups/mo/full", **recorded}
+    record |= {"deletionPolicy": "Delete"}
+    record["metadata"] |= {"deletionTimestamp": w.NOW, "uid": "b-1"}
+    nobody = {
+        key: [] for key in ("everyBackup", "everyBackupJob", "everyRestoreJob", "everyCluster")
+    }
+    plan = planned(record, {**w.around(), **nobody})
+    jobs = [one for one in plan["objects"] if one["kind"] == "Job"]
+    if not recorded:
+        assert (jobs, plan["done"], plan["problem"]["reason"]) == ([], False, "InvalidSpec")
+        assert "fileSystem.volume" in plan["message"]
+        return
+    [mounted] = [
+        one
+        for one in jobs[0]["spec"]["template"]["spec"]["volumes"]
+        if one["name"] == "target-files"
+    ]
+    assert mounted == {"name": "target-files", **PVC}
+
+
+@pytest.mark.parametrize(
+    ("step", "message", "says"),
+    [
+        ("Backup", "no space", "may still be in backups/mo/full"),
+        ("Record", f"no space; {REMOVED}", ""),
+        ("CheckTarget", "it is not empty", ""),
+    ],
+)
+def test_what_a_failed_backup_has_left_is_said(step: str, message: str, says: str) -> None:
+    result = {"phase": "Failed", "reason": "OutOfSpace", "message": message, "step": step}
+    found = w.around(result={"data": {"result.json": json.dumps({**result, "startedAt": w.BEGAN})}})
+    resource = w.backup_job()
+    plan = planned(resource, found)
+    status = reported(resource, plan, found)
+    degraded = next(one for one in status["conditions"] if one["type"] == "Degraded")
+    for text in (status["message"], degraded["message"]):
+        assert says in text if says else text == message
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ def _deletion(resource: Resource, observed: Observed, around: Surroundings) -> B
     pods = observed.get("pods") or []
     stands = standing(observed.get("job"), pods, observed.get("result"), around.now)
     if stands.state is State.SUCCEEDED:
-        return replace(plan, done=True)
+        return replace(plan, done=True, kept=stands.result.message if stands.result else "")
     if stands.state is State.ABSENT and (user := _user(resource, observed)):
         # Whatever time it takes: the data, and the object by which they are found, are needed.
         return wrong(plan, BackupReason.IN_USE.value, user)
@@ -111,6 +111,14 @@ def _start(plan: BackupPlan, resource: Resource, around: Surroundings) -> Backup
     meta = Fields("", resource).table("meta")
     namespace = meta.required_text("secretNamespace", "must be set to delete the data")
     place = meta.table("location")
+    files = place.table("fileSystem")
+    if files.data and not files.table("volume").data:
+        # A Job without the volume would find nothing, and call that deleted.
+        raise files.refuse(
+            "volume",
+            f"must be set, with mountPath, to delete {files.text('path')}: the job that made the "
+            "backup did not say which volume it is in",
+        )
     task = Task(
         verb=Verb.DELETE,
         id=str(resource["metadata"].get("uid") or meta.required_text("id")),

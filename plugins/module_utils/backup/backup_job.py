@@ -31,6 +31,7 @@ from .lifecycle import (
 from .record import backup_record
 from .standing import Standing, State, standing
 from .starting import backup_id, start
+from .tasks import REMOVED, Step
 from .verification_orders import ordered_name, verification_of
 
 
@@ -60,10 +61,25 @@ def _of_task(resource: Resource, observed: Observed, around: Surroundings) -> Jo
     if stands.state is State.SUCCEEDED:
         return _succeeded(resource, observed, stands)
     if stands.state is State.FAILED:
-        return failed(stands.reason, stands.message, begun_at(resource, observed), facts_of(stands))
+        message = f"{stands.message}{_left(resource, stands)}"
+        return failed(stands.reason, message, begun_at(resource, observed), facts_of(stands))
     if stands.state is State.ABSENT:
         return _not_started(resource, observed, around)
     return under_way(resource, observed, stands, around)
+
+
+def _left(resource: Resource, stands: Standing) -> str:
+    """Return what a failed backup has left, for messages; empty if nothing.
+
+    Nothing else deletes it: there is no Backup of it, and retention counts Backups.
+    """
+    result = stands.result
+    step = result.step if result else None
+    if step in (None, Step.CHECK_TARGET) or (result and result.message.endswith(REMOVED)):
+        return ""
+    target = Fields("", resource).table("spec").table("target")
+    path = target.table("s3").text("path") or target.table("fileSystem").text("path")
+    return f"; what it has written may still be in {path}: delete that when nothing writes there"
 
 
 def _succeeded(resource: Resource, observed: Observed, stands: Standing) -> JobPlan:
@@ -79,6 +95,7 @@ def _succeeded(resource: Resource, observed: Observed, stands: Standing) -> JobP
     return JobPlan(
         phase=COMPLETED,
         progress=BackupReason.SETTLED.value,
+        message=stands.result.message if stands.result else "",
         begun=begun_at(resource, observed),
         facts=facts_of(stands, base),
         record=record,

@@ -251,7 +251,7 @@ def _job(work: Work, settings: Settings, account: str) -> Manifest:
 
 
 def _template(work: Work, settings: Settings, account: str) -> Json:
-    volumes = list(_volumes(work))
+    volumes = _beside_overlay(_volumes(work), settings.over)
     main: Json = {
         "name": names.CONTAINER_MAIN,
         "image": settings.image,
@@ -300,6 +300,12 @@ def _volumes(work: Work) -> Iterable[_Mounted]:
             yield from _secrets_of(role, place.table("s3"))
             yield from _folder_of(role, place.table("fileSystem"), taken)
     yield {"name": names.VOLUME_TEMP, "emptyDir": {}}, names.TEMP_MOUNT, False
+
+
+def _beside_overlay(volumes: Iterable[_Mounted], over: Fields) -> list[_Mounted]:
+    """Return the volumes but for folders that the overlay mounts itself."""
+    mounts = {one.text("mountPath").rstrip("/") for one in over.tables("volumeMounts")}
+    return [one for one in volumes if not (one[0]["name"].endswith("-files") and one[1] in mounts)]
 
 
 def _secrets_of(role: str, s3: Fields) -> Iterable[_Mounted]:

@@ -47,7 +47,7 @@ def backup_record(resource: Resource, manifest: manifests.Manifest, base_name: s
         labels[LABEL_SCHEDULE] = schedule
     account = spec.text("serviceAccountName") or spec.table("overlay").text("serviceAccountName")
     meta: dict[str, Any] = {
-        "location": copy.deepcopy(dict(spec.table("target").data)),
+        "location": _location(spec),
         "id": manifest.id,
         "type": manifest.type,
         "secretNamespace": metadata["namespace"],
@@ -70,3 +70,29 @@ def backup_record(resource: Resource, manifest: manifests.Manifest, base_name: s
         "meta": meta,
         "deletionPolicy": spec.text("deletionPolicy") or "Retain",
     }
+
+
+def _location(spec: Fields) -> dict[str, Any]:
+    """Return where a backup is, with the volume that the overlay of its job mounted there.
+
+    Who deletes the Backup has neither the job nor its overlay.
+    """
+    location: dict[str, Any] = copy.deepcopy(dict(spec.table("target").data))
+    files = spec.table("target").table("fileSystem")
+    if not files.data or files.table("volume").data:
+        return location
+    over, folder = spec.table("overlay"), f"{files.text('path').rstrip('/')}/"
+    mounts = [
+        one
+        for one in over.tables("volumeMounts")
+        if folder.startswith(f"{one.text('mountPath').rstrip('/')}/")
+    ]
+    if not mounts:
+        return location
+    mount = max(mounts, key=lambda one: len(one.text("mountPath").rstrip("/")))
+    part = mount.text("subPath") or mount.text("subPathExpr")
+    for volume in over.tables("volumes"):
+        if volume.text("name") == mount.text("name") and not part:
+            source = {key: value for key, value in volume.data.items() if key != "name"}
+            location["fileSystem"] |= {"volume": source, "mountPath": mount.text("mountPath")}
+    return location

@@ -112,12 +112,14 @@ def _create(
     base, why = _base(spec, observed, source, target)
     if why:
         return failed(tasks.Reason.BASE_MISSING.value, why)
+    settings = jobs.Settings.of(spec, around.image)
     task = Task(
         verb=Verb.BACKUP,
         id=backup_id(resource),
         type=spec.choice("type", TYPES, FULL),
         base=base.backup if base else None,
         owner=owner_of(resource),
+        attempts=settings.backoff_limit + 1,
         login=Login(source.host, source.port),
         origin=Origin(source.kind, source.namespace, source.name, source.uid),
         target=target,
@@ -134,7 +136,7 @@ def _create(
             login=source.secret,
             target=place,
         ),
-        jobs.Settings.of(spec, around.image),
+        settings,
     )
     refused = "; ".join(map(str, beyond(objects, around.level)))
     if refused:

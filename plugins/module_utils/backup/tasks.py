@@ -31,6 +31,8 @@ TASK_KEY: Final = "task.json"
 RESULT_KEY: Final = "result.json"
 LONGEST_MESSAGE: Final = 1024
 """Letters of a result's message; a longer one is cut."""
+REMOVED: Final = "what it had written was deleted"
+"""At the end of the message of a backup that failed and has left nothing."""
 DONE, TRY_AGAIN, PERMANENT = 0, 1, 2
 """Exit codes of the program."""
 DEADLINE_SECONDS: Final = 24 * 3600
@@ -151,6 +153,7 @@ class Task:
         forbidden: the cluster's own storage: the target must not be inside it, nor around it.
         expected_id: the backup that source (verify, restore) or target (delete) must hold; None
             accepts any backup. For a purge, the restore that has filled target.
+        attempts: that the Job makes of a backup; 0 where that is not known.
         checks: of the user, for a database that is read.
         checksums: whether a restore compares checksums where the server itself copies; everywhere
             else it does so anyway.
@@ -170,6 +173,7 @@ class Task:
     target: Location | None = None
     forbidden: tuple[Location, ...] = ()
     expected_id: str | None = None
+    attempts: int = 0
     checks: tuple[Check, ...] = ()
     checksums: bool = True
     report: Report | None = None
@@ -204,7 +208,7 @@ class Result:
         done: of the step.
         total: of the step; zero while unknown.
         reason: why it failed.
-        message: for people, without secrets.
+        message: for people, without secrets; also what a task that succeeded has to say.
         retryable: whether the Job tries again.
         manifest: of the backup that was made, verified or restored.
         reading: of the database that was read.
@@ -246,6 +250,7 @@ def task_to_json(task: Task) -> str:
         "forbidden": [locations.to_document(one) for one in task.forbidden],
         "expects": {"id": task.expected_id},
         **({"checks": [one.document for one in task.checks]} if task.checks else {}),
+        **({"attempts": task.attempts} if task.attempts else {}),
         **({} if task.checksums else {"checksums": False}),
         "report": task.report and {"namespace": task.report.namespace, "name": task.report.name},
         "deadlineSeconds": task.deadline_seconds,
@@ -290,6 +295,7 @@ def _task_of(fields: Fields) -> Task:
         target=_location(fields, "target"),
         forbidden=tuple(_locations(fields.tables("forbidden"))),
         expected_id=fields.table("expects").text("id") or None,
+        attempts=fields.number("attempts") or 0,
         checks=tuple(Check.of(table.data) for table in fields.tables("checks")),
         checksums=fields.flag("checksums") or not fields.has("checksums"),
         report=Report(report.required_text("namespace"), report.required_text("name"))

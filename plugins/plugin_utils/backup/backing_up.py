@@ -9,6 +9,7 @@ from typing import Final, TypedDict
 
 from ...module_utils.api import timestamps
 from ...module_utils.backup import manifest as manifests
+from ...module_utils.backup import tasks
 from ...module_utils.backup.manifest import Base, Manifest
 from ...module_utils.backup.tasks import Reason, Step, Task
 from ...module_utils.clients.objectstore import interface
@@ -16,11 +17,11 @@ from ...module_utils.clients.objectstore.errors import Absent, StoreError
 from ...module_utils.clients.objectstore.interface import ObjectStore
 from ...module_utils.location.locations import S3Location, overlap
 from ...module_utils.ownership import deletion, marks, taking
-from ...module_utils.ownership.errors import Foreign
+from ...module_utils.ownership.errors import Foreign, OwnershipError
 from ...module_utils.ownership.taking import SETTLED, Hold
 from . import attempts, listings
 from .contents import Contents
-from .errors import TaskFailed
+from .errors import TaskFailed, as_failure
 from .layout import EARLIER, is_of_backup
 from .opened import Opened, Opener, holdings, listed, open_chain, record
 from .progress import Progress
@@ -77,11 +78,37 @@ def back_up(making: Making) -> Manifest:
         finished = _finished(making)
         if finished:
             return finished
-        _remove_earlier_attempts(hold, progress)
-        started = timestamps.timestamp_now()
-        progress.begin(Step.BACKUP)
-        run(entrance, statement(task, making.mounts, base), store, progress)
-        return _prove(making, hold, base, started, database)
+        if not hold.conditional:
+            progress.note(
+                f"{store.name} does not know conditional writes (If-None-Match): two jobs on one "
+                "target are kept apart by listings alone"
+            )
+        try:
+            _remove_earlier_attempts(hold, progress)
+            started = timestamps.timestamp_now()
+            progress.begin(Step.BACKUP)
+            run(entrance, statement(task, making.mounts, base), store, progress)
+            return _prove(making, hold, base, started, database)
+        except Exception as error:
+            _remove_failed(task, hold, as_failure(error), progress)
+            raise
+
+
+def _remove_failed(task: Task, hold: Hold, failure: TaskFailed, progress: Progress) -> None:
+    """Delete what the last attempt has written before it failed; what cannot be deleted stays.
+
+    Its mark stays, too, where the statement of the database may go on writing.
+    """
+    is_last = not failure.retryable or hold.number >= task.attempts > 0
+    if not is_last or failure.reason in (Reason.INTERRUPTED, Reason.DEADLINE_EXCEEDED):
+        return
+    with contextlib.suppress(OwnershipError, StoreError, TaskFailed):
+        deletion.clear(
+            _with_record(hold), is_of_backup, lambda _count: progress.check(), progress.sleep
+        )
+        if failure.reason is not Reason.STATEMENT_FAILED:
+            deletion.release(hold, progress.sleep)
+            progress.note(tasks.REMOVED)
 
 
 def made(making: Making) -> Manifest | None:

@@ -4,14 +4,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
 
+from ...module_utils.api import names
 from ...module_utils.api.owners import Owner
 from ...module_utils.backup import manifest as manifests
 from ...module_utils.backup.manifest import Manifest
 from ...module_utils.backup.tasks import Amount, Reason, Step, Task
 from ...module_utils.clients.objectstore.errors import StoreAbsent
 from ...module_utils.clients.objectstore.interface import Entry, ObjectStore
-from ...module_utils.location.locations import Location, S3Location
+from ...module_utils.location.locations import FolderLocation, Location, S3Location
 from ...module_utils.ownership import deletion, marks
 from ...module_utils.ownership.marks import Mark
 from . import attempts
@@ -19,6 +22,9 @@ from .errors import TaskFailed
 from .layout import EARLIER, is_of_backup
 from .opened import record
 from .progress import Progress
+
+_SHOWN: Final = 10
+"""Unknown files that a message names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,15 +44,15 @@ class Deletable:
     entries: list[Entry]
 
 
-def delete(task: Task, store: ObjectStore, progress: Progress) -> tuple[Manifest | None, list[str]]:
+def delete(task: Task, store: ObjectStore, progress: Progress) -> Manifest | None:
     """Delete the backup in a folder, or the unfinished attempt of the same id.
 
     The record goes first, so that a deletion that was killed leaves no backup that looks whole; the
     owner's mark goes last, so that the same task can go on.
 
     Returns:
-        The record of what was deleted, None when there was none any more; and the keys of files in
-        the folder that are no part of a backup, which stay.
+        The record of what was deleted; None when there was none any more. Files in the folder that
+        are no part of a backup stay, and are noted.
 
     Raises:
         TaskFailed: TargetNotEmpty: the folder holds something else.
@@ -54,7 +60,7 @@ def delete(task: Task, store: ObjectStore, progress: Progress) -> tuple[Manifest
     """
     found = deletable(task, store, progress)
     if found.mark is None:
-        return None, []
+        return None
     amount = Amount(len(found.entries), sum(one.size for one in found.entries))
     progress.begin(Step.DELETE, amount)
     taken = attempts.attempt(
@@ -65,7 +71,11 @@ def delete(task: Task, store: ObjectStore, progress: Progress) -> tuple[Manifest
             deletion.discard(hold, [manifests.FILE], progress.sleep)
         kept = deletion.clear(hold, is_of_backup, _counting(progress), progress.sleep)
         deletion.release(hold, progress.sleep)
-    return found.manifest, kept
+    if kept:
+        more = f" and {len(kept) - _SHOWN} more" if len(kept) > _SHOWN else ""
+        shown = f"{', '.join(kept[:_SHOWN])}{more}"
+        progress.note(f"these files are no part of the backup and stay in {store.name}: {shown}")
+    return found.manifest
 
 
 def purge(task: Task, store: ObjectStore, progress: Progress) -> None:
@@ -120,8 +130,34 @@ def deletable(task: Task, store: ObjectStore, progress: Progress) -> Deletable:
     try:
         store.require()
     except StoreAbsent:
+        _require_volume(task)
         return Deletable(None, None, frozenset(), [])
-    return _proven(task, store)
+    found = _proven(task, store)
+    if found.mark is None:
+        _require_volume(task)
+    return found
+
+
+def _require_volume(task: Task) -> None:
+    """Return when a folder in which nothing was found is one of a volume.
+
+    A Backup says that it is there: without its volume, nothing is there to be found. The folder
+    around it stays when a backup is deleted.
+
+    Raises:
+        TaskFailed: TargetMissing.
+    """
+    target = task.target
+    if task.owner.kind != names.BACKUP or not isinstance(target, FolderLocation):
+        return
+    folder = Path(target.path)
+    is_mounted = any(path.is_mount() for path in (folder, *folder.parents[:-1]))
+    if not (is_mounted and folder.parent.is_dir()):
+        raise TaskFailed(
+            Reason.TARGET_MISSING,
+            f"the volume with folder {target.path} is not mounted, or is another one: "
+            f"{folder.parent} is not there",
+        )
 
 
 def _require_prefix(target: Location | None) -> None:

@@ -14,6 +14,7 @@ import sys
 import time
 import traceback
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any, Final, NoReturn
@@ -84,9 +85,12 @@ def outcome(task: Task, mounts: Mounts, progress: Progress) -> Result:
     try:
         if task.verb == Verb.READ:
             return prove(task, mounts, progress)
-        return Result(Phase.SUCCEEDED, manifest=carry_out(task, mounts, progress))
+        manifest = carry_out(task, mounts, progress)
+        return Result(Phase.SUCCEEDED, message=progress.notes, manifest=manifest)
     except Exception as error:  # noqa: BLE001
-        return _failed(error)
+        failed = _failed(error)
+        said = "; ".join(filter(None, (failed.message, progress.notes)))
+        return replace(failed, message=said)
 
 
 def exit_code(result: Result) -> int:
@@ -118,7 +122,7 @@ def carry_out(task: Task, mounts: Mounts, progress: Progress) -> Manifest | None
     if task.verb == Verb.RESTORE and store:
         return restore(task, source, store, progress)
     if task.verb == Verb.DELETE and store:
-        return delete(task, store, progress)[0]
+        return delete(task, store, progress)
     if task.verb == Verb.PURGE and store:
         purge(task, store, progress)
         return None

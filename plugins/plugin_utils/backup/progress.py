@@ -36,6 +36,16 @@ class Progress:
         self._step = Step.CHECK_TARGET
         self._files = self._bytes = 0
         self._total = Amount()
+        self._notes: dict[str, None] = {}
+
+    @property
+    def notes(self) -> str:
+        """What the task has to say beside its end; empty if nothing."""
+        return "; ".join(self._notes)
+
+    def note(self, text: str) -> None:
+        """Add something that people should know, however the task ends."""
+        self._notes[text] = None
 
     @property
     def seconds_left(self) -> float:

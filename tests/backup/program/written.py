@@ -46,21 +46,7 @@ def backup(
         older: files of the database that the base has.
         base: of an incremental one.
     """
-    for path, content in files.items():
-        put(store, f"tae/{path}", content)
-    lines = [
-        f"{path},{len(content)},{'' if path.startswith('ckp/') else _sum(content)},true,1-0\n"
-        for path, content in files.items()
-    ] + [f"{path},{len(content)},,false,1-0\n" for path, content in (older or {}).items()]
-    kind = "increment" if base else ""
-    for key, content in (
-        ("mo_meta", b"version,0823,\n"),
-        ("hakeeper/hk_data", HAKEEPER),
-        ("tae/tae_list", "".join(lines).encode()),
-        ("tae/tae_sum", f"2026-11-22 19:02:28,1,{TIMESTAMP},{kind}\n".encode()),
-    ):
-        put(store, key, content)
-        put(store, f"{key}.sha256", hashlib.sha256(content).digest())
+    statement(store, files, older=older, kind="increment" if base else "")
     own = {f"tae/{path}": _sum(text) for path, text in files.items() if path.startswith("ckp/")}
     put(store, listings.OWN_SUMS, listings.sums_text(own))
     record = Manifest(
@@ -77,6 +63,30 @@ def backup(
     )
     put(store, manifest.FILE, manifest.to_json(record).encode())
     return record
+
+
+def statement(
+    store: ObjectStore,
+    files: Mapping[str, bytes],
+    *,
+    older: Mapping[str, bytes] | None = None,
+    kind: str = "",
+) -> None:
+    """Write what the database itself writes, see `backup`."""
+    for path, content in files.items():
+        put(store, f"tae/{path}", content)
+    lines = [
+        f"{path},{len(content)},{'' if path.startswith('ckp/') else _sum(content)},true,1-0\n"
+        for path, content in files.items()
+    ] + [f"{path},{len(content)},,false,1-0\n" for path, content in (older or {}).items()]
+    for key, content in (
+        ("mo_meta", b"version,0823,\n"),
+        ("hakeeper/hk_data", HAKEEPER),
+        ("tae/tae_list", "".join(lines).encode()),
+        ("tae/tae_sum", f"2026-11-22 19:02:28,1,{TIMESTAMP},{kind}\n".encode()),
+    ):
+        put(store, key, content)
+        put(store, f"{key}.sha256", hashlib.sha256(content).digest())
 
 
 def erase(store: ObjectStore, *keys: str) -> None:
