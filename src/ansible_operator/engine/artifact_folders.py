@@ -43,10 +43,15 @@ def _ended(root: Path) -> Iterator[tuple[int, str]]:
 
 
 def _artifacts(folder: str, levels: int) -> Iterator[str]:
-    for entry in _folders(folder):
-        if entry.name == "artifacts":
-            yield entry.path
-        elif levels > 1:
+    """Yield the artifact folders below a folder.
+
+    A private data directory is known by a file of its own: objects and namespaces may be called
+    ``artifacts``.
+    """
+    if Path(folder, "env", "envvars").is_file():
+        yield f"{folder}/artifacts"
+    elif levels > 1:
+        for entry in _folders(folder):
             yield from _artifacts(entry.path, levels - 1)
 
 

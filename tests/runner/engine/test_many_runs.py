@@ -9,8 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from ansible_operator.engine import Engine, ExtraVars, PlaybookTarget, RunRequest, make_engine
+from ansible_operator.engine import (
+    Engine,
+    ExtraVars,
+    PlaybookTarget,
+    RunRequest,
+    make_engine,
+    rundir,
+)
 from ansible_operator.engine.forking.processes import ProcessTree
+from ansible_operator.engine.rundir import RunDirectory
 from tests.runner.engine.conftest import IDLE_SECONDS, ROLES, Stage
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -153,3 +161,28 @@ async def test_many_runs_leave_nothing(warm: Stage) -> None:
     growth = last[3] - first[3]
     assert growth < LARGEST_GROWTH * LATER_RUNS, f"the template grew by {growth} KiB"
     assert template not in {process.pid for process in me.refresh()}
+
+
+async def test_a_run_whose_files_take_long_to_remove_holds_up_no_other(
+    warm: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that leaves 90,000 files took six seconds of everybody's."""
+    slow = asyncio.get_running_loop().create_future()
+    loop, finish = asyncio.get_running_loop(), rundir.finish
+
+    def finish_slowly(directory: RunDirectory, keep: int, *, in_use: bool = False) -> None:
+        if directory.root.name == "slow":
+            loop.call_soon_threadsafe(slow.set_result, None)
+            time.sleep(5)
+        finish(directory, keep, in_use=in_use)
+
+    monkeypatch.setattr(rundir, "finish", finish_slowly)
+    path = warm.tasks("- ansible.builtin.debug: {msg: a}")
+    first = asyncio.create_task(warm.play(path, directory=warm.folder / "slow"))
+    await slow
+    began = time.monotonic()
+    played = await warm.play(path, directory=warm.folder / "quick")
+    assert played.result.rc == 0
+    assert not first.done()
+    assert time.monotonic() - began < 4
+    assert (await first).result.rc == 0

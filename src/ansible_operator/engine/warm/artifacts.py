@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writing the artifacts of runs in ansible-runner's layout, off the event loop."""
 
-import asyncio
 import contextlib
 import json
 import os
@@ -15,6 +14,7 @@ from typing import Any, TypeVar
 import structlog
 
 from ansible_operator.engine import rundir
+from ansible_operator.engine.disk_threads import settling
 from ansible_operator.engine.interface import JobEvent, RunRequest
 from ansible_operator.engine.private_files import write_and_close, write_private
 from ansible_operator.engine.rundir import RunDirectory
@@ -68,25 +68,17 @@ class ArtifactWriter:
         """
         if self._is_closed:
             raise RuntimeError("the writer of artifacts is closed")
-        loop = asyncio.get_running_loop()
-        answer: asyncio.Future[Result] = loop.create_future()
-
-        def settle() -> None:
-            try:
-                result = call()
-            except BaseException as error:  # noqa: BLE001 (whoever waits gets it)
-                loop.call_soon_threadsafe(_settle, answer.set_exception, error, answer)
-            else:
-                loop.call_soon_threadsafe(_settle, answer.set_result, result, answer)
-
-        self._queue.put(settle)
+        settled, answer = settling(call)
+        self._queue.put(settled)
         return await answer
 
-    def close(self) -> None:
-        """Write what is waiting and end the thread."""
+    def close(self, seconds: float) -> None:
+        """Write what is waiting and end the thread; wait no longer than that."""
         self._is_closed = True
         self._queue.put(None)
-        self._thread.join()
+        self._thread.join(seconds)
+        if self._thread.is_alive():
+            _log.error("The artifacts of the last runs are not complete", waited=seconds)
 
 
 class RunArtifacts:
@@ -126,11 +118,6 @@ class RunArtifacts:
             Exception: what the function raises.
         """
         return await self._writer.then(partial(function, *arguments, **options))
-
-
-def _settle(settle: Callable[[Any], None], value: Any, answer: asyncio.Future[Any]) -> None:
-    if not answer.done():  # whoever waited may have been cancelled
-        settle(value)
 
 
 def _begin(folder: str, command: str) -> None:

@@ -14,6 +14,7 @@ import msgspec
 import structlog
 
 from ansible_operator.engine import outcome, rundir
+from ansible_operator.engine.disk_threads import DiskThreads
 from ansible_operator.engine.forking import frames
 from ansible_operator.engine.forking.pool import Pool, Worker
 from ansible_operator.engine.forking.processes import end_tree
@@ -45,6 +46,8 @@ _READY = {Isolation.RUN: 1, Isolation.SHARED: 4}
 
 Those of shared runs serve run after run, so a burst of runs finds all that it needs.
 """
+_CLOSE_SECONDS = 5.0
+"""Longest time to write artifacts, and to remove files of runs, at the end of the process."""
 _EXIT_DEADLINE = 2.0
 """Seconds in which the template reports how a process of a run ended."""
 
@@ -82,6 +85,7 @@ class WarmEngine:
         self._checking = Pool(self._supervisor, uses=runs_per_process)
         self._reference = RunnerPackageEngine()
         self._writer = ArtifactWriter()
+        self._disk = DiskThreads()
         self._runs: set[asyncio.Task[RunResult]] = set()
         self._logged: set[str] = set()
 
@@ -113,7 +117,8 @@ class WarmEngine:
         for processes in (*self._processes.values(), self._checking):
             await processes.close()
         await self._supervisor.stop()
-        await asyncio.to_thread(self._writer.close)
+        await asyncio.to_thread(self._writer.close, _CLOSE_SECONDS)
+        await asyncio.to_thread(self._disk.close, _CLOSE_SECONDS)
 
     def abandon(self) -> None:
         """Have all runs end; the template ends its forks as soon as this process has exited."""
@@ -127,7 +132,7 @@ class WarmEngine:
                     self._logged.add(reason)
                     _log.info("Playing through ansible-runner", reason=reason, job=request.ident)
                 return await self._reference.run(request, on_event)
-            directory = await self._writer.then(
+            directory = await self._disk.run(
                 partial(rundir.prepare, request, self._supervisor.folder)
             )
             artifacts = self._writer.begin(directory, request)
@@ -135,10 +140,9 @@ class WarmEngine:
             try:
                 return await run.play(self._processes[request.isolation], on_event)
             finally:
-                tidied = artifacts.then(
-                    rundir.finish, directory, request.artifacts_to_keep, in_use=run.leaves_behind
-                )
-                await asyncio.shield(tidied)
+                keep, in_use = request.artifacts_to_keep, run.leaves_behind
+                tidy = partial(rundir.finish, directory, keep, in_use=in_use)
+                await asyncio.shield(self._disk.run(tidy))
 
 
 class _Run:

@@ -2,10 +2,12 @@
 """A bound of what runs of all objects together leave on the disk."""
 
 import asyncio
+from functools import partial
 
 from ansible_operator.background import note_failure
 from ansible_operator.engine import rundir
 from ansible_operator.engine.artifact_folders import remove_oldest
+from ansible_operator.engine.disk_threads import in_disk_thread
 from ansible_operator.logs import get_logger
 from ansible_operator.loop.settings import RunSettings
 
@@ -44,9 +46,9 @@ class ArtifactLimit:
         settings = self._settings
         keep = max(1, settings.total_artifacts - self._step)
         try:
-            if not await asyncio.to_thread(rundir.claim, settings.run_root, settings.cluster):
+            if not await in_disk_thread(partial(rundir.claim, settings.run_root, settings.cluster)):
                 return
-            removed = await asyncio.to_thread(remove_oldest, settings.run_root, keep)
+            removed = await in_disk_thread(partial(remove_oldest, settings.run_root, keep))
         except OSError as error:
             _LOG.error("Artifacts of runs cannot be counted", error=str(error))
             return

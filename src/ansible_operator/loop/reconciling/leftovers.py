@@ -6,11 +6,12 @@ operators, even of several clusters: only what belongs to this cluster, to kinds
 are watched, and has not been touched since this process started is removed.
 """
 
-import asyncio
 from collections.abc import Collection
+from functools import partial
 from pathlib import Path
 
 from ansible_operator.engine import rundir
+from ansible_operator.engine.disk_threads import in_disk_thread
 from ansible_operator.errors import EngineError
 from ansible_operator.kube.informer import KindInformer
 from ansible_operator.logs import get_logger
@@ -39,9 +40,9 @@ async def remove_leftovers(
     folder = settings.run_root.joinpath(gvk.group, gvk.version, gvk.kind)
     levels = 2 if controlled.resource.namespaced else 1
     try:
-        if not await asyncio.to_thread(rundir.claim, settings.run_root, settings.cluster):
+        if not await in_disk_thread(partial(rundir.claim, settings.run_root, settings.cluster)):
             return
-        found = await asyncio.to_thread(rundir.untouched, folder, levels, started)
+        found = await in_disk_thread(partial(rundir.untouched, folder, levels, started))
         for path in found:
             name, namespace = path.name, path.parent.name if levels == 2 else ""
             outside = namespace and namespaces and namespace not in namespaces
@@ -53,7 +54,7 @@ async def remove_leftovers(
 
 async def _remove(path: Path) -> None:
     try:
-        await asyncio.to_thread(rundir.remove, path)
+        await in_disk_thread(partial(rundir.remove, path))
     except EngineError as error:
         _LOG.info("An old run directory cannot be removed", error=str(error))
     else:

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """One run of one object: from its variables to its outcome (runner.md §2.10, §2.14)."""
 
-import asyncio
 import functools
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from ansible_operator.engine.disk_threads import in_disk_thread
 from ansible_operator.engine.extra_vars import ExtraVars
 from ansible_operator.engine.interface import (
     CheckRequest,
@@ -190,4 +190,4 @@ class Runs:
 
     async def forget(self, namespace: str, name: str) -> None:
         """Remove the files that runs of an object have left."""
-        await asyncio.to_thread(remove, self._directory(namespace, name))
+        await in_disk_thread(functools.partial(remove, self._directory(namespace, name)))

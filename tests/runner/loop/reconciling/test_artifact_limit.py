@@ -17,6 +17,8 @@ def run(root: Path, place: str, ident: int, *, ended: bool = True, age: int = 0)
     """The artifacts of a run; the higher its number, the later it was."""
     folder = root / place / "artifacts" / str(ident)
     (folder / "job_events").mkdir(parents=True)
+    (root / place / "env").mkdir(exist_ok=True)
+    (root / place / "env" / "envvars").write_text("{}")
     if ended:
         (folder / "rc").write_text("0")
     when = folder.stat().st_mtime - age
@@ -25,7 +27,7 @@ def run(root: Path, place: str, ident: int, *, ended: bool = True, age: int = 0)
 
 
 def left(root: Path) -> set[int]:
-    return {int(path.name) for path in root.glob("**/artifacts/*")}
+    return {int(path.name) for path in root.glob("**/artifacts/*") if path.name.isdigit()}
 
 
 def test_the_oldest_of_all_objects_are_removed(tmp_path: Path) -> None:
@@ -34,6 +36,18 @@ def test_the_oldest_of_all_objects_are_removed(tmp_path: Path) -> None:
     assert remove_oldest(tmp_path, 4) == 6
     assert left(tmp_path) == {6, 7, 8, 9}
     assert remove_oldest(tmp_path, 4) == 0
+
+
+@pytest.mark.parametrize("name", ["artifacts", "env", "project"])
+def test_an_object_may_be_called_like_a_folder_of_its_own(tmp_path: Path, name: str) -> None:
+    for number in range(4):
+        run(tmp_path, f"g/v1/K/ns/{name}", number, age=100_000)
+        run(tmp_path, f"g/v1/K/{name}/artifacts", 10 + number, age=100_000)
+        run(tmp_path, f"v1/Cluster/{name}", 20 + number, age=100_000)
+    assert remove_oldest(tmp_path, 3) == 9
+    assert len(left(tmp_path)) == 3
+    for place in (f"g/v1/K/ns/{name}", f"g/v1/K/{name}/artifacts", f"v1/Cluster/{name}"):
+        assert (tmp_path / place / "env" / "envvars").exists()
 
 
 def test_runs_under_way_stay_until_they_must_be_dead(tmp_path: Path) -> None:
