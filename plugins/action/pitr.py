@@ -92,7 +92,7 @@ def _require_utc(database: Database) -> None:
 
 
 def _found(database: Database, name: str) -> Range | None:
-    return ranges.found(database.ask(ranges.LISTING), name)
+    return ranges.found(database.ask(ranges.LISTING, ranges.IN_UTC), name)
 
 
 def _required(found: Range | None, name: str) -> Range:

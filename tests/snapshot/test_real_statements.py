@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients import sql
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.snapshot import ranges
 
 from tests.backup.program.database import PASSWORD, USER, Database, Storage, database
 from tests.backup.program.plays import played
@@ -280,3 +282,23 @@ def test_the_playbooks_of_the_page(shop: Database, tmp_path: Path) -> None:
     )
     assert rows(shop, "orders") == [1, 2, 3]
     assert run("pitr", "pitr=week", "state=absent").counts["changed"] == 1
+
+
+@pytest.mark.parametrize("zone", ["+08:00", "-08:00"])
+def test_a_range_begins_at_the_same_moment_in_every_time_zone(shop: Database, zone: str) -> None:
+    """``SHOW PITR`` shows times in the zone of the session, which may be that of the node."""
+    shop.run("create pitr recent range 1 'h'")
+    entrance = sql.Entrance("127.0.0.1", shop.port, USER, PASSWORD)
+    try:
+        in_zone = (f"SET time_zone = '{zone}'", ())
+        shifted, rows = (
+            sql.ask(entrance, ranges.LISTING, 30, first=first)
+            for first in ([in_zone], [in_zone, ranges.IN_UTC])
+        )
+        wrong, right = (ranges.found(one, "recent") for one in (shifted, rows))
+        assert right is not None
+        assert abs(right.since - datetime.now(UTC)) < timedelta(minutes=5)
+        assert wrong is not None
+        assert abs(wrong.since - right.since) == timedelta(hours=8)
+    finally:
+        shop.run("drop pitr recent")

@@ -119,13 +119,20 @@ def accepts(entrance: Entrance, seconds: float) -> bool:
     return True
 
 
-def ask(entrance: Entrance, statement: Statement, seconds: float) -> list[tuple[Any, ...]]:
+def ask(
+    entrance: Entrance,
+    statement: Statement,
+    seconds: float,
+    *,
+    first: Sequence[Statement] = (),
+) -> list[tuple[Any, ...]]:
     """Run one statement once, which may work for all the time before it answers.
 
     Args:
         entrance: where the database answers.
         statement: to run; it is not repeated.
         seconds: for all of it.
+        first: statements that are run before it in the same session, such as settings.
 
     Returns:
         The rows of its result.
@@ -137,7 +144,7 @@ def ask(entrance: Entrance, statement: Statement, seconds: float) -> list[tuple[
     if pymysql is None:
         raise SqlError("the Python package PyMySQL is needed")
     try:
-        return _attempt(entrance, (statement,), time.monotonic() + seconds, seconds)
+        return _attempt(entrance, (*first, statement), time.monotonic() + seconds, seconds)
     except (pymysql.MySQLError, OSError, *_MALFORMED) as error:
         kind = LoginRefused if _is_refused_login(error) else SqlError
         failure = kind(_said(entrance, error))

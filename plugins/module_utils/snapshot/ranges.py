@@ -21,6 +21,9 @@ _DAYS: Final = {"h": 1 / 24, "d": 1, "mo": 28, "y": 365}
 """Of a unit, at least: what is inside this is inside the range by any calendar."""
 
 LISTING: Final[Statement] = ("SHOW PITR", ())
+IN_UTC: Final[Statement] = ("SET time_zone = '+00:00'", ())
+"""To be run before `LISTING` in its session, which shows times in the zone of the session: that of
+the account or of the node, if nobody has said which."""
 ZONE: Final[Statement] = ("SELECT @@system_time_zone", ())
 """The zone in which the database reads the moment of a restore."""
 
@@ -82,7 +85,7 @@ class Range:
 
 
 def found(rows: Sequence[Sequence[Any]], name: str) -> Range | None:
-    """Return the range of a name, if the rows of `LISTING` have it."""
+    """Return the range of a name, if the rows of `LISTING`, with times in UTC, have it."""
     for row in rows:
         called, _created, modified, level, *scope, count, unit = (str(one) for one in row)
         if called == name:

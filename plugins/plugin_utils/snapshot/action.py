@@ -61,14 +61,19 @@ class Database:
     account: str
     deadline: float
 
-    def ask(self, statement: Statement) -> list[tuple[Any, ...]]:
+    def ask(self, statement: Statement, *first: Statement) -> list[tuple[Any, ...]]:
         """Run a statement and return its rows.
+
+        Args:
+            statement: to run.
+            first: settings of its session.
 
         Raises:
             Refused: LoginFailed, Unreachable, or StatementFailed with the database's own words.
         """
         try:
-            return sql.ask(self.entrance, statement, max(0.0, self.deadline - time.monotonic()))
+            left = max(0.0, self.deadline - time.monotonic())
+            return sql.ask(self.entrance, statement, left, first=first)
         except sql.LoginRefused as error:
             raise Refused("LoginFailed", str(error)) from error
         except sql.SqlError as error:
