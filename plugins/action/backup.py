@@ -81,9 +81,10 @@ class ActionModule(BackupAction):
             parallelism=arguments["parallelism"],
         )
         progress = self.progress(arguments["timeout"])
-        found = deletable(task, mounts.open(target), progress)
+        store = mounts.open(target)
+        found = deletable(task, store, progress)
         if found.manifest is not None:
-            continued.require_last(target, found.manifest, mounts)
+            continued.require_last(store, found.manifest)
         if found.mark and not self.dry_run:
             program.carry_out(task, mounts, progress)
         return _result(found.manifest, None, changed=found.mark is not None)

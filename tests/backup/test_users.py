@@ -8,6 +8,8 @@ import pytest
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup import users
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.kinds import kind_of
 
+from tests.backup import worlds as w
+
 Json = dict[str, Any]
 LONG_AGO, NOW = "2026-01-01T00:00:00Z", "2026-03-01T00:00:00Z"
 NOBODY: Json = dict.fromkeys(users.references(), ())
@@ -138,3 +140,14 @@ def test_nothing_is_changed_by_a_look():
     before = copy.deepcopy(observed)
     kind_of(backup()).plan(backup(gone=True), observed)
     assert observed == before
+
+
+def test_a_backup_that_is_continued_in_the_store_waits_without_end():
+    """The program has looked there: the increment has no object any more."""
+    job = w.job(w.ended("Failed", "PodFailurePolicy"))
+    for reason, done in (("ChainBroken", False), ("AccessDenied", True)):
+        failed = w.result("Failed", reason, message="the backup b2 continues it")
+        failed["metadata"] = {"name": "result", "namespace": "prod"}
+        observed = {**NOBODY, "job": job, "result": failed, "pods": [], "now": NOW}
+        plan = kind_of(backup()).plan(backup(gone=True), observed)
+        assert (plan.done, plan.problem.get("reason")) == (done, reason)

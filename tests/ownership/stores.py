@@ -65,6 +65,11 @@ class MemoryStore:
         for key in self._keys(prefix):
             yield Entry(key, len(self.bucket.objects[self._root + key]))
 
+    def folders(self, folder: str = "") -> Iterator[str]:
+        self.before(f"folders {folder}")
+        rest = (key.removeprefix(folder) for key in self._keys(folder))
+        yield from dict.fromkeys(key.partition("/")[0] for key in rest if "/" in key)
+
     def size(self, key: str) -> int | None:
         self.before(f"size {key}")
         content = self.bucket.objects.get(self._root + key)

@@ -27,9 +27,11 @@ from .job_plan import Surroundings
 from .links import AVAILABLE, BROKEN
 from .standing import Standing, State, standing
 from .starting import owner_of
-from .tasks import Task, Verb
+from .tasks import Reason, Task, Verb
 
 SUFFIX: Final = "delete"
+_NEEDED: Final = frozenset({BackupReason.IN_USE.value, Reason.CHAIN_BROKEN.value})
+"""Reasons that say that something needs the data; no time limit ends that."""
 DELETING: Final = "Deleting"
 """The phase of a Backup whose data are being deleted."""
 
@@ -70,7 +72,9 @@ def _deletion(resource: Resource, observed: Observed, around: Surroundings) -> B
     if stands.state is State.ABSENT and (user := _user(resource, observed)):
         # Whatever time it takes: the data, and the object by which they are found, are needed.
         return wrong(plan, BackupReason.IN_USE.value, user)
-    plan = in_time(_deleting(plan, resource, observed, stands, around), resource, around)
+    plan = _deleting(plan, resource, observed, stands, around)
+    if plan.problem.get("reason") not in _NEEDED:
+        plan = in_time(plan, resource, around)
     return halted(plan, observed)
 
 

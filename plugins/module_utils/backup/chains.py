@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from .manifest import FULL, INCREMENTAL
+from .manifest import FULL, INCREMENTAL, Manifest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +85,16 @@ def whole(links: Iterable[Link]) -> list[Link]:
         for link in newest_first(known)
         if (chain := chain_of(link, by_id)) and all(part.good for part in chain)
     ]
+
+
+def successors(records: Iterable[tuple[str, Manifest]], identity: str) -> list[str]:
+    """Return where the backups are that continue a backup, of those whose records were found.
+
+    Args:
+        records: where each is, and its record.
+        identity: of the backup.
+    """
+    return [place for place, one in records if one.base is not None and one.base.id == identity]
 
 
 def unchained(links: Iterable[Link]) -> list[Link]:

@@ -18,6 +18,7 @@ from ...module_utils.location.locations import FolderLocation, Location, S3Locat
 from ...module_utils.ownership import deletion, marks
 from ...module_utils.ownership.marks import Mark
 from . import attempts
+from .continued import require_last
 from .errors import TaskFailed
 from .layout import EARLIER, is_of_backup
 from .opened import record
@@ -55,12 +56,15 @@ def delete(task: Task, store: ObjectStore, progress: Progress) -> Manifest | Non
         are no part of a backup stay, and are noted.
 
     Raises:
-        TaskFailed: TargetNotEmpty: the folder holds something else.
+        TaskFailed: TargetNotEmpty: the folder holds something else. ChainBroken: another backup
+            continues this one.
         OwnershipError: something in it or around it is somebody else's.
     """
     found = deletable(task, store, progress)
     if found.mark is None:
         return None
+    if found.manifest:
+        require_last(store, found.manifest)
     amount = Amount(len(found.entries), sum(one.size for one in found.entries))
     progress.begin(Step.DELETE, amount)
     taken = attempts.attempt(

@@ -237,11 +237,16 @@ def test_deleting_takes_one_backup_alone(
     assert (wrong.code, wrong.result.reason) == (2, Reason.TARGET_NOT_EMPTY)
     foreign = pods.attempt(Task(Verb.DELETE, "d", target=root.below("10"), expected_id="b1"))
     assert (foreign.code, foreign.result.reason) == (2, Reason.TARGET_NOT_EMPTY)
+    needed = pods.attempt(Task(Verb.DELETE, "d", target=full, expected_id="b1"))
+    assert (needed.code, needed.result.reason) == (2, Reason.CHAIN_BROKEN)
+    assert mounts.open(full).size("matrixone-backup.json")
     for _ in range(2):
-        assert pods.attempt(Task(Verb.DELETE, "d", target=full, expected_id="b1")).code == 0
-    assert list(mounts.open(full).entries()) == []
+        assert pods.attempt(Task(Verb.DELETE, "d", target=more, expected_id="b2")).code == 0
+    assert list(mounts.open(more).entries()) == []
     assert [entry.key for entry in near.entries()] == ["kept"]
-    assert mounts.open(more).size("matrixone-backup.json")
+    assert mounts.open(full).size("matrixone-backup.json")
+    assert pods.attempt(Task(Verb.DELETE, "d", target=full, expected_id="b1")).code == 0
+    assert list(mounts.open(full).entries()) == []
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])

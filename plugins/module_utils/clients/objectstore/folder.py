@@ -139,6 +139,18 @@ class FolderStore:
             except (FileNotFoundError, NotADirectoryError):
                 return []
 
+    def folders(self, folder: str = "") -> Iterator[str]:
+        """Yield the names of the folders in a folder, without links."""
+        with _understood(self.name):
+            try:
+                yield from sorted(
+                    entry.name
+                    for entry in os.scandir(self._path(folder))
+                    if entry.is_dir(follow_symlinks=False)
+                )
+            except (FileNotFoundError, NotADirectoryError):
+                return
+
     def ancestors(self) -> Iterator[tuple[FolderStore, str]]:
         """Yield the folders around this one, and the path to this one in each."""
         for path in self._root.parents:

@@ -99,6 +99,9 @@ class ObjectStore(Protocol):
     def beginning(self, start: str) -> list[str]:
         """Return the keys that begin with a text, without those in a folder below that."""
 
+    def folders(self, folder: str = "") -> Iterator[str]:
+        """Yield the names of the folders in the root, or in one whose key ends with a slash."""
+
     def ancestors(self) -> Iterator[tuple[ObjectStore, str]]:
         """Yield the stores around this one, the nearest first, and the path to this one in each.
 

@@ -163,6 +163,14 @@ class S3Store:
         found = (one["Key"] for page in pages for one in page.get("Contents", ()))
         return [key.removeprefix(self._root) for key in found if key != self._root]
 
+    def folders(self, folder: str = "") -> Iterator[str]:
+        """Yield the names of the prefixes that end with the next slash."""
+        whole = self._root + folder
+        for page in self._pages("list_objects_v2", _TOKEN, Prefix=whole, Delimiter="/"):
+            for one in page.get("CommonPrefixes", ()):
+                if name := one["Prefix"].removeprefix(whole).rstrip("/"):
+                    yield name
+
     def ancestors(self) -> Iterator[tuple[S3Store, str]]:
         """Yield the prefixes around this one, and the path to this one in each."""
         own = self._root.rstrip("/")
