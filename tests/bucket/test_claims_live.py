@@ -103,6 +103,17 @@ def log_set(name: str, server: ObjectStore, path: str, **s3: str) -> Json:
     }
 
 
+def unreadable(server: ObjectStore, path: str) -> Json:
+    """Return a claim that was stored before endpoints were checked."""
+    s3 = log_set("", server, path)["spec"]["sharedStorage"]["s3"]
+    return {
+        "apiVersion": "core.matrixorigin.io/v1alpha1",
+        "kind": "BucketClaim",
+        "metadata": {"name": "unreadable"},
+        "spec": {"s3": {**s3, "endpoint": "http://minio.storage:99999 "}},
+    }
+
+
 def secret(space: Namespace, server: ObjectStore) -> None:
     space.apply(
         {
@@ -157,6 +168,12 @@ def test_the_life_of_a_path(
     one, two = spaces
     for space in spaces:
         secret(space, server)
+    two.apply(unreadable(server, "data/mo/first"))
+    eventually(
+        lambda: two.condition("bucketclaim", "unreadable", "Synced").get("reason") == "InvalidSpec",
+        240,
+        "a claim that cannot be read says so",
+    )
     one.apply(log_set("first", server, "data/mo/first"))
     eventually(lambda: state_of(one, "first") == "InUse", 240, "the path is granted")
     one.wait("Ready", "logset", "first", seconds=240)
@@ -178,6 +195,9 @@ def test_the_life_of_a_path(
         lambda: taken in two.condition("logset", "second", "Synced").get("message", ""), 120, taken
     )
     assert two.names("statefulsets") == set()
+
+    # A claim that cannot be read is in nobody's way, and goes when it is deleted.
+    two.kubectl("delete", "bucketclaim", "unreadable", "--timeout=60s")
 
     # Nobody deletes what is in use.
     one.kubectl("delete", "bucket", name, "--wait=false")

@@ -95,3 +95,18 @@ def test_without_a_volume_the_overlay_has_to_bring_it(mount: str | None, refused
         log_set["spec"]["overlay"] = {"volumes": [{"name": "nfs"}], "volumeMounts": mounts}
     assert ("each Pod would have data of its own" in kind.invalid(log_set)) is refused
     assert not kind.invalid(log_set, in_use=True)
+
+
+@pytest.mark.parametrize(
+    "observed",
+    [
+        {"workload": {"metadata": {"name": "mo-log"}, "spec": {}}},
+        {"workload": None, "pods": [{"metadata": {"name": "mo-log-0"}, "spec": {}, "status": {}}]},
+        {"workload": None, "claims": [{"metadata": {"name": "mo-data-mo-log-0"}, "spec": {}}]},
+        {},
+    ],
+    ids=["workload", "Pods", "volumes", "new"],
+)
+def test_a_set_that_has_anything_is_in_use(observed: r.Json) -> None:
+    plan = KINDS[names.LOG_SET].plan(_log_set("/var/lib/matrixone/shared"), observed)
+    assert ("must not be /var/lib/matrixone" in plan.invalid) is (not observed)

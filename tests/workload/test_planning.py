@@ -27,7 +27,9 @@ HELD[1]["message"] = "held at partition 2: 1/3 log stores run what the spec asks
 def log_set(**spec: Any) -> dict[str, Any]:
     made = resource("LogSet")
     made["spec"].update(
-        volume={"size": "1Gi"}, sharedStorage={"fileSystem": {"path": "/shared"}}, **spec
+        volume={"size": "1Gi"},
+        sharedStorage={"fileSystem": {"path": "/shared"}},
+        **{"overlay": {"volumeMounts": [{"name": "tmp", "mountPath": "/shared"}]}, **spec},
     )
     return made
 

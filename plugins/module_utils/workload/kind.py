@@ -182,7 +182,8 @@ class SetKind(Kind[Plan]):
     def plan(self, resource: Resource, observed: Observed, play: Play = ALONE) -> Plan:
         """Decide what a pass does."""
         played = find_references(resource, play.siblings) if play.siblings else None
-        in_use = observed.get("workload") is not None
+        # A workload may be missing for a moment, while it is created anew around its Pods.
+        in_use = any(observed.get(label) for label in ("workload", "pods", "claims"))
         invalid = self.invalid(resource, play.level, in_use=in_use)
         plan = plan_set(self._component, resource, observed, play.script, played, invalid)
         return _admitting_operator(resource, play.operator, _within(play.level, plan))
