@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -17,7 +18,7 @@ _NOT_COMPARED = frozenset({"Event", "Pod", "ReplicaSet", "PersistentVolume"})
 _TIMES = frozenset(
     {
         "lastTransitionTime", "lastTransition", "observedGeneration", "startedAt", "startTime",
-        "completionTime", "boundTime", "rotatedAt", "since",
+        "completionTime", "boundTime", "rotatedAt", "since", "deletionTimestamp", "uuid",
     }
 )  # fmt: skip
 
@@ -68,8 +69,17 @@ def _stripped(value: Any, uids: Mapping[str, str]) -> Any:
     return _named(value, uids) if isinstance(value, str) else value
 
 
+_POD = re.compile(r"-[0-9a-f]{9}-[0-9a-f]{5}\b")
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z|\b\d{8}-?\d{4,6}\b|\b\d{19}-\d\b")
+_INCARNATION = re.compile(r'(?<="\d":)\d+|(?<=^\d )\d+', re.MULTILINE)
+
+
 def _named(text: str, uids: Mapping[str, str]) -> str:
-    """Write the uids in a text as what they are of."""
+    """Write the uids in a text as what they are of, and Pods of Deployments by their Deployment.
+
+    An incarnation of a log store that was never used is skipped, which is as good.
+    """
+    text = _TIME.sub("<time>", _INCARNATION.sub("n", _POD.sub("-<pod>", text)))
     if "uid-" in text:
         for uid in sorted(uids, key=len, reverse=True):
             text = text.replace(uid, uids[uid])

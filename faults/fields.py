@@ -89,7 +89,7 @@ def fields_of(kind: str) -> Mapping[str, Field]:
     found = {}
     for part in definition.parts:
         schema = definition.schema["properties"][part]
-        for field in _walk(kind, schema, (part,), is_fixed=_is_fixed(schema)):
+        for field in _walk(kind, schema, (part,), is_fixed=False):
             found[field.name] = field
     return found
 
@@ -103,12 +103,17 @@ def _walk(kind: str, schema: Json, path: Path, *, is_fixed: bool) -> Iterator[Fi
     if "items" in schema:
         inner[ELEMENT] = schema["items"]
     for name, one in inner.items():
-        yield from _walk(kind, one, (*path, name), is_fixed=is_fixed or _is_fixed(one))
+        fixed = is_fixed or _fixes(schema, name) or _fixes(one, "")
+        yield from _walk(kind, one, (*path, name), is_fixed=fixed)
 
 
-def _is_fixed(schema: Mapping[str, Any]) -> bool:
-    rules = schema.get("x-kubernetes-validations") or ()
-    return any("oldSelf" in rule["rule"] for rule in rules)
+def _fixes(schema: Mapping[str, Any], name: str) -> bool:
+    """Tell whether a rule about changes mentions a field; with no name, whether it is about all."""
+    rules = [rule["rule"] for rule in schema.get("x-kubernetes-validations") or ()]
+    about = [rule for rule in rules if "oldSelf" in rule]
+    if not name:
+        return any("self == oldSelf" in rule for rule in about)
+    return any(re.search(rf"\b{re.escape(name)}\b", rule) for rule in about)
 
 
 def valid_values(field: Field) -> list[Any]:

@@ -8,12 +8,15 @@ is, with all of its parts.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
 import yaml
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup import tasks
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.schedule_runs import (
+    labels_of,
+)
 
 from faults import ROOT
 from faults.simulation.objects import copied
@@ -106,8 +109,10 @@ def run_program(server: ApiServer, job: Json) -> bool:
     if task is None or result is None:
         return True
     given = tasks.task_from_json(task["data"][tasks.TASK_KEY])
-    record = backups.record(given.id) if given.verb is tasks.Verb.BACKUP else None
-    more: Json = {"manifest": record} if record else {}
+    now = server.timestamp()
+    record = replace(backups.record(given.id), started_at=now, completed_at=now)
+    record = replace(record, timestamp=f"{int(server.present)}000000000-0")
+    more: Json = {"manifest": record} if given.verb is tasks.Verb.BACKUP else {}
     data = backups.result("Succeeded", **more)["data"]
     key = ("v1", "configmaps", namespace, f"{name}-result")
     server.update(key, lambda one: one.update(data=data))
@@ -146,15 +151,37 @@ def _backups() -> dict[str, Scene]:
         "Backup": _example("backup.yaml"),
         "BucketClaim": _example("bucket-claim.yaml"),
     }
+    found["Backup"]["meta"]["secretNamespace"] = NAMESPACE
     backup = _example("backup.yaml")
     backup["metadata"] = {"name": "my-backup"}
     backup["meta"]["secretNamespace"] = NAMESPACE
     kinds = frozenset(found)
     beside = (*secrets, source)
     scenes = {kind: Scene(one, beside, kinds) for kind, one in found.items()}
+    schedule = found["BackupSchedule"]
+    schedule["spec"]["retention"] = {"keepDaily": 30}
+    kept = tuple(_backup_of_schedule(day) for day in range(25, 30))
+    scenes["BackupSchedule"] = Scene(schedule, (*beside, *kept), kinds)
     restore = scenes["RestoreJob"]
     scenes["RestoreJob"] = Scene(restore.subject, (*beside, backup), kinds)
     return scenes
+
+
+def _backup_of_schedule(day: int) -> Json:
+    """Return a full Backup that the schedule made on a day of November."""
+    found = _example("backup.yaml")
+    moment = f"2026-11-{day}T18:10:00Z"
+    found["metadata"] = {"name": f"nightly-{day}", "labels": labels_of(NAMESPACE, "nightly")}
+    location = {"s3": {**found["meta"]["location"]["s3"], "path": f"backups/old/{day}"}}
+    found["meta"] |= {
+        "id": f"id-{day}",
+        "atTime": moment,
+        "completeTime": moment,
+        "location": location,
+        "secretNamespace": NAMESPACE,
+        "sourceRef": f"matrixonecluster/{NAMESPACE}/mo",
+    }
+    return {**found, "deletionPolicy": "Delete"}
 
 
 def _pools() -> dict[str, Scene]:

@@ -25,13 +25,16 @@ class Controllers:
 
     Attributes:
         starts: decides whether a Pod becomes ready; all do unless a test says otherwise.
+        steps_to_end: of a Pod that was told to end; it is reported to be ready until then.
         program: what Jobs run; without one they run for ever.
     """
 
     def __init__(self, server: ApiServer) -> None:
         self._server = server
         self.starts: Callable[[Json], bool] = lambda _pod: True
+        self.steps_to_end = 1
         self.program: Program | None = None
+        self._ending: dict[str, int] = {}
 
     def step(self) -> bool:
         """Do what there is to do; return whether anything changed."""
@@ -50,6 +53,14 @@ class Controllers:
         for key, found in self._server.of_kind("Service"):
             self._service(key, found)
         return self._server.version != before
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a Pod is about to end: nothing changes, and that is not the end."""
+        return any(
+            found["metadata"].get("deletionTimestamp")
+            for _key, found in self._server.of_kind("Pod")
+        )
 
     def settle(self, steps: int = 40) -> None:
         """Let everything become quiet, as far as it does."""
@@ -82,6 +93,8 @@ class Controllers:
         revision = f"{name}-{_digest(spec['template'])}"
         status = found.get("status") or {}
         current = status.get("currentRevision") or revision
+        self._adopt(found)
+        self._retain(found)
         pods = {pod["metadata"]["name"]: pod for _, pod in self._owned("Pod", found)}
         partition = ((spec.get("updateStrategy") or {}).get("rollingUpdate") or {}).get(
             "partition", 0
@@ -121,6 +134,29 @@ class Controllers:
                 "collisionCount": 0,
             },
         )
+
+    def _adopt(self, workload: Json) -> None:
+        """Take over Pods of its name that nobody owns: those of a workload deleted without them."""
+        name, namespace = workload["metadata"]["name"], workload["metadata"]["namespace"]
+        for key, pod in self._server.of_kind("Pod"):
+            named = key[2] == namespace and key[3].rpartition("-")[0] == name
+            if named and not pod["metadata"].get("ownerReferences"):
+                owners = [owner_of(workload)]
+                metadata = {**pod["metadata"], "ownerReferences": owners}
+                self._server.change(key, {**pod, "metadata": metadata})
+
+    def _retain(self, workload: Json) -> None:
+        """Let the claims of a workload go with it, or not, as its policy says."""
+        policy = workload["spec"].get("persistentVolumeClaimRetentionPolicy") or {}
+        wanted = [owner_of(workload)] if policy.get("whenDeleted") == "Delete" else []
+        uid, name = workload["metadata"]["uid"], workload["metadata"]["name"]
+        for key, claim in self._server.of_kind("PersistentVolumeClaim"):
+            owners = claim["metadata"].get("ownerReferences") or []
+            others = [one for one in owners if one["uid"] != uid]
+            ours = key[2] == workload["metadata"]["namespace"] and f"-{name}-" in key[3]
+            if ours and len(owners) - len(others) != len(wanted):
+                metadata = {**claim["metadata"], "ownerReferences": [*others, *wanted]}
+                self._server.change(key, {**claim, "metadata": metadata})
 
     def _claims_of(self, workload: Json, ordinal: int) -> None:
         metadata = workload["metadata"]
@@ -238,7 +274,10 @@ class Controllers:
 
     def _pod(self, key: Key, found: Json) -> None:
         if found["metadata"].get("deletionTimestamp"):
-            self._server.remove(key)
+            uid = found["metadata"]["uid"]
+            self._ending[uid] = self._ending.get(uid, 0) + 1
+            if self._ending[uid] >= self.steps_to_end:
+                self._server.remove(key)
         elif (found.get("status") or {}).get("phase") == "Pending" and self.starts(found):
             now = self._server.timestamp()
             self._server.update(key, lambda one: run_pod(one, now))
@@ -317,6 +356,8 @@ def run_pod(pod: Json, now: str) -> None:
     pod["status"] = {
         "phase": "Running",
         "startTime": now,
+        "podIP": "192.0.2.1",
+        "podIPs": [{"ip": "192.0.2.1"}],
         "conditions": [
             {"type": kind, "status": "True", "lastTransitionTime": now}
             for kind in ("PodScheduled", "Initialized", "ContainersReady", "Ready")

@@ -17,13 +17,16 @@ from typing import Any
 
 import yaml
 from ansible.errors import AnsibleError
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api.plain import plain
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api.errors import (
+    RenderingError,
+)
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.kubernetes.errors import (  # noqa: E501
     KubeError,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.kubernetes.action import failed
 
 from faults import ROOT
+from faults.simulation.objects import copied
 from faults.simulation.templates import Data, Scope, evaluate, holds
 
 Json = dict[str, Any]
@@ -165,14 +168,14 @@ class Player:
 
     def _register(self, task: Json, result: Json) -> None:
         if "register" in task:
-            self._scope.facts[task["register"]] = Data(plain(result))
+            self._scope.facts[task["register"]] = Data(result)
 
     def _guarded(self, task: Json, work: Callable[[], Any]) -> Any:
         try:
             return work()
         except (TaskFailed, _EndRole):
             raise
-        except AnsibleError as error:
+        except (AnsibleError, RenderingError) as error:
             return {"failed": True, "msg": str(error), "changed": False}
         except Exception as error:
             raise Crash(f"task {task.get('name')!r}: {type(error).__name__}: {error}") from error
@@ -189,7 +192,7 @@ class Player:
             raise _EndRole
         given = evaluate(arguments, self._scope)
         if module == "set_fact":
-            self._scope.facts.update({name: Data(plain(value)) for name, value in given.items()})
+            self._scope.facts.update({name: Data(value) for name, value in given.items()})
         elif module == "fail":
             raise TaskFailed({"failed": True, "msg": given["msg"], "changed": False})
         elif module in {"include_tasks", "import_tasks"}:
@@ -202,13 +205,13 @@ class Player:
 
     def _ours(self, name: str, arguments: Json) -> Json:
         if name == "metrics":
-            self.metrics += plain(arguments["metrics"])
+            self.metrics += copied(arguments["metrics"])
             return {"changed": False}
         if name == "requeue_after":
             self.period = str(arguments["time"])
             return {"changed": False, "period": self.period}
         action = _action(name)
-        complete = _completed(action.SPEC, plain(arguments))
+        complete = _completed(action.SPEC, copied(arguments))
         try:
             result: Json = action.act(self._session, complete)
         except KubeError as error:

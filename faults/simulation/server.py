@@ -11,6 +11,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -80,6 +81,19 @@ def served() -> dict[str, dict[str, tuple[str, bool]]]:
     return found
 
 
+@dataclass(frozen=True)
+class Snapshot:
+    """What was there at some time.
+
+    Attributes:
+        objects: as the server has them.
+        fields: who owned which of their fields.
+    """
+
+    objects: dict[Key, Json]
+    fields: dict[Key, dict[tuple[str, str], Json]]
+
+
 class ApiServer:
     """Objects, and who owns which of their fields.
 
@@ -88,6 +102,8 @@ class ApiServer:
         present: Unix time of all clocks.
         objects: by group and version, plural, namespace and name.
         validates: whether objects of our kinds must fit their schemas.
+        created: where an object was created, in order.
+        removed: where one went, in order.
     """
 
     def __init__(self) -> None:
@@ -95,6 +111,8 @@ class ApiServer:
         self.present = _BEGINNING
         self.objects: dict[Key, Json] = {}
         self.validates = True
+        self.created: list[Key] = []
+        self.removed: list[Key] = []
         self._fields: dict[Key, dict[tuple[str, str], Json]] = {}
         self._uids = itertools.count(1)
         self._kinds = {
@@ -161,7 +179,7 @@ class ApiServer:
         return self._out(target, self._store(target, {}, body))
 
     def _apply(self, key: Key, sub: str, body: Json, manager: str) -> Json:
-        owners = self._fields.setdefault(key, {})
+        owners = self._fields.get(key, {})
         before = owners.get((manager, sub), {})
         wanted = body_of(body)
         shared: Json = {}
@@ -175,10 +193,10 @@ class ApiServer:
             live = {}
         after = applied(live, disowned(before, {}, shared), wanted)
         stored = self._store(key, live, after)
-        owners[(manager, sub)] = wanted
-        for who, fields in owners.items():
-            if who != (manager, sub):
-                owners[who] = disowned(fields, live, stored) if live else fields
+        self._fields[key] = {
+            who: disowned(fields, live, stored) if live else fields
+            for who, fields in owners.items()
+        } | {(manager, sub): wanted}
         return self._out(key, stored)
 
     def _merge(self, key: Key, sub: str, body: Json, manager: str) -> Json:
@@ -195,9 +213,9 @@ class ApiServer:
         if asked and asked != live["metadata"]["resourceVersion"]:
             raise refusal(409, "Conflict", f"{key[1]} {key[3]} has been modified")
         stored = self._store(key, live, after)
-        owners = self._fields.get(key, {})
-        for who, fields in owners.items():
-            owners[who] = disowned(fields, live, stored)
+        self._fields[key] = {
+            who: disowned(fields, live, stored) for who, fields in self._fields.get(key, {}).items()
+        }
         if stored["metadata"].get("deletionTimestamp"):
             self._go(key, stored)
         return self._out(key, stored)
@@ -235,6 +253,7 @@ class ApiServer:
         if not live:
             created = {"uid": f"uid-{next(self._uids)}", "creationTimestamp": self.timestamp()}
             metadata.update(name=key[3], **created, generation=1)
+            self.created.append(key)
             if key[2]:
                 metadata["namespace"] = key[2]
         else:
@@ -284,6 +303,7 @@ class ApiServer:
     def remove(self, key: Key) -> None:
         """Take an object away at once."""
         self.version += 1
+        self.removed.append(key)
         del self.objects[key]
         self._fields.pop(key, None)
 
@@ -298,6 +318,25 @@ class ApiServer:
             if len(left) < len(owners):
                 metadata = {**found["metadata"], "ownerReferences": left}
                 self.change(key, {**found, "metadata": metadata})
+
+    # Views of the past
+
+    def snapshot(self) -> Snapshot:
+        """Return what is there now, to be looked at later; what is stored is never changed."""
+        return Snapshot(dict(self.objects), dict(self._fields))
+
+    def answer_from(self, past: Snapshot, path: str, query: Mapping[str, str]) -> Json:
+        """Answer a read as it would have been answered then.
+
+        Raises:
+            ApiError: the object was not there.
+        """
+        present = self.snapshot()
+        self.objects, self._fields = past.objects, past.fields
+        try:
+            return self.answer("GET", path, query, None, "")
+        finally:
+            self.objects, self._fields = present.objects, present.fields
 
     # For what is not a request: controllers, users, tests
 

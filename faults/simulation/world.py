@@ -9,8 +9,9 @@ nothing. Time passes when the collection sleeps, and between two rounds.
 from __future__ import annotations
 
 import os
+import socket
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime, tzinfo
 from functools import cache
@@ -19,6 +20,9 @@ from unittest import mock
 
 import yaml
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api import timestamps
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.kubernetes.errors import (  # noqa: E501
+    KubeError,
+)
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.matrixone import (
     connection,
 )
@@ -26,10 +30,15 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.mat
     Unreachable,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.early import kind as early
+from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.logservice import (
+    roll as log_roll,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.logservice import store_pass
 from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.workload import rolling_update
 
 from faults import ROOT
 from faults.simulation.controllers import Controllers
+from faults.simulation.log_service import LogService
 from faults.simulation.objects import copied
 from faults.simulation.roles import Player, TaskFailed
 from faults.simulation.server import ApiServer, Key
@@ -39,6 +48,8 @@ _ENVIRONMENT = {"HEALTH_PERIOD": "0", "OPERATOR_IMAGE": "operator:1"}
 """Nothing answers in Pods that are only played; Jobs need an image."""
 ROUNDS = 40
 """Within so many rounds everything is quiet."""
+_ROUNDS_OF_SLOW_PODS = 6
+"""Further ones for each step that a Pod takes to end: they go one after the other."""
 _SECONDS_OF_ROUND = 3.0
 _SECONDS_OF_LOOK = 0.0001
 _LATER = 700.0
@@ -60,6 +71,7 @@ class Session:
         writes: method and path of each request that changed something, or may have.
         survives: after how many writes the operator is killed; None if it is not.
         disturb: called before each request; it may raise what a client meets.
+        answered: called after each write; it may raise what a client meets then.
         reads: answers a read in the server's place; None to ask the server.
     """
 
@@ -70,6 +82,7 @@ class Session:
         self.writes: list[str] = []
         self.survives: int | None = None
         self.disturb: Callable[[str, str], None] | None = None
+        self.answered: Callable[[], None] | None = None
         self.reads: Callable[[str, Mapping[str, str]], Json | None] | None = None
 
     def close(self) -> None:
@@ -101,6 +114,8 @@ class Session:
             if self.survives is not None and len(self.writes) >= self.survives:
                 self.survives = None
                 raise Killed
+        if method != "GET" and self.answered is not None:
+            self.answered()
         return answer
 
 
@@ -113,7 +128,9 @@ class World:
     Attributes:
         server: the API server.
         controllers: those of Kubernetes.
+        log_service: what HAKeeper knows.
         session: of the operator.
+        noted: names that a scenario wants to find again.
         failures: of the last round, by kind and name: why a pass failed.
     """
 
@@ -121,8 +138,10 @@ class World:
         self.server = ApiServer()
         self._kinds = [kind for kind in watches() if kinds is None or kind in kinds]
         self.controllers = Controllers(self.server)
+        self.log_service = LogService(self.server)
         self.session = Session(self.server)
         self.failures: dict[str, str] = {}
+        self.noted: list[str] = []
 
     # What users do
 
@@ -147,7 +166,8 @@ class World:
         watch = watches()[kind]
         version = f"{watch['group']}/{watch['version']}"
         key = self.server.key(version, kind, namespace, name)
-        self.server.delete(key)
+        if key in self.server.objects:
+            self.server.delete(key)
 
     def get(self, kind: str, name: str, namespace: str = "prod") -> Json | None:
         """Return an object of any kind; None if there is none."""
@@ -158,27 +178,35 @@ class World:
 
     # What the operator does
 
-    def round(self) -> None:
-        """Reconcile each resource once, and let Kubernetes react."""
+    def round(self, kinds: Iterable[str] = ()) -> None:
+        """Reconcile each resource once, and let Kubernetes react.
+
+        Args:
+            kinds: only these, in this order; all if there are none.
+        """
         self.failures = {}
         with self._clock():
-            for kind in self._kinds:
+            for kind in kinds or self._kinds:
                 for key, _found in list(self.server.of_kind(kind)):
                     if key in self.server.objects:
                         self._reconcile(kind, key, self.server.objects[key])
-            self.controllers.step()
+            self._react()
 
-    def settle(self, rounds: int = ROUNDS) -> None:
+    def _react(self) -> None:
+        self.controllers.step()
+        self.log_service.step()
+
+    def settle(self) -> None:
         """Run rounds until one changes nothing, now and after time has passed.
 
         Raises:
             Unsettled: there is no such round.
         """
-        later = False
+        later, rounds = False, ROUNDS + _ROUNDS_OF_SLOW_PODS * self.controllers.steps_to_end
         for _ in range(rounds):
             before = self.server.version
             self.round()
-            if self.server.version != before:
+            if self.server.version != before or self.controllers.is_busy:
                 self.pass_time(_SECONDS_OF_ROUND)
             elif later:
                 return
@@ -196,7 +224,11 @@ class World:
         finalizer = (watch.get("finalizer") or {}).get("name")
         going = bool(live["metadata"].get("deletionTimestamp"))
         if finalizer and not going and finalizer not in (live["metadata"].get("finalizers") or []):
-            self._finalizers(key, lambda known: [*known, finalizer])
+            try:
+                self._finalizers(key, lambda known: [*known, finalizer])
+            except KubeError as error:
+                self.failures[f"{kind} {key[3]}"] = str(error)
+                return
             live = self.server.objects[key]
         if going and finalizer not in (live["metadata"].get("finalizers") or []):
             return
@@ -214,7 +246,13 @@ class World:
             self.failures[f"{kind} {key[3]}"] = str(error)
             return
         if going:
+            self._finish(kind, key, str(finalizer))
+
+    def _finish(self, kind: str, key: Key, finalizer: str) -> None:
+        try:
             self._finalizers(key, lambda known: [one for one in known if one != finalizer])
+        except KubeError as error:
+            self.failures[f"{kind} {key[3]}"] = str(error)
 
     def _finalizers(self, key: Key, change: Callable[[list[str]], list[str]]) -> None:
         live = self.server.objects.get(key)
@@ -244,7 +282,7 @@ class World:
 
         def sleep(seconds: float) -> None:
             self.pass_time(max(seconds, 1.0))
-            self.controllers.step()
+            self._react()
 
         class Clock(datetime):
             @classmethod
@@ -260,12 +298,25 @@ class World:
             mock.patch.object(rolling_update, "datetime", Clock),
             mock.patch.object(early, "datetime", Clock),
             mock.patch.object(connection, "_connect", _refuse),
+            mock.patch.object(store_pass, "ask", self.log_service.view),
+            mock.patch.object(log_roll, "ask", self.log_service.view),
+            mock.patch.object(log_roll, "_reachable", bool),
+            mock.patch.object(socket, "getaddrinfo", _unknown_host),
+            mock.patch.object(socket, "create_connection", _refuse_socket),
         ):
             yield
 
 
 def _refuse(address: object, *_given: object) -> Any:
     raise Unreachable(f"connecting to {address}: nothing listens there")
+
+
+def _refuse_socket(address: object, *_given: object, **_more: object) -> Any:
+    raise ConnectionRefusedError(f"nothing listens at {address}")
+
+
+def _unknown_host(*_given: object, **_more: object) -> Any:
+    raise socket.gaierror(socket.EAI_NONAME, "this world has no names")
 
 
 def _is_selected(watch: Mapping[str, Any], live: Json) -> bool:

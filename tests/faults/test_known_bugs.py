@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Known bugs, put back one at a time: a point of the harness must notice each of them.
+
+A harness that stays green with one of these protects from nothing. A promise that is new needs a
+bug here that breaks it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils import kinds
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup import links
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.kubernetes import (
+    applying,
+    selecting,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.logservice import failover
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.reporting import (
+    conditions,
+    pods,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.kubernetes import (
+    carrying_out,
+    status_writer,
+)
+
+from faults import lives, scenes
+from faults.points import Point
+from faults.running import run_point
+from tests.pool import test_old_bugs as pools
+
+Patch = pytest.MonkeyPatch
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Bug:
+    """A bug, and the point that must notice it.
+
+    Attributes:
+        put_back: does so.
+        point: that must find it.
+        noticed: a regular expression for what the point says.
+    """
+
+    put_back: Callable[[Patch], None]
+    point: str
+    noticed: str
+
+
+def stores_are_down_since_they_were_ready(patch: Patch) -> None:
+    """A roll of a cluster that is older than the time-out deletes the volumes of healthy stores."""
+
+    def went_down(pod: Any, now: str) -> str:
+        return str(pods._condition(pod or {}, "Ready").get("lastTransitionTime") or now)
+
+    patch.setattr(pods, "_went_down", went_down)
+    patch.setattr(pods, "_within", lambda _earliest, moment, _now: moment)
+    patch.setattr(failover, "_heartbeat_seconds_left", lambda *_given: 0.0)
+    due = lambda store, policy: (store.down_since or 0.0) + policy.timeout  # noqa: E731
+    patch.setattr(failover, "_due", due)
+
+
+def backups_without_a_status_are_bad(patch: Patch) -> None:
+    """Retention removes what was applied again, and has no status yet."""
+    state_of = links.state_of
+    patch.setattr(links, "state_of", lambda backup: replace(state_of(backup), known=True))
+
+
+def leftovers_stay(patch: Patch) -> None:
+    """What a set does not need any longer is never deleted."""
+    patch.setattr(carrying_out, "prune", lambda *_given: [])
+
+
+def conditions_get_a_new_time_in_each_pass(patch: Patch) -> None:
+    """A status is written for ever: each write leads to another pass."""
+    completed = conditions.completed
+
+    def fresh(status: Json, _before: Json, now: str) -> Json:
+        return completed(status, {}, now)
+
+    patch.setattr(status_writer, "completed", fresh)
+
+
+def the_observed_generation_stays(patch: Patch) -> None:
+    """A status is about the generation that it was first written for."""
+    write = status_writer.write
+
+    def stale(session: Any, live: Json, status: Json, *more: Any, **how: Any) -> Any:
+        known = (live.get("status") or {}).get("observedGeneration")
+        kept = {**status, "observedGeneration": known} if known else status
+        return write(session, live, kept, *more, **how)
+
+    patch.setattr(status_writer, "write", stale)
+
+
+def what_exists_is_created_again(patch: Patch) -> None:
+    """Objects that are created once fail a pass that finds them."""
+
+    def create(writer: applying.Writer, manifest: Json) -> Any:
+        path = applying.collection_path(
+            writer.session, manifest["apiVersion"], manifest["kind"],
+            manifest["metadata"].get("namespace"),
+        )  # fmt: skip
+        wanted = writer._owned(manifest)
+        after = writer.session.request("POST", path, attempt="create", body=wanted)
+        return applying.Outcome("created", applying.Change.CREATED, None, after)
+
+    patch.setattr(applying.Writer, "create_once", create)
+
+
+def invalid_specs_are_in_sync(patch: Patch) -> None:
+    """A spec that is refused is taken for one that is applied."""
+    for kind in kinds.SETS.values():
+        patch.setattr(kind, "invalid", lambda *_given: "")
+
+
+def a_deletion_takes_what_others_own(patch: Patch) -> None:
+    """What is deleted is chosen by kind alone."""
+    patch.setattr(selecting.Selection, "_owned", lambda _self, _entry: True)
+
+
+BUGS = [
+    Bug(
+        stores_are_down_since_they_were_ready, "aged/LogSet/roll:hours:none:20", "volumes are gone"
+    ),
+    Bug(backups_without_a_status_are_bad, "interrupted/BackupSchedule/forgotten:1", "were removed"),
+    Bug(leftovers_stay, "fields/LogSet/spec.config:changed", "left over"),
+    Bug(
+        conditions_get_a_new_time_in_each_pass,
+        "fields/CNPool/spec.placement:changed",
+        "writes go on",
+    ),
+    Bug(
+        the_observed_generation_stays,
+        "fields/CNSet/spec.replicas:changed",
+        "observedGen|writes go on",
+    ),
+    Bug(
+        what_exists_is_created_again, "interrupted/BackupJob/create:5", "fails for ever|undisturbed"
+    ),
+]
+HISTORIES: Mapping[str, tuple[int, str]] = {
+    "double_binding": (58, "is Bound, held by .*, and is bound"),
+    "stealing_of_pods": (0, "is Bound, held by .*, and is bound"),
+    "orphans_are_not_recovered": (3, "outside of a migration|has .*, .*"),
+    "a_claim_of_the_same_name_inherits": (14, "works with labels"),
+    "finalization_never_ends": (46, "waits for ever|bound to claims that are gone"),
+    "lost_claims_block": (3, "claims for|claim set keeps it"),
+    "runaway_creation": (0, "claims for . replicas"),
+    "migrating_claims_are_scaled_in": (2, "migrates and is deleted"),
+    "max_pods_aborts_the_pass": (1, "does not become quiet"),
+}
+"""The predecessor's races of claims and Pods, and its finalizers that never ended: where to begin."""
+_SEEDS = 60
+"""A history depends a little on the order of sets, which differs from process to process."""
+
+
+@pytest.fixture(autouse=True)
+def _nothing_remembered() -> Iterator[None]:
+    """Lives that were lived with a bug must not be what others are compared with."""
+    yield
+    lives.undisturbed.cache_clear()
+    scenes._serving.cache_clear()
+    scenes.scenes.cache_clear()
+
+
+@pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.put_back.__name__)
+def test_a_point_notices_a_known_bug(bug: Bug, monkeypatch: Patch) -> None:
+    point = Point.read(bug.point)
+    lives.undisturbed.cache_clear()
+    assert not run_point(point).fault
+    lives.undisturbed.cache_clear()
+    bug.put_back(monkeypatch)
+    found = run_point(point)
+    assert re.search(bug.noticed, found.fault), found
+    assert not found.is_own, found
+
+
+@pytest.mark.parametrize("name", HISTORIES)
+def test_a_history_notices_a_bug_of_the_predecessor(name: str, monkeypatch: Patch) -> None:
+    first, noticed = HISTORIES[name]
+    points = [Point("histories", "CNPool", str(first + number)) for number in range(_SEEDS)]
+    assert not run_point(points[0]).fault
+    getattr(pools, name)(monkeypatch)
+    found = next((one.fault for one in map(run_point, points) if one.fault), "")
+    assert re.search(noticed, found)
