@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads the text of a watches file as the Go runner does: YAML 1.1 to plain JSON values."""
 
+import itertools
 import re
 from typing import Any
 
 import yaml
 
 from ansible_operator.errors import ConfigError
+
+MOST_VALUES = 100_000
+"""Values of a watches file: ten aliases of ten aliases of ten are more than they look."""
 
 
 class _Loader(yaml.SafeLoader):
@@ -82,14 +86,19 @@ def json_type(value: Any) -> str:
 def parse(text: str) -> list[dict[str, Any]]:
     """The entries of a watches file.
 
+    As in Go, documents after the first one do not count.
+
     Raises:
         ConfigError: the text is not YAML, or not a list of mappings (runner.md §1.4).
     """
     try:
-        document = yaml.load(text, Loader=_Loader)  # noqa: S506  # a subclass of SafeLoader
+        document = _expanded(_first_document(text))
     except (yaml.YAMLError, ValueError) as error:
         message = " ".join(str(error).split())
         raise ConfigError(f"error converting YAML to JSON: yaml: {message}") from error
+    except RecursionError as error:
+        problem = "it is nested too deep, or an anchor contains itself"
+        raise ConfigError(f"error converting YAML to JSON: yaml: {problem}") from error
     if document is None:
         return []
     if not isinstance(document, list):
@@ -97,16 +106,36 @@ def parse(text: str) -> list[dict[str, Any]]:
     for entry in document:
         if entry is not None and not isinstance(entry, dict):
             raise mismatch(entry, "value", "watches.alias")
-    return [_text_keys(entry or {}) for entry in document]
+    return [entry or {} for entry in document]
 
 
-def _text_keys(value: Any) -> Any:
-    """The same value with keys as JSON has them."""
-    if isinstance(value, dict):
-        return {_key(key): _text_keys(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_text_keys(item) for item in value]
-    return value
+def _first_document(text: str) -> Any:
+    loader = _Loader(text)
+    try:
+        has_any = loader.check_data()  # type: ignore[no-untyped-call]
+        return loader.get_data() if has_any else None
+    finally:
+        loader.dispose()
+
+
+def _expanded(document: Any) -> Any:
+    """The same value with keys as JSON has them, and with a copy of its own for each alias.
+
+    Raises:
+        ValueError: aliases make too much of it.
+    """
+    values = itertools.count(1)
+
+    def expanded(value: Any) -> Any:
+        if next(values) > MOST_VALUES:
+            raise ValueError("document contains excessive aliasing")
+        if isinstance(value, dict):
+            return {_key(key): expanded(item) for key, item in value.items()}
+        if isinstance(value, list):
+            return [expanded(item) for item in value]
+        return value
+
+    return expanded(document)
 
 
 def _key(key: Any) -> str:

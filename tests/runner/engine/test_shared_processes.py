@@ -38,6 +38,21 @@ async def test_environment_folder_and_umask_are_fresh(kept: Stage) -> None:
         assert (found["environment"], found["umask"]) == (None, 0o22)
 
 
+@pytest.mark.parametrize("umask", [0o022, 0o077])
+async def test_the_umask_is_that_of_the_operator(tmp_path: Path, umask: int) -> None:
+    """Files of the second run were readable for everybody where those of the first were not."""
+    program = (
+        "import os; os.umask(%d)\n"
+        "from ansible_operator.engine.warm.reuse import Baseline\n"
+        "before = Baseline(); os.umask(0); before.restore(); print(os.umask(0))"
+    )
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", program % umask, stdout=asyncio.subprocess.PIPE, cwd=tmp_path
+    )
+    output, _ = await process.communicate()
+    assert output.split()[-1] == str(umask).encode()
+
+
 async def test_settings_of_a_run_are_its_own(kept: Stage) -> None:
     password = kept.write("magic\n", "password")
     path = kept.write(

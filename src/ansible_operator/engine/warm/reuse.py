@@ -29,6 +29,8 @@ class Baseline:
 
     def __init__(self) -> None:
         self._environment = dict(os.environ)
+        self._umask = os.umask(0o077)
+        os.umask(self._umask)
         self._settings = settings.snapshot()
         self._handlers = {number: signal.getsignal(number) for number in _SIGNALS}
         self._folders = run_state.plugin_folders()
@@ -45,7 +47,7 @@ class Baseline:
         for number, handler in self._handlers.items():
             signal.signal(number, handler)
         os.chdir("/")
-        os.umask(0o022)
+        os.umask(self._umask)
         _set_environment(self._environment)
         settings.change(self._settings)
         run_state.forget()

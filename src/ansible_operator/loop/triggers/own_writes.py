@@ -7,6 +7,7 @@ gave as the answer to a write of that run; anything later or from another writer
 
 import asyncio
 from collections import OrderedDict
+from typing import TypeAlias
 
 from ansible_operator.kube.interface import Object
 from ansible_operator.loop.queueing.queue import Key, WorkQueue
@@ -18,6 +19,16 @@ REST_SECONDS = 0.2
 What a run creates keeps changing for a moment, each change an event; and an event may come
 before the answer to the write that caused it.
 """
+
+
+State: TypeAlias = tuple[str, str]
+"""The uid and the version of an object."""
+
+
+def state_of(obj: Object) -> State:
+    """Which object this is, in which version."""
+    metadata = obj["metadata"]
+    return metadata.get("uid", ""), metadata.get("resourceVersion", "")
 
 
 class OwnWrites:
@@ -35,11 +46,9 @@ class OwnWrites:
         if len(self._versions) > self._remembered:
             self._versions.popitem(last=False)
 
-    def include(self, owner: Key, obj: Object) -> bool:
+    def include(self, owner: Key, state: State) -> bool:
         """Whether the state of an object is what a run of ``owner`` has written."""
-        metadata = obj["metadata"]
-        entry = (owner, metadata.get("uid", ""), metadata.get("resourceVersion", ""))
-        return entry in self._versions
+        return (owner, *state) in self._versions
 
 
 class ForeignChanges:
@@ -48,7 +57,7 @@ class ForeignChanges:
     def __init__(self, queue: WorkQueue, own: OwnWrites) -> None:
         self._queue = queue
         self._own = own
-        self._waiting: dict[Key, list[tuple[Object, str, bool]]] = {}
+        self._waiting: dict[Key, list[tuple[State, str, bool]]] = {}
 
     def consider(self, key: Key, changed: Object, reason: str, *, fresh: bool = False) -> None:
         """Run ``key`` because ``changed`` has changed, unless a run of ``key`` did that.
@@ -56,11 +65,12 @@ class ForeignChanges:
         The decision waits for the end of a run that is under way and a little longer, so that
         changes which come together lead to one run.
         """
+        change = (state_of(changed), reason, fresh)
         waiting = self._waiting.get(key)
         if waiting is not None:
-            waiting.append((changed, reason, fresh))
+            waiting.append(change)
             return
-        self._waiting[key] = [(changed, reason, fresh)]
+        self._waiting[key] = [change]
         self._decide(key)
 
     def _decide(self, key: Key) -> None:
@@ -69,6 +79,6 @@ class ForeignChanges:
         if rest > 0:
             asyncio.get_running_loop().call_later(rest, self._decide, key)
             return
-        for changed, reason, fresh in self._waiting.pop(key):
-            if not self._own.include(key, changed):
+        for state, reason, fresh in self._waiting.pop(key):
+            if not self._own.include(key, state):
                 self._queue.add(key, reason=reason, fresh=fresh, requested=fresh)

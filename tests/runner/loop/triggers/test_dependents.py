@@ -190,13 +190,13 @@ def test_own_writes_count_only_in_exactly_their_version() -> None:
     own = OwnWrites(remembered=2)
     key, other = Key("c", "ns", "x"), Key("c", "ns", "y")
     own.note(key, "uid", "7")
-    assert own.include(key, {"metadata": {"uid": "uid", "resourceVersion": "7"}})
-    assert not own.include(key, {"metadata": {"uid": "uid", "resourceVersion": "8"}})
-    assert not own.include(other, {"metadata": {"uid": "uid", "resourceVersion": "7"}})
+    assert own.include(key, ("uid", "7"))
+    assert not own.include(key, ("uid", "8"))
+    assert not own.include(other, ("uid", "7"))
     own.note(key, "", "9")
     own.note(key, "a", "1")
     own.note(key, "b", "1")
-    assert not own.include(key, {"metadata": {"uid": "uid", "resourceVersion": "7"}})
+    assert not own.include(key, ("uid", "7"))
 
 
 DNSET = {
