@@ -318,3 +318,63 @@ async def test_settings_that_break_the_warm_up_do_not_stop_the_engine(
 
     assert played.results()["Say"]["msg"] == "a"
     assert other.results()["Say"]["msg"] == "b"
+
+
+CALLBACK = """
+import os
+
+from ansible.plugins.callback.default import CallbackModule as Default
+
+DOCUMENTATION = '''
+name: NAME
+type: KIND
+short_description: Writes down what it is told
+description: A part of tests.
+extends_documentation_fragment: [default_callback]
+'''
+
+
+class CallbackModule(Default):
+    CALLBACK_VERSION = 2.0
+    CALLBACK_TYPE = "KIND"
+    CALLBACK_NAME = "NAME"
+
+    def __init__(self):
+        super().__init__()
+        self._tell("NAME made")
+
+    def _tell(self, text):
+        with open(os.environ["ACME_TOLD"], "a") as file:
+            print(text, file=file)
+
+    def v2_playbook_on_start(self, playbook):
+        self._tell("NAME " + os.path.basename(playbook._file_name))
+
+    def v2_runner_on_failed(self, result, ignore_errors=False):
+        self._tell("NAME told of a failure")
+"""
+
+
+async def test_callbacks_of_a_project_are_told_of_its_plays_alone(
+    warm: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = warm.folder / "told"
+    for name, kind in (("acme_notes", "notification"), ("acme_prints", "stdout")):
+        text = CALLBACK.replace("NAME", name).replace("KIND", kind)
+        warm.write(text, f"callbacks/{name}.py")
+    monkeypatch.setenv("ANSIBLE_CALLBACK_PLUGINS", str(warm.folder / "callbacks"))
+    monkeypatch.setenv("ANSIBLE_STDOUT_CALLBACK", "acme_prints")
+    monkeypatch.setenv("ACME_TOLD", str(told))
+    engine = make_engine("warm")
+    await engine.start()
+    try:
+        assert not told.exists()
+        stage = Stage(engine, "warm", warm.folder)
+        played = await stage.play(stage.tasks("- name: Say\n  ansible.builtin.debug: {msg: a}"))
+    finally:
+        await engine.stop()
+
+    assert played.result.rc == 0
+    names = ("acme_prints", "acme_notes")
+    expected = [line for name in names for line in (f"{name} made", f"{name} play.yml")]
+    assert sorted(told.read_text().splitlines()) == sorted(expected)

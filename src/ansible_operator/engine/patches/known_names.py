@@ -52,7 +52,24 @@ TOUCHED = (
     ),
     Touched("ansible.executor.process.worker", "WorkerProcess", ("_new_stdin",), before=_2_19),
     Touched("ansible.executor.process.worker", "WorkerProcess", ("_cliargs",), since=_2_19),
-    Touched("ansible.executor.task_queue_manager", "TaskQueueManager", ("send_callback",)),
+    Touched("ansible.executor.playbook_executor", "PlaybookExecutor", ("_tqm",)),
+    Touched(
+        "ansible.executor.task_queue_manager",
+        "TaskQueueManager",
+        ("_run_additional_callbacks", "send_callback"),
+    ),
+    Touched(
+        "ansible.executor.task_queue_manager",
+        "TaskQueueManager",
+        ("_stdout_callback",),
+        before=_2_19,
+    ),
+    Touched(
+        "ansible.executor.task_queue_manager",
+        "TaskQueueManager",
+        ("_stdout_callback_name",),
+        since=_2_19,
+    ),
     Touched("ansible.executor.task_result", "", ("_PRESERVE",)),
     Touched(
         "ansible.executor.task_result",

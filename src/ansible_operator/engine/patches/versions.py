@@ -247,6 +247,14 @@ def run_module(name: str, arguments: bytes) -> None:
         raise SystemExit(1) from None
 
 
+def use_default_callback_alone(executor: Any) -> None:
+    """Have no callback of a project or of its settings told of what an executor plays."""
+    queue_manager = executor._tqm
+    queue_manager._run_additional_callbacks = False
+    name = "_stdout_callback_name" if VERSION >= (2, 19) else "_stdout_callback"
+    setattr(queue_manager, name, "ansible.builtin.default")
+
+
 def worker_of(attributes: Mapping[str, Any]) -> Any:
     """A worker that was never started, to borrow the code that executes a task."""
     from ansible.executor.process.worker import WorkerProcess

@@ -24,7 +24,7 @@ from ansible.plugins.loader import (
 )
 from ansible.vars.manager import VariableManager
 
-from ansible_operator.engine.patches import collection_paths, run_state
+from ansible_operator.engine.patches import collection_paths, run_state, versions
 from ansible_operator.engine.patches.settings import fact_cache
 from ansible_operator.engine.warm import play, read_ahead
 
@@ -151,7 +151,9 @@ def _play(playbook: Path, inventory: Path) -> int:
     hosts = InventoryManager(loader=loader, sources=[str(inventory)])
     version = CLI.version_info(gitinfo=False)
     variables = VariableManager(loader=loader, inventory=hosts, version_info=version)
-    return int(PlaybookExecutor([str(playbook)], hosts, variables, loader, {}).run())
+    executor = PlaybookExecutor([str(playbook)], hosts, variables, loader, {})
+    versions.use_default_callback_alone(executor)
+    return int(executor.run())
 
 
 def _used(roles: Sequence[Path]) -> tuple[set[str], set[str]]:
