@@ -38,6 +38,7 @@ class Metadata(msgspec.Struct):
     deletionTimestamp: str | None = None  # noqa: N815
     ownerReferences: list[OwnerReference] | None = None  # noqa: N815
     annotations: dict[str, str] | None = None
+    managedFields: list[dict[str, Any]] | None = None  # noqa: N815
 
     def owners(self) -> dict[str, Any]:
         """The part that names owners, in the shape of an object's metadata."""

@@ -86,12 +86,12 @@ class WriteBarrier:
         kind = self._kinds.get(_shared(informer.resource.gvk))
         if cached is None or kind is None:
             return cached
-        key, seen = (namespace, name), _number(informer.resource_version)
+        key, seen = (namespace, name), number_of(informer.resource_version)
         if kind.is_opaque or seen < kind.floor or not _saw_deletion(kind, key, cached):
             return None
         written = kind.writes.get(key)
         if written is not None and seen < written:
-            return cached if _number(_version(cached)) >= written else None
+            return cached if number_of(_version(cached)) >= written else None
         kind.writes.pop(key, None)
         return cached
 
@@ -100,7 +100,7 @@ class WriteBarrier:
         kind = self._kinds.get(_shared(informer.resource.gvk))
         if kind is None:
             return True
-        seen = _number(informer.resource_version)
+        seen = number_of(informer.resource_version)
         if kind.is_opaque or seen < kind.floor:
             return False
         kind.writes = {key: version for key, version in kind.writes.items() if version > seen}
@@ -136,5 +136,6 @@ def _version(obj: Object) -> str:
     return str(obj["metadata"].get("resourceVersion", ""))
 
 
-def _number(version: str) -> int:
+def number_of(version: str) -> int:
+    """A version as a number that is larger for newer ones; 0 for one that is no number."""
     return int(version) if version.isdecimal() else 0

@@ -49,6 +49,8 @@ class Grant:
         recovered: watches already reported from what the run has read.
         adopting: per applied object, whether it is the owner's (see ``writes``).
         look: to be called before the first request for objects of the owner's kind.
+        answered: per written object, its metadata in the last answer, as far as they tell who has
+            written it; the cache may know an older version.
         absent: by the path of an object, when the run asked for it and it did not exist.
         is_open: false once the run has ended.
     """
@@ -60,6 +62,7 @@ class Grant:
     tasks: set[asyncio.Task[object]] = field(default_factory=set)
     recovered: set[tuple[GroupVersionKind, bool]] = field(default_factory=set)
     adopting: dict[tuple[str, str, str, str], bool] = field(default_factory=dict)
+    answered: dict[tuple[str, str, str, str], Mapping[str, Any]] = field(default_factory=dict)
     absent: dict[str, float] = field(default_factory=dict)
     is_open: bool = True
 

@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a confirmed write means for caches, for dependent watches and for the loop."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from ansible_operator.kube.interface import ResourceType
 from ansible_operator.kube.shared_informers import SharedInformers
 from ansible_operator.serve.interface import OwnWrite, WriteSeen
-from ansible_operator.serve.proxy.answers import Head, Heads, decode
-from ansible_operator.serve.proxy.barrier import WriteBarrier
+from ansible_operator.serve.proxy.answers import Head, Heads, Metadata, decode
+from ansible_operator.serve.proxy.barrier import WriteBarrier, number_of
 from ansible_operator.serve.proxy.dependent_kinds import DependentKinds
 from ansible_operator.serve.proxy.discovery_answers import DiscoveryAnswers
+from ansible_operator.serve.proxy.field_managers import has_written
 from ansible_operator.serve.proxy.request_info import RequestInfo
 from ansible_operator.serve.proxy.sessions import Grant
 
@@ -17,6 +20,8 @@ _SAME_OBJECT = frozenset(
     {"", "status", "scale", "ephemeralcontainers", "resize", "approval", "finalize"}
 )
 """Subresources whose answer carries the name and the version of the object itself."""
+_MOST_REMEMBERED = 1000
+"""Objects of which a run's last answer is remembered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,16 +30,16 @@ class Confirmed:
 
     Attributes:
         namespace: of the object; empty for cluster-scoped ones.
-        before: the object's version in the cache when the write was sent; ``""`` if unknown. An
-            answer with this version means that the write has changed nothing, and the version
-            may be another writer's.
+        before: the object's metadata in the cache when the write was sent; None if unknown.
+        manager: the name under which the API server notes who has changed a field.
     """
 
     info: RequestInfo
     resource: ResourceType
     namespace: str
     grant: Grant
-    before: str
+    before: Mapping[str, Any] | None
+    manager: str
 
 
 class WriteObserver:
@@ -54,11 +59,24 @@ class WriteObserver:
         self._discovery = discovery
         self._write_seen = write_seen
 
-    def version(self, resource: ResourceType | None, namespace: str, name: str) -> str:
-        """The version of an object in its cache; ``""`` if it is not there."""
-        informer = None if resource is None else self._informers.peek(resource)
+    def metadata(
+        self, grant: Grant, resource: ResourceType | None, namespace: str, name: str
+    ) -> Mapping[str, Any] | None:
+        """The metadata of the newest known version of an object; None if none is known.
+
+        That is the one in the cache, or in the last answer to a write of the run.
+        """
+        if resource is None:
+            return None
+        informer = self._informers.peek(resource)
         cached = None if informer is None else informer.get(namespace, name)
-        return "" if cached is None else str(cached["metadata"].get("resourceVersion", ""))
+        answered = grant.answered.get(_key(resource, namespace, name))
+        if cached is None:
+            return answered
+        known: Mapping[str, Any] = cached["metadata"]
+        newest = number_of(str(known.get("resourceVersion", "")))
+        is_newer = answered is not None and number_of(answered["resourceVersion"]) > newest
+        return answered if is_newer else known
 
     async def note(self, write: Confirmed, body: bytes) -> None:
         """A write succeeded with this answer (empty when it was too long to be held)."""
@@ -88,12 +106,14 @@ class WriteObserver:
         self._barrier.note_write(resource.gvk, namespace, name, metadata.resourceVersion)
         if metadata.deletionTimestamp and write.grant.owner.uid != metadata.uid:
             # The write may have removed the last finalizer.
-            write.grant.adopting.pop((resource.gvk.group, resource.plural, namespace, name), None)
-        self._report(write, namespace, name, head.metadata.uid, metadata.resourceVersion)
+            write.grant.adopting.pop(_key(resource, namespace, name), None)
+        _remember(write.grant, _key(resource, namespace, name), metadata)
+        if _is_its_own(write, metadata):
+            self._report(write, namespace, name, metadata.uid, metadata.resourceVersion)
 
     def _deleted(self, write: Confirmed, namespace: str, name: str, head: Head) -> None:
         resource = write.resource
-        write.grant.adopting.pop((resource.gvk.group, resource.plural, namespace, name), None)
+        write.grant.adopting.pop(_key(resource, namespace, name), None)
         details_uid = head.details.uid if head.details else ""
         is_object = head.kind not in {"Status", "Eviction"}
         uid = head.metadata.uid if is_object else details_uid
@@ -106,7 +126,8 @@ class WriteObserver:
             is_final=not is_pending,
             informer=self._informers.peek(resource),
         )
-        self._report(write, namespace, name, uid, head.metadata.resourceVersion)
+        if _has_deleted(write, head.metadata):
+            self._report(write, namespace, name, uid, head.metadata.resourceVersion)
 
     def _many_deleted(self, write: Confirmed, heads: Heads | None) -> None:
         if heads is None or not heads.kind.endswith("List"):
@@ -117,8 +138,8 @@ class WriteObserver:
             self._deleted(write, inside, head.metadata.name, head)
 
     def _report(self, write: Confirmed, namespace: str, name: str, uid: str, version: str) -> None:
-        """Report the version that the run has written, unless it was there before."""
-        if self._write_seen is None or (version and version == write.before):
+        """Report the version that the run has written."""
+        if self._write_seen is None:
             return
         self._write_seen(
             write.grant.owner,
@@ -130,3 +151,44 @@ class WriteObserver:
                 resource_version=version,
             ),
         )
+
+
+def _key(resource: ResourceType, namespace: str, name: str) -> tuple[str, str, str, str]:
+    return resource.gvk.group, resource.plural, namespace, name
+
+
+def _remember(grant: Grant, key: tuple[str, str, str, str], answered: Metadata) -> None:
+    if len(grant.answered) >= _MOST_REMEMBERED:
+        grant.answered.clear()
+    known: dict[str, Any] = {
+        "uid": answered.uid,
+        "resourceVersion": answered.resourceVersion,
+        "managedFields": answered.managedFields,
+    }
+    if answered.deletionTimestamp:
+        known["deletionTimestamp"] = answered.deletionTimestamp
+    grant.answered[key] = known
+
+
+def _is_its_own(write: Confirmed, answered: Metadata) -> bool:
+    """Whether the version in an answer is the write's, and not that of another one before it.
+
+    An object that was not known before is new, or nobody waits for its changes.
+    """
+    before = write.before
+    if before is None or before.get("uid") != answered.uid:
+        return True
+    if before.get("resourceVersion") == answered.resourceVersion:
+        return False
+    return has_written(write.manager, before.get("managedFields"), answered.managedFields)
+
+
+def _has_deleted(write: Confirmed, answered: Metadata) -> bool:
+    """Whether a deletion has changed an object that is still there.
+
+    One that was being deleted before is not changed by it.
+    """
+    before = write.before
+    if before is None or before.get("uid") != answered.uid:
+        return True
+    return "deletionTimestamp" not in before

@@ -22,6 +22,7 @@ from ansible_operator.logs import get_logger
 from ansible_operator.serve.proxy import protobuf
 from ansible_operator.serve.proxy.answers import decode, status_response
 from ansible_operator.serve.proxy.dependent_kinds import DependentKinds
+from ansible_operator.serve.proxy.field_managers import manager_of
 from ansible_operator.serve.proxy.forward import BodyTooLargeError, Forwarder, read_body
 from ansible_operator.serve.proxy.lookup import Lookup
 from ansible_operator.serve.proxy.ownership import (
@@ -111,12 +112,13 @@ class Writer:
         except RefusedError as refusal:
             _log.error(str(refusal), resource=info.record())
             return status_response(refusal.code, str(refusal))
-        before = self._observer.version(write.resource, write.namespace, info.name)
+        before = self._observer.metadata(grant, write.resource, write.namespace, info.name)
         upstream = await self._forwarder.send(request, body, prefer_json=True)
         is_success = upstream.status < 300
         response, answer = await self._forwarder.relay(request, upstream, hold=True)
         if is_success and not write.is_dry_run and write.resource is not None:
-            seen = Confirmed(info, write.resource, write.namespace, grant, before)
+            manager = manager_of(request.query, request.headers)
+            seen = Confirmed(info, write.resource, write.namespace, grant, before, manager)
             await self._observer.note(seen, answer or b"")
         return response
 

@@ -320,6 +320,94 @@ async def test_a_write_that_changes_nothing_is_not_taken_for_the_change_before_i
     assert {write.resource_version for write in served.writes} == {*written, later}
 
 
+def behind(served, monkeypatch, name):
+    """Have the cache know of no change from now on, as if its events were late."""
+    informer = served.pool.peek(CONFIG_MAP)
+    known = informer.get(served.namespace, name)
+    get = informer.get
+    assert known is not None
+
+    def late(namespace, asked):
+        return known if (namespace, asked) == (served.namespace, name) else get(namespace, asked)
+
+    monkeypatch.setattr(type(informer), "get", lambda _self, *key: late(*key))
+
+
+async def seen(served, name):
+    """Wait until the cache has an object as it is."""
+    informer = served.pool.peek(CONFIG_MAP)
+    current = await served.direct("GET", served.path(name))
+    version = current["metadata"]["resourceVersion"]
+
+    def is_cached():
+        cached = informer.get(served.namespace, name)
+        return cached is not None and cached["metadata"]["resourceVersion"] == version
+
+    await eventually_async(is_cached)
+
+
+@pytest.mark.parametrize("own_before", [False, True])
+async def test_a_change_that_the_cache_does_not_know_is_not_taken_for_an_own_one(
+    served, monkeypatch, own_before
+):
+    """The write after it changes nothing, and is answered with the version of the change."""
+    session, path, patch = served.open(), served.path("late"), {"data": {"n": "2"}}
+    await served.request(session, "POST", served.path(), config_map("late", n="1"))
+    await served.watch()
+    await seen(served, "late")
+    session = served.open()
+    behind(served, monkeypatch, "late")
+    if own_before:
+        await served.request(session, "PATCH", path, {"data": {"m": "1"}}, Content_Type=MERGE)
+    foreign = await served.client.request("PATCH", path, body=patch, content_type=MERGE)
+    version = foreign["metadata"]["resourceVersion"]
+    answer = await served.request(session, "PATCH", path, patch, Content_Type=MERGE)
+    assert answer.json["metadata"]["resourceVersion"] == version
+    assert version not in {write.resource_version for write in served.writes}
+
+    answer = await served.request(session, "PATCH", path, {"data": {"k": "3"}}, Content_Type=MERGE)
+    own = answer.json["metadata"]["resourceVersion"]
+    assert own in {write.resource_version for write in served.writes}
+
+
+@pytest.mark.parametrize("content_type", [MERGE, APPLY])
+async def test_writes_of_a_run_are_its_own_however_many_in_a_second(
+    served, monkeypatch, content_type
+):
+    session, path = served.open(), served.path("own")
+    await served.request(session, "POST", served.path(), config_map("own", n="1"))
+    await served.watch()
+    await seen(served, "own")
+    behind(served, monkeypatch, "own")
+    if content_type == APPLY:
+        path += "?fieldManager=ansible&force=true"
+    versions = set()
+    for number in range(5):
+        body = config_map("own", n=str(number + 2))
+        answer = await served.request(session, "PATCH", path, body, Content_Type=content_type)
+        assert answer.status == 200
+        versions.add(answer.json["metadata"]["resourceVersion"])
+    assert len(versions) == 5
+    assert versions <= {write.resource_version for write in served.writes}
+
+
+async def test_a_deletion_under_way_is_not_the_own_one(served, monkeypatch):
+    body = config_map("held")
+    body["metadata"]["finalizers"] = ["example.com/hold"]
+    path = served.path("held")
+    await served.direct("POST", served.path(), body)
+    await served.watch()
+    await served.direct("DELETE", path)
+    await seen(served, "held")
+    answer = await served.request(served.open(), "DELETE", path)
+    assert answer.status == 200
+    assert answer.json["metadata"]["deletionTimestamp"]
+    assert served.writes == []
+    await served.client.request(
+        "PATCH", path, body={"metadata": {"finalizers": None}}, content_type=MERGE
+    )
+
+
 async def test_a_lost_watch_is_recovered_from_what_is_read(served):
     body = config_map("left")
     body["metadata"]["ownerReferences"] = [reference(served.owner)]
