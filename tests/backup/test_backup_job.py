@@ -234,6 +234,21 @@ def test_a_job_that_goes_on_is_resumed() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("job", "phase"),
+    [
+        (w.job(suspend=True), "Running"),
+        (w.job({"type": "Suspended", "status": "True"}), "Running"),
+        (w.job({"type": "Suspended", "status": "False"}), "Failed"),
+    ],
+    ids=["not told yet", "told", "resumed"],
+)
+def test_a_job_that_is_resumed_has_its_whole_deadline(job: dict[str, Any], phase: str) -> None:
+    """Until the Job controller resumes it, it has the time of its start before it was suspended."""
+    plan = planned(w.backup_job(status=RUNNING), w.around(job=job), now=w.LATER)
+    assert plan["phase"] == phase
+
+
 def test_the_pass_that_ends_a_job_asks_for_the_one_that_deletes_it() -> None:
     """Nothing else leads to a pass when the time to live is over."""
     plan = planned(w.backup_job(ttl="90s"), w.around(job=w.job(COMPLETE)))

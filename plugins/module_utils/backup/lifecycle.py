@@ -70,7 +70,8 @@ def under_way(
     """Follow a Job that has not ended, or end it when the deadline is over."""
     spec = Fields("spec", resource.get("spec") or {})
     job, begun = observed["job"], begun_at(resource, observed) or around.now
-    if late := lateness(spec, begun, around, _PATIENCE):
+    late = "" if _stands_still(job) else lateness(spec, begun, around, _PATIENCE)
+    if late:
         ended = failed(tasks.Reason.DEADLINE_EXCEEDED.value, late, begun, facts_of(stands))
         return replace(ended, stop=[identity({**JOB, **job})])
     suspended = spec.flag("suspend")
@@ -91,6 +92,18 @@ def under_way(
         requeue="5s" if stands.state is State.STARTING else "15s",
     )
     return as_suspended(plan) if suspended else plan
+
+
+def _stands_still(job: Mapping[str, Any]) -> bool:
+    """Return whether a Job is suspended, or has not been resumed yet by the Job controller.
+
+    Until the controller does, ``startTime`` is when the Job started before it was suspended.
+    """
+    conditions = (job.get("status") or {}).get("conditions") or []
+    is_held = any(
+        one.get("type") == "Suspended" and one.get("status") == "True" for one in conditions
+    )
+    return is_held or bool((job.get("spec") or {}).get("suspend"))
 
 
 JOB: Final = {"apiVersion": "batch/v1", "kind": "Job"}
