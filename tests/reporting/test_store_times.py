@@ -4,10 +4,12 @@
 Clusters here are hours old. All Pods became ready at ``READY``, and the present is ``NOW``.
 """
 
+from datetime import datetime
 from typing import Any
 
 import pytest
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.reporting.pods import (
+    ended_after,
     first_start,
     stores,
 )
@@ -202,3 +204,23 @@ def test_the_first_start_of_a_pod(container: Json, started: str) -> None:
     made = pod("mo-log-0")
     made["status"]["containerStatuses"] = [{"name": "other"}, {"name": "main", **container}]
     assert first_start(made) == started
+
+
+@pytest.mark.parametrize(
+    ("container", "ended"),
+    [
+        ({}, False),
+        ({"restartCount": 9, "state": {"running": {"startedAt": LATER}}}, False),
+        ({"restartCount": 9, "lastState": {"terminated": {"startedAt": CREATED}}}, False),
+        ({"restartCount": 1, "lastState": {"terminated": {"startedAt": LATER}}}, True),
+        ({"state": {"terminated": {"startedAt": LATER}}}, True),
+    ],
+    ids=["nothing is known", "it runs", "it failed long before", "it was started", "it has ended"],
+)
+def test_a_process_that_fails_has_started_since_its_store_is_down(
+    container: Json, ended: bool
+) -> None:
+    """A Pod that was restarted a month ago does not fail repeatedly."""
+    made = pod("mo-log-0")
+    made["status"]["containerStatuses"] = [{"name": "main", **container}]
+    assert ended_after(made, datetime.fromisoformat(EARLIER).timestamp()) == ended

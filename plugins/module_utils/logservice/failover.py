@@ -35,7 +35,7 @@ class LogStore:
         obstacle: why a new, empty store would not come up either; empty if it might.
         attempted: when its present Pod got a node, or its process first started (Unix time); 0
             where it has not.
-        fails_repeatedly: whether its process ended more than once since.
+        fails_repeatedly: whether its process has started and ended since it is down.
     """
 
     pod: str

@@ -14,7 +14,7 @@ from ..api.fields import Fields
 from ..api.timestamps import unix_time
 from ..api.types import Resource
 from ..reporting.conditions import has_served
-from ..reporting.pods import first_start, is_ready, main_restarts, why
+from ..reporting.pods import ended_after, first_start, is_ready, why
 from ..workload import nodes as node_states
 from ..workload import storage
 from .failover import LogStore, Policy, Repair
@@ -221,7 +221,7 @@ def log_store(name: str, down_since: float | None, around: SetState) -> LogStore
         down_since,
         obstacle=obstacle_of(pod, around),
         attempted=attempted(pod) if pod else 0.0,
-        fails_repeatedly=main_restarts(pod) > 1 if pod else False,
+        fails_repeatedly=ended_after(pod, down_since) if pod else False,
     )
 
 

@@ -78,9 +78,14 @@ def main_process(pod: Pod) -> str:
     return str(running.get("startedAt") or "")
 
 
-def main_restarts(pod: Pod) -> int:
-    """Return how often the main container of a Pod was started again."""
-    return int(_main_container(pod).get("restartCount") or 0)
+def ended_after(pod: Pod, moment: float) -> bool:
+    """Return whether the main container of a Pod started after a moment (Unix time), and ended.
+
+    The number of its restarts does not tell: it counts those of its whole life.
+    """
+    container = _main_container(pod)
+    ends = ((container.get(name) or {}).get("terminated") for name in ("state", "lastState"))
+    return any(end and unix_time(end.get("startedAt")) > moment for end in ends)
 
 
 def first_start(pod: Pod) -> str:
@@ -90,7 +95,7 @@ def first_start(pod: Pod) -> str:
     """
     container = _main_container(pod)
     state, last = container.get("state") or {}, container.get("lastState") or {}
-    first = {0: state, 1: last}.get(main_restarts(pod), {})
+    first = {0: state, 1: last}.get(int(container.get("restartCount") or 0), {})
     process = first.get("running") or first.get("terminated") or {}
     return str(process.get("startedAt") or "")
 
