@@ -3,6 +3,9 @@
 
 import json
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +15,15 @@ from tests.support.waiting import eventually
 INCARNATIONS = "logset.matrixorigin.io/incarnations"
 REPAIR = "logset.matrixorigin.io/repair"
 REPAIR_SECONDS = 180
+VOLUMES = "logset.matrixorigin.io/replaced-volumes"
+FAILOVER = {"FailingOver", "FailedOver", "FailoverBlocked", "FailoverCalledOff", "VolumeKept"}
+OLD = "60s"
+"""A `storeFailureTimeout` that a restart stays below, and that a store soon is older than.
+
+With the default of ten minutes nothing in the tests would be older than it.
+"""
+_OLD_SECONDS = 60
+_ROLL_SECONDS = 300
 
 
 def annotation(cluster: Cluster, key: str) -> Any:
@@ -44,6 +56,57 @@ def mend(cluster: Cluster, pod: str) -> None:
     (folder / "data").unlink()
     (folder / "lost").rename(folder / "data")
     cluster.kubectl("delete", "pod", pod, "--force", "--grace-period=0")
+
+
+@contextmanager
+def old_log_stores(cluster: Cluster) -> Iterator[None]:
+    """Log stores that are older than one may be down; none of them is replaced in the block."""
+    before = cluster.get("logset", "mo")["spec"]["storeFailureTimeout"]
+    cluster.patch("mo", "mo", {"spec": {"logService": {"storeFailureTimeout": OLD}}})
+    _await_age(cluster)
+    data, told = _data(cluster), FAILOVER & set(events(cluster))
+    yield
+    assert _data(cluster) == data
+    assert FAILOVER & set(events(cluster)) == told
+    cluster.patch("mo", "mo", {"spec": {"logService": {"storeFailureTimeout": before}}})
+
+
+def _await_age(cluster: Cluster) -> None:
+    """Wait until all log stores have been ready for longer than `OLD`."""
+
+    def youngest() -> float:
+        conditions = [
+            entry
+            for pod in cluster.pods("LogSet").values()
+            for entry in pod["status"]["conditions"]
+            if entry["type"] == "Ready"
+        ]
+        times = [datetime.fromisoformat(entry["lastTransitionTime"]) for entry in conditions]
+        return min((datetime.now(UTC) - moment).total_seconds() for moment in times)
+
+    eventually(lambda: youngest() > _OLD_SECONDS + 5, _OLD_SECONDS + 60, "old log stores")
+
+
+def _data(cluster: Cluster) -> dict[str, Any]:
+    """What identifies the data of the log stores: claims and incarnations."""
+    claims = {pod: cluster.get("pvc", f"mo-data-{pod}") for pod in cluster.pods("LogSet")}
+    uids = {pod: claim["metadata"]["uid"] for pod, claim in claims.items()}
+    return {"claims": uids, "incarnations": annotation(cluster, INCARNATIONS)}
+
+
+def roll(cluster: Cluster, config: str) -> None:
+    """Give the log stores another configuration, and wait until all of them have it."""
+    before = {pod["metadata"]["uid"] for pod in cluster.pods("LogSet").values()}
+    cluster.change("logService/config", config)
+
+    def rolled() -> bool:
+        pods = cluster.pods("LogSet").values()
+        return not before & {pod["metadata"]["uid"] for pod in pods} and not down(cluster)
+
+    eventually(
+        rolled, _ROLL_SECONDS, "new Pods of all log stores", otherwise=lambda: state(cluster)
+    )
+    cluster.await_ready()
 
 
 def shards(cluster: Cluster) -> list[tuple[int, int]]:
@@ -84,6 +147,13 @@ def await_replacement(cluster: Cluster, ordinal: int, incarnation: int) -> float
     eventually(lambda: shards(cluster) == [(3, 3)] * 2, 30, "complete shards")
     cluster.await_ready(60)
     return seconds
+
+
+def let_a_day_pass(cluster: Cluster) -> None:
+    """Shift the time since which the volumes of replaced stores are kept."""
+    volumes = annotation(cluster, VOLUMES)
+    aged = json.dumps([{**one, "since": one["since"] - 24 * 3600} for one in volumes])
+    cluster.patch("logset", "mo", {"metadata": {"annotations": {VOLUMES: aged}}})
 
 
 def events(cluster: Cluster) -> list[str]:

@@ -17,6 +17,7 @@ import pytest
 import testbed
 from testbed.bed import TestBed
 from tests.e2e.clusters import Cluster, operated, tiny_cluster
+from tests.e2e.log_stores import old_log_stores
 from tests.e2e.traffic import Traffic
 from tests.support.waiting import eventually
 
@@ -274,7 +275,7 @@ def _metrics(cluster: Cluster) -> dict[str, Any]:
 
 def test_a_change_of_configuration_rolls_in_order(cluster: Cluster) -> None:
     before = uids(cluster, *EVERYTHING)
-    with Traffic(cluster, "config-roll") as traffic:
+    with old_log_stores(cluster), Traffic(cluster, "config-roll") as traffic:
         time.sleep(3)
         parts = ("logService", "tn", "cnGroups/0", "proxy")
         changes = [

@@ -13,6 +13,7 @@ import pytest
 from testbed.bed import TestBed
 from tests.e2e.clusters import (
     DRAIN_SECONDS,
+    HAKEEPER_TIMEOUT,
     Cluster,
     draining,
     operated,
@@ -22,7 +23,17 @@ from tests.e2e.clusters import (
 from tests.e2e.compute_nodes import pods, stores
 from tests.e2e.faults import frozen
 from tests.e2e.health import REPLACED_SECONDS, Watched, await_fault, await_recovery
-from tests.e2e.log_stores import await_replacement, events, volume, wreck
+from tests.e2e.log_stores import (
+    VOLUMES,
+    annotation,
+    await_replacement,
+    events,
+    let_a_day_pass,
+    old_log_stores,
+    roll,
+    volume,
+    wreck,
+)
 from tests.e2e.traffic import Traffic
 from tests.support.waiting import eventually
 
@@ -72,6 +83,16 @@ def test_a_scale_in_loses_no_row_and_no_query(cluster: Cluster) -> None:
     assert list(stores(cluster).values()) == ["Working"]
 
 
+def test_a_roll_of_old_log_stores_replaces_none(cluster: Cluster) -> None:
+    """A store that is told to end has been ready for longer than one may be down."""
+    config = '[log]\nlevel = "warn"\n' + HAKEEPER_TIMEOUT
+    with old_log_stores(cluster), Traffic(cluster, "gate-log-stores-rolled") as traffic:
+        time.sleep(2)
+        roll(cluster, config)
+        time.sleep(2)
+    traffic.require_nothing_lost(longest=90)
+
+
 @pytest.mark.parametrize(
     ("kind", "frozen_pods", "named"),
     [("DNSet", ["mo-dn-0"], ["mo-dn-0"]), ("LogSet", ["mo-log-0", "mo-log-1"], [])],
@@ -95,7 +116,8 @@ def test_ready_tells_of_processes_that_stand_still(
 
 def test_a_lost_log_store_is_replaced_and_no_row_is_lost(cluster: Cluster) -> None:
     claim = cluster.get("pvc", "mo-data-mo-log-2")["metadata"]["uid"]
-    assert volume(cluster, "mo-log-2")["status"]["phase"] == "Bound"
+    old = volume(cluster, "mo-log-2")
+    assert old["status"]["phase"] == "Bound"
     with Traffic(cluster, "gate-log-store-lost") as traffic:
         time.sleep(2)
         wreck(cluster, "mo-log-2")
@@ -106,3 +128,15 @@ def test_a_lost_log_store_is_replaced_and_no_row_is_lost(cluster: Cluster) -> No
     told = {"FailingOver", "FailedOver"}
     eventually(lambda: told <= set(events(cluster)), 30, "Events of the failover")
     traffic.require_nothing_lost(longest=90)
+    name = old["metadata"]["name"]
+    kept = cluster.get("pv", name)
+    assert kept["spec"]["persistentVolumeReclaimPolicy"] == "Retain"
+    assert kept["status"]["phase"] == "Released"
+    let_a_day_pass(cluster)
+    eventually(lambda: name not in volumes(cluster), 60, "the end of the old volume")
+    assert annotation(cluster, VOLUMES) is None
+
+
+def volumes(cluster: Cluster) -> set[str]:
+    """The names of all PersistentVolumes."""
+    return {one["metadata"]["name"] for one in cluster.get("pv")["items"]}
