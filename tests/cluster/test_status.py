@@ -130,32 +130,52 @@ def test_a_cluster_that_answers_no_sql_is_not_ready():
     assert not told["ready"]
 
 
+SERVES, STOPPED = ("True", "AllSetsReady"), ("False", "Stopped")
 NOT_READY = (("Ready", "False", "NoEnoughReadyStores"), ("Synced", "False", "RollingOut"))
 
 
 @pytest.mark.parametrize(
-    ("changes", "message"),
+    ("changes", "state", "message"),
     [
-        ({}, "all components serve"),
-        ({"dnSet": serving("DNSet", "mo", "0/0")}, "stopped with replicas 0: DNSet mo"),
-        ({"proxySet": serving("ProxySet", "mo", "0/0")}, "stopped with replicas 0: ProxySet mo"),
+        ({}, SERVES, "all components serve"),
         (
-            {
-                "cnSets": [serving("CNSet", "mo-tp", "0/0")],
-                "dnSet": serving("DNSet", "mo", "0/0"),
-            },
-            "stopped with replicas 0: DNSet mo, CNSet mo-tp",
+            {"proxySet": serving("ProxySet", "mo", "0/0")},
+            SERVES,
+            "stopped with replicas 0: ProxySet mo; all others serve",
+        ),
+        (
+            {"cnSets": [serving("CNSet", "mo-tp", "0/0"), serving("CNSet", "mo-ap")]},
+            SERVES,
+            "stopped with replicas 0: CNSet mo-tp; all others serve",
+        ),
+        (
+            {"cnSets": [serving("CNSet", "mo-tp", "0/0"), serving("CNSet", "mo-ap", "0/0")]},
+            STOPPED,
+            "stopped with replicas 0: CNSet mo-tp, CNSet mo-ap; no SQL is answered",
+        ),
+        (
+            {"dnSet": serving("DNSet", "mo", "0/0")},
+            STOPPED,
+            "stopped with replicas 0: DNSet mo; no SQL is answered",
+        ),
+        (
+            {"logSet": serving("LogSet", "mo", "0/0")},
+            STOPPED,
+            "stopped with replicas 0: LogSet mo; no SQL is answered",
         ),
     ],
 )
-def test_a_component_that_is_stopped_is_not_said_to_serve(changes, message):
-    """It is what the spec asks for, and so the cluster is ready; but nobody should wonder."""
-    found = report(observed(**changes))["status"]
+def test_a_component_that_is_stopped_is_not_said_to_serve(changes, state, message):
+    """It is what the spec asks for, but a cluster that cannot answer SQL is not ready."""
+    groups = [resource("CNSet", one["metadata"]["name"]) for one in changes.get("cnSets", [])[1:]]
+    told = report(observed(**changes), objects=[*CHILDREN, *groups])
 
-    [ready] = [one for one in found["conditions"] if one["type"] == "Ready"]
-    assert (ready["status"], ready["reason"]) == ("True", "AllSetsReady")
-    assert message in ready["message"]
-    assert ("all components serve" in ready["message"]) == (not changes)
+    [ready] = [one for one in told["status"]["conditions"] if one["type"] == "Ready"]
+    assert (ready["status"], ready["reason"]) == state
+    assert ready["message"] == message
+    assert told["ready"]
+    assert told["requeue"] == ""
+    assert not {"Reconciling", "Stalled"} & states(told["status"]).keys()
 
 
 @pytest.mark.parametrize(

@@ -160,6 +160,9 @@ def _served(facts: ClusterFacts) -> Condition:
         reason, message = Reason.SQL_NOT_ANSWERED, f"waiting for {facts.unanswered}"
         return condition(ConditionType.READY, False, reason, message, facts.generation)
     stopped = ", ".join(_stopped(facts))
+    if _stops_sql(facts):
+        message = f"stopped with replicas 0: {stopped}; no SQL is answered"
+        return condition(ConditionType.READY, False, Reason.STOPPED, message, facts.generation)
     message = f"stopped with replicas 0: {stopped}; all others serve" if stopped else _ALL_SERVE
     return condition(ConditionType.READY, True, Reason.ALL_SETS_READY, message, facts.generation)
 
@@ -181,6 +184,16 @@ def _stopped(facts: ClusterFacts) -> Iterator[str]:
         for name, child in facts.children(kind):
             if count(child)[1] == 0:
                 yield f"{kind} {name}"
+
+
+def _stops_sql(facts: ClusterFacts) -> bool:
+    """Return whether so much is stopped that SQL cannot be answered: all sets of one kind.
+
+    Without proxies, compute nodes are reached at their own Services.
+    """
+    needed = (names.LOG_SET, names.DN_SET, names.CN_SET)
+    sizes = [[count(child)[1] for _name, child in facts.children(kind)] for kind in needed]
+    return any(of_kind and not any(of_kind) for of_kind in sizes)
 
 
 def _restore(facts: ClusterFacts) -> tuple[Reason, str] | None:

@@ -10,6 +10,7 @@ from ..api.errors import RenderingError
 from ..api.types import Manifest, Resource
 from ..reporting.events import Occurrence, occurrence
 from ..reporting.health import Health
+from ..reporting.reasons import ConditionType, Reason
 from ..reporting.report import Applied, Report, is_ready_and_synced, unobserved
 from ..workload.component import results_of
 from ..workload.plans import Observed, named
@@ -45,7 +46,7 @@ def report_on_cluster(
         return unobserved(resource, failure)
     result = results_of(observed)
     status = cluster_status(_facts(resource, plan, observed, applied, failure))
-    ready = is_ready_and_synced(status)
+    ready = is_ready_and_synced(status) or _is_stopped(status)
     idle = ready or plan.paused or bool(plan.invalid)
     requeue = "" if idle else _REFUSED if logins.problem(result) else _PERIOD
     if _unanswered(result):
@@ -68,6 +69,13 @@ def report_on_cluster(
         message=str(status["message"]),
         requeue=requeue,
     )
+
+
+def _is_stopped(status: Mapping[str, Any]) -> bool:
+    """Return whether a cluster is as its spec asks for, and answers no SQL because of that."""
+    states = {entry["type"]: entry for entry in status["conditions"]}
+    is_synced = states[ConditionType.SYNCED.value]["status"] == "True"
+    return is_synced and bool(states[ConditionType.READY.value]["reason"] == Reason.STOPPED)
 
 
 def _facts(

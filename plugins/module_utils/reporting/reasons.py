@@ -36,6 +36,7 @@ class Reason(StrEnum):
     SOME_CN_SETS_NOT_READY = "SomeCNSetsAreNotReady"
     PROXY_SET_NOT_READY = "ProxySetNotReady"
     SQL_NOT_ANSWERED = "SQLNotAnswered"
+    STOPPED = "Stopped"
     RESTORE_FAILED = "RestoreFailed"
     NOT_ENOUGH_READY_STORES = "NoEnoughReadyStores"
     RECONCILING = "Reconciling"
