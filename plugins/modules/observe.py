@@ -36,6 +36,8 @@ options:
       - C(applied) set to V(true) keeps those entries of C(metadata.managedFields) that say what
         M(matrixorigin.matrixone.apply) has applied.
       - C(without) with C(labels) is a label that no object of the list has.
+      - C(explains) alone, with the labels C(workload) and C(pods) of other references, is what
+        Events say about Pods that are not created or do not start; none is read while all do.
       - C(if_allowed) set to V(true) makes it null where the API server forbids to read it.
     type: dict
     required: true

@@ -83,7 +83,7 @@ def observed(subject: Json, *others: Json) -> Json:
     return {
         label: fetch(session, label, reference)
         for label, reference in references_of(subject).items()
-        if reference["kind"] in ("LogSet", "CNSet", "DNSet") and label != "self"
+        if reference.get("kind") in ("LogSet", "CNSet", "DNSet") and label != "self"
     }
 
 

@@ -354,6 +354,12 @@
   verbs:
     - create
     - patch
+- apiGroups:
+    - ''
+  resources:
+    - events
+  verbs:
+    - list
 {{- end }}
 {{- define "matrixone-operator.rules.operator.own" -}}
 - apiGroups:

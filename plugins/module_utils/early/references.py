@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from ..api.types import Resource
 from ..workload.component import Reference
-from ..workload.references import by_name
+from ..workload.references import POD_PROBLEMS, by_name, pod_problems
 from .rendering import APP, LABEL_APP, LABEL_OWNER
 
 _LISTED = {
@@ -17,7 +17,10 @@ _LISTED = {
 
 
 def early_references(resource: Resource) -> dict[str, Reference]:
-    """Return what to observe: ``self``, ``workload``, and what carries the owner's labels."""
+    """Return what to observe: ``self``, ``workload``, what keeps Pods from starting, and the rest.
+
+    The rest is what carries the owner's labels.
+    """
     metadata = resource["metadata"]
     found = {
         "self": by_name(resource["apiVersion"], resource["kind"], metadata),
@@ -25,7 +28,9 @@ def early_references(resource: Resource) -> dict[str, Reference]:
             **by_name("apps/v1", "StatefulSet", metadata),
             "labels": {LABEL_APP: APP, LABEL_OWNER: metadata["name"]},
             "owner_uid": metadata.get("uid") or "",
+            "applied": True,
         },
+        POD_PROBLEMS: pod_problems(),
     }
     for label, (api_version, kind) in _LISTED.items():
         found[label] = {

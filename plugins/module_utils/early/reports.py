@@ -9,11 +9,13 @@ from typing import Any, Final
 
 from ..api.types import Resource
 from ..reporting.events import Occurrence, occurrence
+from ..reporting.pod_problems import PodProblems
 from ..reporting.reasons import ConditionType, EarlyReason
 from ..reporting.report import Applied, Report, deleting, unobserved
 from ..reporting.rollout import Rollout
 from ..reporting.set_facts import SetFacts
 from ..workload.plans import Observed
+from ..workload.references import POD_PROBLEMS
 from . import status as early
 from .events import EarlyEvent
 from .planning import EarlyPlan
@@ -115,6 +117,7 @@ def _facts(
         waiting="",
         failure=failure,
         refused=refused["message"],
+        problems=PodProblems.read(observed.get(POD_PROBLEMS)),
     )
 
 

@@ -18,8 +18,8 @@ def broken(facts: SetFacts) -> tuple[Reason, str] | None:
     findings = facts.findings
     if findings.failure:
         return findings.failure
-    if stuck := pod_status.stuck(facts.pods):
-        return Reason.ROLLOUT_STUCK, sentences(f"not coming up: {stuck}", findings.outlook)
+    if stuck := _stuck(facts):
+        return stuck
     if _lost_stores(facts) or findings.empty:
         return Reason.STORES_FAILED, sentences(*_losses(facts), findings.outlook)
     if has_served(facts.resource) and not facts.health.is_good:
@@ -28,6 +28,14 @@ def broken(facts: SetFacts) -> tuple[Reason, str] | None:
     if facts.rollout.ready and findings.unreachable:
         return Reason.HAKEEPER_UNREACHABLE, findings.unreachable
     return storage_fault(facts.resource, facts.health.storage)
+
+
+def _stuck(facts: SetFacts) -> tuple[Reason, str] | None:
+    """Return which Pods do not come up, or are refused, and why; None if there are none."""
+    outlook, refusals = facts.findings.outlook, facts.problems.refusals
+    if stuck := pod_status.stuck(facts.pods):
+        return Reason.ROLLOUT_STUCK, sentences(f"not coming up: {stuck}", outlook)
+    return (Reason.PODS_NOT_CREATED, sentences(refusals, outlook)) if refusals else None
 
 
 def sentences(*parts: str) -> str:
@@ -40,7 +48,7 @@ def _losses(facts: SetFacts) -> list[str]:
     rollout = facts.rollout
     parts = [f"{pod} has lost its data" for pod in facts.findings.empty]
     if rollout.ready < rollout.desired:
-        missing_pods = pod_status.unready(facts.pods, facts.expected)
+        missing_pods = pod_status.unready(facts.pods, facts.expected, facts.problems)
         missing = rollout.desired - rollout.ready
         parts.append(f"{missing} of {rollout.desired} {facts.noun} are down: {missing_pods}")
     return parts

@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from ..api import names, versions
 from ..api.timestamps import unix_time
+from .pod_problems import PodProblems
 
 Pod = Mapping[str, Any]
 
@@ -27,6 +29,11 @@ _STUCK = frozenset(
 """Reasons of a waiting container that time alone does not fix."""
 _SAME = {"ErrImagePull": "ImagePullBackOff"}
 _OF_THE_IMAGE = frozenset({"ErrImageNeverPull", "ImagePullBackOff", "InvalidImageName"})
+_UNSTEADY = frozenset({"CrashLoopBackOff"})
+"""Reasons whose message changes with each attempt."""
+_BACK_OFF = re.compile(r'Back-off pulling image "[^"]*"(?:: \w+: |$)')
+_LONGEST_CAUSE = 300
+"""Characters of what a kubelet says about a container."""
 _RESTARTS = 2
 """A container that ended once may have been early; one that ended this often will end again."""
 _FIRST_CONDITION_SECONDS = 5.0
@@ -214,15 +221,38 @@ def natural_order(name: str) -> tuple[str, int, str]:
     return (stem, int(ordinal), "") if ordinal.isdigit() else (name, -1, "")
 
 
-def unready(pods: Sequence[Pod], expected: Iterable[str]) -> str:
-    """Return which Pods are not ready, e.g. ``mo-log-1 (ContainerCreating)``; empty if all are."""
+_NO_PROBLEMS = PodProblems()
+
+
+def unready(
+    pods: Sequence[Pod], expected: Iterable[str], problems: PodProblems = _NO_PROBLEMS
+) -> str:
+    """Return which Pods are not ready, e.g. ``mo-log-1 (ContainerCreating)``; empty if all are.
+
+    Args:
+        pods: those that exist.
+        expected: names of those that should.
+        problems: what keeps them from existing or from starting.
+    """
     live = {pod["metadata"]["name"]: pod for pod in pods}
-    parts = [
-        f"{name} ({why(live[name]) if name in live else 'not created yet'})"
-        for name in sorted({*live, *expected}, key=natural_order)
+    known = [problems.refusals] if problems.refusals else []
+    parts = known + [
+        f"{name} ({_told(live[name], problems) if name in live else 'not created yet'})"
+        for name in sorted({*live, *expected} - set(problems.not_created), key=natural_order)
         if name not in live or not is_ready(live[name])
     ]
     return ", ".join(parts[:5]) + (f" and {len(parts) - 5} more" if len(parts) > 5 else "")
+
+
+def _told(pod: Pod, problems: PodProblems) -> str:
+    """Return what keeps a Pod from being ready, with what its volumes or its sandbox lack."""
+    lack = problems.not_started.get(pod["metadata"]["name"])
+    return f"{why(pod)}; {lack}" if lack else why(pod)
+
+
+def is_scheduled(pod: Pod) -> bool:
+    """Return whether a Pod has a node."""
+    return bool((pod.get("spec") or {}).get("nodeName"))
 
 
 def why(pod: Pod) -> str:
@@ -234,7 +264,8 @@ def why(pod: Pod) -> str:
         reason = _held_up(container)
         if reason:
             image = container.get("image") if reason in _OF_THE_IMAGE else None
-            return f"{reason}{f' of {image}' if image else ''}{_last_end(container)}"
+            cause = _cause(container, reason)
+            return f"{reason}{f' of {image}' if image else ''}{cause}{_last_end(container)}"
     scheduled = _condition(pod, "PodScheduled")
     if scheduled.get("status") == "False":
         return f"{scheduled.get('reason')}: {scheduled.get('message')}"
@@ -273,6 +304,19 @@ def _held_up(container: Mapping[str, Any]) -> str:
     if again and not container.get("started") and not reason:
         return "CrashLoopBackOff"
     return _SAME.get(reason, reason)
+
+
+def _cause(container: Mapping[str, Any], reason: str) -> str:
+    """Return what the kubelet says about a container that it cannot start.
+
+    A pull that is tried again is reported in turns as the error and as a back-off that quotes it.
+    """
+    waiting = (container.get("state") or {}).get("waiting") or {}
+    if reason not in _STUCK - _UNSTEADY:
+        return ""
+    text = " ".join(_BACK_OFF.sub("", str(waiting.get("message") or ""), count=1).split())
+    cut = f"{text[:_LONGEST_CAUSE]}..." if len(text) > _LONGEST_CAUSE else text
+    return f": {cut}" if cut else ""
 
 
 def _last_end(container: Mapping[str, Any]) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 from ..api import names
 from ..api.types import Resource
 from .health import Health
+from .pod_problems import PodProblems
 from .reasons import Reason
 from .rollout import UPDATE_PAUSED, Rollout, held_at
 
@@ -54,6 +55,7 @@ class SetFacts:
         findings: what the component knows of the Pods.
         has_stores: whether the status lists stores that are up and down.
         health: what the processes behind ready Pods answered.
+        problems: what keeps Pods from existing or from starting.
     """
 
     resource: Resource
@@ -70,6 +72,7 @@ class SetFacts:
     findings: Findings = Findings()
     has_stores: bool = False
     health: Health = field(default_factory=Health)
+    problems: PodProblems = field(default_factory=PodProblems)
 
     @property
     def generation(self) -> int:

@@ -93,7 +93,7 @@ def _served(facts: SetFacts) -> Condition:
         return condition(
             ConditionType.READY, True, Reason.ENOUGH_READY_STORES, counted, facts.generation
         )
-    missing_pods = unserved or pod_status.unready(facts.pods, facts.expected)
+    missing_pods = unserved or pod_status.unready(facts.pods, facts.expected, facts.problems)
     message = f"{counted}, waiting for {missing_pods}" if missing_pods else counted
     return condition(
         ConditionType.READY, False, Reason.NOT_ENOUGH_READY_STORES, message, facts.generation
@@ -167,7 +167,7 @@ def _work(facts: SetFacts) -> tuple[Reason, str]:
     """Tell creating, scaling and rolling out from each other."""
     rollout = facts.rollout
     ageing = f"{rollout.young} {facts.noun} to be ready for {rollout.least} s"
-    missing_pods = pod_status.unready(facts.pods, facts.expected) or (
+    missing_pods = pod_status.unready(facts.pods, facts.expected, facts.problems) or (
         ageing if rollout.young else ""
     )
     message = (

@@ -16,16 +16,19 @@ from .sets import DEPENDENCIES, dependency_of, namespace_of
 LOG_WORKLOAD = "logSetWorkload"
 """Label of the workload of the log service that a set depends on."""
 
+POD_PROBLEMS = "podProblems"
+"""Label of what keeps Pods from existing or from starting."""
+
 
 def set_references(
     component: Component, resource: Resource, siblings: Sequence[Manifest] = ()
 ) -> dict[str, Reference]:
     """Return what to observe for a set, by label.
 
-    These are ``self``, ``workload``, ``pods``, what the component adds, and one label per entry of
-    its ``deps``; in the cluster also the workload of a log service, which shows what has become of
-    it since its status was written. Where a dependency is one of the siblings and has a partition,
-    also its workload, which tells whether it is held there.
+    These are ``self``, ``workload``, ``pods``, ``podProblems``, what the component adds, and one
+    label per entry of its ``deps``; in the cluster also the workload of a log service, which shows
+    what has become of it since its status was written. Where a dependency is one of the siblings
+    and has a partition, also its workload, which tells whether it is held there.
 
     Args:
         component: of the set's kind.
@@ -39,11 +42,17 @@ def set_references(
         "self": by_name(resource["apiVersion"], kind, metadata),
         "workload": {**_own(resource, names.WORKLOADS[kind], place), "applied": True},
         "pods": {**of_set(resource, "v1", "Pod"), "without": names.LABEL_POOL},
+        POD_PROBLEMS: pod_problems(),
         **component.references(resource),
         **dependencies,
         **({} if siblings else _of_log_service(dependencies.get("logSet"))),
         **_of_partitions(resource, siblings),
     }
+
+
+def pod_problems() -> Reference:
+    """Refer to what Kubernetes says about the Pods under other labels, where they do not start."""
+    return {"explains": {"workload": "workload", "pods": "pods"}}
 
 
 def by_name(api_version: str, kind: str, metadata: Any) -> Reference:

@@ -10,6 +10,7 @@ from ..api import names
 from ..api.types import Resource
 from ..reporting.conditions import holds
 from ..reporting.events import from_changes
+from ..reporting.pod_problems import PodProblems, refused_helpers
 from ..reporting.pods import became_unready_lately, is_ready
 from ..reporting.reasons import ConditionType
 from ..reporting.report import Applied, Report, is_ready_and_synced, unobserved
@@ -19,6 +20,7 @@ from ..reporting.set_facts import Findings, SetFacts
 from ..reporting.sets import set_status
 from .component import Component, SetPass
 from .plans import Observed, Plan
+from .references import POD_PROBLEMS
 from .volumes import growing
 
 _ENDING = "5s"
@@ -57,7 +59,8 @@ def report_on_set(
         return unobserved(resource, failure)
     seen = SetPass(resource, plan, observed, _rollout(resource, plan, observed, applied), now)
     findings = component.findings(seen)
-    status = _status(component, seen, findings, failure)
+    problems = _problems(seen, applied)
+    status = _status(component, seen, findings, problems, failure)
     changes = applied.get("before") or {}, applied.get("objects") or {}
     return Report(
         status=status,
@@ -79,8 +82,19 @@ def _rollout(resource: Resource, plan: Plan, observed: Observed, applied: Applie
     return Rollout.of(workload, None if plan.paused else replicas)
 
 
+def _problems(seen: SetPass, applied: Applied) -> PodProblems:
+    """Return what keeps Pods from existing or starting, those of helpers included."""
+    found = PodProblems.read(seen.observed.get(POD_PROBLEMS))
+    helpers = refused_helpers(applied.get("objects") or {}, seen.plan.workload)
+    return replace(found, not_created={**found.not_created, **helpers})
+
+
 def _status(
-    component: Component, seen: SetPass, findings: Findings, failure: str
+    component: Component,
+    seen: SetPass,
+    findings: Findings,
+    problems: PodProblems,
+    failure: str,
 ) -> dict[str, Any]:
     plan, rollout = seen.plan, seen.rollout
     facts = SetFacts(
@@ -98,6 +112,7 @@ def _status(
         findings=findings,
         has_stores=component.has_stores,
         health=seen.health,
+        problems=problems,
     )
     found = set_status(facts, seen.now)
     seen = replace(seen, serves=holds({"status": found}, ConditionType.READY))

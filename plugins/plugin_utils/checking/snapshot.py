@@ -63,7 +63,7 @@ class Snapshot:
         """What the pass would observe; the resource itself is at hand."""
         observed: dict[str, Any] = {"self": self.resource}
         for label, reference in kind_of(self.resource).references(self.resource).items():
-            if label == "self":
+            if label == "self" or "explains" in reference:
                 continue
             found = fetch_raw(self.session, label, reference)
             for one in found if isinstance(found, list) else [found] if found else []:
