@@ -367,6 +367,8 @@ S3_POLICY = "spec.sharedStorage.s3.s3RetentionPolicy"
 WARNINGS: list[tuple[str, Json, str]] = [
     ("MatrixOneCluster", {"spec.version": "nightly"}, "'nightly' names no version of MatrixOne"),
     ("LogSet", {"spec.image": "mo:nightly"}, "spec.semanticVersion: 'nightly' names no version"),
+    ("LogSet", {"spec.replicas": 2}, "spec.replicas: 2 log stores do not survive the failure"),
+    ("MatrixOneCluster", {"spec.logService.replicas": 2}, "spec.logService.replicas: 2 log stores"),
     (
         "CNSet",
         {"spec.sharedStorageCache": {"diskCacheSize": "1Gi"}},

@@ -126,3 +126,16 @@ def test_without_a_file_usage_is_shown() -> None:
     done = render()
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith("usage: make render CR=<file>")
+
+
+def test_objects_of_other_kinds_and_lists_are_passed_over_and_opened(tmp_path: Path) -> None:
+    """As kubectl reads them: a Secret before the cluster, or what `kubectl get -o yaml` prints."""
+    cluster = yaml.safe_load((ROOT / "examples/tiny-cluster.yaml").read_text())
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s3"}}
+    listed = {"apiVersion": "v1", "kind": "List", "items": [secret, cluster]}
+    alone = render("examples/tiny-cluster.yaml").stdout
+    for number, documents in enumerate(([secret, cluster], [listed])):
+        source = tmp_path / f"{number}.yaml"
+        source.write_text(yaml.safe_dump_all(documents, sort_keys=False))
+        done = render(str(source))
+        assert (done.returncode, done.stdout, done.stderr) == (0, alone, "")

@@ -56,7 +56,7 @@ def claim(name: str = "mo-data-mo-log-0", size: str = "10Gi", has: str = "", **s
 
 
 def test_what_is_large_enough_stays():
-    nothing = {"claims": [], "templates": [], "refused": "", "broken": ""}
+    nothing = {"claims": [], "templates": [], "refused": "", "broken": "", "as_claimed": False}
 
     assert growth_of(log_set(), live(template()), [claim()]) == nothing
     assert growth_of(log_set("10240Mi"), live(template()), [claim()]) == nothing
@@ -95,6 +95,46 @@ def test_a_claim_that_is_not_bound_is_left_for_later():
     pending = claim(phase="Pending")
 
     assert growth_of(log_set("20Gi"), live(template()), [pending])["claims"] == []
+
+
+def of_class(name: str, storage_class: str, size: str = "10Gi") -> Json:
+    made = claim(name, size)
+    made["spec"]["storageClassName"] = storage_class
+    return made
+
+
+@pytest.mark.parametrize("size", ["10Gi", "20Gi"])
+def test_the_class_that_claims_have_by_default_may_be_named(size):
+    """The API server gives it to claims, and not to the templates, which stay as they are."""
+    claims = [of_class(f"mo-data-mo-log-{number}", "standard") for number in range(3)]
+    wanted = log_set(size, storageClassName="standard")
+
+    found = growth_of(wanted, live(template()), claims)
+    assert (found["refused"], bool(found["templates"])) == ("", size == "20Gi")
+    assert len(found["claims"]) == (3 if size == "20Gi" else 0)
+
+    seen = {"workload": live(template()), "claims": claims, "self": wanted, "bucket": r.GRANTED}
+    plan = plan_of(wanted, seen, "#!")
+    (made,) = [one for one in plan["objects"] if one["kind"] == "StatefulSet"]
+    assert plan["refused"] == ""
+    assert made["spec"]["volumeClaimTemplates"] == [template()]
+
+
+@pytest.mark.parametrize(
+    "claims",
+    [
+        [],
+        [of_class("mo-data-mo-log-0", "slow")],
+        [of_class("mo-data-mo-log-0", "standard"), of_class("mo-data-mo-log-1", "slow")],
+    ],
+    ids=["none", "another", "one of another"],
+)
+def test_another_class_than_that_of_all_claims_is_refused(claims):
+    wanted = log_set(storageClassName="standard")
+    assert (
+        "storageClassName cannot be changed"
+        in growth_of(wanted, live(template()), claims)["refused"]
+    )
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,15 @@ def locality_warnings(path: str, spec: Mapping[str, Any]) -> Iterator[str]:
         )
 
 
+def size_warnings(path: str, spec: Mapping[str, Any]) -> Iterator[str]:
+    """Warn of two log stores, of which neither may fail."""
+    if spec.get("replicas") == 2:
+        yield (
+            f"{path}.replicas: 2 log stores do not survive the failure of one; 3, or a higher odd "
+            "number, do"
+        )
+
+
 def retention_warnings(
     path: str, spec: Mapping[str, Any], before: Mapping[str, Any]
 ) -> Iterator[str]:

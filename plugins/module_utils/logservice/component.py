@@ -16,7 +16,12 @@ from ..workload.plans import Observed
 from ..workload.references import config_map, of_set
 from ..workload.removal import Removal
 from . import bootstrap, bucket, status
-from .admission import deletion_warnings, locality_warnings, retention_warnings
+from .admission import (
+    deletion_warnings,
+    locality_warnings,
+    retention_warnings,
+    size_warnings,
+)
 from .claims import marks
 from .removal import removal_of_log_set
 from .rendering import render_logset
@@ -104,6 +109,7 @@ class LogService(Component):
     def warnings(self, path: str, spec: Mapping[str, Any]) -> Iterator[str]:
         """Yield what a user should know about a valid LogSet."""
         yield from locality_warnings(path, spec)
+        yield from size_warnings(path, spec)
 
     def warnings_of_change(
         self, path: str, spec: Mapping[str, Any], before: Mapping[str, Any]

@@ -125,7 +125,8 @@ def _keep_volumes(plan: Plan, component: Component, resource: Resource, observed
         return replace(plan, invalid=found.broken, objects=())
     refused = found.refused or str(done.get("refused") or "")
     objects = _keep_claims(plan.objects, claims)
-    if live is not None and not done.get("remade") and (refused or found.templates):
+    stays = refused or found.templates or found.as_claimed
+    if live is not None and not done.get("remade") and stays:
         objects = [
             keep_templates(one, live) if named(one) == plan.workload else one for one in objects
         ]

@@ -34,12 +34,15 @@ class Growth:
         templates: claim templates that the StatefulSet should have; empty to leave it as it is.
         refused: what cannot be done, and why; empty if nothing.
         broken: what makes the Pods of the spec unusable; empty if nothing does.
+        as_claimed: the spec names the StorageClass that the claims got by default, so that the
+            templates stay without it.
     """
 
     claims: Sequence[Manifest] = ()
     templates: Sequence[Json] = ()
     refused: str = ""
     broken: str = ""
+    as_claimed: bool = False
 
 
 def growth(
@@ -69,16 +72,33 @@ def _compared(
     has = {one["metadata"]["name"]: one for one in _live_templates(workload)}
     if broken := _only_at_creation(desired, has, field):
         return Growth(broken=broken, refused=broken)
-    if refused := _refused(desired, has, field):
+    live = list(claims)
+    comparable = [_as_claimed(one, has, claims_of(workload, one, live)) for one in desired]
+    if refused := _refused(comparable, has, field):
         return Growth(refused=refused)
     grown = [
         _grown(claim, template)
         for template in desired
-        for claim in claims_of(workload, template, claims)
+        for claim in claims_of(workload, template, live)
         if _is_bound(claim) and _size(claim["spec"]) < _size(template["spec"])
     ]
     larger = (_size(has[one["metadata"]["name"]]["spec"]) < _size(one["spec"]) for one in desired)
-    return Growth(claims=grown, templates=desired if any(larger) else ())
+    templates = desired if any(larger) else ()
+    return Growth(claims=grown, templates=templates, as_claimed=comparable != desired)
+
+
+def _as_claimed(template: Json, has: Mapping[str, Json], claims: Sequence[Claim]) -> Json:
+    """Return a claim template without a StorageClass that all its claims have by default.
+
+    The API server gives claims the default class, and templates none.
+    """
+    spec, old = template["spec"], has[template["metadata"]["name"]]["spec"]
+    chosen = spec.get("storageClassName")
+    given = {(claim.get("spec") or {}).get("storageClassName") for claim in claims}
+    if not chosen or "storageClassName" in old or given != {chosen}:
+        return template
+    kept = {name: value for name, value in spec.items() if name != "storageClassName"}
+    return {**template, "spec": kept}
 
 
 def _wanted(resource: Resource, field: str) -> list[Json]:
