@@ -69,6 +69,8 @@ REFUSED_ON_CREATE: list[tuple[str, dict[str, Any], str]] = [
     (MO, {"spec.tn": None}, "spec.tn: Required value: tn must be given"),
     (MO, {"spec.dn": {"replicas": 1}}, "spec.dn: Forbidden: tn and dn"),
     (MO, {"spec.version": ""}, "spec.version"),
+    (MO, {"spec.clusterDomain": "svc.cluster.local"}, "such as cluster.local, without svc"),
+    ("CNSet", {"spec.clusterDomain": "svc.cluster.local"}, "such as cluster.local, without svc"),
     (MO, {"spec.version": None}, "spec.version: Required value"),
     (MO, {"spec.logService": None}, "spec.logService: Required value"),
     (MO, {f"{GROUP}.name": "a b"}, "the name of a CN group must be a DNS-1035 label"),

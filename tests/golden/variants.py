@@ -146,6 +146,14 @@ VARIANTS: dict[str, list[r.Json]] = {
             webui={"replicas": 1},
         )
     ],
+    "cluster-claim-operator-1.4": [
+        r.cluster(
+            version="1.3.0",
+            operatorVersion="1.4.0",
+            logService={"sharedStorage": CLAIM},
+            proxy={"replicas": 1},
+        )
+    ],
     "cluster-operator-1.2": [r.cluster(operatorVersion="1.2.0")],
     "cluster-claim": [
         r.cluster(version="1.3.0", logService={"sharedStorage": CLAIM}, proxy={"replicas": 1})
@@ -213,5 +221,9 @@ VARIANTS: dict[str, list[r.Json]] = {
 """Documents by the name of the golden file. What a set depends on comes before it, and is not
 rendered itself: only the last document is."""
 
-LIKE = {"cluster-version-3": "cluster-version-1", "cluster-version-unknown": "cluster-version-1"}
+LIKE = {
+    "cluster-version-3": "cluster-version-1",
+    "cluster-version-unknown": "cluster-version-1",
+    "cluster-claim-operator-1.4": "cluster-claim",
+}
 """Variants whose golden files hold only what differs from that of another one."""

@@ -46,7 +46,8 @@ def set_mistakes(path: str, spec: Mapping[str, Any]) -> Iterator[Mistake]:
         spec: as the API server stores it.
     """
     yield from _config(f"{path}.config", spec.get("config"))
-    yield from unknown_claims(f"{path}.resources", spec.get("resources") or {})
+    for field in ("resources", "helperResources"):
+        yield from unknown_claims(f"{path}.{field}", spec.get(field) or {})
     yield from overlay_mistakes(OVERLAY, f"{path}.overlay", spec.get("overlay"))
     yield from _PLAIN.mistakes(path, spec)
 

@@ -33,6 +33,7 @@ _OPERATOR_FEATURES: Final[dict[str, tuple[str, ...]]] = {
     "ProxyFollowsSoon": ("1.4.0",),
     "TagBeforeDigest": ("1.4.0",),
     "SizesInBytes": ("1.4.0",),
+    "CompleteHelperResources": ("1.4.0",),
 }
 
 

@@ -30,7 +30,13 @@ IMAGE_VARIABLE: Final = "OPERATOR_IMAGE"
 COLLECTIONS: Final = "/opt/ansible/.ansible/collections"
 """Where the operator's image has its collections."""
 PROGRAM: Final = "ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.backup.program"
-DEFAULT_RESOURCES: Final = {"requests": {"cpu": "100m", "memory": "256Mi"}}
+_REQUESTS: Final = {"cpu": "100m", "memory": "256Mi"}
+_MOST_CPU: Final = "2"
+_MEMORY: Final = 512
+"""MiB that a Job may use besides those for each file in work."""
+_MEMORY_OF_FILE: Final = 64
+"""MiB per file that is read and written at a time; 8 to 48 were measured."""
+_PARALLELISM: Final = 8
 BACKOFF_LIMIT: Final = 3
 _LONGEST_BASE: Final = 57
 """Characters, so that what is added to the names of Pods leaves DNS labels."""
@@ -89,9 +95,19 @@ class Settings:
             backoff_limit=BACKOFF_LIMIT if retries is None else retries,
             deadline_seconds=spec.number("activeDeadlineSeconds", 1) or tasks.DEADLINE_SECONDS,
             suspend=spec.flag("suspend"),
-            resources=spec.table("resources").data or None,
+            resources=spec.table("resources").data or default_resources(spec.number("parallelism")),
             over=over,
         )
+
+
+def default_resources(parallelism: int | None) -> Json:
+    """Return requests and limits of a Job's container, complete, as quotas require.
+
+    Args:
+        parallelism: how many files are read and written at a time; None for the default.
+    """
+    memory = _MEMORY + _MEMORY_OF_FILE * (parallelism or _PARALLELISM)
+    return {"requests": dict(_REQUESTS), "limits": {"cpu": _MOST_CPU, "memory": f"{memory}Mi"}}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -261,7 +277,7 @@ def _template(work: Work, settings: Settings, account: str) -> Json:
             value_env("PYTHONPATH", COLLECTIONS),
             value_env("PYTHONDONTWRITEBYTECODE", "1"),
         ],
-        "resources": dict(settings.resources or DEFAULT_RESOURCES),
+        "resources": dict(settings.resources or default_resources(None)),
         "securityContext": container_security(),
         "volumeMounts": [
             {"name": volume["name"], "mountPath": path, **({"readOnly": True} if fixed else {})}

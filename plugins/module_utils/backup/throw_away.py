@@ -23,7 +23,10 @@ Json = dict[str, Any]
 MOUNT: Final = "/var/lib/matrixone-shared"
 """Where a claim that is not derived from the source is mounted."""
 _RESOURCES: Final = {"requests": {"cpu": "500m", "memory": "1Gi"}}
-_LOG_RESOURCES: Final = {"requests": {"cpu": "100m", "memory": "256Mi"}}
+_LOG_RESOURCES: Final = {
+    "requests": {"cpu": "100m", "memory": "256Mi"},
+    "limits": {"cpu": "2", "memory": "4Gi"},
+}
 _LOG_VOLUME: Final = "5Gi"
 _CACHE: Final = {"memoryCacheSize": "128Mi"}
 """Everything is read once, so that a larger cache would be of no use."""
@@ -35,6 +38,7 @@ _OF_CLUSTER: Final = (
     "operatorVersion",
     "clusterDomain",
     "nodeSelector",
+    "helperResources",
 )
 _OF_COMPONENT: Final = ("image", "nodeSelector", "config")
 _OF_OVERLAY: Final = (

@@ -32,6 +32,8 @@ _FOLLOWED_BY_WEB_UI: Final = (
     "imagePullPolicy",
     "operatorVersion",
 )
+_HELPER_RESOURCES: Final = ("helperResources",)
+"""Of the parts to which the operator adds containers: the log service and the dashboard."""
 _LEGACY_GROUPS: Final = ("tp", "ap")
 _RESTORED_STATE: Final = "hk_data"
 _MAX_NAME: Final = 46
@@ -91,6 +93,7 @@ class _Cluster:
         if self.spec.raw("logService") is None:
             raise self.spec.refuse("logService", "must be set")
         spec = self._component(component)
+        self._inherit(spec, _HELPER_RESOURCES)
         if self.spec.text("restoreFrom") or self.spec.raw("restoreSource") is not None:
             initial = spec.get("initialConfig") or {}
             spec["initialConfig"] = {**initial, "restoreFrom": _RESTORED_STATE}
@@ -141,7 +144,7 @@ class _Cluster:
         asked = component.text("operatorVersion") or self.spec.text("operatorVersion")
         follows = versions.operator_does(versions.operator_version(asked), "WebUIFollowsCluster")
         spec["overlay"] = self._overlay(component, pulls=not follows)
-        self._inherit(spec, _INHERITED_BY_WEB_UI)
+        self._inherit(spec, (*_INHERITED_BY_WEB_UI, *_HELPER_RESOURCES))
         if follows:
             self._inherit(spec, _FOLLOWED_BY_WEB_UI)
         first = self.first_cn_set()

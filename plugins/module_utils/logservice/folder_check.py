@@ -19,6 +19,7 @@ from ..api.timestamps import unix_time
 from ..api.types import Manifest, Resource
 from ..reporting.pods import is_ready, main_process
 from ..workload.containers import container_security, value_env
+from ..workload.helper_resources import helper_resources
 from ..workload.sets import SetContext
 
 Json = dict[str, Any]
@@ -47,6 +48,14 @@ done
 _HAS_WRITTEN: Final = f"""\
 [ -s {names.TEMP_MOUNT}/written ] && [ $(($(date +%s) - $(cat {names.TEMP_MOUNT}/written))) -le 8 ]
 """
+_RESOURCES: Final = {
+    "requests": {"cpu": "10m", "memory": "16Mi"},
+    "limits": {"cpu": "100m", "memory": "64Mi"},
+}
+_WITHOUT_CPU_LIMIT: Final = {
+    "requests": {"cpu": "10m", "memory": "16Mi"},
+    "limits": {"memory": "64Mi"},
+}
 _OF_POD: Final = (
     "nodeSelector",
     "tolerations",
@@ -79,7 +88,7 @@ def folder_check(context: SetContext, template: Mapping[str, Any], folder: str) 
         "strategy": {"type": "Recreate"},
         "template": {
             "metadata": {"labels": labels},
-            "spec": _pod(template["spec"], folder, *found, context.selector),
+            "spec": _pod(context, template["spec"], folder, *found),
         },
     }
     name = names.storage_check_name(context.base)
@@ -87,15 +96,15 @@ def folder_check(context: SetContext, template: Mapping[str, Any], folder: str) 
 
 
 def _pod(
-    stores: Mapping[str, Any], folder: str, mount: Json, volume: Json, selector: Mapping[str, str]
+    context: SetContext, stores: Mapping[str, Any], folder: str, mount: Json, volume: Json
 ) -> Json:
     """Return the spec of the Pod, of which much is that of the log stores' Pods."""
     temporary = {"medium": "Memory", "sizeLimit": "1Mi"}
     pod = {
         **{field: stores[field] for field in _OF_POD if field in stores},
-        "affinity": _affinity(stores, selector),
+        "affinity": _affinity(stores, context.selector),
         "automountServiceAccountToken": False,
-        "containers": [_container(stores["containers"][0], folder, mount)],
+        "containers": [_container(context, stores["containers"][0], folder, mount)],
         "enableServiceLinks": False,
         "terminationGracePeriodSeconds": 5,
         "volumes": [volume, {"name": names.VOLUME_TEMP, "emptyDir": temporary}],
@@ -103,7 +112,7 @@ def _pod(
     return copy.deepcopy(pod)
 
 
-def _container(store: Mapping[str, Any], folder: str, mount: Json) -> Json:
+def _container(context: SetContext, store: Mapping[str, Any], folder: str, mount: Json) -> Json:
     return {
         "name": names.CONTAINER_MAIN,
         **{field: store[field] for field in _OF_CONTAINER if field in store},
@@ -115,10 +124,7 @@ def _container(store: Mapping[str, Any], folder: str, mount: Json) -> Json:
             "timeoutSeconds": 3,
             "failureThreshold": 2,
         },
-        "resources": {
-            "requests": {"cpu": "10m", "memory": "16Mi"},
-            "limits": {"memory": "64Mi"},
-        },
+        **helper_resources(context, _RESOURCES, _WITHOUT_CPU_LIMIT),
         "securityContext": container_security(),
         "volumeMounts": [mount, {"name": names.VOLUME_TEMP, "mountPath": names.TEMP_MOUNT}],
     }

@@ -22,6 +22,7 @@ from ..workload.containers import (
     container_security,
     pod_security,
 )
+from ..workload.helper_resources import helper_resources
 from ..workload.pods import (
     place,
     template_metadata,
@@ -35,6 +36,14 @@ _PORTS: Final = policies.Ports(internal=(), public=(names.PORT_WEB,))
 _INSTANCE_KEYS: Final = (("db", "username"), ("db", "password"))
 _TEMPLATE_MOUNT: Final = "/etc/matrixone/template"
 _VOLUME_RENDERED: Final = "rendered"
+_FRONTEND_RESOURCES: Final = {
+    "requests": {"cpu": "10m", "memory": "32Mi"},
+    "limits": {"cpu": "200m", "memory": "128Mi"},
+}
+_WRITER_RESOURCES: Final = {
+    "requests": {"cpu": "10m", "memory": "16Mi"},
+    "limits": {"cpu": "100m", "memory": "64Mi"},
+}
 _WRITABLE_BY_FRONTEND: Final = {"cache": "/var/cache/nginx", "run": "/var/run", "tmp": "/tmp"}  # noqa: S108
 
 WRITE_CONFIG: Final = """\
@@ -192,6 +201,7 @@ def _frontend(context: SetContext, image: str, pull: str) -> Json:
             for name, path in _WRITABLE_BY_FRONTEND.items()
         ],
         "readinessProbe": _probe(names.PORT_WEB),
+        **helper_resources(context, _FRONTEND_RESOURCES),
         "securityContext": container_security(read_only=False),
     }
 
@@ -224,5 +234,6 @@ def _writer(context: SetContext, cn_set: Resource | None, backend: Json) -> Json
             {"name": names.VOLUME_CONFIG, "mountPath": _TEMPLATE_MOUNT, "readOnly": True},
             {"name": _VOLUME_RENDERED, "mountPath": names.CONFIG_MOUNT},
         ],
+        **helper_resources(context, _WRITER_RESOURCES),
         "securityContext": container_security(),
     }
