@@ -153,3 +153,14 @@ def test_an_answer_that_was_lost() -> None:
             return super().create(key, content)
 
     taking.take(Lossy(Bucket(), "b"), mark(), no_sleep).require()
+
+
+def test_two_that_ended_before_their_last_look() -> None:
+    """Their marks are one inside the other; neither goes on, and neither is deleted."""
+    bucket = Bucket()
+    for place, one in (("b", mark("u1")), ("b/x", mark("u2", "bb"))):
+        put(bucket, f"{place}/matrixone-owner.json", marks.to_json(one))
+    for place, one in (("b", mark("u1", "cc")), ("b/x", mark("u2", "dd"))):
+        with pytest.raises(Foreign):
+            taking.take(MemoryStore(bucket, place), one, no_sleep)
+    assert {"b/matrixone-owner.json", "b/x/matrixone-owner.json"} <= set(bucket.objects)

@@ -24,6 +24,8 @@ RESTORE: Final = "matrixone-restore"
 """Base of the names of marks of a copy of a backup; a database may own what became of the copy."""
 EARLIER_ATTEMPT: Final = "matrixone-backup.attempt.json"
 """What earlier releases wrote where a backup was being made."""
+BESIDE_MARK: Final = frozenset({manifests.FILE, EARLIER_ATTEMPT})
+"""Objects that an owner's own attempts write beside its mark."""
 RUNNING: Final = "Running"
 DONE: Final = "Done"
 BEGINNING: Final = "matrixone-"

@@ -105,7 +105,10 @@ def take(
     present = marks.read(store, marks.first_key(base))
     known = frozenset(own)
     if present is not None:
-        return _take_over(store, present, mark, sleep, base, known)
+        hold = _take_over(store, present, mark, sleep, base, known)
+        # An attempt that ended between its mark and its last look has not seen others.
+        _require_alone(store, mark, hold.known | marks.BESIDE_MARK, is_empty)
+        return hold
     _require_free(store, mark, known, is_empty)
     conditional = _write(store, base, 1, mark, sleep)
     hold = Hold(store, base, mark, mark.nonce, 1, conditional, known)
@@ -162,9 +165,16 @@ def _require_free(store: ObjectStore, mark: Mark, own: frozenset[str], is_empty:
     if is_empty:
         neighbours.require_none_around(store)
         neighbours.require_empty(store, own)
+    else:
+        _require_alone(store, mark, own, is_empty)
+
+
+def _require_alone(store: ObjectStore, mark: Mark, own: frozenset[str], is_empty: bool) -> None:
+    if is_empty:
+        neighbours.require_none_around(store)
     else:  # what is there already may be beside what others have
         neighbours.require_outside(store, mark.owner)
-        neighbours.require_none_below(store, own)
+    neighbours.require_none_below(store, own)
 
 
 def _write(store: ObjectStore, base: str, number: int, mark: Mark, sleep: Sleep) -> bool:

@@ -70,6 +70,15 @@ def attempt(
         yield taking.take(store, mark, progress.sleep, base=base, own=own, is_empty=is_empty)
 
 
+def note_conditions(hold: Hold, progress: Progress) -> None:
+    """Let the task say that its store does not know conditional writes, where that is so."""
+    if not hold.conditional:
+        progress.note(
+            f"{hold.store.name} does not know conditional writes (If-None-Match): two jobs on one "
+            "target are kept apart by listings alone"
+        )
+
+
 def require_ended(store: ObjectStore, base: str = marks.OWNER, *, elsewhere: bool = False) -> None:
     """Return when the latest attempt in a store has ended, or is one of a Job.
 

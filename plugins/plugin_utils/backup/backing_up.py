@@ -78,16 +78,13 @@ def back_up(making: Making) -> Manifest:
         finished = _finished(making)
         if finished:
             return finished
-        if not hold.conditional:
-            progress.note(
-                f"{store.name} does not know conditional writes (If-None-Match): two jobs on one "
-                "target are kept apart by listings alone"
-            )
+        attempts.note_conditions(hold, progress)
         try:
             _remove_earlier_attempts(hold, progress)
             started = timestamps.timestamp_now()
             progress.begin(Step.BACKUP)
-            run(entrance, statement(task, making.mounts, base), store, progress)
+            text = statement(task, making.mounts, base)
+            run(entrance, text, store, progress, hold.require)
             return _prove(making, hold, base, started, database)
         except Exception as error:
             _remove_failed(task, hold, as_failure(error), progress)

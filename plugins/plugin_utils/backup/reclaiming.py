@@ -3,17 +3,19 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Final
 
 from ...module_utils.backup.tasks import Amount, Step, Task
-from ...module_utils.clients.objectstore.errors import StoreAbsent
+from ...module_utils.clients.objectstore.errors import StoreAbsent, StoreError
 from ...module_utils.clients.objectstore.interface import ObjectStore
 from ...module_utils.location.locations import Location, S3Location
 from ...module_utils.ownership import deletion, marks, neighbours
-from ...module_utils.ownership.errors import Foreign
+from ...module_utils.ownership.errors import Foreign, OwnershipError
 from ...module_utils.workload.storage import FOLDERS
 from . import attempts
+from .errors import TaskFailed
 from .progress import Progress
 from .statements import target_of
 
@@ -95,5 +97,12 @@ def _delete(task: Task, store: ObjectStore, own: frozenset[str], progress: Progr
         progress.publish()
 
     with attempts.attempt(store, attempts.mark_of(task), progress, own=own, is_empty=False) as hold:
-        deletion.clear(hold, lambda _key: True, advance, progress.sleep)
+        try:
+            deletion.clear(hold, lambda _key: True, advance, progress.sleep)
+        except BaseException:
+            # The path may get another user, as when the claim is released. What is left proves to
+            # be this claim's without a mark, too.
+            with contextlib.suppress(OwnershipError, StoreError, TaskFailed):
+                deletion.release(hold, progress.sleep)
+            raise
         deletion.release(hold, progress.sleep, others=(marks.RESTORE,))

@@ -67,6 +67,7 @@ def restore(task: Task, source: Opener, target: ObjectStore, progress: Progress)
         return manifest
     mark = attempts.mark_of(task, state=marks.RUNNING, backup=manifest.id)
     with attempts.attempt(target, mark, progress, base=marks.RESTORE) as hold:
+        attempts.note_conditions(hold, progress)
         # An earlier attempt may have ended in between; by now a database may run there.
         if _is_done(marks.read(target, _MARK), target, task, manifest.id):
             return manifest

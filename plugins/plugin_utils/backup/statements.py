@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Final
 
@@ -107,7 +108,13 @@ def version(entrance: Entrance) -> str:
     return str(rows[0][0]) if rows and rows[0] else ""
 
 
-def run(entrance: Entrance, text: Statement, store: ObjectStore, progress: Progress) -> None:
+def run(
+    entrance: Entrance,
+    text: Statement,
+    store: ObjectStore,
+    progress: Progress,
+    require_own: Callable[[], None],
+) -> None:
     """Run the statement, in a thread, so that the task can end when it must.
 
     Args:
@@ -115,12 +122,14 @@ def run(entrance: Entrance, text: Statement, store: ObjectStore, progress: Progr
         text: the statement.
         store: of the target.
         progress: of the task.
+        require_own: raises when the target is another attempt's by now; asked from time to time.
 
     Raises:
         TaskFailed: StatementFailed, or the task must end.
+        OwnershipError: the target is another attempt's by now.
     """
     pool = ThreadPoolExecutor(1, thread_name_prefix="statement")
-    end = _End(store)
+    end = _End(store, require_own)
     try:
         answer = pool.submit(sql.ask, entrance, text, progress.seconds_left)
         while not answer.done():
@@ -145,10 +154,12 @@ class _End:
 
     Args:
         store: of the target.
+        require_own: raises when the target is another attempt's by now.
     """
 
-    def __init__(self, store: ObjectStore) -> None:
+    def __init__(self, store: ObjectStore, require_own: Callable[[], None]) -> None:
         self._store = store
+        self._require_own = require_own
         self._looked = time.monotonic()
         self._complete_at = 0.0
 
@@ -162,6 +173,7 @@ class _End:
         if now - self._looked < _LOOK_SECONDS:
             return
         self._looked = now
+        self._require_own()
         if not self._complete_at:
             is_complete = self._store.size(listings.SUMMARY) is not None
             self._complete_at = now if is_complete else 0.0

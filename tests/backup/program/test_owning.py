@@ -6,6 +6,7 @@ The database's statement is played by a function that writes what it writes.
 
 import json
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -83,7 +84,7 @@ def database(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         backing_up,
         "run",
-        lambda _entrance, _text, store, _progress: written.statement(store, FILES),
+        lambda _entrance, _text, store, *_: written.statement(store, FILES),
     )
     monkeypatch.setattr(backing_up, "_CLEANING_PAUSE", 0.01)
     monkeypatch.setattr(backing_up, "SETTLED", 0.01)
@@ -256,7 +257,7 @@ def test_what_a_failed_backup_leaves(
     root: Location, pods: Pods, monkeypatch: pytest.MonkeyPatch, reason: Reason, attempt: int,
     left: set[str],
 ) -> None:  # fmt: skip
-    def fail(_entrance: object, _text: object, store: Store, _progress: object) -> None:
+    def fail(_entrance: object, _text: object, store: Store, *_: object) -> None:
         store.write("mo_meta", [b"x"], 1)
         raise TaskFailed(reason, "it failed")
 
@@ -338,3 +339,45 @@ def test_requests_that_delete_have_the_older_checksum(
     assert "content-md5" in names
     assert not any(name.startswith("x-amz-checksum") for name in names)
     assert store.create("matrixone-owner.json", json.dumps({}).encode()) is False
+
+
+@pytest.mark.parametrize("owners", [("u1", "u2"), ("u1", "u1")], ids=["two owners", "one owner"])
+def test_two_attempts_at_once(root: Location, pods: Pods, owners: tuple[str, str]) -> None:
+    """In threads, on the real store: one backup is there, and it is whole."""
+    for number in range(5):
+        place = root.below(f"mo{number}")
+        with ThreadPoolExecutor(2) as pool:
+            made = [make(place, name) for name in owners]
+            ended = list(pool.map(pods.attempt, made))
+        if owners[0] == owners[1] and all(one.code for one in ended):
+            ended = [pods.attempt(make(place, owners[0]))]  # as the Job does
+        whole = [name for name, one in zip(owners, ended, strict=False) if one.code == 0]
+        assert whole, ended
+        if owners[0] != owners[1]:
+            assert len(whole) == 1, ended
+        check = pods.attempt(Task(Verb.VERIFY, "v", source=place, expected_id=whole[0]))
+        assert check.code == 0, check
+
+
+def test_an_interrupted_reclaim_leaves_no_mark(tmp_path: Path) -> None:
+    """Another database may get the path when the claim is released."""
+    pods = Pods(tmp_path / "pods", {}, {})
+    place = FolderLocation(str(tmp_path / "data"), str(tmp_path / "data"))
+    store = FolderStore(place.path)
+    for number in range(3):
+        store.write(f"data/{number}", [b"x"], 1)
+    owner = Owner("BucketClaim", "prod", "c")
+    task = Task(Verb.RECLAIM, "claim-1", target=place, owner=owner)
+    with pytest.MonkeyPatch.context() as patch:
+        erase = FolderStore.erase
+
+        def interrupted(self: FolderStore, items: Any) -> None:
+            if any(item.key.startswith("data/") for item in items):
+                raise TaskFailed(Reason.INTERRUPTED, "the Pod was told to end")
+            erase(self, items)
+
+        patch.setattr(FolderStore, "erase", interrupted)
+        assert pods.attempt(task).result.reason is Reason.INTERRUPTED
+    assert {one.key for one in store.entries()} == {"data/0", "data/1", "data/2"}
+    assert pods.attempt(replace(task, id="claim-2")).code == 0
+    assert list(store.entries()) == []
