@@ -328,7 +328,8 @@ def test_requests_that_delete_have_the_older_checksum(
     pods = Pods(tmp_path / "pods", keys_of(server))
     store = opened(pods, bucket(server, f"backups/{tmp_path.name}"))
     sent: list[dict[str, str]] = []
-    client = store._connection._clients["single"]  # type: ignore[attr-defined]
+    connection = store._connection  # type: ignore[attr-defined]
+    client = connection._of(connection._clients, 1)
     client.meta.events.register(
         "before-send.s3.DeleteObjects", lambda request, **_: sent.append(dict(request.headers))
     )

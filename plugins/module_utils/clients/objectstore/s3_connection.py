@@ -83,7 +83,9 @@ class Connection:
         self._server = server
         self._lock = Lock()
         self._keys = server.keys()
-        self._clients = self._open()
+        self._session = botocore.session.Session()
+        self._clients: dict[int, Any] = {}
+        self._of(self._clients, server.attempts)
 
     @property
     def url(self) -> str:
@@ -91,7 +93,7 @@ class Connection:
         return self._server.url
 
     def call(
-        self, what: str, operation: str, *, _of: str = "repeated", **parameters: Any
+        self, what: str, operation: str, *, _attempts: int = 0, **parameters: Any
     ) -> dict[str, Any]:
         """Make a request.
 
@@ -103,15 +105,15 @@ class Connection:
         Raises:
             StoreError: the kind says why there is no answer.
         """
-        clients = self._clients
+        clients, attempts = self._clients, _attempts or self._server.attempts
         try:
             with understood(what):
-                return dict(getattr(clients[_of], operation)(**parameters))
+                return dict(getattr(self._of(clients, attempts), operation)(**parameters))
         except errors.Expired:
             if not self._renew(clients):
                 raise
         with understood(what):
-            return dict(getattr(self._clients[_of], operation)(**parameters))
+            return dict(getattr(self._of(self._clients, attempts), operation)(**parameters))
 
     def once(self, what: str, operation: str, **parameters: Any) -> dict[str, Any]:
         """Make a request by one attempt: one that is repeated late may hit what came since.
@@ -124,7 +126,7 @@ class Connection:
         Raises:
             StoreError: the kind says why there is no answer.
         """
-        return self.call(what, operation, _of="single", **parameters)
+        return self.call(what, operation, _attempts=1, **parameters)
 
     def _renew(self, used: Any) -> bool:
         """Replace the client if there are other credentials by now, and tell whether it is new."""
@@ -135,15 +137,15 @@ class Connection:
             if keys == self._keys:
                 return False
             self._keys = keys
-            self._clients = self._open()
+            self._clients = {}
             return True
 
-    def _open(self) -> dict[str, Any]:
-        """Return a client that repeats its requests, and one that does not."""
-        return {
-            "repeated": self._client(self._server.attempts),
-            "single": self._client(1),
-        }
+    def _of(self, clients: dict[int, Any], attempts: int) -> Any:
+        """Return the client that makes so many attempts, which is opened when it is needed."""
+        with self._lock:
+            if attempts not in clients:
+                clients[attempts] = self._client(attempts)
+            return clients[attempts]
 
     def _client(self, attempts: int) -> Any:
         keys, server = self._keys, self._server
@@ -159,7 +161,7 @@ class Connection:
             response_checksum_validation="when_required",
         )
         with understood(server.url):
-            client = botocore.session.Session().create_client(
+            client = self._session.create_client(
                 "s3",
                 endpoint_url=server.url,
                 config=config,
