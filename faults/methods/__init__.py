@@ -8,6 +8,8 @@ from faults.methods import (
     hostile,
     interrupted,
     lossy,
+    runner,
+    stores,
     together,
 )
 from faults.points import Method
@@ -19,5 +21,7 @@ METHODS: tuple[Method, ...] = (
     together.METHOD,
     aged.METHOD,
     hostile.METHOD,
+    stores.METHOD,
+    runner.METHOD,
     histories.METHOD,
 )

@@ -20,6 +20,12 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.kub
     selecting,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.logservice import failover
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.ownership import (
+    deletion,
+    marks,
+    neighbours,
+    taking,
+)
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.reporting import (
     conditions,
     pods,
@@ -29,9 +35,12 @@ from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.kubernetes 
     status_writer,
 )
 
+from ansible_operator.kube import documents
+from ansible_operator.loop.queueing.queue import WorkQueue
 from faults import lives, scenes
 from faults.points import Point
 from faults.running import run_point
+from tests.ownership import test_interleavings as interleavings
 from tests.pool import test_old_bugs as pools
 
 Patch = pytest.MonkeyPatch
@@ -125,7 +134,57 @@ def a_deletion_takes_what_others_own(patch: Patch) -> None:
     patch.setattr(selecting.Selection, "_owned", lambda _self, _entry: True)
 
 
+def nobody_looks_around_a_target(patch: Patch) -> None:
+    """Deleting a backup deletes all that is below its prefix, backups of others as well."""
+    for name in ("around", "below", "beside"):
+        patch.setattr(neighbours, f"require_none_{name}", lambda *_given: None)
+    patch.setattr(neighbours, "require_outside", lambda *_given: None)
+    patch.setattr(neighbours, "require_empty", lambda *_given: None)
+    patch.setattr(interleavings, "is_of_backup", lambda _key: True)
+
+
+def marks_are_looked_for_and_then_written(patch: Patch) -> None:
+    """Two attempts on one target are not exclusive."""
+
+    def write(store: Any, base: str, number: int, mark: Any, _sleep: object) -> bool:
+        content = marks.to_json(mark)
+        store.write(marks.key_of(base, number), [content], len(content))
+        return True
+
+    patch.setattr(taking, "_write", write)
+    patch.setattr(taking, "_require_free", lambda *_given: None)
+    patch.setattr(taking.Hold, "require", lambda _self: None)
+
+
+def the_mark_goes_first(patch: Patch) -> None:
+    """A deletion that was interrupted finds nothing that tells whose the rest is."""
+    clear = deletion.clear
+
+    def clear_all(hold: Any, *given: Any) -> Any:
+        for page in hold.store.erasable():
+            hold.store.erase([one for one in page if marks.is_mark(one.key)])
+        return clear(hold, *given)
+
+    patch.setattr(deletion, "clear", clear_all)
+    patch.setattr(taking.Hold, "require", lambda _self: None)
+
+
+def documents_are_as_deep_as_they_come(patch: Patch) -> None:
+    """One object that is nested deeply ends the operator for everybody."""
+    patch.setattr(documents, "cut", lambda *_given: "")
+
+
+def what_a_play_asked_for_is_lost(patch: Patch) -> None:
+    """A check that answers another event takes the place of what the last play has asked for."""
+    patch.setattr(WorkQueue, "restore", lambda _self, _key: False)
+
+
 BUGS = [
+    Bug(nobody_looks_around_a_target, "stores/Backup/outer:30", "took files of another"),
+    Bug(marks_are_looked_for_and_then_written, "stores/BackupJob/two-owners:1", "two-owners|both"),
+    Bug(the_mark_goes_first, "stores/Backup/deleted:14", "mark is gone"),
+    Bug(documents_are_as_deep_as_they_come, "runner/LogSet/documents:0", "levels|raises"),
+    Bug(what_a_play_asked_for_is_lost, "runner/CNSet/queue:1", "was not"),
     Bug(
         stores_are_down_since_they_were_ready, "aged/LogSet/roll:hours:none:20", "volumes are gone"
     ),
@@ -155,6 +214,15 @@ HISTORIES: Mapping[str, tuple[int, str]] = {
     "runaway_creation": (0, "claims for . replicas"),
     "migrating_claims_are_scaled_in": (2, "migrates and is deleted"),
     "max_pods_aborts_the_pass": (1, "does not become quiet"),
+    "ended_pods_are_ignored": (0, "does not serve it"),
+    "pending_claims_are_not_trimmed": (0, "leaves . claims for . replicas"),
+    "stale_reads_create_too_many": (0, "maxPods is|free Pods"),
+    "age_by_seconds_of_the_minute": (0, "waited longer for it"),
+    "claim_set_label_stays": (0, "still has labels of a claim"),
+    "unknown_load_is_zero": (0, "has sessions"),
+    "empty_labels_are_not_set": (0, "works with labels"),
+    "scale_in_takes_pods_in_use": (0, "is Bound and is given up"),
+    "endless_writes": (0, "does not become quiet"),
 }
 """The predecessor's races of claims and Pods, and its finalizers that never ended: where to begin."""
 _SEEDS = 60
