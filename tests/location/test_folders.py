@@ -110,3 +110,14 @@ def test_without_a_volume_the_overlay_has_to_bring_it(mount: str | None, refused
 def test_a_set_that_has_anything_is_in_use(observed: r.Json) -> None:
     plan = KINDS[names.LOG_SET].plan(_log_set("/var/lib/matrixone/shared"), observed)
     assert ("must not be /var/lib/matrixone" in plan.invalid) is (not observed)
+
+
+def test_a_database_whose_pods_share_nothing_is_left_alone_and_says_so() -> None:
+    log_set, kind = _log_set("/var/lib/matrixone"), KINDS[names.LOG_SET]
+    log_set["metadata"] |= {"generation": 1, "uid": "u"}
+    observed = {"pods": [{"metadata": {"name": "mo-log-0"}, "spec": {}, "status": {}}]}
+    plan = kind.plan(log_set, observed)
+    assert (list(plan.objects), list(plan.records), plan.prune) == ([], [], None)
+    status = kind.report(log_set, plan, {**observed, "workload": None}, {}, "").status
+    told = {one["type"]: (one["status"], one["reason"]) for one in status["conditions"]}
+    assert told["Synced"] == ("False", "InvalidSpec")
