@@ -59,11 +59,14 @@ def _requests(body: bytes) -> list[dict[str, Any]]:
 
     Raises:
         msgspec.DecodeError: it is neither.
-        MetricError: the list is empty.
+        MetricError: the list is empty, or something in it is nested too deep.
     """
-    found: dict[str, Any] | list[dict[str, Any]] = msgspec.json.decode(
-        body, type=dict[str, Any] | list[dict[str, Any]]
-    )
+    try:
+        found: dict[str, Any] | list[dict[str, Any]] = msgspec.json.decode(
+            body, type=dict[str, Any] | list[dict[str, Any]]
+        )
+    except RecursionError as error:
+        raise MetricError("a request is nested too deep") from error
     if found == []:
         raise MetricError("a request should be an object, or a list of objects")
     return found if isinstance(found, list) else [found]

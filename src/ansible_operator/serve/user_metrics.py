@@ -62,7 +62,10 @@ def _number(operations: Mapping[str, Any], name: str) -> float | None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise MetricError(f"json: cannot unmarshal {_kind(value)} into field {name} of type number")
-    return float(value)
+    try:
+        return float(value)
+    except OverflowError as error:
+        raise MetricError(f"json: the number in field {name} is too large") from error
 
 
 def _numbers(operations: Mapping[str, Any], name: str) -> list[float]:

@@ -29,7 +29,7 @@ from tests.support.hostile import Answer, Deep, hostile_server
 PODS = ResourceType(GroupVersionKind("", "v1", "Pod"), "pods", True)
 FUZZ = settings(
     deadline=None,
-    max_examples=60,
+    max_examples=25,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 

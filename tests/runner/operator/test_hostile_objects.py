@@ -89,9 +89,9 @@ def write_hostile(cluster: Cluster) -> None:
     )
 
 
-def reported(cluster: Cluster, name: str) -> str:
-    """The message of the failure of an object that is deeper than Python can read."""
-    path = '-o=jsonpath={.status.conditions[?(@.type=="Failure")].message}'
+def reported(cluster: Cluster, name: str, kind: str = "Failure", field: str = "message") -> str:
+    """A field of a condition of an object that is odd, or deeper than Python can read."""
+    path = f'-o=jsonpath={{.status.conditions[?(@.type=="{kind}")].{field}}}'
     return cluster.kubectl("get", "probes", name, path)
 
 
@@ -117,10 +117,11 @@ def test_hostile_objects_and_a_restart_leave_others_alone(
     try:
         settle(cluster, "good", "3")
         for name in STATUSES:
-            cluster.wait_for("probes", name, "Successful")
+            eventually(lambda name=name: reported(cluster, name, "Successful", "status") == "True")
         flatten = json.dumps({"spec": {"overlay": None}})
         cluster.kubectl("patch", "probes", f"deep-{LEVELS[-1]}", "--type=merge", "-p", flatten)
-        cluster.wait_for("probes", f"deep-{LEVELS[-1]}", "Successful")
+        name = f"deep-{LEVELS[-1]}"
+        eventually(lambda: reported(cluster, name, "Successful", "status") == "True")
         check(operator)
     finally:
         operator.kill()

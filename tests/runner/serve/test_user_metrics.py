@@ -1,15 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Roles report metrics of their own on port 5050 (runner.md §2.21)."""
 
+import contextlib
+from typing import Any
+
 import aiohttp
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry, Gauge
 from prometheus_client.parser import text_string_to_metric_families
 
 from ansible_operator.errors import ConfigError
-from ansible_operator.serve import user_metrics
+from ansible_operator.serve import metrics_api, user_metrics
 from ansible_operator.serve.metrics_api import MetricsApi
-from ansible_operator.serve.user_metrics import UserMetrics
+from ansible_operator.serve.user_metrics import MetricError, UserMetrics
+from tests.support import hostile
 
 
 @pytest.fixture
@@ -234,3 +240,34 @@ async def test_a_metric_does_not_grow_without_end(post, metrics, monkeypatch):
     monkeypatch.setattr(user_metrics, "MOST_SERIES", 2)
     answers = [(await post(of(str(number), gauge={"set": 1})))[0] for number in (1, 2, 3, 2)]
     assert answers == [200, 200, 400, 200]
+
+
+_operations = st.fixed_dictionaries(
+    {},
+    optional=dict.fromkeys(
+        ("increment", "add", "subtract", "set", "set_to_current_time", "observe", "remove"),
+        st.one_of(hostile.scalars, st.lists(hostile.scalars, max_size=3)),
+    ),
+)
+_requests = st.fixed_dictionaries(
+    {"name": st.sampled_from(["a", "b", "c"])},
+    optional={
+        "labels": st.one_of(hostile.flat_values, st.dictionaries(hostile.keys, hostile.texts)),
+        **dict.fromkeys(("counter", "gauge", "histogram", "summary"), _operations),
+    },
+)
+
+
+@settings(deadline=None)
+@given(st.one_of(_requests, hostile.values))
+def test_whatever_is_reported_all_metrics_can_be_read(value: Any) -> None:
+    metrics = UserMetrics(CollectorRegistry())
+    with contextlib.suppress(MetricError, ValueError):
+        for request in metrics_api._requests(hostile.encode(value)):
+            metrics.handle(request)
+    assert isinstance(metrics.exposition(), bytes)
+
+
+def test_a_number_that_no_float_can_be_is_refused() -> None:
+    with pytest.raises(MetricError, match="too large"):
+        UserMetrics(CollectorRegistry()).handle({"name": "a", "gauge": {"add": 10**400}})

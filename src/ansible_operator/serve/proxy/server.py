@@ -10,12 +10,15 @@ from pathlib import Path
 from typing import Self
 from urllib.parse import urlsplit
 
+import aiohttp
 from aiohttp import web
 
+from ansible_operator.background import note_failure
 from ansible_operator.errors import ConfigError, KubeError
 from ansible_operator.kube.client import HttpClient
 from ansible_operator.kube.discovery import DiscoveryMapper
 from ansible_operator.kube.interface import ResourceType
+from ansible_operator.kube.names import InvalidNameError
 from ansible_operator.kube.shared_informers import SharedInformers
 from ansible_operator.logs import get_logger
 from ansible_operator.serve.interface import (
@@ -160,11 +163,15 @@ class LoopbackProxy:
         grant.track()
         try:
             return await self._dispatch(request, grant)
-        except UnreadableRequestError as error:
+        except (UnreadableRequestError, InvalidNameError) as error:
             return status_response(400, f"Could not convert request: {error}")
-        except KubeError as error:
-            _log.error("Could not reach the API server", err=str(error))
-            return status_response(502, str(error))
+        except (KubeError, aiohttp.ClientError, TimeoutError) as error:
+            reason = str(error) or type(error).__name__
+            _log.error("Could not reach the API server", err=reason)
+            return status_response(502, reason)
+        except Exception as error:  # noqa: BLE001  # it is about this request alone
+            note_failure("proxy", "A request of a run cannot be answered", method=request.method)
+            return status_response(500, f"the proxy of the operator failed: {type(error).__name__}")
 
     async def _dispatch(self, request: web.BaseRequest, grant: Grant) -> web.StreamResponse:
         target = request.raw_path
