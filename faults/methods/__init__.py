@@ -8,6 +8,7 @@ from faults.methods import (
     hostile,
     interrupted,
     lossy,
+    promises,
     runner,
     stores,
     together,
@@ -23,5 +24,6 @@ METHODS: tuple[Method, ...] = (
     hostile.METHOD,
     stores.METHOD,
     runner.METHOD,
+    promises.METHOD,
     histories.METHOD,
 )

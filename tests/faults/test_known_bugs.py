@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils import kinds
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup import links
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup import links, users
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.kubernetes import (
     applying,
     selecting,
@@ -179,7 +179,25 @@ def what_a_play_asked_for_is_lost(patch: Patch) -> None:
     patch.setattr(WorkQueue, "restore", lambda _self, _key: False)
 
 
+def retention_knows_no_databases(patch: Patch) -> None:
+    """Backups are chosen by the labels of their schedule alone, whatever was backed up."""
+    link_of = links._link_of
+
+    def of_anything(backup: Json) -> Any:
+        found = link_of(backup)
+        return found and replace(found, source="")
+
+    patch.setattr(links, "_link_of", of_anything)
+
+
+def nobody_uses_a_backup(patch: Patch) -> None:
+    """Its data are deleted while a cluster is to be restored from them."""
+    patch.setattr(users, "users_of", lambda *_given: iter(()))
+
+
 BUGS = [
+    Bug(retention_knows_no_databases, "promises/BackupSchedule/sources:day", "no Backup is left"),
+    Bug(nobody_uses_a_backup, "promises/Backup/in-use:day", "still to be restored|are deleted"),
     Bug(nobody_looks_around_a_target, "stores/Backup/outer:30", "took files of another"),
     Bug(marks_are_looked_for_and_then_written, "stores/BackupJob/two-owners:1", "two-owners|both"),
     Bug(the_mark_goes_first, "stores/Backup/deleted:14", "mark is gone"),

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What users were promised about their data, in the situations in which it was once broken.
+
+Each is crossed with the age of the situation: what holds for a minute must hold for days.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Mapping
+
+from faults import lives
+from faults.points import Fault, Method, Point
+from faults.scenes import NAMESPACE, scenes, subject
+from faults.simulation.world import World
+from tests.support import resources as r
+
+NAME = "promises"
+_AGES = {"new": 0.0, "minutes": 660.0, "hours": 3 * 3600.0, "day": 25 * 3600.0, "days": 3 * 86400.0}
+
+
+def points(kind: str, _rng: random.Random) -> Iterator[Point]:
+    """Yield each promise about a kind at each age."""
+    for name in _PROMISES.get(kind, {}):
+        for age in _AGES:
+            yield Point(NAME, kind, f"{name}:{age}")
+
+
+def run(point: Point) -> None:
+    """Bring a situation about, and let it become old.
+
+    Raises:
+        Fault: a promise is broken.
+    """
+    name, _, age = point.place.partition(":")
+    world = scenes()[point.kind].world()
+    world.settle()
+    _PROMISES[point.kind][name](world, _AGES[age])
+
+
+def _base_in_use(world: World, age: float) -> None:
+    """A Backup from which a cluster is still to be restored keeps its data."""
+    kind, backup = "Backup", subject("Backup")
+    cluster = r.cluster(restoreFrom=backup["metadata"]["name"])
+    cluster["metadata"]["name"] = "restored"
+    world.apply(cluster)
+    world.apply({**backup, "deletionPolicy": "Delete"})
+    lives.settle(world, "made")
+    world.delete(kind, "", backup["metadata"]["name"])
+    lives.settle(world, "deleted")
+    world.pass_time(age)
+    lives.settle(world, "later")
+    if world.get(kind, backup["metadata"]["name"]) is None:
+        raise Fault("a Backup went from which a cluster is still to be restored")
+    jobs = [key[3] for key in world.server.created if key[1] == "jobs"]
+    if jobs:
+        raise Fault(f"its data are deleted while a cluster needs them: {jobs}")
+
+
+def _each_source_keeps_one(world: World, age: float) -> None:
+    """Retention of a schedule is for each database; of one that it backed up before, some stay."""
+    live = [found for _key, found in world.server.of_kind("Backup")]
+    for found in live[:2]:
+        meta = {**found["meta"], "sourceRef": f"matrixonecluster/{NAMESPACE}/former"}
+        key = world.server.key(found["apiVersion"], "Backup", "", found["metadata"]["name"])
+        world.server.change(key, {**found, "meta": meta})
+    schedule = subject("BackupSchedule")
+    schedule["spec"]["retention"] = {"keepLast": 1}
+    world.apply(schedule)
+    lives.settle(world, "retention")
+    world.pass_time(age)
+    lives.settle(world, "later")
+    sources = {
+        found["meta"]["sourceRef"].rpartition("/")[2]
+        for _key, found in world.server.of_kind("Backup")
+    }
+    if "former" not in sources:
+        raise Fault("no Backup is left of the database that the schedule backed up before")
+
+
+_Promise = Callable[[World, float], None]
+_PROMISES: Mapping[str, Mapping[str, _Promise]] = {
+    "Backup": {"in-use": _base_in_use},
+    "BackupSchedule": {"sources": _each_source_keeps_one},
+}
+METHOD = Method(NAME, "what was promised about data, at every age", points, run)
