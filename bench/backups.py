@@ -27,7 +27,7 @@ from testbed import object_store
 # The collection is where `make venv` links it.
 sys.path.append(str(ROOT / ".collections"))
 
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.locations import (
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.location.locations import (
     FolderLocation,
     Location,
 )
