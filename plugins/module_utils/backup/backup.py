@@ -34,13 +34,22 @@ _NEEDED: Final = frozenset({BackupReason.IN_USE.value, Reason.CHAIN_BROKEN.value
 """Reasons that say that something needs the data; no time limit ends that."""
 DELETING: Final = "Deleting"
 """The phase of a Backup whose data are being deleted."""
+PENDING: Final = "Pending"
+"""The phase of a Backup of which nothing is known yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackupPlan(DeletionPlan):
-    """A plan for a Backup, whose phase is Available, Broken or Deleting."""
+    """A plan for a Backup, whose phase is Available, Broken, Pending or Deleting.
+
+    Attributes:
+        verified_at: when its files were looked at in this pass, RFC 3339; empty if they were not.
+        requeue: when to look again; empty for not at all.
+    """
 
     phase: str = AVAILABLE
+    verified_at: str = ""
+    requeue: str = ""
 
 
 def plan_backup(resource: Resource, observed: Observed, around: Surroundings) -> BackupPlan:
@@ -54,7 +63,8 @@ def plan_backup(resource: Resource, observed: Observed, around: Surroundings) ->
     if resource["metadata"].get("deletionTimestamp"):
         return _deletion(resource, observed, around)
     if is_paused(resource):
-        return BackupPlan(paused=True)
+        shown = str((resource.get("status") or {}).get("phase") or PENDING)
+        return BackupPlan(paused=True, phase=shown)
     phase = (resource.get("status") or {}).get("phase")
     return BackupPlan(phase=BROKEN if phase == BROKEN else AVAILABLE, done=True)
 

@@ -15,11 +15,12 @@ from ..reporting.reasons import BackupReason, ConditionType
 from ..reporting.report import Applied, Report
 from ..workload.component import Reference
 from ..workload.kind import ALONE, OwningKind, Play, Scripts
-from ..workload.plans import Observed
+from ..workload.plans import Observed, is_paused
 from ..workload.references import by_name
 from . import jobs, users, verdicts
 from .backup import (
     DELETING,
+    PENDING,
     SUFFIX,
     BackupPlan,
     plan_backup,
@@ -28,6 +29,7 @@ from .backup import (
 )
 from .job_plan import Surroundings
 from .links import AVAILABLE, BROKEN
+from .rechecking import is_known, plan_recheck, recheck_references
 from .task_objects import task_references
 
 
@@ -37,10 +39,12 @@ class BackupKind(OwningKind[BackupPlan]):
     plan_type = BackupPlan
 
     def references(self, resource: Resource, play: Play = ALONE) -> dict[str, Reference]:
-        """Return what to observe, by label; nothing before it is deleted with its data."""
+        """Return what to observe, by label; nothing of one that is known and not deleted."""
         del play
         metadata, namespace = resource["metadata"], secret_namespace(resource)
-        if not metadata.get("deletionTimestamp") or resource.get("deletionPolicy") != "Delete":
+        if not metadata.get("deletionTimestamp"):
+            return recheck_references(resource) if is_rechecked(resource) else {}
+        if resource.get("deletionPolicy") != "Delete":
             return {}
         others = users.references()
         if not namespace:
@@ -55,6 +59,8 @@ class BackupKind(OwningKind[BackupPlan]):
     def plan(self, resource: Resource, observed: Observed, play: Play = ALONE) -> BackupPlan:
         """Decide what a pass does."""
         around = Surroundings.of(observed, play)
+        if is_rechecked(resource):
+            return plan_recheck(resource, observed, around)
         return plan_backup(resource, observed, around)
 
     def report(
@@ -71,17 +77,23 @@ class BackupKind(OwningKind[BackupPlan]):
         if plan.kept:
             events = [occurrence("DataKept", plan.kept, action="Delete", warning=True)]
         message = failure or plan.message
+        before, identity = resource.get("status") or {}, (resource.get("meta") or {}).get("id")
+        if before.get("id") not in (None, identity):
+            before = {}  # of another backup
         status = {
-            **(resource.get("status") or {}),
+            **before,
+            "id": identity,
             "phase": plan.phase,
             "message": message,
             "observedGeneration": _generation(resource),
             "conditions": _conditions(resource, plan, failure),
         }
         verified = (resource.get("meta") or {}).get("completeTime")
-        if verified:
+        if plan.verified_at:
+            status["lastVerified"] = plan.verified_at
+        elif verified and plan.phase == AVAILABLE:
             status.setdefault("lastVerified", verified)
-        return Report(status, events, plan.phase == AVAILABLE, message, "")
+        return Report(status, events, plan.phase == AVAILABLE, message, plan.requeue)
 
     def render(
         self, resource: Resource, scripts: Scripts, references: References
@@ -103,6 +115,12 @@ class BackupKind(OwningKind[BackupPlan]):
         """Return what a user should know about a valid Backup."""
         del resource, old
         return []
+
+
+def is_rechecked(resource: Resource) -> bool:
+    """Return whether a pass has to find out how a Backup is."""
+    is_going = bool(resource["metadata"].get("deletionTimestamp"))
+    return not (is_going or is_paused(resource) or is_known(resource))
 
 
 def _generation(resource: Resource) -> int:
@@ -128,9 +146,10 @@ def _conditions(resource: Resource, plan: BackupPlan, failure: str) -> list[Cond
     reasons = {
         AVAILABLE: BackupReason.AVAILABLE,
         BROKEN: BackupReason.BROKEN,
+        PENDING: BackupReason.PENDING,
         DELETING: BackupReason.DELETING,
     }
-    going = plan.phase == DELETING
+    going, pending = plan.phase == DELETING, plan.phase == PENDING
     synced = BackupReason.APPLY_FAILED if failure else BackupReason.APPLIED
     problem = plan.problem
     return [
@@ -143,13 +162,26 @@ def _conditions(resource: Resource, plan: BackupPlan, failure: str) -> list[Cond
         ),
         say(
             ConditionType.PROGRESSING,
-            going,
-            BackupReason.DELETING_DATA if going else BackupReason.SETTLED,
-            message if going else "",
+            going or pending,
+            _progress(plan),
+            message if going or pending else "",
         ),
         say(ConditionType.DEGRADED, True, problem["reason"], problem["message"])
         if problem
         else say(ConditionType.DEGRADED, False, BackupReason.AS_EXPECTED, ""),
-        *verdicts.kept_conditions(resource),
+        *_kept(resource),
         *paused(resource, plan.paused, _generation(resource)),
     ]
+
+
+def _progress(plan: BackupPlan) -> BackupReason:
+    return {DELETING: BackupReason.DELETING_DATA, PENDING: BackupReason.RUNNING}.get(
+        plan.phase, BackupReason.SETTLED
+    )
+
+
+def _kept(resource: Resource) -> list[Condition]:
+    """Return what a verification came to, unless it was of another backup."""
+    of = (resource.get("status") or {}).get("id")
+    is_same = of in (None, (resource.get("meta") or {}).get("id"))
+    return verdicts.kept_conditions(resource) if is_same else []

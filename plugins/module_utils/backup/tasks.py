@@ -155,8 +155,8 @@ class Task:
             accepts any backup. For a purge, the restore that has filled target.
         attempts: that the Job makes of a backup; 0 where that is not known.
         checks: of the user, for a database that is read.
-        checksums: whether a restore compares checksums where the server itself copies; everywhere
-            else it does so anyway.
+        checksums: whether a restore compares checksums where the server itself copies (everywhere
+            else it does so anyway), and a verification reads files at all.
         report: the ConfigMap of the result; None for none (playbooks read standard output).
         deadline_seconds: for the whole task.
         parallelism: files at a time, and the statement's own parallelism.

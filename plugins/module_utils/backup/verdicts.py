@@ -97,6 +97,11 @@ def kept_conditions(backup: Resource) -> list[Condition]:
     return [dict(one) for one in found if _is_restorable(one)]
 
 
+def is_of_data(reason: str) -> bool:
+    """Return whether a reason for which a task failed is in the backup."""
+    return reason in _OF_DATA
+
+
 def is_refuted(backup: Mapping[str, Any]) -> bool:
     """Return whether a verification has found data of a Backup missing.
 

@@ -118,7 +118,10 @@ def carry_out(task: Task, mounts: Mounts, progress: Progress) -> Manifest | None
 
     store = target(task.target) if task.target else None
     if task.verb == Verb.VERIFY and task.source:
-        return verify(task.source, task.expected_id, source, task.parallelism, progress)
+        return verify(
+            task.source, task.expected_id, source, task.parallelism, progress,
+            contents=task.checksums,
+        )  # fmt: skip
     if task.verb == Verb.RESTORE and store:
         return restore(task, source, store, progress)
     if task.verb == Verb.DELETE and store:
