@@ -231,6 +231,12 @@ def test_a_set_tells_why_its_pods_are_not_created() -> None:
     assert by_type["Progressing"] == f"waiting for {told}"
 
 
+def test_what_was_observed_of_pods_that_serve_meanwhile_is_over() -> None:
+    served = [pod(f"mo-log-{number}") for number in range(3)]
+    found = report({"notCreated": {"mo-log-2": QUOTA}}, served[:2], workload())
+    assert states(found)["Degraded"] == ("False", "AsExpected")
+
+
 def test_a_set_tells_what_its_pods_lack_to_start() -> None:
     lack = "claim mo-data-mo-log-0 is pending: ProvisioningFailed: no such class"
     waiting = pod("mo-log-0", ready=False)

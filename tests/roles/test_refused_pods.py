@@ -178,7 +178,12 @@ def test_what_a_namespace_does_not_admit(space: Namespace, operator: Path, name:
         eventually(lambda: space.get(kind, "team").get("status"), what="the quota is in force")
     try:
         with applied(space, log_set(name, **fields)):
-            found = eventually(lambda: _with(degraded(space, "logset", name), told), 60, told)
+            found = eventually(
+                lambda: _with(degraded(space, "logset", name), told),
+                90,
+                told,
+                otherwise=lambda: space.conditions("logset", name),
+            )
             assert found["reason"] == "PodsNotCreated"
     finally:
         space.kubectl("delete", kind, "team")
@@ -231,5 +236,38 @@ def test_a_cluster_tells_it_of_its_sets(space: Namespace, operator: Path) -> Non
     del cluster["spec"]["webui"]["overlay"]
     space.apply(cluster)
     space.wait("Synced")
-    assert space.condition("mo", "mo", "Degraded")["status"] == "False"
+    eventually(lambda: not _true(space.condition("mo", "mo", "Degraded")))
     space.kubectl("delete", "mo", "mo", "--timeout=120s")
+
+
+BOUNDS = {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"cpu": "1", "memory": "512Mi"}}
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [{"operatorVersion": "1.4.0"}, {"helperResources": BOUNDS}],
+    ids=["by its version", "by its field"],
+)
+def test_a_cluster_fits_a_quota_that_counts_every_amount(
+    space: Namespace, operator: Path, spec: Json
+) -> None:
+    """With what the operator adds: the check of the shared folder, the dashboard's containers."""
+    cluster = tiny_cluster(space.name)
+    parts = cluster["spec"]
+    parts |= {**spec, "webui": {"replicas": 1}}
+    for part in (parts["logService"], parts["tn"], *parts["cnGroups"], parts["proxy"]):
+        part["resources"] = BOUNDS
+    parts["webui"]["resources"] = BOUNDS
+    amounts = {"cpu": "20", "memory": "20Gi"}
+    hard = {f"{kind}.{name}": amounts[name] for kind in ("requests", "limits") for name in amounts}
+    space.apply(of_namespace("ResourceQuota", hard=hard))
+    try:
+        space.apply(cluster)
+        space.wait("Ready")
+        space.wait("Synced")
+        check = "deployment", "mo-log-storage-check"
+        eventually(lambda: space.get(*check)["status"].get("readyReplicas") == 1)
+        eventually(lambda: not _true(space.condition("mo", "mo", "Degraded")))
+    finally:
+        space.kubectl("delete", "mo", "mo", "--timeout=120s")
+        space.kubectl("delete", "resourcequota", "team")

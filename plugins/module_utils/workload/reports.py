@@ -83,8 +83,13 @@ def _rollout(resource: Resource, plan: Plan, observed: Observed, applied: Applie
 
 
 def _problems(seen: SetPass, applied: Applied) -> PodProblems:
-    """Return what keeps Pods from existing or starting, those of helpers included."""
-    found = PodProblems.read(seen.observed.get(POD_PROBLEMS))
+    """Return what keeps Pods from existing or starting, those of helpers included.
+
+    The workload is newer than what was observed of its Pods; when all of them serve, that is over.
+    """
+    rollout = seen.rollout
+    is_over = rollout.exists and rollout.up_to_date and rollout.ready >= rollout.desired
+    found = PodProblems() if is_over else PodProblems.read(seen.observed.get(POD_PROBLEMS))
     helpers = refused_helpers(applied.get("objects") or {}, seen.plan.workload)
     return replace(found, not_created={**found.not_created, **helpers})
 
