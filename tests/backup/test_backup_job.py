@@ -555,3 +555,12 @@ def test_verification_needs_a_cluster() -> None:
     found = [str(one) for one in kinds.refusals(w.backup_job(source=source, verify={}), None)]
 
     assert any("spec.verify" in one for one in found), found
+
+
+def test_a_job_of_which_it_is_not_known_when_it_ended_stays() -> None:
+    ended = {"phase": "Completed", "conditions": [{"type": "Ended", "status": "True"}]}
+    for ttl in ("1h", "0"):
+        resource = w.backup_job(status=ended, ttl=ttl)
+        assert planned(resource, w.around(), w.LATER)["expired"] == []
+    dated = w.backup_job(status={**ended, "completionTime": w.BEGAN}, ttl="1h")
+    assert len(planned(dated, w.around(), w.LATER)["expired"]) == 1

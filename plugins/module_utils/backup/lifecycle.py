@@ -44,7 +44,9 @@ def _within_an_hour(seconds: float) -> str:
 def afterwards(resource: Resource, around: Surroundings) -> JobPlan:
     """Keep what was reported, until the time to live is over."""
     status = resource.get("status") or {}
-    over = unix_time(status.get("completionTime")) + _time_to_live(resource)
+    # One of which it is not known when it ended, for example as it was applied again, stays.
+    ended = status.get("completionTime") or around.now
+    over = unix_time(ended) + max(_time_to_live(resource), 0 if status.get("completionTime") else 1)
     left = over - unix_time(around.now)
     plan = JobPlan(phase=status.get("phase") or FAILED)
     if left > 0:
