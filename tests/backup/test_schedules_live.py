@@ -128,7 +128,7 @@ def test_the_first_backup_is_made_reported_and_shown(space, operator):
     [owner] = job["metadata"]["ownerReferences"]
     assert (owner["kind"], owner["name"], owner["controller"]) == ("BackupSchedule", "first", True)
     assert job["spec"]["deletionPolicy"] == "Delete"
-    assert job["spec"]["target"]["s3"]["path"].startswith(f"backups/{space.name}-first/20")
+    assert job["spec"]["target"]["s3"]["path"].startswith(f"backups/{space.name}/first/20")
 
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     backup = complete(space, job, now)
