@@ -11,6 +11,9 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.task
     REMOVED,
     task_from_json,
 )
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.reporting.conditions import (
+    completed,
+)
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.reporting.kstatus import (
     with_kstatus,
 )
@@ -215,6 +218,18 @@ def test_a_turn_that_has_not_come_has_no_deadline() -> None:
     other = w.backup_job("a", "0000", RUNNING)
     plan = planned(w.backup_job(), w.around(jobs=[other]), now=w.LATER)
     assert (plan["phase"], plan["begun"]) == ("Pending", "")
+
+
+def test_one_whose_spec_is_refused_has_no_turn() -> None:
+    """It waits for its author, and the others of its database would wait for ever."""
+    other = w.backup_job("a", "0000", verify={"sharedStorage": {"s3": {"path": ".."}}})
+    observed = w.around()
+    other["status"] = completed(reported(other, planned(other, observed), observed), {}, w.NOW)
+    assert conditions(other["status"])["Stalled"] == ("True", "InvalidSpec")
+    resource = w.backup_job()
+    assert "BackupJob a" not in planned(resource, w.around(jobs=[other]))["message"]
+    other["metadata"]["generation"] += 1
+    assert "BackupJob a" in planned(resource, w.around(jobs=[other]))["message"]
 
 
 def test_a_suspended_backup_has_no_deadline() -> None:

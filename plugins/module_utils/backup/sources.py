@@ -11,7 +11,8 @@ from ..api import names
 from ..api.fields import Fields
 from ..api.types import Resource
 from ..location.endpoints import Scope
-from ..reporting.reasons import ENDED
+from ..reporting.conditions import holds_now
+from ..reporting.reasons import ENDED, ConditionType
 
 Json = Mapping[str, Any]
 
@@ -181,6 +182,7 @@ def ahead(job: Resource, others: Iterable[Resource], cn_sets: Sequence[Json]) ->
         and not has_ended(one)
         and not one["metadata"].get("deletionTimestamp")
         and not (one.get("spec") or {}).get("suspend")
+        and not _is_refused(one)
         and _is_readable(one)
         and database_of(one, cn_sets) == database
     ]
@@ -188,6 +190,14 @@ def ahead(job: Resource, others: Iterable[Resource], cn_sets: Sequence[Json]) ->
     if first is None or _order(job) < _order(first):
         return ""
     return str(first["metadata"]["name"])
+
+
+def _is_refused(job: Resource) -> bool:
+    """Return whether a BackupJob has not begun, and waits for its author: its spec is refused.
+
+    Nobody else waits for that. A spec that was changed since is looked at first.
+    """
+    return not has_begun(job) and holds_now(job, ConditionType.STALLED)
 
 
 def _is_readable(job: Resource) -> bool:
