@@ -164,3 +164,18 @@ def test_two_that_ended_before_their_last_look() -> None:
         with pytest.raises(Foreign):
             taking.take(MemoryStore(bucket, place), one, no_sleep)
     assert {"b/matrixone-owner.json", "b/x/matrixone-owner.json"} <= set(bucket.objects)
+
+
+@pytest.mark.parametrize(("state", "free"), [("Done", True), ("Running", False)])
+def test_a_database_of_a_whole_bucket_that_was_restored(state: str, free: bool) -> None:
+    bucket = Bucket()
+    copied = Mark(Owner("RestoreJob", "prod", "new", "r"), "r", state=state, backup="b")
+    put(bucket, "matrixone-restore.json", marks.to_json(copied))
+    put(bucket, "data/one")
+    store = MemoryStore(bucket, "data")
+    claim = Mark(Owner("BucketClaim", "prod", "c", "u1"), "u1")
+    if free:
+        taking.take(store, claim, no_sleep, is_empty=False)
+        return
+    with pytest.raises(Foreign, match="is a part of what"):
+        taking.take(store, claim, no_sleep, is_empty=False)

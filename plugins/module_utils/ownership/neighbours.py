@@ -7,6 +7,7 @@ import posixpath
 from collections.abc import Collection, Iterable, Iterator
 from typing import Final
 
+from ..api import names
 from ..api.owners import PLAYBOOK, Owner
 from ..backup import manifest as manifests
 from ..clients.objectstore.errors import Forbidden
@@ -69,6 +70,13 @@ def _held_around(store: ObjectStore) -> Iterator[tuple[ObjectStore, str, list[st
 
 
 def _is_of(around: ObjectStore, key: str, owner: Owner) -> bool:
+    """Return whether a mark is the owner's, or of a copy that has become its database.
+
+    A database that has a whole bucket has folders in it, while the mark of the copy is at its root.
+    """
+    if key == marks.first_key(marks.RESTORE) and owner.kind == names.BUCKET_CLAIM:
+        copied = marks.read(around, key)
+        return copied is not None and copied.state == marks.DONE
     mark = marks.read(around, key) if key == marks.first_key(marks.OWNER) else None
     return mark is not None and mark.owner.uid == owner.uid
 
