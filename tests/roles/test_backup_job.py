@@ -184,6 +184,43 @@ def test_a_backup_from_its_resource_to_its_data_and_back(space: Namespace) -> No
 
 
 @pytest.mark.usefixtures("source")
+def test_a_backup_that_is_applied_again_is_looked_for(space: Namespace) -> None:
+    """Nothing is known of it until a Job has seen its record and its files."""
+    name = f"{space.name}-again"
+    record = manifest.Manifest(
+        id="the-id",
+        type="full",
+        timestamp="1-0",
+        base=None,
+        source=manifest.Origin("CNSet", space.name, "tp"),
+        started_at="2026-01-01T00:00:00Z",
+        completed_at="2026-01-01T00:00:02Z",
+        size=2048,
+        files=2,
+        matrixone_version="1.3.0",
+    )
+    meta = {
+        "location": {"s3": {**S3, "path": "backups/mo/again"}},
+        "id": record.id,
+        "atTime": record.started_at,
+        "completeTime": record.completed_at,
+        "sourceRef": f"cnset/{space.name}/tp",
+        "secretNamespace": space.name,
+        "raw": "{}",
+    }
+    again = {"apiVersion": "core.matrixorigin.io/v1alpha1", "kind": "Backup"}
+    space.api.apply({**again, "metadata": {"name": name}, "meta": meta}, "", force=True)
+    phase = ("get", "backup", name, "-o", "jsonpath={.status.phase}")
+    eventually(lambda: space.kubectl(*phase) == "Pending", 60)
+    job = f"{name}-check1"
+    eventually(lambda: exists(space, "job", job), 60, "the Job that looks for the files")
+    report(space, job, tasks.Result(tasks.Phase.SUCCEEDED, tasks.Step.VERIFY, manifest=record))
+    eventually(lambda: space.kubectl(*phase) == "Available", 120)
+    eventually(lambda: not exists(space, "job", job), 60, "the Job goes")
+    space.kubectl("delete", "backup", name, "--timeout=60s")
+
+
+@pytest.mark.usefixtures("source")
 def test_a_job_that_ends_without_a_result_fails(space: Namespace) -> None:
     """The Pods of fake nodes succeed at once and write nothing; the object goes by its ttl."""
     space.apply(backup_job("mute", overlay={}, ttl="5s"))
