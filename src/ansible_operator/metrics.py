@@ -178,6 +178,12 @@ ISOLATED_FAILURES = Counter(
     ["part"],
     registry=REGISTRY,
 )
+WARM_ENGINE = Gauge(
+    "ansible_operator_warm_engine",
+    "1 if runs are played by forks of a process that has Ansible loaded; 0 if each is played "
+    "through ansible-runner, because that was chosen or the self-test at the start has failed",
+    registry=REGISTRY,
+)
 ADMISSION_FAILURES = Counter(
     "ansible_operator_admission_failures",
     "Number of admission reviews that functions did not answer: exception, timeout, died, "

@@ -10,7 +10,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import structlog.testing
 
+from ansible_operator import metrics
 from ansible_operator.engine import RoleTarget, RunStatus, make_engine
 from ansible_operator.engine.forking.processes import ProcessTree
 from ansible_operator.errors import EngineError
@@ -297,27 +299,92 @@ async def test_runs_end_with_a_killed_operator(warm: Stage) -> None:
     assert names_in(temporary) == ["marker"]
 
 
-async def test_settings_that_break_the_warm_up_do_not_stop_the_engine(
+BACKWARDS = """
+class FilterModule:
+    def filters(self):
+        return {"join": lambda words, between="": between.join(reversed(list(words)))}
+"""
+
+
+async def test_a_failed_self_test_has_all_runs_played_through_ansible_runner(
     warm: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("ANSIBLE_BECOME", "true")
-    monkeypatch.setenv("ANSIBLE_BECOME_METHOD", "acme_is_missing")
-    engine = make_engine("warm")
-    await engine.start()
-    try:
-        stage = Stage(engine, "warm", warm.folder)
-        path = stage.tasks("- name: Say\n  ansible.builtin.debug: {msg: a}", "become: false")
-        played = await stage.play(path)
-        # What the warm-up knew of its command line is forgotten, though it failed.
-        path = stage.tasks(
-            "- name: Say\n  ansible.builtin.debug: {msg: '{{ word }}'}", "become: false"
-        )
-        other = await stage.play(path, extra_vars={"word": "b"})
-    finally:
-        await engine.stop()
+    """Here a filter of the project, not a patch, has Ansible say what it does not say otherwise."""
+    warm.write(BACKWARDS, "filters/backwards.py")
+    with monkeypatch.context() as patch, structlog.testing.capture_logs() as lines:
+        patch.setenv("ANSIBLE_FILTER_PLUGINS", str(warm.folder / "filters"))
+        engine = make_engine("warm")
+        await engine.start()
+        try:
+            stage = Stage(engine, "warm", warm.folder)
+            path = stage.tasks("- {name: Say, ansible.builtin.debug: {msg: '{{ word }}'}}")
+            runs = [await stage.play(path, data={"word": word}) for word in "ab"]
+        finally:
+            await engine.stop()
 
-    assert played.results()["Say"]["msg"] == "a"
-    assert other.results()["Say"]["msg"] == "b"
+    assert [played.results()["Say"]["msg"] for played in runs] == ["a", "b"]
+    assert all((played.artifacts / "runner_output").exists() for played in runs)
+    assert metrics.REGISTRY.get_sample_value("ansible_operator_warm_engine") == 0
+    said = [line for line in lines if line["log_level"] == "error"]
+    assert [line["event"] for line in said] == ["All runs are played through ansible-runner"]
+
+
+SETTINGS = {
+    "ANSIBLE_BECOME": "true",
+    "ANSIBLE_BECOME_METHOD": "acme_is_missing",
+    "ANSIBLE_NO_LOG": "true",
+    "ANSIBLE_STRATEGY": "ansible.builtin.free",
+    "ANSIBLE_RUN_TAGS": "acme",
+    "ANSIBLE_GATHERING": "explicit",
+    "ANSIBLE_ANY_ERRORS_FATAL": "true",
+    "ANSIBLE_FORCE_HANDLERS": "true",
+}
+
+
+async def test_settings_of_a_project_do_not_fail_the_self_test(
+    warm: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        for name, value in SETTINGS.items():
+            patch.setenv(name, value)
+        engine = make_engine("warm")
+        await engine.start()
+        await engine.stop()
+    assert metrics.REGISTRY.get_sample_value("ansible_operator_warm_engine") == 1
+
+
+@pytest.mark.parametrize("off", ["strategy", "modules", "all"])
+async def test_plays_say_the_same_without_patches(
+    warm: Stage, monkeypatch: pytest.MonkeyPatch, off: str
+) -> None:
+    names = (
+        *("modules", "strategy", "role_files", "role_ends", "compiled_templates"),
+        *("plugin_searches", "plugin_documentation", "template_lookups", "field_copies"),
+        *("loaded_plays", "read_back", "plain_data", "kubeconfigs", "discovery_cache"),
+    )
+    with monkeypatch.context() as patch:
+        patch.setenv("ANSIBLE_OPERATOR_PATCHES_OFF", ",".join(names) if off == "all" else off)
+        engine = make_engine("warm")
+        await engine.start()
+        try:
+            stage = Stage(engine, "warm", warm.folder)
+            played = await stage.play(
+                stage.tasks(
+                    """
+                    - {name: Say, ansible.builtin.debug: {msg: "{{ word | upper }}"}}
+                    - {name: Module, acme.tools.echo: {text: "{{ word }}"}}
+                    - {name: Role, ansible.builtin.include_role: {name: acme.tools.greeter}}
+                    """
+                ),
+                data={"word": "a"},
+            )
+        finally:
+            await engine.stop()
+
+    assert played.result.rc == 0, played.result.stdout
+    assert not (played.artifacts / "runner_output").exists()
+    assert played.results()["Say"]["msg"] == "A"
+    assert played.results()["Module"]["text"] == "A"
 
 
 CALLBACK = """

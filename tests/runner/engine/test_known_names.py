@@ -5,13 +5,23 @@ import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from ansible_operator.engine import make_engine
+from ansible_operator.engine import make_engine, patches
 from ansible_operator.engine.forking.template import CannotStartError
-from ansible_operator.engine.patches import known_names
-from ansible_operator.engine.patches.known_names import SUPPORTED, TOUCHED, Touched, check, missing
+from ansible_operator.engine.patches import discovery_cache, known_names
+from ansible_operator.engine.patches.known_names import (
+    REPLACED,
+    SUPPORTED,
+    TOUCHED,
+    Replaced,
+    Touched,
+    changed,
+    check,
+    missing,
+)
 from ansible_operator.engine.patches.versions import VERSION
 from ansible_operator.errors import EngineError
 
@@ -107,6 +117,7 @@ def test_every_private_name_is_listed(file: Path) -> None:
 def test_this_release_is_supported_and_has_all_names() -> None:
     assert VERSION in SUPPORTED
     assert list(missing(VERSION)) == []
+    assert list(changed(VERSION)) == []
     check()
 
 
@@ -130,6 +141,52 @@ def test_a_missing_name_is_refused(
     message = rf"^ansible-core {release} is not one .* lacks {re.escape(name)}: .* 2.18, 2.19, 2.20"
     with pytest.raises(CannotStartError, match=message):
         check()
+
+
+@pytest.mark.parametrize(
+    ("replaced", "name"),
+    [
+        (Replaced("ansible.gone", "x", ""), "ansible.gone.x"),
+        (Replaced("ansible.playbook", "Playbook.gone", ""), "ansible.playbook.Playbook.gone"),
+        (
+            Replaced("ansible.playbook", "Playbook.load", "file_name loader"),
+            "ansible.playbook.Playbook.load(file_name, loader)",
+        ),
+    ],
+)
+def test_other_parameters_are_refused(
+    monkeypatch: pytest.MonkeyPatch, replaced: Replaced, name: str
+) -> None:
+    monkeypatch.setattr(known_names, "REPLACED", (*REPLACED, replaced))
+    with pytest.raises(CannotStartError, match=rf"lacks {re.escape(name)}: "):
+        check()
+
+
+@pytest.mark.parametrize("names", ["strategy, modules", "nonsense"])
+def test_patches_are_switched_off_by_their_names(
+    monkeypatch: pytest.MonkeyPatch, names: str
+) -> None:
+    monkeypatch.setenv(patches.SWITCH, names)
+    if names == "nonsense":
+        with pytest.raises(CannotStartError, match="names nonsense: the patches are discovery"):
+            patches._wanted(["strategy", "modules", "role_ends"])
+    else:
+        assert patches._wanted(["strategy", "modules", "role_ends"]) == ["role_ends"]
+    assert patches._wanted(["kubeconfigs"]) == ["kubeconfigs"]
+
+
+def test_discovery_of_another_kubernetes_core_is_left_alone(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    class Discoverer:
+        def __init__(self, client: object, cache_file: str, more: object) -> None:
+            """Have another parameter."""
+
+    stock = Discoverer.__init__
+    module = SimpleNamespace(Discoverer=Discoverer)
+    monkeypatch.setattr(discovery_cache.importlib, "import_module", lambda _name: module)
+    discovery_cache.share(tmp_path)
+    assert Discoverer.__init__ is stock
 
 
 def test_an_unknown_release_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -71,7 +71,11 @@ class Program:
 
 
 class TemplateProcess:
-    """One template process."""
+    """One template process.
+
+    Attributes:
+        warning: what did not work when it started, though it can fork; ``""`` when all did.
+    """
 
     def __init__(self, folder: Path, program: Program) -> None:
         self._folder = folder
@@ -79,6 +83,7 @@ class TemplateProcess:
         self._next = 0
         self._starting: dict[int, asyncio.Future[Fork]] = {}
         self._forks: dict[int, Fork] = {}
+        self.warning = ""
         loop = asyncio.get_running_loop()
         self._ready: asyncio.Future[None] = loop.create_future()
         self.exited: asyncio.Future[None] = loop.create_future()
@@ -179,7 +184,8 @@ class TemplateProcess:
     def _handle(self, message: dict[str, Any]) -> None:
         if "ready" in message:
             if message["warning"]:
-                _log.warning("Ansible's warm-up failed, runs are slower", error=message["warning"])
+                self.warning = message["warning"]
+                _log.warning("Ansible's warm-up failed", error=self.warning)
             self._ready.set_result(None)
         elif "failed" in message:
             text = f"{self._program.name} cannot start: {message['failed']}"

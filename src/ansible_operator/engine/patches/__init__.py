@@ -4,12 +4,22 @@
 ``known_names`` lists what is touched. Nothing here imports Ansible before the list was checked.
 """
 
-from collections.abc import Callable
+import os
+import re
+from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ansible_operator.engine.forking.template import CannotStartError
+
 if TYPE_CHECKING:
     from ansible_operator.engine.patches.recording import Recorder
+
+SWITCH = "ANSIBLE_OPERATOR_PATCHES_OFF"
+"""Variable with the names of patches for performance that are not to be applied."""
+_UP_TO_2_18 = ("plain_data", "read_back")
+_OF_COLLECTIONS = ("discovery_cache", "kubeconfigs")
 
 
 def refuse_unknown() -> None:
@@ -29,6 +39,9 @@ def install(run_sockets: list[int], recorder: Callable[[], "Recorder | None"]) -
     Args:
         run_sockets: descriptors that the fork of a module must not keep open; filled by the run.
         recorder: what records the events of the current run, if there is one.
+
+    Raises:
+        CannotStartError: the variable that switches patches off names one that does not exist.
     """
     from ansible_operator.engine.patches import (
         compiled_templates,
@@ -48,21 +61,38 @@ def install(run_sockets: list[int], recorder: Callable[[], "Recorder | None"]) -
     versions.censor_failures()
     recording.record_display(recorder)
     recording.record_callbacks(recorder)
-    modules.install(run_sockets)
-    strategy.install()
-    role_files.install()
-    role_ends.install()
-    compiled_templates.install()
-    plugin_searches.install()
-    plugin_documentation.install()
-    template_lookups.install()
-    field_copies.install()
-    loaded_plays.install(recorder)
+    performance: dict[str, Callable[[], None]] = {
+        "modules": partial(modules.install, run_sockets),
+        "strategy": strategy.install,
+        "role_files": role_files.install,
+        "role_ends": role_ends.install,
+        "compiled_templates": compiled_templates.install,
+        "plugin_searches": plugin_searches.install,
+        "plugin_documentation": plugin_documentation.install,
+        "template_lookups": template_lookups.install,
+        "field_copies": field_copies.install,
+        "loaded_plays": partial(loaded_plays.install, recorder),
+    }
     if not versions.HAS_PROFILES:
         from ansible_operator.engine.patches import plain_data, read_back
 
-        read_back.install()
-        plain_data.install()
+        performance |= {"read_back": read_back.install, "plain_data": plain_data.install}
+    for name in _wanted(performance):
+        performance[name]()
+
+
+def _wanted(names: Iterable[str]) -> list[str]:
+    """Those of the patches for performance that are not switched off, in their order.
+
+    Raises:
+        CannotStartError: one that is switched off does not exist in any release.
+    """
+    off = {name for name in re.split(r"[,\s]+", os.environ.get(SWITCH, "")) if name}
+    known = {*names, *_UP_TO_2_18, *_OF_COLLECTIONS}
+    if not off <= known and not {*names} <= {*_OF_COLLECTIONS}:
+        unknown, listed = ", ".join(sorted(off - known)), ", ".join(sorted(known))
+        raise CannotStartError(f"{SWITCH} names {unknown[:200]}: the patches are {listed}")
+    return [name for name in names if name not in off]
 
 
 def install_into_collections(folder: Path) -> None:
@@ -73,5 +103,9 @@ def install_into_collections(folder: Path) -> None:
     """
     from ansible_operator.engine.patches import discovery_cache, kubeconfigs
 
-    kubeconfigs.install()
-    discovery_cache.share(folder)
+    patches: dict[str, Callable[[], None]] = {
+        "kubeconfigs": kubeconfigs.install,
+        "discovery_cache": partial(discovery_cache.share, folder),
+    }
+    for name in _wanted(patches):
+        patches[name]()

@@ -8,11 +8,14 @@ file behind. Here the file is named by the URL without its user and lies in the 
 
 import hashlib
 import importlib
+import inspect
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 _DISCOVERY = "ansible_collections.kubernetes.core.plugins.module_utils.client.discovery"
+_PARAMETERS = ("self", "client", "cache_file")
+"""Of what is replaced: kubernetes.core promises nothing, and any release of it may be installed."""
 
 
 def share(folder: Path) -> None:
@@ -22,6 +25,8 @@ def share(folder: Path) -> None:
     except ImportError:
         return
     stock = discoverer.__init__
+    if tuple(inspect.signature(stock).parameters) != _PARAMETERS:
+        return  # each run discovers for itself, as without this
 
     def initialize(self: Any, client: Any, cache_file: Any) -> None:
         stock(self, client, cache_file or str(folder / _name(client.configuration.host)))

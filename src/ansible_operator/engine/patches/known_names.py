@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """All names that the patches touch and Ansible does not promise to keep, and a check of them.
 
-The check needs no run: attributes of objects are found in the code that sets them.
+The check needs no run: attributes of objects are found in the code that sets them. What is replaced
+must have the parameters that its replacement has. Whether it does the same is what the warm-up play
+tests (``self_test``).
 """
 
 import dis
@@ -34,6 +36,23 @@ class Touched(NamedTuple):
     before: tuple[int, int] = (3, 0)
 
 
+class Replaced(NamedTuple):
+    """A function, a method or a constructor.
+
+    Attributes:
+        name: in its module, with its class.
+        parameters: separated by spaces.
+        since: the first release that has it like this.
+        before: the first release that has it otherwise.
+    """
+
+    module: str
+    name: str
+    parameters: str
+    since: tuple[int, int] = SUPPORTED[0]
+    before: tuple[int, int] = (3, 0)
+
+
 _2_19 = (2, 19)
 TOUCHED = (
     Touched("ansible.constants", "", ("config", "INVENTORY_ENABLED", "DEFAULT_LOCAL_TMP")),
@@ -56,7 +75,7 @@ TOUCHED = (
     Touched(
         "ansible.executor.task_queue_manager",
         "TaskQueueManager",
-        ("_run_additional_callbacks", "send_callback"),
+        ("_callback_plugins", "_run_additional_callbacks", "load_callbacks", "send_callback"),
     ),
     Touched(
         "ansible.executor.task_queue_manager",
@@ -161,6 +180,7 @@ TOUCHED = (
             *("_should_remove_tmp_path", "_task", "_templar"),
         ),
     ),
+    Touched("ansible.plugins.callback", "CallbackBase", ("_init_callback_methods",), since=_2_19),
     Touched("ansible.plugins.connection", "ConnectionBase", ("_shell",)),
     Touched(
         "ansible.plugins.loader",
@@ -233,6 +253,133 @@ TOUCHED = (
 )
 
 
+REPLACED = (
+    Replaced(
+        "ansible.executor.process.worker",
+        "WorkerProcess.__init__",
+        "self final_q task_vars host task play_context loader variable_manager "
+        "shared_loader_obj worker_id",
+        before=(2, 19),
+    ),
+    Replaced(
+        "ansible.executor.process.worker",
+        "WorkerProcess.__init__",
+        "self final_q task_vars host task play_context loader variable_manager "
+        "shared_loader_obj worker_id cliargs",
+        since=(2, 19),
+    ),
+    Replaced("ansible.executor.process.worker", "WorkerProcess._run", "self"),
+    Replaced(
+        "ansible.executor.task_queue_manager",
+        "TaskQueueManager.send_callback",
+        "self method_name args kwargs",
+    ),
+    Replaced("ansible.executor.task_queue_manager", "TaskQueueManager.load_callbacks", "self"),
+    Replaced("ansible.inventory.manager", "InventoryManager._fetch_inventory_plugins", "self"),
+    Replaced(
+        "ansible.parsing.dataloader",
+        "DataLoader.load_from_file",
+        "self file_name cache unsafe json_only",
+        before=(2, 19),
+    ),
+    Replaced(
+        "ansible.parsing.dataloader",
+        "DataLoader.load_from_file",
+        "self file_name cache unsafe json_only trusted_as_template",
+        since=(2, 19),
+    ),
+    Replaced("ansible.playbook", "Playbook.load", "file_name variable_manager loader"),
+    Replaced("ansible.playbook.base", "FieldAttributeBase.copy", "self"),
+    Replaced(
+        "ansible.playbook.role",
+        "Role.__init__",
+        "self play from_files from_include validate public static",
+    ),
+    Replaced(
+        "ansible.plugins.action",
+        "ActionBase._execute_module",
+        "self module_name module_args tmp task_vars persist_files delete_remote_tmp "
+        "wrap_async ignore_unknown_opts",
+    ),
+    Replaced(
+        "ansible.plugins.action",
+        "ActionBase._configure_module",
+        "self module_name module_args task_vars",
+    ),
+    Replaced("ansible.plugins.action", "ActionBase._make_tmp_path", "self remote_user"),
+    Replaced("ansible.plugins.action", "ActionBase._remove_tmp_path", "self tmp_path force"),
+    Replaced("ansible.plugins.loader", "PluginLoader._load_config_defs", "self name module path"),
+    Replaced(
+        "ansible.plugins.loader",
+        "PluginLoader._update_object",
+        "self obj name path redirected_names resolved",
+    ),
+    Replaced("ansible.plugins.loader", "PluginLoader.all", "self args kwargs"),
+    Replaced(
+        "ansible.plugins.loader",
+        "PluginLoader.find_plugin_with_context",
+        "self name mod_type ignore_deprecated check_aliases collection_list",
+    ),
+    Replaced(
+        "ansible.plugins.strategy",
+        "StrategyBase._queue_task",
+        "self host task task_vars play_context",
+    ),
+    Replaced("ansible.plugins.strategy", "results_thread_main", "strategy"),
+    Replaced(
+        "ansible.utils.display",
+        "Display.display",
+        "self msg color stderr screen_only log_only newline caplevel",
+    ),
+    Replaced("ansible.utils.display", "Display.debug", "self msg host"),
+    Replaced("ansible.utils.vars", "combine_vars", "a b merge"),
+    Replaced("ansible.utils.vars", "load_extra_vars", "loader"),
+    Replaced(
+        "ansible.vars.manager",
+        "VariableManager.get_vars",
+        "self play host task include_hostvars include_delegate_to use_cache "
+        "_hosts _hosts_all stage",
+        before=(2, 19),
+    ),
+    Replaced(
+        "ansible.vars.manager",
+        "VariableManager.get_vars",
+        "self play host task include_hostvars use_cache _hosts _hosts_all stage",
+        since=(2, 19),
+    ),
+    Replaced(
+        "ansible.vars.manager", "VariableManager.__init__", "self loader inventory version_info"
+    ),
+    Replaced(
+        "ansible.template",
+        "Templar.template",
+        "self variable convert_bare preserve_trailing_newlines escape_backslashes "
+        "fail_on_undefined overrides convert_data static_vars disable_lookups",
+        before=(2, 19),
+    ),
+    Replaced(
+        "ansible.template",
+        "AnsibleEnvironment.compile",
+        "self source name filename raw defer_init",
+        before=(2, 19),
+    ),
+    Replaced("ansible.template", "AnsibleEnvironment.concat", "nodes", before=(2, 19)),
+    Replaced(
+        "ansible._internal._templating._engine",
+        "TemplateEngine._compile_template",
+        "self template options",
+        since=(2, 19),
+    ),
+    Replaced(
+        "ansible._internal._templating._engine",
+        "TemplateEngine._compile_expression",
+        "self expression options",
+        since=(2, 19),
+    ),
+)
+"""What is replaced, or called in place of what is, with its parameters in their order."""
+
+
 def check() -> None:
     """Refuse a release of ansible-core that lacks a name, or that is not supported.
 
@@ -240,7 +387,7 @@ def check() -> None:
         CannotStartError: says which name is missing, which release this is, which are supported.
     """
     version = tuple(int(part) for part in __version__.split(".")[:2])
-    lacking = list(missing(version))
+    lacking = [*missing(version), *changed(version)]
     if version in SUPPORTED and not lacking:
         return
     supported = ", ".join(f"{major}.{minor}" for major, minor in SUPPORTED)
@@ -264,6 +411,23 @@ def missing(version: tuple[int, ...]) -> Iterator[str]:
             yield where
             continue
         yield from (f"{where}.{name}" for name in names if not _has(place, name))
+
+
+def changed(version: tuple[int, ...]) -> Iterator[str]:
+    """What is replaced and has other parameters than the patch expects, in full."""
+    for module, name, parameters, since, before in REPLACED:
+        if not since <= version < before:
+            continue
+        try:
+            place: Any = importlib.import_module(module)
+            for part in name.split("."):
+                place = getattr(place, part)
+            found = " ".join(inspect.signature(place).parameters)
+        except (ImportError, AttributeError, TypeError, ValueError):
+            yield f"{module}.{name}"
+            continue
+        if found != parameters:
+            yield f"{module}.{name}({parameters.replace(' ', ', ')})"
 
 
 def _has(place: Any, name: str) -> bool:

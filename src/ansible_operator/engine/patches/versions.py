@@ -247,12 +247,16 @@ def run_module(name: str, arguments: bytes) -> None:
         raise SystemExit(1) from None
 
 
-def use_default_callback_alone(executor: Any) -> None:
-    """Have no callback of a project or of its settings told of what an executor plays."""
+def use_callback_alone(executor: Any, callback: Any) -> None:
+    """Have a callback told of what an executor plays, and none of a project or of its settings."""
     queue_manager = executor._tqm
     queue_manager._run_additional_callbacks = False
     name = "_stdout_callback_name" if VERSION >= (2, 19) else "_stdout_callback"
     setattr(queue_manager, name, "ansible.builtin.default")
+    queue_manager.load_callbacks()
+    if VERSION >= (2, 19):
+        callback._init_callback_methods()
+    queue_manager._callback_plugins.append(callback)
 
 
 def worker_of(attributes: Mapping[str, Any]) -> Any:

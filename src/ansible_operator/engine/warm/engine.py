@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import msgspec
 import structlog
 
+from ansible_operator import metrics
 from ansible_operator.engine import outcome, rundir
 from ansible_operator.engine.disk_threads import DiskThreads
 from ansible_operator.engine.forking import frames
@@ -88,10 +89,16 @@ class WarmEngine:
         self._disk = DiskThreads()
         self._runs: set[asyncio.Task[RunResult]] = set()
         self._logged: set[str] = set()
+        self._self_test = ""
 
     async def start(self) -> None:
         """Start the template; see ``Engine.start``."""
         await self._supervisor.start()
+        self._self_test = (await self._supervisor.template()).warning
+        metrics.WARM_ENGINE.set(not self._self_test)
+        if self._self_test:
+            _log.error("All runs are played through ansible-runner", reason=self._self_test)
+            return
         for processes in self._processes.values():
             await processes.fill()
 
@@ -126,7 +133,7 @@ class WarmEngine:
 
     async def _run(self, request: RunRequest, on_event: EventHandler) -> RunResult:
         async with self._slots:
-            reason = why_not_served(request)
+            reason = self._self_test or why_not_served(request)
             if reason:
                 if reason not in self._logged:
                     self._logged.add(reason)

@@ -24,7 +24,7 @@ from ansible.plugins.loader import (
 )
 from ansible.vars.manager import VariableManager
 
-from ansible_operator.engine.patches import collection_paths, run_state, versions
+from ansible_operator.engine.patches import collection_paths, run_state, self_test, versions
 from ansible_operator.engine.patches.settings import fact_cache
 from ansible_operator.engine.warm import play, read_ahead
 
@@ -42,7 +42,22 @@ _ALWAYS = (
     "ansible.modules.command",
     "ansible.modules.setup",
 )
-_PLAY = [{"name": "Warm up", "hosts": "localhost", "gather_facts": True, "roles": ["warm"]}]
+_PLAY = [
+    {
+        "name": "Warm up",
+        "hosts": "localhost",
+        "gather_facts": True,
+        "strategy": "ansible.builtin.linear",
+        "connection": "ansible.builtin.local",
+        "become": False,
+        "any_errors_fatal": False,
+        "force_handlers": False,
+        "no_log": False,
+        "tags": ["always"],
+        "roles": ["warm"],
+    }
+]
+"""Says what settings of a project would say otherwise."""
 _ROLE = {
     "defaults/main.yml": "words: [a, b]",
     "meta/argument_specs.yml": "argument_specs: {main: {options: {words: {type: list}}}}",
@@ -58,7 +73,7 @@ _ROLE = {
     "tasks/main.yml": """
 - name: Compute
   ansible.builtin.set_fact: {joined: "{{ words | map('upper') | join(',') }}"}
-  changed_when: joined is not defined
+  changed_when: true
   notify: Handle
 - name: Show
   ansible.builtin.debug: {var: item}
@@ -126,7 +141,7 @@ def warm_up(folder: Path) -> None:
     """Play a small role in this process, the way runs are played.
 
     Raises:
-        RuntimeError: it failed; Ansible does not work here.
+        RuntimeError: it failed, or had other results than with stock Ansible.
     """
     for name, text in _ROLE.items():
         file = folder / "roles" / "warm" / name
@@ -139,20 +154,22 @@ def warm_up(folder: Path) -> None:
     (inventory / "hosts").write_text(hosts)
     playbook = folder / "warm_up.json"
     run_state.set_options(play.parse(["-i", str(inventory), str(playbook)]))
+    notes = self_test.Notes()
     with fact_cache(folder / "facts"):
-        code = _play(playbook, inventory)
+        code = _play(playbook, inventory, notes)
     run_state.forget()
     if code != 0:
         raise RuntimeError(f"the warm-up play ended with {code}")
+    notes.check()
 
 
-def _play(playbook: Path, inventory: Path) -> int:
+def _play(playbook: Path, inventory: Path, notes: self_test.Notes) -> int:
     loader = DataLoader()
     hosts = InventoryManager(loader=loader, sources=[str(inventory)])
     version = CLI.version_info(gitinfo=False)
     variables = VariableManager(loader=loader, inventory=hosts, version_info=version)
     executor = PlaybookExecutor([str(playbook)], hosts, variables, loader, {})
-    versions.use_default_callback_alone(executor)
+    versions.use_callback_alone(executor, notes)
     return int(executor.run())
 
 
