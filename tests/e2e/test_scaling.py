@@ -190,6 +190,7 @@ def test_a_transaction_node_is_stopped_and_goes_on_with_its_shard(cluster: Clust
     eventually(lambda: not cluster.pods("DNSet"), 60, "end of the transaction node")
     said = "stopped with replicas 0: DNSet mo"
     eventually(lambda: said in cluster.condition("mo", "mo", "Ready")["message"], 30, said)
+    assert cluster.condition("mo", "mo", "Ready")["reason"] == "Stopped"
     cluster.change("tn/replicas", 1)
     eventually(lambda: settled(cluster, "dnset", "mo"), 120, "transaction node")
     cluster.await_ready()
