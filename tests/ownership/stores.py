@@ -100,6 +100,14 @@ class MemoryStore:
         self.bucket.objects[self._root + key] = content
         return True
 
+    def put_new(self, key: str, content: bytes) -> bool:
+        """Write an object as the database does, which replaces none."""
+        self.before(f"create {key}")
+        if self._root + key in self.bucket.objects:
+            return False
+        self.bucket.objects[self._root + key] = content
+        return True
+
     def beginning(self, start: str) -> list[str]:
         self.before(f"beginning {start}")
         return [key for key in self._keys(start) if "/" not in key.removeprefix(start)]
