@@ -84,7 +84,11 @@ def test_a_claim_that_is_refused_is_named() -> None:
         "create Claim mo-data-mo-log-0 for Pod mo-log-0 in StatefulSet mo-log failed error: "
         'persistentvolumeclaims "mo-data-mo-log-0" is forbidden: exceeded quota: q'
     )
-    assert causes(event(text)) == {"mo-log-0": "claim mo-data-mo-log-0: exceeded quota: q"}
+    inner = text.partition("error: ")[2]
+    of_pod = refused("mo-log-0", f"failed to create PVC mo-data-mo-log-0: {inner}")
+    told = {"mo-log-0": "claim mo-data-mo-log-0: exceeded quota: q"}
+    for events in ([text], [of_pod], [text, of_pod], [of_pod, text]):
+        assert causes(*map(event, events)) == told
 
 
 def test_both_spellings_of_the_controller_are_known() -> None:

@@ -29,6 +29,8 @@ _OF_STATEFUL_SET: Final = re.compile(
     re.DOTALL,
 )
 _OF_REPLICA_SET: Final = re.compile(r"Error creating: (?P<cause>.*)", re.DOTALL)
+_OF_CLAIM: Final = re.compile(r"^failed to create PVC (?P<claim>\S+): ")
+"""A refused claim is told of twice in one moment: by itself, and as the cause of its Pod."""
 _REFUSED_OBJECT: Final = re.compile(r'^[A-Za-z]+ "[^"]*" is (?:forbidden|invalid): ')
 """Names the Pod, which a random part changes with each attempt of a ReplicaSet."""
 _PROVISIONING: Final = ("ProvisioningFailed", "FailedBinding", "ExternalProvisioning")
@@ -189,6 +191,8 @@ def _cause(text: str | None, claim: str | None) -> str:
     """Return what the API server said, without the name of the Pod; empty after a success."""
     if text is None:
         return ""
+    if (inner := _OF_CLAIM.match(text)) is not None:
+        claim, text = inner["claim"], text[inner.end() :]
     said = _short(_REFUSED_OBJECT.sub("", text, count=1))
     return f"claim {claim}: {said}" if claim else said
 
