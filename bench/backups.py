@@ -27,13 +27,13 @@ from testbed import object_store
 # The collection is where `make venv` links it.
 sys.path.append(str(ROOT / ".collections"))
 
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.location.locations import (
-    FolderLocation,
-    Location,
-)
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.tasks import Task, Verb
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.objectstore import (
     folder as folders,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.location.locations import (
+    FolderLocation,
+    Location,
 )
 
 from tests.backup.program import written
