@@ -146,7 +146,8 @@ def test_conditions_are_written_over_anything(obj: Object) -> None:
 def test_variables_are_made_of_anything(obj: Object, unsafe: bool, snake: bool) -> None:
     watch = controlled(mark_unsafe=unsafe, snake_case_parameters=snake).watch
     variables = extra_vars(watch, obj, Why("x", fresh=True), finalizing=False)
-    assert json.dumps(variables)
+    variables.check()
+    assert json.dumps([variables.data, variables.templates])
 
 
 NOWHERE = [
