@@ -110,9 +110,11 @@ def run_program(server: ApiServer, job: Json) -> bool:
         return True
     given = tasks.task_from_json(task["data"][tasks.TASK_KEY])
     now = server.timestamp()
-    record = replace(backups.record(given.id), started_at=now, completed_at=now)
-    record = replace(record, timestamp=f"{int(server.present)}000000000-0")
-    more: Json = {"manifest": record} if given.verb is tasks.Verb.BACKUP else {}
+    moment = f"{int(server.present)}000000000-0"
+    record = backups.record(given.expected_id or given.id)
+    record = replace(record, started_at=now, completed_at=now, timestamp=moment)
+    reads = given.verb in {tasks.Verb.BACKUP, tasks.Verb.VERIFY}
+    more: Json = {"manifest": record} if reads else {}
     data = backups.result("Succeeded", **more)["data"]
     key = ("v1", "configmaps", namespace, f"{name}-result")
     server.update(key, lambda one: one.update(data=data))

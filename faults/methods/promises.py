@@ -9,6 +9,8 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator, Mapping
 
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup import tasks
+
 from faults import lives
 from faults.points import Fault, Method, Point
 from faults.scenes import NAMESPACE, scenes, subject
@@ -52,9 +54,10 @@ def _base_in_use(world: World, age: float) -> None:
     lives.settle(world, "later")
     if world.get(kind, backup["metadata"]["name"]) is None:
         raise Fault("a Backup went from which a cluster is still to be restored")
-    jobs = [key[3] for key in world.server.created if key[1] == "jobs"]
-    if jobs:
-        raise Fault(f"its data are deleted while a cluster needs them: {jobs}")
+    for key, found in world.server.of_kind("ConfigMap"):
+        text = (found.get("data") or {}).get(tasks.TASK_KEY)
+        if text and tasks.task_from_json(text).verb is tasks.Verb.DELETE:
+            raise Fault(f"its data are deleted while a cluster needs them: {key[3]}")
 
 
 def _each_source_keeps_one(world: World, age: float) -> None:

@@ -55,7 +55,8 @@ def _beside_another(kind: str, step: str, number: int) -> None:
         world.session.disturb = None
 
     # The Job of a former leader whose resource is gone is garbage: it goes with its owner.
-    tolerated = ("jobs", "configmaps") if step == lives.DELETE else ()
+    # A StatefulSet that it creates again has the same Pods.
+    tolerated = ("jobs",) if step == lives.DELETE else ("statefulsets",)
     lives.disturbed(kind, step, disturb, tolerated)
 
 
