@@ -200,7 +200,7 @@ BUGS = [
     Bug(nobody_uses_a_backup, "promises/Backup/in-use:day", "still to be restored|are deleted"),
     Bug(nobody_looks_around_a_target, "stores/Backup/outer:30", "took files of another"),
     Bug(marks_are_looked_for_and_then_written, "stores/BackupJob/two-owners:1", "two-owners|both"),
-    Bug(the_mark_goes_first, "stores/Backup/deleted:14", "mark is gone"),
+    Bug(the_mark_goes_first, "stores/Backup/deleted:*", "mark is gone"),
     Bug(documents_are_as_deep_as_they_come, "runner/LogSet/documents:0", "levels|raises"),
     Bug(what_a_play_asked_for_is_lost, "runner/CNSet/queue:1", "was not"),
     Bug(
@@ -258,12 +258,15 @@ def _nothing_remembered() -> Iterator[None]:
 
 @pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.put_back.__name__)
 def test_a_point_notices_a_known_bug(bug: Bug, monkeypatch: Patch) -> None:
-    point = Point.read(bug.point)
+    # A star is any request after which a program is killed: how many there are may change.
+    points = [Point.read(bug.point.replace("*", str(number))) for number in range(40)]
+    points = points if "*" in bug.point else points[:1]
     lives.undisturbed.cache_clear()
-    assert not run_point(point).fault
+    assert not any(run_point(point).fault for point in points)
     lives.undisturbed.cache_clear()
     bug.put_back(monkeypatch)
-    found = run_point(point)
+    results = [run_point(point) for point in points]
+    found = next((one for one in results if one.fault), results[0])
     assert re.search(bug.noticed, found.fault), found
     assert not found.is_own, found
 
