@@ -57,8 +57,8 @@ def recheck_references(resource: Resource) -> dict[str, Reference]:
         label: by_name("v1", "Secret", {"namespace": namespace, "name": name})
         for label, name in named.items()
     }
-    job, _dash, _digits = resource["metadata"]["name"].rpartition("-")
-    place = {"namespace": namespace, "name": job or resource["metadata"]["name"]}
+    job = resource["metadata"]["name"].removesuffix(backup_name("", _id_of(resource)))
+    place = {"namespace": namespace, "name": job}
     base = jobs.base_name(resource["metadata"]["name"], _suffix(resource))
     return {
         "madeBy": by_name(names.API_VERSION, names.BACKUP_JOB, place),
