@@ -297,14 +297,14 @@ def _timeout(read_timeout: float | None) -> aiohttp.ClientTimeout:
 
 
 def _reason(error: Exception) -> str:
-    """Why no answer came, for messages."""
+    """Why no answer came, for messages; what a peer sent in place of HTTP is quoted in part."""
     if isinstance(error, aiohttp.ClientSSLError):
         return f"{type(error).__name__}: {error}"
     if isinstance(error, aiohttp.ClientConnectorError):
         cause = error.os_error
         why = os.strerror(cause.errno) if cause.errno and cause.errno > 0 else str(cause)
         return f"cannot connect to {error.host}:{error.port}: {why}"
-    return f"{type(error).__name__}: {error}".removesuffix(": ")
+    return f"{type(error).__name__}: {error}".removesuffix(": ")[:LONGEST_MESSAGE]
 
 
 def _watchful_socket(address: tuple[Any, ...]) -> socket.socket:
