@@ -56,7 +56,7 @@ def _beside_another(kind: str, step: str, number: int) -> None:
 
     # The Job of a former leader whose resource is gone is garbage: it goes with its owner.
     # A StatefulSet that it creates again has the same Pods.
-    tolerated = ("jobs",) if step == lives.DELETE else ("statefulsets",)
+    tolerated = ("jobs",) if step in (lives.DELETE, "delete-data") else ("statefulsets",)
     lives.disturbed(kind, step, disturb, tolerated)
 
 

@@ -3,6 +3,7 @@
 
 import copy
 import json
+import re
 from typing import Any
 
 import pytest
@@ -43,7 +44,7 @@ FAILED = w.job(w.ended("Failed", "PodFailurePolicy"))
 
 
 def result(phase: str, reason: str = "", **more: Any) -> Json:
-    metadata = {"name": "r", "namespace": "prod", "creationTimestamp": w.LATER}
+    metadata = {"name": "r", "namespace": "prod", "uid": "r-1", "creationTimestamp": w.LATER}
     return {**w.result(phase, reason, **more), "metadata": metadata}
 
 
@@ -85,7 +86,7 @@ def test_what_is_not_known_is_looked_for(status: Json | None) -> None:
     assert task.source is not None
     assert task.source.address == f"backups/mo/{NAME}"
     assert plan.objects[-1]["kind"] == "Job"
-    assert plan.objects[-1]["metadata"]["name"] == f"{NAME}-check1"
+    assert re.fullmatch(f"{NAME}-check-[0-9a-z]{{7}}", plan.objects[-1]["metadata"]["name"])
     assert (written["phase"], written["message"]) == ("Pending", "its files are being looked for")
     assert links.state_of({**unknown, "status": written}).known is False
 
@@ -109,9 +110,26 @@ def test_what_the_job_has_found(job: Json | None, found: Json, phase: str, known
     plan, written = passed(backup(), job=job, result=found)
     assert (written["phase"], links.state_of(backup(written)).known) == (phase, known)
     assert bool(plan.requeue) is not known
-    assert [one["kind"] for one in plan.stop if known] == (["Job"] if known and job else [])
+    left = [*(["Job"] if job else []), "ConfigMap"]
+    assert [one["kind"] for one in plan.stop if known] == (left if known else [])
     if phase == "Available":
         assert written["lastVerified"] == w.LATER
+
+
+def test_what_says_nothing_of_the_files_leads_to_the_same_job() -> None:
+    """A policy, or a label of the source, that changes and changes back leaves no second Job."""
+    first = passed(backup())[0].objects[-1]["metadata"]["name"]
+    for more, same in (
+        ({"generation": 7}, True),
+        ({"sourceUid": "another"}, True),
+        ({"id": "another"}, False),
+        (
+            {"location": {"s3": {"type": "minio", "endpoint": "http://other:9000", "path": "b/x"}}},
+            False,
+        ),
+    ):
+        objects = passed(backup(**more))[0].objects
+        assert not objects or (objects[-1]["metadata"]["name"] == first) is same, more
 
 
 def test_the_verification_of_another_backup_is_forgotten() -> None:

@@ -9,11 +9,13 @@ reading them. Until it has, the Backup is neither good nor bad.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
 from ..api import names
+from ..api.digests import digest7
 from ..api.errors import RenderingError
 from ..api.fields import Fields
 from ..api.timestamps import unix_time
@@ -39,6 +41,9 @@ _SOON, _LATER = "15s", "60s"
 _RECORDED_SECONDS: Final = 600.0
 """How long after the end of its BackupJob a Backup can have been created by it."""
 _DEADLINE_SECONDS: Final = 3600
+_CONFIG_MAP: Final = {"apiVersion": "v1", "kind": "ConfigMap"}
+_LOOKED_AT: Final = ("id", "location", "secretNamespace", "serviceAccountName", "size")
+"""Fields of meta that say what is looked for, and how."""
 
 
 def is_known(resource: Resource) -> bool:
@@ -92,7 +97,11 @@ def _concluded(
     resource: Resource, observed: Observed, stands: Standing, around: Surroundings
 ) -> BackupPlan | None:
     """Return the plan that records what the Job has found; None while it has found nothing."""
-    over = [identity({**JOB, **observed["job"]})] if observed.get("job") else []
+    over = [
+        identity({**kind, **observed[label]})
+        for label, kind in (("job", JOB), ("task", _CONFIG_MAP), ("result", _CONFIG_MAP))
+        if observed.get(label)
+    ]
     manifest = stands.result.manifest if stands.result else None
     if stands.state is State.SUCCEEDED and manifest and manifest.id == _id_of(resource):
         return BackupPlan(phase=AVAILABLE, done=True, verified_at=around.now, stop=over)
@@ -164,8 +173,10 @@ def _start(plan: BackupPlan, resource: Resource, around: Surroundings) -> Backup
 
 
 def _suffix(resource: Resource) -> str:
-    """Return the suffix of the Job's name: a meta that changed is looked for by another Job."""
-    return f"check{int(resource['metadata'].get('generation') or 0)}"
+    """Return the suffix of the Job's name: what is elsewhere is looked for by another Job."""
+    meta = Fields("", resource).table("meta")
+    looked_at = [meta.raw(name) for name in _LOOKED_AT]
+    return f"check-{digest7(json.dumps(looked_at, sort_keys=True, default=str))}"
 
 
 def _secrets_of(resource: Resource) -> dict[str, str]:

@@ -66,7 +66,9 @@ def test_backups_are_listed_restored_once_and_deleted_in_order(
     assert found["wrong"]["reason"] == "ObjectCorrupt"
     assert found["missing"]["reason"] == "ObjectMissing"
     assert found["kept"]["reason"] == "ChainBroken"
-    assert f"{newer} continues it" in found["kept"]["msg"]
+    folder, _slash, name = newer.rpartition("/")
+    assert f"the backup in {name}/ of {folder} at " in found["kept"]["msg"]
+    assert found["kept"]["msg"].endswith(" continues it; delete that one first")
     assert found["foreign"]["reason"] == "TargetNotEmpty"
     assert (found["deleted"]["changed"], found["deleted"]["backup"]["id"]) == (True, "b2")
 
