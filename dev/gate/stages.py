@@ -78,10 +78,10 @@ STAGES: tuple[Stage, ...] = (
         is_tests=True,
         ends_early=True,
     ),
-    # Another sample each time: a run that fails prints its seed, and how to repeat each point.
+    # A sample for each commit: a run that fails prints its seed, and how to repeat each point.
     Stage(
         "faults",
-        ("make", "faults", "POINTS=4000", "SECONDS_EACH=180"),
+        ("dev/faults.sh",),
         limit=480,
         usual=200,
     ),
