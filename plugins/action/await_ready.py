@@ -22,7 +22,7 @@ from ..module_utils.workload.plans import Plan
 from ..plugin_utils.compute import situation as situations
 from ..plugin_utils.compute.store_pass import run_pass
 from ..plugin_utils.kubernetes.action import KubeAction
-from ..plugin_utils.kubernetes.observing import fetch
+from ..plugin_utils.kubernetes.pod_problems import observe
 from ..plugin_utils.workload.rolling_update import take_step
 
 _FIRST_PAUSE = 0.25  # seconds
@@ -48,7 +48,7 @@ class ActionModule(KubeAction):
         started = time.monotonic()
         pause, shown, held, changed = _FIRST_PAUSE, "", "", False
         while not self.dry_run:
-            observed = _observed(session, resource)
+            observed = observe(session, kind_of(resource).references(resource))
             report = kind_of(resource).report(resource, plan, observed, {}, "")
             held = _held(plan, report, observed)
             if report.ready or held:
@@ -67,13 +67,6 @@ class ActionModule(KubeAction):
             self.say(f"{title}: {held}")
         seconds = round(time.monotonic() - started, 1)
         return {"changed": changed, "seconds": seconds, "held": held}
-
-
-def _observed(session: Session, resource: dict[str, Any]) -> dict[str, Any]:
-    return {
-        label: fetch(session, label, reference)
-        for label, reference in kind_of(resource).references(resource).items()
-    }
 
 
 def _held(plan: Plan, report: Report, observed: dict[str, Any]) -> str:

@@ -8,8 +8,7 @@ from typing import Any, ClassVar
 
 from ..module_utils.clients.kubernetes.session import Session
 from ..plugin_utils.kubernetes.action import KubeAction
-from ..plugin_utils.kubernetes.observing import fetch
-from ..plugin_utils.kubernetes.pod_problems import find_problems
+from ..plugin_utils.kubernetes.pod_problems import observe
 
 
 class ActionModule(KubeAction):
@@ -19,14 +18,4 @@ class ActionModule(KubeAction):
 
     def act(self, session: Session, arguments: dict[str, Any]) -> dict[str, Any]:
         """Return the objects under the labels of the references."""
-        references = arguments["references"]
-        found = {
-            label: fetch(session, label, reference)
-            for label, reference in references.items()
-            if "explains" not in reference
-        }
-        for label, reference in references.items():
-            if explained := reference.get("explains"):
-                workload, pods = found[explained["workload"]], found[explained["pods"]]
-                found[label] = find_problems(session, workload, pods).as_result()
-        return {"changed": False, "objects": found}
+        return {"changed": False, "objects": observe(session, arguments["references"])}

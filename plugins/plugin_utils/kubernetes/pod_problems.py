@@ -18,6 +18,8 @@ from ...module_utils.clients.kubernetes.session import Session
 from ...module_utils.reporting import pod_problems
 from ...module_utils.reporting.pod_problems import ANY_POD, PodProblems
 from ...module_utils.reporting.pods import is_ready, is_scheduled
+from ...module_utils.workload.component import Reference
+from .observing import fetch
 
 Json = Mapping[str, Any]
 
@@ -25,6 +27,29 @@ _PATIENCE_SECONDS: Final = 3.0
 """Controllers create Pods, and kubelets start them, within this time unless something is wrong."""
 _MOST_ASKED: Final = 3
 """Pods and claims whose Events are read in a pass; the others mostly wait for the same."""
+
+
+def observe(session: Session, references: Mapping[str, Reference]) -> dict[str, Any]:
+    """Return what references lead to, by label, as a task's result may hold it.
+
+    Args:
+        session: connection to the API server.
+        references: of objects, and of what keeps the Pods of a workload from starting
+            (``explains``).
+
+    Raises:
+        KubeError: something cannot be read.
+    """
+    found = {
+        label: fetch(session, label, reference)
+        for label, reference in references.items()
+        if "explains" not in reference
+    }
+    for label, reference in references.items():
+        if explained := reference.get("explains"):
+            workload, pods = found[explained["workload"]], found[explained["pods"]]
+            found[label] = find_problems(session, workload, pods).as_result()
+    return found
 
 
 def find_problems(session: Session, workload: Json | None, pods: Sequence[Json]) -> PodProblems:
