@@ -212,12 +212,19 @@ def test_a_backup_that_is_applied_again_is_looked_for(space: Namespace) -> None:
     space.api.apply({**again, "metadata": {"name": name}, "meta": meta}, "", force=True)
     phase = ("get", "backup", name, "-o", "jsonpath={.status.phase}")
     eventually(lambda: space.kubectl(*phase) == "Pending", 60)
-    job = f"{name}-check1"
-    eventually(lambda: exists(space, "job", job), 60, "the Job that looks for the files")
+    job = eventually(
+        lambda: next((one for one in _jobs(space) if one.startswith(f"{name}-check-")), ""),
+        60,
+        "the Job that looks for the files",
+    )
     report(space, job, tasks.Result(tasks.Phase.SUCCEEDED, tasks.Step.VERIFY, manifest=record))
     eventually(lambda: space.kubectl(*phase) == "Available", 120)
     eventually(lambda: not exists(space, "job", job), 60, "the Job goes")
     space.kubectl("delete", "backup", name, "--timeout=60s")
+
+
+def _jobs(space: Namespace) -> list[str]:
+    return [name.rpartition("/")[2] for name in space.names("jobs")]
 
 
 @pytest.mark.usefixtures("source")
