@@ -40,8 +40,11 @@ def _comparable(found: Json, uids: Mapping[str, str]) -> Json:
     result: Json = copied(found)
     result["metadata"] = {k: v for k, v in found["metadata"].items() if k not in _OWN}
     if found["kind"] == "Secret":
-        # A password is drawn once for each cluster.
+        # A password is drawn once for each cluster, and its version is the Secret's.
         result.pop("data", None)
+        annotations = result["metadata"].get("annotations") or {}
+        kept = {name: text for name, text in annotations.items() if name != _PASSWORD_VERSION}
+        result["metadata"] = {**result["metadata"], "annotations": kept}
     if found["kind"] in {"StatefulSet", "Deployment"}:
         # Which revision is counted from is bookkeeping of the controller.
         result.pop("status", None)
@@ -72,6 +75,7 @@ def _stripped(value: Any, uids: Mapping[str, str]) -> Any:
     return _named(value, uids) if isinstance(value, str) else value
 
 
+_PASSWORD_VERSION = "matrixorigin.io/credential-version"
 _UID = re.compile(r"\buid-\d+\b")
 _POD = re.compile(r"-[0-9a-f]{9}-[0-9a-f]{5}\b")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z|\b\d{8}-?\d{4,6}\b|\b\d{19}-\d\b")

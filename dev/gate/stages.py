@@ -78,12 +78,12 @@ STAGES: tuple[Stage, ...] = (
         is_tests=True,
         ends_early=True,
     ),
-    # A sample for each commit: a run that fails prints its seed, and how to repeat each point.
+    # A run that fails prints its seed, and how to repeat each point.
     Stage(
         "faults",
         ("dev/faults.sh",),
         limit=480,
-        usual=200,
+        usual=80,
     ),
     Stage(
         "rpc",
