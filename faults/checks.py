@@ -43,7 +43,7 @@ def _comparable(found: Json, uids: Mapping[str, str]) -> Json:
         # A password is drawn once for each cluster, and its version is the Secret's.
         result.pop("data", None)
         annotations = result["metadata"].get("annotations") or {}
-        kept = {name: text for name, text in annotations.items() if name != _PASSWORD_VERSION}
+        kept = {name: text for name, text in annotations.items() if name != _CREDENTIAL_ANNOTATION}
         result["metadata"] = {**result["metadata"], "annotations": kept}
     if found["kind"] in {"StatefulSet", "Deployment"}:
         # Which revision is counted from is bookkeeping of the controller.
@@ -75,7 +75,7 @@ def _stripped(value: Any, uids: Mapping[str, str]) -> Any:
     return _named(value, uids) if isinstance(value, str) else value
 
 
-_PASSWORD_VERSION = "matrixorigin.io/credential-version"
+_CREDENTIAL_ANNOTATION = "matrixorigin.io/credential-version"
 _UID = re.compile(r"\buid-\d+\b")
 _POD = re.compile(r"-[0-9a-f]{9}-[0-9a-f]{5}\b")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z|\b\d{8}-?\d{4,6}\b|\b\d{19}-\d\b")
