@@ -17,6 +17,8 @@ from ansible_operator.kube.interface import GroupVersionKind, ResourceType
 from ansible_operator.kube.names import api_path, is_name
 
 REFRESH_INTERVAL = 1.0
+KNOWN_SECONDS = 60.0
+"""How long a kind stays known: its CRD may be deleted, and created again with another scope."""
 LOOKUP_SECONDS = (0.5, 10.0)
 """First and longest time between two lookups of a kind that is not served: CRDs that are applied
 together with the operator are served within a second."""
@@ -29,6 +31,7 @@ class _GroupVersion:
     def __init__(self) -> None:
         self.lock = asyncio.Lock()
         self.read_at = float("-inf")
+        self.failed_at = float("-inf")
         self.kinds: dict[str, ResourceType] = {}
         self.plurals: dict[str, ResourceType] = {}
 
@@ -36,7 +39,8 @@ class _GroupVersion:
 class DiscoveryMapper:
     """Which kinds are served, and under which names; with a cache.
 
-    Known kinds stay known; unknown ones are requested again, at most once a second.
+    Known kinds are requested again after a minute, and stay known if discovery fails then; unknown
+    ones at most once a second.
     """
 
     def __init__(self, client: HttpClient, clock: Callable[[], float] = time.monotonic) -> None:
@@ -51,8 +55,17 @@ class DiscoveryMapper:
             KubeError: discovery of this group and version failed for another reason than 404.
         """
         entry = self._entry(gvk.group, gvk.version)
-        if gvk.kind not in entry.kinds:
-            await self._refresh(gvk.group, gvk.version, entry)
+        await self._ensure(gvk.group, gvk.version, entry, is_known=gvk.kind in entry.kinds)
+        return entry.kinds.get(gvk.kind)
+
+    async def read_again(self, gvk: GroupVersionKind) -> ResourceType | None:
+        """The served kind, or None, as discovery answers now.
+
+        Raises:
+            KubeError: see :meth:`by_kind`.
+        """
+        entry = self._entry(gvk.group, gvk.version)
+        await self._refresh(gvk.group, gvk.version, entry, interval=0.0)
         return entry.kinds.get(gvk.kind)
 
     async def by_plural(self, group: str, version: str, plural: str) -> ResourceType | None:
@@ -62,17 +75,30 @@ class DiscoveryMapper:
             KubeError: see :meth:`by_kind`.
         """
         entry = self._entry(group, version)
-        if plural not in entry.plurals:
-            await self._refresh(group, version, entry)
+        await self._ensure(group, version, entry, is_known=plural in entry.plurals)
         return entry.plurals.get(plural)
 
     def _entry(self, group: str, version: str) -> _GroupVersion:
         return self._known.setdefault((group, version), _GroupVersion())
 
-    async def _refresh(self, group: str, version: str, entry: _GroupVersion) -> None:
+    async def _ensure(
+        self, group: str, version: str, entry: _GroupVersion, *, is_known: bool
+    ) -> None:
+        """Read a group version that does not have what is looked up, or was read long ago."""
+        if not is_known:
+            await self._refresh(group, version, entry)
+        elif self._clock() - max(entry.read_at, entry.failed_at) > KNOWN_SECONDS:
+            try:
+                await self._refresh(group, version, entry)
+            except KubeError:
+                entry.failed_at = self._clock()
+
+    async def _refresh(
+        self, group: str, version: str, entry: _GroupVersion, interval: float = REFRESH_INTERVAL
+    ) -> None:
         asked_at = self._clock()
         async with entry.lock:
-            if entry.read_at >= asked_at or self._clock() - entry.read_at < REFRESH_INTERVAL:
+            if entry.read_at >= asked_at or self._clock() - entry.read_at < interval:
                 return
             path = api_path("apis", group, version) if group else api_path("api", version)
             try:

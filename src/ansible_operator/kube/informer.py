@@ -2,6 +2,8 @@
 """List, then watch until cancelled: a local copy of all objects of a kind.
 
 A break of any kind leads to another attempt with a growing, jittered delay; nothing is given up.
+What the API server calls the kind is looked up before each: its CRD may have been deleted, and
+created again with another scope or plural.
 What cannot be read as an object is skipped, and a handler that fails takes no other one with it.
 """
 
@@ -14,8 +16,9 @@ from urllib.parse import urlencode
 import aiohttp
 
 from ansible_operator.background import note_failure
-from ansible_operator.errors import KubeError
+from ansible_operator.errors import KubeError, OperatorError
 from ansible_operator.kube.client import LONGEST_MESSAGE, HttpClient, kube_error
+from ansible_operator.kube.discovery import DiscoveryMapper
 from ansible_operator.kube.documents import (
     IncompleteObject,
     UnreadableAnswerError,
@@ -54,14 +57,18 @@ def _key(item: Object) -> _Key:
     return metadata.get("namespace", ""), metadata["name"]
 
 
+class _RedefinedError(OperatorError):
+    """A kind is not what it was when its watch began."""
+
+
 class KindInformer:
     """A list-and-watch cache of one kind.
 
     With several namespaces each is listed and watched by itself, into one cache.
 
     Attributes:
-        resource: the kind.
-        synced: set when every scope has been listed once.
+        resource: the kind, as the API server serves it now.
+        synced: set when every scope has been listed once, and while the kind is served.
         tried: set when every scope has been listed once, or the server has refused one.
         failure: why the last attempt broke; ``""`` while all is well.
     """
@@ -70,6 +77,7 @@ class KindInformer:
         self,
         client: HttpClient,
         resource: ResourceType,
+        mapper: DiscoveryMapper,
         *,
         namespaces: Sequence[str] = (),
         label_selector: str = "",
@@ -79,13 +87,17 @@ class KindInformer:
         self.synced = asyncio.Event()
         self.tried = asyncio.Event()
         self.failure = ""
+        self._now = resource
         self._client = client
-        self._scopes = tuple(namespaces) if resource.namespaced and namespaces else ("",)
+        self._mapper = mapper
+        self._namespaces = tuple(namespaces)
+        self._scopes = self._scopes_of(resource)
         self._reached = dict.fromkeys(self._scopes, "")
         self._selector = label_selector
         self._accept = _METADATA if metadata_only else ("application/json",) * 2
         self._objects: dict[_Key, Object] = {}
         self._handlers: list[InformerHandler] = []
+        self._redefinitions: list[Callable[[ResourceType], None]] = []
         self._reported: set[tuple[str, ...]] = set()
 
     def get(self, namespace: str, name: str) -> Object | None:
@@ -136,12 +148,58 @@ class KindInformer:
 
         return unsubscribe
 
+    def when_redefined(self, call: Callable[[ResourceType], None]) -> None:
+        """Call a function when the kind has another scope or plural from now on.
+
+        All objects of before have been reported as deleted then, and none of the others yet.
+        """
+        self._redefinitions.append(call)
+
     async def run(self) -> None:
         """List and watch until cancelled."""
-        async with asyncio.TaskGroup() as group:
-            for scope in self._scopes:
-                name = f"watch {self.resource.gvk} {scope}".rstrip()
-                group.create_task(self._follow(scope), name=name)
+        while True:
+            try:
+                async with asyncio.TaskGroup() as group:
+                    for scope in self._scopes:
+                        name = f"watch {self.resource.gvk} {scope}".rstrip()
+                        group.create_task(self._follow(scope), name=name)
+            except* _RedefinedError:
+                self._redefine()
+
+    def _scopes_of(self, resource: ResourceType) -> tuple[str, ...]:
+        return self._namespaces if resource.namespaced and self._namespaces else ("",)
+
+    def _redefine(self) -> None:
+        """Begin anew with what the kind is now; its objects of before are gone with their CRD."""
+        now = self._now
+        _LOG.info("Kind was redefined", gvk=str(now.gvk), plural=now.plural, scope=_scope(now))
+        self.synced.clear()
+        self.tried.clear()
+        for item in list(self._objects.values()):
+            self._take(EventType.DELETED, item)
+        self.resource, self._scopes = now, self._scopes_of(now)
+        self._reached = dict.fromkeys(self._scopes, "")
+        for call in tuple(self._redefinitions):
+            call(now)
+
+    async def _look_up(self) -> None:
+        """See what the kind is now; what discovery does not say stays as it is.
+
+        Raises:
+            _RedefinedError: it has another scope, or another plural.
+            KubeError: it is not served (404).
+        """
+        try:
+            now = await self._mapper.read_again(self.resource.gvk)
+        except (KubeError, UnreadableAnswerError, aiohttp.ClientError, TimeoutError) as error:
+            _LOG.debug("Kind cannot be looked up", gvk=str(self.resource.gvk), error=str(error))
+            return
+        if now is None:
+            self.synced.clear()  # nobody may be answered from the cache
+            raise KubeError("the kind is not served: was its CRD deleted?", status=404)
+        if (now.plural, now.namespaced) != (self.resource.plural, self.resource.namespaced):
+            self._now = now
+            raise _RedefinedError
 
     async def _follow(self, scope: str) -> None:
         failures, version, asked = 0, "", 0.0
@@ -149,11 +207,7 @@ class KindInformer:
         while True:
             started, failures_before = loop.time(), failures
             try:
-                if not version:
-                    version = self._reached[scope] = await self._relist(scope)
-                    if all(self._reached.values()):
-                        self.synced.set()
-                        self.tried.set()
+                version = await self._begin(scope, version)
                 async for reached in self._watch(scope, version):
                     version = self._reached[scope] = reached or version
                     failures = 0
@@ -166,6 +220,8 @@ class KindInformer:
                     asked = error.retry_after or 0.0
                     self.tried.set()
                 self._note(error)
+            except _RedefinedError:
+                raise
             except Exception as error:  # noqa: BLE001  # no answer may end the informer
                 version, failures = "", failures_before
                 self._note_unexpected(error)
@@ -173,6 +229,17 @@ class KindInformer:
             if failures:
                 await asyncio.sleep(max(asked, _delay(failures)))
             asked = 0.0
+
+    async def _begin(self, scope: str, version: str) -> str:
+        """Look the kind up, and list it unless a watch can continue; the version to watch from."""
+        if self.tried.is_set():
+            await self._look_up()
+        if not version:
+            version = self._reached[scope] = await self._relist(scope)
+            if all(self._reached.values()):
+                self.synced.set()
+                self.tried.set()
+        return version
 
     def _note(self, error: Exception) -> None:
         text = str(error) or type(error).__name__
@@ -224,6 +291,7 @@ class KindInformer:
             for each in items:
                 item = self._readable(each)
                 if item is not None:
+                    self._check_scope(item)
                     # Items of a list have no kind, or that of metadata.
                     item.setdefault("apiVersion", self.resource.gvk.api_version)
                     item.setdefault("kind", self.resource.gvk.kind)
@@ -251,6 +319,20 @@ class KindInformer:
             about = {"gvk": str(self.resource.gvk), "namespace": namespace, "name": name}
             _LOG.warning("An object is nested too deep to be read whole", **about, at=obj.where)
         return obj
+
+    def _check_scope(self, item: Object) -> None:
+        """Look the kind up again when its objects are not what discovery said.
+
+        A cluster has several API servers, one of which may serve a new definition before another
+        one says so.
+
+        Raises:
+            UnreadableAnswerError: an object is in a namespace, or is in none, against the scope.
+        """
+        if bool(item["metadata"].get("namespace")) != self.resource.namespaced:
+            raise UnreadableAnswerError(
+                f"{self.resource.gvk}: an object does not fit the scope {_scope(self.resource)}"
+            )
 
     def _is_new(self, *about: str) -> bool:
         """Whether this is reported for the first time, of the last thousand or so."""
@@ -303,6 +385,7 @@ class KindInformer:
             reason = reason if isinstance(reason, str) else ""
             raise KubeError(message, status=status, reason=reason)
         if kind in _CHANGES and (obj := self._readable(item)) is not None:
+            self._check_scope(obj)
             self._take(EventType(kind), obj)
         metadata = item.get("metadata")
         version = metadata.get("resourceVersion") if isinstance(metadata, dict) else None
@@ -334,6 +417,10 @@ class KindInformer:
             if self._is_new(namespace, name, type(error).__name__):
                 about = {"gvk": str(self.resource.gvk), "namespace": namespace, "name": name}
                 note_failure("event", "An event of an object cannot be handled", **about)
+
+
+def _scope(resource: ResourceType) -> str:
+    return "Namespaced" if resource.namespaced else "Cluster"
 
 
 def _version(item: Object) -> Any:

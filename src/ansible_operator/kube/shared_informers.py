@@ -8,6 +8,7 @@ from typing import Self
 
 from ansible_operator.background import keep_running
 from ansible_operator.kube.client import HttpClient
+from ansible_operator.kube.discovery import DiscoveryMapper
 from ansible_operator.kube.informer import KindInformer
 from ansible_operator.kube.interface import GroupVersionKind, ResourceType
 
@@ -18,9 +19,12 @@ class SharedInformers:
     An informer that breaks begins again.
     """
 
-    def __init__(self, client: HttpClient, namespaces: Sequence[str] = ()) -> None:
+    def __init__(
+        self, client: HttpClient, mapper: DiscoveryMapper, namespaces: Sequence[str] = ()
+    ) -> None:
         self.namespaces = tuple(namespaces)
         self._client = client
+        self._mapper = mapper
         self._group = asyncio.TaskGroup()
         self._running: dict[GroupVersionKind, tuple[KindInformer, asyncio.Task[None]]] = {}
 
@@ -47,7 +51,9 @@ class SharedInformers:
         """The informer of a kind, started if needed, not necessarily synced yet."""
         entry = self._running.get(resource.gvk)
         if entry is None:
-            informer = KindInformer(self._client, resource, namespaces=self.namespaces)
+            informer = KindInformer(
+                self._client, resource, self._mapper, namespaces=self.namespaces
+            )
             task = self._group.create_task(
                 keep_running("informer", informer.run), name=f"informer {resource.gvk}"
             )
@@ -59,6 +65,7 @@ class SharedInformers:
         return KindInformer(
             self._client,
             resource,
+            self._mapper,
             namespaces=self.namespaces,
             label_selector=label_selector,
             metadata_only=True,

@@ -206,6 +206,7 @@ class ControlLoop:
         )
         self._controlled[resource.gvk] = controlled
         informer = self._deps.informers.start(resource)
+        informer.when_redefined(controlled.redefine)
         release = informer.subscribe(_ignore)  # it must not stop while it has no other subscriber
         await informer.synced.wait()
         self._reconciles[name] = self._controller(controlled).reconcile
@@ -233,7 +234,7 @@ class ControlLoop:
         deps = self._deps
         return Controller(
             controlled=controlled,
-            objects=ObjectStore(deps.client, controlled.resource, deps.informers),
+            objects=ObjectStore(deps.client, controlled, deps.informers),
             runs=self._runs(controlled),
             recorder=deps.recorder,
             transitions=Transitions(),

@@ -61,12 +61,14 @@ class RunSettings:
     total_artifacts: int = 10_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, eq=False)
 class Controlled:
     """One kind under control.
 
     Attributes:
         name: unique name, also in metrics.
+        resource: what the API server calls the kind now: its scope and its plural change when its
+            CRD is deleted and created again.
         period: seconds between periodic runs; 0 for none.
         verbosity: number of ``v`` of a run.
     """
@@ -81,6 +83,10 @@ class Controlled:
     def gvk(self) -> GroupVersionKind:
         """The kind."""
         return self.resource.gvk
+
+    def redefine(self, resource: ResourceType) -> None:
+        """Note what the kind is from now on."""
+        self.resource = resource
 
     def can_have(self, namespace: str, name: str) -> bool:
         """Whether an object of the kind may have this name and namespace.

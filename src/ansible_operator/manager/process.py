@@ -72,11 +72,10 @@ class Manager:
         _check_run_directory(self._options.run_directory)
         with tempfile.TemporaryDirectory(prefix="ansible-operator-") as private:
             self._stop.private = Path(private)
-            async with (
-                HttpClient(access) as client,
-                SharedInformers(client, self._namespaces) as informers,
-            ):
-                await self._serve(client, informers, plans, Path(private))
+            async with HttpClient(access) as client:
+                mapper = DiscoveryMapper(client)
+                async with SharedInformers(client, mapper, self._namespaces) as informers:
+                    await self._serve(client, mapper, informers, plans, Path(private))
 
     def _apply_paths(self) -> None:
         """Set the search paths of this process and of every run (runner.md §1.3)."""
@@ -88,7 +87,12 @@ class Manager:
                 os.environ[name] = value
 
     async def _serve(
-        self, client: HttpClient, informers: SharedInformers, plans: Sequence[Plan], private: Path
+        self,
+        client: HttpClient,
+        mapper: DiscoveryMapper,
+        informers: SharedInformers,
+        plans: Sequence[Plan],
+        private: Path,
     ) -> None:
         """Create all parts, listen, and let them work."""
         options = self._options
@@ -96,7 +100,7 @@ class Manager:
         bridge = Bridge(options.inject_owner_ref, private)
         deps = Dependencies(
             client=client,
-            mapper=DiscoveryMapper(client),
+            mapper=mapper,
             informers=informers,
             engine=make_engine(
                 options.engine,
@@ -115,7 +119,7 @@ class Manager:
         parts = self._parts(client, deps, loop)
         proxy = LoopbackProxy(
             client,
-            deps.mapper,
+            mapper,
             informers,
             add_dependent=bridge.add_dependent,
             write_seen=bridge.write_seen,

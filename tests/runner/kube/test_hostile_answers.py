@@ -90,17 +90,21 @@ def test_an_error_has_the_types_that_it_promises(payload: bytes) -> None:
 
 
 async def follow(
-    lists: Sequence[Answer], watches: Sequence[Answer]
+    lists: Sequence[Answer], watches: Sequence[Answer], discoveries: Sequence[Answer] = ()
 ) -> tuple[list[str], KindInformer, list[str]]:
     """What an informer reports of hostile answers, and of good ones after them."""
-    waiting = {"list": iter(lists), "watch": iter(watches)}
+    waiting = {"list": iter(lists), "watch": iter(watches), "discovery": iter(discoveries)}
     heard: list[str] = []
 
     def script(request: web.Request) -> Answer:
         kind = "watch" if "watch" in request.query else "list"
+        if request.path == "/api/v1":
+            kind = "discovery"
         last = pod("last", 7)
         line = json.dumps({"type": "MODIFIED", "object": pod("last", 8)}).encode()
         good = {"list": listed(last), "watch": Answer(body=(line + b"\n",))}
+        served = {"name": "pods", "kind": "Pod", "namespaced": True}
+        good["discovery"] = Answer(body=(json.dumps({"resources": [served]}).encode(),))
         return next(waiting[kind], good[kind])
 
     def hear(_event: EventType, _before: Object | None, now: Object) -> None:
@@ -110,7 +114,7 @@ async def follow(
         hostile_server(script) as server,
         HttpClient(ClusterAccess(server=server.url)) as client,
     ):
-        informer = KindInformer(client, PODS)
+        informer = KindInformer(client, PODS, DiscoveryMapper(client))
         informer.subscribe(hear)
         task = asyncio.create_task(informer.run())
         async with asyncio.timeout(20):
@@ -126,9 +130,11 @@ async def follow(
 
 
 @FUZZ
-@given(hostile.answers(), hostile.watch_streams())
-def test_an_informer_gets_over_everything(bad_list: Answer, bad_watch: Answer) -> None:
-    asyncio.run(follow([bad_list], [bad_watch, bad_watch]))
+@given(hostile.answers(), hostile.watch_streams(), hostile.answers())
+def test_an_informer_gets_over_everything(
+    bad_list: Answer, bad_watch: Answer, bad_discovery: Answer
+) -> None:
+    asyncio.run(follow([bad_list], [bad_watch, bad_watch], [bad_discovery]))
 
 
 @pytest.mark.parametrize("payload", hostile.PAYLOADS)
@@ -170,7 +176,7 @@ async def test_a_handler_that_fails_takes_neither_others_nor_other_objects_with_
         hostile_server([answer]) as server,
         HttpClient(ClusterAccess(server=server.url)) as client,
     ):
-        informer = KindInformer(client, PODS)
+        informer = KindInformer(client, PODS, DiscoveryMapper(client))
         informer.subscribe(fail)
         informer.subscribe(hear)
         task = asyncio.create_task(informer.run())

@@ -18,6 +18,7 @@ from ansible_operator.kube.shared_informers import SharedInformers
 from testbed.bed import TestBed
 
 PODS = ResourceType(GroupVersionKind("", "v1", "Pod"), "pods", True)
+SERVED = {"name": "pods", "kind": "Pod", "namespaced": True, "verbs": ["get", "list", "watch"]}
 
 
 def pod(name: str, version: int, namespace: str = "d", **more: Any) -> Object:
@@ -38,9 +39,13 @@ class ScriptedApi:
         self.list_status = 200
         self.watches: list[str] = []
         self.refusals: list[int] = []
+        self.served: list[dict[str, Any]] | None = [SERVED]
         self.events: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
+        if request.path == "/api/v1":
+            status = 200 if self.served is not None else 503
+            return web.json_response({"resources": self.served}, status=status)
         if "watch" in request.query:
             return await self.watch(request)
         if self.list_status != 200:
@@ -92,7 +97,7 @@ async def api(
     url = f"http://127.0.0.1:{runner.addresses[0][1]}"
     async with HttpClient(ClusterAccess(server=url)) as client:
         namespaces = getattr(request, "param", ())
-        informer = KindInformer(client, PODS, namespaces=namespaces)
+        informer = KindInformer(client, PODS, DiscoveryMapper(client), namespaces=namespaces)
         informer.subscribe(hear)
         task = asyncio.create_task(informer.run())
         yield scripted, informer, heard
@@ -227,7 +232,8 @@ async def test_versions_are_compared_only_if_they_are_numbers(
     scripted.version = version
     await asyncio.wait_for(informer.synced.wait(), 5)
     assert informer.resource_version == version
-    scripted.send("ADDED", {"metadata": {"name": "a", "resourceVersion": later}})
+    named = {"name": "a", "namespace": "d", "resourceVersion": later}
+    scripted.send("ADDED", {"metadata": named})
     await until(lambda: heard == [f"ADDED a {later}"])
     await until(lambda: informer.resource_version == expected)
 
@@ -240,6 +246,67 @@ async def test_a_very_long_line_is_one_event(api: Api) -> None:
     assert len((informer.get("d", "big") or {})["data"]) == 300_000
 
 
+CLUSTER_SCOPED = {**SERVED, "namespaced": False}
+RENAMED = {**SERVED, "name": "capsules"}
+
+
+@pytest.mark.parametrize("served", [CLUSTER_SCOPED, RENAMED], ids=["scope", "plural"])
+async def test_a_redefined_kind_is_followed_as_what_it_is_now(
+    api: Api, served: dict[str, Any]
+) -> None:
+    scripted, informer, heard = api
+    redefined: list[ResourceType] = []
+    informer.when_redefined(redefined.append)
+    scripted.items = [pod("a", 1)]
+    await informer.synced.wait()
+    namespace = "d" if served["namespaced"] else ""
+    scripted.served, scripted.items = [served], [pod("b", 2, namespace)]
+    scripted.events.put_nowait(None)
+    await until(lambda: "ADDED b 2" in heard)
+    assert heard == ["ADDED a 1", "DELETED a 1->1", "ADDED b 2"]
+    assert redefined == [informer.resource]
+    assert (informer.resource.plural, informer.resource.namespaced) == (
+        served["name"],
+        served["namespaced"],
+    )
+    assert informer.get(namespace, "b")
+    assert informer.synced.is_set()
+
+
+async def test_an_object_of_another_scope_has_the_kind_looked_up(api: Api) -> None:
+    """One API server serves the new definition while another one still says what it was."""
+    scripted, informer, heard = api
+    await informer.synced.wait()
+    scripted.served, scripted.items = [CLUSTER_SCOPED], [pod("b", 2, "")]
+    scripted.send("ADDED", pod("b", 2, ""))
+    scripted.events.put_nowait(None)
+    await until(lambda: heard == ["ADDED b 2"])
+    assert not informer.resource.namespaced
+
+
+async def test_nobody_is_answered_from_the_cache_of_a_kind_that_is_not_served(api: Api) -> None:
+    scripted, informer, heard = api
+    scripted.items = [pod("a", 1)]
+    await informer.synced.wait()
+    scripted.served = []
+    scripted.events.put_nowait(None)
+    await until(lambda: not informer.synced.is_set())
+    scripted.served = [SERVED]
+    scripted.items = [pod("a", 1), pod("b", 2)]
+    await asyncio.wait_for(informer.synced.wait(), 5)
+    assert heard == ["ADDED a 1", "ADDED b 2"]  # it was never known that the first one was gone
+
+
+async def test_a_kind_is_followed_while_discovery_fails(api: Api) -> None:
+    scripted, informer, heard = api
+    await informer.synced.wait()
+    scripted.served = None
+    scripted.events.put_nowait(None)
+    scripted.send("ADDED", pod("a", 2))
+    await until(lambda: heard == ["ADDED a 2"])
+    assert informer.synced.is_set()
+
+
 @pytest.mark.api
 async def test_several_namespaces_become_one_cache(fake_testbed: TestBed) -> None:
     gvk = GroupVersionKind("", "v1", "ConfigMap")
@@ -250,7 +317,7 @@ async def test_several_namespaces_become_one_cache(fake_testbed: TestBed) -> Non
             assert resource is not None
             assert await mapper.by_plural("", "v1", "configmaps") == resource
             assert await mapper.by_kind(GroupVersionKind("no.such", "v1", "Thing")) is None
-            async with SharedInformers(client, [one, two]) as pool:
+            async with SharedInformers(client, mapper, [one, two]) as pool:
                 informer = pool.start(resource)
                 assert pool.peek(resource) is informer
                 await asyncio.wait_for(informer.synced.wait(), 10)

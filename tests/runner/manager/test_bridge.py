@@ -30,11 +30,9 @@ async def test_a_dependent_is_created_after_its_kind_is_known(
 ) -> None:
     watch = Watch(kind=KIND, play=PlayPath(playbook="/p"))
     plan = Plan(watch=watch, limit=1, period=0, verbosity=0)
-    async with (
-        HttpClient(from_kubeconfig([fake_testbed.kubeconfig])) as client,
-        SharedInformers(client, (fake_namespace,)) as informers,
-    ):
-        mapper = DiscoveryMapper(client)
+    client = HttpClient(from_kubeconfig([fake_testbed.kubeconfig]))
+    mapper = DiscoveryMapper(client)
+    async with client, SharedInformers(client, mapper, (fake_namespace,)) as informers:
         bridge: Any = Bridge(True, tmp_path)
         deps = Dependencies(
             client=client,

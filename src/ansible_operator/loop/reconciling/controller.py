@@ -57,6 +57,10 @@ class Controller:
         Raises:
             OperatorError: it has to be tried again after a delay.
         """
+        if not self.controlled.can_have(key.namespace, key.name):
+            # The kind had another scope when this was queued. The next start removes the files of
+            # its runs: their folder may be another object's parent now.
+            return ReconcileResult(deleted=True)
         new = self._new(key)
         obj = new or await self.objects.read(key.namespace, key.name)
         if obj is None:

@@ -6,11 +6,12 @@ from typing import Any
 
 from ansible_operator.errors import KubeError
 from ansible_operator.kube.client import HttpClient
-from ansible_operator.kube.interface import Object, ResourceType
+from ansible_operator.kube.interface import Object
 from ansible_operator.kube.shared_informers import SharedInformers
 from ansible_operator.logs import get_logger
 from ansible_operator.loop.reconciling import conditions
 from ansible_operator.loop.reconciling.conditions import Condition
+from ansible_operator.loop.settings import Controlled
 
 ATTEMPTS = 5
 MERGE_PATCH = "application/merge-patch+json"
@@ -22,15 +23,15 @@ class ObjectStore:
     """The objects of one kind on the API server."""
 
     def __init__(
-        self, client: HttpClient, resource: ResourceType, informers: SharedInformers
+        self, client: HttpClient, controlled: Controlled, informers: SharedInformers
     ) -> None:
-        self.resource = resource
+        self._controlled = controlled
         self._client = client
         self._informers = informers
 
     def cached(self, namespace: str, name: str) -> Object | None:
         """The object in its kind's cache; None if it is not there."""
-        informer = self._informers.peek(self.resource)
+        informer = self._informers.peek(self._controlled.resource)
         return None if informer is None else informer.get(namespace, name)
 
     async def read(self, namespace: str, name: str) -> Object | None:
@@ -39,8 +40,9 @@ class ObjectStore:
         Raises:
             KubeError: it could not be read.
         """
+        path = self._controlled.resource.path(name, namespace)
         try:
-            return await self._client.request_object("GET", self.resource.path(name, namespace))
+            return await self._client.request_object("GET", path)
         except KubeError as error:
             if error.is_not_found:
                 return None
@@ -100,7 +102,7 @@ class ObjectStore:
     ) -> Object | None:
         metadata = obj["metadata"]
         name, namespace = metadata["name"], metadata.get("namespace", "")
-        path = self.resource.path(name, namespace, subresource)
+        path = self._controlled.resource.path(name, namespace, subresource)
         for attempt in range(ATTEMPTS):
             body = make(obj)
             if body is None:

@@ -62,9 +62,9 @@ class ReferencePoll:
         return gvk_of(self._reference.kind)
 
     async def run(self, mapper: DiscoveryMapper) -> None:
-        """Ask until cancelled, from the moment when the API server serves the kind."""
-        resource = await wait_until_served(mapper, self.gvk, _LOG.info)
+        """Ask until cancelled, while the API server serves the kind."""
         while True:
+            resource = await wait_until_served(mapper, self.gvk, _LOG.info)
             try:
                 await self.ask(resource)
             except Exception:  # noqa: BLE001  # the next round asks again

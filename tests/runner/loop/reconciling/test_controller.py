@@ -145,7 +145,7 @@ class World:
         here: Any = self
         return Controller(
             controlled=controlled,
-            objects=ObjectStore(here, RESOURCE, here),
+            objects=ObjectStore(here, controlled, here),
             runs=here,
             recorder=here,
             transitions=Transitions(),

@@ -30,7 +30,7 @@ class Informers:
 
     def start(self, resource: ResourceType) -> KindInformer:
         nobody: Any = None
-        return self.running.setdefault(resource.gvk, KindInformer(nobody, resource))
+        return self.running.setdefault(resource.gvk, KindInformer(nobody, resource, nobody))
 
     def peek(self, resource: ResourceType) -> KindInformer | None:
         return self.running.get(resource.gvk)

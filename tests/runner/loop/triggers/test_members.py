@@ -27,7 +27,7 @@ class Primaries:
 
     def __init__(self, *keys: tuple[str, str]) -> None:
         nobody: Any = None
-        self._informer = KindInformer(nobody, RESOURCE)
+        self._informer = KindInformer(nobody, RESOURCE, nobody)
         for namespace, name in keys:
             metadata = {"name": name, "namespace": namespace, "uid": name, "resourceVersion": "1"}
             self._informer._take(EventType.ADDED, {"metadata": metadata})

@@ -134,7 +134,8 @@ async def served(
             raise served.refuse
         served.dependents.append((owner.name, resource.gvk.kind, by_annotation))
 
-    async with SharedInformers(client, watched_namespaces) as pool, aiohttp.ClientSession() as http:
+    informers = SharedInformers(client, mapper, watched_namespaces)
+    async with informers as pool, aiohttp.ClientSession() as http:
         proxy = LoopbackProxy(
             client,
             mapper,

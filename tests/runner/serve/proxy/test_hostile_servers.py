@@ -61,7 +61,7 @@ async def ask(method: str, path: str, body: bytes, answer: Answer) -> int:
         async with (
             hostile_server(script) as server,
             HttpClient(ClusterAccess(server=server.url)) as client,
-            SharedInformers(client) as informers,
+            SharedInformers(client, DiscoveryMapper(client)) as informers,
             aiohttp.ClientSession() as http,
             LoopbackProxy(
                 client, DiscoveryMapper(client), informers, add_dependent=add_dependent, port=0

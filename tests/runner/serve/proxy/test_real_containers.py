@@ -49,37 +49,40 @@ async def kubectl(real_testbed, real_namespace, tmp_path):
         return
 
     http = HttpClient(from_kubeconfig([real_testbed.kubeconfig]))
-    async with http, SharedInformers(http) as pool:
-        mapper = DiscoveryMapper(http)
-        async with LoopbackProxy(http, mapper, pool, add_dependent=added, port=0) as proxy:
-            path = f"/api/v1/namespaces/{real_namespace}/configmaps"
-            made = await http.request("POST", path, body={"metadata": {"name": "owner"}})
-            gvk = GroupVersionKind("", "v1", "ConfigMap")
-            owner = Owner(gvk, "owner", real_namespace, made["metadata"]["uid"])
-            session = proxy.open_session(owner, ProxyLimits(), tmp_path)
+    mapper = DiscoveryMapper(http)
+    async with (
+        http,
+        SharedInformers(http, mapper) as pool,
+        LoopbackProxy(http, mapper, pool, add_dependent=added, port=0) as proxy,
+    ):
+        path = f"/api/v1/namespaces/{real_namespace}/configmaps"
+        made = await http.request("POST", path, body={"metadata": {"name": "owner"}})
+        gvk = GroupVersionKind("", "v1", "ConfigMap")
+        owner = Owner(gvk, "owner", real_namespace, made["metadata"]["uid"])
+        session = proxy.open_session(owner, ProxyLimits(), tmp_path)
 
-            async def start(*args, **options):
-                return await asyncio.create_subprocess_exec(
-                    str(real_testbed.kubectl_path),
-                    f"--kubeconfig={session.kubeconfig}",
-                    f"--namespace={real_namespace}",
-                    *args,
-                    stdin=asyncio.subprocess.PIPE,
-                    stdout=asyncio.subprocess.PIPE,
-                    stderr=asyncio.subprocess.STDOUT,
-                    **options,
-                )
+        async def start(*args, **options):
+            return await asyncio.create_subprocess_exec(
+                str(real_testbed.kubectl_path),
+                f"--kubeconfig={session.kubeconfig}",
+                f"--namespace={real_namespace}",
+                *args,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.STDOUT,
+                **options,
+            )
 
-            async def run(*args, stdin=""):
-                process = await start(*args)
-                output, _ = await asyncio.wait_for(process.communicate(stdin.encode()), 90)
-                return process.returncode, output.decode()
+        async def run(*args, stdin=""):
+            process = await start(*args)
+            output, _ = await asyncio.wait_for(process.communicate(stdin.encode()), 90)
+            return process.returncode, output.decode()
 
-            run.start, run.kubeconfig, run.namespace = start, session.kubeconfig, real_namespace
-            assert (await run("apply", "-f", "-", stdin=json.dumps(POD)))[0] == 0
-            code, text = await run("wait", "--for=condition=Ready", "pod/box", "--timeout=80s")
-            assert code == 0, text
-            yield run
+        run.start, run.kubeconfig, run.namespace = start, session.kubeconfig, real_namespace
+        assert (await run("apply", "-f", "-", stdin=json.dumps(POD)))[0] == 0
+        code, text = await run("wait", "--for=condition=Ready", "pod/box", "--timeout=80s")
+        assert code == 0, text
+        yield run
 
 
 @contextlib.asynccontextmanager

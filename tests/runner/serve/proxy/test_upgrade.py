@@ -85,9 +85,12 @@ async def tunnelled(upstream, tmp_path):
     async def never(*_):
         raise AssertionError
 
-    async with HttpClient(access) as client, SharedInformers(client) as pool:
+    async with HttpClient(access) as client:
         mapper = DiscoveryMapper(client)
-        async with LoopbackProxy(client, mapper, pool, add_dependent=never, port=0) as proxy:
+        async with (
+            SharedInformers(client, mapper) as pool,
+            LoopbackProxy(client, mapper, pool, add_dependent=never, port=0) as proxy,
+        ):
             owner = Owner(CONFIG_MAP.gvk, "owner", "n", "u")
             session = proxy.open_session(owner, ProxyLimits(), tmp_path)
             yield upstream, proxy, session
