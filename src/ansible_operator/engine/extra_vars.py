@@ -15,13 +15,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ansible_operator.errors import EngineError
+from ansible_operator.nesting import VALUE_LEVELS
 
 RESERVED = "__ansible_"
 """How the keys begin by which Ansible serializes values of its own types."""
-MOST_LEVELS = 200
-"""Mappings and lists within each other. Ansible's functions call themselves several times a level;
-where that reaches the interpreter's limit, they fail, or take JSON for something else."""
-
 _UNSAFE = "__ansible_unsafe"
 _NO_YAML = "\t"
 """JSON may begin with a tab, YAML must not."""
@@ -60,10 +57,10 @@ def reserved_keys(value: Any) -> Iterator[str]:
     """The paths of all keys that Ansible reserves, level by level.
 
     Raises:
-        NestedTooDeeplyError: there are more than ``MOST_LEVELS`` levels.
+        NestedTooDeeplyError: there are more than ``VALUE_LEVELS`` levels.
     """
     level: list[tuple[Any, Any]] = [(None, value)]
-    for _ in range(MOST_LEVELS + 1):
+    for _ in range(VALUE_LEVELS + 1):
         below: list[tuple[Any, Any]] = []
         for place in level:
             items = place[1]
@@ -83,7 +80,7 @@ def reserved_keys(value: Any) -> Iterator[str]:
             return
         level = below
     raise NestedTooDeeplyError(
-        f"{_path(level[0][0])[:200]}... is nested deeper than {MOST_LEVELS} levels"
+        f"{_path(level[0][0])[:200]}... is nested deeper than {VALUE_LEVELS} levels"
     )
 
 
@@ -91,7 +88,7 @@ def without_reserved_keys(value: Any) -> tuple[Any, list[str]]:
     """A value without the keys that Ansible reserves, and the paths of those that it had.
 
     Raises:
-        NestedTooDeeplyError: there are more than ``MOST_LEVELS`` levels.
+        NestedTooDeeplyError: there are more than ``VALUE_LEVELS`` levels.
     """
     paths = list(reserved_keys(value))
     return (_without(value) if paths else value), paths

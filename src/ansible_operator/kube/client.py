@@ -24,13 +24,13 @@ from ansible_operator import metrics
 from ansible_operator.errors import KubeError
 from ansible_operator.kube.access import ClusterAccess
 from ansible_operator.kube.documents import (
-    DEEPEST,
     UnreadableAnswerError,
     cut,
     decode,
     read_object,
 )
 from ansible_operator.kube.interface import Object
+from ansible_operator.nesting import OBJECT_LEVELS
 from ansible_operator.version import VERSION
 
 USER_AGENT = f"ansible-operator/{VERSION} ({platform.system().lower()}/{platform.machine()})"
@@ -126,7 +126,7 @@ class HttpClient:
             accept=accept,
         )
         if not isinstance(answer.get("items"), list):
-            cut(answer, DEEPEST)
+            cut(answer, OBJECT_LEVELS)
         return answer
 
     async def _request(

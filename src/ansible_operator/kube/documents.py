@@ -16,10 +16,8 @@ import msgspec
 from ansible_operator.errors import OperatorError
 from ansible_operator.kube.interface import Object
 from ansible_operator.kube.names import is_name
+from ansible_operator.nesting import OBJECT_LEVELS
 
-DEEPEST = 100
-"""Levels of nesting of an object. Those of Kubernetes and CRDs of them have 50 at most; templates
-of Ansible with its filters fail from 250 levels on."""
 _SLACK = 10
 """Levels that are left of a document that cannot even be decoded, so that it is still too deep."""
 _ABSURD = 12_000
@@ -34,7 +32,7 @@ class UnreadableAnswerError(OperatorError):
 
 
 class IncompleteObject(dict[str, Any]):
-    """An object of which all that is nested deeper than :data:`DEEPEST` is left out.
+    """An object of which all that is nested deeper than :data:`OBJECT_LEVELS` is left out.
 
     Attributes:
         where: path of the first part that is missing.
@@ -48,8 +46,8 @@ class IncompleteObject(dict[str, Any]):
     def problem(self) -> str:
         """What is wrong and what to do, for people."""
         return (
-            f"The object is nested more than {DEEPEST} levels deep at {self.where}, so it is not "
-            "run: flatten it there"
+            f"The object is nested more than {OBJECT_LEVELS} levels deep at {self.where}, so it is "
+            "not run: flatten it there"
         )
 
 
@@ -96,7 +94,7 @@ def decode(raw: bytes) -> dict[str, Any]:
 
 def _decode_deep(raw: bytes) -> Any:
     try:
-        return msgspec.json.decode(_shortened(raw, DEEPEST + _SLACK))
+        return msgspec.json.decode(_shortened(raw, OBJECT_LEVELS + _SLACK))
     except (ValueError, RecursionError) as error:
         raise UnreadableAnswerError(f"the answer is not JSON: {error}") from error
 
@@ -153,7 +151,7 @@ def cut_object(obj: dict[str, Any]) -> str:
     What is left out of ``managedFields`` does not count: no play needs it.
     """
     _cut_managed_fields(obj)
-    return cut(obj, DEEPEST)
+    return cut(obj, OBJECT_LEVELS)
 
 
 def _cut_managed_fields(item: dict[str, Any]) -> None:
@@ -161,7 +159,7 @@ def _cut_managed_fields(item: dict[str, Any]) -> None:
     metadata = item.get("metadata")
     managed = metadata.get("managedFields") if isinstance(metadata, dict) else None
     if isinstance(managed, list):
-        cut(managed, DEEPEST - 2)
+        cut(managed, OBJECT_LEVELS - 2)
 
 
 def cut(document: Any, levels: int) -> str:
@@ -206,7 +204,7 @@ def _items(value: Any) -> Iterable[tuple[Any, Any]]:
 
 
 def _shown(path: Any) -> str:
-    """A path as text: its first steps, for it has :data:`DEEPEST` of them."""
+    """A path as text: its first steps, for it has :data:`OBJECT_LEVELS` of them."""
     steps: list[Any] = []
     while path:
         path, step = path

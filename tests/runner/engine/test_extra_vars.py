@@ -20,11 +20,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_operator.engine import ExtraVars
-from ansible_operator.engine.extra_vars import MOST_LEVELS, as_json, file_for_ansible
+from ansible_operator.engine.extra_vars import as_json, file_for_ansible
 from ansible_operator.engine.patches import versions
 from ansible_operator.errors import EngineError
 from ansible_operator.loop.queueing.queue import Why
 from ansible_operator.loop.reconciling import variables as reconciling
+from ansible_operator.nesting import VALUE_LEVELS
 from ansible_operator.watches import KindName, PlayPath, Watch
 from tests.runner.engine.conftest import Stage
 
@@ -201,7 +202,7 @@ async def test_an_engine_refuses_what_it_cannot_hand_over(
 ) -> None:
     """Whatever calls it has left the keys out that Ansible reserves."""
     others = {
-        "too deep": nested(MOST_LEVELS + 2),
+        "too deep": nested(VALUE_LEVELS + 2),
         "far too deep": nested(50_000),
         "half a pair": "\ud800",
         "set": {1, 2},
@@ -221,7 +222,7 @@ async def test_the_deepest_object_plays(stage: Stage) -> None:
     """Unless a task takes it apart: from 2.19 on Ansible itself has a lower limit for that."""
     played = await stage.play(
         stage.tasks('- name: Kind\n  ansible.builtin.debug: {msg: "{{ demo.kind }}"}'),
-        data={"demo": {"kind": "Demo", "deep": nested(MOST_LEVELS - 2)}},
+        data={"demo": {"kind": "Demo", "deep": nested(VALUE_LEVELS - 2)}},
         timeout=60,
     )
     assert played.results()["Kind"]["msg"] == "Demo"

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 
 from ansible_operator.kube.documents import (
-    DEEPEST,
     IncompleteObject,
     UnreadableAnswerError,
     cut,
@@ -17,6 +16,7 @@ from ansible_operator.kube.documents import (
 )
 from ansible_operator.kube.interface import GroupVersionKind, ResourceType
 from ansible_operator.kube.names import InvalidNameError, api_path, is_name
+from ansible_operator.nesting import OBJECT_LEVELS
 from tests.support import hostile
 from tests.support.hostile import Deep
 
@@ -37,13 +37,15 @@ def obj(**rest: Any) -> dict[str, Any]:
     return {"metadata": {"name": "a", "namespace": "d", "resourceVersion": "1"}, **rest}
 
 
-@pytest.mark.parametrize("levels", [DEEPEST - 2, DEEPEST - 1, DEEPEST, 500, 980, 2000, 9000])
+@pytest.mark.parametrize(
+    "levels", [OBJECT_LEVELS - 2, OBJECT_LEVELS - 1, OBJECT_LEVELS, 500, 980, 2000, 9000]
+)
 @pytest.mark.parametrize("is_list", [False, True])
 def test_what_is_too_deep_is_left_out_and_named(levels: int, is_list: bool) -> None:
     document = obj(spec={"probe": Deep(levels, is_list)}, status={"phase": "Ready"})
     read = read_object(decode(hostile.encode(document)))
-    assert depth(read) <= DEEPEST
-    assert isinstance(read, IncompleteObject) == (levels + 2 > DEEPEST)
+    assert depth(read) <= OBJECT_LEVELS
+    assert isinstance(read, IncompleteObject) == (levels + 2 > OBJECT_LEVELS)
     assert read["metadata"] == document["metadata"]
     assert read["status"] == {"phase": "Ready"}
     if isinstance(read, IncompleteObject):
@@ -57,7 +59,7 @@ def test_managed_fields_are_bounded_and_make_no_object_incomplete() -> None:
     document["metadata"]["managedFields"] = [{"fieldsV1": Deep(2000)}]
     read = read_object(decode(hostile.encode(document)))
     assert not isinstance(read, IncompleteObject)
-    assert depth(read) == DEEPEST
+    assert depth(read) == OBJECT_LEVELS
     document["spec"] = {"probe": Deep(2000)}
     read = read_object(decode(hostile.encode(document)))
     assert isinstance(read, IncompleteObject)
@@ -84,10 +86,10 @@ def test_items_of_a_list_are_looked_at_one_by_one() -> None:
 @given(hostile.values)
 def test_every_document_is_bounded(value: Any) -> None:
     document = decode(hostile.encode({"a": value}))
-    where = cut(document, DEEPEST)
-    assert depth(document) <= DEEPEST
+    where = cut(document, OBJECT_LEVELS)
+    assert depth(document) <= OBJECT_LEVELS
     again = json.loads(json.dumps(document))
-    assert cut(again, DEEPEST) == ""
+    assert cut(again, OBJECT_LEVELS) == ""
     assert len(where) < 300
 
 

@@ -13,7 +13,8 @@ import json
 import re
 from typing import Any
 
-DEEPEST = 110  # levels of an answer; those of an object and a list around it
+OBJECT_LEVELS = 100  # of an object that the operator plays; a deeper one it refuses
+DEEPEST = OBJECT_LEVELS + 10  # levels of an answer: those of an object and of a list around it
 _ABSURD = 12_000
 _TOKENS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[\[{]|[\]}]', re.DOTALL)
 

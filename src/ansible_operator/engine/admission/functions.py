@@ -79,7 +79,11 @@ class FunctionPool:
             raise AdmissionError(text, "died") from None
         except EngineError as error:
             raise AdmissionError(str(error), "unavailable") from error
-        answer: dict[str, Any] = msgspec.json.decode(body)
+        try:
+            answer: dict[str, Any] = msgspec.json.decode(body)
+        except (ValueError, RecursionError) as error:
+            text = f"the answer of admission functions {names} cannot be read: {error}"
+            raise AdmissionError(text, "exception") from error
         if "failed" in answer:
             raise AdmissionError(answer["failed"], "exception")
         return Answer(answer["object"], tuple(answer["errors"]), tuple(answer["warnings"]))

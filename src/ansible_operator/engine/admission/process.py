@@ -70,10 +70,11 @@ def _work(connection: socket.socket, plugins: Mapping[str, Plugin], parent: int)
             return 0
         answered = answer(plugins, json.loads(body))
         try:
-            text = json.dumps(answered)
+            body = json.dumps(answered, allow_nan=False, ensure_ascii=False).encode()
         except (TypeError, ValueError, RecursionError) as error:
-            text = json.dumps({"failed": f"an admission function's answer is not JSON: {error}"})
-        connection.sendall(frame(Kind.RESULT, text.encode()))
+            failed = {"failed": f"an admission function's answer is not JSON: {error}"}
+            body = json.dumps(failed).encode()
+        connection.sendall(frame(Kind.RESULT, body))
 
 
 def _load_all(folder: Path, arguments: Sequence[str]) -> tuple[Serve, str]:

@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Collection, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import msgspec
 import structlog
@@ -25,6 +25,7 @@ from ansible_operator.engine.interface import (
     RUNS_PER_PROCESS,
     CheckRequest,
     EventHandler,
+    JobEvent,
     RunRequest,
     RunResult,
     RunStatus,
@@ -51,6 +52,8 @@ _CLOSE_SECONDS = 5.0
 """Longest time to write artifacts, and to remove files of runs, at the end of the process."""
 _EXIT_DEADLINE = 2.0
 """Seconds in which the template reports how a process of a run ended."""
+
+_EVENT_FIELDS = {"event": str, "uuid": str, "counter": int, "stdout": str, "event_data": dict}
 
 _log = structlog.get_logger("engine")
 
@@ -152,6 +155,39 @@ class WarmEngine:
                 await asyncio.shield(self._disk.run(tidy))
 
 
+class _Ended(msgspec.Struct):
+    """How a run ended, as its fork says."""
+
+    rc: int
+    has_stats: bool
+    leaves_behind: bool
+    leftovers: str
+
+
+def _readable_end(ident: str, body: bytes) -> _Ended:
+    try:
+        return msgspec.json.decode(body, type=_Ended)
+    except (ValueError, RecursionError) as error:
+        raise EngineError(f"run {ident} sent an end that cannot be read: {error}") from error
+
+
+def readable_event(ident: str, body: bytes) -> JobEvent:
+    """The event in a frame: code of the play runs in the process that sends it.
+
+    Raises:
+        EngineError: it is none.
+    """
+    try:
+        event = msgspec.json.decode(body)
+    except (ValueError, RecursionError) as error:
+        raise EngineError(f"run {ident} sent an event that cannot be read: {error}") from error
+    if not isinstance(event, dict) or any(
+        not isinstance(event.get(name), kind) for name, kind in _EVENT_FIELDS.items()
+    ):
+        raise EngineError(f"run {ident} sent what is no event")
+    return event
+
+
 class _Run:
     """One fork of the template."""
 
@@ -162,12 +198,12 @@ class _Run:
         self._directory = directory
         self._artifacts = artifacts
         self._mark = uuid.uuid4().hex
-        self._result: dict[str, Any] | None = None
+        self._result: _Ended | None = None
 
     @property
     def leaves_behind(self) -> bool:
         """Whether a task of a run that came to its end may go on."""
-        return self._result is not None and bool(self._result["leaves_behind"])
+        return self._result is not None and self._result.leaves_behind
 
     async def play(self, processes: Pool, on_event: EventHandler) -> RunResult:
         worker = await processes.take()
@@ -187,7 +223,7 @@ class _Run:
         return result
 
     def _is_reusable(self) -> bool:
-        leftovers = "it crashed" if self._result is None else self._result["leftovers"]
+        leftovers = "it crashed" if self._result is None else self._result.leftovers
         if leftovers:
             _log.debug("A process ends with its run", job=self._request.ident, reason=leftovers)
         return not leftovers
@@ -247,16 +283,16 @@ class _Run:
                 return began
             began = True
             if kind == frames.Kind.RESULT.value:
-                self._result = msgspec.json.decode(body)
+                self._result = _readable_end(self._request.ident, body)
                 return began
-            event = msgspec.json.decode(body)
+            event = readable_event(self._request.ident, body)
             self._artifacts.event(event, body)
             on_event(event)
 
     async def _ended(self, worker: Worker) -> RunResult:
         write, stdout = self._artifacts.then, self._artifacts.stdout
         if self._result is not None:
-            rc, has_stats = self._result["rc"], self._result["has_stats"]
+            rc, has_stats = self._result.rc, self._result.has_stats
             return await write(outcome.ended, self._directory, rc, stdout, has_stats=has_stats)
         how = await worker.fork.how_it_ended(_EXIT_DEADLINE)
         worker.fork.tree.adopt(_MARKER, self._mark)

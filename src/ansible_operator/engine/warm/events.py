@@ -8,7 +8,6 @@ stdout callback that a project configures works, and the concatenated events are
 
 import datetime
 import io
-import json
 import os
 import sys
 import uuid
@@ -18,6 +17,7 @@ from typing import Any
 
 from ansible_operator.engine.patches.callback_arguments import ciphertext_of
 from ansible_operator.engine.warm.event_data import Facts, describe
+from ansible_operator.engine.warm.event_json import encoded
 
 _LARGEST_RESULT = 700_000
 """Characters of a result above which ansible-runner leaves it out of the event."""
@@ -120,7 +120,7 @@ class EventRecorder:
                 event["parent_uuid"] = data[key]
                 break
         event["event_data"] = data
-        self._send(name, _ENCODER.encode(event).encode("utf-8", "replace"))
+        self._send(name, encoded(event, _plain))
 
 
 class RecordedStream(io.TextIOBase):
@@ -147,9 +147,16 @@ class RecordedStream(io.TextIOBase):
 
 
 def _bounded(data: dict[str, Any]) -> dict[str, Any]:
-    if "res" in data and len(str(data["res"])) > _LARGEST_RESULT:
+    if "res" in data and _size(data["res"]) > _LARGEST_RESULT:
         data["res"] = {}
     return data
+
+
+def _size(result: Any) -> int:
+    try:
+        return len(str(result))
+    except (ValueError, RecursionError):
+        return len(encoded({"res": result}, _plain))
 
 
 def _plain(value: object) -> Any:
@@ -162,6 +169,3 @@ def _plain(value: object) -> Any:
     if isinstance(value, (set, frozenset, tuple)):
         return list(value)
     return str(value)
-
-
-_ENCODER = json.JSONEncoder(default=_plain)

@@ -9,8 +9,9 @@ from typing import Any, TypeAlias
 import msgspec
 
 from ansible_operator.errors import OperatorError
-from ansible_operator.kube.documents import DEEPEST, UnreadableAnswerError, cut_object, decode
+from ansible_operator.kube.documents import UnreadableAnswerError, cut_object, decode
 from ansible_operator.kube.interface import GroupVersionKind, Object
+from ansible_operator.nesting import OBJECT_LEVELS
 
 
 class MalformedReviewError(OperatorError):
@@ -144,7 +145,7 @@ def verdict_on_depth(question: Question) -> Verdict | None:
     """
     if not question.too_deep_at:
         return None
-    problem = f"nested more than {DEEPEST} levels deep"
+    problem = f"nested more than {OBJECT_LEVELS} levels deep"
     if question.was_too_deep:
         return Verdict(warnings=(f"{question.too_deep_at}: {problem}, so it is not run",))
     return Verdict(mistakes=(Mistake(problem, question.too_deep_at),))
