@@ -39,7 +39,7 @@ class ActionModule(KubeAction):
         if self.dry_run or is_paused(resource):
             return {"changed": False, "stores": {}}
         if arguments["state"] == "absent":
-            return _let_go(session, resource)
+            return _release_volumes(session, resource)
         situation = Situation(resource, arguments["workload"], arguments["pods"], time.time())
         deadline = Deadline.after(arguments["timeout"])
         try:
@@ -50,10 +50,10 @@ class ActionModule(KubeAction):
         return {"changed": outcome.changed, "stores": outcome.as_result()}
 
 
-def _let_go(session: Session, resource: Json) -> Json:
-    """Let go of the volumes of replaced stores, if the data are to be deleted with the LogSet."""
+def _release_volumes(session: Session, resource: Json) -> Json:
+    """Release the volumes of replaced stores, if the data are to be deleted with the LogSet."""
     if not retention_deletes(resource.get("spec") or {}):
         return {"changed": False, "stores": {}}
     keeper = VolumeKeeper(resource, SetObjects(session, resource))
-    keeper.let_go()
+    keeper.release_all()
     return {"changed": bool(keeper.events), "stores": {"events": keeper.events}}

@@ -144,6 +144,35 @@ def test_where_a_new_store_would_not_come_up_either_the_old_one_stays() -> None:
     assert "its image is being pulled" in verdict.message
 
 
+@pytest.mark.parametrize("since", [LONG_AGO, NOW], ids=["overdue", "just now"])
+@pytest.mark.parametrize("seen", [LOST, None], ids=["a quorum", "silence"])
+def test_a_store_whose_pod_is_refused_is_neither_announced_nor_replaced(
+    since: float, seen: View | None
+) -> None:
+    """A quota would refuse the Pod of a new store, too, and the volume of the old one is fine."""
+    listed = stores(2, since=since)
+    listed[2] = replace(listed[2], is_created=False, obstacle="Kubernetes has not created its Pod")
+    verdict = log_stores.next_repair(listed, seen, POLICY, None, NOW)
+    assert (verdict.step, verdict.message) == (Step.NOTHING, "")
+
+
+def test_a_store_whose_pod_is_refused_counts_as_down_for_the_others() -> None:
+    listed = stores(1, 2)
+    listed[2] = replace(listed[2], is_created=False)
+    verdict = log_stores.next_repair(listed, view(alive=(0,)), POLICY, None, NOW)
+    assert (verdict.step, verdict.pod) == (Step.BLOCKED, "mo-log-1")
+    assert "mo-log-1 and mo-log-2 are down" in verdict.message
+
+
+def test_a_new_store_whose_pod_is_refused_is_not_replaced_in_its_turn() -> None:
+    listed = stores(2)
+    listed[2] = replace(listed[2], is_created=False)
+    repair = Repair("mo-log-2", 2, 1, began=LONG_AGO, removed=True, touched=True, rendered=True)
+    verdict = log_stores.next_repair(listed, LOST, POLICY, repair, NOW)
+    assert verdict.step is Step.AWAIT_STORE
+    assert "create the Pod" in verdict.message
+
+
 @pytest.mark.parametrize(
     ("placed", "wanted"),
     [(uuids(0, 1, 2), Step.BLOCKED), (uuids(0), Step.BLOCKED), (uuids(2), Step.RECORD)],

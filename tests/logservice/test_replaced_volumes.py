@@ -90,6 +90,7 @@ class Kubernetes:
     spec: Json = field(default_factory=dict)
     is_there: bool = True
     may_write: bool = True
+    may_read: bool = True
     done: list[str] = field(default_factory=list)
 
     def log_set(self, **metadata: Any) -> Json:
@@ -113,7 +114,7 @@ class Kubernetes:
         return [] if gone else [{**claim, "spec": {"volumeName": "pv-2"}}]
 
     def volumes(self, claims: Any) -> list[Json]:
-        return [self.volume_] if claims and self.volume_ else []
+        return [self.volume_] if claims and self.volume_ and self.may_read else []
 
     def volume(self, _name: str) -> Json | None:
         return self.volume_
@@ -321,6 +322,24 @@ def test_what_must_not_be_kept_is_said(
     assert VOLUMES not in kubernetes.annotations
 
 
+@pytest.mark.parametrize(
+    ("spec", "may_read", "is_announced"),
+    [({}, False, True), ({}, True, False), ({"failedPodStrategy": "Orphan"}, False, False)],
+    ids=["it is deleted", "it is kept for a while", "it is kept for good or not replaced"],
+)
+def test_that_a_volume_will_be_deleted_is_announced(
+    monkeypatch: pytest.MonkeyPatch, spec: Json, may_read: bool, is_announced: bool
+) -> None:
+    """An operator of single namespaces may not read PersistentVolumes."""
+    kubernetes = Kubernetes(spec={"storeFailureTimeout": "99h", **spec}, may_read=may_read)
+
+    waiting = one_pass(kubernetes, monkeypatch, LOST).verdict
+
+    assert waiting.step is Step.WAIT
+    assert ("its volume is deleted" in waiting.message) == is_announced
+    assert kubernetes.done == []
+
+
 def kept(
     since: float = NOW - DAY, *, policy: str = "Retain", phase: str = "Released", **changes: Any
 ) -> Kubernetes:
@@ -364,7 +383,7 @@ def kept(
         "its mark is nonsense",
     ],
 )
-def test_a_volume_is_let_go_when_nothing_depends_on_it(
+def test_a_volume_is_released_when_nothing_depends_on_it(
     monkeypatch: pytest.MonkeyPatch,
     kubernetes: Kubernetes,
     answer: View | None,
@@ -432,7 +451,7 @@ def test_the_volume_of_one_that_is_replaced_in_its_turn_is_not_kept(
 def test_the_volumes_go_with_the_data_of_the_log_set(
     kubernetes: Kubernetes, done: list[str]
 ) -> None:
-    VolumeKeeper(kubernetes.log_set(), kubernetes).let_go()
+    VolumeKeeper(kubernetes.log_set(), kubernetes).release_all()
 
     assert kubernetes.done == done
 

@@ -10,6 +10,10 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.logservice 
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.logservice.health import (
     Question,
 )
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.logservice.replaced_volumes import (
+    ReplacedVolume,
+    annotation,
+)
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.logservice.view import (
     Shard,
     View,
@@ -140,6 +144,45 @@ def test_conditions_tell_what_becomes_of_lost_stores(
     assert states(told["status"])["Progressing"] == progressing
     assert states(told["status"])["Degraded"] == degraded
     assert told["requeue"] == requeue
+
+
+@pytest.mark.parametrize(
+    ("since", "requeue"),
+    [
+        ([], ""),
+        ([0.0], ""),
+        ([UNIX_NOW], "86401s"),
+        ([UNIX_NOW - 86_000, UNIX_NOW - 10], "401s"),
+        ([UNIX_NOW - 86_399.5], "2s"),
+        ([UNIX_NOW - 90_000], "10m"),
+    ],
+    ids=["none", "its replacement is under way", "a day", "the first", "at once", "overdue"],
+)
+def test_the_volume_of_a_replaced_store_goes_at_its_time(since: list[float], requeue: str) -> None:
+    kept = [ReplacedVolume(f"pv-{moment}", "mo-log-2", moment) for moment in since]
+    subject = resource()
+    subject["metadata"]["annotations"] = annotation(kept)
+    subject["status"] = {"conditions": SERVED}
+    observed = {"workload": workload(readyReplicas=3), "pods": pods(), "results": round_()}
+    plan = {"workload": "StatefulSet/mo-log", "objects": [{}]}
+    assert report_on(subject, plan, observed, {}, "", NOW)["requeue"] == requeue
+
+
+def test_what_becomes_of_a_store_does_not_hide_why_it_has_no_pod() -> None:
+    subject = resource()
+    subject["status"] = {"conditions": SERVED}
+    observed = {
+        "workload": workload(readyReplicas=2),
+        "pods": pods()[:2],
+        "results": round_("AwaitStore", "waiting for Kubernetes to create the Pod"),
+        "podProblems": {"notCreated": {"mo-log-2": "exceeded quota"}},
+    }
+    plan = {"workload": "StatefulSet/mo-log", "objects": [{}]}
+    status = report_on(subject, plan, observed, {}, "", NOW)["status"]
+    assert states(status)["Degraded"] == ("True", "StoresFailed")
+    by_type = {one["type"]: one["message"] for one in status["conditions"]}
+    assert "waiting for Kubernetes to create the Pod" in by_type["Degraded"]
+    assert "mo-log-2 (not created: exceeded quota)" in by_type["Degraded"]
 
 
 def test_a_store_without_its_data_is_down_though_its_pod_is_ready() -> None:

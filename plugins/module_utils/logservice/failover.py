@@ -36,6 +36,9 @@ class LogStore:
         attempted: when its present Pod got a node, or its process first started (Unix time); 0
             where it has not.
         fails_repeatedly: whether its process has started and ended since it is down.
+        is_created: whether its Pod exists. While Kubernetes creates none, as when a quota or a
+            policy refuses it, a new store would get none either, and nothing says that its volume
+            is lost.
     """
 
     pod: str
@@ -44,6 +47,7 @@ class LogStore:
     obstacle: str = ""
     attempted: float = 0.0
     fails_repeatedly: bool = False
+    is_created: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,9 +161,10 @@ def next_repair(
     )
     if repair is not None:
         return _continued(repair, down, view, policy, now)
-    due = [store for store in down if _due(store, policy) <= now]
+    candidates = [store for store in down if store.is_created]
+    due = [store for store in candidates if _due(store, policy) <= now]
     if not due:
-        return _waiting(down, policy)
+        return _waiting(candidates, policy)
     refusals, waiting = [], []
     for store in due:
         refusal = why_not(store, down, view, policy)
@@ -286,6 +291,9 @@ def _not_up_again(
     now: float,
 ) -> Verdict:
     """A new store gets the same time as any other before it is replaced in its turn."""
+    if not store.is_created:
+        message = f"waiting for Kubernetes to create the Pod of the new store {store.pod}"
+        return Verdict(Step.AWAIT_STORE, store.pod, message)
     due = max(repair.began + policy.timeout, repair.created + policy.timeout, _due(store, policy))
     due = max(due, now + _heartbeat_seconds_left(store, view, policy))
     if now >= due:

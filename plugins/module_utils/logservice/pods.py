@@ -222,6 +222,7 @@ def log_store(name: str, down_since: float | None, around: SetState) -> LogStore
         obstacle=obstacle_of(pod, around),
         attempted=attempted(pod) if pod else 0.0,
         fails_repeatedly=ended_after(pod, down_since) if pod else False,
+        is_created=pod is not None,
     )
 
 

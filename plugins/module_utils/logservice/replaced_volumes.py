@@ -104,6 +104,12 @@ def overdue(volumes: Iterable[ReplacedVolume], now: float) -> list[ReplacedVolum
     return [volume for volume in volumes if volume.since and volume.since + KEPT_SECONDS <= now]
 
 
+def seconds_left(volumes: Iterable[ReplacedVolume], now: float) -> float | None:
+    """Return for how long the first of them is still kept; None if no time has begun."""
+    ends = [volume.since + KEPT_SECONDS for volume in volumes if volume.since]
+    return max(0.0, min(ends) - now) if ends else None
+
+
 def may_delete(view: View | None) -> bool:
     """Return whether a log service can do without old volumes; unknown is no."""
     return view is not None and view.running and bool(view.shards) and not view.incomplete()

@@ -17,11 +17,13 @@ from ..reporting.set_facts import Findings
 from ..workload.component import SetPass
 from .failover import UNDER_WAY, Step
 from .health import SETTLING_SECONDS, Pod, came_back_lately
+from .replaced_volumes import remembered, seconds_left
 from .shards import known_shards, lacking, shard_replicas
 
 Stores = Mapping[str, Any]
 """The ``stores`` that the action ``repair`` returned; empty when it did not run."""
 
+_NOT_RELEASED = "10m"
 _AT_ONCE = frozenset({Step.RECORD, Step.RENDER, Step.TAKE_AWAY, Step.FINISH, Step.CALL_OFF})
 
 
@@ -104,4 +106,15 @@ def requeue(
     if otherwise or lacking(stores):
         return otherwise or "15s"
     settling = any(came_back_lately(resource, pod, moment, SETTLING_SECONDS) for pod in pods)
-    return f"{SETTLING_SECONDS + 1:.0f}s" if settling else ""
+    return f"{SETTLING_SECONDS + 1:.0f}s" if settling else _when_volumes_go(resource, moment)
+
+
+def _when_volumes_go(resource: Resource, now: float) -> str:
+    """Return when the volume of a replaced store has been kept for long enough; empty for never.
+
+    One that could not be released at its time is tried again.
+    """
+    left = seconds_left(remembered(resource), now)
+    if left is None:
+        return ""
+    return f"{math.ceil(left) + 1}s" if left else _NOT_RELEASED

@@ -17,7 +17,8 @@ def broken(facts: SetFacts) -> tuple[Reason, str] | None:
     """Return what is broken, worst first: what only a human can fix, what is lost, the rest."""
     findings = facts.findings
     if findings.failure:
-        return findings.failure
+        reason, message = findings.failure
+        return reason, sentences(message, facts.problems.refusals)
     if stuck := _stuck(facts):
         return stuck
     if _lost_stores(facts) or findings.empty:

@@ -34,6 +34,8 @@ from .volume_keeping import VolumeKeeper, Volumes
 
 Json = Mapping[str, Any]
 
+_BEFORE_DELETION = frozenset({Step.WAIT, Step.RECORD, Step.RENDER, Step.TAKE_AWAY})
+_LOSS = "and its volume is deleted then, because the operator may not read PersistentVolumes"
 _SECONDS = {Question.NEEDED: 3.5, Question.BRIEF: 0.5}
 
 
@@ -83,7 +85,7 @@ class StorePass:
         claims: list[Json] = []
         if self._record is not None:
             claims = list(self._kubernetes.claims())
-        outcome.verdict = self._decide(claims)
+        outcome.verdict = self._with_loss(self._decide(claims))
         self._act(outcome.verdict, claims)
         self._scale()
         if self._record is None and outcome.verdict.step is Step.NOTHING:
@@ -101,6 +103,18 @@ class StorePass:
             repair = self._record.state(situation.pods, claims, self._kubernetes.gossip())
         present = view.within(situation.present) if view else None
         return log_stores.next_repair(stores, present, policy, repair, situation.now)
+
+    def _with_loss(self, verdict: Verdict) -> Verdict:
+        """Announce that a volume goes with its store, where this operator may not keep it."""
+        situation = self._situation
+        is_ahead = verdict.step in _BEFORE_DELETION
+        if not is_ahead or log_pods.keeps_volumes(situation.resource):
+            return verdict
+        found = self._kubernetes.claims()
+        claims = log_pods.claims_of(verdict.pod, situation.workload, found)
+        if self._keeper.finds_volumes(claims):
+            return verdict
+        return replace(verdict, message=f"{verdict.message}, {_LOSS}")
 
     def _ask(self, seconds: float) -> None:
         addresses = cn_pods.log_addresses(cn_pods.live_pods(self._situation.pods))

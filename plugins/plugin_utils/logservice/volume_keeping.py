@@ -1,6 +1,6 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Keep the volumes of log stores that are replaced, and let go of them a day later."""
+"""Keep the volumes of log stores that are replaced, and release them a day later."""
 
 from __future__ import annotations
 
@@ -64,9 +64,8 @@ class VolumeKeeper:
         """
         if not record.keep and not record.hold:
             return ""
-        bound = [claim for claim in claims if (claim.get("spec") or {}).get("volumeName")]
-        volumes = self._kubernetes.volumes(bound)
-        if len(volumes) < len(bound):
+        volumes = self._kubernetes.volumes(_bound(claims))
+        if len(volumes) < len(_bound(claims)):
             problem = "it cannot be read, or is not bound to its claim"
             if record.keep:
                 return problem
@@ -76,6 +75,10 @@ class VolumeKeeper:
             if problem:
                 return problem
         return ""
+
+    def finds_volumes(self, claims: Sequence[Json]) -> bool:
+        """Tell whether the volumes of claims can be read, without which none can be kept."""
+        return len(self._kubernetes.volumes(_bound(claims))) == len(_bound(claims))
 
     def _keep(self, record: Record, volume: Json) -> str:
         name, spec = volume["metadata"]["name"], volume.get("spec") or {}
@@ -109,7 +112,7 @@ class VolumeKeeper:
     def give_back(self, pod: str) -> None:
         """Undo `keep` for a store that came back before anything of it was deleted."""
         for entry in self._remembered:
-            if entry.pod == pod and not entry.since and self._let_go(entry, in_use=True):
+            if entry.pod == pod and not entry.since and self._release(entry, in_use=True):
                 self._forget(entry)
 
     def settle(self, pod: str, now: float) -> None:
@@ -122,22 +125,22 @@ class VolumeKeeper:
         self._remember(replaced_volumes.settled(self._remembered, pod, now))
 
     def delete_overdue(self, view: View | None, now: float) -> None:
-        """Let go of volumes that were kept for long enough, while the log service is complete.
+        """Release volumes that were kept for long enough, while the log service is complete.
 
         Args:
             view: what HAKeeper says; None when it did not answer or was not asked.
             now: the present, Unix time.
         """
         for entry in replaced_volumes.overdue(self._remembered, now):
-            if replaced_volumes.may_delete(view) and self._let_go(entry, in_use=False):
+            if replaced_volumes.may_delete(view) and self._release(entry, in_use=False):
                 self._forget(entry)
 
-    def let_go(self) -> None:
-        """Let go of all volumes, because the data of the log service are deleted."""
+    def release_all(self) -> None:
+        """Release all volumes, because the data of the log service are deleted."""
         for entry in self._remembered:
-            self._let_go(entry, in_use=False, is_bound_yet=True)
+            self._release(entry, in_use=False, is_bound_yet=True)
 
-    def _let_go(self, entry: ReplacedVolume, *, in_use: bool, is_bound_yet: bool = False) -> bool:
+    def _release(self, entry: ReplacedVolume, *, in_use: bool, is_bound_yet: bool = False) -> bool:
         """Give a volume its policy back if it is still ours; return whether that is settled.
 
         What cannot be read is neither gone nor ours, and is looked at again later.
@@ -164,3 +167,7 @@ class VolumeKeeper:
         if volumes != self._remembered:
             self._kubernetes.annotate(replaced_volumes.annotation(volumes))
             self._remembered = volumes
+
+
+def _bound(claims: Sequence[Json]) -> list[Json]:
+    return [claim for claim in claims if (claim.get("spec") or {}).get("volumeName")]

@@ -74,7 +74,7 @@ class Writer(Editor):
                 raise
             after = wanted
         # An operator's proxy names its own as long as it finds it there.
-        return outcome_of(title, before, self._let_go(after) if keeps(manifest) else after)
+        return outcome_of(title, before, self._disown(after) if keeps(manifest) else after)
 
     def is_in_place(self, manifest: Mapping[str, Any], live: Mapping[str, Any]) -> bool:
         """Tell whether applying a manifest would change nothing; in doubt it would."""
@@ -117,8 +117,8 @@ class Writer(Editor):
         return Outcome(title, Change.CREATED, None, self._kept(after))
 
     def _kept(self, live: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Let go of an object that is marked to be kept: an operator's proxy names an owner."""
-        return self._let_go(live) if keeps(live) else live
+        """Release an object that is marked to be kept: an operator's proxy names an owner."""
+        return self._disown(live) if keeps(live) else live
 
     def adopt(self, manifest: Mapping[str, Any], others: Collection[str]) -> None:
         """Take over the fields of an existing object that other managers wrote by updates.

@@ -119,10 +119,10 @@ class Editor:
             ApiError: the server refuses.
         """
         if live["metadata"].get("ownerReferences"):
-            return Outcome(describe(live), Change.CHANGED, live, self._let_go(live))
+            return Outcome(describe(live), Change.CHANGED, live, self._disown(live))
         return Outcome(describe(live), Change.UNCHANGED, live, live)
 
-    def _let_go(self, live: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _disown(self, live: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return an object without owners."""
         metadata = live["metadata"]
         if not metadata.get("ownerReferences"):

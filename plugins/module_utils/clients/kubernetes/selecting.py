@@ -124,7 +124,7 @@ def prune(
 def _deleted(writer: Writer, doomed: Mapping[str, Any], propagation: str) -> Outcome:
     """Delete an object as long as it is the one that was chosen: same labels, same owners.
 
-    A list may come from a cache that does not know yet that somebody has let go of the object, as
+    A list may come from a cache that does not know yet that somebody has released the object, as
     the garbage collector does when an owner is deleted without its dependents. Deleting that very
     version only is what tells; one that merely got another status is read anew and deleted.
     """
