@@ -114,7 +114,7 @@ def test_no_feature_is_in_both_tables() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "normal"), [("", "1.3.0"), ("v1.2", "1.2.0"), ("what", "1.2.0"), ("1.4.0", "1.4.0")]
+    ("text", "normal"), [("", "1.4.0"), ("v1.2", "1.2.0"), ("what", "1.2.0"), ("1.4.0", "1.4.0")]
 )
 def test_operator_version(text: str, normal: str) -> None:
     assert str(versions.operator_version(text)) == normal

@@ -9,6 +9,7 @@ import pytest
 from testbed.bed import KubectlError, TestBed
 from tests.crds.conftest import Server
 from tests.crds.manifests import PLURALS, SETS, changed, minimal
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.api
 
@@ -193,7 +194,7 @@ def test_defaults_of_a_cluster(server: Server) -> None:
     """What is left out is filled in by the server and visible to the user."""
     spec = server.create(minimal("MatrixOneCluster", "defaults"), dry_run=True)["spec"]
     assert spec["imageRepository"] == "matrixorigin/matrixone"
-    assert spec["operatorVersion"] == "1.3.0"
+    assert spec["operatorVersion"] == "1.4.0"
     assert spec["metricReaderEnabled"] is False
     assert spec["logService"] == {
         "replicas": 3,
@@ -209,6 +210,69 @@ def test_defaults_of_a_cluster(server: Server) -> None:
     }
     assert spec["cnGroups"][0]["serviceType"] == "ClusterIP"
     assert "operatorVersion" not in spec["tn"], "components inherit it from the cluster"
+
+
+DEFAULTED = """
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: sets.defaults.example}
+spec:
+  group: defaults.example
+  scope: Namespaced
+  names: {kind: Set, plural: sets, singular: set, listKind: SetList}
+  versions:
+    - name: v1
+      served: true
+      storage: true
+      schema:
+        openAPIV3Schema:
+          type: object
+          properties:
+            spec:
+              type: object
+              properties:
+                replicas: {type: integer}
+                operatorVersion: {type: string, default: 1.3.0}
+"""
+SET = (
+    "{apiVersion: defaults.example/v1, kind: Set, metadata: {name: NAME}, spec: {replicas: COUNT}}"
+)
+APPLY = (("apply",), ("apply", "--server-side"))
+
+
+def test_a_default_that_moves_on_reaches_no_existing_resource(installed_testbed: TestBed) -> None:
+    """However it is applied, it keeps the ``operatorVersion`` that it was created with."""
+    kubectl = installed_testbed.kubectl
+    kubectl("apply", "-f", "-", input=DEFAULTED)
+    try:
+        kubectl("wait", "--for=condition=Established", "crd/sets.defaults.example")
+        for number, apply in enumerate(APPLY):
+            kubectl(*apply, "-f", "-", input=_a_set(number, replicas=1))
+        kubectl("apply", "-f", "-", input=DEFAULTED.replace("1.3.0", "1.4.0"))
+        eventually(
+            lambda: _level_of_a_new_set(installed_testbed) == "1.4.0", what="the new default"
+        )
+        for number, apply in enumerate(APPLY):
+            for replicas in (1, 2):
+                kubectl(*apply, "-f", "-", input=_a_set(number, replicas=replicas))
+            assert _level(installed_testbed, f"set/set-{number}") == "1.3.0"
+    finally:
+        kubectl("delete", "crd/sets.defaults.example")
+
+
+def _a_set(number: int, replicas: int) -> str:
+    return SET.replace("NAME", f"set-{number}").replace("COUNT", str(replicas))
+
+
+def _level_of_a_new_set(testbed: TestBed) -> str:
+    output = ("-o", "jsonpath={.spec.operatorVersion}")
+    return testbed.kubectl(
+        "create", "--dry-run=server", "-f", "-", *output, input=_a_set(9, replicas=1)
+    )
+
+
+def _level(testbed: TestBed, name: str) -> str:
+    return testbed.kubectl("get", name, "-o", "jsonpath={.spec.operatorVersion}")
 
 
 def test_a_group_without_replicas_stays_without(server: Server) -> None:
@@ -230,7 +294,7 @@ def test_defaults_of_a_cn_set(server: Server) -> None:
     spec = server.create(changed(minimal("CNSet", "nested"), given), dry_run=True)["spec"]
     assert spec["replicas"] == 1
     assert spec["role"] == "TP"
-    assert spec["operatorVersion"] == "1.3.0"
+    assert spec["operatorVersion"] == "1.4.0"
     assert spec["scalingConfig"] == {"storeDrainEnabled": True, "minDelaySeconds": 15}
     assert spec["updateStrategy"] == {"maxSurge": 1, "maxUnavailable": 0}
     assert spec["pythonUdfSidecar"] == {

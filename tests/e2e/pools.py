@@ -55,13 +55,8 @@ def pool(idle: int, most: int = 5, **template: Any) -> Json:
 
 @contextmanager
 def pooled(bed: TestBed, folder: Path, idle: int, most: int = 5) -> Iterator[Cluster]:
-    """Run a cluster with a pool of idle compute nodes beside its own one.
-
-    Its proxies ask HAKeeper each second who serves whom, as `operatorVersion` 1.4.0 lets them.
-    """
-    resource = tiny_cluster()
-    resource["spec"]["operatorVersion"] = "1.4.0"
-    with operated(bed, folder, resource, "pools") as made:
+    """Run a cluster with a pool of idle compute nodes beside its own one."""
+    with operated(bed, folder, tiny_cluster(), "pools") as made:
         apply(made, pool(idle, most))
         await_idle(made, idle)
         yield made

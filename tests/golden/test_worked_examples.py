@@ -46,7 +46,7 @@ EXAMPLES: list[tuple[str, dict[str, Any]]] = [
         ),
     ),
     ("cnset-s3", r.cnset(resources=REQUEST, cacheVolume={"size": "10Gi"}, role="TP")),
-    ("proxyset-s3", r.proxyset()),
+    ("proxyset-s3", r.proxyset(operatorVersion="1.3.0")),
 ]
 
 
@@ -112,16 +112,9 @@ def test_file_system_replaces_the_two_shared_entries() -> None:
 @pytest.mark.parametrize(
     ("given", "interval"),
     [
-        ({}, None),
-        ({"operatorVersion": "1.4.0"}, "1s"),
+        ({"operatorVersion": "1.3.0"}, None),
+        ({}, "1s"),
         ({"operatorVersion": "1.4.0", "config": "[proxy]\nrebalance-tolerance = 0.5\n"}, "1s"),
-        (
-            {
-                "operatorVersion": "1.4.0",
-                "config": '[proxy.cluster]\nrefresh-interval = "3s"\n',
-            },
-            "3s",
-        ),
         ({"config": '[proxy.cluster]\nrefresh-interval = "3s"\n'}, "3s"),
     ],
 )

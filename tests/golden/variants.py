@@ -119,7 +119,7 @@ EVERYTHING = {
     "webui": {"replicas": 1},
 }
 
-VARIANTS: dict[str, list[r.Json]] = {
+_RELEASED: dict[str, list[r.Json]] = {
     "cluster-minimal": [r.cluster()],
     "cluster-every-part": [r.cluster(**EVERYTHING)],
     "cluster-legacy-fields": [
@@ -154,6 +154,7 @@ VARIANTS: dict[str, list[r.Json]] = {
             proxy={"replicas": 1},
         )
     ],
+    "cluster-every-part-operator-1.4": [r.cluster(operatorVersion="1.4.0", **EVERYTHING)],
     "cluster-operator-1.2": [r.cluster(operatorVersion="1.2.0")],
     "cluster-claim": [
         r.cluster(version="1.3.0", logService={"sharedStorage": CLAIM}, proxy={"replicas": 1})
@@ -218,6 +219,21 @@ VARIANTS: dict[str, list[r.Json]] = {
     ],
     "early-full": [r.early(**r.EARLY_FULL)],
 }
+
+
+def _at_their_level(documents: list[r.Json]) -> list[r.Json]:
+    """Return documents with the ``operatorVersion`` that was the default before 1.4.0."""
+    for document in documents:
+        if document["kind"] in _LEVELLED:
+            document["spec"].setdefault("operatorVersion", "1.3.0")
+    return documents
+
+
+_LEVELLED = {"MatrixOneCluster", "LogSet", "DNSet", "CNSet", "ProxySet", "WebUI"}
+
+VARIANTS: dict[str, list[r.Json]] = {
+    name: _at_their_level(documents) for name, documents in _RELEASED.items()
+}
 """Documents by the name of the golden file. What a set depends on comes before it, and is not
 rendered itself: only the last document is."""
 
@@ -225,5 +241,6 @@ LIKE = {
     "cluster-version-3": "cluster-version-1",
     "cluster-version-unknown": "cluster-version-1",
     "cluster-claim-operator-1.4": "cluster-claim",
+    "cluster-every-part-operator-1.4": "cluster-every-part",
 }
 """Variants whose golden files hold only what differs from that of another one."""

@@ -145,7 +145,7 @@ def test_c07_defaults_are_filled_in(space: Namespace) -> None:
     spec = space.get("mo", "mo")["spec"]
 
     for path, value in {
-        "operatorVersion": "1.3.0",
+        "operatorVersion": "1.4.0",
         "logService.storeFailureTimeout": "10m",
         "logService.failedPodStrategy": "Delete",
         "proxy.serviceType": "ClusterIP",

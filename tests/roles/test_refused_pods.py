@@ -245,7 +245,7 @@ BOUNDS = {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"cpu": "1",
 
 @pytest.mark.parametrize(
     "spec",
-    [{"operatorVersion": "1.4.0"}, {"helperResources": BOUNDS}],
+    [{}, {"operatorVersion": "1.3.0", "helperResources": BOUNDS}],
     ids=["by its version", "by its field"],
 )
 def test_a_cluster_fits_a_quota_that_counts_every_amount(

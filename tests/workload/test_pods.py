@@ -191,9 +191,9 @@ def test_versions_are_written_on_the_pods(make: Make) -> None:
     assert annotations()[version] == "2.0.1"
     assert annotations(semanticVersion="v1.1")[version] == "1.1.0"
     assert version not in annotations(image="a/b:nightly")
-    assert annotations()[operator] == "1.3.0"
+    assert annotations()[operator] == "1.4.0"
     assert operator not in annotations(operatorVersion="v1.2.0")
-    assert annotations(operatorVersion="1.4")[operator] == "1.4.0"
+    assert annotations(operatorVersion="1.3")[operator] == "1.3.0"
 
 
 @EVERY_SET

@@ -318,6 +318,7 @@ def test_proxy_gets_its_identity(proxy: Container) -> None:
     assert section == {
         "uuid": digest.hash_uuid("mo-proxy-abcde.prod.svc"),
         "listen-address": "0.0.0.0:6001",
+        "cluster": {"refresh-interval": "1s"},
     }
 
 

@@ -18,7 +18,7 @@ MANAGED_BY: Final = "matrixorigin.matrixone"
 FIELD_MANAGER: Final = "matrixone-operator"
 """Owner of the fields that are applied."""
 DEFAULT_IMAGE_REPOSITORY: Final = "matrixorigin/matrixone"
-DEFAULT_OPERATOR_VERSION: Final = "1.3.0"
+DEFAULT_OPERATOR_VERSION: Final = "1.4.0"
 DEFAULT_SERVICE_ARGS: Final = ("-debug-http=:6060",)
 DEFAULT_GODEBUG: Final = "madvdontneed=1,gctrace=2"
 

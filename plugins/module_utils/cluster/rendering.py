@@ -32,6 +32,8 @@ _FOLLOWED_BY_WEB_UI: Final = (
     "imagePullPolicy",
     "operatorVersion",
 )
+_WEB_UI_BEFORE_IT_FOLLOWED: Final = "1.3.0"
+"""What a dashboard has whose cluster is older than 1.4.0: the default of that time."""
 _HELPER_RESOURCES: Final = ("helperResources",)
 """Of the parts to which the operator adds containers: the log service and the dashboard."""
 _LEGACY_GROUPS: Final = ("tp", "ap")
@@ -147,6 +149,8 @@ class _Cluster:
         self._inherit(spec, (*_INHERITED_BY_WEB_UI, *_HELPER_RESOURCES))
         if follows:
             self._inherit(spec, _FOLLOWED_BY_WEB_UI)
+        else:
+            spec.setdefault("operatorVersion", _WEB_UI_BEFORE_IT_FOLLOWED)
         first = self.first_cn_set()
         return self._child(names.WEB_UI, self.name, spec, **({"cnset": first} if first else {}))
 
