@@ -18,6 +18,7 @@ from typing import Any
 from ansible_operator.kube import documents
 from ansible_operator.loop.queueing.queue import Key, Why, WorkQueue
 from ansible_operator.loop.queueing.workers import ReconcileResult, Workers
+from ansible_operator.nesting import OBJECT_LEVELS
 from faults.points import Fault, Method, Point
 from faults.scenes import subject
 from tests.support import hostile
@@ -83,7 +84,7 @@ def _bounded(raw: bytes) -> None:
         level = [
             inner for one in level for inner in (one.values() if isinstance(one, dict) else one)
         ]
-    if levels > documents.DEEPEST:
+    if levels > OBJECT_LEVELS:
         raise Fault(f"an object of {levels} levels enters; what reads it is recursive")
 
 
