@@ -126,6 +126,11 @@ class Engine(Protocol):
         """Whether there are processes that checks can be made in."""
         ...
 
+    @property
+    def fallback(self) -> str:
+        """Why no run is played as this engine is to play it, but otherwise; ``""`` if it is."""
+        ...
+
     async def start(self) -> None:
         """Become ready for runs (warm up); bounded by a deadline.
 

@@ -48,6 +48,7 @@ class RunnerPackageEngine:
     """Starts ``ansible-runner run`` for every run."""
 
     answers_checks: ClassVar[bool] = False
+    fallback: ClassVar[str] = ""
 
     def __init__(self, *, max_runs: int | None = None) -> None:
         """Allow at most ``max_runs`` runs at a time; None for no limit."""

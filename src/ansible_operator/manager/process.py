@@ -126,8 +126,8 @@ class Manager:
             namespaces=self._namespaces,
             port=options.proxy_port,
         )
-        ready = {"readyz": parts.unready}
-        async with small_servers(client, self._servers(), ready), proxy:
+        ready, warnings = {"readyz": parts.unready}, {"engine": parts.slowness}
+        async with small_servers(client, self._servers(), ready, warnings), proxy:
             bridge.proxy = proxy
             await supervise(parts, options.graceful_shutdown_timeout)
 

@@ -42,6 +42,12 @@ class Parts:
             return "the webhook does not answer yet"
         return "" if self.engine_ready.is_set() else "the engine is not warm yet"
 
+    def slowness(self) -> str:
+        """Why runs take longer than they should; ``""`` if they do not."""
+        reason = self.engine.fallback
+        text = "all runs are played through ansible-runner, which is slower"
+        return f"{text}: {reason}" if reason else ""
+
 
 async def supervise(parts: Parts, grace: float) -> None:
     """Run the parts until the stop, then end them in order.

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """``/healthz`` and ``/readyz`` (runner.md §2.22): alive while the loop turns, ready when it works.
 
-Each named check can be requested by itself (``/readyz/readyz``); ``?verbose`` shows all of them.
+Each named check can be requested by itself (``/readyz/readyz``); ``?verbose`` shows all of them,
+and what is not as it should be although the process works.
 """
 
 from collections.abc import Callable, Mapping
@@ -30,6 +31,7 @@ class Probes(Site):
         port: 0 takes a free one.
         ready: named checks of ``/readyz``; all must be well. ``readyz`` answers for all of them.
         alive: named checks of ``/healthz`` besides ``ping`` and ``healthz``.
+        warnings: named checks that ``/readyz?verbose`` shows and that make nothing unready.
     """
 
     def __init__(
@@ -39,12 +41,14 @@ class Probes(Site):
         *,
         ready: Mapping[str, Check],
         alive: Mapping[str, Check] | None = None,
+        warnings: Mapping[str, Check] | None = None,
     ) -> None:
         super().__init__("health probes", host, port, flag="--health-probe-bind-address")
         self._checks: dict[str, dict[str, Check]] = {
             "healthz": {"ping": always_well, "healthz": always_well, **(alive or {})},
             "readyz": dict(ready),
         }
+        self._warnings = dict(warnings or {})
 
     async def serve(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answer one probe."""
@@ -56,10 +60,13 @@ class Probes(Site):
             if name not in checks:
                 return web.Response(status=404, text="404 page not found\n")
             checks = {name: checks[name]}
-        return _answer(root, checks, is_verbose="verbose" in request.query)
+        warnings = self._warnings if root == "readyz" else {}
+        return _answer(root, checks, warnings, is_verbose="verbose" in request.query)
 
 
-def _answer(root: str, checks: Mapping[str, Check], *, is_verbose: bool) -> web.Response:
+def _answer(
+    root: str, checks: Mapping[str, Check], warnings: Mapping[str, Check], *, is_verbose: bool
+) -> web.Response:
     results = {name: check() for name, check in checks.items()}
     failed = any(results.values())
     if not failed and not is_verbose:
@@ -68,5 +75,6 @@ def _answer(root: str, checks: Mapping[str, Check], *, is_verbose: bool) -> web.
         f"[-]{name} failed: {reason}" if reason else f"[+]{name} ok"
         for name, reason in results.items()
     ]
+    lines += [f"[!]{name}: {text}" for name, check in warnings.items() if (text := check())]
     lines.append(f"{root} check {'failed' if failed else 'passed'}")
     return web.Response(status=500 if failed else 200, text="\n".join(lines) + "\n")

@@ -41,7 +41,10 @@ class ServerSettings:
 
 @contextlib.asynccontextmanager
 async def small_servers(
-    client: HttpClient, settings: ServerSettings, ready: Mapping[str, Check]
+    client: HttpClient,
+    settings: ServerSettings,
+    ready: Mapping[str, Check],
+    warnings: Mapping[str, Check],
 ) -> AsyncIterator[None]:
     """Run them while the context lasts.
 
@@ -49,6 +52,7 @@ async def small_servers(
         client: for access reviews of those who read metrics.
         settings: where they listen.
         ready: checks of ``/readyz``: name and a function that returns what is missing, or ``""``.
+        warnings: the same for what is shown there and makes nothing unready.
 
     Raises:
         ConfigError: an address cannot be listened on.
@@ -69,5 +73,7 @@ async def small_servers(
         await stack.enter_async_context(api)
         os.environ[METRICS_API] = f"http://127.0.0.1:{api.port}/metrics"
         if settings.probes is not None:
-            await stack.enter_async_context(Probes(*settings.probes, ready=ready))
+            await stack.enter_async_context(
+                Probes(*settings.probes, ready=ready, warnings=warnings)
+            )
         yield

@@ -319,6 +319,7 @@ async def test_a_failed_self_test_has_all_runs_played_through_ansible_runner(
             stage = Stage(engine, "warm", warm.folder)
             path = stage.tasks("- {name: Say, ansible.builtin.debug: {msg: '{{ word }}'}}")
             runs = [await stage.play(path, data={"word": word}) for word in "ab"]
+            assert engine.fallback
         finally:
             await engine.stop()
 

@@ -9,9 +9,11 @@ from ansible_operator.serve.probes import Probes
 
 @pytest.fixture
 async def probe():
-    state = {"caches": "2 kinds are not listed yet", "engine": "warming up"}
-    ready = {name: (lambda name=name: state[name]) for name in state}
-    async with Probes("127.0.0.1", 0, ready=ready) as probes, aiohttp.ClientSession() as http:
+    state = {"caches": "2 kinds are not listed yet", "engine": "warming up", "speed": ""}
+    checks = {name: (lambda name=name: state[name]) for name in state}
+    warnings = {"speed": checks.pop("speed")}
+    made = Probes("127.0.0.1", 0, ready=checks, warnings=warnings)
+    async with made as probes, aiohttp.ClientSession() as http:
 
         async def get(path, method="GET"):
             url = f"http://127.0.0.1:{probes.port}{path}"
@@ -54,6 +56,19 @@ async def test_verbose_lists_all_checks(probe):
     status, text = await probe("/healthz?verbose")
     assert status == 200
     assert text == "[+]ping ok\n[+]healthz ok\nhealthz check passed\n"
+
+
+async def test_a_warning_is_shown_and_makes_nothing_unready(probe):
+    probe.state |= {"caches": "", "engine": "", "speed": "runs are slow"}
+    assert await probe("/readyz") == (200, "ok")
+    assert await probe("/readyz?verbose") == (
+        200,
+        "[+]caches ok\n[+]engine ok\n[!]speed: runs are slow\nreadyz check passed\n",
+    )
+    assert "speed" not in (await probe("/healthz?verbose"))[1]
+    assert (await probe("/readyz/speed"))[0] == 404
+    probe.state["speed"] = ""
+    assert "speed" not in (await probe("/readyz?verbose"))[1]
 
 
 async def test_other_paths_and_methods(probe):

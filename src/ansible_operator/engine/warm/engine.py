@@ -94,6 +94,11 @@ class WarmEngine:
         self._logged: set[str] = set()
         self._self_test = ""
 
+    @property
+    def fallback(self) -> str:
+        """Why all runs are played through ansible-runner; see ``Engine.fallback``."""
+        return self._self_test
+
     async def start(self) -> None:
         """Start the template; see ``Engine.start``."""
         await self._supervisor.start()
