@@ -156,7 +156,9 @@ def _again(plan: PlanT, observed: Observed, around: Surroundings) -> PlanT:
     created = max((one[3]["metadata"].get("creationTimestamp") or "" for one in left), default="")
     if unix_time(around.now) - unix_time(created) < _AGAIN_SECONDS:
         return plan
-    return replace(plan, stop=[_identity(version, kind, one) for version, kind, _, one in left])
+    return replace(
+        plan, stop=[_identity(version, kind, one) for version, kind, _label, one in left]
+    )
 
 
 def _identity(version: str, kind: str, found: Mapping[str, Any]) -> dict[str, Any]:

@@ -132,7 +132,7 @@ def claim_of(resource: Resource, live: Mapping[str, Any] | None, pods: Any = ())
         },
         "spec": {
             "s3": {"type": "aws", **s3, "s3RetentionPolicy": policy},
-            **({"clusterDomain": domain} if (domain := spec.get("clusterDomain")) else {}),
+            **({"clusterDomain": spec["clusterDomain"]} if spec.get("clusterDomain") else {}),
             "logSetRef": {"name": metadata["name"], "uid": metadata["uid"]},
             "logSetSpec": _template(spec),
         },
