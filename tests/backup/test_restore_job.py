@@ -81,6 +81,12 @@ CASES: dict[str, tuple[Json, Json, str, str]] = {
     "suspended": ({"suspend": True}, {}, "Pending", ""),
     "starts": ({}, {"job": w.job(), "pods": [w.pod("Pending")]}, "Running", ""),
     "no room": ({}, {"job": w.job(), "pods": [UNSCHEDULABLE]}, "Running", "PodUnschedulable"),
+    "no Pod may be created": (
+        {},
+        {"job": w.job(), "podProblems": {"notCreated": {"": "exceeded quota"}}},
+        "Running",
+        "PodNotStarting",
+    ),
     "copies": (
         {},
         {"job": w.job(), "pods": [w.pod()], "result": w.result()},

@@ -353,6 +353,11 @@ def test_the_path_is_free_when_nothing_deletes_any_more(own: Json) -> None:
     assert "but for 3000 objects" in gone.kept
 
 
+def test_why_the_pod_that_deletes_the_data_is_refused_is_said() -> None:
+    problems = {"notCreated": {"": "exceeded quota: team"}}
+    assert "exceeded quota: team" in plan(deleted(), job=job(), podProblems=problems).message
+
+
 def test_no_second_job_beside_a_pod_of_the_first() -> None:
     decided = plan(deleted(), pods=[pod()])
     assert (decided.done, decided.objects) == (False, ())

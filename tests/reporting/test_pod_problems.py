@@ -211,6 +211,50 @@ def test_missing_pods_cost_one_request() -> None:
     assert session.asked == ["/api/v1/namespaces/prod/events"]
 
 
+def a_job(*ended: str, **spec: Any) -> Json:
+    conditions_ = [{"type": kind, "status": "True"} for kind in ended]
+    metadata = {"name": "full-backup", "namespace": "prod", "uid": "w-1", "creationTimestamp": NOW}
+    status = {"startTime": NOW, "conditions": conditions_}
+    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata}
+    return {**job, "spec": spec, "status": status}
+
+
+def pod_of_job(phase: str, since: str = NOW, job: str = "full-backup") -> Json:
+    metadata = {"labels": {"job-name": job}, "creationTimestamp": since}
+    made = pod("full-backup-x", ready=False, metadata=metadata)
+    made["status"] = {"phase": phase, "containerStatuses": [{"state": {"running": {}}}]}
+    return made
+
+
+@pytest.mark.parametrize(
+    ("job", "present", "is_told"),
+    [
+        (a_job(), [], True),
+        (a_job(), [pod_of_job("Running", job="another")], True),
+        (a_job(), [pod_of_job("Running")], False),
+        (a_job(), [pod_of_job("Failed")], True),
+        (a_job(), [pod_of_job("Failed", at(60))], False),
+        (a_job(suspend=True), [], False),
+        (a_job("Complete"), [], False),
+        (a_job("Failed"), [], True),
+    ],
+    ids=[
+        "no Pod",
+        "another Job's Pod",
+        "a Pod",
+        "a Pod that failed",
+        "a Pod that failed after that",
+        "suspended",
+        "complete",
+        "at the deadline",
+    ],
+)
+def test_a_job_tells_why_it_gets_no_pod(job: Json, present: list[Json], is_told: bool) -> None:
+    session = Answers(stored(f'Error creating: pods "full-backup-y" is forbidden: {QUOTA}'))
+    found = find_problems(session, job, present)  # type: ignore[arg-type]
+    assert found == PodProblems(not_created={"": QUOTA} if is_told else {})
+
+
 def report(problems: Json, pods_of_set: list[Json], live: Json | None = None) -> Json:
     subject = resource()
     ready = ("Ready", "False", "NoEnoughReadyStores"), ("Progressing", "True", "Creating")

@@ -25,7 +25,7 @@ from .deletion import (
 )
 from .job_plan import Surroundings
 from .links import AVAILABLE, BROKEN
-from .standing import Standing, State, standing
+from .standing import Standing, State, standing_of_task
 from .starting import owner_of
 from .tasks import Reason, Task, Verb
 
@@ -75,8 +75,7 @@ def _deletion(resource: Resource, observed: Observed, around: Surroundings) -> B
         return replace(plan, done=True)
     if kept := released(resource):
         return halted(replace(plan, done=True, kept=kept), observed)
-    pods = observed.get("pods") or []
-    stands = standing(observed.get("job"), pods, observed.get("result"), around.now)
+    stands = standing_of_task(observed, around.now)
     if stands.state is State.SUCCEEDED:
         return replace(plan, done=True, kept=stands.result.message if stands.result else "")
     if stands.state is State.ABSENT and (user := _user(resource, observed)):

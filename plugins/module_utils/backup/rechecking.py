@@ -33,7 +33,7 @@ from .lifecycle import JOB, identity
 from .links import AVAILABLE, BROKEN, is_about
 from .record import backup_name
 from .sources import scope_of_record
-from .standing import Standing, State, standing
+from .standing import Standing, State, standing_of_task
 from .task_objects import task_references
 from .tasks import Task, Verb
 
@@ -86,8 +86,7 @@ def plan_recheck(resource: Resource, observed: Observed, around: Surroundings) -
     if not secret_namespace(resource):
         message = "meta.secretNamespace must be set to look for its files"
         return wrong(plan, BackupReason.INVALID_SPEC.value, message)
-    pods = observed.get("pods") or []
-    stands = standing(observed.get("job"), pods, observed.get("result"), around.now)
+    stands = standing_of_task(observed, around.now)
     return _concluded(resource, observed, stands, around) or _pursue(
         plan, resource, observed, stands, around
     )

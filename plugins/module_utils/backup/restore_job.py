@@ -28,7 +28,7 @@ from .restore_task import (
     task_of,
 )
 from .sources import has_ended
-from .standing import Standing, State, standing
+from .standing import Standing, State, standing_of_task
 from .starting import beyond
 from .users import is_losing_its_data
 
@@ -52,8 +52,7 @@ def plan_restore_job(
         return _afterwards(resource, observed, around)
     if mistakes:
         return JobPlan(invalid=mistakes)
-    pods = observed.get("pods") or []
-    stands = standing(observed.get("job"), pods, observed.get("result"), around.now)
+    stands = standing_of_task(observed, around.now)
     plan = _of_standing(resource, observed, stands, around)
     plan = replace(plan, facts={**plan.facts, "from": source_name(resource)})
     return until_expiry(plan, resource)

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from ..api.timestamps import unix_time
 from ..reporting import pods as pod_states
+from ..reporting.pod_problems import ANY_POD, NO_PROBLEMS, PodProblems
 from ..reporting.reasons import BackupReason
 from . import tasks
 from .errors import InvalidTask
@@ -57,7 +58,13 @@ class Standing:
     result: Result | None = None
 
 
-def standing(job: Json | None, pods: Sequence[Json], result_map: Json | None, now: str) -> Standing:
+def standing(
+    job: Json | None,
+    pods: Sequence[Json],
+    result_map: Json | None,
+    now: str,
+    problems: PodProblems = NO_PROBLEMS,
+) -> Standing:
     """Return how a task stands.
 
     Args:
@@ -65,6 +72,7 @@ def standing(job: Json | None, pods: Sequence[Json], result_map: Json | None, no
         pods: of the Job.
         result_map: the ConfigMap with the result, with its data.
         now: the present, RFC 3339.
+        problems: what keeps Pods of the Job from existing or from starting.
     """
     result = result_of(result_map)
     if result is not None and result.phase is tasks.Phase.SUCCEEDED:
@@ -77,10 +85,22 @@ def standing(job: Json | None, pods: Sequence[Json], result_map: Json | None, no
         result = None
     ended = _ended(job)
     if ended is not None:
-        return _of_ended(ended, result, pods, now)
+        return _of_ended(ended, result, pods, now, problems)
     if result is not None and result.phase is tasks.Phase.FAILED:
         return _failed(result) if not result.retryable else _retrying(result)
-    return _of_pods(job, pods, result, now)
+    return _of_pods(job, pods, result, now, problems)
+
+
+def standing_of_task(observed: Mapping[str, Any], now: str) -> Standing:
+    """Return how the task stands whose objects were observed by ``task_references``.
+
+    Args:
+        observed: the objects by label.
+        now: the present, RFC 3339.
+    """
+    problems = PodProblems.read(observed.get("podProblems"))
+    pods = observed.get("pods") or []
+    return standing(observed.get("job"), pods, observed.get("result"), now, problems)
 
 
 def has_ended(job: Json) -> bool:
@@ -131,9 +151,11 @@ def _ended(job: Json) -> Json | None:
     return None
 
 
-def _of_ended(ended: Json, result: Result | None, pods: Sequence[Json], now: str) -> Standing:
+def _of_ended(
+    ended: Json, result: Result | None, pods: Sequence[Json], now: str, problems: PodProblems
+) -> Standing:
     if ended["type"] == "Failed" and ended.get("reason") == "DeadlineExceeded":
-        waited = _problem(pods)[1]
+        waited = _problem(pods, problems)[1] or problems.not_created.get(ANY_POD, "")
         message = f"not done at the deadline{f'; {waited}' if waited else ''}"
         return Standing(State.FAILED, tasks.Reason.DEADLINE_EXCEEDED.value, message, result)
     if result is not None and result.phase is tasks.Phase.FAILED:
@@ -146,14 +168,19 @@ def _of_ended(ended: Json, result: Result | None, pods: Sequence[Json], now: str
     return Standing(State.FAILED, BackupReason.NO_RESULT.value, message, result)
 
 
-def _of_pods(job: Json, pods: Sequence[Json], result: Result | None, now: str) -> Standing:
+def _of_pods(
+    job: Json, pods: Sequence[Json], result: Result | None, now: str, problems: PodProblems
+) -> Standing:
     current = [pod for pod in pods if _phase(pod) in ("Pending", "Running")]
     if result is not None and any(_phase(pod) == "Running" for pod in current):
         return Standing(State.RUNNING, message=_under_way(result), result=result)
-    reason, message = _problem(current)
+    reason, message = _problem(current, problems)
     if not current and (job.get("spec") or {}).get("suspend") is not True:
         message = "waiting for the Pod of the Job"
-        if unix_time(now) - _last_change(job, pods) > _LATE_POD_SECONDS:
+        if refused := problems.not_created.get(ANY_POD):
+            reason = BackupReason.POD_NOT_STARTING.value
+            message = f"Job {job['metadata']['name']} has no Pod: {refused}"
+        elif unix_time(now) - _last_change(job, pods) > _LATE_POD_SECONDS:
             reason = BackupReason.POD_NOT_STARTING.value
             name = job["metadata"]["name"]
             message = f"Job {name} has no Pod; `kubectl describe job {name}` shows why"
@@ -180,18 +207,20 @@ def _phase(pod: Json) -> str:
     return str((pod.get("status") or {}).get("phase") or "Pending")
 
 
-def _problem(pods: Sequence[Json]) -> tuple[str, str]:
+def _problem(pods: Sequence[Json], problems: PodProblems) -> tuple[str, str]:
     """Return reason and message of what keeps a Pod from starting; empty ones if nothing does."""
     for pod in pods:
         if _phase(pod) != "Pending":
             continue
         why = pod_states.why(pod)
-        message = f"Pod {pod['metadata']['name']}: {why}"
+        name = pod["metadata"]["name"]
+        lack = problems.not_started.get(name, "")
+        message = f"Pod {name}: {'; '.join(part for part in (why, lack) if part)}"
         if why.startswith("Unschedulable"):
             return BackupReason.POD_UNSCHEDULABLE.value, message
         if why.startswith(_OF_IMAGES):
             return BackupReason.IMAGE_NOT_AVAILABLE.value, message
-        if why not in _QUIET:
+        if why not in _QUIET or lack:
             return BackupReason.POD_NOT_STARTING.value, message
         return "", message if why else ""
     return "", ""

@@ -7,13 +7,13 @@ from typing import Any
 
 from ..api.types import Resource
 from ..workload.component import Reference
-from ..workload.references import by_name
+from ..workload.references import POD_PROBLEMS, by_name, pod_problems
 from ..workload.removal import Chosen, Removal
 from . import jobs
 
 
 def task_references(resource: Resource, namespace: str, base: str) -> dict[str, Reference]:
-    """Return the references ``job``, ``task``, ``result`` and ``pods`` of a task.
+    """Return the references ``job``, ``task``, ``result``, ``pods`` and ``podProblems`` of a task.
 
     Args:
         resource: whose task it is; objects of others do not count.
@@ -32,6 +32,7 @@ def task_references(resource: Resource, namespace: str, base: str) -> dict[str, 
         "task": one("v1", "ConfigMap", jobs.task_name(base), data=True),
         "result": one("v1", "ConfigMap", jobs.result_name(base), data=True),
         "pods": {"api_version": "v1", "kind": "Pod", "namespace": namespace, "labels": labels},
+        POD_PROBLEMS: pod_problems("job"),
     }
 
 

@@ -14,8 +14,10 @@ from typing import Any, Final
 from ..api.fields import Fields
 from ..api.timestamps import unix_time
 from ..api.types import Manifest, Resource
+from ..reporting.pod_problems import PodProblems
 from ..workload.component import Reference
 from ..workload.plans import Observed
+from ..workload.references import POD_PROBLEMS, pod_problems
 from . import jobs, throw_away
 from .checks import Check
 from .job_plan import Surroundings
@@ -58,6 +60,8 @@ def job_references(resource: Resource) -> dict[str, Reference]:
         for label, reference in task_references(resource, metadata["namespace"], base).items():
             if label in ("job", "result"):
                 found[f"{suffix}{label.title()}"] = reference
+            elif label == POD_PROBLEMS:
+                found[f"{suffix}Problems"] = pod_problems(f"{suffix}Job")
             elif label == "pods":
                 found[label] = reference
     return found
@@ -67,7 +71,8 @@ def standing_of(suffix: str, observed: Observed, around: Surroundings) -> Standi
     """Return how one of the Jobs stands."""
     pods = [one for one in observed.get("pods") or [] if _component(one) == suffix]
     job, result = observed.get(f"{suffix}Job"), observed.get(f"{suffix}Result")
-    return standing(job, pods, result, around.now)
+    problems = PodProblems.read(observed.get(f"{suffix}Problems"))
+    return standing(job, pods, result, around.now, problems)
 
 
 def _component(pod: Mapping[str, Any]) -> str:

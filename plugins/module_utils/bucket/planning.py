@@ -29,7 +29,7 @@ from ..backup.deletion import (
 )
 from ..backup.facts import facts_of
 from ..backup.job_plan import Surroundings
-from ..backup.standing import State, standing
+from ..backup.standing import State, standing_of_task
 from ..backup.starting import owner_of as owner_of_task
 from ..backup.tasks import Task, Verb
 from ..reporting.reasons import BackupReason, ConditionType
@@ -229,9 +229,7 @@ def _reason_to_keep(resource: Resource, observed: Observed) -> str:
 def _deleting(
     plan: BucketPlan, resource: Resource, observed: Observed, around: Surroundings
 ) -> BucketPlan:
-    stands = standing(
-        observed.get("job"), observed.get("pods") or [], observed.get("result"), around.now
-    )
+    stands = standing_of_task(observed, around.now)
     plan = replace(plan, facts=facts_of(stands))
     if stands.state is State.SUCCEEDED:
         return replace(plan, done=True, message="the data are deleted")

@@ -84,6 +84,9 @@ class PodProblems:
         )
 
 
+NO_PROBLEMS: Final = PodProblems()
+
+
 def refused_pods(events: Iterable[Event], missing: Sequence[str], since: float) -> dict[str, str]:
     """Return why the missing Pods of a StatefulSet are not created, by name.
 
@@ -132,10 +135,10 @@ def refused_helpers(objects: Mapping[str, Mapping[str, Any]], workload: str) -> 
 
 
 def refused_by_replica_set(events: Iterable[Event]) -> str:
-    """Return why ReplicaSets that lack Pods could not create one; empty if that is unknown.
+    """Return why ReplicaSets or Jobs that lack Pods could not create one; empty if unknown.
 
     Args:
-        events: those about the ReplicaSets.
+        events: those about the ReplicaSets or Jobs.
     """
     cause = ""
     for event in sorted(events, key=event_time):

@@ -50,9 +50,13 @@ def set_references(
     }
 
 
-def pod_problems() -> Reference:
-    """Refer to what Kubernetes says about the Pods under other labels, where they do not start."""
-    return {"explains": {"workload": "workload", "pods": "pods"}}
+def pod_problems(workload: str = "workload") -> Reference:
+    """Refer to what Kubernetes says about the Pods under other labels, where they do not start.
+
+    Args:
+        workload: label of what creates them.
+    """
+    return {"explains": {"workload": workload, "pods": "pods"}}
 
 
 def by_name(api_version: str, kind: str, metadata: Any) -> Reference:

@@ -25,6 +25,7 @@ Json = Mapping[str, Any]
 
 _PATIENCE_SECONDS: Final = 3.0
 """Controllers create Pods, and kubelets start them, within this time unless something is wrong."""
+_ENDED: Final = ("Succeeded", "Failed")
 _MOST_ASKED: Final = 3
 """Pods and claims whose Events are read in a pass; the others mostly wait for the same."""
 
@@ -57,7 +58,7 @@ def find_problems(session: Session, workload: Json | None, pods: Sequence[Json])
 
     Args:
         session: connection to the API server.
-        workload: the live StatefulSet or Deployment; None if there is none.
+        workload: the live StatefulSet, Deployment or Job; None if there is none.
         pods: the live Pods.
 
     Raises:
@@ -66,6 +67,8 @@ def find_problems(session: Session, workload: Json | None, pods: Sequence[Json])
     if workload is None:
         return PodProblems()
     now = time.time()
+    if workload["kind"] == "Job":
+        pods = [pod for pod in pods if _is_of_job(pod, workload)]
     try:
         return PodProblems(
             not_created=_not_created(session, workload, pods, now),
@@ -83,6 +86,8 @@ def _not_created(
 ) -> dict[str, str]:
     if workload["kind"] == "Deployment":
         return _refused_by_deployment(session, workload)
+    if workload["kind"] == "Job":
+        return _refused_by_job(session, workload, pods, now)
     present = {pod["metadata"]["name"] for pod in pods}
     missing = [name for name in _names_of_pods(workload) if name not in present]
     changed = _changed_at(workload)
@@ -118,6 +123,29 @@ def _refused_by_deployment(session: Session, workload: Json) -> dict[str, str]:
     events = [event for one in lacking[:_MOST_ASKED] for event in _events_of(session, one)]
     cause = pod_problems.refused_by_replica_set(events)
     return {ANY_POD: cause or first}
+
+
+def _refused_by_job(
+    session: Session, job: Json, pods: Sequence[Json], now: float
+) -> dict[str, str]:
+    """Return why a Job gets no Pod; what was said before its last one failed is outdated."""
+    conditions = (job.get("status") or {}).get("conditions") or []
+    is_done = any(one["type"] == "Complete" and one["status"] == "True" for one in conditions)
+    is_suspended = bool((job.get("spec") or {}).get("suspend"))
+    lives = any((pod.get("status") or {}).get("phase") not in _ENDED for pod in pods)
+    since = max(unix_time(one["metadata"].get("creationTimestamp")) for one in [job, *pods])
+    if is_done or is_suspended or lives or now < since + _PATIENCE_SECONDS:
+        return {}
+    events = _events_of(session, job)
+    cause = pod_problems.refused_by_replica_set(
+        event for event in events if pod_problems.event_time(event) >= since
+    )
+    return {ANY_POD: cause} if cause else {}
+
+
+def _is_of_job(pod: Json, job: Json) -> bool:
+    labels = pod["metadata"].get("labels") or {}
+    return bool(labels.get("job-name") == job["metadata"]["name"])
 
 
 def _lacks_pods(replica_set: Json) -> bool:
