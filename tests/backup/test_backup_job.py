@@ -9,6 +9,7 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils import kind
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api.plain import plain
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.tasks import (
     REMOVED,
+    Step,
     task_from_json,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.reporting.conditions import (
@@ -55,6 +56,9 @@ def conditions(status: Json) -> dict[str, tuple[str, str]]:
 
 
 UNSCHEDULABLE = w.pod("Pending", unschedulable="0/3 nodes are available")
+STARTS = w.pod("Pending", waiting="ContainerCreating")
+REFUSED_POD: Json = {"podProblems": {"notCreated": {"": "exceeded quota: team"}}}
+UNBOUND: Json = {"podProblems": {"notStarted": {STARTS["metadata"]["name"]: "claim c is pending"}}}
 UNPULLED = w.pod("Pending", waiting="ImagePullBackOff")
 UNCONFIGURED = w.pod("Pending", waiting="CreateContainerConfigError")
 COMPLETE, FAILED = w.ended("Complete"), w.ended("Failed", "BackoffLimitExceeded")
@@ -88,6 +92,13 @@ CASES: dict[str, tuple[Json, Json, str, str]] = {
     "no base": (INCREMENT, {"backups": []}, "Failed", "BaseMissing"),
     "a base": (INCREMENT, {"backups": [w.backup()]}, "Running", ""),
     "no Pod for long": ({}, {"job": w.job()}, "Running", "PodNotStarting"),
+    "no Pod may be created": ({}, {"job": w.job(), **REFUSED_POD}, "Running", "PodNotStarting"),
+    "a claim without a volume": (
+        {},
+        {"job": w.job(), "pods": [STARTS], **UNBOUND},
+        "Running",
+        "PodNotStarting",
+    ),
     "unschedulable": ({}, {"job": w.job(), "pods": [UNSCHEDULABLE]}, "Running", "PodUnschedulable"),
     "no image": ({}, {"job": w.job(), "pods": [UNPULLED]}, "Running", "ImageNotAvailable"),
     "no start": ({}, {"job": w.job(), "pods": [UNCONFIGURED]}, "Running", "PodNotStarting"),
@@ -192,6 +203,46 @@ def test_what_is_found_decides(name: str) -> None:
     assert ("Stalled" in follows) == (phase == "Failed")
     assert ("completionTime" in status) == (phase in {"Completed", "Failed"})
     assert bool(plan["requeue"]) != bool(spec.get("suspend"))
+
+
+@pytest.mark.parametrize(
+    ("result", "left"),
+    [
+        (w.result(), None),
+        (w.result("Failed", "AccessDenied", step=Step.CHECK_TARGET), False),
+        (w.result("Failed", "AccessDenied", step=Step.COPY), True),
+        (w.result("Failed", "AccessDenied", step=Step.COPY, message=f"no{REMOVED}"), False),
+    ],
+    ids=["it runs", "it wrote nothing", "it wrote", "it has deleted that"],
+)
+def test_what_a_failed_backup_left_is_a_metric(result: Json, left: bool | None) -> None:
+    resource, observed = w.backup_job(), w.around(job=w.job(), pods=[w.pod()], result=result)
+    status = reported(resource, planned(resource, observed), observed)
+    kind = kinds.kind_of(resource)
+    [shown] = kind.metrics(resource, status)
+    assert shown["gauge"] == {"set": float(bool(left))}
+    assert ("may still be in" in status["message"]) == bool(left)
+    [gone] = kind.metrics(resource, None)
+    assert (gone["labels"], gone["gauge"]) == (shown["labels"], {"remove": True})
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["at first", "at the deadline"])
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        ({"pods": [], **REFUSED_POD}, "exceeded quota: team"),
+        ({"pods": [STARTS], **UNBOUND}, "ContainerCreating; claim c is pending"),
+        ({"pods": [UNSCHEDULABLE]}, "0/3 nodes are available"),
+    ],
+    ids=["refused", "unbound", "unschedulable"],
+)
+def test_what_keeps_the_pod_away_is_said(found: Json, said: str, late: bool) -> None:
+    """At once: what Kubernetes says needs no patience. And after the Job has ended for it."""
+    job = w.job(LATE) if late else {**w.job(), "metadata": {**w.job()["metadata"]}}
+    resource, observed = w.backup_job(), w.around(job=job, **found)
+    status = reported(resource, planned(resource, observed, now=w.BEGAN), observed)
+    assert status["phase"] == ("Failed" if late else "Running")
+    assert said in status["message"]
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from ..api.fields import Fields
 from ..api.types import Manifest, Resource
 from ..reporting.reasons import BackupReason
 from ..workload.plans import Observed, is_paused, named
-from . import sources
+from . import leftovers, sources
 from .facts import facts_of
 from .job_plan import COMPLETED, JobPlan, Surroundings, failed
 from .lifecycle import (
@@ -29,9 +29,8 @@ from .lifecycle import (
     until_expiry,
 )
 from .record import backup_record
-from .standing import Standing, State, standing
+from .standing import Standing, State, standing_of_task
 from .starting import backup_id, start
-from .tasks import REMOVED, Step
 from .verification_orders import ordered_name, verification_of
 
 
@@ -56,30 +55,16 @@ def plan_backup_job(
 
 
 def _of_task(resource: Resource, observed: Observed, around: Surroundings) -> JobPlan:
-    pods = observed.get("pods") or []
-    stands = standing(observed.get("job"), pods, observed.get("result"), around.now)
+    stands = standing_of_task(observed, around.now)
     if stands.state is State.SUCCEEDED:
         return _succeeded(resource, observed, stands)
     if stands.state is State.FAILED:
-        message = f"{stands.message}{_left(resource, stands)}"
+        parts = (stands.message, leftovers.message_of(resource, stands))
+        message = "; ".join(part for part in parts if part)
         return failed(stands.reason, message, begun_at(resource, observed), facts_of(stands))
     if stands.state is State.ABSENT:
         return _not_started(resource, observed, around)
     return under_way(resource, observed, stands, around)
-
-
-def _left(resource: Resource, stands: Standing) -> str:
-    """Return what a failed backup has left, for messages; empty if nothing.
-
-    Nothing else deletes it: there is no Backup of it, and retention counts Backups.
-    """
-    result = stands.result
-    step = result.step if result else None
-    if step in (None, Step.CHECK_TARGET) or (result and result.message.endswith(REMOVED)):
-        return ""
-    target = Fields("", resource).table("spec").table("target")
-    path = target.table("s3").text("path") or target.table("fileSystem").text("path")
-    return f"; what it has written may still be in {path}: delete that when nothing writes there"
 
 
 def _succeeded(resource: Resource, observed: Observed, stands: Standing) -> JobPlan:

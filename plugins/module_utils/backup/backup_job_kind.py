@@ -21,7 +21,7 @@ from ..workload.kind import ALONE, Kind, Play, Scripts
 from ..workload.plans import Observed, named
 from ..workload.references import by_name
 from ..workload.removal import Removal
-from . import jobs
+from . import jobs, leftovers
 from .backup_job import plan_backup_job
 from .job_mistakes import job_mistakes, unsafe_in
 from .job_plan import JobPlan, Surroundings
@@ -95,6 +95,10 @@ class BackupJobKind(Kind[JobPlan]):
         """Return what a BackupJob asks for in its Pod beyond a level of Pod security."""
         spec = resource.get("spec")
         return look_for(unsafe_in(Fields("spec", spec), level)) if isinstance(spec, Mapping) else []
+
+    def metrics(self, resource: Resource, status: Mapping[str, Any] | None) -> list[dict[str, Any]]:
+        """Return the metric of a BackupJob: whether it has left something."""
+        return leftovers.metrics_of(resource, status)
 
     def warnings(self, resource: Resource, old: Resource | None) -> list[str]:
         """Return what a user should know about a valid BackupJob."""
