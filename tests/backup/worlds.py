@@ -6,6 +6,8 @@ from typing import Any
 
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup import manifest, tasks
 
+from tests.support.backup_records import backup_record
+
 Json = dict[str, Any]
 
 BEGAN = "2026-11-22T18:00:00Z"
@@ -83,17 +85,13 @@ def pod(phase: str = "Running", *, waiting: str = "", unschedulable: str = "") -
 
 def record(identity: str = UID) -> manifest.Manifest:
     """Return what the program records of a backup."""
-    return manifest.Manifest(
-        id=identity,
-        type="full",
+    return backup_record(
+        identity,
         timestamp="1763835000000000000-0",
-        base=None,
-        source=manifest.Origin("MatrixOneCluster", "prod", "mo"),
         started_at=BEGAN,
         completed_at=NOW,
         size=12 * 1024**2,
         files=42,
-        matrixone_version="1.3.0",
     )
 
 

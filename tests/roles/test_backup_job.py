@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup import manifest, tasks
 
+from tests.support.backup_records import backup_record
 from tests.support.namespaces import Namespace
 from tests.support.waiting import eventually
 
@@ -115,17 +116,13 @@ def succeed(space: Namespace, name: str) -> Json:
     """Let the program of a BackupJob report success; the BackupJob."""
     resource: Json = space.get("backupjob", name)
     base = (resource["status"].get("base") or {}).get("id")
-    record = manifest.Manifest(
-        id=resource["metadata"]["uid"],
+    record = backup_record(
+        resource["metadata"]["uid"],
         type=resource["spec"]["type"],
-        timestamp="1-0",
         base=manifest.Base("backups/mo/full", base) if base else None,
         source=manifest.Origin("CNSet", space.name, "tp"),
         started_at="2099-01-01T00:00:00Z",
         completed_at="2099-01-01T00:00:02Z",
-        size=2048,
-        files=2,
-        matrixone_version="1.3.0",
     )
     done = tasks.Result(tasks.Phase.SUCCEEDED, tasks.Step.RECORD, manifest=record)
     report(space, f"{name}-backup", done)
@@ -187,18 +184,7 @@ def test_a_backup_from_its_resource_to_its_data_and_back(space: Namespace) -> No
 def test_a_backup_that_is_applied_again_is_looked_for(space: Namespace) -> None:
     """Nothing is known of it until a Job has seen its record and its files."""
     name = f"{space.name}-again"
-    record = manifest.Manifest(
-        id="the-id",
-        type="full",
-        timestamp="1-0",
-        base=None,
-        source=manifest.Origin("CNSet", space.name, "tp"),
-        started_at="2026-01-01T00:00:00Z",
-        completed_at="2026-01-01T00:00:02Z",
-        size=2048,
-        files=2,
-        matrixone_version="1.3.0",
-    )
+    record = backup_record("the-id", source=manifest.Origin("CNSet", space.name, "tp"))
     meta = {
         "location": {"s3": {**S3, "path": "backups/mo/again"}},
         "id": record.id,
@@ -272,3 +258,17 @@ def test_suspended_resumed_and_deleted(space: Namespace) -> None:
         return not [name for name in left if "pausing" in name]
 
     eventually(is_clean, 60, "the garbage collector has taken what it owned")
+
+
+@pytest.mark.usefixtures("source")
+def test_a_backup_tells_why_its_pod_is_refused(space: Namespace) -> None:
+    """Until the cause is gone; a Job tries again by itself."""
+    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "team"}}
+    space.apply({**quota, "spec": {"hard": {"pods": "0"}}})
+    eventually(lambda: (space.get("resourcequota", "team").get("status") or {}).get("hard"))
+    space.apply(backup_job("refused"))
+    eventually(lambda: "exceeded quota: team" in status_of(space, "refused").get("message", ""), 90)
+    assert reason(space, "refused") == "PodNotStarting"
+    space.kubectl("delete", "resourcequota", "team")
+    eventually(lambda: reason(space, "refused") == "PodUnschedulable", 120)
+    space.kubectl("delete", "backupjob", "refused")

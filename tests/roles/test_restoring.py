@@ -10,9 +10,10 @@ import pytest
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api.timestamps import (
     timestamp_now,
 )
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup import manifest, tasks
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup import tasks
 
 from testbed.bed import TestBed
+from tests.support.backup_records import backup_record
 from tests.support.namespaces import Namespace
 from tests.support.operator_rights import account, refusals
 from tests.support.operators import running_operator
@@ -60,18 +61,7 @@ def report(space: Namespace, name: str, result: tasks.Result) -> None:
 
 def restored() -> tasks.Result:
     now = timestamp_now()
-    record = manifest.Manifest(
-        id="b-1",
-        type="full",
-        timestamp="1-0",
-        base=None,
-        source=manifest.Origin("MatrixOneCluster", "old", "mo"),
-        started_at="2026-11-22T18:00:00Z",
-        completed_at="2026-11-22T18:00:05Z",
-        size=1024,
-        files=3,
-        matrixone_version="1.3.0",
-    )
+    record = backup_record("b-1")
     return tasks.Result(phase=tasks.Phase.SUCCEEDED, manifest=record, started_at=now, ended_at=now)
 
 

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup import manifest, tasks
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup import tasks
 
+from tests.support.backup_records import backup_record
 from tests.support.namespaces import Namespace
 from tests.support.waiting import eventually
 
@@ -64,7 +65,9 @@ def record(space: Namespace, name: str, source: str, **labels: str) -> None:
         },
     }
     space.kubectl("apply", "-f", "-", input=json.dumps(resource))
-    found = tasks.Result(tasks.Phase.SUCCEEDED, tasks.Step.VERIFY, manifest=manifest_of(name))
+    found = tasks.Result(
+        tasks.Phase.SUCCEEDED, tasks.Step.VERIFY, manifest=backup_record(f"b-{name}")
+    )
     report(space, eventually(lambda: job_that_looks_for(space, name), 60), found)
     eventually(lambda: of_backup(space, name).get("phase") == "Available", 120)
 
@@ -73,22 +76,6 @@ def job_that_looks_for(space: Namespace, backup: str) -> str:
     """Return the Job that looks for the files of a Backup of which nothing is known."""
     named = (name.rpartition("/")[2] for name in space.names("jobs"))
     return next((name for name in named if name.startswith(f"{backup}-check-")), "")
-
-
-def manifest_of(name: str) -> manifest.Manifest:
-    """Return the record in the store of a Backup."""
-    return manifest.Manifest(
-        id=f"b-{name}",
-        type="full",
-        timestamp="1-0",
-        base=None,
-        source=manifest.Origin("MatrixOneCluster", "prod", "mo"),
-        started_at="2026-11-22T18:00:00Z",
-        completed_at="2026-11-22T18:00:05Z",
-        size=2048,
-        files=2,
-        matrixone_version="1.3.0",
-    )
 
 
 def of_backup(space: Namespace, name: str = "one") -> Json:
