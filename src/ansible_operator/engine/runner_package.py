@@ -16,7 +16,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import ClassVar
 
+import msgspec
+
 from ansible_operator.engine import outcome, rundir
+from ansible_operator.engine.event_json import encoded
 from ansible_operator.engine.forking.processes import (
     ProcessTree,
     end_tree,
@@ -215,8 +218,28 @@ class _EventFiles:
             if counter.isdigit() and rest.endswith(".json") and not rest.endswith("-partial.json"):
                 found[int(counter)] = name
         while self._next in found:
-            yield json.loads((self._folder / found[self._next]).read_bytes())
+            name = found[self._next]
+            yield event_of_file(name, (self._folder / name).read_bytes())
             self._next += 1
+
+
+def event_of_file(name: str, raw: bytes) -> JobEvent:
+    """The event that a file of ansible-runner holds, with nothing that strict JSON cannot.
+
+    Raises:
+        EngineError: it holds none.
+    """
+    try:
+        try:
+            event = msgspec.json.decode(raw)
+        except (ValueError, RecursionError):
+            # Python writes more than JSON, and reads it.
+            event = msgspec.json.decode(encoded(json.loads(raw), str))
+    except (ValueError, RecursionError, AttributeError) as error:
+        raise EngineError(f"the event {name} cannot be read: {error}") from error
+    if not isinstance(event, dict):
+        raise EngineError(f"{name} holds no event")
+    return event
 
 
 def _find_program() -> str:

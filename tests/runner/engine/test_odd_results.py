@@ -10,8 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ansible_operator.engine import RunStatus
+from ansible_operator.engine.event_json import DEEPEST, encoded
+from ansible_operator.engine.runner_package import event_of_file
 from ansible_operator.engine.warm.engine import readable_event
-from ansible_operator.engine.warm.event_json import DEEPEST, encoded
 from ansible_operator.errors import EngineError
 from ansible_operator.loop.reconciling.play_result import PlayResult
 from tests.runner.engine.conftest import Played, Stage
@@ -119,6 +120,18 @@ async def test_a_number_that_is_none_is_a_text_in_the_result(warm: Stage) -> Non
 def test_what_is_no_event_is_an_error_of_its_run(body: bytes) -> None:
     with pytest.raises(EngineError, match="run 7 sent"):
         readable_event("7", body)
+
+
+@pytest.mark.parametrize("raw", [b"", b"[1]", b"{", b"\xff", b"[" * 100_000])
+def test_a_file_that_holds_no_event_is_an_error_of_its_run(raw: bytes) -> None:
+    with pytest.raises(EngineError, match=r"1-a\.json"):
+        event_of_file("1-a.json", raw)
+
+
+def test_an_event_of_ansible_runner_is_as_strict_as_those_of_forks() -> None:
+    """What stands in a message becomes a condition, which the API server has to take."""
+    raw = json.dumps({"event": "e", "odd": [float("nan"), "a\udcffb"]}).encode()
+    assert event_of_file("1-a.json", raw) == {"event": "e", "odd": ["NaN", "a?b"]}
 
 
 ODD = st.recursive(

@@ -15,9 +15,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from ansible_operator.engine.event_json import encoded
 from ansible_operator.engine.patches.callback_arguments import ciphertext_of
 from ansible_operator.engine.warm.event_data import Facts, describe
-from ansible_operator.engine.warm.event_json import encoded
 
 _LARGEST_RESULT = 700_000
 """Characters of a result above which ansible-runner leaves it out of the event."""
