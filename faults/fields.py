@@ -14,7 +14,7 @@ from functools import cache
 from typing import Any
 
 from faults.simulation.definitions import definitions
-from faults.simulation.objects import copied
+from faults.simulation.objects import copied, merge_patched
 from tests.golden.variants import OVERLAY
 
 Json = dict[str, Any]
@@ -55,6 +55,25 @@ _TEXTS: Mapping[str, tuple[Any, ...]] = {
     "atTime": ("2026-11-22T18:10:00Z", "2026-11-22T19:10:00Z"),
     "accessModes[]": ("ReadWriteMany", "ReadWriteOnce"),
 }  # fmt: skip
+_BESIDE: Mapping[str, Json] = {
+    "nodePort": {"serviceType": "NodePort"},
+    "externalTrafficPolicy": {"serviceType": "LoadBalancer"},
+    "loadBalancerClass": {"serviceType": "LoadBalancer"},
+    "loadBalancerSourceRanges": {"serviceType": "LoadBalancer"},
+    "externalLogSet": {"logSet": None},
+    "s3": {"fileSystem": None},
+    "fileSystem": {"s3": None},
+}
+"""What rules in CEL require beside a field, as a merge patch of the object around it."""
+_STORAGE: Json = {"s3": {"path": "bucket/prefix"}}
+_OBJECTS: Mapping[str, Json] = {
+    "sharedStorage": _STORAGE,
+    "externalLogSet": {
+        "haKeeperEndpoint": "hakeeper.example:32001",
+        "sharedStorage": _STORAGE,
+    },
+}
+"""Objects that are not valid with what their schema requires alone."""
 _QUANTITIES = ("1Gi", "2Gi")
 _DURATIONS = ("10m", "1h30m")
 
@@ -165,6 +184,8 @@ def _objects(schema: Json, label: str) -> list[Any]:
         key = "memory" if label in {"requests", "limits"} else _KEY
         return [{key: one} for one in _values(extra, f"{label}{ENTRY}")[:2]]
     required = schema.get("required") or []
+    if label in _OBJECTS:
+        return [copied(_OBJECTS[label])]
     if label == "volume" and schema.get("minProperties"):
         return [{"nfs": {"server": "nfs.example", "path": "/a"}}]
     properties = schema.get("properties") or {}
@@ -172,10 +193,15 @@ def _objects(schema: Json, label: str) -> list[Any]:
     return [made]
 
 
+def _is_absolute(schema: Mapping[str, Any]) -> bool:
+    rules = [one["rule"] for one in schema.get("x-kubernetes-validations") or ()]
+    return any(rule.startswith("self.matches('^(/") for rule in rules)
+
+
 def _texts(schema: Json, label: str) -> list[Any]:
     pattern = str(schema.get("pattern") or "")
-    if label == "path" and pattern.startswith("^(/"):
-        return ["/var/lib/shared", "/var/lib/other"]
+    if label == "path" and _is_absolute(schema):
+        return ["/data/shared", "/data/other"]
     if label in _TEXTS:
         return list(_TEXTS[label])
     if "ns|us" in pattern or re.search(r"Timeout|Period|Delay|ttl|Age", label):
@@ -231,6 +257,19 @@ def with_value(resource: Json, field: Field, value: Any) -> Json:
     """Return a resource with a value at a field, and what has to be around it."""
     result: Json = copied(resource)
     _put(result, field, 0, value, definitions()[field.kind].schema)
+    return result
+
+
+def with_needs(resource: Json, field: Field) -> Json:
+    """Return a resource with what rules in CEL require beside a field."""
+    result: Json = copied(resource)
+    value: Any = result
+    for name in field.path:
+        if isinstance(value, dict) and name in _BESIDE:
+            patched = merge_patched(value, _BESIDE[name])
+            value.clear()
+            value.update(patched)
+        value = _inside(value, name)
     return result
 
 

@@ -248,7 +248,13 @@ def disturbed(
         compare(kind, name, world, (*tolerated, *again))
 
 
-def compare(kind: str, step: str, world: World, tolerated: Collection[str] = ()) -> None:
+def compare(
+    kind: str,
+    step: str,
+    world: World,
+    tolerated: Collection[str] = (),
+    expected: Outcome | None = None,
+) -> None:
     """Compare what a step came to with the undisturbed life.
 
     Args:
@@ -256,12 +262,13 @@ def compare(kind: str, step: str, world: World, tolerated: Collection[str] = ())
         step: after which it is compared.
         world: in which it was lived.
         tolerated: kinds of objects that may be created, and go, once more.
+        expected: in place of what the undisturbed life came to.
 
     Raises:
         Fault: it differs.
     """
     promised(world, kind, step)
-    expected, found = undisturbed(kind)[step], outcome(world)
+    expected, found = expected or undisturbed(kind)[step], outcome(world)
     checks.require_same(expected.state, found.state, f"after {step} it is not as undisturbed")
     for what, wanted, have in (
         ("created", expected.created, found.created),

@@ -192,10 +192,13 @@ def _pools() -> dict[str, Scene]:
     pool = _example("cn-pool.yaml")
     for one in pool["spec"]["deps"].values():
         one["metadata"]["namespace"] = NAMESPACE
+    # A pool that is larger by day would make claims a matter of the hour.
+    steady = copied(pool)
+    del steady["spec"]["strategy"]["scaleStrategy"]["schedule"]
     return {
         "CNPool": Scene(pool, beside, kinds),
-        "CNClaim": Scene(_example("cn-claim.yaml"), (*beside, pool), kinds),
-        "CNClaimSet": Scene(_example("cn-claim-set.yaml"), (*beside, pool), kinds),
+        "CNClaim": Scene(_example("cn-claim.yaml"), (*beside, steady), kinds),
+        "CNClaimSet": Scene(_example("cn-claim-set.yaml"), (*beside, steady), kinds),
     }
 
 

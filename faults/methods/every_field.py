@@ -22,6 +22,7 @@ from faults.fields import (
     fields_of,
     has_value,
     valid_values,
+    with_needs,
     with_value,
     without,
     wrong_values,
@@ -55,7 +56,7 @@ def run(point: Point) -> None:
     field = fields_of(point.kind)[name]
     first = subject(point.kind)
     if not has_value(first, field):
-        first = with_value(first, field, valid_values(field)[0])
+        first = with_needs(with_value(first, field, valid_values(field)[0]), field)
     second = _changed(field, word, first)
     world = scenes()[point.kind].world()
     if point.kind in _ONCE:
@@ -68,7 +69,8 @@ def run(point: Point) -> None:
         _store(world, second)
         return
     _store(world, first)
-    checks.require_reported(world, point.kind, first["metadata"]["name"])
+    found = checks.require_reported(world, point.kind, first["metadata"]["name"])
+    _require_applied(field, found)
     before = checks.state(world)
     if not _may_follow(field, first, second):
         return
@@ -78,6 +80,17 @@ def run(point: Point) -> None:
     _store(world, first)
     checks.require_reported(world, point.kind, first["metadata"]["name"])
     checks.require_same(before, checks.state(world), f"{name} back from {word} is not as before")
+
+
+def _require_applied(field: Field, found: Json) -> None:
+    """Require that the operator refuses nothing that admission accepts.
+
+    Raises:
+        Fault: it does.
+    """
+    synced = checks.conditions(found).get("Synced") or {}
+    if synced.get("reason") == "InvalidSpec":
+        raise Fault(f"{field.name} is accepted at admission, and refused: {synced['message']}")
 
 
 def _changed(field: Field, word: str, first: Json) -> Json:

@@ -7,13 +7,15 @@ A process that has lost its lease goes on with the pass that it is in, with what
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from faults import checks, lives
 from faults.points import Fault, Method, Point
-from faults.scenes import scenes, subject
+from faults.scenes import NAMESPACE, scenes, subject
 from faults.simulation.world import Session, Unsettled, World
 
+Json = dict[str, Any]
 NAME = "together"
 OPERATOR, USER = "operator", "user"
 
@@ -63,19 +65,74 @@ def _beside_another(kind: str, step: str, number: int) -> None:
 def _beside_a_user(kind: str, step: str, number: int) -> None:
     world = scenes()[kind].world()
     world.settle()
-    steps = lives.steps_of(kind)
+    unmade = checks.state(world)
+    steps, name = lives.steps_of(kind), subject(kind)["metadata"]["name"]
     following = steps[steps.index(step) + 1]
-    for name in steps[: steps.index(step)]:
-        lives.take(world, kind, name)
-        lives.settle(world, name)
+    for earlier in steps[: steps.index(step)]:
+        lives.take(world, kind, earlier)
+        lives.settle(world, earlier)
+    had_ended: list[bool] = []
+
+    def change() -> None:
+        had_ended.append(_has_succeeded(world))
+        lives.take(world, kind, following)
+
+    _before_write(world, number, change)
     lives.take(world, kind, step)
-    _before_write(world, number, lambda: lives.take(world, kind, following))
     lives.settle(world, step)
     world.session.disturb = None
-    if world.get(kind, subject(kind)["metadata"]["name"]) is not None:
-        checks.require_reported(world, kind, subject(kind)["metadata"]["name"])
+    if not had_ended:
+        # What `take` itself has written is not the operator's: the last writes may not come.
+        change()
+        lives.settle(world, following)
+    where = f"{following} in the middle of {step}"
+    lives.promised(world, kind, following)
+    if _is_refused(lives.undisturbed(kind)[following].state, kind):
+        _require_taken_back(world, kind, step, where)
+        return
+    if world.get(kind, name) is not None:
+        checks.require_reported(world, kind, name)
     expected = lives.undisturbed(kind)[following].state
-    checks.require_same(expected, checks.state(world), f"{following} in the middle of {step}")
+    if following == lives.DELETE and kind in _ONCE and not had_ended[0]:
+        # What was deleted before its Job had ended leaves no more than if it had never been there.
+        expected = unmade
+    checks.require_same(expected, checks.state(world), where)
+
+
+_ONCE = frozenset({"BackupJob", "RestoreJob"})
+"""Kinds whose Job does one thing; what it has made stays when they are deleted."""
+
+
+def _has_succeeded(world: World) -> bool:
+    return any(
+        '"Succeeded"' in text
+        for _key, found in world.server.of_kind("ConfigMap")
+        for text in (found.get("data") or {}).values()
+    )
+
+
+def _is_refused(state: Mapping[str, Json], kind: str) -> bool:
+    """Tell whether a step ends with a spec that the operator refuses, even undisturbed."""
+    name = subject(kind)["metadata"]["name"]
+    found = state.get(f"{kind}/{NAMESPACE}/{name}") or {}
+    return (checks.conditions(found).get("Synced") or {}).get("status") == "False"
+
+
+def _require_taken_back(world: World, kind: str, step: str, where: str) -> None:
+    """Require that a change which is refused stops the one before it, until it is taken back.
+
+    Raises:
+        Fault: it is not refused, or the change before it does not end then.
+    """
+    found = checks.require_reported(world, kind, subject(kind)["metadata"]["name"])
+    if (checks.conditions(found).get("Synced") or {}).get("status") != "False":
+        raise Fault(f"{where}: it is refused at rest, and not now")
+    resource = lives.after_step(kind, step)
+    if resource is not None:
+        world.apply(resource)
+    lives.settle(world, f"{where}, and taken back")
+    expected = lives.undisturbed(kind)[step].state
+    checks.require_same(expected, checks.state(world), f"{where}, and taken back")
 
 
 def _before_write(world: World, number: int, act: object) -> None:

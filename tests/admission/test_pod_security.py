@@ -128,16 +128,27 @@ def test_shared_storage_is_no_way_to_the_node(kind: str, path: str) -> None:
         assert fields(resource, Level.PRIVILEGED) == []
 
 
+EXTERNAL = {
+    "hakeeperEndpoint": "a:1",
+    "sharedStorage": {"fileSystem": {"path": "/shared", "volume": HOST}},
+}
+
+
+def test_the_log_service_of_a_pool_is_checked_as_that_of_its_sets() -> None:
+    resource = changed(minimal("CNPool"), {"spec.deps": {"externalLogSet": EXTERNAL}})
+    path = "spec.deps.externalLogSet.sharedStorage.fileSystem"
+    assert fields(resource, Level.BASELINE) == [f"{path}.volume.hostPath"]
+    nowhere = {**EXTERNAL, "sharedStorage": {"fileSystem": {"path": "/shared"}}}
+    resource = changed(minimal("CNPool"), {"spec.deps": {"externalLogSet": nowhere}})
+    assert fields(resource, Level.PRIVILEGED) == [path]
+
+
 def test_external_log_services_and_sidecars_are_checked() -> None:
-    external = {
-        "hakeeperEndpoint": "a:1",
-        "sharedStorage": {"fileSystem": {"path": "/shared", "volume": HOST}},
-    }
     overlay = {"mainContainerSecurityContext": {"privileged": True}}
     resource = changed(
         minimal("CNSet"),
         {
-            "deps": {"externalLogSet": external},
+            "deps": {"externalLogSet": EXTERNAL},
             "spec.pythonUdfSidecar": {"enabled": True, "overlay": overlay},
         },
     )

@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping
 from typing import Any, Final
 
 from ..admission.pod_security import Level, asked_mistakes
 from ..admission.shapes import Mistake, look_for
+from ..admission.storage import shared_storage_mistakes
 from ..api.types import Manifest, References, Resource
 from ..compute.admission import mistakes_of_cnset
 from ..reporting.report import Applied, Report, is_ready_and_synced, unobserved
@@ -22,6 +24,9 @@ from .pool_status import invalid_status, paused_status, pool_status
 
 _AGAIN_SECONDS: Final = 60
 """HAKeeper forgets labels and work state of a node that was silent for half a minute."""
+
+_TEMPLATE: Final = "spec.template"
+_EXTERNAL: Final = "spec.deps.externalLogSet"
 
 
 class PoolKind(OwningKind[Plan]):
@@ -82,17 +87,24 @@ class PoolKind(OwningKind[Plan]):
 
     def mistakes(self, resource: Resource) -> list[Mistake]:
         """Return what is wrong with a CNPool beyond its schema."""
-        template = (resource.get("spec") or {}).get("template")
-        if not isinstance(template, Mapping):
-            return []
-        return look_for(mistakes_of_cnset("spec.template", template))
+        template, external = _asked(resource)
+        overlay = (template or {}).get("overlay") or {}
+        storage = (external or {}).get("sharedStorage")
+        return look_for(
+            itertools.chain(
+                mistakes_of_cnset(_TEMPLATE, template) if template is not None else (),
+                shared_storage_mistakes(f"{_EXTERNAL}.sharedStorage", storage, overlay),
+            )
+        )
 
     def unsafe(self, resource: Resource, level: Level) -> list[Mistake]:
         """Return what its Pods ask for beyond a level of Pod security."""
-        template = (resource.get("spec") or {}).get("template")
-        if not isinstance(template, Mapping):
-            return []
-        return look_for(asked_mistakes("spec.template", template, level))
+        return look_for(
+            mistake
+            for path, asked in zip((_TEMPLATE, _EXTERNAL), _asked(resource), strict=True)
+            if asked is not None
+            for mistake in asked_mistakes(path, asked, level)
+        )
 
     def warnings(self, resource: Resource, old: Resource | None) -> list[str]:
         """Return what a user should know about a valid CNPool."""
@@ -104,3 +116,14 @@ class PoolKind(OwningKind[Plan]):
             if template.get(field)
         ]
         return [f"spec.template.{field}: has no effect in a CNPool" for field in ignored]
+
+
+def _asked(resource: Resource) -> tuple[Mapping[str, Any] | None, Mapping[str, Any] | None]:
+    """Return the template of a pool and the log service that its deps describe, if it has them."""
+    spec = resource.get("spec") or {}
+    template, deps = spec.get("template"), spec.get("deps")
+    external = deps.get("externalLogSet") if isinstance(deps, Mapping) else None
+    return (
+        template if isinstance(template, Mapping) else None,
+        external if isinstance(external, Mapping) else None,
+    )
