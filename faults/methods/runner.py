@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What enters the runner is bounded, whatever a tenant writes; what a play asks for is done.
 
-Answers of an API server with a resource of each kind, nested deeply or with odd metadata; and the
-queue of a controller while other events come between a play and the time that it has asked for.
+Answers of an API server with a resource of each kind, nested deeply or with odd metadata; the queue
+of a controller while other events come between a play and the time that it has asked for; writes of
+runs and of others to one object; and a run that is killed while its worker lives on.
 """
 
 from __future__ import annotations
@@ -19,30 +20,33 @@ from ansible_operator.kube import documents
 from ansible_operator.loop.queueing.queue import Key, Why, WorkQueue
 from ansible_operator.loop.queueing.workers import ReconcileResult, Workers
 from ansible_operator.nesting import OBJECT_LEVELS
+from faults import dead_runs, own_writes
 from faults.points import Fault, Method, Point
 from faults.scenes import subject
 from tests.support import hostile
 
 Json = dict[str, Any]
 NAME = "runner"
-DOCUMENTS, QUEUE = "documents", "queue"
+DOCUMENTS, QUEUE, WRITES, KILLED = "documents", "queue", "writes", "killed"
 _SEEDS = 300
+_OF_TWENTY = {0: QUEUE, 1: KILLED, 10: QUEUE, 5: WRITES, 9: WRITES, 15: WRITES, 19: WRITES}
+"""What of twenty points is about something else than documents; some of it takes a second."""
 _ASKED_SECONDS = 0.15
 _LATEST_SECONDS = 5.0
 
 
 def points(kind: str, rng: random.Random) -> Iterator[Point]:
-    """Yield seeds of documents, and some of the queue."""
+    """Yield seeds of documents, and some of the others."""
     for number in range(_SEEDS):
-        what = QUEUE if number % 10 == 0 else DOCUMENTS
+        what = _OF_TWENTY.get(number % 20, DOCUMENTS)
         yield Point(NAME, kind, f"{what}:{rng.randrange(10**6)}")
 
 
 def run(point: Point) -> None:
-    """Give the runner a document, or events.
+    """Give the runner a document, events, writes, or a dead process.
 
     Raises:
-        Fault: it is not bounded, or what was asked for is forgotten.
+        Fault: it is not bounded, what was asked for is forgotten, or something is not noticed.
     """
     what, _, seed = point.place.partition(":")
     rng = random.Random(int(seed))  # noqa: S311 - repeatable
@@ -50,6 +54,10 @@ def run(point: Point) -> None:
         # The log of the loop is for its own tests.
         with contextlib.redirect_stdout(io.StringIO()):
             asyncio.run(_asked(Key(point.kind, "prod", "mo"), rng))
+    elif what == WRITES:
+        own_writes.run(rng)
+    elif what == KILLED:
+        dead_runs.run(rng)
     else:
         _bounded(_document(point.kind, rng))
 

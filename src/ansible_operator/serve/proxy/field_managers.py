@@ -41,20 +41,22 @@ def has_written(manager: str, before: Sequence[Any] | None, after: Sequence[Any]
         after: ``managedFields`` of the version in its answer.
 
     Returns:
-        False if others alone have changed something, or if it cannot be told: fields that nobody
-        has any more may have been removed by anyone, and answers of subresources have no notes.
+        False if others alone have changed something, or were the last to, or if it cannot be told:
+        fields that nobody has any more may have been removed by anyone, and answers of subresources
+        have no notes.
         True if the notes are the same: times are in seconds, and a second write of the same fields
         within one leaves no trace.
     """
     if before and not after:
         return False
     known, answered = _notes(before or ()), _notes(after or ())
-    writers = {
-        place[0]
-        for place, (time, fields) in answered.items()
-        if place not in known or known[place][0] != time or not _has_all(known[place][1], fields)
-    }
-    return manager in writers if writers else known == answered
+    last: dict[str, str] = {}
+    for place, (time, fields) in answered.items():
+        if place not in known or known[place][0] != time or not _has_all(known[place][1], fields):
+            last[place[0]] = max(last.get(place[0], ""), str(time or ""))
+    if not last:
+        return known == answered
+    return manager in last and last[manager] == max(last.values())
 
 
 def _notes(fields: Sequence[Any]) -> dict[tuple[Any, ...], tuple[Any, Any]]:

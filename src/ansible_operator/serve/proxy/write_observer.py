@@ -173,10 +173,10 @@ def _remember(grant: Grant, key: tuple[str, str, str, str], answered: Metadata) 
 def _is_its_own(write: Confirmed, answered: Metadata) -> bool:
     """Whether the version in an answer is the write's, and not that of another one before it.
 
-    An object that was not known before is new, or nobody waits for its changes.
+    An object that was not known before is new, or the cache does not have it yet.
     """
-    before = write.before
-    if before is None or before.get("uid") != answered.uid:
+    before = write.before or {}
+    if before.get("uid", answered.uid) != answered.uid:
         return True
     if before.get("resourceVersion") == answered.resourceVersion:
         return False

@@ -27,6 +27,9 @@ OURS, THEIRS = note("ansible"), note("kubectl", fields=("f:b",))
         ([OURS, THEIRS], [note("ansible", time="11"), THEIRS], True),
         ([OURS, THEIRS], [note("ansible", fields=("f:a", "f:c")), THEIRS], True),
         ([OURS, THEIRS], [note("ansible", time="11"), note("kubectl", time="11")], True),
+        ([OURS, THEIRS], [note("ansible", time="12"), note("kubectl", time="11")], True),
+        # What an earlier run has written, and then another one, before the cache saw either.
+        ([OURS, THEIRS], [note("ansible", time="11"), note("kubectl", time="12")], False),
         ([THEIRS], [OURS, THEIRS], True),
         ([OURS, THEIRS], [THEIRS], False),
         ([note("ansible", fields=("f:a", "f:b"))], [OURS, THEIRS], False),
