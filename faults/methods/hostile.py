@@ -65,6 +65,9 @@ def run(point: Point) -> None:
 def _evil(kind: str, rng: random.Random) -> Json:
     found = subject(kind)
     found["metadata"]["name"] = EVIL
+    for storage in _storages(found.get("spec", {})):
+        # Who comes first has the path of a database, and the next one waits: that is no suffering.
+        storage["s3"]["path"] = f"data/{EVIL}"
     fields = list(fields_of(kind).values())
     for field in rng.sample(fields, rng.randint(1, _MOST_FIELDS)):
         try:
@@ -74,6 +77,16 @@ def _evil(kind: str, rng: random.Random) -> Json:
     if rng.random() < 0.5:
         found["metadata"]["annotations"] = {"example.com/note": rng.choice(STRINGS)}
     return found
+
+
+def _storages(value: Any) -> Iterator[Json]:
+    """Yield the tables inside a value that say where a database has its data."""
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            if name == "sharedStorage" and "s3" in inner:
+                yield inner
+            else:
+                yield from _storages(inner)
 
 
 def _value(field: Field, rng: random.Random) -> Any:

@@ -81,9 +81,66 @@ def _each_source_keeps_one(world: World, age: float) -> None:
         raise Fault("no Backup is left of the database that the schedule backed up before")
 
 
+def _retained(world: World, age: float) -> None:
+    """A claim with the policy Retain goes without its data, also when it is deleted by name."""
+    claim = subject("BucketClaim")
+    claim["spec"]["logSetRef"] = {"name": "gone", "uid": "uid-gone", "released": True}
+    world.apply(claim)
+    lives.settle(world, "made")
+    world.pass_time(age)
+    lives.settle(world, "later")
+    world.delete("BucketClaim", NAMESPACE, claim["metadata"]["name"])
+    lives.settle(world, "deleted")
+    if world.get("BucketClaim", claim["metadata"]["name"]) is not None:
+        raise Fault("a claim that keeps its data does not go")
+    made = [key[3] for key in world.server.created if key[1] == "jobs"]
+    if made:
+        raise Fault(f"the policy is Retain, and a Job deletes the data: {made}")
+
+
+def _path_is_held(world: World, age: float) -> None:
+    """Nobody gets a path whose data are being deleted, whether the claim is released or not."""
+    world.controllers.program = None
+    first = subject("BucketClaim")
+    first["spec"]["s3"]["s3RetentionPolicy"] = "Delete"
+    world.apply(first)
+    lives.settle(world, "made")
+    world.delete("BucketClaim", NAMESPACE, first["metadata"]["name"])
+    log_set = world.apply(r.logset())
+    second = subject("BucketClaim")
+    second["metadata"]["name"] = "next"
+    uid = log_set["metadata"]["uid"]
+    second["spec"]["logSetRef"] = {"name": log_set["metadata"]["name"], "uid": uid}
+    _watched(world, first["metadata"]["name"])
+    world.apply(second)
+    _watched(world, first["metadata"]["name"])
+    world.pass_time(age)
+    _watched(world, first["metadata"]["name"])
+    first["metadata"]["annotations"]["matrixorigin.io/release"] = "true"
+    if world.get("BucketClaim", first["metadata"]["name"]) is not None:
+        world.apply(first)
+    _watched(world, first["metadata"]["name"])
+    state = ((world.get("BucketClaim", "next") or {}).get("status") or {}).get("state")
+    if state != "InUse":
+        raise Fault(f"the path was released, and the next claim is {state}")
+
+
+def _watched(world: World, name: str) -> None:
+    """Run some rounds; in none of them a path is granted while a Job deletes what is there."""
+    for _ in range(_ROUNDS):
+        world.round()
+        world.pass_time(3.0)
+        granted = ((world.get("BucketClaim", "next") or {}).get("status") or {}).get("state")
+        jobs = [key[3] for key, _job in world.server.of_kind("Job") if key[3].startswith(name)]
+        if granted == "InUse" and jobs:
+            raise Fault(f"the path is granted while its data are deleted by {jobs}")
+
+
+_ROUNDS = 12
 _Promise = Callable[[World, float], None]
 _PROMISES: Mapping[str, Mapping[str, _Promise]] = {
     "Backup": {"in-use": _base_in_use},
     "BackupSchedule": {"sources": _each_source_keeps_one},
+    "BucketClaim": {"retained": _retained, "held": _path_is_held},
 }
 METHOD = Method(NAME, "what was promised about data, at every age", points, run)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs of backup Jobs on one store: killed after any request, two at once, one inside another.
 
-The store and the scheduler are those of `tests.ownership`; the programs are the product's, but for
-the statement of the database.
+Also a verification that reads a database while something else than the data fails. The store and
+the scheduler are those of `tests.ownership`; the programs are the product's, but for the statement
+of the database.
 """
 
 from __future__ import annotations
@@ -126,11 +127,28 @@ def _outer(programs: Any, seed: int) -> None:
         raise Fault(f"deleting a backup took files of another: {sorted(lost)}")
 
 
+def _read_back(_programs: Any, seed: int) -> None:
+    """Verify a backup while things fail: only a database that answers refutes it."""
+    rng, reading = random.Random(seed), importlib.import_module(_READING)  # noqa: S311
+    kinds = rng.choices(("data", "surroundings", "lost"), (4, 1, 1), k=reading.ATTEMPTS)
+    errors = {"data": reading.OF_DATA, "surroundings": reading.SURROUNDINGS, "lost": [None]}
+    attempts = [rng.choice(errors[kind]) or reading.lost() for kind in kinds]
+    silent = rng.choice((0, 0, 1, 3))
+    found = reading.read(reading.Database(attempts, silent=silent))
+    is_damaged = set(kinds) == {"data"} and not silent
+    if bool(found.unreadable) is not is_damaged:
+        said = "refuted" if found.unreadable else "not refuted"
+        raise Fault(f"a backup is {said}; the attempts ended with {kinds}, silence {silent}")
+
+
+_READING = "tests.backup.program.test_reading_back"
+"""A database that answers as a script says, and what databases have said."""
 _SCENARIOS: Mapping[str, Callable[[Any, int], None]] = {
     "two-owners": _two_owners,
     "inside": _inside,
     "deleted": _deleted,
     "made-again": _made_again,
     "outer": _outer,
+    "read-back": _read_back,
 }
 METHOD = Method(NAME, "programs on one store, killed, two at once, one inside another", points, run)

@@ -15,6 +15,9 @@ from typing import Any
 import pytest
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils import kinds
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup import links, users
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.bucket import (
+    planning as bucket_planning,
+)
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.kubernetes import (
     applying,
     selecting,
@@ -30,13 +33,16 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.reporting i
     conditions,
     pods,
 )
+from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.backup import reading_back
 from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.kubernetes import (
     carrying_out,
     status_writer,
 )
 
+from ansible_operator.engine.forking import pool as forking_pool
 from ansible_operator.kube import documents
 from ansible_operator.loop.queueing.queue import WorkQueue
+from ansible_operator.serve.proxy import write_observer
 from faults import lives, scenes
 from faults.points import Point
 from faults.running import run_point
@@ -195,7 +201,54 @@ def nobody_uses_a_backup(patch: Patch) -> None:
     patch.setattr(users, "users_of", lambda *_given: iter(()))
 
 
+def whatever_fails_refutes(patch: Patch) -> None:
+    """A lost connection says that a table cannot be read, and retention deletes a good backup."""
+
+    def refused(error: Exception, _is_alive: bool) -> Exception:
+        return reading_back.Refused(str(error))
+
+    patch.setattr(reading_back, "_meant", refused)
+
+
+def a_claim_that_goes_holds_nothing(patch: Patch) -> None:
+    """A path is granted while the data of the claim before are deleted."""
+    holder = bucket_planning.holder
+    patch.setattr(
+        bucket_planning, "holder", lambda claim, others, _states: holder(claim, others, ("InUse",))
+    )
+
+
+def released_claims_take_their_data_along(patch: Patch) -> None:
+    """The policy of a claim is not asked once its LogSet has released it (the predecessor's 594)."""
+    decide = bucket_planning._without_a_job
+
+    def deleting(plan: Any, resource: Json, observed: Json) -> Any:
+        s3 = {**resource["spec"]["s3"], "s3RetentionPolicy": "Delete"}
+        return decide(plan, {**resource, "spec": {**resource["spec"], "s3": s3}}, observed)
+
+    patch.setattr(bucket_planning, "_without_a_job", deleting)
+
+
+def a_worker_hides_the_end_of_its_run(patch: Patch) -> None:
+    """A run whose process is killed goes on for as long as the socket is held by a worker."""
+    patch.setattr(forking_pool, "_cut_off_later", lambda *_given: None)
+
+
+def a_version_that_is_not_known_is_our_own(patch: Patch) -> None:
+    """A write that changes nothing is answered with another one's version, which is then ours."""
+
+    def is_its_own(write: Any, answered: Any) -> bool:
+        return (write.before or {}).get("resourceVersion") != answered.resourceVersion
+
+    patch.setattr(write_observer, "_is_its_own", is_its_own)
+
+
 BUGS = [
+    Bug(whatever_fails_refutes, "stores/Backup/read-back:*", "a backup is refuted"),
+    Bug(a_claim_that_goes_holds_nothing, "promises/BucketClaim/held:new", "while its data are"),
+    Bug(released_claims_take_their_data_along, "promises/BucketClaim/retained:new", "is Retain"),
+    Bug(a_worker_hides_the_end_of_its_run, "runner/CNSet/killed:1", "is not noticed"),
+    Bug(a_version_that_is_not_known_is_our_own, "runner/CNSet/writes:*", "taken for the run's own"),
     Bug(retention_knows_no_databases, "promises/BackupSchedule/sources:day", "no Backup is left"),
     Bug(nobody_uses_a_backup, "promises/Backup/in-use:day", "still to be restored|are deleted"),
     Bug(nobody_looks_around_a_target, "stores/Backup/outer:30", "took files of another"),
@@ -241,8 +294,14 @@ HISTORIES: Mapping[str, tuple[int, str]] = {
     "empty_labels_are_not_set": (0, "works with labels"),
     "scale_in_takes_pods_in_use": (0, "is Bound and is given up"),
     "endless_writes": (0, "does not become quiet"),
+    "sources_are_released_at_once": (0, "is released .* after"),
 }
-"""The predecessor's races of claims and Pods, and its finalizers that never ended: where to begin."""
+"""The predecessor's races of claims and Pods, and its finalizers that never ended: where to begin.
+
+Of its issues, 581, 582, 587 and 589 are `double_binding`, 583 is `sources_are_released_at_once`, 584
+and 585 are `stealing_of_pods`, 591 is `finalization_never_ends` and `lost_claims_block`, 592 is
+`migrating_claims_are_scaled_in`.
+"""
 _SEEDS = 60
 """A history depends a little on the order of sets, which differs from process to process."""
 
