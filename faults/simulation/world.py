@@ -12,7 +12,7 @@ import os
 import socket
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from datetime import datetime, tzinfo
 from functools import cache
 from typing import Any, Self
@@ -20,6 +20,7 @@ from unittest import mock
 
 import yaml
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api import timestamps
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients import logins
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.kubernetes.errors import (  # noqa: E501
     KubeError,
 )
@@ -30,10 +31,12 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.mat
     Unreachable,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.early import kind as early
+from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.compute import load
 from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.logservice import (
     roll as log_roll,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.logservice import store_pass
+from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.pool import executing
 from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.workload import rolling_update
 
 from faults import ROOT
@@ -42,10 +45,13 @@ from faults.simulation.log_service import LogService
 from faults.simulation.objects import copied
 from faults.simulation.roles import Player, TaskFailed
 from faults.simulation.server import ApiServer, Key
+from faults.simulation.threads import InTurn
 
 Json = dict[str, Any]
 _ENVIRONMENT = {"HEALTH_PERIOD": "0", "OPERATOR_IMAGE": "operator:1"}
 """Nothing answers in Pods that are only played; Jobs need an image."""
+_THREADED = (executing, load, log_roll, logins)
+"""Modules of the collection that ask or write in threads."""
 ROUNDS = 40
 """Within so many rounds everything is quiet."""
 _ROUNDS_OF_SLOW_PODS = 6
@@ -289,7 +295,7 @@ class World:
             def now(cls, tz: tzinfo | None = None) -> Self:
                 return cls.fromtimestamp(server.present, tz)
 
-        with (
+        patches: tuple[AbstractContextManager[Any], ...] = (
             mock.patch.dict(os.environ, _ENVIRONMENT),
             mock.patch.object(time, "sleep", sleep),
             mock.patch.object(time, "monotonic", present),
@@ -303,7 +309,11 @@ class World:
             mock.patch.object(log_roll, "_reachable", bool),
             mock.patch.object(socket, "getaddrinfo", _unknown_host),
             mock.patch.object(socket, "create_connection", _refuse_socket),
-        ):
+            *(mock.patch.object(one, "ThreadPoolExecutor", InTurn) for one in _THREADED),
+        )
+        with ExitStack() as stack:
+            for patch in patches:
+                stack.enter_context(patch)
             yield
 
 
