@@ -151,12 +151,21 @@ def test_conditions_tell_what_becomes_of_lost_stores(
     [
         ([], ""),
         ([0.0], ""),
-        ([UNIX_NOW], "86401s"),
+        ([UNIX_NOW], ""),
+        ([UNIX_NOW - 50_000], "36401s"),
         ([UNIX_NOW - 86_000, UNIX_NOW - 10], "401s"),
         ([UNIX_NOW - 86_399.5], "2s"),
         ([UNIX_NOW - 90_000], "10m"),
     ],
-    ids=["none", "its replacement is under way", "a day", "the first", "at once", "overdue"],
+    ids=[
+        "none",
+        "its replacement is under way",
+        "a pass comes before",
+        "it does not",
+        "the first",
+        "at once",
+        "overdue",
+    ],
 )
 def test_the_volume_of_a_replaced_store_goes_at_its_time(since: list[float], requeue: str) -> None:
     kept = [ReplacedVolume(f"pv-{moment}", "mo-log-2", moment) for moment in since]

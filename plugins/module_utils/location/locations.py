@@ -187,8 +187,8 @@ def _read(fields: Fields, name: str, parse: Any, text: str) -> Any:
     try:
         return parse(text)
     except InvalidLocation as error:
-        refusal = fields.refuse(name, str(error))
-        raise refusal from error
+        problem = str(error)
+    raise fields.refuse(name, problem)
 
 
 def to_document(location: Location | None) -> dict[str, Any] | None:

@@ -24,6 +24,9 @@ Stores = Mapping[str, Any]
 """The ``stores`` that the action ``repair`` returned; empty when it did not run."""
 
 _NOT_RELEASED = "10m"
+_BETWEEN_PASSES = 10.5 * 3600
+"""Longest time in seconds until the next pass that nobody asks for: the period of LogSets in
+``watches.yaml``, and what the runner adds to it. One that is asked for takes its place."""
 _AT_ONCE = frozenset({Step.RECORD, Step.RENDER, Step.TAKE_AWAY, Step.FINISH, Step.CALL_OFF})
 
 
@@ -115,6 +118,6 @@ def _when_volumes_go(resource: Resource, now: float) -> str:
     One that could not be released at its time is tried again.
     """
     left = seconds_left(remembered(resource), now)
-    if left is None:
+    if left is None or left > _BETWEEN_PASSES:
         return ""
     return f"{math.ceil(left) + 1}s" if left else _NOT_RELEASED
