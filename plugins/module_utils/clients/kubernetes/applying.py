@@ -109,6 +109,8 @@ class Writer(Editor):
             )
         except Conflict:
             existing = self._own(manifest, self.get(wanted))
+            if existing is None:  # in conflict with something else, such as the use of a quota
+                raise
             return Outcome(title, Change.UNCHANGED, existing, existing)
         except NotFound:
             if not self._namespace_would_come(wanted):
