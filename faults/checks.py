@@ -24,7 +24,12 @@ _TIMES = frozenset(
 
 
 def state(world: World) -> dict[str, Json]:
-    """Return all objects by kind and name, without what differs from run to run."""
+    """Return all objects by kind and name, without what differs from run to run.
+
+    ConfigMaps that former ReplicaSets of a Deployment use are left out: they are kept for as long
+    as these, so that a rollback finds them.
+    """
+    former = _used_by_former(world)
     uids = {
         found["metadata"]["uid"]: f"<{found['kind']} {_UID.sub('<uid>', key[3])}>"
         for key, found in world.server.objects.items()
@@ -33,7 +38,29 @@ def state(world: World) -> dict[str, Json]:
         f"{found['kind']}/{key[2]}/{_named(key[3], uids)}": _comparable(found, uids)
         for key, found in world.server.objects.items()
         if found["kind"] not in _NOT_COMPARED
+        and not (found["kind"] == "ConfigMap" and key[3] in former)
     }
+
+
+def _used_by_former(world: World) -> frozenset[str]:
+    """Return the names of ConfigMaps that ReplicaSets use and no workload does."""
+    present: set[str] = set()
+    for kind in ("Deployment", "StatefulSet"):
+        for _key, found in world.server.of_kind(kind):
+            present |= _config_maps(found)
+    former = (_config_maps(found) for _key, found in world.server.of_kind("ReplicaSet"))
+    return frozenset(set().union(*former) - present)
+
+
+def _config_maps(workload: Json) -> set[str]:
+    """Return the ConfigMaps that the Pods of a workload mount."""
+    volumes = workload["spec"]["template"]["spec"].get("volumes") or []
+    sources = [one.get("configMap") for one in volumes]
+    for one in volumes:
+        sources += [
+            part.get("configMap") for part in (one.get("projected") or {}).get("sources", ())
+        ]
+    return {str(source["name"]) for source in sources if source and "name" in source}
 
 
 def _comparable(found: Json, uids: Mapping[str, str]) -> Json:
