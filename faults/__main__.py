@@ -42,6 +42,7 @@ def main(arguments: Sequence[str]) -> int:
             shown = time.monotonic()
             print(f"  {len(results)} of {len(points)} points", flush=True)
         if options.seconds and time.monotonic() - began > options.seconds:
+            print(f"ended after {options.seconds:g} s: {len(results)} of {len(points)} points")
             break
     run = report.Run(seed, time.monotonic() - began, results)
     report.write(run, options.output)
