@@ -50,6 +50,7 @@ class Verb(StrEnum):
     READ = "read"
     PURGE = "purge"
     RECLAIM = "reclaim"
+    CLAIM = "claim"
 
 
 class Step(StrEnum):
@@ -149,7 +150,9 @@ class Task:
         origin: what is backed up, for the manifest.
         source: the backup that is verified or restored.
         target: where a backup is made, restored to, or deleted, a restored copy is purged, or the
-            data of a database are deleted.
+            data of a database are deleted, or are going to be.
+        predecessor: for a claim, who had the path before under the same uid; without a name,
+            whoever had it. None if nobody did.
         forbidden: the cluster's own storage: the target must not be inside it, nor around it.
         expected_id: the backup that source (verify, restore) or target (delete) must hold; None
             accepts any backup. For a purge, the restore that has filled target.
@@ -171,6 +174,7 @@ class Task:
     origin: Origin = field(default_factory=lambda: Origin("", "", ""))
     source: Location | None = None
     target: Location | None = None
+    predecessor: Owner | None = None
     forbidden: tuple[Location, ...] = ()
     expected_id: str | None = None
     attempts: int = 0
@@ -247,6 +251,7 @@ def task_to_json(task: Task) -> str:
         },
         "source": locations.to_document(task.source),
         "target": locations.to_document(task.target),
+        **({"predecessor": asdict(task.predecessor)} if task.predecessor else {}),
         "forbidden": [locations.to_document(one) for one in task.forbidden],
         "expects": {"id": task.expected_id},
         **({"checks": [one.document for one in task.checks]} if task.checks else {}),
@@ -276,7 +281,7 @@ def task_from_json(text: str | bytes) -> Task:
 
 def _task_of(fields: Fields) -> Task:
     base, login, report = (fields.table(name) for name in ("base", "login", "report"))
-    origin, owner = fields.table("origin"), fields.table("owner")
+    origin, predecessor = fields.table("origin"), fields.table("predecessor")
     return Task(
         verb=Verb(fields.choice("verb", tuple(Verb), "")),
         id=fields.required_text("id"),
@@ -284,7 +289,7 @@ def _task_of(fields: Fields) -> Task:
         base=BaseBackup(_required_location(base, "location"), base.required_text("id"))
         if base.data
         else None,
-        owner=Owner(*(owner.text(name) for name in ("kind", "namespace", "name", "uid"))),
+        owner=_owner(fields.table("owner")),
         login=Login(login.required_text("host"), login.number("port", 1) or 0)
         if login.data
         else None,
@@ -293,6 +298,7 @@ def _task_of(fields: Fields) -> Task:
         ),
         source=_location(fields, "source"),
         target=_location(fields, "target"),
+        predecessor=_owner(predecessor) if predecessor.data else None,
         forbidden=tuple(_locations(fields.tables("forbidden"))),
         expected_id=fields.table("expects").text("id") or None,
         attempts=fields.number("attempts") or 0,
@@ -315,6 +321,7 @@ def _require_complete(task: Task) -> None:
         Verb.READ: ("login",),
         Verb.PURGE: ("target", "expected_id"),
         Verb.RECLAIM: ("target",),
+        Verb.CLAIM: ("target",),
     }
     for name in needed[task.verb]:
         if getattr(task, name) is None:
@@ -381,6 +388,10 @@ def _amount(fields: Fields) -> Amount:
 
 def _cut(message: str) -> str:
     return message if len(message) <= LONGEST_MESSAGE else f"{message[: LONGEST_MESSAGE - 1]}…"
+
+
+def _owner(fields: Fields) -> Owner:
+    return Owner(*(fields.text(name) for name in ("kind", "namespace", "name", "uid")))
 
 
 def _location(fields: Fields, name: str) -> Location | None:

@@ -116,6 +116,17 @@ def number_in(keys: Iterable[str], base: str) -> int:
     return max(numbers, default=0)
 
 
+def latest(store: ObjectStore, base: str) -> tuple[int, Mark | None]:
+    """Return the number and the mark of the latest attempt; 0 and None without any.
+
+    Raises:
+        Foreign: an object of its name is none of ours, or not written to its end yet.
+        StoreError: the store does not tell.
+    """
+    number = number_in(store.beginning(f"{base}."), base)
+    return number, read(store, key_of(base, number)) if number else None
+
+
 def to_json(mark: Mark) -> bytes:
     """Return a mark as it is stored; ``task`` is what earlier releases read of a restore."""
     owner = mark.owner

@@ -90,8 +90,7 @@ def require_ended(store: ObjectStore, base: str = marks.OWNER, *, elsewhere: boo
     Raises:
         Foreign: it runs, or may run.
     """
-    number = marks.number_in(store.beginning(f"{base}."), base)
-    latest = marks.read(store, marks.key_of(base, number)) if number else None
+    _number, latest = marks.latest(store, base)
     if latest is None or not latest.process:
         return
     if latest.process != _machine():

@@ -13,7 +13,7 @@ import signal
 import sys
 import time
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from threading import Event, Thread
@@ -29,6 +29,7 @@ from ...module_utils.location.locations import SOURCE, TARGET, Location
 from ...module_utils.ownership.errors import OwnershipError
 from . import reporting
 from .backing_up import Making, back_up
+from .claiming import claim
 from .deleting import delete, purge
 from .errors import TaskFailed, as_failure
 from .progress import Progress
@@ -40,6 +41,10 @@ from .stores import Mounts
 from .verifying import verify
 
 FOLDER_VARIABLE: Final = "MATRIXONE_BACKUP_FOLDER"
+_WITHOUT_A_RECORD: Final[
+    Mapping[Verb, Callable[[Task, ObjectStore, Progress], None]]
+] = {Verb.PURGE: purge, Verb.CLAIM: claim}
+"""What is about no backup, by verb."""
 _GRACE_SECONDS: Final = 20.0
 """For what runs when the task is interrupted; Kubernetes kills the Pod after 30 s."""
 _MARGIN_SECONDS: Final = 15
@@ -126,11 +131,11 @@ def carry_out(task: Task, mounts: Mounts, progress: Progress) -> Manifest | None
         return restore(task, source, store, progress)
     if task.verb == Verb.DELETE and store:
         return delete(task, store, progress)
-    if task.verb == Verb.PURGE and store:
-        purge(task, store, progress)
-        return None
     if task.verb == Verb.RECLAIM and task.target:
         reclaim(task, target, progress)
+        return None
+    if task.verb in _WITHOUT_A_RECORD and store:
+        _WITHOUT_A_RECORD[task.verb](task, store, progress)
         return None
     if task.verb == Verb.BACKUP and store:
         return back_up(Making(task, mounts, store, target, progress))

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from ...module_utils.backup.tasks import Amount, Step, Task
@@ -12,16 +12,15 @@ from ...module_utils.clients.objectstore.errors import StoreAbsent, StoreError
 from ...module_utils.clients.objectstore.interface import ObjectStore
 from ...module_utils.location.locations import Location, S3Location
 from ...module_utils.ownership import deletion, marks, neighbours
-from ...module_utils.ownership.errors import Foreign, OwnershipError
+from ...module_utils.ownership.errors import OwnershipError
 from ...module_utils.workload.storage import FOLDERS
-from . import attempts
+from .claiming import copied, held, require_own
 from .errors import TaskFailed
 from .progress import Progress
 from .statements import target_of
 
 _CHECKED: Final = 10_000
 """Objects between two checks of the deadline while they are counted."""
-_COPIED: Final = marks.first_key(marks.RESTORE)
 Counted = tuple[ObjectStore, frozenset[str]]
 """A store, and the keys in its root that are the database's."""
 
@@ -42,37 +41,40 @@ def reclaim(task: Task, open_store: Callable[[Location], ObjectStore], progress:
             something is marked as somebody else's.
     """
     progress.begin(Step.CHECK_TARGET)
-    stores = [open_store(place) for place in _places(target_of(task))]
+    target = target_of(task)
+    root = open_store(target)
     try:
-        for store in stores:
-            store.require()
+        root.require()
     except StoreAbsent:
         return
-    owned = [(store, _own(store)) for store in stores]
+    is_claimed = require_own(task, root) > 0
+    places = _places(target)
+    if places == [target]:
+        _empty(task, [root], progress, is_claimed=is_claimed)
+        return
+    folders = [open_store(place) for place in places]
+    if not is_claimed:
+        _empty(task, folders, progress)
+        return
+    with held(task, root, progress, copied(root)) as hold:
+        _empty(task, folders, progress)
+        deletion.release(hold, progress.sleep, others=(marks.RESTORE,))
+
+
+def _empty(
+    task: Task, stores: Sequence[ObjectStore], progress: Progress, *, is_claimed: bool = False
+) -> None:
+    owned = [(store, copied(store)) for store in stores]
     progress.begin(Step.DELETE, _counted(owned, progress))
     for store, own in owned:
         if any(store.erasable()):  # also unfinished uploads, and versions that no listing has
-            _delete(task, store, own, progress)
+            _delete(task, store, own, progress, is_claimed=is_claimed)
 
 
 def _places(target: Location) -> list[Location]:
     if isinstance(target, S3Location) and not target.prefix:
         return [target.below(folder) for folder in FOLDERS]
     return [target]
-
-
-def _own(store: ObjectStore) -> frozenset[str]:
-    """Return the mark of a copy that has become the database's data.
-
-    Raises:
-        Foreign: a backup is being copied there.
-    """
-    copied = marks.read(store, _COPIED)
-    if copied is None:
-        return frozenset()
-    if copied.state != marks.DONE:
-        raise Foreign(f"{store.name} is where the restore {copied} has not ended")
-    return frozenset({_COPIED})
 
 
 def _counted(owned: list[Counted], progress: Progress) -> Amount:
@@ -91,18 +93,26 @@ def _counted(owned: list[Counted], progress: Progress) -> Amount:
     return Amount(files, size)
 
 
-def _delete(task: Task, store: ObjectStore, own: frozenset[str], progress: Progress) -> None:
+def _delete(
+    task: Task,
+    store: ObjectStore,
+    own: frozenset[str],
+    progress: Progress,
+    *,
+    is_claimed: bool,
+) -> None:
     def advance(count: int) -> None:
         progress.finish(count)
         progress.publish()
 
-    with attempts.attempt(store, attempts.mark_of(task), progress, own=own, is_empty=False) as hold:
+    with held(task, store, progress, own) as hold:
         try:
             deletion.clear(hold, lambda _key: True, advance, progress.sleep)
         except BaseException:
-            # The path may get another user, as when the claim is released. What is left proves to
-            # be this claim's without a mark, too.
+            # Where there was no mark, the path may get another user, as when the claim is
+            # released. What is left proves to be this claim's without a mark, too.
             with contextlib.suppress(OwnershipError, StoreError, TaskFailed):
-                deletion.release(hold, progress.sleep)
+                if not is_claimed:
+                    deletion.release(hold, progress.sleep)
             raise
         deletion.release(hold, progress.sleep, others=(marks.RESTORE,))
