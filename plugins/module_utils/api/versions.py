@@ -34,6 +34,7 @@ _OPERATOR_FEATURES: Final[dict[str, tuple[str, ...]]] = {
     "TagBeforeDigest": ("1.4.0",),
     "SizesInBytes": ("1.4.0",),
     "CompleteHelperResources": ("1.4.0",),
+    "StorageCheckRenames": ("1.4.0",),
 }
 
 

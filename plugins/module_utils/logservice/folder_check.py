@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
 from typing import Any, Final
 
-from ..api import names
+from ..api import names, versions
 from ..api.storage_answer import StorageAnswer
 from ..api.timestamps import unix_time
 from ..api.types import Manifest, Resource
@@ -28,13 +28,16 @@ FILE: Final = ".storage-check"
 """MatrixOne passes over names that begin with a dot when it lists a folder."""
 _SETTLING_SECONDS: Final = 20.0
 """A container that has run for so long had the time to write, and the probe to see it."""
-_WRITING: Final = f"""\
+_NOTING: Final = "date +%s >writing && mv writing written"
+_NOTING_BEFORE: Final = "date +%s >written"
+"""Of operatorVersion below 1.4.0: the probe may read the file while it is empty."""
+_WRITING: Final = """\
 trap 'exit 0' TERM
-cd {names.TEMP_MOUNT}
-file=$FOLDER/{FILE}
+cd %(folder)s
+file=$FOLDER/%(file)s
 while :; do
   if said=$(dd if=/dev/zero of="$file" bs=4096 count=1 conv=fsync 2>&1 && rm "$file" 2>&1); then
-    date +%s >written
+    %(noting)s
     if [ -e refused ]; then echo "$FOLDER can be written again"; rm refused; fi
   else
     if [ ! -e refused ]; then echo "$FOLDER cannot be written: $said"; fi
@@ -116,7 +119,7 @@ def _container(context: SetContext, store: Mapping[str, Any], folder: str, mount
     return {
         "name": names.CONTAINER_MAIN,
         **{field: store[field] for field in _OF_CONTAINER if field in store},
-        "command": ["/bin/sh", "-c", _WRITING],
+        "command": ["/bin/sh", "-c", _writing(context)],
         "env": [value_env("FOLDER", folder)],
         "readinessProbe": {
             "exec": {"command": ["/bin/sh", "-c", _HAS_WRITTEN]},
@@ -128,6 +131,12 @@ def _container(context: SetContext, store: Mapping[str, Any], folder: str, mount
         "securityContext": container_security(),
         "volumeMounts": [mount, {"name": names.VOLUME_TEMP, "mountPath": names.TEMP_MOUNT}],
     }
+
+
+def _writing(context: SetContext) -> str:
+    renames = versions.operator_does(context.operator, "StorageCheckRenames")
+    noting = _NOTING if renames else _NOTING_BEFORE
+    return _WRITING % {"folder": names.TEMP_MOUNT, "file": FILE, "noting": noting}
 
 
 def check_labels(owner: str) -> dict[str, str]:
