@@ -21,6 +21,7 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.reporting.k
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.kind import Play
 
 from tests.backup import worlds as w
+from tests.support.passes import references_of
 from tests.support.resources import merged
 
 Json = dict[str, Any]
@@ -65,6 +66,14 @@ COMPLETE, FAILED = w.ended("Complete"), w.ended("Failed", "BackoffLimitExceeded"
 LATE = w.ended("Failed", "DeadlineExceeded")
 MORE = "2026-11-22T18:00:00Z"
 
+
+def claim(path: str, state: str = "InUse") -> Json:
+    """Return the claim of a database of another namespace, on the server of the target."""
+    s3 = {"path": path, "endpoint": "http://minio.prod:9000"}
+    metadata = {"name": "bucket-other", "namespace": "test"}
+    return {"metadata": metadata, "spec": {"s3": s3}, "status": {"state": state}}
+
+
 #: what is special, what is found, the phase, the reason of Degraded (empty: as expected)
 CASES: dict[str, tuple[Json, Json, str, str]] = {
     "begins": ({}, {}, "Running", ""),
@@ -88,6 +97,14 @@ CASES: dict[str, tuple[Json, Json, str, str]] = {
     "own prefix": ({"target": {"s3": {**w.S3, "path": "data/mo"}}}, {}, "Failed", "TargetIsSource"),
     "inside": ({"target": {"s3": {**w.S3, "path": "data/mo/b"}}}, {}, "Failed", "TargetIsSource"),
     "around": ({"target": {"s3": {**w.S3, "path": "data"}}}, {}, "Failed", "TargetIsSource"),
+    "of another database": ({}, {"claims": [claim("backups/mo/full")]}, "Failed", "TargetIsSource"),
+    "inside another": ({}, {"claims": [claim("backups/mo")]}, "Failed", "TargetIsSource"),
+    "around another": ({}, {"claims": [claim("backups/mo/full/x")]}, "Failed", "TargetIsSource"),
+    "kept data": ({}, {"claims": [claim("backups", "Released")]}, "Failed", "TargetIsSource"),
+    "data that go": ({}, {"claims": [claim("backups", "Deleting")]}, "Failed", "TargetIsSource"),
+    "no data yet": ({}, {"claims": [claim("backups", "Pending")]}, "Running", ""),
+    "beside another": ({}, {"claims": [claim("backups/mo/full2")]}, "Running", ""),
+    "no path": ({}, {"claims": [claim("backups/../..")]}, "Running", ""),
     "beside": ({"target": {"s3": {**w.S3, "path": "data/mo2"}}}, {}, "Running", ""),
     "no base": (INCREMENT, {"backups": []}, "Failed", "BaseMissing"),
     "a base": (INCREMENT, {"backups": [w.backup()]}, "Running", ""),
@@ -630,3 +647,12 @@ def test_a_job_of_which_it_is_not_known_when_it_ended_stays() -> None:
         assert planned(resource, w.around(), w.LATER)["expired"] == []
     dated = w.backup_job(status={**ended, "completionTime": w.BEGAN}, ttl="1h")
     assert len(planned(dated, w.around(), w.LATER)["expired"]) == 1
+
+
+def test_a_source_that_is_not_named_is_refused() -> None:
+    """An API server with an earlier schema has stored it; no reference is made of it."""
+    subject = w.backup_job(source={"clusterRef": ""})
+    assert "source" not in references_of(subject)
+    plan = planned(subject, w.around(source=None))
+    assert "spec.source.clusterRef" in plan["invalid"]
+    assert conditions(reported(subject, plan, w.around(source=None)))["Synced"][1] == "InvalidSpec"

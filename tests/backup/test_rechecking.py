@@ -132,6 +132,29 @@ def test_what_says_nothing_of_the_files_leads_to_the_same_job() -> None:
         assert not objects or (objects[-1]["metadata"]["name"] == first) is same, more
 
 
+def test_a_change_that_says_nothing_of_the_files_leads_to_no_job() -> None:
+    """A status of an earlier release tells by the generation alone."""
+    _plan, known = passed(backup(AVAILABLE))
+    for more, is_known in (
+        ({"generation": 7}, True),
+        ({"generation": 7, "sourceUid": "another"}, True),
+        ({"secretNamespace": "another"}, False),
+        ({"location": {"s3": {"path": "b/x"}}}, False),
+    ):
+        changed = backup(known, **more)
+        plan, written = passed(changed)
+        assert (not plan.objects, written["phase"] == "Available") == (is_known, is_known), more
+        assert links.state_of(changed).known is is_known
+    assert passed(backup(AVAILABLE, generation=7))[0].objects
+
+
+def test_a_pass_over_a_paused_backup_finds_out_nothing() -> None:
+    changed = backup(passed(backup(AVAILABLE))[1], secretNamespace="another")
+    changed["metadata"]["annotations"] = {"matrixorigin.io/paused": "true"}
+    written = passed(changed)[1]
+    assert not links.is_about({**changed, "status": written})
+
+
 def test_the_verification_of_another_backup_is_forgotten() -> None:
     restorable = {"type": "Restorable", "status": "False", "reason": "VerificationFailed"}
     refuted = {"verification": {"result": "Failed"}, "conditions": [restorable]}

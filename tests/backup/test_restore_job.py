@@ -179,6 +179,14 @@ def test_overlay_beside_the_spec() -> None:
         assert job["spec"]["template"]["spec"]["priorityClassName"] == expected
 
 
+def test_a_mistake_names_the_overlay_that_was_written() -> None:
+    wrong = {"tolerations": "x"}
+    beside, inside = {**restore_job(), "overlay": wrong}, restore_job(overlay=wrong)
+    for subject, field in ((beside, "overlay."), (inside, "spec.overlay.")):
+        found = planned(subject, around())["invalid"]
+        assert found.startswith(field), found
+
+
 ENDED: Json = {
     "phase": "Completed",
     "message": "",

@@ -334,13 +334,28 @@ def test_end(case: str) -> None:
 
 def test_end_is_bounded() -> None:
     """A cluster that does not go keeps no RestoreJob for ever; its name is reported."""
-    left = around(throwAway=throw_away(), purgeJob=HELD)
+    left = around(throwAway=throw_away(deletionTimestamp=w.NOW), purgeJob=HELD)
 
     plan = planned(verifying({**KNOWN, "verification": PASSED}), left, now=w.LATER)
 
     assert plan["phase"] == "Completed"
     assert plan["problem"]["reason"] == "NotRemoved"
     assert NAME in plan["problem"]["message"]
+
+
+@pytest.mark.parametrize(
+    "left",
+    [
+        {"throwAway": throw_away(), "purgeJob": HELD},
+        {"throwAway": None, "purgeJob": HELD},
+        {"throwAway": None, "purgeJob": {**w.job(), "status": {"startTime": w.LATER}}},
+    ],
+    ids=["asked by nobody", "not begun", "just begun"],
+)
+def test_end_is_tried_however_late(left: Json) -> None:
+    """The operator may have been away since the result was recorded."""
+    subject = verifying({**KNOWN, "verification": PASSED})
+    assert planned(subject, around(**left), now=w.LATER)["phase"] == "Running"
 
 
 def deleted(status: Json | None) -> Json:

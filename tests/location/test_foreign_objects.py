@@ -12,6 +12,8 @@ import pytest
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.kinds import kind_of
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.kind import Play
 
+from tests.backup import test_restore_job as restores
+from tests.backup import test_verification as verifications
 from tests.backup import worlds as backups
 from tests.bucket import worlds as buckets
 
@@ -170,6 +172,21 @@ PASSES: dict[str, tuple[Json, dict[str, list[Json]], Json]] = {
         {label: [one] for label, one in USERS.items()},
         {"now": backups.NOW, "targetSecret": {"metadata": {}}, "job": None, "pods": []},
     ),
+    "BackupJob, full": (
+        backups.backup_job(),
+        {"claims": [CLAIM], "jobs": [BACKUP_JOB], "cnSets": [CN_SET], "logSets": [LOG_SET]},
+        backups.around(now=backups.NOW),
+    ),
+    "RestoreJob": (
+        restores.restore_job(),
+        {"claims": [CLAIM]},
+        restores.around(now=backups.NOW),
+    ),
+    "RestoreJob of a cluster": (
+        restores.restore_job(owned=True),
+        {"claims": [CLAIM]},
+        restores.around(now=backups.NOW, cluster=CLUSTER),
+    ),
     "BucketClaim": (
         buckets.claim(),
         {"claims": [CLAIM], "neighbours": [CLAIM]},
@@ -189,6 +206,35 @@ def planned(resource: Json, observed: Json) -> Any:
     plan = kind.plan(copy.deepcopy(resource), observed, Play(image="operator:1"))
     assert kind.report(copy.deepcopy(resource), plan, observed, {}, "").status is not None
     return plan
+
+
+NAMED: dict[str, tuple[Json, Json]] = {
+    "RestoreJob": (restores.restore_job(), restores.around(now=backups.NOW, backup=BACKUP)),
+    "RestoreJob of a cluster, at its end": (
+        restores.restore_job(restores.ENDED, owned=True),
+        restores.around(now=backups.LATER, cluster=CLUSTER),
+    ),
+    "RestoreJob, verifying": (
+        verifications.verifying(),
+        {**verifications.around(), "now": backups.NOW},
+    ),
+    "BackupJob": (backups.backup_job(), backups.around(now=backups.NOW)),
+}
+"""Passes that read single objects by name: what is wrong in one is said, and fails nothing."""
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_a_text_of_an_object_that_is_named_fails_no_pass(name: str) -> None:
+    resource, observed = NAMED[name]
+    for label, object_ in observed.items():
+        if not isinstance(object_, dict):
+            continue
+        for path in texts(object_):
+            for hostile in HOSTILE:
+                try:
+                    planned(resource, {**observed, label: with_text(object_, path, hostile)})
+                except Exception as error:
+                    raise AssertionError(f"{label}{path} = {hostile!r}: {error!r}") from error
 
 
 @pytest.mark.parametrize("name", PASSES)

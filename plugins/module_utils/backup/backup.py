@@ -83,7 +83,7 @@ def _deletion(resource: Resource, observed: Observed, around: Surroundings) -> B
         return wrong(plan, BackupReason.IN_USE.value, user)
     plan = _deleting(plan, resource, observed, stands, around)
     if plan.problem.get("reason") not in _NEEDED:
-        plan = in_time(plan, resource, around)
+        plan = in_time(plan, resource, observed, around)
     return halted(plan, observed)
 
 

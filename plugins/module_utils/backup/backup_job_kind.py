@@ -44,7 +44,11 @@ class BackupJobKind(Kind[JobPlan]):
         kind, name = named_source(resource)
         found = {
             "self": by_name(resource["apiVersion"], resource["kind"], metadata),
-            "source": by_name(names.API_VERSION, kind, {**metadata, "name": name}),
+            **(
+                {"source": by_name(names.API_VERSION, kind, {**metadata, "name": name})}
+                if name
+                else {}
+            ),
             "jobs": _listed(resource, names.BACKUP_JOB),
             "cnSets": _listed(resource, names.CN_SET),
             "logSets": _listed(resource, names.LOG_SET),
@@ -52,6 +56,9 @@ class BackupJobKind(Kind[JobPlan]):
         }
         for label, secret in {**target_secrets(resource), **login_secret(resource)}.items():
             found[label] = by_name("v1", "Secret", {**metadata, "name": secret})
+        if Fields("", resource).table("spec").table("target").table("s3").data:
+            claims = {"api_version": names.API_VERSION, "kind": names.BUCKET_CLAIM, "labels": {}}
+            found["claims"] = {**claims, "if_allowed": True}
         if (resource.get("spec") or {}).get("type") == INCREMENTAL:
             backups = {"api_version": names.API_VERSION, "kind": names.BACKUP, "labels": {}}
             found["backups"] = {**backups, "if_allowed": True}

@@ -28,7 +28,7 @@ from .backup import (
     secrets_of,
 )
 from .job_plan import Surroundings
-from .links import AVAILABLE, BROKEN
+from .links import AVAILABLE, BROKEN, looked_at
 from .rechecking import is_known, plan_recheck, recheck_references
 from .task_objects import task_references
 
@@ -88,6 +88,8 @@ class BackupKind(OwningKind[BackupPlan]):
             "observedGeneration": _generation(resource),
             "conditions": _conditions(resource, plan, failure),
         }
+        if not plan.paused:  # a pass that leaves it alone has found out nothing
+            status["lookedAt"] = looked_at(resource)
         verified = (resource.get("meta") or {}).get("completeTime")
         if plan.verified_at:
             status["lastVerified"] = plan.verified_at

@@ -59,10 +59,16 @@ def released(resource: Resource) -> str:
     return f"the annotation {ANNOTATION_RELEASE} keeps the data" if kept else ""
 
 
-def in_time(plan: PlanT, resource: Resource, around: Surroundings) -> PlanT:
-    """Give up, and keep the data, when the deletion takes too long."""
+def in_time(plan: PlanT, resource: Resource, observed: Observed, around: Surroundings) -> PlanT:
+    """Give up, and keep the data, when the deletion takes too long.
+
+    Not before it was tried: the operator may have been away, or the data in use. A Job that gets on
+    has a deadline of its own.
+    """
     since = unix_time(around.now) - unix_time(resource["metadata"]["deletionTimestamp"])
-    if plan.done or since <= _GIVE_UP_SECONDS:
+    was_tried = observed.get("job") is None and result_of(observed.get("result")) is not None
+    is_tried = was_tried or plan.problem.get("reason") not in (None, BackupReason.WAITING.value)
+    if plan.done or since <= _GIVE_UP_SECONDS or not is_tried:
         return plan
     hours = _GIVE_UP_SECONDS // 3600
     return replace(plan, done=True, kept=f"not deleted within {hours} h: {plan.message}")

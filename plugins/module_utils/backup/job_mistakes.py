@@ -26,6 +26,9 @@ def job_mistakes(spec: Fields) -> Iterator[Mistake]:
     if spec.raw("verify") is not None:
         yield from verification_mistakes(spec.table("verify"))
     try:
+        source = spec.table("source")
+        if not (source.text("clusterRef") or source.text("cnSetRef")):
+            raise source.refuse("clusterRef", "must be set, or cnSetRef")
         if spec.raw("verify") is not None and not spec.table("source").text("clusterRef"):
             raise spec.refuse("verify", "can be given only where source has clusterRef")
         if (spec.text("type") == INCREMENTAL) != bool(spec.table("base").data):

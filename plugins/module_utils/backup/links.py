@@ -7,6 +7,7 @@ again, by a person or by a tool, and then has no status until the operator has w
 
 from __future__ import annotations
 
+import json
 import posixpath
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from datetime import datetime, timezone
 from typing import Any, Final
 
 from ..api import names
+from ..api.digests import digest7
 from ..api.errors import InvalidSpec
 from ..api.fields import Fields
 from ..api.timestamps import unix_time
@@ -27,6 +29,9 @@ Json = Mapping[str, Any]
 AVAILABLE: Final = "Available"
 BROKEN: Final = "Broken"
 """Phases of a Backup."""
+
+
+_LOOKED_AT: Final = ("id", "location", "secretNamespace", "serviceAccountName", "size")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +82,20 @@ def state_of(backup: Json) -> State:
 def is_about(backup: Json) -> bool:
     """Return whether the status of a Backup is about what the Backup says now."""
     status = _status_of(backup)
-    written_for = status.get("observedGeneration")
+    if known := status.get("lookedAt"):
+        return bool(known == looked_at(backup))
+    written_for = status.get("observedGeneration")  # of an earlier release
     generation = int(backup["metadata"].get("generation") or 0)
     if written_for is not None and int(written_for) < generation:
         return False
     return status.get("id") in (None, Fields("", backup).table("meta").text("id"))
+
+
+def looked_at(backup: Json) -> str:
+    """Return a digest of what says which files a Backup has, and how they are looked for."""
+    meta = Fields("", backup).table("meta")
+    found = [meta.raw(name) for name in _LOOKED_AT]
+    return digest7(json.dumps(found, sort_keys=True, default=str))
 
 
 def source_of(meta: Fields) -> str:

@@ -9,13 +9,11 @@ reading them. Until it has, the Backup is neither good nor bad.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
 from ..api import names
-from ..api.digests import digest7
 from ..api.errors import RenderingError
 from ..api.fields import Fields
 from ..api.timestamps import unix_time
@@ -30,7 +28,7 @@ from .backup import PENDING, BackupPlan, secret_namespace
 from .deletion import missing_secret, ongoing, started, wrong
 from .job_plan import Surroundings
 from .lifecycle import JOB, identity
-from .links import AVAILABLE, BROKEN, is_about
+from .links import AVAILABLE, BROKEN, is_about, looked_at
 from .record import backup_name
 from .sources import scope_of_record
 from .standing import Standing, State, standing_of_task
@@ -42,8 +40,6 @@ _RECORDED_SECONDS: Final = 600.0
 """How long after the end of its BackupJob a Backup can have been created by it."""
 _DEADLINE_SECONDS: Final = 3600
 _CONFIG_MAP: Final = {"apiVersion": "v1", "kind": "ConfigMap"}
-_LOOKED_AT: Final = ("id", "location", "secretNamespace", "serviceAccountName", "size")
-"""Fields of meta that say what is looked for, and how."""
 
 
 def is_known(resource: Resource) -> bool:
@@ -173,9 +169,7 @@ def _start(plan: BackupPlan, resource: Resource, around: Surroundings) -> Backup
 
 def _suffix(resource: Resource) -> str:
     """Return the suffix of the Job's name: what is elsewhere is looked for by another Job."""
-    meta = Fields("", resource).table("meta")
-    looked_at = [meta.raw(name) for name in _LOOKED_AT]
-    return f"check-{digest7(json.dumps(looked_at, sort_keys=True, default=str))}"
+    return f"check-{looked_at(resource)}"
 
 
 def _secrets_of(resource: Resource) -> dict[str, str]:

@@ -120,7 +120,8 @@ def _create(
     task = task_of(resource, observed.get("backup"), source)
     if why := overlapping(task):
         return failed(tasks.Reason.TARGET_IS_SOURCE.value, why)
-    if task.target and (why := taken(resource, task.target, observed.get("claims") or [])):
+    claims, cluster = observed.get("claims") or [], owning_cluster(resource)
+    if task.target and (why := taken(resource, task.target, claims, cluster)):
         return JobPlan(requeue="10s", message=f"waiting: {why}")
     work = jobs.Work(
         resource=resource,

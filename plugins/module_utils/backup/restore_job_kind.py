@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from ..admission.pod_security import Level, asked_mistakes
@@ -78,7 +79,7 @@ class RestoreJobKind(Kind[JobPlan]):
         """Decide what a pass does."""
         around = Surroundings.of(observed, play)
         whole = with_overlay(resource)
-        invalid = self.invalid(whole, play.level)
+        invalid = self.invalid(resource, play.level)
         if is_verification(whole):
             return plan_verification(whole, observed, around, invalid)
         return plan_restore_job(whole, observed, around, invalid)
@@ -106,7 +107,8 @@ class RestoreJobKind(Kind[JobPlan]):
     def mistakes(self, resource: Resource) -> list[Mistake]:
         """Return what is wrong with a RestoreJob beyond its schema."""
         spec = with_overlay(resource).get("spec")
-        return look_for(_mistakes(Fields("spec", spec))) if isinstance(spec, Mapping) else []
+        found = look_for(_mistakes(Fields("spec", spec))) if isinstance(spec, Mapping) else []
+        return [_as_written(resource, one) for one in found]
 
     def unsafe(self, resource: Resource, level: Level) -> list[Mistake]:
         """Return what a RestoreJob asks for in its Pod beyond a level of Pod security."""
@@ -114,7 +116,10 @@ class RestoreJobKind(Kind[JobPlan]):
         if not isinstance(spec, Mapping):
             return []
         return look_for(
-            Mistake(one.field.replace(".sharedStorage", f".{place}"), one.message, one.reason)
+            _as_written(
+                resource,
+                Mistake(one.field.replace(".sharedStorage", f".{place}"), one.message, one.reason),
+            )
             for place, _role in _PLACES
             for one in asked_mistakes(
                 "spec", {"overlay": spec.get("overlay"), "sharedStorage": spec.get(place)}, level
@@ -125,6 +130,15 @@ class RestoreJobKind(Kind[JobPlan]):
         """Return what a user should know about a valid RestoreJob."""
         del resource, old
         return []
+
+
+def _as_written(resource: Resource, mistake: Mistake) -> Mistake:
+    """Name the field that the user wrote: the overlay may stand beside the spec."""
+    spec = resource.get("spec")
+    is_beside = bool(resource.get("overlay")) and not (spec or {}).get("overlay")
+    if not is_beside or not mistake.field.startswith("spec.overlay"):
+        return mistake
+    return replace(mistake, field=mistake.field.removeprefix("spec."))
 
 
 def with_overlay(resource: Resource) -> dict[str, Any]:

@@ -68,12 +68,12 @@ def scope_of_record(meta: Fields) -> Scope:
 
 
 def named_source(job: Resource) -> tuple[str, str]:
-    """Return kind and name of what a BackupJob backs up."""
+    """Return kind and name of what a BackupJob backs up; an empty name if it names nothing."""
     source = Fields("", job).table("spec").table("source")
     compute = source.text("cnSetRef")
     if compute:
         return names.CN_SET, compute
-    return names.CLUSTER, source.required_text("clusterRef")
+    return names.CLUSTER, source.text("clusterRef")
 
 
 def find_source(

@@ -18,6 +18,7 @@ from ..reporting.reasons import BackupReason
 from ..workload.plans import Observed
 from . import bases, jobs, sources, tasks
 from .bases import Base
+from .claimed_paths import data_at
 from .job_plan import RUNNING, JobPlan, Surroundings, failed
 from .manifest import FULL, INCREMENTAL, TYPES, Origin
 from .sources import Source
@@ -108,6 +109,9 @@ def _create(
             f"the target {target.address} is not apart from {own.address}, where the database "
             "keeps its data"
         )
+        return failed(tasks.Reason.TARGET_IS_SOURCE.value, message)
+    if why := data_at(target, observed.get("claims") or []):
+        message = f"the target {target.address} is not apart from {why}, where a database has data"
         return failed(tasks.Reason.TARGET_IS_SOURCE.value, message)
     base, why = _base(spec, observed, source, target)
     if why:

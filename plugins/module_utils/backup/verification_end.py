@@ -29,6 +29,9 @@ _REMOVAL_SECONDS: Final = PURGE_SECONDS + 1800
 _GOING_SECONDS: Final = 900
 """The same, when the RestoreJob is deleted in the middle."""
 
+_AWAY_SECONDS: Final = 24 * 3600
+"""How long a step that cannot even begin is tried."""
+
 
 def concluded(
     resource: Resource, around: Surroundings, begun: str, reason: str = "", message: str = "",
@@ -66,13 +69,29 @@ def remove(resource: Resource, observed: Observed, around: Surroundings) -> JobP
     record = status.get("verification") or verdicts.verdict(
         metadata["name"], begun, around.now, Reason.INTERRUPTED.value, "the RestoreJob was deleted"
     )
-    since = unix_time(going or record["completionTime"])
+    asked = unix_time(going or record["completionTime"])
+    since = max(asked, min(_tried_since(observed, around), asked + _AWAY_SECONDS))
     patience = _GOING_SECONDS if going else _REMOVAL_SECONDS
     plan = _removing(resource, observed, around, record)
     if plan.phase == RUNNING and unix_time(around.now) - since > patience:
         plan = _ended(record, f"not deleted within {patience} s: {plan.message}")
     facts = {**plan.facts, "verification": record} if begun else plan.facts
     return replace(plan, begun=begun, facts=facts)
+
+
+def _tried_since(observed: Observed, around: Surroundings) -> float:
+    """Return since when the present step of the end is tried; now if it has not begun.
+
+    The operator may have been away, and the cluster goes before its data.
+    """
+    live, purge = observed.get("throwAway"), observed.get("purgeJob")
+    if live is not None:
+        return unix_time(live["metadata"].get("deletionTimestamp") or around.now)
+    if purge is None:
+        return 0.0
+    if (purge.get("spec") or {}).get("suspend"):
+        return unix_time(around.now)
+    return unix_time((purge.get("status") or {}).get("startTime") or around.now)
 
 
 def _removing(
