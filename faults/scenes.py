@@ -67,6 +67,7 @@ def _secret(name: str) -> Json:
 def _serving() -> Mapping[str, Json]:
     """Return sets as they are when they serve, and the workload of the log service, by kind."""
     world = World(SETS | {"BucketClaim"})
+    world.controllers.program = run_program
     for one in (_secret("minio"), r.logset(), r.dnset(), r.cnset()):
         world.apply(one)
     world.settle()

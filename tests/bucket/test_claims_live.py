@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 import yaml
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api.owners import Owner
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup import tasks
 
 from testbed import object_store
@@ -146,12 +147,26 @@ def objects(pods: Pods, server: ObjectStore, address: str) -> int:
     return len(list(pods.store(bucket(server, address)).entries()))
 
 
-def carry_out(space: Namespace, pods: Pods, claim: str, reason: tasks.Reason | None = None) -> None:
+def mark(space: Namespace, pods: Pods, log_set: str, reason: tasks.Reason | None = None) -> str:
+    """Run the program that marks the path of a LogSet; return the name of its claim."""
+    eventually(lambda: claim_of(space, log_set), 240, "the claim")
+    claim = str(claim_of(space, log_set)["metadata"]["name"])
+    carry_out(space, pods, claim, reason, suffix="claim")
+    return claim
+
+
+def carry_out(
+    space: Namespace,
+    pods: Pods,
+    claim: str,
+    reason: tasks.Reason | None = None,
+    suffix: str = "reclaim",
+) -> None:
     """Run the program for the Job of a claim, and write the result as it does.
 
     It must fail for the reason, if there is one.
     """
-    name = f"{claim}-reclaim"
+    name = f"{claim}-{suffix}"
     eventually(lambda: space.get("job", name), 90, f"Job {name}")
     task = tasks.task_from_json(space.get("configmap", f"{name}-task")["data"]["task.json"])
     ended = pods.attempt(task)
@@ -175,7 +190,10 @@ def test_the_life_of_a_path(
         "a claim that cannot be read says so",
     )
     one.apply(log_set("first", server, "data/mo/first"))
+    mark(one, pods, "first")
     eventually(lambda: state_of(one, "first") == "InUse", 240, "the path is granted")
+    assert objects(pods, server, "data/mo/first") == 1
+    eventually(lambda: one.names("jobs") == set(), 60, "nothing is left of the Job")
     one.wait("Ready", "logset", "first", seconds=240)
     claim = claim_of(one, "first")
     assert "ownerReferences" not in claim["metadata"]
@@ -216,6 +234,7 @@ def test_the_life_of_a_path(
     assert objects(pods, server, "data/mo/second") == 2
 
     # Who waited gets the path; it is kept at the end, and purged when somebody says so.
+    mark(two, pods, "second")
     eventually(lambda: state_of(two, "second") == "InUse", 240, "the path is granted")
     two.wait("Ready", "logset", "second")
     eventually(
@@ -223,7 +242,7 @@ def test_the_life_of_a_path(
     )
     two.kubectl("delete", "logset", "second", "--timeout=180s")
     eventually(lambda: state_of(two, "second") == "Released", 90, "released")
-    assert objects(pods, server, "data/mo") == 2
+    assert objects(pods, server, "data/mo") == 3
     kept = claim_of(two, "second")["metadata"]["name"]
     purge = json.dumps({"spec": {"s3": {"s3RetentionPolicy": "Delete"}}})
     two.kubectl("patch", "bucket", kept, "--type=merge", "-p", purge)
@@ -283,12 +302,52 @@ def test_a_store_that_rejects_and_one_that_is_not_there_are_told_apart(
     assert objects(whole, server, path) == 2
 
 
+def test_a_path_of_another_kubernetes_cluster(
+    spaces: tuple[Namespace, Namespace], operator: Path, server: ObjectStore, pods: Pods
+) -> None:
+    """No database starts there until somebody says that it is the one to be continued."""
+    space, path = spaces[1], "data/elsewhere"
+    secret(space, server)
+    owner = Owner("BucketClaim", "prod", "bucket-there", "uid-there")
+    target = bucket(server, path)
+    assert (
+        pods.attempt(tasks.Task(tasks.Verb.CLAIM, owner.uid, owner=owner, target=target)).code == 0
+    )
+    space.apply(log_set("here", server, path, s3RetentionPolicy="Retain"))
+    name = mark(space, pods, "here", tasks.Reason.TARGET_NOT_EMPTY)
+    eventually(
+        lambda: (
+            "prod/bucket-there (uid-there" in space.condition("logset", "here", "Synced")["message"]
+        ),
+        120,
+        "the LogSet says whose the path is",
+    )
+    assert space.condition("bucketclaim", name, "PathMarked")["reason"] == "PathTaken"
+    assert space.names("statefulsets") == set()
+    space.annotate("bucket", name, **{"bucket.matrixorigin.io/adopt": "uid-there"})
+    eventually(lambda: not space.get("job", f"{name}-claim"), 60, "the Job is replaced")
+    mark(space, pods, "here")
+    space.wait("Ready", "logset", "here", seconds=240)
+    assert claim_of(space, "here")["status"]["granted"]["mark"] == "uid-there"
+
+    # What is kept is taken over by the next one.
+    space.kubectl("delete", "logset", "here", "--timeout=180s")
+    eventually(lambda: state_of(space, "here") == "Released", 90, "released")
+    space.apply(log_set("next", server, path, s3RetentionPolicy="Retain"))
+    follower = mark(space, pods, "next")
+    space.wait("Ready", "logset", "next", seconds=240)
+    assert claim_of(space, "next")["status"]["granted"]["mark"] == "uid-there"
+    eventually(lambda: not space.get("bucket", name), 120, "the former claim goes")
+    assert space.get("bucket", follower)
+
+
 def test_a_namespace_that_is_deleted_with_its_database_ends(
     ending: Namespace, operator: Path, server: ObjectStore, pods: Pods
 ) -> None:
     """No Job can be created in it any more: the data stay, and nothing waits for them."""
     secret(ending, server)
     ending.apply(log_set("last", server, "data/last"))
+    mark(ending, pods, "last")
     eventually(lambda: state_of(ending, "last") == "InUse", 240, "the path is granted")
     ending.wait("Ready", "logset", "last", seconds=240)
     eventually(
@@ -298,4 +357,4 @@ def test_a_namespace_that_is_deleted_with_its_database_ends(
     )
     fill(pods, server, "data/last")
     ending.kubectl("delete", "namespace", ending.name, "--timeout=240s")
-    assert objects(pods, server, "data/last") == 2
+    assert objects(pods, server, "data/last") == 3

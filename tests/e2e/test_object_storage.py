@@ -31,14 +31,14 @@ BUCKET = object_storage.BUCKET
 
 @pytest.fixture(scope="module")
 def cluster(
-    real_testbed: TestBed,
+    bed_with_jobs: TestBed,
     real_object_store: ObjectStore,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Cluster]:
     """A cluster on S3 with two compute nodes that drain and log stores that are replaced."""
     real_object_store.make_bucket(BUCKET)
     folder = tmp_path_factory.mktemp("operator")
-    with operating(real_testbed, folder, "s3") as made:
+    with operating(bed_with_jobs, folder, "s3") as made:
         resource = object_storage.on_s3(draining(replacing(tiny_cluster())), real_object_store)
         resource["spec"]["logService"]["sharedStorage"]["s3"]["path"] = f"{BUCKET}/{made.namespace}"
         items = [object_storage.secret(real_object_store), resource]
@@ -109,7 +109,7 @@ def test_a_lost_log_store_is_replaced_and_no_row_is_lost(cluster: Cluster) -> No
 
 
 def test_a_missing_bucket_is_named(
-    real_testbed: TestBed, cluster: Cluster, real_object_store: ObjectStore
+    bed_with_jobs: TestBed, cluster: Cluster, real_object_store: ObjectStore
 ) -> None:
     """A cluster that cannot reach its bucket says so, and another one is not disturbed."""
     resource = object_storage.on_s3(tiny_cluster(), real_object_store)

@@ -81,6 +81,8 @@ LABEL_DRAINED: Final = "matrixorigin.io/drained"
 ANNOTATION_UNCLAIMED: Final = "bucket.matrixorigin.io/unclaimed"
 """``true`` on a LogSet, or its cluster: it gets no BucketClaim, and its data are never deleted by
 one. Whoever sets it deletes the data."""
+ANNOTATION_ADOPT: Final = "bucket.matrixorigin.io/adopt"
+"""On a BucketClaim: the uid in the mark of another claim, whose path this one takes over."""
 ANNOTATION_WAS_RUNNING: Final = "bucket.matrixorigin.io/any-instance-running"
 """``true`` on a BucketClaim once a Pod was ready: before, its LogSet has written nothing."""
 ANNOTATION_UNHEARD: Final = "matrixorigin.io/store-unheard"

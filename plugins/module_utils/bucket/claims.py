@@ -10,6 +10,7 @@ from typing import Any, Final
 from ..api import names
 from ..api.errors import RenderingError
 from ..api.fields import Fields
+from ..api.owners import Owner as OwnerOfFiles
 from ..api.types import Resource
 from ..location import locations
 from ..location.endpoints import Scope
@@ -36,6 +37,47 @@ class Owner:
     name: str
     uid: str = ""
     released: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Granted:
+    """The place for which a path was granted.
+
+    Attributes:
+        endpoint: of the server.
+        path: the bucket and the prefix.
+        mark: the uid in its mark; empty without one.
+    """
+
+    endpoint: str
+    path: str
+    mark: str = ""
+
+    @classmethod
+    def at(cls, location: S3Location) -> Granted:
+        """Return a location as a place without a mark."""
+        return cls(location.endpoint, location.address)
+
+    def is_at(self, other: Granted) -> bool:
+        """Return whether it is the same place."""
+        return (self.endpoint, self.path) == (other.endpoint, other.path)
+
+    @property
+    def document(self) -> dict[str, str]:
+        """As the status has it."""
+        place = {"endpoint": self.endpoint, "path": self.path}
+        return {**place, "mark": self.mark} if self.mark else place
+
+
+def granted_of(claim: Json) -> Granted | None:
+    """Return for which place the path of a claim was granted; None where that is not known."""
+    found = (claim.get("status") or {}).get("granted")
+    if not isinstance(found, Mapping):
+        return None
+    endpoint, path, mark = (found.get(name) for name in ("endpoint", "path", "mark"))
+    if not (isinstance(endpoint, str) and isinstance(path, str)):
+        return None
+    return Granted(endpoint, path, mark if isinstance(mark, str) else "")
 
 
 def owner_of(claim: Resource) -> Owner | None:
@@ -126,6 +168,53 @@ def predecessor(claim: Resource, others: Sequence[Json]) -> Json | None:
     return None
 
 
+def kept_before(claim: Resource, others: Iterable[Json]) -> OwnerOfFiles | None:
+    """Return who marked a path that was released, and is used again; None if nobody did."""
+    own = location_of(claim)
+    found = sorted(_in((RELEASED,), claim, others), key=_order, reverse=True)
+    for other in found:
+        granted = granted_of(other)
+        if granted is None or not granted.mark or not _is_at(own, other, granted):
+            continue
+        metadata = other["metadata"]
+        return OwnerOfFiles(
+            names.BUCKET_CLAIM, metadata["namespace"], metadata["name"], granted.mark
+        )
+    return None
+
+
+def followed(claim: Resource, others: Iterable[Json]) -> list[Json]:
+    """Return the released claims, as they are deleted, whose path this one has by now."""
+    own = location_of(claim)
+    return [
+        {
+            "apiVersion": names.API_VERSION,
+            "kind": names.BUCKET_CLAIM,
+            "metadata": {key: one["metadata"].get(key) for key in ("name", "namespace", "uid")},
+        }
+        for one in _in((RELEASED,), claim, others)
+        if not one["metadata"].get("deletionTimestamp") and _overlaps(own, one)
+    ]
+
+
+def _is_at(own: S3Location, other: Json, granted: Granted) -> bool:
+    """Return whether a place is exactly that of another claim, under whichever name."""
+    place = _place_of(other, granted)
+    return place is not None and locations.overlap(own, place) and own.address == place.address
+
+
+def _place_of(claim: Json, granted: Granted) -> S3Location | None:
+    """Return a place of a claim, as its Pods look it up; None if it cannot be read."""
+    s3 = {"endpoint": granted.endpoint, "path": granted.path}
+    try:
+        place = locations.from_fields(
+            Fields("", {"s3": s3}), locations.TARGET, scope_of(claim), in_use=True
+        )
+    except RenderingError:
+        return None
+    return place if isinstance(place, S3Location) else None
+
+
 def _state(claim: Json) -> str:
     """Return the state of a claim; one that is deleted with its data holds the path already."""
     state = str((claim.get("status") or {}).get("state") or "")
@@ -141,6 +230,11 @@ def _order(claim: Json) -> tuple[str, str]:
 
 
 def _overlaps(own: S3Location, other: Json) -> bool:
+    granted = granted_of(other)
+    # While it is moved to another server, it still has the place that it was granted.
+    before = _place_of(other, granted) if granted is not None else None
+    if before is not None and locations.overlap(own, before):
+        return True
     try:
         return locations.overlap(own, location_of(other))
     except RenderingError:  # what cannot be read is in nobody's way

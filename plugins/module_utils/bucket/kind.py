@@ -18,8 +18,11 @@ from ..workload.component import Reference
 from ..workload.kind import ALONE, OwningKind, Play
 from ..workload.plans import Observed
 from ..workload.references import by_name
+from .bucket_jobs import secrets_of
 from .claims import RELEASED, owner_of
-from .planning import SUFFIX, BucketPlan, plan_bucket, secrets_of
+from .marking import SUFFIX as CLAIM
+from .planning import SUFFIX, plan_bucket
+from .plans import BucketPlan
 from .status import metrics_of, status_of
 
 
@@ -42,17 +45,20 @@ class BucketClaimKind(OwningKind[BucketPlan]):
             labels = names.selector_labels(names.LOG_SET, owner.name, namespace)
             found["logSet"] = by_name(names.API_VERSION, names.LOG_SET, place)
             found["logPods"] = {**_all("v1", "Pod", namespace), "labels": labels}
+        name = resource["metadata"]["name"]
+        marking = task_references(resource, namespace, jobs.base_name(name, CLAIM))
+        found |= {
+            label: by_name("v1", "Secret", {"namespace": namespace, "name": secret})
+            for label, secret in secrets_of(resource).items()
+        }
         if not resource["metadata"].get("deletionTimestamp"):
-            return found
-        base = jobs.base_name(resource["metadata"]["name"], SUFFIX)
+            return {**found, **marking}
+        base = jobs.base_name(name, SUFFIX)
         return {
             **found,
+            "claimJob": marking["job"],
             "dnSets": _all(names.API_VERSION, names.DN_SET, namespace),
             "cnSets": _all(names.API_VERSION, names.CN_SET, namespace),
-            **{
-                label: by_name("v1", "Secret", {"namespace": namespace, "name": name})
-                for label, name in secrets_of(resource).items()
-            },
             **task_references(resource, namespace, base),
         }
 

@@ -8,7 +8,7 @@ could not be deleted in time, or when an annotation asks for that.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any, Final
 
 from ..api import names
@@ -16,9 +16,7 @@ from ..api.errors import RenderingError
 from ..api.fields import Fields
 from ..api.timestamps import unix_time
 from ..api.types import Manifest, Resource
-from ..backup import jobs
 from ..backup.deletion import (
-    DeletionPlan,
     halted,
     in_time,
     missing_secret,
@@ -29,17 +27,22 @@ from ..backup.deletion import (
 )
 from ..backup.facts import facts_of
 from ..backup.job_plan import Surroundings
+from ..backup.lifecycle import JOB, identity
 from ..backup.standing import State, standing_of_task
 from ..backup.starting import owner_of as owner_of_task
 from ..backup.tasks import Task, Verb
 from ..reporting.reasons import BackupReason, ConditionType
 from ..workload.plans import Observed, is_paused
+from .bucket_jobs import objects_of, secrets_of
 from .claims import (
     DELETING,
     IN_USE,
     LEGACY_FINALIZERS,
     PENDING,
     RELEASED,
+    Granted,
+    followed,
+    granted_of,
     holder,
     is_live,
     location_of,
@@ -48,6 +51,8 @@ from .claims import (
     possible_holder,
     predecessor,
 )
+from .marking import Marking, left_of, mark_of
+from .plans import BucketPlan
 
 SUFFIX: Final = "reclaim"
 _CONTESTED: Final = "10s"
@@ -59,25 +64,6 @@ _UNPROVEN: Final = (
     "no log store was ever seen ready: it is not known whether the data at the path, if there are "
     "any, are of this database (of a restore, for example) or of somebody else; they are kept"
 )
-_OF_OVERLAY: Final = ("tolerations", "imagePullSecrets", "priorityClassName")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BucketPlan(DeletionPlan):
-    """A plan for a BucketClaim, whose phase is Pending, InUse, Released or Deleting.
-
-    Attributes:
-        bind_to: ``<namespace>/<name>`` of the LogSet; empty if none uses the path.
-        facts: further fields of the status.
-        expired: the claim itself, when another one has taken the path.
-        requeue: when to check again; empty for not at all.
-    """
-
-    phase: str = PENDING
-    bind_to: str = ""
-    facts: Mapping[str, Any] = field(default_factory=dict)
-    expired: Sequence[Mapping[str, Any]] = ()
-    requeue: str = ""
 
 
 def plan_bucket(resource: Resource, observed: Observed, around: Surroundings) -> BucketPlan:
@@ -119,18 +105,37 @@ def others_of(observed: Observed) -> Sequence[Mapping[str, Any]]:
 def _standing_claim(resource: Resource, observed: Observed, around: Surroundings) -> BucketPlan:
     owner, others = owner_of(resource), others_of(observed)
     if owner is None or not (is_live(owner, observed.get("logSet")) or _pods(observed)):
-        return _released(resource, others)
+        return replace(_released(resource, others), stop=left_of(observed))
     bind_to = f"{resource['metadata']['namespace']}/{owner.name}"
     using = BucketPlan(phase=IN_USE, bind_to=bind_to, done=True)
-    if (resource.get("status") or {}).get("state") == IN_USE:
-        return using
+    if (resource.get("status") or {}).get("state") != IN_USE:
+        return _asked_for(resource, using, BucketPlan(phase=PENDING), observed, around)
+    here = Granted.at(location_of(resource))
+    granted = granted_of(resource) or here  # of a claim that an earlier release granted
+    waiting = replace(using, facts={"granted": granted.document})
+    if not granted.is_at(here):
+        return _asked_for(resource, using, waiting, observed, around)
+    if granted.mark:
+        return replace(waiting, stop=left_of(observed), expired=followed(resource, others))
+    return Marking(resource, using, waiting, others, is_running=True).plan(observed, around)
+
+
+def _asked_for(
+    resource: Resource,
+    using: BucketPlan,
+    waiting: BucketPlan,
+    observed: Observed,
+    around: Surroundings,
+) -> BucketPlan:
+    """Grant a path that nobody else has."""
+    others = others_of(observed)
     other = holder(resource, others, (IN_USE, DELETING)) or predecessor(resource, others)
     if other is not None:
-        taken = wrong(BucketPlan(phase=PENDING), BackupReason.PATH_TAKEN.value, named(other))
+        taken = wrong(waiting, BackupReason.PATH_TAKEN.value, named(other))
         return replace(taken, requeue=_CONTESTED)
     if unix_time(around.now) - unix_time(resource["metadata"]["creationTimestamp"]) < _SETTLING:
-        return BucketPlan(phase=PENDING, message="checking whether the path is free", requeue="1s")
-    return using
+        return replace(waiting, message="checking whether the path is free", requeue="1s")
+    return Marking(resource, using, waiting, others).plan(observed, around)
 
 
 def _released(resource: Resource, others: Sequence[Mapping[str, Any]]) -> BucketPlan:
@@ -188,7 +193,8 @@ def _going(resource: Resource, observed: Observed, around: Surroundings) -> Buck
     decided = _without_a_job(plan, resource, observed)
     if decided is not None:
         return decided
-    return in_time(_deleting(plan, resource, observed, around), resource, around)
+    plan = _deleting(plan, resource, observed, around)
+    return in_time(plan, resource, observed, around)
 
 
 def _without_a_job(plan: BucketPlan, resource: Resource, observed: Observed) -> BucketPlan | None:
@@ -235,11 +241,8 @@ def _deleting(
         return replace(plan, done=True, message="the data are deleted")
     if (going := ongoing(plan, stands, observed, around)) is not None:
         return going
-    if user := _user(resource, observed):
-        return wrong(plan, BackupReason.IN_USE.value, f"waiting for {user}, which uses the path")
-    if not _is_held(resource, around):
-        message = "holding the path, so that nobody takes it while it is deleted"
-        return wrong(plan, BackupReason.WAITING.value, message)
+    if (waits := _waits(plan, resource, observed, around)) is not None:
+        return waits
     namespace, objects = resource["metadata"]["namespace"], _objects(resource, around)
     if (waiting := missing_secret(plan, secrets_of(resource), namespace, observed)) is not None:
         # In a namespace that is being deleted, the Secret never comes back. The API server says so
@@ -247,6 +250,22 @@ def _deleting(
         asking = [one for one in objects if one["kind"] == "ConfigMap" and "data" not in one]
         return replace(waiting, objects=asking)
     return started(plan, objects, around)
+
+
+def _waits(
+    plan: BucketPlan, resource: Resource, observed: Observed, around: Surroundings
+) -> BucketPlan | None:
+    """Return the plan while somebody may still use the path, or take it; None afterwards."""
+    if user := _user(resource, observed):
+        return wrong(plan, BackupReason.IN_USE.value, f"waiting for {user}, which uses the path")
+    if not _is_held(resource, around):
+        message = "holding the path, so that nobody takes it while it is deleted"
+        return wrong(plan, BackupReason.WAITING.value, message)
+    if (marking := observed.get("claimJob")) is not None:
+        message = "waiting for the Job that marks the path to end"
+        waiting = wrong(plan, BackupReason.WAITING.value, message)
+        return replace(waiting, stop=[identity({**JOB, **marking})])
+    return None
 
 
 def _is_held(resource: Resource, around: Surroundings) -> bool:
@@ -279,35 +298,12 @@ def _user(resource: Resource, observed: Observed) -> str:
     return ""
 
 
-def secrets_of(resource: Resource) -> dict[str, str]:
-    """Return the Secrets that the store needs, by the label of their reference."""
-    return jobs.secrets_of(Fields("", resource).table("spec"), "target")
-
-
 def _objects(resource: Resource, around: Surroundings) -> list[Manifest]:
     """Return the objects of the Job that deletes the data."""
-    spec = Fields("", resource).table("spec")
     task = Task(
         verb=Verb.RECLAIM,
-        id=str(resource["metadata"]["uid"]),
+        id=mark_of(resource),
         owner=owner_of_task(resource),
         target=location_of(resource),
     )
-    namespace = resource["metadata"]["namespace"]
-    work = jobs.Work(resource=resource, namespace=namespace, suffix=SUFFIX, task=task, target=spec)
-    pod = spec.table("logSetSpec").table("spec")
-    settings = replace(
-        jobs.Settings.of(_settings(pod), around.image),
-        node_selector=pod.table("nodeSelector").data,
-    )
-    return jobs.task_objects(work, settings)
-
-
-def _settings(pod: Fields) -> Fields:
-    """Return the settings of the Job that follow from a Pod template."""
-    over: dict[str, Any] = {name: pod.raw(name) for name in _OF_OVERLAY if pod.raw(name)}
-    main = [one for one in pod.tables("containers") if one.text("name") == names.CONTAINER_MAIN]
-    env = [one.data for own in main for one in own.tables("env")]
-    over["env"] = [one for one in env if str(one.get("name")).startswith("AWS_")]
-    account = pod.text("serviceAccountName")
-    return Fields("spec", {"overlay": over, "serviceAccountName": account or None})
+    return objects_of(resource, SUFFIX, task, around.image)

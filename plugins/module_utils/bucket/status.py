@@ -9,11 +9,12 @@ from typing import Any, Final
 from ..api.types import Resource
 from ..reporting.conditions import condition, paused
 from ..reporting.kstatus import Condition
-from ..reporting.reasons import BackupReason, ConditionType
+from ..reporting.reasons import PATH_MARKED, BackupReason, ConditionType
 from .claims import DELETING, IN_USE, PENDING, RELEASED
-from .planning import BucketPlan
+from .plans import BucketPlan
 
 Json = dict[str, Any]
+_WAITS: Final = (PENDING, BackupReason.PATH_TAKEN.value)
 
 METRIC: Final = "matrixone_bucket_claim_state"
 DESCRIPTION: Final = "1 for the state of a BucketClaim: Pending, InUse, Released or Deleting."
@@ -30,14 +31,17 @@ def status_of(resource: Resource, plan: BucketPlan, failure: str) -> Json:
         kept = [one for one in before["conditions"] if one["type"] != ConditionType.PAUSED.value]
         return {**before, "conditions": [*kept, *paused(resource, True, generation)]}
     state = before.get("state", PENDING) if failure and not plan.bind_to else plan.phase
+    granted = plan.facts.get("granted") or before.get("granted")
     return {
         "state": PENDING if plan.paused else state,
         "bindTo": plan.bind_to,
         "message": failure or plan.invalid or plan.message,
         "observedGeneration": generation,
         **({"progress": plan.facts["progress"]} if "progress" in plan.facts else {}),
+        **({"granted": granted} if granted else {}),
         "conditions": [
             *_conditions(plan, failure, generation),
+            *_marked(plan, granted, generation),
             *paused(resource, plan.paused, generation),
         ],
     }
@@ -51,7 +55,8 @@ def _conditions(plan: BucketPlan, failure: str, generation: int) -> list[Conditi
         RELEASED: BackupReason.RELEASED,
         DELETING: BackupReason.DELETING,
     }
-    waiting = BackupReason.PATH_TAKEN if plan.problem else BackupReason.WAITING
+    is_taken = plan.problem.get("reason") == BackupReason.PATH_TAKEN.value
+    waiting = BackupReason.PATH_TAKEN if is_taken else BackupReason.WAITING
     reason = reasons.get(plan.phase, waiting)
     reason = BackupReason.INVALID_SPEC if plan.invalid else reason
     return [
@@ -65,9 +70,32 @@ def _conditions(plan: BucketPlan, failure: str, generation: int) -> list[Conditi
             generation,
         ),
         _degraded(plan.problem, generation)
-        if plan.problem and plan.phase != PENDING
+        if plan.problem and (plan.phase, plan.problem["reason"]) != _WAITS
         else condition(ConditionType.DEGRADED, False, BackupReason.AS_EXPECTED, "", generation),
     ]
+
+
+def _marked(plan: BucketPlan, granted: Any, generation: int) -> list[Condition]:
+    """Return whether the path is marked as the claim's; nothing while it has none."""
+    if plan.unmarked:
+        is_waiting = plan.unmarked["reason"] == BackupReason.WAITING.value
+        return [_path_marked("Unknown" if is_waiting else "False", plan.unmarked, generation)]
+    if isinstance(granted, Mapping) and granted.get("mark"):
+        message = plan.message if plan.phase == IN_USE else ""
+        said = {"reason": BackupReason.MARKED.value, "message": message}
+        return [_path_marked("True", said, generation)]
+    return []
+
+
+def _path_marked(status: str, said: Mapping[str, str], generation: int) -> Condition:
+    """Return the condition; reasons of tasks are no `BackupReason`."""
+    return {
+        "type": PATH_MARKED,
+        "status": status,
+        "observedGeneration": generation,
+        "reason": said["reason"],
+        "message": said["message"],
+    }
 
 
 def _degraded(problem: Mapping[str, str], generation: int) -> Condition:

@@ -11,8 +11,13 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from ..api import names
+from ..api.errors import RenderingError
+from ..api.fields import Fields
 from ..api.types import Manifest, Resource
+from ..location.locations import endpoint
+from ..reporting.conditions import find
 from ..reporting.pods import is_ready
+from ..reporting.reasons import BackupReason, ConditionType
 from ..workload.component import Reference
 from ..workload.plans import Observed
 from ..workload.references import by_name
@@ -24,6 +29,8 @@ Json = dict[str, Any]
 IN_USE: Final = "InUse"
 """State of a claim whose path is granted."""
 _GRANTING, _TAKEN = "2s", "10s"
+_PASSING: Final = (None, BackupReason.WAITING.value)
+"""Reasons of a claim that is about to be granted."""
 _OF_POD: Final = (
     "tolerations",
     "imagePullSecrets",
@@ -61,8 +68,10 @@ def lack(resource: Resource, observed: Observed) -> str:
     live = observed.get("bucket")
     name = _place(resource)["name"]
     status = (live or {}).get("status") or {}
-    if status.get("state") == IN_USE:
-        return ""
+    if live is not None and status.get("state") == IN_USE:
+        is_moved = _is_elsewhere(resource, live)
+        why = status.get("message") or "its path on the new server is not granted yet"
+        return f"waiting for BucketClaim {name}: {why}" if is_moved else ""
     why = status.get("message") or "the path is not granted yet"
     return f"waiting for BucketClaim {name}: {why}"
 
@@ -71,8 +80,27 @@ def requeue(resource: Resource, observed: Observed, otherwise: str) -> str:
     """Return when to check again: no event tells that a path is granted."""
     if not lack(resource, observed):
         return otherwise
-    state = ((observed.get("bucket") or {}).get("status") or {}).get("state")
-    return _TAKEN if state else _GRANTING
+    # While it is being marked, that takes seconds; what is wrong lasts.
+    found = find(observed.get("bucket"), ConditionType.DEGRADED)
+    synced = find(observed.get("bucket"), ConditionType.SYNCED)
+    is_wrong = found.get("status") == "True" or synced.get("reason") not in _PASSING
+    return _TAKEN if is_wrong else _GRANTING
+
+
+def _is_elsewhere(resource: Resource, live: Mapping[str, Any]) -> bool:
+    """Return whether a path was granted on another server than the spec has now."""
+    wanted, known = resource["spec"]["sharedStorage"]["s3"], (live.get("spec") or {}).get("s3")
+    if isinstance(known, Mapping) and any(
+        wanted.get(name) != known.get(name) for name in ("endpoint", "region")
+    ):
+        return True
+    granted = (live.get("status") or {}).get("granted")
+    if not isinstance(granted, Mapping):
+        return False
+    try:
+        return bool(granted.get("endpoint") != endpoint(Fields("spec.s3", wanted)))
+    except RenderingError:
+        return False
 
 
 def release(resource: Resource, observed: Observed) -> list[Removal]:

@@ -181,10 +181,15 @@ class BackupReason(StrEnum):
     IN_USE = "InUse"
     PATH_TAKEN = "PathTaken"
     RELEASED = "Released"
+    # PathMarked
+    MARKED = "Marked"
     RESTORE_FAILED = "RestoreFailed"
     NOT_REMOVED = "NotRemoved"
     AS_EXPECTED = "AsExpected"
 
+
+PATH_MARKED = "PathMarked"
+"""Type of the condition of a BucketClaim that says whether an object at the path is its mark."""
 
 LIMITED = "Limited"
 """Type of the condition of a CNPool that says whether it may not have as many Pods as it needs."""

@@ -41,9 +41,10 @@ from .stores import Mounts
 from .verifying import verify
 
 FOLDER_VARIABLE: Final = "MATRIXONE_BACKUP_FOLDER"
-_WITHOUT_A_RECORD: Final[
-    Mapping[Verb, Callable[[Task, ObjectStore, Progress], None]]
-] = {Verb.PURGE: purge, Verb.CLAIM: claim}
+_WITHOUT_A_RECORD: Final[Mapping[Verb, Callable[[Task, ObjectStore, Progress], None]]] = {
+    Verb.PURGE: purge,
+    Verb.CLAIM: claim,
+}
 """What is about no backup, by verb."""
 _GRACE_SECONDS: Final = 20.0
 """For what runs when the task is interrupted; Kubernetes kills the Pod after 30 s."""

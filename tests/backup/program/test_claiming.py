@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """One path in a bucket is one database's, whichever Kubernetes cluster its claim is in."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -40,8 +39,8 @@ def pods(server: ObjectStore, tmp_path: Path) -> Pods:
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Iterator[str]:
-    yield f"data/{tmp_path.name}"
+def path(tmp_path: Path) -> str:
+    return f"data/{tmp_path.name}"
 
 
 def owner(name: str, uid: str = "") -> Owner:
@@ -96,9 +95,7 @@ def test_data_without_a_mark(server: ObjectStore, pods: Pods, path: str) -> None
 
 
 @pytest.mark.parametrize("below", ["", "/inside", "/inside/deeper"])
-def test_a_path_of_another_database(
-    server: ObjectStore, pods: Pods, path: str, below: str
-) -> None:
+def test_a_path_of_another_database(server: ObjectStore, pods: Pods, path: str, below: str) -> None:
     """By whichever name of the server, and around and inside it as well."""
     assert pods.attempt(claim(server, f"{path}{below}", "a")).code == 0
     task = claim(server, path, "b")
