@@ -50,6 +50,14 @@ class Exists(Refused):
     """There is an object already, or another one than expected: a condition does not hold."""
 
 
+def shortened(text: str) -> str:
+    """Return the beginning of what a server says, for messages."""
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+
+
+_LONGEST: Final = 500
+
+
 def kind_of(code: str, status: int) -> type[StoreError]:
     """Return the error that an answer of a server means.
 

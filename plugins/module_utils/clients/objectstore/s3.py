@@ -7,9 +7,9 @@ import contextlib
 import posixpath
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
-from .errors import Absent, Exists, Refused, StoreError, Unreachable, Unsupported
+from .errors import Absent, Exists, Refused, StoreError, Unreachable, Unsupported, shortened
 from .interface import CHUNK, Entry, Erasable
 from .s3_connection import Connection, from_answer, understood
 
@@ -20,6 +20,10 @@ LARGEST_COPY: Final = 5 << 30
 _PARTS: Final = 10_000
 _RESUMES: Final = 5
 """Connections that may be lost while one object is read."""
+_EMPTY_PAGES: Final = 200
+"""Pages of a listing without anything that may follow each other."""
+_LISTED: Final = ("Contents", "CommonPrefixes", "Versions", "DeleteMarkers", "Uploads")
+_Kind = TypeVar("_Kind")
 
 
 class S3Store:
@@ -44,15 +48,18 @@ class S3Store:
 
     def require(self) -> None:
         """Return when the bucket can be listed; listing tells more than HEAD, which has no body."""
-        self._call(self.name, "list_objects_v2", MaxKeys=1, Prefix=self._root)
+        page = self._call(self.name, "list_objects_v2", MaxKeys=1, Prefix=self._root)
+        self._require_listing(page)
 
     def entries(self, prefix: str = "") -> Iterator[Entry]:
         """Yield all objects below a key prefix."""
         for page in self._pages("list_objects_v2", _TOKEN, Prefix=f"{self._root}{prefix}"):
             for one in page.get("Contents", ()):
-                key = one["Key"].removeprefix(self._root)
+                key, size = self._key(one), self._given(one, "Size", int)
+                if size < 0:
+                    raise Refused(f"{self.name}: {key} has {size} bytes")
                 if key:  # what some tools create for a folder
-                    yield Entry(key, one["Size"])
+                    yield Entry(key, size)
 
     def size(self, key: str) -> int | None:
         """Return the size of an object in bytes; None when there is none."""
@@ -60,31 +67,43 @@ class S3Store:
             answer = self._call(self._title(key), "head_object", Key=self._root + key)
         except Absent:
             return None
-        return int(answer["ContentLength"])
+        return self._given(answer, "ContentLength", int)
 
     def read(self, key: str) -> Iterator[bytes]:
         """Yield the content of an object; a connection that is lost is opened again there."""
         what, position, etag, size, losses = self._title(key), 0, "", None, 0
         while size is None or position < size:
             answer = self._open(what, key, position, etag)
-            etag = answer["ETag"]
-            size = position + int(answer["ContentLength"]) if size is None else size
+            if size is None:
+                etag, size = str(answer.get("ETag", "")), self._given(answer, "ContentLength", int)
             try:
                 with understood(what), contextlib.closing(answer["Body"]) as body:
                     while piece := body.read(CHUNK):
                         position += len(piece)
+                        if position > size:
+                            raise Refused(f"{what}: more than its {size} bytes")
                         yield piece
             except Unreachable:
                 losses += 1
-                if losses > _RESUMES:
+                if losses > _RESUMES or (position and not etag):
                     raise
             else:
                 if position < size:
                     raise Unreachable(f"{what}: ended after {position} of {size} bytes")
 
     def _open(self, what: str, key: str, position: int, etag: str) -> dict[str, Any]:
+        """Begin to read at a position, and require that the answer does.
+
+        There are servers that ignore a range or a condition, and send another content from its
+        beginning.
+        """
         more = {"Range": f"bytes={position}-", "IfMatch": etag} if position else {}
-        return self._call(what, "get_object", Key=self._root + key, **more)
+        answer = self._call(what, "get_object", Key=self._root + key, **more)
+        goes_on = str(answer.get("ContentRange", "")).startswith(f"bytes {position}-")
+        if position and not (goes_on and answer.get("ETag") == etag):
+            answer["Body"].close()
+            raise Refused(f"{what}: the server does not go on after {position} bytes")
+        return answer
 
     def write(self, key: str, pieces: Iterable[bytes], size: int) -> None:
         """Write an object with one request, or a large one in parts."""
@@ -110,7 +129,8 @@ class S3Store:
     def _upload(self, key: str) -> Iterator[_Upload]:
         """Begin an upload in parts, and complete it, or abort it when the block fails."""
         call = partial(self._call, self._title(key), Key=self._root + key)
-        upload = _Upload(partial(call, UploadId=call("create_multipart_upload")["UploadId"]))
+        begun = self._given(call("create_multipart_upload"), "UploadId", str)
+        upload = _Upload(partial(call, UploadId=begun))
         try:
             yield upload
             upload.complete()
@@ -160,15 +180,15 @@ class S3Store:
         """Return the keys that begin with a text, without those in a folder below that."""
         whole = self._root + start
         pages = self._pages("list_objects_v2", _TOKEN, Prefix=whole, Delimiter="/")
-        found = (one["Key"] for page in pages for one in page.get("Contents", ()))
-        return [key.removeprefix(self._root) for key in found if key != self._root]
+        found = (self._key(one) for page in pages for one in page.get("Contents", ()))
+        return [key for key in found if key]
 
     def folders(self, folder: str = "") -> Iterator[str]:
         """Yield the names of the prefixes that end with the next slash."""
         whole = self._root + folder
         for page in self._pages("list_objects_v2", _TOKEN, Prefix=whole, Delimiter="/"):
             for one in page.get("CommonPrefixes", ()):
-                if name := one["Prefix"].removeprefix(whole).rstrip("/"):
+                if name := self._key(one, "Prefix").removeprefix(folder).rstrip("/"):
                     yield name
 
     def ancestors(self) -> Iterator[tuple[S3Store, str]]:
@@ -186,16 +206,52 @@ class S3Store:
         with contextlib.suppress(Unsupported):
             for page in self._pages("list_multipart_uploads", _UPLOAD_MARKS, Prefix=whole):
                 uploads = page.get("Uploads", ())
-                yield [self._erasable(one, upload=one["UploadId"]) for one in uploads]
+                yield [
+                    self._erasable(one, upload=self._given(one, "UploadId", str)) for one in uploads
+                ]
         with contextlib.suppress(Unsupported):
             for page in self._pages("list_object_versions", _VERSION_MARKS, Prefix=whole):
                 versions = (*page.get("Versions", ()), *page.get("DeleteMarkers", ()))
-                yield [self._erasable(one, version=one["VersionId"]) for one in versions]
+                yield [
+                    self._erasable(one, version=self._given(one, "VersionId", str))
+                    for one in versions
+                ]
         for page in self._pages("list_objects_v2", _TOKEN, Prefix=whole):
             yield [self._erasable(one) for one in page.get("Contents", ())]
 
     def _erasable(self, listed: Mapping[str, Any], version: str = "", upload: str = "") -> Erasable:
-        return Erasable(listed["Key"].removeprefix(self._root), version, upload)
+        return Erasable(self._key(listed), version, upload)
+
+    def _key(self, listed: Mapping[str, Any], name: str = "Key") -> str:
+        """Return a listed key, relative to the root.
+
+        Raises:
+            Refused: there is none, or it is not below the root.
+        """
+        key = self._given(listed, name, str)
+        if not key.startswith(self._root):
+            raise Refused(f"{self.name}: the listing has {shortened(key)}, which is elsewhere")
+        return key.removeprefix(self._root)
+
+    def _given(self, answer: Mapping[str, Any], name: str, kind: type[_Kind]) -> _Kind:
+        """Return a part of an answer.
+
+        Raises:
+            Refused: it is not there, or something else.
+        """
+        found = answer.get(name)
+        if not isinstance(found, kind) or found == "":
+            raise Refused(f"{self.name}: an answer of the server has no {name}")
+        return found
+
+    def _require_listing(self, page: Mapping[str, Any]) -> None:
+        """Require that an answer is a listing: that of a gateway, or none, is no empty one.
+
+        Raises:
+            Refused: it is not.
+        """
+        if "IsTruncated" not in page:
+            raise Refused(f"{self.name}: the answer of the server is no listing")
 
     def erase(self, items: Sequence[Erasable]) -> None:
         """Abort uploads, and delete objects and versions with one request."""
@@ -212,7 +268,9 @@ class S3Store:
                 self.name, "delete_objects", Delete={"Objects": objects, "Quiet": True}
             )
             for error in answer.get("Errors", ()):
-                raise from_answer(f"{error.get('Key')} in {self._bucket}", {"Error": error})
+                raise from_answer(
+                    f"{shortened(str(error.get('Key')))} in {self._bucket}", {"Error": error}
+                )
 
     def _abort(self, item: Erasable) -> None:
         with contextlib.suppress(Absent):
@@ -235,15 +293,16 @@ class S3Store:
             parameters: of every request.
         """
         position: dict[str, Any] = {}
+        progress = _Progress(self.name)
         while True:
             page = self._call(self.name, operation, **parameters, **position)
+            self._require_listing(page)
+            progress.add(page)
             yield page
-            if not page.get("IsTruncated"):
+            if not page["IsTruncated"]:
                 return
-            following = {take: page[give] for give, take in marks.items() if page.get(give)}
-            if following in ({}, position):
-                raise Refused(f"{self.name}: the listing does not go on after {position}")
-            position = following
+            position = {take: page[give] for give, take in marks.items() if page.get(give)}
+            progress.go_on(position)
 
     def _call(self, what: str, operation: str, **parameters: Any) -> dict[str, Any]:
         return self._connection.call(what, operation, Bucket=self._bucket, **parameters)
@@ -253,6 +312,43 @@ class S3Store:
 
     def _title(self, key: str) -> str:
         return f"{key} in {self.name}"
+
+
+class _Progress:
+    """Whether a listing goes on: one that does not would never end.
+
+    Args:
+        name: of the store, for messages.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._positions: set[int] = set()
+        self._content: object = None
+        self._empty = 0
+
+    def add(self, page: Mapping[str, Any]) -> None:
+        """Take a page.
+
+        Raises:
+            Refused: it is the one before again, or the last of too many without anything.
+        """
+        content = [page[part] for part in _LISTED if page.get(part)]
+        self._empty = 0 if content else self._empty + 1
+        if self._empty > _EMPTY_PAGES or (content and content == self._content):
+            raise Refused(f"{self._name}: the listing does not go on")
+        self._content = content or self._content
+
+    def go_on(self, position: Mapping[str, Any]) -> None:
+        """Take the position of the next page.
+
+        Raises:
+            Refused: the listing has been there.
+        """
+        number = hash(tuple(sorted(position.items())))
+        if not position or number in self._positions:
+            raise Refused(f"{self._name}: the listing does not go on")
+        self._positions.add(number)
 
 
 class _Upload:
@@ -270,7 +366,9 @@ class _Upload:
         """Add the next part."""
         number = len(self._parts) + 1
         answer = self._call(operation, PartNumber=number, **parameters)
-        etag = answer.get("ETag") or answer["CopyPartResult"]["ETag"]
+        etag = answer.get("ETag") or (answer.get("CopyPartResult") or {}).get("ETag")
+        if not etag:
+            raise Refused(f"part {number} of an upload: the answer of the server has no ETag")
         self._parts.append({"PartNumber": number, "ETag": etag})
 
     def complete(self) -> None:

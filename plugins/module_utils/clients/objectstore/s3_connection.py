@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ from . import errors
 try:
     import botocore.config
     import botocore.exceptions
+    import botocore.parsers
     import botocore.session
     import urllib3.exceptions
 
@@ -26,8 +28,14 @@ except ImportError:  # reported when a bucket is opened
 ATTEMPTS: Final = 5
 """Of each request, with pauses that grow to 20 s (botocore's mode ``standard``)."""
 CONNECT_SECONDS: Final = 5
+_PIECE: Final = 1 << 16
 _CHECKSUMS: Final = ("x-amz-checksum-", "x-amz-sdk-checksum-")
 READ_SECONDS: Final = 60
+"""Without a byte."""
+ANSWER_SECONDS: Final = 600
+"""In which an answer that is no object must have come."""
+LARGEST_ANSWER: Final = 16 << 20
+"""Bytes of an answer that is no object; a listing of 1,000 keys has about 1 MiB at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +179,63 @@ class Connection:
                 aws_session_token=keys and keys.session_token,
             )
         client.meta.events.register("before-sign.s3.DeleteObjects", _add_md5)
+        endpoint = client._endpoint  # noqa: SLF001 - no setting of botocore bounds its answers
+        endpoint.http_session = _Bounded(endpoint.http_session)
         return client
+
+
+class _Bounded:
+    """Sends requests, and reads answers that are no objects within limits of bytes and time.
+
+    botocore would read them whole, whatever their length, as long as there is a byte a minute.
+
+    Args:
+        session: of botocore.
+    """
+
+    def __init__(self, session: Any) -> None:
+        self._session = session
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._session.close()
+
+    def send(self, request: Any) -> Any:
+        """Send a request of botocore and return its response."""
+        is_object, request.stream_output = request.stream_output, True
+        response = self._session.send(request)
+        if not is_object or response.status_code >= 300:
+            response.raw = _Limited(response.raw)
+        return response
+
+
+class _Limited:
+    """The body of a response, with its limits.
+
+    Args:
+        raw: of urllib3.
+    """
+
+    def __init__(self, raw: Any) -> None:
+        self._raw = raw
+
+    def stream(self) -> Iterator[bytes]:
+        """Yield the body in pieces.
+
+        Raises:
+            urllib3.exceptions.HTTPError: it is too long, or takes too long.
+        """
+        until, left = time.monotonic() + ANSWER_SECONDS, LARGEST_ANSWER
+        while piece := self._raw.read1(_PIECE):
+            left -= len(piece)
+            if left < 0:
+                raise urllib3.exceptions.HTTPError("the answer is too long")
+            if time.monotonic() > until:
+                raise urllib3.exceptions.HTTPError("the answer takes too long")
+            yield piece
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._raw, name)
 
 
 def _add_md5(request: Any, **_event: Any) -> None:
@@ -197,18 +261,34 @@ def understood(what: str) -> Iterator[None]:
         botocore.exceptions.PartialCredentialsError,
         botocore.exceptions.CredentialRetrievalError,
     ) as error:
-        raise errors.Forbidden(f"{what}: no usable credentials: {error}") from None
+        raise errors.Forbidden(f"{what}: no usable credentials: {_told(error)}") from None
     except botocore.exceptions.SSLError as error:
-        raise errors.Unreachable(f"{what}: the certificate is not trusted: {error}") from None
+        why = f"the certificate is not trusted: {_told(error)}"
+        raise errors.Unreachable(f"{what}: {why}") from None
     except (
         botocore.exceptions.HTTPClientError,
         botocore.exceptions.ConnectionError,
+        botocore.exceptions.IncompleteReadError,
         urllib3.exceptions.HTTPError,
         OSError,
     ) as error:
-        raise errors.Unreachable(f"{what}: {error}") from None
+        raise errors.Unreachable(f"{what}: {_told(error)}") from None
     except (botocore.exceptions.BotoCoreError, ValueError) as error:
-        raise errors.Refused(f"{what}: {error}") from None
+        raise errors.Refused(f"{what}: {_told(error)}") from None
+    except (
+        botocore.parsers.ResponseParserError,  # no BotoCoreError; it quotes the whole answer
+        LookupError,
+        TypeError,
+        AttributeError,
+        RecursionError,
+    ) as error:
+        why = f"the answer of the server cannot be understood ({type(error).__name__})"
+        raise errors.Refused(f"{what}: {why}") from None
+
+
+def _told(error: Exception) -> str:
+    """Return what an error says; some quote the whole answer of the server."""
+    return errors.shortened(str(error))
 
 
 def from_answer(what: str, answer: dict[str, Any]) -> errors.StoreError:
@@ -219,7 +299,7 @@ def from_answer(what: str, answer: dict[str, Any]) -> errors.StoreError:
         answer: parsed, with ``Error`` and the status; an answer without a body has the status
             as its code.
     """
-    code = str(answer.get("Error", {}).get("Code", ""))
-    text = str(answer.get("Error", {}).get("Message", ""))
+    code = errors.shortened(str(answer.get("Error", {}).get("Code", "")))
+    text = errors.shortened(str(answer.get("Error", {}).get("Message", "")))
     status = int(answer.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
     return errors.kind_of(code, status)(f"{what}: {text or 'refused'} ({code or status})")
