@@ -51,8 +51,8 @@ compat: venv ## play the operator in the folder OPERATOR, beside the Go runner G
 bench: venv ## run the benchmarks; SCENARIOS= SIZES= PEERS= select (bench/README.md)
 	@$(PYTHON) -m bench --scenarios "$(SCENARIOS)" --sizes "$(SIZES)" --peers "$(PEERS)" $(if $(SECONDS_EACH),--seconds $(SECONDS_EACH))
 
-faults: venv ## make faults in the life of every kind; SEED= POINTS= METHODS= KINDS= POINT= select (faults/README.md)
-	@$(PYTHON) -m faults $(if $(SEED),--seed $(SEED)) $(if $(POINTS),--points $(POINTS)) $(if $(SECONDS_EACH),--seconds $(SECONDS_EACH)) $(foreach one,$(METHODS),--method $(one)) $(foreach one,$(KINDS),--kind $(one)) $(if $(POINT),--point '$(POINT)')
+faults: venv ## make faults in the life of every kind; SEED= POINTS= METHODS= KINDS= POINT= select (faults/README.md); LIVE=1 with the real operator
+	@$(PYTHON) -m faults$(if $(LIVE),.live) $(if $(SEED),--seed $(SEED)) $(if $(POINTS),--points $(POINTS)) $(if $(SECONDS_EACH),--seconds $(SECONDS_EACH)) $(foreach one,$(METHODS),--method $(one)) $(foreach one,$(KINDS),--kind $(one)) $(if $(POINT),--point '$(POINT)')
 
 install: ## install the CRDs in the cluster in KUBECONFIG
 	@deploy/operator.sh install

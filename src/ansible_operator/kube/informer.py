@@ -205,15 +205,14 @@ class KindInformer:
         failures, version, asked = 0, "", 0.0
         loop = asyncio.get_running_loop()
         while True:
-            started, failures_before = loop.time(), failures
+            started = loop.time()
             try:
                 version = await self._begin(scope, version)
                 async for reached in self._watch(scope, version):
                     version = self._reached[scope] = reached or version
-                    failures = 0
             except (KubeError, UnreadableAnswerError, aiohttp.ClientError, TimeoutError) as error:
                 if isinstance(error, UnreadableAnswerError):
-                    version, failures = "", failures_before
+                    version = ""
                     self.tried.set()
                 if isinstance(error, KubeError) and error.status:
                     version = version if error.status in _PASSING else ""
@@ -223,8 +222,9 @@ class KindInformer:
             except _RedefinedError:
                 raise
             except Exception as error:  # noqa: BLE001  # no answer may end the informer
-                version, failures = "", failures_before
+                version = ""
                 self._note_unexpected(error)
+            # An event proves nothing: a watch that ends after each of them would be a busy loop.
             failures = 0 if loop.time() - started > HEALTHY_SECONDS else failures + 1
             if failures:
                 await asyncio.sleep(max(asked, _delay(failures)))

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from ansible_operator.kube import informer as informer_module
 from ansible_operator.kube.access import ClusterAccess, from_kubeconfig
 from ansible_operator.kube.client import HttpClient
 from ansible_operator.kube.discovery import DiscoveryMapper
@@ -198,6 +199,28 @@ async def test_a_watch_continues_after_a_cut_connection(api: Api) -> None:
     await until(lambda: len(scripted.watches) == 4)
     assert scripted.watches == ["1", "5", "5", "5"]
     assert heard == ["ADDED a 5"]
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        {"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": "5"}}},
+        {"type": "ERROR", "object": {"kind": "Status", "code": 410, "message": "too old"}},
+    ],
+    ids=["closed", "expired"],
+)
+async def test_a_watch_that_always_ends_after_an_event_is_begun_less_and_less_often(
+    api: Api, monkeypatch: pytest.MonkeyPatch, last: dict[str, Any]
+) -> None:
+    monkeypatch.setattr(informer_module, "FIRST_DELAY", 0.01)
+    scripted, informer, _ = api
+    for number in range(200):
+        scripted.send("ADDED", pod("a", number + 2))
+        scripted.events.put_nowait(last)
+        scripted.events.put_nowait(None)
+    await informer.synced.wait()
+    await asyncio.sleep(1.5)
+    assert 3 < len(scripted.watches) < 15
 
 
 async def test_handlers_get_the_cache_once_and_can_unsubscribe(api: Api) -> None:

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is compared of two namespaces in which the same was done."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from faults.checks import differences
+from tests.support.api import Api
+
+Json = dict[str, Any]
+State = Mapping[str, Json]
+_OWN = frozenset(
+    {"uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink"}
+)
+_TIMES = frozenset(
+    {
+        "lastTransitionTime", "lastTransition", "lastProbeTime", "lastUpdateTime", "startTime",
+        "startedAt", "since", "observedGeneration", "boundTime", "rotatedAt", "uuid",
+        "ansibleResult",
+    }
+)  # fmt: skip
+_OF_SYSTEM = ("kube-root-ca.crt",)
+_BOOKKEEPING = frozenset({"StatefulSet", "Deployment", "PersistentVolumeClaim", "Job"})
+"""Their status is that of Kubernetes' controllers; what is compared of them is what was asked."""
+_REVISION = "deployment.kubernetes.io/revision"
+_UID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
+_POD = re.compile(r"-[0-9a-f]{8,10}-[0-9a-z]{5}\b")
+_DIGEST = re.compile(r"\b(?=[0-9a-z]*\d)[0-9a-f]{7,64}\b")
+
+
+def state(api: Api, namespace: str, kinds: Iterable[str]) -> dict[str, Json]:
+    """Return all objects of these kinds, without what differs from run to run.
+
+    Objects whose names are drawn are numbered.
+    """
+    found: dict[str, Json] = {}
+    for one in api.listed(",".join(kinds), namespace):
+        if one["metadata"]["name"] in _OF_SYSTEM:
+            continue
+        name = f"{one['kind']}/{_named(one['metadata']['name'], namespace)}"
+        number = 1
+        while (key := name if number == 1 else f"{name}#{number}") in found:
+            number += 1
+        found[key] = _comparable(one, namespace)
+    return found
+
+
+def identities(api: Api, namespace: str, kinds: Iterable[str]) -> dict[str, str]:
+    """Return the uids of all objects whose names are not drawn."""
+    return {
+        f"{one['kind']}/{one['metadata']['name']}": one["metadata"]["uid"]
+        for one in api.listed(",".join(kinds), namespace)
+        if not _POD.search(one["metadata"]["name"])
+    }
+
+
+def replaced(before: Mapping[str, str], after: Mapping[str, str]) -> frozenset[str]:
+    """Return the objects that are others under the same names."""
+    return frozenset(name for name in before if after.get(name, before[name]) != before[name])
+
+
+def _comparable(found: Json, namespace: str) -> Json:
+    metadata = {name: one for name, one in found["metadata"].items() if name not in _OWN}
+    annotations = {
+        name: one for name, one in metadata.pop("annotations", {}).items() if name != _REVISION
+    }
+    result: Json = {**found, "metadata": metadata}
+    if annotations:
+        metadata["annotations"] = annotations
+    kind = found["kind"]
+    if kind == "Secret":
+        # Passwords are drawn, and their version is that of the Secret.
+        result.pop("data", None)
+        metadata.pop("annotations", None)
+    if kind in _BOOKKEEPING:
+        result.pop("status", None)
+    if kind == "Pod":
+        result = _of_pod(found)
+    if kind == "Service":
+        result["spec"] = {
+            name: one
+            for name, one in found["spec"].items()
+            if name not in {"clusterIP", "clusterIPs", "healthCheckNodePort"}
+        }
+    if kind == "PersistentVolumeClaim":
+        result["spec"] = {k: v for k, v in found["spec"].items() if k != "volumeName"}
+        metadata.pop("annotations", None)
+    stripped: Json = _stripped(result, namespace)
+    if "status" in stripped:
+        stripped["status"] = _unordered(stripped["status"])
+    return stripped
+
+
+def _of_pod(found: Json) -> Json:
+    """Return what the operator decides of a Pod; the rest is Kubernetes' affair."""
+    return {
+        "images": [one["image"] for one in found["spec"]["containers"]],
+        "phase": found.get("status", {}).get("phase"),
+        "ends": "deletionTimestamp" in found["metadata"],
+    }
+
+
+def _stripped(value: Any, namespace: str) -> Any:
+    if isinstance(value, dict):
+        return {
+            _named(name, namespace): _stripped(one, namespace)
+            for name, one in value.items()
+            if name not in _TIMES
+        }
+    if isinstance(value, list):
+        return [_stripped(one, namespace) for one in value]
+    return _named(value, namespace) if isinstance(value, str) else value
+
+
+def _unordered(value: Any) -> Any:
+    """Sort the lists of a status: the order of those by age depends on which is there first."""
+    if isinstance(value, dict):
+        return {name: _unordered(one) for name, one in value.items()}
+    if isinstance(value, list):
+        return sorted((_unordered(one) for one in value), key=str)
+    return value
+
+
+def _named(text: str, namespace: str) -> str:
+    text = text.replace(namespace, "<namespace>")
+    for pattern, shown in (
+        (_UID, "<uid>"), (_TIME, "<time>"), (_POD, "-<pod>"), (_DIGEST, "<digest>"),
+    ):  # fmt: skip
+        text = pattern.sub(shown, text)
+    return text
+
+
+def compared(expected: State, found: State) -> str:
+    """Return how a state differs from the expected one, in a few lines; nothing if it does not."""
+    lines = differences(expected, found)
+    more = f"\n  and {len(lines) - 8} more" if len(lines) > 8 else ""
+    return "\n  ".join(lines[:8]) + more

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Some points under the real operator, and known bugs that they must notice."""
+
+import sys
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from faults.live import playing
+from faults.live.methods import methods
+from faults.points import Fault, Point
+from testbed.bed import TestBed
+from tests.support.operators import launch
+
+pytestmark = pytest.mark.api
+_WITH_BUG = Path(__file__).with_name("with_bug.py")
+
+
+def run(bed: TestBed, name: str) -> None:
+    point = Point.read(name)
+    next(one for one in methods(bed) if one.name == point.method).run(point)
+
+
+@pytest.mark.parametrize(
+    "name", ["live-interrupted/Memcached/scale:2", "live-lossy/Memcached/create:expired+held:2"]
+)
+def test_a_disturbed_life_ends_as_an_undisturbed_one(fake_testbed: TestBed, name: str) -> None:
+    run(fake_testbed, name)
+
+
+@pytest.mark.parametrize(
+    ("bug", "point", "noticed"),
+    [
+        ("an_expired_watch_is_not_resumed", "expired+expired-event:0", "not as undisturbed"),
+        ("a_new_list_is_forgotten", "expired+expired-event:0", "not as undisturbed"),
+        ("watches_are_begun_again_at_once", "bookmarks+closed:0", "too often"),
+        ("an_error_of_a_watch_ends_the_process", "expired+expired-event:0", "the operator ended"),
+    ],
+)
+def test_a_known_bug_is_noticed(
+    fake_testbed: TestBed, monkeypatch: pytest.MonkeyPatch, bug: str, point: str, noticed: str
+) -> None:
+    playing.undisturbed("Memcached", fake_testbed)
+    monkeypatch.setattr(playing, "SETTLE_SECONDS", 20.0)
+    inside = [sys.executable, _WITH_BUG, bug]
+    monkeypatch.setattr(playing, "launch", partial(launch, inside=inside))
+    with pytest.raises(Fault, match=noticed):
+        run(fake_testbed, f"live-lossy/Memcached/scale:{point}")
