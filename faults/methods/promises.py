@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup import tasks
 
 from faults import lives
 from faults.points import Fault, Method, Point
-from faults.scenes import NAMESPACE, scenes, subject
+from faults.scenes import NAMESPACE, run_program, scenes, subject
+from faults.simulation.server import ApiServer
 from faults.simulation.world import World
 from tests.support import resources as r
 
+Json = dict[str, Any]
 NAME = "promises"
 _AGES = {"new": 0.0, "minutes": 660.0, "hours": 3 * 3600.0, "day": 25 * 3600.0, "days": 3 * 86400.0}
 
@@ -100,7 +103,7 @@ def _retained(world: World, age: float) -> None:
 
 def _path_is_held(world: World, age: float) -> None:
     """Nobody gets a path whose data are being deleted, whether the claim is released or not."""
-    world.controllers.program = None
+    world.controllers.program = _claims_alone
     first = subject("BucketClaim")
     first["spec"]["s3"]["s3RetentionPolicy"] = "Delete"
     world.apply(first)
@@ -123,6 +126,15 @@ def _path_is_held(world: World, age: float) -> None:
     state = ((world.get("BucketClaim", "next") or {}).get("status") or {}).get("state")
     if state != "InUse":
         raise Fault(f"the path was released, and the next claim is {state}")
+
+
+def _claims_alone(server: ApiServer, job: Json) -> bool:
+    """Mark paths, and never end a Job that deletes data."""
+    metadata = job["metadata"]
+    key = ("v1", "configmaps", metadata["namespace"], f"{metadata['name']}-task")
+    task = server.objects.get(key)
+    given = tasks.task_from_json(task["data"][tasks.TASK_KEY]) if task else None
+    return given is not None and given.verb is tasks.Verb.CLAIM and run_program(server, job)
 
 
 def _watched(world: World, name: str) -> None:

@@ -153,7 +153,7 @@ def test_what_a_pod_tells(pods: list[Json], expected: StorageAnswer | None) -> N
 
 
 def test_the_process_writes_fails_and_recovers(tmp_path: Path) -> None:
-    shared, own = tmp_path / "shared", tmp_path / "tmp"
+    shared, own, said = tmp_path / "shared", tmp_path / "tmp", tmp_path / "said"
     shared.mkdir()
     own.mkdir()
     (found,) = deployments(folder(claim={"size": "1Gi"}))
@@ -169,21 +169,22 @@ def test_the_process_writes_fails_and_recovers(tmp_path: Path) -> None:
     def awaits(expected: Callable[[], bool], what: str) -> None:
         eventually(expected, 20, what)
 
-    with subprocess.Popen(
+    with said.open("w") as output, subprocess.Popen(
         here(container["command"]), env={"FOLDER": str(shared), "PATH": "/usr/bin:/bin"},
-        stdout=subprocess.PIPE, text=True,
+        stdout=output,
     ) as process:  # fmt: skip
         awaits(has_written, "a first file")
         shared.rename(tmp_path / "away")
         awaits(lambda: not has_written(), "no file")
         (tmp_path / "away").rename(shared)
         awaits(has_written, "a file again")
+        awaits(lambda: said.read_text().endswith(" again\n"), "the word that it can be written")
         process.terminate()
-        said, _ = process.communicate(timeout=10)
-    first, second = said.splitlines()[0], said.splitlines()[-1]
-    assert first.startswith(f"{shared} cannot be written: ")
-    assert "No such file or directory" in said
-    assert second == f"{shared} can be written again"
+        process.wait(10)
+    lines = said.read_text().splitlines()
+    assert lines[0].startswith(f"{shared} cannot be written: ")
+    assert "No such file or directory" in said.read_text()
+    assert lines[-1] == f"{shared} can be written again"
     assert process.returncode == 0
 
 

@@ -151,7 +151,10 @@ async def test_a_review_whose_process_is_killed_goes_to_another(
 async def test_many_at_once(pool: FunctionPool) -> None:
     answers = await asyncio.gather(*(pool.call(call(SIZED, size=n), 10) for n in range(200)))
     assert [bool(answer.errors) for answer in answers] == [True, *[False] * 199]
-    assert len(await _workers(pool)) <= 2
+    tries = 0
+    while len(await _workers(pool)) > 2:
+        tries += 1
+        assert tries < 50, "forks that are not needed do not end"
 
 
 async def test_who_gives_up_leaves_nothing_running(pool: FunctionPool) -> None:
