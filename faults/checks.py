@@ -19,6 +19,7 @@ _TIMES = frozenset(
     {
         "lastTransitionTime", "lastTransition", "observedGeneration", "startedAt", "startTime",
         "completionTime", "boundTime", "rotatedAt", "since", "deletionTimestamp", "uuid",
+        "lookedAt",  # a digest of a record, which has times
     }
 )  # fmt: skip
 
