@@ -13,7 +13,8 @@ from faults.points import Fault, Point
 from testbed.bed import TestBed
 from tests.support.operators import launch
 
-pytestmark = pytest.mark.api
+pytestmark = [pytest.mark.api, pytest.mark.node, pytest.mark.scenario]
+# For a night: not because of a real node, but because minutes under load are no place for a gate.
 _WITH_BUG = Path(__file__).with_name("with_bug.py")
 
 
