@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from faults.points import Fault
@@ -76,7 +76,18 @@ def _comparable(found: Json, uids: Mapping[str, str]) -> Json:
     if found["kind"] in {"StatefulSet", "Deployment"}:
         # Which revision is counted from is bookkeeping of the controller.
         result.pop("status", None)
-    stripped: Json = _stripped(result, uids)
+    return without_times(result, _TIMES, lambda text: _named(text, uids))
+
+
+def without_times(found: Json, times: Collection[str], named: Callable[[str], str]) -> Json:
+    """Return an object without what differs from run to run, the lists of its status sorted.
+
+    Args:
+        found: the object.
+        times: names of fields to leave out.
+        named: writes what is drawn in a text, such as uids, as what it is of.
+    """
+    stripped: Json = _stripped(found, times, named)
     if "status" in stripped:
         stripped["status"] = _unordered(stripped["status"])
     return stripped
@@ -91,16 +102,16 @@ def _unordered(value: Any) -> Any:
     return value
 
 
-def _stripped(value: Any, uids: Mapping[str, str]) -> Any:
+def _stripped(value: Any, times: Collection[str], named: Callable[[str], str]) -> Any:
     if isinstance(value, dict):
         return {
-            _named(name, uids): _stripped(inner, uids)
+            named(name): _stripped(inner, times, named)
             for name, inner in value.items()
-            if name not in _TIMES
+            if name not in times
         }
     if isinstance(value, list):
-        return [_stripped(element, uids) for element in value]
-    return _named(value, uids) if isinstance(value, str) else value
+        return [_stripped(element, times, named) for element in value]
+    return named(value) if isinstance(value, str) else value
 
 
 _CREDENTIAL_ANNOTATION = "matrixorigin.io/credential-version"

@@ -16,7 +16,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from demo.memcached import SYSTEM
-from faults.live.disturbing import Disturbances, Flavour
+from faults.live.disturbing import OF_READS, OF_WRITES, Disturbances, Flavour
 from faults.live.lives import CREATE, take
 from faults.live.playing import Played, played
 from faults.live.proxy import ApiProxy
@@ -24,17 +24,7 @@ from faults.points import Fault, Point
 from testbed.bed import TestBed
 from tests.support.operators import Operator
 
-FLAVOURS = frozenset(
-    {
-        Flavour.CONFLICT,
-        Flavour.BUSY,
-        Flavour.ERROR,
-        Flavour.UNKNOWN,
-        Flavour.CUT,
-        Flavour.SLOW,
-        Flavour.PAST,
-    }
-)
+FLAVOURS = OF_READS | OF_WRITES
 _LEASE_SECONDS, _RENEW_SECONDS = 5, 3
 _FLAGS = (
     "--leader-elect",

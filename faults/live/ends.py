@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from faults.checks import differences
+from faults.checks import differences, without_times
 from tests.support.api import Api
 
 Json = dict[str, Any]
@@ -89,10 +89,7 @@ def _comparable(found: Json, namespace: str) -> Json:
     if kind == "PersistentVolumeClaim":
         result["spec"] = {k: v for k, v in found["spec"].items() if k != "volumeName"}
         metadata.pop("annotations", None)
-    stripped: Json = _stripped(result, namespace)
-    if "status" in stripped:
-        stripped["status"] = _unordered(stripped["status"])
-    return stripped
+    return without_times(result, _TIMES, lambda text: _named(text, namespace))
 
 
 def _of_pod(found: Json) -> Json:
@@ -102,27 +99,6 @@ def _of_pod(found: Json) -> Json:
         "phase": found.get("status", {}).get("phase"),
         "ends": "deletionTimestamp" in found["metadata"],
     }
-
-
-def _stripped(value: Any, namespace: str) -> Any:
-    if isinstance(value, dict):
-        return {
-            _named(name, namespace): _stripped(one, namespace)
-            for name, one in value.items()
-            if name not in _TIMES
-        }
-    if isinstance(value, list):
-        return [_stripped(one, namespace) for one in value]
-    return _named(value, namespace) if isinstance(value, str) else value
-
-
-def _unordered(value: Any) -> Any:
-    """Sort the lists of a status: the order of those by age depends on which is there first."""
-    if isinstance(value, dict):
-        return {name: _unordered(one) for name, one in value.items()}
-    if isinstance(value, list):
-        return sorted((_unordered(one) for one in value), key=str)
-    return value
 
 
 def _named(text: str, namespace: str) -> str:

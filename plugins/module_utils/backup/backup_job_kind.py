@@ -23,6 +23,7 @@ from ..workload.references import by_name
 from ..workload.removal import Removal
 from . import jobs, leftovers
 from .backup_job import plan_backup_job
+from .claimed_paths import claim_references
 from .job_mistakes import job_mistakes, unsafe_in
 from .job_plan import JobPlan, Surroundings
 from .job_status import report_on_job
@@ -56,9 +57,7 @@ class BackupJobKind(Kind[JobPlan]):
         }
         for label, secret in {**target_secrets(resource), **login_secret(resource)}.items():
             found[label] = by_name("v1", "Secret", {**metadata, "name": secret})
-        if Fields("", resource).table("spec").table("target").table("s3").data:
-            claims = {"api_version": names.API_VERSION, "kind": names.BUCKET_CLAIM, "labels": {}}
-            found["claims"] = {**claims, "if_allowed": True}
+        found |= claim_references(resource)
         if (resource.get("spec") or {}).get("type") == INCREMENTAL:
             backups = {"api_version": names.API_VERSION, "kind": names.BACKUP, "labels": {}}
             found["backups"] = {**backups, "if_allowed": True}

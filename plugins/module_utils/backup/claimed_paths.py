@@ -16,10 +16,19 @@ from ..api.types import Resource
 from ..location import locations
 from ..location.endpoints import Scope
 from ..location.locations import Location
+from ..workload.component import Reference
 
 _IN_USE: Final = "InUse"
 _DELETING: Final = "Deleting"
 _HAS_DATA: Final = frozenset({_IN_USE, _DELETING, "Released"})
+
+
+def claim_references(resource: Resource) -> dict[str, Reference]:
+    """Return what to observe for a Job whose target is in a bucket: the claims that can be read."""
+    if not Fields("", resource).table("spec").table("target").table("s3").data:
+        return {}
+    claims = {"api_version": names.API_VERSION, "kind": names.BUCKET_CLAIM, "labels": {}}
+    return {"claims": {**claims, "if_allowed": True}}
 
 
 def taken(
@@ -45,7 +54,7 @@ def taken(
         going = _is_going(claim, spec)
         user = (metadata["namespace"], spec.table("logSetRef").text("name"))
         in_use = (claim.get("status") or {}).get("state") == _IN_USE and user != own
-        if (going or in_use) and locations.may_overlap(target, spec, _scope_of(claim)):
+        if (going or in_use) and locations.may_overlap(target, spec, scope_of(claim)):
             what = "its data are being deleted" if going else f"LogSet {'/'.join(user)} uses it"
             return f"the path of BucketClaim {place} is not free: {what}"
     return ""
@@ -67,7 +76,7 @@ def data_at(target: Location, claims: Iterable[Mapping[str, Any]]) -> str:
         if state not in _HAS_DATA:
             continue
         try:
-            place = locations.from_fields(spec, locations.TARGET, _scope_of(claim), in_use=True)
+            place = locations.from_fields(spec, locations.TARGET, scope_of(claim), in_use=True)
             if locations.overlap(target, place):
                 return f"{place.address} of {names.BUCKET_CLAIM} {_named(metadata)}"
         except RenderingError:
@@ -79,9 +88,13 @@ def _named(metadata: Mapping[str, Any]) -> str:
     return f"{metadata['namespace']}/{metadata['name']}"
 
 
-def _scope_of(claim: Mapping[str, Any]) -> Scope:
-    domain = Fields("", claim).table("spec").raw("clusterDomain")
-    return Scope(claim["metadata"]["namespace"], domain if isinstance(domain, str) else "")
+def scope_of(claim: Mapping[str, Any]) -> Scope:
+    """Return from where the endpoint of a claim is looked up: the Pods of its LogSet."""
+    domain = (claim.get("spec") or {}).get("clusterDomain")
+    return Scope(
+        namespace=str(claim["metadata"].get("namespace") or ""),
+        cluster_domain=domain if isinstance(domain, str) else "",
+    )
 
 
 def _is_going(claim: Mapping[str, Any], spec: Fields) -> bool:

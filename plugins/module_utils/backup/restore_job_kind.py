@@ -24,6 +24,7 @@ from ..workload.plans import Observed
 from ..workload.references import by_name
 from ..workload.removal import Removal
 from . import jobs
+from .claimed_paths import claim_references
 from .folder_mounts import require_mountable
 from .job_plan import JobPlan, Surroundings
 from .job_status import report_on_job
@@ -60,11 +61,9 @@ class RestoreJobKind(Kind[JobPlan]):
                 resource, metadata["namespace"], jobs.base_name(metadata["name"], SUFFIX)
             ),
             **secret_references(resource, backups[0] if backups else None),
+            **claim_references(resource),
         }
         spec = Fields("", resource).table("spec")
-        if spec.table("target").table("s3").data:
-            claims = {"api_version": names.API_VERSION, "kind": names.BUCKET_CLAIM, "labels": {}}
-            found["claims"] = {**claims, "if_allowed": True}
         named = spec.text("backupName")
         if named:
             place = {"namespace": "", "name": named}

@@ -12,8 +12,8 @@ from ..api.errors import RenderingError
 from ..api.fields import Fields
 from ..api.owners import Owner as OwnerOfFiles
 from ..api.types import Resource
+from ..backup.claimed_paths import scope_of
 from ..location import locations
-from ..location.endpoints import Scope
 from ..location.locations import S3Location
 
 Json = Mapping[str, Any]
@@ -110,15 +110,6 @@ def location_of(claim: Json) -> S3Location:
     if not isinstance(location, S3Location):
         raise spec.refuse("s3", "must be set")
     return location
-
-
-def scope_of(claim: Json) -> Scope:
-    """Return from where the endpoint of a claim is looked up: the Pods of its LogSet."""
-    domain = (claim.get("spec") or {}).get("clusterDomain")
-    return Scope(
-        namespace=str(claim["metadata"].get("namespace") or ""),
-        cluster_domain=domain if isinstance(domain, str) else "",
-    )
 
 
 def holder(claim: Resource, others: Iterable[Json], states: Collection[str]) -> Json | None:

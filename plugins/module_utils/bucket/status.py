@@ -69,7 +69,7 @@ def _conditions(plan: BucketPlan, failure: str, generation: int) -> list[Conditi
             message if going else "",
             generation,
         ),
-        _degraded(plan.problem, generation)
+        _told(ConditionType.DEGRADED.value, "True", plan.problem, generation)
         if plan.problem and (plan.phase, plan.problem["reason"]) != _WAITS
         else condition(ConditionType.DEGRADED, False, BackupReason.AS_EXPECTED, "", generation),
     ]
@@ -79,33 +79,23 @@ def _marked(plan: BucketPlan, granted: Any, generation: int) -> list[Condition]:
     """Return whether the path is marked as the claim's; nothing while it has none."""
     if plan.unmarked:
         is_waiting = plan.unmarked["reason"] == BackupReason.WAITING.value
-        return [_path_marked("Unknown" if is_waiting else "False", plan.unmarked, generation)]
+        status = "Unknown" if is_waiting else "False"
+        return [_told(PATH_MARKED, status, plan.unmarked, generation)]
     if isinstance(granted, Mapping) and granted.get("mark"):
         message = plan.message if plan.phase == IN_USE else ""
         said = {"reason": BackupReason.MARKED.value, "message": message}
-        return [_path_marked("True", said, generation)]
+        return [_told(PATH_MARKED, "True", said, generation)]
     return []
 
 
-def _path_marked(status: str, said: Mapping[str, str], generation: int) -> Condition:
-    """Return the condition; reasons of tasks are no `BackupReason`."""
+def _told(kind: str, status: str, said: Mapping[str, str], generation: int) -> Condition:
+    """Return a condition with a reason of a task, which is no `BackupReason`."""
     return {
-        "type": PATH_MARKED,
+        "type": kind,
         "status": status,
         "observedGeneration": generation,
         "reason": said["reason"],
         "message": said["message"],
-    }
-
-
-def _degraded(problem: Mapping[str, str], generation: int) -> Condition:
-    """Return the condition of a problem; reasons of tasks are no `BackupReason`."""
-    return {
-        "type": ConditionType.DEGRADED.value,
-        "status": "True",
-        "observedGeneration": generation,
-        "reason": problem["reason"],
-        "message": problem["message"],
     }
 
 
