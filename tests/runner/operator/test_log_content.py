@@ -61,7 +61,7 @@ def test_secrets_stay_out_of_logs_and_artifacts(cluster: Cluster, operator: Oper
     stored = cluster.get("secret", "quiet")
     encoded = base64.b64encode(SECRET.encode()).decode()
     assert stored["data"] == {"word": encoded}
-    artifacts = [path for path in operator.runs.rglob("artifacts/**/*") if path.is_file()]
+    artifacts = eventually(lambda: _written(operator.runs))
     assert any(path.parent.name == "job_events" for path in artifacts)
     everything = operator.text() + "".join(path.read_text(errors="replace") for path in artifacts)
     assert "the output has been hidden" in everything
@@ -70,3 +70,9 @@ def test_secrets_stay_out_of_logs_and_artifacts(cluster: Cluster, operator: Oper
     told = cluster.kubectl("get", "events,secretivetests", "-o", "yaml")
     assert SECRET not in told
     assert encoded not in told
+
+
+def _written(runs: Path) -> list[Path] | None:
+    """Return the files of all artifacts; None while one is being written, and gets its name."""
+    found = [path for path in runs.rglob("artifacts/**/*") if path.is_file()]
+    return None if any(path.suffix == ".tmp" for path in found) else found
