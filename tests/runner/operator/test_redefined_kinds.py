@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from testbed.api import ApiError
-from tests.runner.operator.conftest import Cluster, Start, definition
+from tests.runner.operator.conftest import Cluster, Start, define, definition
 from tests.support.api import Json, holds
 from tests.support.operators import Operator
 from tests.support.waiting import eventually, unchanged
@@ -18,17 +18,19 @@ pytestmark = pytest.mark.api
 GROUP = "redefined.example.com"
 WATCHES = f"""
 - {{group: {GROUP}, version: v1alpha1, kind: Shape, role: probe}}
-- group: runner.example.com
+- group: {GROUP}
   version: v1alpha1
-  kind: Probe
+  kind: Watcher
   role: probe
   references: [{{group: {GROUP}, version: v1alpha1, kind: Shape, name: spec.watched}}]
-- group: runner.example.com
+- group: {GROUP}
   version: v1alpha1
-  kind: Selected
+  kind: Poller
   role: probe
   references: [{{group: {GROUP}, version: v1alpha1, kind: Shape, name: spec.polled, poll: 1s}}]
 """
+# An operator of all namespaces plays no kind of other tests, which share the API server.
+FOLLOWERS = {f"watchers.{GROUP}": "Watcher", f"pollers.{GROUP}": "Poller"}
 
 
 class Shapes:
@@ -98,6 +100,7 @@ class Shapes:
 
 @pytest.fixture
 def shapes(cluster: Cluster) -> Iterator[Shapes]:
+    define(cluster.bed, FOLLOWERS)
     made = Shapes(cluster)
     yield made
     made.delete()
@@ -137,8 +140,15 @@ def test_a_kind_is_followed_under_each_definition(
 ) -> None:
     operator = begin(start, cluster, tmp_path, everywhere=everywhere)
     eventually(lambda: operator.lines("Kind is not served: is its CRD installed?"))
-    cluster.create("Probe", "watching", {"behave": "succeed", "text": "a", "watched": "shape"})
-    cluster.create("Selected", "polling", {"behave": "succeed", "text": "a", "polled": "shape"})
+    for kind, name, field in (("Watcher", "watching", "watched"), ("Poller", "polling", "polled")):
+        cluster.apply(
+            {
+                "apiVersion": f"{GROUP}/v1alpha1",
+                "kind": kind,
+                "metadata": {"name": name},
+                "spec": {"behave": "succeed", "text": "a", field: "shape"},
+            }
+        )
     for plural, namespaced in (
         ("shapes", True),
         ("shapes", False),
