@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command line: ``run``, ``check``, ``version``, ``completion`` (runner.md §2.1, §2.2)."""
+"""The command line: ``run``, ``check``, ``version``, ``completion``."""
 
 import platform
 import sys

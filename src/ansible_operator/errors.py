@@ -62,4 +62,4 @@ class EngineError(OperatorError):
 
 
 class LeadershipLostError(OperatorError):
-    """Another process is the leader now; this one must end (runner.md §2.22)."""
+    """Another process is the leader now; this one must end."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The flags of ``run`` (runner.md §2.2)."""
+"""The flags of ``run``."""
 
 from collections.abc import Callable
 from pathlib import Path

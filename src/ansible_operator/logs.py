@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Structured logs in the format of the Go runner (runner.md §2.17).
+"""Structured logs in the format of the Go runner.
 
 One JSON object per line on standard error: ``level, ts, logger, msg`` and the line's own keys.
 Nothing secret may be handed to a logger; request bodies and variables are never logged.
@@ -23,7 +23,7 @@ _LEVEL_NAMES = {"warning": "warn", "critical": "panic", "exception": "error"}
 
 @dataclass(frozen=True, slots=True)
 class LogSettings:
-    """The ``--zap-*`` flags (runner.md §2.2).
+    """The ``--zap-*`` flags.
 
     Attributes:
         level: lowest level that is printed, as a number of the ``logging`` module.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collectors of the runner, under the names that users of the Go runner know (runner.md §2.20)."""
+"""Collectors of the runner, under the names that users of the Go runner know."""
 
 import contextlib
 import datetime

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Flags and environment of ``run`` as values, checked (runner.md §2.2, §2.3)."""
+"""Flags and environment of ``run`` as values, checked."""
 
 import math
 import os
@@ -68,7 +68,7 @@ class Options:
         """Refuse combinations that contradict each other.
 
         Raises:
-            ConfigError: with the contract's text (runner.md §2.2).
+            ConfigError: with the contract's text.
         """
         if self.metrics_require_rbac and not self.metrics_secure:
             raise ConfigError(

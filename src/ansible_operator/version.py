@@ -14,7 +14,7 @@ KUBERNETES_VERSION = "v1.36"
 
 
 def version_line() -> str:
-    """What ``ansible-operator version`` prints (runner.md §2.1)."""
+    """What ``ansible-operator version`` prints."""
     return (
         f'ansible-operator version: "{VERSION}", commit: "{COMMIT}", '
         f'kubernetes version: "{KUBERNETES_VERSION}", go version: "{runtime()}", '

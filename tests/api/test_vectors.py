@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test vectors of core.md appendix A, and the functions behind them."""
+"""Test vectors of the API, and the functions behind them."""
 
 import hashlib
 from typing import Any

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Versions and the features they switch (core.md §2.10, §14.1)."""
+"""Versions and the features they switch."""
 
 import pytest
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api import versions

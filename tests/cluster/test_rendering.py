@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A cluster's children and everything below them (core.md §10.3.4)."""
+"""A cluster's children and everything below them."""
 
 import json
 import tomllib

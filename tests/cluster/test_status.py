@@ -210,7 +210,7 @@ def test_a_component_that_is_stopped_is_not_said_to_serve(changes, state, messag
     ],
 )
 def test_first_component_that_lacks_something(changes, ready, synced):
-    """The first failing rule wins (core.md §10.3.6)."""
+    """The first failing rule wins."""
     told = report(observed(**changes))
 
     assert states(told["status"])["Ready"] == ("False", ready)

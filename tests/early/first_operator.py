@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Objects as the first operator made them (seeds.md A2)."""
+"""Objects as the first operator made them."""
 
 from tests.early.resources import OLD_IMAGE, Json
 
@@ -7,7 +7,7 @@ PORTS = {"server": 6001, "addr-raft": 10000, "addr-client": 20000, "rpc": 30000}
 
 
 def first_operators(name: str, uid: str) -> list[Json]:
-    """Objects as the first operator made them (seeds.md A2), written by plain creation."""
+    """Objects as the first operator made them, written by plain creation."""
     labels = {"app": "matrixone", "matrixone_cr": name}
     metadata: Json = {
         "labels": labels,

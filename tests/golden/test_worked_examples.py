@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The worked examples of core.md come out byte for byte."""
+"""The worked examples of the specification come out byte for byte."""
 
 from pathlib import Path
 from typing import Any

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The log service: workload, Services, bootstrap, gossip (core.md §5)."""
+"""The log service: workload, Services, bootstrap, gossip."""
 
 from typing import Any
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tutorial promises, in its order (seeds.md §B7), under the runner's binary."""
+"""What the tutorial promises, in its order, under the runner's binary."""
 
 import json
 from typing import Any

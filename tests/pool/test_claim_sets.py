@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Claims of a claim set: how many, which go, and whose they are (extended.md §4.4, appendix A)."""
+"""Claims of a claim set: how many, which go, and whose they are."""
 
 from dataclasses import replace
 

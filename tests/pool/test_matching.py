@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which claim gets which Pod, and why others wait (extended.md §4.3)."""
+"""Which claim gets which Pod, and why others wait."""
 
 from dataclasses import replace
 

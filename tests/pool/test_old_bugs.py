@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bugs of the predecessor, put back one at a time: the model must notice each of them.
 
-A model that stays green with one of these protects from nothing (extended.md §4, §10.1).
+A model that stays green with one of these protects from nothing.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Claims and Pods, step by step: binding, healing, release, drain, migration (extended.md §4.3, §5.3)."""
+"""Claims and Pods, step by step: binding, healing, release, drain, migration."""
 
 from dataclasses import replace
 

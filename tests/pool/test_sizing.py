@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many Pods a pool has, and which ones go (extended.md §4.2, appendix A)."""
+"""How many Pods a pool has, and which ones go."""
 
 from dataclasses import replace
 from datetime import UTC, datetime

@@ -106,7 +106,7 @@ def test_orphans_serve_on_and_are_adopted_again(space):
     ],
 )
 def test_volumes_go_or_stay_as_the_policy_says(space, name, policy, s3_policy, kept):
-    """core.md §2.3: the set's own policy, else that of its bucket, else Delete."""
+    """The set's own policy, else that of its bucket, else Delete."""
     s3: dict[str, Any] = {"path": f"bucket/{name}"}
     spec: dict[str, Any] = {
         "replicas": 1,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What becomes of volumes when the policy changes during a cluster's life (core.md §2.3)."""
+"""What becomes of volumes when the policy changes during a cluster's life."""
 
 import json
 import time

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Flags, environment and the command line without a cluster (runner.md §2.2, §2.3)."""
+"""Flags, environment and the command line without a cluster."""
 
 import os
 import subprocess

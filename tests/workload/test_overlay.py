@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The overlay, row by row (core.md §2.4)."""
+"""The overlay, row by row."""
 
 from typing import Any
 

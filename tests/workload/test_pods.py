@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the Pods of all components have in common (core.md §4.2 to §4.6)."""
+"""What the Pods of all components have in common."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Transaction nodes, compute nodes and proxies (core.md §6 to §8)."""
+"""Transaction nodes, compute nodes and proxies."""
 
 import json
 from typing import Any

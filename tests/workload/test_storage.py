@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shared storage, caches and retention (core.md §2.3, §4.7, §11.3)."""
+"""Shared storage, caches and retention."""
 
 from typing import Any
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Containers and what is in them, as Kubernetes' core validation takes them (core.md §11.4)."""
+"""Containers and what is in them, as Kubernetes' core validation takes them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The overlay's fragments of a Pod, as Kubernetes' core validation takes them (core.md §11.4)."""
+"""The overlay's fragments of a Pod, as Kubernetes' core validation takes them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is wrong with the spec of a set of any kind, wherever it stands (core.md §11.4)."""
+"""What is wrong with the spec of a set of any kind, wherever it stands."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Digests and identities derived from names (core.md §4.5, §4.8, appendix A).
+"""Digests and identities derived from names.
 
 Start scripts and other controllers compute the same values from the same texts, so each function
 here is pinned by test vectors.
@@ -96,7 +96,7 @@ def compact_json(data: Mapping[str, object]) -> str:
 
 
 def config_suffix(data: Mapping[str, str]) -> str:
-    """Return the digest of a ConfigMap's data that goes into its name (core.md §4.5)."""
+    """Return the digest of a ConfigMap's data that goes into its name."""
     return digest7(compact_json(data))
 
 

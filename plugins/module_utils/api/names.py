@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names, keys, ports and paths: the words that rendering, roles and database agree on.
-
-Sources: core.md §4.1, §4.2, appendices B to E.
-"""
+"""Names, keys, ports and paths: the words that rendering, roles and database agree on."""
 
 from __future__ import annotations
 
@@ -243,7 +240,7 @@ def service_domain(namespace: str, cluster_domain: str | None) -> str:
 
 
 def selector_labels(kind: str, owner: str, namespace: str) -> dict[str, str]:
-    """Return the labels that select a set's Pods (core.md §4.2)."""
+    """Return the labels that select a set's Pods."""
     return {LABEL_NAMESPACE: namespace, LABEL_INSTANCE: owner, LABEL_COMPONENT: kind}
 
 

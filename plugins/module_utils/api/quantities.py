@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kubernetes quantities, as exact numbers and in the spelling that MatrixOne reads.
 
-Source: core.md §4.7, appendix A; Kubernetes resource quantities.
+Source: Kubernetes resource quantities.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TOML: reading what users write, merging, and writing it the same way every time (core.md §2.9).
+"""TOML: reading what users write, merging, and writing it the same way every time.
 
 The text decides the name of a ConfigMap and with it whether Pods are replaced; hence the fixed
 order: scalars first, then tables, keys in the order of their bytes.

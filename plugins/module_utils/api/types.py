@@ -14,7 +14,7 @@ Resource = Mapping[str, Any]
 
 
 class BootstrapMember(TypedDict):
-    """One initial HAKeeper member, as stored on the LogSet (core.md §5.3)."""
+    """One initial HAKeeper member, as stored on the LogSet."""
 
     ordinal: int
     replicaId: int

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Versions of MatrixOne and of the operator's behaviour, and what they switch (core.md §2.10)."""
+"""Versions of MatrixOne and of the operator's behaviour, and what they switch."""
 
 from __future__ import annotations
 

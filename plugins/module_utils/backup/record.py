@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Backup that a successful BackupJob is recorded as (extended.md §2.7)."""
+"""The Backup that a successful BackupJob is recorded as."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ class Source:
 
 
 def source_ref(kind: str, namespace: str, name: str) -> str:
-    """Return the text by which a Backup names its source (extended.md §2.7)."""
+    """Return the text by which a Backup names its source."""
     return f"{kind.lower()}/{namespace}/{name}"
 
 

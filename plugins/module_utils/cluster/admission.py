@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the schema of a MatrixOneCluster cannot say (core.md §11.4)."""
+"""What the schema of a MatrixOneCluster cannot say."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The conditions of a MatrixOneCluster, from those of its children (core.md §10.3.6)."""
+"""The conditions of a MatrixOneCluster, from those of its children."""
 
 from __future__ import annotations
 

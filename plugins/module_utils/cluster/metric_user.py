@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The SQL user that may read the metrics tables (core.md §10.3.7)."""
+"""The SQL user that may read the metrics tables."""
 
 from __future__ import annotations
 

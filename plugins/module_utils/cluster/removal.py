@@ -2,7 +2,7 @@
 """How a cluster is removed: what is deleted, in which order, and what that waits for.
 
 The order follows what its parts need of each other: what serves clients first, the log service
-last (core.md §13 no. 11). Each step ends when its Pods are gone, or at a deadline.
+last. Each step ends when its Pods are gone, or at a deadline.
 
 Proxies are deleted together with the compute nodes, unless these drain: then they stay until that
 is over. Sessions that are waited for came through a proxy and end with it, while new ones find no

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A MatrixOneCluster's children: complete custom resources of their own (core.md §10.3.4)."""
+"""A MatrixOneCluster's children: complete custom resources of their own."""
 
 from __future__ import annotations
 

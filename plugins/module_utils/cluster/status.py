@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Status of a MatrixOneCluster from its children (core.md §3.2, §10.3.6)."""
+"""Status of a MatrixOneCluster from its children."""
 
 from __future__ import annotations
 

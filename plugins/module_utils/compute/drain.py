@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far the drain of a compute node is (extended.md §5).
+"""How far the drain of a compute node is.
 
 Pure decisions from what was observed. What is not known never counts as zero: a node that could not
 be asked is busy until its time is over.

@@ -56,7 +56,7 @@ def score(load: Load, process: str) -> str:
 
 
 def load_of_score(text: str) -> Load:
-    """Read that annotation; a bare number is a count of sessions (extended.md appendix A).
+    """Read that annotation; a bare number is a count of sessions.
 
     Raises:
         ValueError: it is neither.

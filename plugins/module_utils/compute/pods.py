@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compute nodes as Kubernetes shows them, and what is recorded on their Pods (extended.md §3.1)."""
+"""Compute nodes as Kubernetes shows them, and what is recorded on their Pods."""
 
 from __future__ import annotations
 

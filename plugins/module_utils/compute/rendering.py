@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compute nodes (core.md §7)."""
+"""Compute nodes."""
 
 from __future__ import annotations
 
@@ -221,7 +221,7 @@ def _udf_port(sidecar: Fields) -> int:
 
 
 def _udf_sidecar(spec: Fields) -> list[dict[str, Any]]:
-    """Return the container that runs Python functions, if the spec asks for it (core.md §7.5)."""
+    """Return the container that runs Python functions, if the spec asks for it."""
     sidecar = spec.table("pythonUdfSidecar")
     if not sidecar.flag("enabled"):
         return []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which compute nodes leave when a set shrinks (extended.md §5)."""
+"""Which compute nodes leave when a set shrinks."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The stores of a CNSet: which Pod is which store in HAKeeper (core.md §3.5, §4.8).
+"""The stores of a CNSet: which Pod is which store in HAKeeper.
 
 What is not known is None here and never counts as zero or healthy.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Configuration of a whole MatrixOne in one process (seeds.md A13.1, A13.2).
+"""Configuration of a whole MatrixOne in one process.
 
 ``mo-service -launch`` reads which services to start from one file, and each service from a file of
 its own. Everything is kept below one folder of the data volume. Identities are constant, because

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reasons of the Events of a MatrixoneCluster; its CRD documents them.
 
-They are those of the first operator (seeds.md A9), because tools match them.
+They are those of the first operator, because tools match them.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one pass over a MatrixoneCluster is going to do (seeds.md A3 to A8, A13.2)."""
+"""What one pass over a MatrixoneCluster is going to do."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def _hash_of(manifest: Mapping[str, Any]) -> str:
 
 
 def _shut(live: Mapping[str, Any]) -> str:
-    """Return what a roll-out lacks; empty when it is complete (seeds.md A5)."""
+    """Return what a roll-out lacks; empty when it is complete."""
     status = live.get("status") or {}
     if (status.get("observedGeneration") or 0) < (live["metadata"].get("generation") or 0):
         return "the StatefulSet's controller has not seen the change yet"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Pod of a MatrixoneCluster, for both ways of starting the database (seeds.md A2, A13.2)."""
+"""The Pod of a MatrixoneCluster, for both ways of starting the database."""
 
 from __future__ import annotations
 

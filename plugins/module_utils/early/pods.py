@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which Pods of a MatrixoneCluster keep crashing, and so stop a roll-out (seeds.md A6)."""
+"""Which Pods of a MatrixoneCluster keep crashing, and so stop a roll-out."""
 
 from __future__ import annotations
 

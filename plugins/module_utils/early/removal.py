@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a MatrixoneCluster is removed, with or without its data (seeds.md A8)."""
+"""How a MatrixoneCluster is removed, with or without its data."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A MatrixoneCluster of the first operator: one StatefulSet, two Services (seeds.md A2, A13).
+"""A MatrixoneCluster of the first operator: one StatefulSet, two Services.
 
 Names, labels, claims, mounts and environment are those of the first operator, so that its objects
 can be taken over. Images that can start MatrixOne in one process are started so, with a

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Status and Events of a MatrixoneCluster of the first operator (seeds.md A1.2, A9, A13.2)."""
+"""Status and Events of a MatrixoneCluster of the first operator."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which stores found the log service: decided once, recorded before creation (core.md §5.3).
+"""Which stores found the log service: decided once, recorded before creation.
 
 The record is an annotation on the LogSet. Where there is no LogSet in the cluster, or where the
 annotation was lost, claims that were kept hold the record, or the bootstrap ConfigMap itself.

@@ -61,14 +61,14 @@ def follow_retention(
 
 
 def retention_deletes(spec: Mapping[str, Any]) -> bool:
-    """Return whether the log stores' claims are deleted with the set (core.md §2.3)."""
+    """Return whether the log stores' claims are deleted with the set."""
     s3 = (spec.get("sharedStorage") or {}).get("s3") or {}
     policy = spec.get("pvcRetentionPolicy") or s3.get("s3RetentionPolicy") or "Delete"
     return bool(policy == "Delete")
 
 
 def bucket_deletes(spec: Mapping[str, Any]) -> bool:
-    """Return whether the objects in the bucket are deleted with the set (core.md §2.3)."""
+    """Return whether the objects in the bucket are deleted with the set."""
     s3 = (spec.get("sharedStorage") or {}).get("s3") or {}
     policy = s3.get("s3RetentionPolicy") or spec.get("pvcRetentionPolicy") or "Delete"
     return bool(s3) and policy == "Delete"

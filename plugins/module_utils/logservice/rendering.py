@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The log service (core.md §5)."""
+"""The log service."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def shared_claim(resource: Resource) -> list[Manifest]:
 
 
 def bootstrap_decision(resource: Resource) -> list[BootstrapMember]:
-    """Decide which stores form HAKeeper at first (core.md §5.3).
+    """Decide which stores form HAKeeper at first.
 
     The decision is made once; the caller stores it before anything is created.
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The conditional writes by which a Pod changes hands (extended.md §4.1).
+"""The conditional writes by which a Pod changes hands.
 
 Everything else follows from them: whoever was interrupted afterwards finds on the Pod what is
 still to be recorded.

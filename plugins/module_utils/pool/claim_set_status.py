@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Status of a CNClaimSet, from what its pass found at its end (extended.md §2.4)."""
+"""Status of a CNClaimSet, from what its pass found at its end."""
 
 from __future__ import annotations
 

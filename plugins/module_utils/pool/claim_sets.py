@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many claims a claim set has, and which are created and deleted (extended.md §4.4).
+"""How many claims a claim set has, and which are created and deleted.
 
 What belongs to a claim set follows from owner references, never from its selector: one that does
 not select its own template would create claims for ever. Names of claims follow from the set's uid

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The status of a claim (extended.md §2.3)."""
+"""The status of a claim."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What becomes of each Pod: served, released, drained, available, deleted (extended.md §5.3).
+"""What becomes of each Pod: served, released, drained, available, deleted.
 
 Unknown is not zero: a Pod becomes idle only if its compute node said, after every proxy had time to
 learn that it drains, that nothing is left.

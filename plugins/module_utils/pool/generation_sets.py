@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The CNSet of a pool's template (extended.md §4.2).
+"""The CNSet of a pool's template.
 
 It renders what the Pods of a generation need: configuration, Services, network policy, and a
 Deployment without replicas whose template the Pods are created from. Its name has a digest of

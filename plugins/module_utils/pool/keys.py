@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Labels and annotations of pools, claims and their Pods (extended.md §3.1)."""
+"""Labels and annotations of pools, claims and their Pods."""
 
 from __future__ import annotations
 

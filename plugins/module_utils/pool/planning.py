@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One round of a pool's pass: from a snapshot to writes (extended.md §4).
+"""One round of a pool's pass: from a snapshot to writes.
 
 A pass repeats rounds until a plan has nothing to write. What one round left half done, the next one
 finds in the facts; it makes no difference whether it belongs to the same pass or another process.

@@ -147,7 +147,7 @@ def claim_set_facts(claim_set: Json) -> ClaimSetFacts:
 
 
 def drain_policy(template: Json) -> Policy:
-    """Return how the Pods of a pool drain: they always do (extended.md §4.2)."""
+    """Return how the Pods of a pool drain: they always do."""
     scaling = dict(_table(template.get("scalingConfig")))
     drained = {**template, "scalingConfig": {**scaling, "storeDrainEnabled": True}}
     delay = scaling.get("minDelaySeconds")

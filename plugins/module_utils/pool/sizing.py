@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many Pods a pool has, and which are deleted (extended.md §4.2)."""
+"""How many Pods a pool has, and which are deleted."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The proxy in front of compute nodes (core.md §8)."""
+"""The proxy in front of compute nodes."""
 
 from __future__ import annotations
 

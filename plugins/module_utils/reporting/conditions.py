@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conditions: create them, read them, keep their times (core.md §2.1)."""
+"""Conditions: create them, read them, keep their times."""
 
 from __future__ import annotations
 

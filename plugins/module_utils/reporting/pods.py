@@ -121,7 +121,7 @@ def stores(
     now: str,
     empty: Collection[str] = (),
 ) -> dict[str, list[dict[str, str]]]:
-    """Return ``availableStores`` and ``failedStores`` (core.md §10.2).
+    """Return ``availableStores`` and ``failedStores``.
 
     A store is Up while its Pod is Ready: the probes ask the store itself, so no extra delay is
     needed. An expected Pod that does not exist is Down, unlike in the reference.

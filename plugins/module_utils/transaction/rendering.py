@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The transaction node (core.md §6)."""
+"""The transaction node."""
 
 from __future__ import annotations
 

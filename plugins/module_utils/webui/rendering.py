@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The dashboard: a backend that reads metrics by SQL, and a frontend (core.md §9).
+"""The dashboard: a backend that reads metrics by SQL, and a frontend.
 
 The backend reads the database password from its configuration file. A ConfigMap is no place for it,
 so an init container writes the file from the ConfigMap and the credential Secret into a volume in

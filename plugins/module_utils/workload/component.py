@@ -104,7 +104,7 @@ class Component(ABC):
     Attributes:
         kind: of its resources.
         period: when to check again while something is not up to date; changes of what is watched
-            come sooner (core.md §12).
+            come sooner.
         data_volume: the field of the spec that describes the data volume of its Pods, if they have
             claims of their own.
         has_stores: whether its status lists stores that are up and down.

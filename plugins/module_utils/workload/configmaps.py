@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ConfigMaps: immutable ones named by their content, and the TOML inside (core.md §2.9, §4.5)."""
+"""ConfigMaps: immutable ones named by their content, and the TOML inside."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gates: what a set's Pods wait for before they are created or changed (core.md §10.1).
+"""Gates: what a set's Pods wait for before they are created or changed.
 
 A gate holds back creation and template changes. It never holds back scaling, nor a pass that
 leaves the template alone: a log store that is down must not stop anyone from adding CNs.

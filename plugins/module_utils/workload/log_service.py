@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How TN, CN and proxy reach the log service and the storage it shares (core.md §2.5, §6.3)."""
+"""How TN, CN and proxy reach the log service and the storage it shares."""
 
 from __future__ import annotations
 

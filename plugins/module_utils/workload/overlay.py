@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The overlay: what users change in the rendered Pod (core.md §2.4).
+"""The overlay: what users change in the rendered Pod.
 
 Every rendering starts from nothing, so a removed overlay field leaves no trace. A field that is
 written as null or as an empty object takes the operator's own setting away.

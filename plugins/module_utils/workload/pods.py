@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Assembly of the Pod template of Log, TN, CN and proxy (core.md §4.3, §4.4, §4.6)."""
+"""Assembly of the Pod template of Log, TN, CN and proxy."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def _memory_limit(spec: Fields) -> list[Json]:
 
 
 def _with_default_env(parts: PodParts, over: Fields) -> Fields:
-    """Add the default GODEBUG behind the overlay's own environment (core.md §11.3)."""
+    """Add the default GODEBUG behind the overlay's own environment."""
     if not parts.is_store:
         return over
     if any(entry.text("name") == "GODEBUG" for entry in over.tables("env")):

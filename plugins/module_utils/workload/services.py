@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Services: headless, client, discovery and metric ones (core.md §5.1, §7.1, §8.1, §9)."""
+"""Services: headless, client, discovery and metric ones."""
 
 from __future__ import annotations
 

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shared storage: the fileservice section, what Pods need to reach it, and who keeps the data.
-
-Sources: core.md §2.3, §4.3, §4.7.
-"""
+"""Shared storage: the fileservice section, what Pods need to reach it, and who keeps the data."""
 
 from __future__ import annotations
 
@@ -231,7 +228,7 @@ def cache_table(spec: Fields, operator: versions.Version) -> Table:
     """Return the cache table of a TN or CN.
 
     Sizes that the spec leaves out follow from the rest of it on each rendering: half of the memory
-    request, nine tenths of the cache volume (core.md §11.3).
+    request, nine tenths of the cache volume.
     """
     cache, volume = spec.table("sharedStorageCache"), spec.table("cacheVolume")
     memory = _own_size(cache, "memoryCacheSize")
@@ -269,7 +266,7 @@ def claim_template(volume: Fields) -> dict[str, Any]:
 
 
 def pvc_policy(spec: Fields) -> str:
-    """Return the fate of a LogSet's claims: ``Delete`` or ``Retain`` (core.md §2.3)."""
+    """Return the fate of a LogSet's claims: ``Delete`` or ``Retain``."""
     s3 = spec.table("sharedStorage").table("s3")
     return _policy(spec, "pvcRetentionPolicy") or _policy(s3, "s3RetentionPolicy") or "Delete"
 

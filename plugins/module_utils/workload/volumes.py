@@ -2,7 +2,7 @@
 """Volumes of a StatefulSet: what has to grow, what is refused, what is being waited for.
 
 The claim templates of a StatefulSet cannot be changed. So its claims are grown one by one, and the
-StatefulSet is recreated around its Pods, which are not affected (core.md §10.9).
+StatefulSet is recreated around its Pods, which are not affected.
 """
 
 from __future__ import annotations

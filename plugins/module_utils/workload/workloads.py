@@ -84,7 +84,7 @@ def _common(context: SetContext, template: Json) -> Json:
 
 
 def min_ready_seconds(spec: Fields, default: int) -> int:
-    """Return how many seconds a Pod must be ready to count during an update (core.md §13, 36).
+    """Return how many seconds a Pod must be ready to count during an update.
 
     Raises:
         InvalidSpec: It is no integer, or negative.

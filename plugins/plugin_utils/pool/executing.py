@@ -2,8 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Carry out the writes of a plan: many at the same time, each on a condition.
 
-A write whose condition no longer holds is dropped, and the next plan starts from what is there
-(extended.md §4.5: the conditional write to a Pod is what binds it).
+A write whose condition no longer holds is dropped, and the next plan starts from what is there.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from ansible_operator.check.variables import Variables
 from ansible_operator.errors import ConfigError
 
 HOME = "/opt/ansible"
-"""Where the image has the project (runner.md §3.1)."""
+"""Where the image has the project."""
 PLUGIN_FOLDERS = (
     *("library", "module_utils", "action_plugins", "callback_plugins", "filter_plugins"),
     *("lookup_plugins", "test_plugins", "vars_plugins", "plugins"),

@@ -12,7 +12,7 @@ from ansible_operator.watches.model import Isolation
 
 JobEvent: TypeAlias = Mapping[str, Any]
 """One event in ansible-runner's shape: ``uuid, counter, stdout, start_line, end_line, event,
-event_data{...}, pid, created`` (runner.md §2.14)."""
+event_data{...}, pid, created``."""
 
 EventHandler: TypeAlias = Callable[[JobEvent], None]
 
@@ -29,7 +29,7 @@ class PlaybookTarget:
 
 @dataclass(frozen=True, slots=True)
 class RoleTarget:
-    """Play one role on localhost (runner.md §2.10).
+    """Play one role on localhost.
 
     Attributes:
         name: the role's directory name, or the FQCN when it came from a collection.

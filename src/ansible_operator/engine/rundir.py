@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ansible-runner's private data directory (runner.md §2.10): made, filled, rotated, removed.
+"""ansible-runner's private data directory: made, filled, rotated, removed.
 
 Everything in it belongs to the operator's user alone: directories are 0700, files 0600, because
 the extra variables hold the complete custom resource.
@@ -216,7 +216,7 @@ def run_environment(request: RunRequest, temporary: Path) -> dict[str, str]:
 
 
 def play_of_role(target: RoleTarget) -> list[dict[str, Any]]:
-    """The one play that plays a role on localhost (runner.md §2.10)."""
+    """The one play that plays a role on localhost."""
     return [
         {
             "hosts": LOCALHOST,
@@ -242,7 +242,7 @@ def role_name(target: RoleTarget) -> str:
 
 
 def interpreter() -> str:
-    """The Python that runs modules on localhost (runner.md §2.3, ``VIRTUAL_ENV``)."""
+    """The Python that runs modules on localhost."""
     virtual_env = os.environ.get("VIRTUAL_ENV")
     return str(Path(virtual_env) / "bin" / "python3") if virtual_env else sys.executable
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The reference engine: every run is a process of the ansible-runner package (runner.md §2.10).
+"""The reference engine: every run is a process of the ansible-runner package.
 
 Events are read from the artifact folder, where ansible-runner puts each in one step under a name
 that begins with its counter; so they are handed over in order without another channel.

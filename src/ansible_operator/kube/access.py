@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Address of the API server and credentials for it (runner.md §2.1 step 4).
+"""Address of the API server and credentials for it.
 
 The order is that of every Kubernetes tool: the files named by ``KUBECONFIG``, then the service
 account of the pod, then ``~/.kube/config``.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which kinds the API server serves; requested per group and version, and only when needed.
 
-One broken aggregated API therefore never affects the others (runner.md §5.3).
+One broken aggregated API therefore never affects the others.
 """
 
 import asyncio

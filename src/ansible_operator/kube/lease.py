@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Leader election with a Lease (runner.md §2.22): of several processes one may reconcile.
+"""Leader election with a Lease: of several processes one may reconcile.
 
 A lease is free when it is new, released, or unchanged for as long as its holder promised to
 renew it, measured by this process's own clock: clocks of other machines are never compared.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Annotations that name the owner where owner references are not allowed (runner.md §2.19)."""
+"""Annotations that name the owner where owner references are not allowed."""
 
 from ansible_operator.kube.interface import GroupVersionKind
 

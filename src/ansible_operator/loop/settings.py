@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings of a controller and its runs, from flags and environment (runner.md §2.2, §2.3)."""
+"""Settings of a controller and its runs, from flags and environment."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractContextManager

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What flags and environment mean for each watch and for all runs (runner.md §1.5, §2.3)."""
+"""What flags and environment mean for each watch and for all runs."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

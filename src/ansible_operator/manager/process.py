@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Assembles the parts of one operator process and starts them in order (runner.md §2.1)."""
+"""Assembles the parts of one operator process and starts them in order."""
 
 import asyncio
 import os
@@ -78,7 +78,7 @@ class Manager:
                     await self._serve(client, mapper, informers, plans, Path(private))
 
     def _apply_paths(self) -> None:
-        """Set the search paths of this process and of every run (runner.md §1.3)."""
+        """Set the search paths of this process and of every run."""
         for name, value in (
             ("ANSIBLE_ROLES_PATH", self._options.ansible_roles_path),
             ("ANSIBLE_COLLECTIONS_PATH", self._options.ansible_collections_path),

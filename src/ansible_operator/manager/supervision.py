@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the parts of the process side by side and ends them in order (runner.md §2.22)."""
+"""Runs the parts of the process side by side and ends them in order."""
 
 import asyncio
 import contextlib

@@ -11,7 +11,7 @@ from ansible_operator.kube.interface import GroupVersionKind, ResourceType
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """The object on whose behalf a run talks to the API server (runner.md §2.18).
+    """The object on whose behalf a run talks to the API server.
 
     Attributes:
         resource_version: the object's version when the run began, if known: the run never reads

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``POST http://localhost:5050/metrics``: how roles report metrics of their own (runner.md §2.21).
+"""``POST http://localhost:5050/metrics``: how roles report metrics of their own.
 
 The module ``operator_sdk.util.osdk_metric`` sends no credentials, so anything on this machine may
 report; it can only change numbers. A list of requests in one body is an addition.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``/metrics`` for Prometheus (runner.md §2.20): plain or TLS, for everybody or by RBAC."""
+"""``/metrics`` for Prometheus: plain or TLS, for everybody or by RBAC."""
 
 import contextlib
 import hashlib

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``/healthz`` and ``/readyz`` (runner.md §2.22): alive while the loop turns, ready when it works.
+"""``/healthz`` and ``/readyz``: alive while the loop turns, ready when it works.
 
 Each named check can be requested by itself (``/readyz/readyz``); ``?verbose`` shows all of them,
 and what is not as it should be although the process works.

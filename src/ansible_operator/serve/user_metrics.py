@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Metrics that roles define (runner.md §2.21): created on first use, kept in memory.
+"""Metrics that roles define: created on first use, kept in memory.
 
 They are exposed under exactly the names that roles give; the Prometheus library would add
 ``_total`` to counters, so they are written out here. ``labels`` and ``remove`` are additions to

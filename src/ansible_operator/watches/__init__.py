@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The watches file: parsing, defaults, validation (runner.md §1)."""
+"""The watches file: parsing, defaults, validation."""
 
 from ansible_operator.watches.durations import InvalidDuration, format_duration, parse_duration
 from ansible_operator.watches.environment import ansible_verbosity, max_concurrent_reconciles

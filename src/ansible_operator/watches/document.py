@@ -89,7 +89,7 @@ def parse(text: str) -> list[dict[str, Any]]:
     As in Go, documents after the first one do not count.
 
     Raises:
-        ConfigError: the text is not YAML, or not a list of mappings (runner.md §1.4).
+        ConfigError: the text is not YAML, or not a list of mappings.
     """
     try:
         document = _expanded(_first_document(text))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Durations as Go writes and reads them (``1h30m``), with Go's error texts (runner.md §1.4)."""
+"""Durations as Go writes and reads them (``1h30m``), with Go's error texts."""
 
 import re
 

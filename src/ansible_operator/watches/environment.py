@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Environment variables in watches: expansion in the text, overrides per kind.
 
-The rules of expansion are those that users of the Go runner rely on (runner.md §1.1), odd corners
+The rules of expansion are those that users of the Go runner rely on, odd corners
 included: what is not set is written back, what is not a name is removed.
 """
 
@@ -84,7 +84,7 @@ def _suffix(group: str, kind: str) -> str:
 def max_concurrent_reconciles(
     group: str, kind: str, default: int, environ: Mapping[str, str]
 ) -> int:
-    """Runs of one kind at the same time, after ``MAX_CONCURRENT_RECONCILES_*`` (runner.md §1.5)."""
+    """Runs of one kind at the same time, after ``MAX_CONCURRENT_RECONCILES_*``."""
     suffix = _suffix(group, kind)
     name, old = f"MAX_CONCURRENT_RECONCILES_{suffix}", f"WORKER_{suffix}"
     if name not in environ and old in environ:
@@ -105,7 +105,7 @@ def _positive(name: str, default: int, environ: Mapping[str, str]) -> int:
 
 
 def ansible_verbosity(group: str, kind: str, default: int, environ: Mapping[str, str]) -> int:
-    """Verbosity of a kind's runs, after ``ANSIBLE_VERBOSITY_*`` (runner.md §1.5)."""
+    """Verbosity of a kind's runs, after ``ANSIBLE_VERBOSITY_*``."""
     name = f"ANSIBLE_VERBOSITY_{_suffix(group, kind)}"
     if name not in environ:
         return default

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loads and validates a watches file (runner.md §1.4)."""
+"""Loads and validates a watches file."""
 
 import os
 import re

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One entry of a watches file, as values (runner.md §1.2)."""
+"""One entry of a watches file, as values."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -58,7 +58,7 @@ class PlayPath:
 
     @property
     def problem(self) -> str:
-        """Why it cannot be played, in the words of runner.md §1.4; ``""`` when it can."""
+        """Why it cannot be played, in the words of the Go runner; ``""`` when it can."""
         if self.playbook:
             return "" if Path(self.playbook).exists() else self._missing("playbook", self.playbook)
         if self.role:
@@ -76,7 +76,7 @@ class PlayPath:
 
 @dataclass(frozen=True, slots=True)
 class Finalizer:
-    """What to do before deletion (runner.md §2.8); an empty play repeats the normal one.
+    """What to do before deletion; an empty play repeats the normal one.
 
     Attributes:
         run_timeout: seconds after which a run before deletion is ended, which may have to wait for

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Search paths of playbooks and roles (runner.md §1.3)."""
+"""Search paths of playbooks and roles."""
 
 from collections.abc import Mapping
 from pathlib import Path

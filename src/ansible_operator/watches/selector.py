@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Label selectors of watches (runner.md §1.2, §2.5)."""
+"""Label selectors of watches."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ class Selector:
         """Check the operators.
 
         Raises:
-            ConfigError: with the text of runner.md §1.4.
+            ConfigError: with the text of the Go runner.
         """
         for requirement in self.requirements:
             if requirement.operator not in OPERATORS:

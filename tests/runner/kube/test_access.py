@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finding the API server and our identity (runner.md §2.1 step 4)."""
+"""Finding the API server and our identity."""
 
 import base64
 import json

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One of several processes leads, and a clean stop hands over at once (runner.md §2.22)."""
+"""One of several processes leads, and a clean stop hands over at once."""
 
 import asyncio
 import contextlib

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What flags and environment mean for watches and runs (runner.md §1.5, §2.3)."""
+"""What flags and environment mean for watches and runs."""
 
 from pathlib import Path
 from typing import Any

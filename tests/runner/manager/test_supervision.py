@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The end of a process that has lost its lease: nothing more may be written (runner.md §2.22)."""
+"""The end of a process that has lost its lease: nothing more may be written."""
 
 import asyncio
 from typing import Any

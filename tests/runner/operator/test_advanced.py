@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What authors of Ansible operators rely on beyond the basics (runner.md §4.7)."""
+"""What authors of Ansible operators rely on beyond the basics."""
 
 import json
 import time

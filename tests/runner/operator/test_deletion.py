@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Objects that are deleted: finalizers that fail, finalizers of others (runner.md §2.8)."""
+"""Objects that are deleted: finalizers that fail, finalizers of others."""
 
 from collections.abc import Iterator
 

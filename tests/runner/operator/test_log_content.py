@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the log of a whole operator holds, and what it never does (runner.md §2.17)."""
+"""What the log of a whole operator holds, and what it never does."""
 
 import base64
 from pathlib import Path

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several processes of one operator: all serve, one reconciles, a stop hands over (§2.22)."""
+"""Several processes of one operator: all serve, one reconciles, a stop hands over."""
 
 import socket
 import time

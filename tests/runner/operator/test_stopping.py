@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the process ends: truthfully, in time, with the contract's exit codes (runner.md §2.22)."""
+"""How the process ends: truthfully, in time, with the contract's exit codes."""
 
 import json
 import signal

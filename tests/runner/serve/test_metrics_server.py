@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""/metrics: names, TLS, access by RBAC (runner.md §2.20)."""
+"""/metrics: names, TLS, access by RBAC."""
 
 import asyncio
 import contextlib

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Probes tell the truth: alive is not ready (runner.md §2.22)."""
+"""Probes tell the truth: alive is not ready."""
 
 import aiohttp
 import pytest

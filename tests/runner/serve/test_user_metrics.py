@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Roles report metrics of their own on port 5050 (runner.md §2.21)."""
+"""Roles report metrics of their own on port 5050."""
 
 import contextlib
 from typing import Any

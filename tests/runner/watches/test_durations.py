@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Durations in Go's syntax, with Go's words for what is wrong (runner.md §1.4)."""
+"""Durations in Go's syntax, with Go's words for what is wrong."""
 
 import pytest
 from hypothesis import given

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Expansion of variables in watches files, and overrides per kind (runner.md §1.1, §1.5)."""
+"""Expansion of variables in watches files, and overrides per kind."""
 
 import pytest
 from hypothesis import given

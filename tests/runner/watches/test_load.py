@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Watches files: defaults, fields, lenience, and every error text (runner.md §1, appendix C)."""
+"""Watches files: defaults, fields, lenience, and every error text."""
 
 from pathlib import Path
 

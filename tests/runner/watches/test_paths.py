@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where roles and playbooks are looked for (runner.md §1.3)."""
+"""Where roles and playbooks are looked for."""
 
 from pathlib import Path
 

@@ -36,7 +36,7 @@ class Refused(MatrixOneError):
     """The peer understood the call and answered with an error.
 
     Attributes:
-        code: error code of the database (wire.md §7).
+        code: error code of the database.
         text: what the database said; empty for errors of its Raft library.
     """
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Frames of MatrixOne's RPC (wire.md §1.2 to §1.10): encode what is sent, decode what comes.
+"""Frames of MatrixOne's RPC: encode what is sent, decode what comes.
 
 Requests always carry checksum and deadline: a server that gets a frame without its deadline dies.
 """
@@ -65,7 +65,7 @@ def encode_frame(frame: Frame) -> bytes:
     """Return the bytes of a frame, length first.
 
     Raises:
-        BadRequest: a server would close the connection or die of it (wire.md §1.12).
+        BadRequest: a server would close the connection or die of it.
     """
     if Flag.COMPRESS in frame.flags or Flag.HEADER not in frame.flags or frame.timeout <= 0:
         raise BadRequest("a frame needs a deadline and is never compressed")

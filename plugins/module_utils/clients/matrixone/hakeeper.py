@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The client of HAKeeper: finds a store that hosts it, and asks (wire.md §4, §8).
+"""The client of HAKeeper: finds a store that hosts it, and asks.
 
 Every call has a deadline for all its attempts together. Each may be repeated safely: reads change
 nothing, and writes say what is to be, not what is to be added.
@@ -183,7 +183,7 @@ class HAKeeper:
         return reading.cluster_state(self._checker_state(deadline))
 
     def backup_data(self, deadline: Deadline) -> bytes:
-        """Return what a new cluster restores HAKeeper from (wire.md §4.5)."""
+        """Return what a new cluster restores HAKeeper from."""
         state = self._checker_state(deadline)
         ids = {"NextID": state.get("NextId", 0), "NextIDByKey": state.get("NextIDByKey", {})}
         return encode(logservice.BACKUP_DATA, ids)
@@ -229,8 +229,7 @@ class HAKeeper:
     def set_non_voting_replicas(self, count: int, deadline: Deadline) -> None:
         """Set how many replicas without a vote each shard gets.
 
-        HAKeeper checks nothing: a locality must be set, and there must be stores enough
-        (wire.md §4.5).
+        HAKeeper checks nothing: a locality must be set, and there must be stores enough.
         """
         values = {"NonVotingReplicaNum": count}
         self._ask(Method.UPDATE_NON_VOTING_REPLICA_NUM, values, deadline)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one log store answers for itself: discovery, and the state of its replicas (wire.md §4)."""
+"""What one log store answers for itself: discovery, and the state of its replicas."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The lock service of a transaction node, the query service of a compute node (wire.md §5, §6)."""
+"""The lock service of a transaction node, the query service of a compute node."""
 
 from __future__ import annotations
 

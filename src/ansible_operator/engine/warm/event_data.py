@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``event_data`` of every job event: what ansible-runner records of a callback (§2.14)."""
+"""``event_data`` of every job event: what ansible-runner records of a callback."""
 
 import collections
 import copy

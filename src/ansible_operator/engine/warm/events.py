@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Job events in ansible-runner's shape, recorded where Ansible calls its callbacks (§2.14).
+"""Job events in ansible-runner's shape, recorded where Ansible calls its callbacks.
 
 What the stdout callback prints while it handles a callback is that event's ``stdout``; anything
 that is printed elsewhere becomes an event of its own (``verbose``, ``warning``, ...). So every

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The limit of retries over all objects (runner.md §2.6)."""
+"""The limit of retries over all objects."""
 
 from collections.abc import Callable
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The work queue: which object is to be run next (runner.md §2.6).
+"""The work queue: which object is to be run next.
 
 One entry per object however often it is added, never two runs of one object at once, a cap for
 all kinds together that leaves each kind one run, and a cap per kind, changed objects before

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Metrics of the work queue, under client-go's names (runner.md §2.20)."""
+"""Metrics of the work queue, under client-go's names."""
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from functools import partial

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Takes objects from the queue and reconciles them, side by side (runner.md §2.6)."""
+"""Takes objects from the queue and reconciles them, side by side."""
 
 import asyncio
 import random

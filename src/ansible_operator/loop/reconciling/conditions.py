@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The conditions that the runner writes to an object, as pure functions (runner.md §2.9).
+"""The conditions that the runner writes to an object, as pure functions.
 
 Every function takes the conditions as they are and returns new ones; foreign conditions keep
 their place and all their fields. Times change as in appendix B.
@@ -68,7 +68,7 @@ def _find(conditions: Sequence[Condition], kind: str) -> Condition | None:
 
 
 def _set(conditions: Sequence[Condition], new: Condition) -> list[Condition]:
-    """Replace the condition of the same type, moving it to the end; see §2.9 "set"."""
+    """Replace the condition of the same type, moving it to the end."""
     old = _find(conditions, new["type"])
     if old is not None:
         same = old["status"] == new["status"] and old.get("reason", "") == new["reason"]

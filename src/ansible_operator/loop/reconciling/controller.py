@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One reconcile of one object, step by step (runner.md §2.7)."""
+"""One reconcile of one object, step by step."""
 
 import asyncio
 import time

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prints the progress of a play (runner.md §2.17)."""
+"""Prints the progress of a play."""
 
 import sys
 from collections.abc import Callable, Mapping

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The result of a run, from its events (runner.md §2.15, §2.16)."""
+"""The result of a run, from its events."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One run of one object: from its variables to its outcome (runner.md §2.10, §2.14)."""
+"""One run of one object: from its variables to its outcome."""
 
 import functools
 import random

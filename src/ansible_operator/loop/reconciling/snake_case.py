@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Spec keys to variable names, exactly as roles written for the Go runner expect (§2.12).
+"""Spec keys to variable names, exactly as roles written for the Go runner expect.
 
 Some rules are odd; each of them is somebody's variable name.
 """

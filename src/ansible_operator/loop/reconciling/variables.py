@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The variables of a run (runner.md §2.11, §2.13)."""
+"""The variables of a run."""
 
 import re
 from collections.abc import Mapping

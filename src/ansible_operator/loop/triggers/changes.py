@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When two states of a watched object differ in a way that matters (runner.md §2.19)."""
+"""When two states of a watched object differ in a way that matters."""
 
 from collections.abc import Collection
 from typing import Any

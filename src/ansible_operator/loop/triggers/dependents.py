@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Watches on what plays create: a change of a dependent runs its owner again (runner.md §2.19)."""
+"""Watches on what plays create: a change of a dependent runs its owner again."""
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which changes of a controlled object lead to a run (runner.md §2.5)."""
+"""Which changes of a controlled object lead to a run."""
 
 from collections.abc import Callable, Mapping
 from typing import Any

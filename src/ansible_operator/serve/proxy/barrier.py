@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cached reads are never older than what a run has written (runner.md §2.18, own-write barrier).
+"""Cached reads are never older than what a run has written.
 
 Every confirmed write is remembered until the informer of its kind has caught up with it; until
 then reads that it could touch go to the API server. Versions of one kind are compared as numbers,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which watches follow from what a run creates or reads (runner.md §2.19, registration)."""
+"""Which watches follow from what a run creates or reads."""
 
 from collections.abc import Mapping
 from typing import Any

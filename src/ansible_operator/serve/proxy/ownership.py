@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How an object names its owner: owner references, or annotations (runner.md §2.18).
+"""How an object names its owner: owner references, or annotations.
 
 Pure functions on decoded objects, without I/O.
 """
@@ -122,8 +122,7 @@ def _reference(owner: Owner) -> dict[str, str]:
 def style_of(metadata: Mapping[str, Any], owner: Owner) -> OwnershipStyle | None:
     """How an object that was read depends on some object of the owner's kind, if it does.
 
-    Name and uid don't matter: the watch that follows from it serves the whole kind
-    (runner.md §2.19).
+    Name and uid don't matter: the watch that follows from it serves the whole kind.
     """
     for reference in metadata.get("ownerReferences") or []:
         if (

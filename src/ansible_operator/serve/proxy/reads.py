@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads answered from informers that run anyway (runner.md §2.18, GET).
+"""Reads answered from informers that run anyway.
 
 A read never starts an informer: roles that read one Secret must not make the process hold ten
 thousand. Watches, pages, tables and everything else that a cache cannot answer exactly go live.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a request to the Kubernetes API is about, read from its path (runner.md appendix A)."""
+"""What a request to the Kubernetes API is about, read from its path."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

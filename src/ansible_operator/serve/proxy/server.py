@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The loopback proxy between plays and the API server (runner.md §2.18)."""
+"""The loopback proxy between plays and the API server."""
 
 import errno
 import json

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Access to the proxy: one token and one kubeconfig per run (runner.md §2.18).
+"""Access to the proxy: one token and one kubeconfig per run.
 
 The token is the password of HTTP basic authentication, the owner is its user name, and every
 client has to be able to send them. Python clients take them from ``users``. Go clients ignore

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes of plays: the owner of what they create, and the writes that caches do not contain yet.
 
-Creates get an owner, however they are sent: POST, PUT, server-side apply (runner.md §2.18). An
+Creates get an owner, however they are sent: POST, PUT, server-side apply. An
 apply names the owner again as long as the object is the owner's, because a field that a manager
 leaves out of its next apply is removed; objects of other creators are never adopted.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The work queue: nothing lost, nothing twice at once, the right order (runner.md §2.6)."""
+"""The work queue: nothing lost, nothing twice at once, the right order."""
 
 import asyncio
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The queue's numbers are client-go's (runner.md §2.20)."""
+"""The queue's numbers are client-go's."""
 
 from ansible_operator.loop.queueing.queue import Key, Lane, WorkQueue
 from ansible_operator.metrics import REGISTRY

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What follows a reconcile: the next one, a retry, or nothing (runner.md §2.6)."""
+"""What follows a reconcile: the next one, a retry, or nothing."""
 
 import asyncio
 import time

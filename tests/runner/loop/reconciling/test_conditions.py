@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sequences of conditions: every vector of runner.md appendix B, with order and times."""
+"""Sequences of conditions: the vectors of the Go runner, with order and times."""
 
 import datetime
 from collections.abc import Callable

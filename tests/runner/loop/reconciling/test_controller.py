@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One reconcile against an object that changes between its steps (runner.md §2.7, §2.8)."""
+"""One reconcile against an object that changes between its steps."""
 
 import asyncio
 import contextlib

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run prints while it goes on, and after it (runner.md §2.17)."""
+"""What a run prints while it goes on, and after it."""
 
 import json
 from collections.abc import Iterator

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What counts as a failure, and when to run again (runner.md §2.15, §2.16)."""
+"""What counts as a failure, and when to run again."""
 
 from typing import Any
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run is asked for: annotations of the object before the watch (runner.md §2.4, §2.10)."""
+"""What a run is asked for: annotations of the object before the watch."""
 
 from contextlib import nullcontext
 from pathlib import Path

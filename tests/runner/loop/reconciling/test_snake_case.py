@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Spec keys to variable names: all vectors of runner.md §2.12."""
+"""Spec keys to variable names: the vectors of the Go runner."""
 
 from pathlib import Path
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The variables of a run: names, order, data that is no template (runner.md §2.11, §2.13)."""
+"""The variables of a run: names, order, data that is no template."""
 
 from typing import Any
 

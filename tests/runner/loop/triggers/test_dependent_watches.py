@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When a watch on a dependent kind begins and ends (runner.md §2.19)."""
+"""When a watch on a dependent kind begins and ends."""
 
 import asyncio
 from collections.abc import Callable

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dependents and references: who is run when something else changes (runner.md §2.19)."""
+"""Dependents and references: who is run when something else changes."""
 
 from typing import Any
 
@@ -169,7 +169,7 @@ def test_which_owners_of_fields_count() -> None:
 
 
 def test_by_default_a_deployment_that_becomes_available_counts() -> None:
-    """As for the Go runner: not the values of a status, but which fields it has (runner.md §2.19)."""
+    """As for the Go runner: not the values of a status, but which fields it has."""
     watch = Watch(kind=KindName("g", "v1", "K"), play=PlayPath(playbook="/p"))
     usual = watch.watch_dependent_annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which events of an object lead to a run (runner.md §2.5)."""
+"""Which events of an object lead to a run."""
 
 from typing import Any
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A cache answers only what it has certainly seen (runner.md §2.18, barrier on own writes)."""
+"""A cache answers only what it has certainly seen."""
 
 import asyncio
 from dataclasses import dataclass, field

@@ -146,7 +146,7 @@ def temporary_folder(tmp_path, monkeypatch):
 
 
 async def test_clients_share_what_they_discover(served, temporary_folder):
-    """One file for all runs and owners, and no secret in it or in its name (runner.md §2.23)."""
+    """One file for all runs and owners, and no secret in it or in its name."""
 
     def use(session):
         DynamicClient(config.new_client_from_config(str(session.kubeconfig)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who may own what, and how objects say so (runner.md §2.18, §2.19, §4.4)."""
+"""Who may own what, and how objects say so."""
 
 import pytest
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An operator of some namespaces caches and watches nothing elsewhere (runner.md §2.18)."""
+"""An operator of some namespaces caches and watches nothing elsewhere."""
 
 import pytest
 

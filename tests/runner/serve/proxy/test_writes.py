@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What plays create belongs to the object they run for (runner.md §2.18, §2.19)."""
+"""What plays create belongs to the object they run for."""
 
 import asyncio
 import json

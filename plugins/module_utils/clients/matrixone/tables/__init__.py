@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The messages of MatrixOne's control services, as tables (wire.md §2 to §7).
+"""The messages of MatrixOne's control services, as tables.
 
 Field and message names are the database's own. What a client never needs is declared as bytes, so
 that it is skipped without being looked into, or left out: credentials are not even decoded.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages of the log service and of the HAKeeper in it (wire.md §3)."""
+"""Messages of the log service and of the HAKeeper in it."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages of the lock service and of the query service (wire.md §5, §6)."""
+"""Messages of the lock service and of the query service."""
 
 from __future__ import annotations
 
