@@ -14,8 +14,6 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute.dra
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute.load import (
     Load,
-    load_of_score,
-    score,
     user_sessions,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute.pods import (
@@ -380,30 +378,6 @@ def test_who_was_not_heard_is_replaced_when_it_is_back(
 def test_silence_is_recorded_on_the_pod(one: CNStore, expected: dict[str, str | None]) -> None:
     """Of the process that was silent: the next one is another."""
     assert records(one, leaves=False, now=0.0) == expected
-
-
-@pytest.mark.parametrize(
-    ("text", "load"),
-    [
-        ("", Load(0, 0, 0)),
-        ("7", Load(7, 0, 0)),
-        ('{"sessionCount":1,"pipelineCount":2,"replicaCount":3}', Load(1, 2, 3)),
-        ('{"sessionCount":1}', Load(1, None, None)),
-    ],
-)
-def test_scores_are_read(text: str, load: Load) -> None:
-    assert load_of_score(text) == load
-
-
-@pytest.mark.parametrize("text", ["x", "[]", "true", "1.5", '"a"', '{"sessionCount":"1"}', "null"])
-def test_what_is_no_score(text: str) -> None:
-    with pytest.raises(ValueError):  # noqa: PT011 - json raises its own kind of it
-        load_of_score(text)
-
-
-@given(st.builds(Load, *[st.none() | st.integers(0, 1 << 40)] * 3))
-def test_scores_survive(load: Load) -> None:
-    assert load_of_score(score(load, PROCESS)) == load
 
 
 @pytest.mark.parametrize(

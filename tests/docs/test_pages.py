@@ -30,6 +30,8 @@ PUBLISHED = re.compile(
     r"\]\(https://github.com/matrixorigin/matrixone-ansible/(?:blob|tree)/main/([^)#\s]*)(?:#([^)]*))?\)"
 )
 """Links into the sources, where a page is read outside of them."""
+NAMED_PAGE = re.compile(r"(?<![\w./-])([\w-][\w/-]*\.md)\b")
+"""A page that a comment names, from the root of the repository or by its name alone."""
 
 
 def _of(kind: str) -> list[str]:
@@ -119,3 +121,23 @@ def _parts(page: Path) -> set[str]:
     return {
         re.sub(r"[^\w -]", "", heading.lower()).strip().replace(" ", "-") for heading in headings
     }
+
+
+def test_comments_and_docstrings_name_pages_that_exist() -> None:
+    pages = {page.as_posix() for page in _pages()}
+    missing = [
+        f"{path.relative_to(ROOT)}: {named}"
+        for folder in ("plugins", "src", "roles", "faults", "testbed")
+        for path in sorted((ROOT / folder).rglob("*"))
+        if path.suffix in {".py", ".yml"}
+        for named in NAMED_PAGE.findall(path.read_text(encoding="utf-8"))
+        if not any(f"/{page}".endswith(f"/{named}") for page in pages)
+    ]
+    assert missing == []
+
+
+def _pages() -> list[Path]:
+    """Paths of all pages of the repository, relative to it."""
+    folders = [ROOT / name for name in ("docs", "examples", "bench", "faults", "testbed", "tests")]
+    found = [*ROOT.glob("*.md"), *(page for one in folders for page in one.rglob("*.md"))]
+    return [page.relative_to(ROOT) for page in found]

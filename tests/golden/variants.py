@@ -238,9 +238,44 @@ VARIANTS: dict[str, list[r.Json]] = {
 rendered itself: only the last document is."""
 
 LIKE = {
-    "cluster-version-3": "cluster-version-1",
-    "cluster-version-unknown": "cluster-version-1",
-    "cluster-claim-operator-1.4": "cluster-claim",
+    **dict.fromkeys(
+        ("cluster-legacy-fields", "cluster-minimal", "cluster-restoring"), "cluster-operator-1.2"
+    ),
+    **dict.fromkeys(
+        (
+            "cluster-claim",
+            "cluster-claim-operator-1.4",
+            "cluster-domain",
+            "cluster-operator-1.4",
+            "cluster-version-3",
+            "cluster-version-unknown",
+        ),
+        "cluster-version-1",
+    ),
     "cluster-every-part-operator-1.4": "cluster-every-part",
+    **dict.fromkeys(
+        (
+            "logset-aws",
+            "logset-cluster-domain",
+            "logset-file-system",
+            "logset-overlay",
+            "logset-policies-off",
+        ),
+        "logset-certificates",
+    ),
+    "dnset-dns-identity": "dnset-external",
+    **dict.fromkeys(
+        (
+            "cnset-cache-volume",
+            "cnset-file-system-external",
+            "cnset-overlay",
+            "cnset-pooling",
+            "cnset-python",
+        ),
+        "cnset-scaled-by-others",
+    ),
+    "proxyset-plugin": "proxyset-ready-seconds",
+    "webui-load-balancer": "webui-full",
+    "early-full": "early-launch",
 }
 """Variants whose golden files hold only what differs from that of another one."""

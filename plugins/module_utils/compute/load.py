@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -38,39 +37,6 @@ class Load:
         if unknown:
             return f"unknown {' and '.join(unknown)}"
         return ", ".join(f"{count} {noun}" for count, noun in counts if count)
-
-
-def score(load: Load, process: str) -> str:
-    """Return the text of the annotation ``matrixorigin.io/score``.
-
-    Other controllers read it; a count that is not known is left out, where they used to write 0.
-    """
-    counts = {
-        "sessionCount": load.sessions,
-        "pipelineCount": load.pipelines,
-        "replicaCount": load.replicas,
-        "startedTime": process or None,
-    }
-    known = {name: value for name, value in counts.items() if value is not None}
-    return json.dumps(known, separators=(",", ":"))
-
-
-def load_of_score(text: str) -> Load:
-    """Read that annotation; a bare number is a count of sessions.
-
-    Raises:
-        ValueError: it is neither.
-    """
-    data = json.loads(text or "0")
-    if data is None:
-        raise ValueError(f"{text!r} is no score")
-    if not isinstance(data, dict):
-        data = {"sessionCount": data, "pipelineCount": 0, "replicaCount": 0}
-    names = ("sessionCount", "pipelineCount", "replicaCount")
-    counts = [data.get(name) for name in names]
-    if any(isinstance(count, bool) or not isinstance(count, int | None) for count in counts):
-        raise ValueError(f"{text!r} is no score")
-    return Load(*counts)
 
 
 def user_sessions(sessions: Iterable[tuple[str, bool]]) -> int:

@@ -13,7 +13,6 @@ LABEL_OWNER: Final = "matrixorigin.io/owner"
 LABEL_LAST_OWNER: Final = "matrixorigin.io/last-owner"
 LABEL_CLAIM_SET: Final = "matrixorigin.io/claimset"
 LABEL_INSTANCE_ID: Final = "claim.matrixorigin.io/instance-id"
-LABEL_OUTDATED: Final = "matrixorigin.io/outdated"
 
 ANNOTATION_CLAIM_UID: Final = "pool.matrixorigin.io/claim-uid"
 """uid of the claim that a Pod is bound to: a name alone may be given again."""

@@ -271,12 +271,6 @@ def pvc_policy(spec: Fields) -> str:
     return _policy(spec, "pvcRetentionPolicy") or _policy(s3, "s3RetentionPolicy") or "Delete"
 
 
-def s3_policy(spec: Fields) -> str:
-    """Return the fate of the objects in a LogSet's bucket: ``Delete`` or ``Retain``."""
-    s3 = spec.table("sharedStorage").table("s3")
-    return _policy(s3, "s3RetentionPolicy") or _policy(spec, "pvcRetentionPolicy") or "Delete"
-
-
 def _policy(fields: Fields, name: str) -> str:
     """Return a policy as written, or an empty text."""
     return fields.choice(name, ("", *_POLICIES), "")

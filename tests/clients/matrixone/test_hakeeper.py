@@ -175,14 +175,6 @@ def test_requests_that_a_server_would_store_unchecked_are_not_sent(
     assert stored(sim, 0) == (WorkState.WORKING, {})
 
 
-def test_non_voting_replicas_and_backup_data(sim: Peers, hakeeper: HAKeeper) -> None:
-    hakeeper.set_non_voting_locality({"zone": "b"}, soon())
-    hakeeper.set_non_voting_replicas(2, soon())
-    state = hakeeper.cluster_state(soon())
-    assert (state.non_voting_replicas, state.non_voting_locality) == (2, {"zone": "b"})
-    assert hakeeper.backup_data(soon())[0] == 0x08
-
-
 def test_a_store_without_hakeeper_is_passed_over(tmp_path: Path) -> None:
     with (
         simulated(tmp_path, "-non-hakeeper", "0,1") as sim,
@@ -309,11 +301,8 @@ def test_the_program_behind_all_addresses_dies(sim: Peers, hakeeper: HAKeeper) -
     assert time.monotonic() - begun < 2.5
 
 
-def test_what_a_release_does_not_have(sim: Peers) -> None:
+def test_a_log_store_tells_who_leads_a_shard_it_knows(sim: Peers) -> None:
     with LogStore(sim.stores[0], Reach.MACHINE) as store:
-        assert store.leader_id(0, soon()) == 131072
-        with pytest.raises(Unsupported):
-            store.require_healthy(soon())
         with pytest.raises(NotLeader):
             store.shard_info(7, soon())
         info = store.shard_info(1, soon())

@@ -28,21 +28,16 @@ def test_locks_are_handed_over_when_the_last_transaction_has_ended(frozen: Peers
     frozen.do("cn", uuid=cn(0), lock_txns=2)
     with LockService(frozen.lock, Reach.MACHINE) as locks:
         assert locks.can_restart(cn(0), soon()) is False
-        assert locks.remaining_transactions(cn(0), soon()) is None
         locks.set_restart(cn(0), soon())
         assert locks.can_restart(cn(0), soon()) is False
-        assert locks.remaining_transactions(cn(0), soon()) == 2
         frozen.do("cn", uuid=cn(0), lock_txns=0)
-        assert locks.remaining_transactions(cn(0), soon()) is None
         frozen.do("heartbeat")
         assert locks.can_restart(cn(0), soon()) is True
-        assert locks.remaining_transactions(cn(0), soon()) == 0
 
 
 def test_who_never_held_a_lock_can_restart(frozen: Peers) -> None:
     with LockService(frozen.lock, Reach.MACHINE) as locks:
         assert locks.can_restart("never-heard-of", soon()) is True
-        assert locks.remaining_transactions("never-heard-of", soon()) == 0
         with pytest.raises(BadRequest):
             locks.can_restart("", soon())
 

@@ -26,9 +26,8 @@ from .errors import (
     Unreachable,
 )
 from .log_store import HAKEEPER_SHARD, LogStore
-from .protobuf import Values, encode
+from .protobuf import Values
 from .records import ClusterDetails, ClusterState, WorkState
-from .tables import logservice
 from .tables.logservice import Method
 
 _DISCOVERY_SECONDS: Final = 2.0
@@ -182,12 +181,6 @@ class HAKeeper:
         """Return HAKeeper's own state: its clock, the wanted and the present log shards."""
         return reading.cluster_state(self._checker_state(deadline))
 
-    def backup_data(self, deadline: Deadline) -> bytes:
-        """Return what a new cluster restores HAKeeper from."""
-        state = self._checker_state(deadline)
-        ids = {"NextID": state.get("NextId", 0), "NextIDByKey": state.get("NextIDByKey", {})}
-        return encode(logservice.BACKUP_DATA, ids)
-
     def set_work_state(self, uuid: str, state: WorkState, deadline: Deadline) -> None:
         """Set the work state of a compute node; its labels stay.
 
@@ -225,19 +218,6 @@ class HAKeeper:
         """Forget a compute node; one that still runs registers again, without labels."""
         _require_uuid(uuid)
         self._ask(Method.DELETE_CN_STORE, {"DeleteCNStore": {"StoreID": uuid}}, deadline)
-
-    def set_non_voting_replicas(self, count: int, deadline: Deadline) -> None:
-        """Set how many replicas without a vote each shard gets.
-
-        HAKeeper checks nothing: a locality must be set, and there must be stores enough.
-        """
-        values = {"NonVotingReplicaNum": count}
-        self._ask(Method.UPDATE_NON_VOTING_REPLICA_NUM, values, deadline)
-
-    def set_non_voting_locality(self, locality: Mapping[str, str], deadline: Deadline) -> None:
-        """Set which log stores may hold replicas without a vote."""
-        values = {"NonVotingLocality": {"Value": dict(locality)}}
-        self._ask(Method.UPDATE_NON_VOTING_LOCALITY, values, deadline)
 
     def _patch(
         self, uuid: str, state: WorkState, labels: Mapping[str, Iterable[str]], deadline: Deadline

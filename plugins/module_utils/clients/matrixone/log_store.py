@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from .answers import part, require_accepted
+from .answers import require_accepted
 from .connection import Protocol
 from .deadlines import Deadline
 from .errors import NotLeader
@@ -84,37 +84,3 @@ class LogStore(Peer):
             {number: one.get("ServiceAddress", "") for number, one in replicas.items()},
             {number: one.get("UUID", "") for number, one in replicas.items()},
         )
-
-    def leader_id(self, shard: int, deadline: Deadline) -> int | None:
-        """Return the replica id of a shard's leader; None while there is none."""
-        answer = self._ask_about(Method.GET_LEADER_ID, shard, deadline)
-        return answer.get("LeaderID", 0) or None
-
-    def truncated_lsn(self, shard: int, deadline: Deadline) -> int:
-        """Return the position up to which a shard's log was cut off."""
-        return int(self._ask_about(Method.GET_TRUNCATE, shard, deadline).get("Lsn", 0))
-
-    def latest_lsn(self, shard: int, deadline: Deadline) -> int:
-        """Return the position of a shard's newest record."""
-        return int(self._ask_about(Method.GET_LATEST_LSN, shard, deadline).get("Lsn", 0))
-
-    def require_readable(self, shard: int, deadline: Deadline) -> None:
-        """Make a linearizable read of a log shard.
-
-        Raises:
-            MatrixOneError: the shard does not answer; it has no quorum.
-        """
-        self._ask_about(Method.CONNECT_RO, shard, deadline)
-
-    def require_healthy(self, deadline: Deadline) -> None:
-        """Let the store check its replica of the log shard.
-
-        Raises:
-            Unsupported: this release cannot; see `leader_id` and the details of the cluster.
-            MatrixOneError: it is not healthy, or does not answer.
-        """
-        self.ask(Method.CHECK_HEALTH, {"CheckHealth": {"ShardID": LOG_SHARD}}, deadline)
-
-    def _ask_about(self, method: Method, shard: int, deadline: Deadline) -> Values:
-        answer = self.ask(method, {"LogRequest": {"ShardID": shard}}, deadline)
-        return dict(part(self.title(method), answer, "LogResponse"))

@@ -51,16 +51,6 @@ class LockService(Peer):
         if not answer.get("OK"):
             raise Refused(f"{self.title(LockMethod.SET_RESTART)}: not taken note of", 0, "")
 
-    def remaining_transactions(self, uuid: str, deadline: Deadline) -> int | None:
-        """Return how many transactions hold locks; None while that is not known.
-
-        Raises:
-            Unsupported: this release hands no locks over.
-        """
-        answer = self._ask(LockMethod.REMAINING, "RemainTxnInService", uuid, deadline)
-        count = int(answer.get("RemainTxn", 0))
-        return None if count < 0 else count
-
     def _ask(self, method: LockMethod, name: str, uuid: str, deadline: Deadline) -> Values:
         if not uuid:
             raise BadRequest("a store needs a UUID")
