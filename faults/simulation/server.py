@@ -191,6 +191,7 @@ class ApiServer:
             if sub:
                 raise refusal(404, "NotFound", f"{key[1]} {key[3]} not found")
             live = {}
+        _require_seen(key, live, body)
         after = applied(live, disowned(before, {}, shared), wanted)
         stored = self._store(key, live, after)
         self._fields[key] = {
@@ -209,9 +210,7 @@ class ApiServer:
         return self._change(key, self._live(key), body, body)
 
     def _change(self, key: Key, live: Json, after: Json, body: Json) -> Json:
-        asked = (body.get("metadata") or {}).get("resourceVersion")
-        if asked and asked != live["metadata"]["resourceVersion"]:
-            raise refusal(409, "Conflict", f"{key[1]} {key[3]} has been modified")
+        _require_seen(key, live, body)
         stored = self._store(key, live, after)
         self._fields[key] = {
             who: disowned(fields, live, stored) for who, fields in self._fields.get(key, {}).items()
@@ -380,6 +379,17 @@ class ApiServer:
         """Return the present as this server writes it."""
         moment = datetime.fromtimestamp(self.present, UTC)
         return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _require_seen(key: Key, live: Json, body: Json) -> None:
+    """Refuse a write of which the author has seen another version of the object.
+
+    Raises:
+        ApiError: it names that version.
+    """
+    asked = (body.get("metadata") or {}).get("resourceVersion")
+    if asked and asked != (live.get("metadata") or {}).get("resourceVersion"):
+        raise refusal(409, "Conflict", f"{key[1]} {key[3]} has been modified")
 
 
 def refusal(status: int, reason: str, message: str, causes: Any = ()) -> Exception:

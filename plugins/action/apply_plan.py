@@ -64,6 +64,7 @@ def _asked(plan: Plan) -> Json:
         "create_only": plan.create_only,
         "patches": plan.patches,
         "prune": plain(plan.prune),
+        "generations": plan.generations,
     }
 
 

@@ -98,6 +98,47 @@ def test_what_the_server_refuses_is_named_and_the_plan_is_kept(play, web_ui, spa
     assert f"ConfigMap {space.name}/a created" in failed["changes"]
 
 
+def deployment(namespace, replicas):
+    labels = {"app": "one"}
+    pods = {
+        "metadata": {"labels": labels},
+        "spec": {"containers": [{"name": "main", "image": "example.com/main"}]},
+    }
+    spec = {"replicas": replicas, "selector": {"matchLabels": labels}, "template": pods}
+    about = {"name": "one", "namespace": namespace}
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": about, "spec": spec}
+
+
+@pytest.mark.parametrize("as_patch", [False, True], ids=["applied", "patched"])
+def test_pods_leave_only_a_workload_that_nobody_has_changed_since(play, web_ui, space, as_patch):
+    """What was decided for an earlier generation is refused; a later status changes nothing."""
+    name, about = space.name, "Deployment/one"
+
+    def lower(replicas, generation):
+        wanted = deployment(name, replicas)
+        if as_patch:
+            patch = {**wanted, "spec": {"replicas": replicas}}
+            decided = plan(web_ui, patches=[patch])
+        else:
+            decided = plan(web_ui, wanted)
+        return task(web_ui, {**decided, "generations": {about: generation}})
+
+    created, scaled, late, lowered = play(
+        task(web_ui, plan(web_ui, deployment(name, 5))),
+        task(web_ui, plan(web_ui, deployment(name, 4))),
+        lower(3, 1),
+        lower(2, 2),
+    )
+
+    assert created["objects"][about]["metadata"]["generation"] == 1
+    assert scaled["objects"][about]["metadata"]["generation"] == 2
+    assert late["failed"]
+    assert late["status"] == 409
+    assert "one: it was changed since this was decided" in late["msg"]
+    assert lowered["objects"][about]["spec"]["replicas"] == 2
+    assert space.get("deployment", "one")["spec"]["replicas"] == 2
+
+
 @pytest.mark.parametrize("refuse", [True, False])
 def test_a_spec_that_cannot_be_used(play, web_ui, refuse):
     """A play without a status fails with the reason; an operator reports it from the plan."""

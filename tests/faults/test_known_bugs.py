@@ -33,6 +33,7 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.reporting i
     conditions,
     pods,
 )
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload import planning
 from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.backup import reading_back
 from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.kubernetes import (
     carrying_out,
@@ -243,7 +244,13 @@ def a_version_that_is_not_known_is_our_own(patch: Patch) -> None:
     patch.setattr(write_observer, "_is_its_own", is_its_own)
 
 
+def who_was_frozen_lets_stores_leave(patch: Patch) -> None:
+    """A log service is scaled in by what another leader has changed since."""
+    patch.setattr(planning, "_generations", lambda *_given: {})
+
+
 BUGS = [
+    Bug(who_was_frozen_lets_stores_leave, "together/LogSet/operator:in:3", "created too many"),
     Bug(whatever_fails_refutes, "stores/Backup/read-back:*", "a backup is refuted"),
     Bug(a_claim_that_goes_holds_nothing, "promises/BucketClaim/held:new", "while its data are"),
     Bug(released_claims_take_their_data_along, "promises/BucketClaim/retained:new", "is Retain"),

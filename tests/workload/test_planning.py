@@ -431,3 +431,42 @@ def test_claims_of_a_set_before_this_one_refuse_nothing():
     claims = [{"metadata": {"name": "mo-data-mo-log-4", "namespace": "prod", "uid": "c-4"}}]
 
     assert plan_of(found, {"workload": None, "claims": claims}, "#!/bin/sh\n")["invalid"] == ""
+
+
+@pytest.mark.parametrize(
+    ("present", "wanted", "results", "volumes", "size", "generations"),
+    [
+        (5, 4, {"replicas": 4}, {}, 4, {"StatefulSet/mo-log": 7}),
+        (5, 3, {}, {}, 3, {"StatefulSet/mo-log": 7}),
+        (5, 0, {}, {}, 0, {"StatefulSet/mo-log": 7}),
+        (5, 3, {"replicas": 5}, {}, 5, {}),
+        (3, 5, {}, {}, 5, {}),
+        (5, 4, {"replicas": 4}, {"remade": True}, 5, {}),
+    ],
+    ids=["one leaves", "several leave", "stop", "kept", "scale-out", "volumes have grown"],
+)
+def test_stores_leave_only_a_workload_that_nobody_has_changed_since(
+    present, wanted, results, volumes, size, generations
+):
+    """Who was frozen may go on when the next leader has decided, and a volume goes with a store."""
+    found = log_set(replicas=wanted)
+    live = workload_of(plan_of(log_set(replicas=present), {}, "#!/bin/sh\n"), "mo-log")
+    live["metadata"]["generation"] = 7
+    seen = {"self": log_set(), "workload": live, "results": results, "volumes": volumes}
+
+    plan = plan_of(found, seen, "#!/bin/sh\n")
+
+    assert workload_of(plan, "mo-log")["spec"]["replicas"] == size
+    assert plan["generations"] == generations
+
+
+def test_scaling_alone_is_bound_to_the_workload_as_it_was_observed():
+    """With a closed gate, too."""
+    live = workload_of(plan_of(dn_set(), {"logSet": serving_log_set()}, ""))
+    live["metadata"]["generation"] = 7
+    closed = {"logSet": log_set(), "workload": live}
+
+    plan = plan_of(dn_set(image="matrixorigin/matrixone:1.3.1", replicas=0), closed, "")
+
+    assert [one["spec"] for one in plan["patches"]] == [{"replicas": 0}]
+    assert plan["generations"] == {"StatefulSet/mo-dn": 7}

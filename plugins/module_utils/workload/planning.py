@@ -75,6 +75,7 @@ def plan_set(
         return plan
     plan = replace(plan, create_only=rendered.create_only)
     plan = _hold_back(plan, waiting or component.hold(resource, observed), observed)
+    plan = replace(plan, generations=_generations(plan, observed))
     return plan if plan.held else replace(plan, prune=leftovers(resource))
 
 
@@ -110,10 +111,29 @@ def _keep_replicas(
     replicas = results_of(observed).get("replicas")
     if replicas is None:
         return objects
+    if (observed.get("volumes") or {}).get("remade"):
+        # It is another object by now: whether that may lose Pods, the next pass decides.
+        replicas = max(replicas, _size(observed["workload"]))
     return [
         {**one, "spec": {**one["spec"], "replicas": replicas}} if named(one) == workload else one
         for one in objects
     ]
+
+
+def _generations(plan: Plan, observed: Observed) -> dict[str, int]:
+    """Return the generation of the workload, if Pods of it are to leave."""
+    live = observed.get("workload")
+    if live is None or (observed.get("volumes") or {}).get("remade"):
+        return {}
+    written = [one for one in (*plan.objects, *plan.patches) if named(one) == plan.workload]
+    sizes = [int(one["spec"]["replicas"]) for one in written if "replicas" in one["spec"]]
+    generation = live["metadata"].get("generation")
+    shrinks = any(size < _size(live) for size in sizes)
+    return {plan.workload: int(generation)} if shrinks and generation else {}
+
+
+def _size(workload: Mapping[str, Any]) -> int:
+    return int(workload["spec"].get("replicas") or 0)
 
 
 def _keep_volumes(plan: Plan, component: Component, resource: Resource, observed: Observed) -> Plan:

@@ -78,6 +78,9 @@ class Plan:
         partition: the lowest ordinal of the set's Pods that is changed.
         workload: ``Kind/name`` of the set's workload; empty for a cluster.
         prune: what is deleted; None to leave everything.
+        generations: by ``Kind/name``, the generation at which a workload was observed of which
+            Pods are to leave. If it has another one by now, somebody else has decided meanwhile,
+            perhaps on the next leader, and it is left as it is.
     """
 
     paused: bool = False
@@ -92,6 +95,7 @@ class Plan:
     partition: int = 0
     workload: str = ""
     prune: Prune | None = None
+    generations: Mapping[str, int] = dataclasses.field(default_factory=dict)
 
     def variables(self) -> dict[str, Any]:
         """Return the plan as it travels through variables of Ansible."""

@@ -4,17 +4,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from http import HTTPStatus
 from typing import Any
 
 from ...module_utils.clients.kubernetes.applying import Writer
+from ...module_utils.clients.kubernetes.errors import Conflict
+from ...module_utils.clients.kubernetes.kinds import describe
 from ...module_utils.clients.kubernetes.outcomes import Outcome, identity
 from ...module_utils.clients.kubernetes.selecting import prune
 from .selections import selections, users
 
+Manifest = Mapping[str, Any]
 Asked = Mapping[str, Any]
-"""Options of M(matrixorigin.matrixone.apply); only ``objects`` has to be there."""
+"""Options of M(matrixorigin.matrixone.apply); only ``objects`` has to be there. Beside them may be
+``generations``, by ``Kind/name``: such an object is only changed while it has that one."""
+_ATTEMPTS = 5
 
 
 def carry_out(writer: Writer, asked: Asked) -> Iterator[Outcome]:
@@ -33,7 +39,7 @@ def carry_out(writer: Writer, asked: Asked) -> Iterator[Outcome]:
     for manifest in asked["objects"]:
         yield _applied(writer, manifest, asked)
     for patch in asked.get("patches") or ():
-        yield writer.patch(patch)
+        yield _if_unchanged(writer, patch, asked, writer.patch)
     for obsolete in asked.get("delete") or ():
         yield writer.delete(obsolete)
     if pruned and candidates:
@@ -42,11 +48,42 @@ def carry_out(writer: Writer, asked: Asked) -> Iterator[Outcome]:
 
 def _applied(writer: Writer, manifest: Mapping[str, Any], asked: Asked) -> Outcome:
     """Bring one object to what it says, the way that is asked for."""
-    name = f"{manifest.get('kind')}/{(manifest.get('metadata') or {}).get('name')}"
+    name = _named(manifest)
     if name in asked.get("create_only", ()):
         return writer.create_once(manifest)
     if name in asked.get("recreate", ()):
         return writer.recreate(manifest, asked["recreate_timeout"])
     if others := asked.get("adopt_from"):
         writer.adopt(manifest, others)
-    return writer.apply(manifest)
+    return _if_unchanged(writer, manifest, asked, writer.apply)
+
+
+def _if_unchanged(
+    writer: Writer, manifest: Manifest, asked: Asked, write: Callable[[Manifest], Outcome]
+) -> Outcome:
+    """Write an object, where a generation is given only if it still has that one.
+
+    Whoever decided may have stood still since, and lost the lease to another process, which has
+    decided anew. Another status is no such change: the object is read again then.
+
+    Raises:
+        Conflict: it has another generation.
+    """
+    generation = (asked.get("generations") or {}).get(_named(manifest))
+    if generation is None:
+        return write(manifest)
+    for _attempt in range(_ATTEMPTS):
+        live = writer.latest(manifest)
+        if live is None or live["metadata"].get("generation") != generation:
+            break
+        seen = {"resourceVersion": live["metadata"]["resourceVersion"]}
+        try:
+            return write({**manifest, "metadata": {**manifest["metadata"], **seen}})
+        except Conflict:
+            continue
+    message = f"change {describe(manifest)}: it was changed since this was decided"
+    raise Conflict(message, HTTPStatus.CONFLICT, "Conflict", [])
+
+
+def _named(manifest: Manifest) -> str:
+    return f"{manifest.get('kind')}/{(manifest.get('metadata') or {}).get('name')}"

@@ -10,7 +10,6 @@ from typing import Any
 from ...module_utils.api import names
 from ...module_utils.clients.kubernetes.applying import Writer
 from ...module_utils.clients.kubernetes.errors import NotFound, Refused
-from ...module_utils.clients.kubernetes.kinds import collection_path
 from ...module_utils.clients.kubernetes.selecting import Selection
 from ...module_utils.clients.kubernetes.session import Session
 from ...module_utils.logservice.replaced_volumes import MARK
@@ -73,20 +72,9 @@ class SetObjects:
         self._writer.patch({**identity, "metadata": {**place, "annotations": dict(annotations)}})
 
     def latest(self, api_version: str, kind: str, name: str) -> Json | None:
-        """Return an object of the namespace as the API server has it at this moment, or None.
-
-        An operator's proxy answers other reads from its caches, but no list with this selector.
-        """
-        found: Json = self._session.request(
-            "GET",
-            collection_path(self._session, api_version, kind, self._namespace),
-            attempt=f"get {kind} {self._namespace}/{name}",
-            query={"fieldSelector": f"metadata.name={name}"},
-        )
-        for item in found.get("items") or []:
-            if item["metadata"]["name"] == name:
-                return {"apiVersion": api_version, "kind": kind, **item}
-        return None
+        """Return an object of the namespace as the API server has it at this moment, or None."""
+        place = {"name": name, "namespace": self._namespace}
+        return self._writer.latest({"apiVersion": api_version, "kind": kind, "metadata": place})
 
     def volume(self, name: str) -> Json | None:
         """Return a PersistentVolume as it is now; None if there is none.

@@ -10,7 +10,7 @@ from typing import Any
 from ...api import names
 from ...api.comparing import differing_paths
 from .errors import NotFound
-from .kinds import describe, object_path
+from .kinds import collection_path, describe, object_path
 from .outcomes import Change, Outcome, outcome_of
 from .session import MERGE_PATCH, Session
 
@@ -41,6 +41,24 @@ class Editor:
         except NotFound:
             return None
         return found
+
+    def latest(self, manifest: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Return the live object as the API server has it at this moment, or None.
+
+        An operator's proxy answers `get` from its caches, but no list with this selector.
+        """
+        metadata, kind = manifest["metadata"], manifest["kind"]
+        identity = {"apiVersion": manifest["apiVersion"], "kind": kind}
+        found = self.session.request(
+            "GET",
+            collection_path(self.session, identity["apiVersion"], kind, metadata.get("namespace")),
+            attempt=f"get {describe(manifest)}",
+            query={"fieldSelector": f"metadata.name={metadata['name']}"},
+        )
+        for item in found.get("items") or []:
+            if item["metadata"]["name"] == metadata["name"]:
+                return {**identity, **item}
+        return None
 
     def patch(self, manifest: Mapping[str, Any]) -> Outcome:
         """Set the given fields of an existing object and leave everything else alone.
