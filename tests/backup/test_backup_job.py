@@ -300,6 +300,27 @@ def test_one_whose_spec_is_refused_has_no_turn() -> None:
     assert "BackupJob a" in planned(resource, w.around(jobs=[other]))["message"]
 
 
+@pytest.mark.parametrize(
+    "lack",
+    [{"targetSecret": None}, {"source": {**w.cluster(), "status": {}}}],
+    ids=["no Secret", "no address"],
+)
+def test_nobody_waits_for_one_that_waits_for_what_does_not_exist(lack: Json) -> None:
+    """It would hold up all others of its database until its deadline, which is a day."""
+    other, observed = w.backup_job("a", "0000"), w.around(**lack)
+    other["status"] = completed(reported(other, planned(other, observed), observed), {}, w.NOW)
+    assert other["status"]["startTime"]
+    resource = w.backup_job()
+    plan = planned(resource, w.around(jobs=[other]))
+    assert plan["phase"] == "Running"
+    resource["status"] = completed(reported(resource, plan, w.around()), {}, w.NOW)
+    found = planned(other, w.around(jobs=[resource]))
+    assert (found["phase"], found["begun"]) == ("Pending", w.NOW)
+    assert "waiting: BackupJob full of the same database" in found["message"]
+    late = planned(other, w.around(jobs=[resource]), now=w.LATER)
+    assert late["problem"]["reason"] == "DeadlineExceeded"
+
+
 def test_a_suspended_backup_has_no_deadline() -> None:
     resource = w.backup_job(status=RUNNING, suspend=True)
     plan = planned(resource, w.around(job=w.job(suspend=True)), now=w.LATER)

@@ -108,11 +108,12 @@ def _not_started(resource: Resource, observed: Observed, around: Surroundings) -
     if spec.flag("suspend"):
         return as_suspended(waiting)
     first = sources.ahead(resource, observed.get("jobs") or [], observed.get("cnSets") or [])
-    if first and not sources.has_begun(resource):
+    if first and not sources.is_running(resource):
         message = f"BackupJob {first} of the same database has not ended"
         if spec.text("concurrencyPolicy") == "Forbid":
             reason = BackupReason.ANOTHER_IS_RUNNING.value
             return failed(reason, f"{message}, and concurrencyPolicy is Forbid")
-        return replace(waiting, message=f"waiting: {message}")
+        turn = replace(waiting, message=f"waiting: {message}")
+        return unless_late(turn, spec, around) if turn.begun else turn
     begun = waiting.begun or around.now
     return unless_late(replace(start(resource, observed, around), begun=begun), spec, around)

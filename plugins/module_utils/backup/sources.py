@@ -13,6 +13,7 @@ from ..api.types import Resource
 from ..location.endpoints import Scope
 from ..reporting.conditions import holds_now
 from ..reporting.reasons import ENDED, ConditionType
+from .job_plan import RUNNING
 
 Json = Mapping[str, Any]
 
@@ -163,11 +164,17 @@ def has_begun(job: Resource) -> bool:
     return bool((job.get("status") or {}).get("startTime"))
 
 
+def is_running(job: Resource) -> bool:
+    """Return whether a BackupJob has its Job, or is about to."""
+    return (job.get("status") or {}).get("phase") == RUNNING
+
+
 def ahead(job: Resource, others: Iterable[Resource], cn_sets: Sequence[Json]) -> str:
     """Return the name of the BackupJob of the same database whose turn comes first; or empty.
 
-    One that has begun goes on; of the others, the oldest is first, and of those of one second a
-    full backup, on which an incremental one may be based.
+    One that runs goes on; of the others, the oldest is first, and of those of one second a full
+    backup, on which an incremental one may be based. Nobody waits for one that has had its turn and
+    waits itself, for a Secret for example that may never exist.
 
     Args:
         job: the BackupJob that asks.
@@ -183,6 +190,7 @@ def ahead(job: Resource, others: Iterable[Resource], cn_sets: Sequence[Json]) ->
         and not one["metadata"].get("deletionTimestamp")
         and not (one.get("spec") or {}).get("suspend")
         and not _is_refused(one)
+        and (is_running(one) or not has_begun(one))
         and _is_readable(one)
         and database_of(one, cn_sets) == database
     ]
@@ -209,7 +217,7 @@ def _order(job: Resource) -> tuple[bool, str, bool, str]:
     metadata, spec = job["metadata"], job.get("spec") or {}
     created = str(metadata.get("creationTimestamp") or "9")
     return (
-        not has_begun(job),
+        not is_running(job),
         created,
         spec.get("type") == "incremental",
         str(metadata.get("uid") or ""),
