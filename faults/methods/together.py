@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two at once: another operator, or a user, acts between two writes of a pass.
+"""Two at once: another operator, or a user, acts between two writes of a pass, or two passes.
 
 A process that has lost its lease goes on with the pass that it is in, with what it read before.
 """
@@ -17,26 +17,35 @@ from faults.simulation.world import Session, Unsettled, World
 
 Json = dict[str, Any]
 NAME = "together"
-OPERATOR, USER = "operator", "user"
+OPERATOR, USER, LATER = "operator", "user", "later"
+"""Who acts: another operator or a user in the middle of a pass, or a user between two passes."""
+_MOST_ROUNDS = 8
+"""In which nearly every step is done."""
 
 
 def points(kind: str, _rng: random.Random) -> Iterator[Point]:
-    """Yield each write of each step, once with another operator and once with a user."""
+    """Yield each write of each step, with another operator and with a user, and each round."""
     steps = lives.steps_of(kind)
     for step in steps:
         for number in range(1, lives.MOST_WRITES + 1):
             yield Point(NAME, kind, f"{OPERATOR}:{step}:{number}")
             if step != steps[-1]:
                 yield Point(NAME, kind, f"{USER}:{step}:{number}")
+        if step != steps[-1]:
+            for number in range(1, _MOST_ROUNDS + 1):
+                yield Point(NAME, kind, f"{LATER}:{step}:{number}")
 
 
 def run(point: Point) -> None:
-    """Let somebody act before a write of a pass.
+    """Let somebody act before a write of a pass, or after a round.
 
     Raises:
         Fault: the end is not that of one alone.
     """
     who, step, number = point.place.split(":")
+    if who == LATER:
+        _beside_a_user(point.kind, step, 0, int(number))
+        return
     count = lives.write_of(point.kind, step, int(number))
     (_beside_another if who == OPERATOR else _beside_a_user)(point.kind, step, count)
 
@@ -62,7 +71,8 @@ def _beside_another(kind: str, step: str, number: int) -> None:
     lives.disturbed(kind, step, disturb, tolerated)
 
 
-def _beside_a_user(kind: str, step: str, number: int) -> None:
+def _beside_a_user(kind: str, step: str, number: int, rounds: int = 0) -> None:
+    """Let a user do the next step before a write of this one, or after some rounds of it."""
     world = scenes()[kind].world()
     world.settle()
     unmade = checks.state(world)
@@ -79,12 +89,16 @@ def _beside_a_user(kind: str, step: str, number: int) -> None:
 
     _before_write(world, number, change)
     lives.take(world, kind, step)
-    lives.settle(world, step)
+    if rounds:
+        world.pass_rounds(rounds)
+        change()
+    else:
+        lives.settle(world, step)
     world.session.disturb = None
     if not had_ended:
         # What `take` itself has written is not the operator's: the last writes may not come.
         change()
-        lives.settle(world, following)
+    lives.settle(world, following)
     where = f"{following} in the middle of {step}"
     lives.promised(world, kind, following)
     if _is_refused(lives.undisturbed(kind)[following].state, kind):

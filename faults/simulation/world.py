@@ -202,6 +202,12 @@ class World:
         self.controllers.step()
         self.log_service.step()
 
+    def pass_rounds(self, number: int) -> None:
+        """Run so many rounds, with the time that passes between two."""
+        for _ in range(number):
+            self.round()
+            self.pass_time(_SECONDS_OF_ROUND)
+
     def settle(self) -> None:
         """Run rounds until one changes nothing, now and after time has passed.
 

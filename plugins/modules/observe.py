@@ -31,6 +31,8 @@ options:
         name counts only if it has the owner C(owner_uid), or no controller and the labels.
       - With C(name) of a ConfigMap, C(data) set to V(true)
         returns the data as well.
+      - C(latest) set to V(true) with C(name) reads the object from the API server, not from a cache
+        of the operator.
       - C(allowed_to) with C(name) of a set of this collection is a namespace; a set of another one
         is null unless its C(spec.allowedNamespaces) lists it.
       - C(applied) set to V(true) keeps those entries of C(metadata.managedFields) that say what

@@ -321,6 +321,76 @@ def test_nobody_waits_for_one_that_waits_for_what_does_not_exist(lack: Json) -> 
     assert late["problem"]["reason"] == "DeadlineExceeded"
 
 
+def deleted(status: Json | None = None, **spec: Any) -> Json:
+    """Return a BackupJob that somebody deletes."""
+    resource = w.backup_job(status=RUNNING if status is None else status, **spec)
+    return merged(resource, {"metadata": {"deletionTimestamp": w.NOW}})
+
+
+PAUSED = {"metadata": {"annotations": {"matrixorigin.io/paused": "true"}}}
+
+
+@pytest.mark.parametrize("how", [{}, PAUSED, {"spec": {"parallelism": 0}}], ids=["", "paused", "x"])
+def test_a_complete_backup_is_recorded_when_its_job_is_deleted(how: Json) -> None:
+    """Also where no pass has seen that it is complete: its files would be of nobody."""
+    observed = w.around(result=w.result("Succeeded", manifest=w.record()))
+    resource = merged(deleted(verify={}), how)
+    plan = planned(resource, observed)
+    assert [one["kind"] for one in plan["record"]] == ["Backup", "RestoreJob"]
+    assert plan["record"][0]["meta"]["id"] == w.UID
+    assert (plan["verified"]["phase"], plan["verified"]["id"]) == ("Available", w.UID)
+    made = {**plan["record"][0], "status": plan["verified"]}
+    assert kinds.kind_of(made).references(made) == {}
+    live = {"objects": dict(zip(plan["recordOnce"], plan["record"], strict=True))}
+    status = reported(resource, plan, {**observed, "recorded": live})
+    assert (status["phase"], status["backup"]) == ("Completed", f"full-{w.UID[:8]}")
+
+
+@pytest.mark.parametrize(
+    ("status", "result", "left"),
+    [
+        (RUNNING, w.result(step=Step.COPY), True),
+        (RUNNING, w.result("Failed", "Interrupted", step=Step.COPY, retryable=True), True),
+        (RUNNING, None, True),
+        (RUNNING, {"kind": "ConfigMap"}, False),
+        (RUNNING, w.result(step=Step.CHECK_TARGET), False),
+        (RUNNING, w.result("Failed", "AccessDenied", step=Step.COPY, message=REMOVED), False),
+        ({}, None, False),
+    ],
+    ids=["it writes", "interrupted", "not known", "not begun", "looks", "removed", "no Job"],
+)
+def test_what_a_deleted_job_has_left_is_said(status: Json, result: Json | None, left: bool) -> None:
+    """Nobody else knows of these files once it is gone."""
+    resource, observed = deleted(status), w.around(result=result)
+    plan = planned(resource, observed)
+    assert plan["record"] == plan["objects"] == plan["stop"] == []
+    assert bool(plan["problem"]) == left
+    if left:
+        written = reported(resource, plan, observed)
+        assert conditions(written)["Ended"] == ("True", "JobFailed")
+        assert "may still be in backups/mo/full" in written["message"]
+
+
+def test_what_has_ended_is_not_recorded_again_when_its_job_is_deleted() -> None:
+    """Its Backup may have been deleted since."""
+    observed = w.around(result=w.result("Succeeded", manifest=w.record()))
+    resource = w.backup_job()
+    ended = completed(reported(resource, planned(resource, observed), observed), {}, w.NOW)
+    plan = planned(deleted(ended), observed)
+    assert (plan["record"], plan["problem"], plan["expired"]) == ([], {}, [])
+
+
+def test_a_deleted_job_ends_before_its_result_is_read_and_deleted() -> None:
+    """And the result is read from the API server: the Pod has just written it."""
+    resource = deleted()
+    kind = kinds.kind_of(resource)
+    first, last = (plain(one.prune)["kinds"] for one in kind.removal(resource, {}))
+    assert [one["kind"] for one in (*first, *last)] == ["Job", "ConfigMap"]
+    references = references_of(resource)
+    assert references["result"]["latest"] is True
+    assert "targetSecret" not in references
+
+
 def test_a_suspended_backup_has_no_deadline() -> None:
     resource = w.backup_job(status=RUNNING, suspend=True)
     plan = planned(resource, w.around(job=w.job(suspend=True)), now=w.LATER)

@@ -14,7 +14,12 @@ from typing import Any
 
 import pytest
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils import kinds
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup import links, users
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup import (
+    backup_job,
+    links,
+    users,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.job_plan import JobPlan
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.bucket import (
     planning as bucket_planning,
 )
@@ -249,7 +254,14 @@ def who_was_frozen_lets_stores_leave(patch: Patch) -> None:
     patch.setattr(planning, "_generations", lambda *_given: {})
 
 
+def deleted_jobs_are_forgotten(patch: Patch) -> None:
+    """A BackupJob that is deleted right after its backup is complete leaves files of nobody."""
+    forgotten = lambda resource, *_given: JobPlan(phase=resource["status"]["phase"])  # noqa: E731
+    patch.setattr(backup_job, "_of_deleted", forgotten)
+
+
 BUGS = [
+    Bug(deleted_jobs_are_forgotten, "together/BackupJob/later:create:2", "Backup.* is missing"),
     Bug(who_was_frozen_lets_stores_leave, "together/LogSet/operator:in:3", "created too many"),
     Bug(whatever_fails_refutes, "stores/Backup/read-back:*", "a backup is refuted"),
     Bug(a_claim_that_goes_holds_nothing, "promises/BucketClaim/held:new", "while its data are"),

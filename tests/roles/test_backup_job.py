@@ -261,6 +261,22 @@ def test_suspended_resumed_and_deleted(space: Namespace) -> None:
 
 
 @pytest.mark.usefixtures("source")
+def test_a_job_that_is_deleted_when_its_backup_is_complete_leaves_its_backup(
+    space: Namespace,
+) -> None:
+    """No pass has seen that it is complete; the Backup needs no Job that looks for it."""
+    space.apply(backup_job("hasty"))
+    eventually(lambda: exists(space, "job", "hasty-backup"), 60)
+    eventually(lambda: status_of(space, "hasty").get("phase") == "Running", 60)
+    space.kubectl("annotate", "backupjob", "hasty", "matrixorigin.io/paused=true")
+    name = f"hasty-{succeed(space, 'hasty')['metadata']['uid'][:8]}"
+    assert not exists(space, "backup", name)
+    space.kubectl("delete", "backupjob", "hasty", "--timeout=120s")
+    assert space.get("backup", name)["status"]["phase"] == "Available"
+    assert not [one for one in space.names("job,configmap") if "hasty" in one]
+
+
+@pytest.mark.usefixtures("source")
 def test_a_backup_tells_why_its_pod_is_refused(space: Namespace) -> None:
     """Until the cause is gone; a Job tries again by itself."""
     quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "team"}}

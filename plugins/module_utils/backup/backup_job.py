@@ -16,9 +16,10 @@ from ..api.fields import Fields
 from ..api.types import Manifest, Resource
 from ..reporting.reasons import BackupReason
 from ..workload.plans import Observed, is_paused, named
-from . import leftovers, sources
+from . import leftovers, sources, tasks
+from .backup_kind import status_of_proven
 from .facts import facts_of
-from .job_plan import COMPLETED, JobPlan, Surroundings, failed
+from .job_plan import COMPLETED, PENDING, JobPlan, Surroundings, failed
 from .lifecycle import (
     afterwards,
     as_suspended,
@@ -45,6 +46,8 @@ def plan_backup_job(
         around: time, image and level.
         mistakes: what is wrong with the spec beyond its schema; empty if nothing is.
     """
+    if resource["metadata"].get("deletionTimestamp"):
+        return _of_deleted(resource, observed, around)
     if is_paused(resource):
         return JobPlan(paused=True)
     if sources.has_ended(resource):
@@ -54,12 +57,34 @@ def plan_backup_job(
     return until_expiry(_of_task(resource, observed, around), resource)
 
 
+def _of_deleted(resource: Resource, observed: Observed, around: Surroundings) -> JobPlan:
+    """Record a backup that nobody has recorded yet, or say what is left of one; its Job has ended.
+
+    Whoever deletes a BackupJob whose backup is complete keeps the backup, whether or not a pass had
+    seen that it is.
+    """
+    before = resource.get("status") or {}
+    unchanged = JobPlan(phase=before.get("phase") or PENDING, message=before.get("message") or "")
+    if sources.has_ended(resource):
+        return unchanged
+    stands = standing_of_task(observed, around.now)
+    if stands.state is State.SUCCEEDED:
+        plan = _succeeded(resource, observed, stands)
+        # Without the BackupJob, the Backup would be looked for in its store first.
+        return replace(plan, verified=status_of_proven(plan.record[0])) if plan.record else plan
+    left = leftovers.message_at_deletion(resource, observed.get("result"))
+    if not left:
+        return unchanged
+    message = f"it was deleted before the backup was complete; {left}"
+    return failed(tasks.Reason.INTERRUPTED.value, message, begun_at(resource, observed))
+
+
 def _of_task(resource: Resource, observed: Observed, around: Surroundings) -> JobPlan:
     stands = standing_of_task(observed, around.now)
     if stands.state is State.SUCCEEDED:
         return _succeeded(resource, observed, stands)
     if stands.state is State.FAILED:
-        parts = (stands.message, leftovers.message_of(resource, stands))
+        parts = (stands.message, leftovers.message_of(resource, stands.result))
         message = "; ".join(part for part in parts if part)
         return failed(stands.reason, message, begun_at(resource, observed), facts_of(stands))
     if stands.state is State.ABSENT:

@@ -30,7 +30,7 @@ from .job_status import report_on_job
 from .manifest import INCREMENTAL
 from .sources import named_source
 from .starting import SUFFIX, login_secret, target_secrets
-from .task_objects import removal_of_task, task_references
+from .task_objects import removals_with_result, task_references
 
 
 class BackupJobKind(Kind[JobPlan]):
@@ -42,6 +42,11 @@ class BackupJobKind(Kind[JobPlan]):
         """Return what to observe, by label."""
         del play
         metadata, base = resource["metadata"], jobs.base_name(resource["metadata"]["name"], SUFFIX)
+        of_task = task_references(resource, metadata["namespace"], base)
+        if metadata.get("deletionTimestamp"):
+            # The Pod has just ended, and a cache of ConfigMaps may not know yet what it reported.
+            of_task["result"]["latest"] = True
+            return of_task | _backups(resource)
         kind, name = named_source(resource)
         found = {
             "self": by_name(resource["apiVersion"], resource["kind"], metadata),
@@ -53,15 +58,11 @@ class BackupJobKind(Kind[JobPlan]):
             "jobs": _listed(resource, names.BACKUP_JOB),
             "cnSets": _listed(resource, names.CN_SET),
             "logSets": _listed(resource, names.LOG_SET),
-            **task_references(resource, metadata["namespace"], base),
+            **of_task,
         }
         for label, secret in {**target_secrets(resource), **login_secret(resource)}.items():
             found[label] = by_name("v1", "Secret", {**metadata, "name": secret})
-        found |= claim_references(resource)
-        if (resource.get("spec") or {}).get("type") == INCREMENTAL:
-            backups = {"api_version": names.API_VERSION, "kind": names.BACKUP, "labels": {}}
-            found["backups"] = {**backups, "if_allowed": True}
-        return found
+        return found | claim_references(resource) | _backups(resource)
 
     def plan(self, resource: Resource, observed: Observed, play: Play = ALONE) -> JobPlan:
         """Decide what a pass does."""
@@ -81,9 +82,9 @@ class BackupJobKind(Kind[JobPlan]):
         return report_on_job(resource, recorded, failure, now, facts)
 
     def removal(self, resource: Resource, observed: Observed) -> list[Removal]:
-        """Return the step that ends the Job; what was written stays."""
+        """Return the steps that end the Job and delete its result; what was written stays."""
         del observed
-        return [removal_of_task(resource, resource["metadata"]["namespace"])]
+        return removals_with_result(resource, resource["metadata"]["namespace"])
 
     def render(
         self, resource: Resource, scripts: Scripts, references: References
@@ -110,6 +111,14 @@ class BackupJobKind(Kind[JobPlan]):
         """Return what a user should know about a valid BackupJob."""
         del resource, old
         return []
+
+
+def _backups(resource: Resource) -> dict[str, Reference]:
+    """Return the reference to what an incremental backup may continue."""
+    if (resource.get("spec") or {}).get("type") != INCREMENTAL:
+        return {}
+    backups = {"api_version": names.API_VERSION, "kind": names.BACKUP, "labels": {}}
+    return {"backups": {**backups, "if_allowed": True}}
 
 
 def _listed(resource: Resource, kind: str) -> Reference:

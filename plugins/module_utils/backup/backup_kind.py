@@ -119,6 +119,12 @@ class BackupKind(OwningKind[BackupPlan]):
         return []
 
 
+def status_of_proven(resource: Resource) -> Mapping[str, Any]:
+    """Return the status of a Backup that its BackupJob has proven."""
+    plan = BackupPlan(phase=AVAILABLE, done=True)
+    return BackupKind().report(resource, plan, {}, {}, "").status
+
+
 def is_rechecked(resource: Resource) -> bool:
     """Return whether a pass has to find out how a Backup is."""
     is_going = bool(resource["metadata"].get("deletionTimestamp"))

@@ -31,7 +31,8 @@ class JobPlan(Plan):
         facts: further fields of the status.
         record: the Backup to create, if a backup succeeded.
         record_once: its ``Kind/name``: later changes of a Backup are its user's.
-        verified: status of the Backup with what a verification came to; empty to leave it.
+        verified: status of the Backup with what a verification came to, or as its BackupJob has
+            proven it; empty to leave it.
         stop: objects to delete, as the deadline is over or they are of no more use.
         expired: the resource itself, when its time to live is over.
         requeue: when to look again; empty for not at all.

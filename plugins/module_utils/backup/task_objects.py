@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Final
 
 from ..api.types import Resource
 from ..workload.component import Reference
+from ..workload.plans import Kind
 from ..workload.references import POD_PROBLEMS, by_name, pod_problems
 from ..workload.removal import Chosen, Removal
 from . import jobs
@@ -36,17 +38,26 @@ def task_references(resource: Resource, namespace: str, base: str) -> dict[str, 
     }
 
 
-def removal_of_task(resource: Resource, namespace: str) -> Removal:
-    """Return the step that deletes what belongs to a resource's tasks, and waits for the Pods."""
+_JOB: Final[Kind] = {"api_version": "batch/v1", "kind": "Job"}
+_CONFIG_MAP: Final[Kind] = {"api_version": "v1", "kind": "ConfigMap"}
+
+
+def removal_of_task(
+    resource: Resource, namespace: str, kinds: Sequence[Kind] = (_JOB, _CONFIG_MAP)
+) -> Removal:
+    """Return the step that deletes what belongs to a resource's tasks, and waits for the Pods.
+
+    Args:
+        resource: whose tasks they are.
+        namespace: of the objects.
+        kinds: which of them.
+    """
     labels = jobs.selector(resource, namespace)
     owner = resource["metadata"].get("uid") or ""
     return Removal(
         title=f"the Job of {resource['metadata']['name']}",
         prune=Chosen(
-            kinds=[
-                {"api_version": "batch/v1", "kind": "Job"},
-                {"api_version": "v1", "kind": "ConfigMap"},
-            ],
+            kinds=kinds,
             namespace=namespace,
             labels=labels,
             owner_uid=owner,
@@ -56,3 +67,11 @@ def removal_of_task(resource: Resource, namespace: str) -> Removal:
             kinds=[{"api_version": "v1", "kind": "Pod"}], namespace=namespace, labels=labels
         ),
     )
+
+
+def removals_with_result(resource: Resource, namespace: str) -> list[Removal]:
+    """Return the step that ends the Job of a resource, and the one that deletes what it reported.
+
+    Between the two is the last chance to read that.
+    """
+    return [removal_of_task(resource, namespace, [kind]) for kind in (_JOB, _CONFIG_MAP)]

@@ -46,7 +46,9 @@ def _fetch(session: Session, label: str, reference: Mapping[str, Any]) -> Any:
             counts only if it has the labels or the owner ``owner_uid``, or a name and
             ``allowed_to`` for one that counts only if it is in this namespace or lists it;
             ``data: true`` asks for the data of a ConfigMap, ``applied: true`` for the fields that
-            this collection has applied; ``without``: a label that listed objects must not have.
+            this collection has applied, ``latest: true`` for a named object as the API server has
+            it, not as a cache of the operator has it; ``without``: a label that listed objects must
+            not have.
 
     Returns:
         The object or None for a name; a list for labels.
@@ -61,7 +63,9 @@ def _fetch(session: Session, label: str, reference: Mapping[str, Any]) -> Any:
             "metadata": {"name": reference["name"], "namespace": reference.get("namespace")},
         }
         try:
-            found = Writer(session).get(manifest)
+            reader = Writer(session)
+            read = reader.latest if reference.get("latest") else reader.get
+            found = read(manifest)
         except NotFound:
             return None
         return found if found is not None and _counts(found, reference) else None
