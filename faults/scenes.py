@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import cache
 from typing import Any
 
@@ -109,17 +110,27 @@ def run_program(server: ApiServer, job: Json) -> bool:
     result = server.objects.get(("v1", "configmaps", namespace, f"{name}-result"))
     if task is None or result is None:
         return True
+    data = reported_by_program(task, server.timestamp())
+    key = ("v1", "configmaps", namespace, f"{name}-result")
+    server.update(key, lambda one: one.update(data=data))
+    return True
+
+
+def reported_by_program(task: Json, now: str) -> Json:
+    """Return what the program of a Job writes into the ConfigMap of its result when all went well.
+
+    Args:
+        task: the ConfigMap with its task.
+        now: the present, RFC 3339.
+    """
     given = tasks.task_from_json(task["data"][tasks.TASK_KEY])
-    now = server.timestamp()
-    moment = f"{int(server.present)}000000000-0"
+    moment = f"{int(datetime.fromisoformat(now).timestamp())}000000000-0"
     record = backups.record(given.expected_id or given.id)
     record = replace(record, started_at=now, completed_at=now, timestamp=moment)
     reads = given.verb in {tasks.Verb.BACKUP, tasks.Verb.VERIFY}
     more: Json = {"manifest": record} if reads else {}
-    data = backups.result("Succeeded", **more)["data"]
-    key = ("v1", "configmaps", namespace, f"{name}-result")
-    server.update(key, lambda one: one.update(data=data))
-    return True
+    data: Json = backups.result("Succeeded", **more)["data"]
+    return data
 
 
 def _sets() -> dict[str, Scene]:

@@ -14,10 +14,11 @@ from contextlib import contextmanager
 import testbed
 from faults import ROOT, report
 from faults.live.lives import lives
-from faults.live.methods import INTERRUPTED, LOSSY, TOGETHER, methods
+from faults.live.methods import methods
 from faults.points import Fault, Method, Point, chosen
 from faults.running import Result
 from testbed.bed import TestBed
+from testbed.interrupts import end_as_by_ctrl_c
 
 _NAME = "faults"
 _OUTPUT = ROOT / "build" / "faults" / "live.json"
@@ -26,6 +27,7 @@ _OUTPUT = ROOT / "build" / "faults" / "live.json"
 def main(arguments: Sequence[str]) -> int:
     """Run the points that are asked for; the exit code is 1 if any of them finds something."""
     options = _options(arguments)
+    end_as_by_ctrl_c()
     seed = options.seed if options.seed is not None else secrets.randbelow(10**6)
     began, results = time.monotonic(), []
     with _bed(options.testbed) as bed:
@@ -39,8 +41,7 @@ def main(arguments: Sequence[str]) -> int:
                 break
     run = report.Run(seed, time.monotonic() - began, results)
     report.write(run, _OUTPUT)
-    names = [INTERRUPTED, LOSSY, TOGETHER]
-    print(report.table([one.point for one in results], names))
+    print(report.table([one.point for one in results], [one.name for one in used]))
     print(f"{len(results)} points in {run.seconds:.0f} s, {len(run.failed)} found something")
     return 1 if run.failed else 0
 

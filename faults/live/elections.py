@@ -108,9 +108,8 @@ def elect(bed: TestBed, point: Point) -> None:
                 each.start_again_if_ended()
         for each in both:
             each.one.proxy.disturbances = None
+        _require_one_at_a_time(both)
         _require_end(both, size)
-        for each in both:
-            each.note()
         _require_one_at_a_time(both)
 
 
@@ -154,6 +153,8 @@ def _require_end(both: Sequence[Candidate], size: int) -> None:
 
 def _require_one_at_a_time(both: Sequence[Candidate]) -> None:
     """Require that no process wrote before the last write of one that wrote before it."""
+    for each in both:
+        each.note()
     terms = sorted(
         (first, last, number) for number, each in enumerate(both) for first, last in each.terms
     )

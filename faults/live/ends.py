@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from faults.checks import differences, without_times
+from testbed.api import ApiError
 from tests.support.api import Api
 
 Json = dict[str, Any]
@@ -38,9 +40,7 @@ def state(api: Api, namespace: str, kinds: Iterable[str]) -> dict[str, Json]:
     Objects whose names are drawn are numbered.
     """
     found: dict[str, Json] = {}
-    for one in api.listed(",".join(kinds), namespace):
-        if one["metadata"]["name"] in _OF_SYSTEM:
-            continue
+    for one in _listed(api, namespace, kinds):
         name = f"{one['kind']}/{_named(one['metadata']['name'], namespace)}"
         number = 1
         while (key := name if number == 1 else f"{name}#{number}") in found:
@@ -53,9 +53,29 @@ def identities(api: Api, namespace: str, kinds: Iterable[str]) -> dict[str, str]
     """Return the uids of all objects whose names are not drawn."""
     return {
         f"{one['kind']}/{one['metadata']['name']}": one["metadata"]["uid"]
-        for one in api.listed(",".join(kinds), namespace)
+        for one in _listed(api, namespace, kinds)
         if not _POD.search(one["metadata"]["name"])
     }
+
+
+def _listed(api: Api, namespace: str, kinds: Iterable[str]) -> list[Json]:
+    """Return the objects in a namespace, and those without one that name it."""
+    return [
+        one
+        for one in api.listed(",".join(kinds), namespace)
+        if one["metadata"]["name"] not in _OF_SYSTEM
+        and ("namespace" in one["metadata"] or namespace in str(one))
+    ]
+
+
+def release(api: Api, namespace: str, kinds: Iterable[str]) -> None:
+    """Remove what has no namespace and belongs to one, though nobody removes its finalizers."""
+    for one in _listed(api, namespace, kinds):
+        kind, name = one["kind"].lower(), one["metadata"]["name"]
+        if "namespace" not in one["metadata"]:
+            with suppress(ApiError):  # it may be gone since it was listed
+                api.merge(kind, "", name, {"metadata": {"finalizers": None}})
+                api.request("DELETE", api.path(kind, "", name))
 
 
 def replaced(before: Mapping[str, str], after: Mapping[str, str]) -> frozenset[str]:

@@ -6,8 +6,8 @@ No database runs there: HAKeeper never answers, and nothing that needs its word 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,19 @@ import yaml
 
 from demo import memcached
 from faults import ROOT
+from faults.live.beside import (
+    HAKEEPER,
+    Surroundings,
+    hakeeper,
+    nothing,
+    programs,
+    replaced,
+)
+from faults.scenes import NAMESPACE, scenes
 from testbed.bed import TestBed
+from tests.early.resources import KIND as EARLY
+from tests.early.resources import early
+from tests.support import pools
 from tests.support import resources as r
 from tests.support.api import Api, conditions, holds
 from tests.support.namespaces import install
@@ -36,13 +48,17 @@ class Life:
     """The life of a kind.
 
     Attributes:
-        resource: what is created, without a namespace; others before it are its companions.
+        resource: what is created; in all texts ``prod`` means the namespace.
         changes: merge patches by step, in order, between creation and deletion.
         watched: kinds that the operator watches; all of the project when empty.
         project: with the watches file.
         conditions: that hold when a step is done.
         listed: kinds of objects that are compared, as `kubectl` names them.
         prepare: makes the cluster ready, and writes a kubeconfig of the operator's account.
+        companions: what is created before it, with a status if nobody else writes it.
+        around: what answers or works beside the operator; gives what it is to be called in texts.
+        everywhere: whether the operator watches all namespaces, without which nobody looks after
+            Backups. Two such lives cannot be played at once.
     """
 
     resource: Json
@@ -52,7 +68,9 @@ class Life:
     conditions: tuple[str, ...]
     listed: tuple[str, ...]
     prepare: Callable[[TestBed, str, Path], Path]
-    companions: tuple[Json, ...] = field(default=())
+    companions: tuple[Json, ...] = ()
+    around: Surroundings = nothing
+    everywhere: bool = False
 
     @property
     def steps(self) -> list[str]:
@@ -67,24 +85,59 @@ class Life:
     @property
     def kind(self) -> str:
         """Kind with its group, as `kubectl` takes it."""
-        group = self.resource["apiVersion"].partition("/")[0]
-        return f"{self.resource['kind'].lower()}.{group}"
+        return _kind(self.resource)
+
+    def placed(self, texts: Mapping[str, str]) -> Life:
+        """Return the life with other texts, such as its namespace, in its resources."""
+        return replace(
+            self,
+            resource=replaced(self.resource, texts),
+            companions=tuple(replaced(one, texts) for one in self.companions),
+            changes=replaced(self.changes, texts),
+        )
 
     def is_done(self, api: Api, namespace: str) -> bool:
         """Whether the resource says that it is as its spec says."""
         found = api.get(self.kind, namespace, self.name)
         return bool(found) and all(holds(found, one) for one in self.conditions)
 
+    def is_over(self, api: Api, namespace: str) -> bool:
+        """Whether all that is deleted at the end is gone."""
+        return not any(
+            api.get(_kind(one), namespace, one["metadata"]["name"]) for one in self.deleted
+        )
+
+    @property
+    def deleted(self) -> list[Json]:
+        """What goes in the last step: all that the operator looks after, the resource first."""
+        companions = [one for one in self.companions if one["kind"] in self.watched]
+        return [self.resource, *reversed(companions)]
+
+
+def _kind(resource: Json) -> str:
+    group = resource["apiVersion"].rpartition("/")[0]
+    return f"{resource['kind'].lower()}.{group}" if group else str(resource["kind"].lower())
+
 
 def take(life: Life, step: str, api: Api, namespace: str) -> None:
     """Do what a user does in a step."""
     if step == CREATE:
         for one in (*life.companions, life.resource):
-            api.apply(one, namespace, force=True)
+            _create(one, api, namespace)
     elif step == DELETE:
-        api.request("DELETE", api.path(life.kind, namespace, life.name))
+        for one in life.deleted:
+            api.request("DELETE", api.path(_kind(one), namespace, one["metadata"]["name"]))
     else:
         api.merge(life.kind, namespace, life.name, life.changes[step])
+
+
+def _create(resource: Json, api: Api, namespace: str) -> None:
+    given = {name: one for name, one in resource.items() if name != "status"}
+    api.apply(given, namespace, force=True)
+    if "status" in resource:
+        path = api.path(_kind(resource), namespace, resource["metadata"]["name"])
+        change = {"status": resource["status"]}
+        api.request("PATCH", f"{path}/status", change, "application/merge-patch+json")
 
 
 def project_of(life: Life, folder: Path) -> Path:
@@ -100,7 +153,7 @@ def project_of(life: Life, folder: Path) -> Path:
 
 def _of_the_collection(bed: TestBed, namespace: str, file: Path) -> Path:
     install(bed)
-    return account(bed, namespace, file)
+    return account(bed, namespace, file, everywhere=True)
 
 
 def _of_memcached(bed: TestBed, _namespace: str, file: Path) -> Path:
@@ -112,7 +165,10 @@ _LISTED = (
     "statefulsets", "deployments", "services", "configmaps", "secrets", "pvc", "pods",
     "poddisruptionbudgets", "networkpolicies", "jobs",
 )  # fmt: skip
-_OURS = ("logset", "dnset", "cnset", "proxyset", "webui", "bucketclaim", "mo")
+_OURS = (
+    "logset", "dnset", "cnset", "proxyset", "webui", "bucketclaim", "mo", "backupjob",
+    "backupschedule", "backup", "restorejob", "cnpool", "cnclaim", "cnclaimset", EARLY,
+)  # fmt: skip
 
 
 def _here(found: Json) -> Json:
@@ -124,23 +180,142 @@ def _here(found: Json) -> Json:
 def _collection(
     resource: Json,
     changes: Mapping[str, Json],
-    watched: frozenset[str],
+    watched: Collection[str],
     conditions_: tuple[str, ...] = ("Synced", "Ready"),
+    companions: Iterable[Json] = (),
+    around: Surroundings = nothing,
 ) -> Life:
     return Life(
         resource=_here(resource),
         changes=changes,
-        watched=watched,
+        watched=frozenset(watched),
         project=ROOT,
         conditions=conditions_,
         listed=(*_OURS, *_LISTED),
         prepare=_of_the_collection,
+        companions=tuple(_here(one) for one in companions),
+        around=around,
     )
 
 
 def _cluster() -> Json:
     found: Json = yaml.safe_load((ROOT / "examples" / "tiny-cluster.yaml").read_text())
     return found
+
+
+def _log_set() -> Json:
+    storage = {"s3": r.DELETE, **_SHARED}
+    return r.logset(volume={"size": "1Gi"}, replicas=1, sharedStorage=storage)
+
+
+def _of_sets() -> dict[str, Life]:
+    """Return the lives of sets, with those that they depend on."""
+    log, transaction, compute = _log_set(), r.dnset(), r.cnset()
+    sets = ("LogSet", "DNSet", "CNSet", "ProxySet", "WebUI")
+    return {
+        "LogSet": _collection(
+            r.merged(_log_set(), {"spec": {"replicas": 3}}),
+            {
+                "roll": _NEW_IMAGE,
+                "grow": {"spec": {"volume": {"size": "2Gi"}}},
+                "config": {"spec": {"config": '[log]\nlevel = "debug"\n'}},
+            },
+            {"LogSet", "BucketClaim"},
+        ),
+        "DNSet": _collection(
+            transaction,
+            {"roll": _NEW_IMAGE, "config": {"spec": {"config": '[log]\nlevel = "debug"\n'}}},
+            sets[:2],
+            companions=(log,),
+        ),
+        "CNSet": _collection(
+            compute,
+            {
+                "out": {"spec": {"replicas": 3}},
+                "roll": _NEW_IMAGE,
+                "config": {"spec": {"config": '[log]\nlevel = "debug"\n'}},
+                "in": {"spec": {"replicas": 1}},
+            },
+            sets[:3],
+            companions=(log, transaction),
+        ),
+        "ProxySet": _collection(
+            r.proxyset(), {"roll": _NEW_IMAGE, "out": {"spec": {"replicas": 3}}}, sets,
+            companions=(log,),
+        ),
+        "WebUI": _collection(
+            r.webui(),
+            {"roll": {"spec": {"image": "dash:0.2.0"}}, "out": {"spec": {"replicas": 2}}},
+            sets,
+            companions=(log, transaction, compute),
+        ),
+    }  # fmt: skip
+
+
+def _of_pools() -> dict[str, Life]:
+    kinds = {"CNPool", "CNClaim", "CNClaimSet", "CNSet"}
+    pool = pools.pool("shared", HAKEEPER)
+    scaling = {"spec": {"strategy": {"scaleStrategy": {"maxIdle": 3}}}}
+    roll = {"spec": {"template": {"image": "matrixorigin/matrixone:1.3.1"}}}
+    return {
+        "CNPool": _collection(
+            pool, {"more": scaling, "roll": roll}, kinds, ("Ready",), around=hakeeper
+        ),
+        "CNClaim": _collection(
+            pools.claim("tenant", "shared"), {}, kinds, ("Ready",), (pool,), hakeeper
+        ),
+        "CNClaimSet": _collection(
+            pools.claim_set("tenants", "shared", 2),
+            {"out": {"spec": {"replicas": 3}}, "in": {"spec": {"replicas": 1}}},
+            kinds,
+            ("Ready",),
+            (pool,),
+            hakeeper,
+        ),
+    }
+
+
+def _of_backups() -> dict[str, Life]:
+    """Return the lives of backups: those of the simulation, with their companions."""
+    ends: Mapping[str, tuple[Mapping[str, Json], tuple[str, ...]]] = {
+        "BackupJob": ({}, ("Ended", "Ready")),
+        "RestoreJob": ({}, ("Ended", "Ready")),
+        "BackupSchedule": ({"less": {"spec": {"retention": {"keepLast": 2}}}}, ("Ready",)),
+        "Backup": ({"delete-data": {"deletionPolicy": "Delete"}}, ("Ready",)),
+        "BucketClaim": (
+            {"delete-data": {"spec": {"s3": {"s3RetentionPolicy": "Delete"}}}},
+            ("Synced",),
+        ),
+    }
+    found = {}
+    for kind, (changes, conditions_) in ends.items():
+        scene = scenes()[kind]
+        subject, companions = (
+            replaced({"": one}, _IN_THE_PAST)[""] for one in (scene.subject, scene.companions)
+        )
+        if kind == "BackupSchedule":
+            subject = r.merged(subject, {"spec": _STEADY_SCHEDULE})
+        life = _collection(subject, changes, scene.kinds, conditions_, companions, programs)
+        found[kind] = replace(life, everywhere=True)
+    return found
+
+
+_IN_THE_PAST = {
+    "2026": "2025",
+    "minio:9000": f"minio.{NAMESPACE}:9000",
+    "my-backup": f"my-backup-{NAMESPACE}",
+    "mo-full-0195abcd": f"mo-full-{NAMESPACE}",
+    **{f"nightly-{day}": f"nightly-{day}-{NAMESPACE}" for day in range(25, 30)},
+}
+"""What has no namespace has one in its name here, and a store of its own; its time is past."""
+_STEADY_SCHEDULE = {
+    "schedule": "@yearly",
+    "verify": {"schedule": "@yearly"},
+    "retention": {"keepDaily": r.DELETE, "keepLast": 4},
+}
+
+
+_NEW_IMAGE = {"spec": {"image": "matrixorigin/matrixone:2.0.2"}}
 
 
 def lives() -> Mapping[str, Life]:
@@ -165,15 +340,9 @@ def lives() -> Mapping[str, Life]:
             listed=("memcached", *_LISTED),
             prepare=_of_memcached,
         ),
-        "LogSet": _collection(
-            r.logset(volume={"size": "1Gi"}, sharedStorage={"s3": r.DELETE, **_SHARED}),
-            {
-                "roll": {"spec": {"image": "matrixorigin/matrixone:2.0.2"}},
-                "grow": {"spec": {"volume": {"size": "2Gi"}}},
-                "config": {"spec": {"config": '[log]\nlevel = "debug"\n'}},
-            },
-            frozenset({"LogSet", "BucketClaim"}),
-        ),
+        **_of_sets(),
+        **_of_pools(),
+        **_of_backups(),
         "MatrixOneCluster": _collection(
             _cluster(),
             {
@@ -187,6 +356,14 @@ def lives() -> Mapping[str, Life]:
                 "proxy": {"spec": {"proxy": {"replicas": 2}}},
             },
             frozenset(),
+        ),
+        "MatrixoneCluster": _collection(
+            early(),
+            {
+                "roll": {"spec": {"image": "matrixorigin/matrixone:1.3.1"}},
+                "grow": {"spec": {"dataVolumeCap": "20Gi"}},
+            },
+            {"MatrixoneCluster"},
         ),
     }
 

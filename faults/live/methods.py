@@ -12,15 +12,17 @@ from functools import partial
 
 from faults.live import elections
 from faults.live.disturbing import Disturbances, Flavour
-from faults.live.lives import lives, take
-from faults.live.playing import Played, disturbed
+from faults.live.lives import CREATE, lives, take
+from faults.live.playing import Played, disturbed, undisturbed
 from faults.live.proxy import Request
 from faults.points import Fault, Method, Point
 from testbed.bed import TestBed
+from tests.support import hostile
 
 INTERRUPTED, LOSSY, TOGETHER = "live-interrupted", "live-lossy", "live-together"
-_MOST_WRITES = {"Memcached": 8, "LogSet": 20}
-_MORE_WRITES = 60
+BESIDE = "live-beside"
+_MOST_WRITES = 60
+"""More than an operator makes in most steps; they are counted round and round."""
 _SEEDS = 40
 _DISTURBED_SECONDS = 12.0
 _RESTART_SECONDS = 60.0
@@ -30,7 +32,7 @@ _ALL = "all"
 def interrupted_points(kind: str, rng: random.Random) -> Iterator[Point]:
     """Yield each write of each step, and lives in which each so many writes are the last."""
     for step in lives()[kind].steps:
-        for number in range(1, _MOST_WRITES.get(kind, _MORE_WRITES) + 1):
+        for number in range(1, _MOST_WRITES + 1):
             yield Point(INTERRUPTED, kind, f"{step}:{number}")
     for _ in range(_SEEDS):
         yield Point(INTERRUPTED, kind, f"{_ALL}:{rng.randint(2, 9)}")
@@ -43,11 +45,11 @@ def interrupt(bed: TestBed, point: Point) -> None:
         Fault: the end is not that of an undisturbed life.
     """
     step, _, number = point.place.partition(":")
-    count, steps = int(number), _steps(point.kind, step)
+    steps, wanted = _steps(point.kind, step), undisturbed(point.kind, bed)
 
     def act(one: Played, name: str) -> None:
         killed = threading.Event()
-        last = one.proxy.writes + count
+        last = one.proxy.writes + (int(number) - 1) % max(wanted[name].writes, 1) + 1
 
         def after_write(writes: int) -> bool:
             if writes < last or killed.is_set():
@@ -134,6 +136,45 @@ def together_points(kind: str, rng: random.Random) -> Iterator[Point]:
             yield Point(TOGETHER, kind, f"{'+'.join(sorted(flavours))}:{rng.randrange(10**6)}")
 
 
+_WITH_OVERLAY = frozenset({"LogSet", "CNSet"})
+_OVERLAY_LEVELS = 3
+"""Of an object, above what its overlay has in a probe."""
+
+
+def beside_points(kind: str, _rng: random.Random) -> Iterator[Point]:
+    """Yield depths around each limit: of the runner, of Python's recursion, of the API server."""
+    if kind in _WITH_OVERLAY:
+        for levels in hostile.DEPTHS:
+            yield Point(BESIDE, kind, f"deep:{levels}")
+
+
+def stand_beside(bed: TestBed, point: Point) -> None:
+    """Create an object of the same kind that is nested deeply, and start the operator again.
+
+    It stands in a namespace of its own, and what is in it is as deep as the API server takes.
+
+    Raises:
+        Fault: the life of the resource is not an undisturbed one.
+    """
+    levels = int(point.place.partition(":")[2])
+    with bed.namespace("f-beside") as other:
+
+        def act(one: Played, name: str) -> None:
+            take(one.life, name, one.api, one.namespace)
+            deep = {"livenessProbe": hostile.Deep(levels - _OVERLAY_LEVELS)}
+            body = {
+                **one.life.resource,
+                "metadata": {"name": "deep"},
+                "spec": {**one.life.resource["spec"], "overlay": deep},
+            }
+            path, text = one.api.path(one.life.kind, other), hostile.encode(body).decode()
+            bed.kubectl("create", "--raw", path, "-f", "-", input=text)
+            one.kill()
+            one.start()
+
+        disturbed(point.kind, bed, [CREATE], act, other)
+
+
 def methods(bed: TestBed) -> tuple[Method, ...]:
     """Return the methods, on a Kubernetes."""
     return (
@@ -154,5 +195,11 @@ def methods(bed: TestBed) -> tuple[Method, ...]:
             "two processes elect a leader over disturbed connections",
             together_points,
             partial(elections.elect, bed),
+        ),
+        Method(
+            BESIDE,
+            "an object that is nested deeply stands beside the resource",
+            beside_points,
+            partial(stand_beside, bed),
         ),
     )

@@ -12,9 +12,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from faults.live import ends
+from faults.live.beside import IMAGE, replaced
 from faults.live.lives import DELETE, Life, lives, project_of, reported, take
 from faults.live.proxy import ApiProxy
 from faults.points import Fault
+from faults.scenes import NAMESPACE
 from testbed.bed import TestBed
 from tests.support.api import Api
 from tests.support.operators import Operator, launch
@@ -22,10 +24,19 @@ from tests.support.operators import Operator, launch
 QUIET_SECONDS = 2.0
 """Without a write of the operator, after which a step is at its end."""
 SETTLE_SECONDS = 90.0
-"""In which it must be."""
-READY_SECONDS = 60.0
+"""In which it must be, since the last change."""
+LONGEST_SECONDS = 400.0
+"""In which it must be, whatever changes: a machine may be busy, an operator may not."""
+CALM_SECONDS = 10.0
+"""In which an operator that has nothing to do is looked at."""
+MOST_PER_MINUTE = 30
+"""Requests of a method for a kind, and runs, while nothing changes."""
 _FLAGS = ("--zap-log-level=info", "--max-concurrent-reconciles=4")
+_LOOK_SECONDS = 0.7
 _SHOWN_LINES = 6
+_ENDS_OF_RUNS = frozenset(
+    {"Nothing to do", "Ansible-runner exited successfully", "Reconciler error"}
+)
 
 
 @dataclass(frozen=True)
@@ -58,6 +69,8 @@ class Played:
         api: of an administrator.
         account: kubeconfig of the operator's account.
         operator: the process that runs now.
+        called: how what works beside it is called, by what it is called in this life.
+        other: a namespace that is watched as well; empty for none.
     """
 
     life: Life
@@ -68,6 +81,8 @@ class Played:
     api: Api
     account: Path
     operator: Operator | None = None
+    called: Mapping[str, str] = field(default_factory=dict)
+    other: str = ""
     _known: dict[str, str] = field(default_factory=dict)
 
     def start(self, *flags: str) -> Operator:
@@ -78,9 +93,18 @@ class Played:
             *_FLAGS,
             *flags,
             project=project_of(self.life, self.folder / "project"),
-            variables={"WATCH_NAMESPACE": self.namespace},
+            variables={
+                "WATCH_NAMESPACE": ",".join(self._watched),
+                "OPERATOR_IMAGE": IMAGE,
+            },
         )
         return self.operator
+
+    @property
+    def _watched(self) -> list[str]:
+        """The namespaces that the operator watches; none for all."""
+        chosen = (self.namespace, self.other)
+        return [] if self.life.everywhere else [one for one in chosen if one]
 
     def kill(self) -> None:
         """End the operator as a lost node does."""
@@ -89,7 +113,8 @@ class Played:
 
     def state(self) -> dict[str, ends.Json]:
         """What is compared, as it is now."""
-        return ends.state(self.api, self.namespace, self.life.listed)
+        found = ends.state(self.api, self.namespace, self.life.listed)
+        return replaced(found, self.called)
 
     def settle(self, step: str, expected: End | None) -> End:
         """Wait until a step is at its end, which is the expected one if there is any.
@@ -97,25 +122,47 @@ class Played:
         Raises:
             Fault: it is not within the time, or the operator ended, or it does not become quiet.
         """
-        deadline = time.monotonic() + SETTLE_SECONDS
-        quiet_since, writes, last = time.monotonic(), self.proxy.writes, self.state()
+        began = quiet_since = time.monotonic()
+        writes, last = self.proxy.writes, self.state()
         while True:
-            time.sleep(0.2)
+            time.sleep(_LOOK_SECONDS)
             self.require_running(step)
-            now = self.state()
+            now = last if self.proxy.writes != writes else self.state()
             if now != last or self.proxy.writes != writes:
                 quiet_since, writes, last = time.monotonic(), self.proxy.writes, now
-            is_quiet = time.monotonic() - quiet_since > QUIET_SECONDS
-            if is_quiet and self._is_at_its_end(step, now, expected):
+            quiet, taken = time.monotonic() - quiet_since, time.monotonic() - began
+            if quiet > QUIET_SECONDS and self._is_at_its_end(step, now, expected):
                 return self._end(now)
-            if time.monotonic() > deadline:
-                raise Fault(self._late(step, now, expected, is_quiet))
+            if quiet > SETTLE_SECONDS or taken > LONGEST_SECONDS:
+                raise Fault(self._late(step, now, expected, quiet > QUIET_SECONDS))
+
+    def require_calm(self, step: str) -> None:
+        """Require that the operator does next to nothing while nothing changes.
+
+        Raises:
+            Fault: it asks for objects of a kind, or begins runs, again and again.
+        """
+        began, runs = time.monotonic(), self._runs()
+        time.sleep(CALM_SECONDS)
+        counts = Counter(f"{one.method} {one.kind}" for one in self.proxy.since(began))
+        counts["runs"] = self._runs() - runs
+        most = round(MOST_PER_MINUTE * CALM_SECONDS / 60)
+        loud = {what: count for what, count in counts.most_common() if count > most}
+        if loud:
+            raise Fault(
+                f"{step}: nothing changes, and within {CALM_SECONDS:g} s there are {loud}: at most"
+                f" {most} are expected of each"
+            )
+
+    def _runs(self) -> int:
+        lines = self.operator.lines() if self.operator is not None else []
+        return sum(line["msg"] in _ENDS_OF_RUNS for line in lines)
 
     def _is_at_its_end(self, step: str, now: ends.State, expected: End | None) -> bool:
         if expected is not None:
             return now == expected.state
         if step == DELETE:
-            return not self.api.get(self.life.kind, self.namespace, self.life.name) and not any(
+            return self.life.is_over(self.api, self.namespace) and not any(
                 name.startswith(("Pod/", "StatefulSet/", "Deployment/")) for name in now
             )
         return self.life.is_done(self.api, self.namespace)
@@ -138,7 +185,7 @@ class Played:
         log = self.operator.text().splitlines()[-_SHOWN_LINES:] if self.operator else []
         shown = "\n  ".join(line[:300] for line in log)
         return (
-            f"{step}: within {SETTLE_SECONDS:g} s it is not as undisturbed{how}:\n  {what}\n"
+            f"{step}: for {SETTLE_SECONDS:g} s it is not as undisturbed{how}:\n  {what}\n"
             f"  {reported(found)}\n  {shown}"
         )
 
@@ -157,19 +204,23 @@ class Played:
 @contextmanager
 def played(kind: str, bed: TestBed) -> Iterator[Played]:
     """Give a life that can be played in a namespace of its own; the operator is not started."""
-    life = lives()[kind]
+    life, api = lives()[kind], Api(bed.kubeconfig)
     with (
         bed.namespace(f"f-{kind.lower()}") as namespace,
         tempfile.TemporaryDirectory(prefix="faults-") as name,
+        life.around(api, namespace) as called,
     ):
         folder = Path(name)
         account = life.prepare(bed, namespace, folder / "account")
+        life = life.placed({**called, NAMESPACE: namespace})
         with ApiProxy(account) as proxy:
-            one = Played(life, bed, namespace, proxy, folder, Api(bed.kubeconfig), account)
+            one = Played(life, bed, namespace, proxy, folder, api, account)
+            one.called = {here: there for there, here in called.items()}
             try:
                 yield one
             finally:
                 one.kill()
+                ends.release(api, namespace, life.listed)
 
 
 _UNDISTURBED: dict[str, Mapping[str, End]] = {}
@@ -185,6 +236,7 @@ def undisturbed(kind: str, bed: TestBed) -> Mapping[str, End]:
             for step in one.life.steps:
                 take(one.life, step, one.api, one.namespace)
                 end = one.settle(step, None)
+                one.require_calm(step)
                 found[step] = End(end.state, end.replaced, end.created, end.writes - before)
                 before = end.writes
         _UNDISTURBED[kind] = found
@@ -192,7 +244,11 @@ def undisturbed(kind: str, bed: TestBed) -> Mapping[str, End]:
 
 
 def disturbed(
-    kind: str, bed: TestBed, steps: list[str], disturb: Callable[[Played, str], None]
+    kind: str,
+    bed: TestBed,
+    steps: list[str],
+    disturb: Callable[[Played, str], None],
+    other: str = "",
 ) -> None:
     """Play some steps of a life with a disturbance in each, and compare it with the undisturbed.
 
@@ -201,12 +257,14 @@ def disturbed(
         bed: on which Kubernetes.
         steps: that are disturbed; those before them are played as well, and its deletion.
         disturb: takes the step and lets the operator do what it does, as far as it comes.
+        other: a namespace that the operator watches as well; empty for none.
 
     Raises:
         Fault: an end is another one, or something was made twice.
     """
     wanted = undisturbed(kind, bed)
     with played(kind, bed) as one:
+        one.other = other
         one.start()
         last = max(one.life.steps.index(step) for step in steps)
         for step in dict.fromkeys([*one.life.steps[: last + 1], DELETE]):
@@ -217,6 +275,8 @@ def disturbed(
             # Deleted before its time, it has other Pods, and nothing of them is left.
             end = one.settle(step, wanted[step])
             _require_same(step, wanted[step], end)
+            if step == steps[-1]:
+                one.require_calm(step)
 
 
 def _require_same(step: str, wanted: End, end: End) -> None:

@@ -55,6 +55,15 @@ class Request:
     method: str
     path: str
 
+    @property
+    def kind(self) -> str:
+        """The plural of the kind that it is about; the path itself if it is about none."""
+        parts = self.path.strip("/").split("/")
+        rest = parts[{"api": 2, "apis": 3}.get(parts[0], len(parts)) :]
+        if rest[:1] == ["namespaces"] and len(rest) > 2:
+            rest = rest[2:]
+        return rest[0] if rest else self.path
+
 
 class ApiProxy:
     """A proxy, running while it is used as a context.
