@@ -33,18 +33,41 @@ def test_a_disturbed_life_ends_as_an_undisturbed_one(fake_testbed: TestBed, name
 @pytest.mark.parametrize(
     ("bug", "point", "noticed"),
     [
-        ("an_expired_watch_is_not_resumed", "expired+expired-event:0", "not as undisturbed"),
-        ("a_new_list_is_forgotten", "expired+expired-event:0", "not as undisturbed"),
-        ("watches_are_begun_again_at_once", "bookmarks+closed:0", "too often"),
-        ("an_error_of_a_watch_ends_the_process", "expired+expired-event:0", "the operator ended"),
+        (
+            "an_expired_watch_is_not_resumed",
+            "live-lossy/Memcached/scale:expired+expired-event:0",
+            "not as undisturbed",
+        ),
+        (
+            "a_new_list_is_forgotten",
+            "live-lossy/Memcached/scale:expired+expired-event:0",
+            "not as undisturbed",
+        ),
+        (
+            "watches_are_begun_again_at_once",
+            "live-lossy/Memcached/scale:bookmarks+closed:0",
+            "too often",
+        ),
+        (
+            "an_error_of_a_watch_ends_the_process",
+            "live-lossy/Memcached/scale:expired+expired-event:0",
+            "the operator ended",
+        ),
+        ("lists_follow_each_other", "live-interrupted/Memcached/scale:1", "nothing changes"),
+        (
+            "a_leader_goes_on_without_its_lease",
+            "live-together/Memcached/slow:1",
+            "both were at work",
+        ),
+        ("what_is_deep_ends_the_process", "live-beside/LogSet/deep:2000", "the operator ended"),
     ],
 )
 def test_a_known_bug_is_noticed(
     fake_testbed: TestBed, monkeypatch: pytest.MonkeyPatch, bug: str, point: str, noticed: str
 ) -> None:
-    playing.undisturbed("Memcached", fake_testbed)
-    monkeypatch.setattr(playing, "SETTLE_SECONDS", 20.0)
-    inside = [sys.executable, _WITH_BUG, bug]
+    playing.undisturbed(Point.read(point).kind, fake_testbed)
+    monkeypatch.setattr(playing, "SETTLE_SECONDS", 40.0)
+    inside = [sys.executable, str(_WITH_BUG), bug]
     monkeypatch.setattr(playing, "launch", partial(launch, inside=inside))
     with pytest.raises(Fault, match=noticed):
-        run(fake_testbed, f"live-lossy/Memcached/scale:{point}")
+        run(fake_testbed, point)

@@ -4,12 +4,14 @@
 import asyncio
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from ansible_operator.__main__ import main
-from ansible_operator.errors import KubeError
-from ansible_operator.kube import informer, shared_informers
+from ansible_operator.errors import KubeError, LeadershipLostError
+from ansible_operator.kube import documents, informer, shared_informers
 from ansible_operator.kube.informer import KindInformer
+from ansible_operator.kube.lease import LeaderElection
 
 
 def an_expired_watch_is_not_resumed() -> None:
@@ -58,6 +60,48 @@ def an_error_of_a_watch_ends_the_process() -> None:
     shared_informers.keep_running = once  # type: ignore[assignment]
 
 
+def lists_follow_each_other() -> None:
+    """A watch is over at once, and what it would have said is found in the next list."""
+
+    async def watch(_self: KindInformer, _scope: str, _version: str) -> Any:
+        await asyncio.sleep(0.1)
+        raise KubeError("too old", status=410)
+        yield ""
+
+    informer._delay = lambda _failures: 0.1
+    KindInformer._watch = watch  # type: ignore[method-assign]
+
+
+def a_leader_goes_on_without_its_lease() -> None:
+    """A process that lost its lease works on."""
+    hold = LeaderElection.hold
+
+    async def go_on(self: LeaderElection) -> None:
+        while True:
+            with suppress(LeadershipLostError):
+                await hold(self)
+
+    LeaderElection.hold = go_on  # type: ignore[method-assign]
+
+
+def what_is_deep_ends_the_process() -> None:
+    """Objects are read as deep as they are, and what that raises ends everything (N2)."""
+
+    def deep(_raw: bytes) -> Any:
+        raise RecursionError("too deep")
+
+    def note(_self: KindInformer, error: Exception) -> None:
+        raise error
+
+    async def once(_name: str, work: Callable[[], Any]) -> None:
+        await work()
+
+    documents._decode_deep = deep
+    documents.cut_object = lambda _obj: ""
+    KindInformer._note_unexpected = note  # type: ignore[method-assign]
+    shared_informers.keep_running = once  # type: ignore[assignment]
+
+
 BUGS = {
     one.__name__: one
     for one in (
@@ -65,6 +109,9 @@ BUGS = {
         a_new_list_is_forgotten,
         watches_are_begun_again_at_once,
         an_error_of_a_watch_ends_the_process,
+        lists_follow_each_other,
+        a_leader_goes_on_without_its_lease,
+        what_is_deep_ends_the_process,
     )
 }
 
