@@ -3,6 +3,7 @@
 
 from faults.methods import (
     aged,
+    answers,
     every_field,
     histories,
     hostile,
@@ -22,6 +23,7 @@ METHODS: tuple[Method, ...] = (
     together.METHOD,
     aged.METHOD,
     hostile.METHOD,
+    answers.METHOD,
     stores.METHOD,
     runner.METHOD,
     promises.METHOD,

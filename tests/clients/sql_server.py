@@ -4,9 +4,12 @@
 import socket
 import struct
 
+from faults.peers.sql import OK, result
+
 NATIVE = b"mysql_native_password"
 SALT = bytes(range(1, 21))
-OK = b"\x00\x00\x00\x02\x00\x00\x00"
+
+__all__ = ["NATIVE", "OK", "SALT", "Server"]
 _CAPABILITIES = 0x001FF7FF & ~0x0800
 _HEADER = 4
 
@@ -52,8 +55,11 @@ class Server:
     def switch(self, plugin: bytes, data: bytes = SALT + b"\x00") -> None:
         self.send(b"\xfe" + plugin + b"\x00" + data)
 
-    def serve(self, answer: bytes = OK) -> None:
-        """Answer every statement of a session the same."""
-        while self.take():
+    def serve(self, answer: bytes | None = None) -> None:
+        """Answer every statement of a session the same: a row, and settings with OK, by default."""
+        while asked := self.take():
             self.number = 1
-            self.send(answer)
+            is_setting = asked[1:].upper().startswith(b"SET")
+            usual = [OK] if is_setting else result([["1"]])
+            for payload in usual if answer is None else [answer]:
+                self.send(payload)

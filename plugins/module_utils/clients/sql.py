@@ -176,9 +176,28 @@ def _attempt(
         with session.cursor() as cursor:
             for text, values in statements:
                 cursor.execute(text, values)
-                rows = list(cursor.fetchall())
+                rows = _rows_of(cursor, text)
     finally:
         session.close()
+    return rows
+
+
+def _rows_of(cursor: Any, text: str) -> list[tuple[Any, ...]]:
+    """Return the rows of a result, each as wide as the result says.
+
+    A server may accept a question instead of answering it: that is not a result without rows. The
+    driver returns a row that ends too early as a shorter one.
+
+    Raises:
+        ValueError: it is no answer to the statement.
+    """
+    width = len(cursor.description or ())
+    words = text.lstrip(" (\n").split(None, 1)
+    if not width and words and words[0].lower() in _QUESTIONS:
+        raise ValueError("a question has no result")
+    rows = list(cursor.fetchall())
+    if any(len(row) != width for row in rows):
+        raise ValueError("a row has not as many values as there are columns")
     return rows
 
 
@@ -211,8 +230,11 @@ def _is_refused_login(error: Exception) -> bool:
 
 _MALFORMED: Final = (
     struct.error, ValueError, LookupError, AssertionError, RuntimeError, AttributeError, TypeError,
+    ArithmeticError, NameError,
 )  # fmt: skip
 """What the driver raises when a packet is none."""
+_QUESTIONS: Final = frozenset({"select", "show", "with"})
+"""First words of statements that always have a result."""
 _DENIED: Final = 1045
 _INTERNAL: Final = 20101
 _CANNOT_CONNECT: Final = 2003

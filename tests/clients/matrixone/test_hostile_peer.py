@@ -6,6 +6,7 @@ chooses every byte that the operator reads.
 """
 
 import re
+import socket
 import struct
 import time
 import tracemalloc
@@ -16,13 +17,16 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api.digests
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.matrixone import (
     Deadline,
     HAKeeper,
+    LockService,
     LogStore,
     MalformedAnswer,
     MatrixOneError,
+    QueryService,
     Reach,
     TimedOut,
     decoding,
     framing,
+    reading,
 )
 
 from tests.clients.matrixone import scripted
@@ -135,6 +139,57 @@ def test_decoding_ends_with_the_deadline() -> None:
     assert str(error).startswith("log service CHECK_HAKEEPER at 127.")
     assert "decoding" in str(error)
     assert took < 1.5
+
+
+def test_the_error_of_a_service_is_decoded_within_the_deadline() -> None:
+    """Its bytes are a message of their own, and four MiB of them are much work."""
+    table = scripted.tables.services.LOCK_RESPONSE
+    values = {"RequestID": 1, "Method": 14, "Error": b"\x08\x01" * (2 * MIB - 100)}
+    answer = frame(PLAIN, scripted.protobuf.encode(table, values))
+
+    def send(peer: socket.socket) -> None:
+        peer.recv(1 << 16)
+        peer.sendall(answer)
+        scripted.silent(peer)
+
+    with scripted.serving(send) as address:
+        begun = time.monotonic()
+        with LockService(address, Reach.MACHINE) as service, pytest.raises(TimedOut) as caught:
+            service.can_restart("a", Deadline.after(0.5))
+        assert time.monotonic() - begun < 2
+    assert str(caught.value).startswith(f"lock service CAN_RESTART at {address}: decoding")
+
+
+def test_the_config_of_a_compute_node_is_decoded_within_the_deadline() -> None:
+    """Whoever has its Pod chooses what it registers with."""
+    config = b"\x12\x00" * (2 * MIB - 100)
+    (store,) = reading.cluster_details({"CNStores": [{"ConfigData": config}]}).cn_stores
+    with QueryService("127.0.0.1:1", Reach.MACHINE) as service:
+        begun = time.monotonic()
+        with pytest.raises(TimedOut, match=r"^query service GET_REPLICA_COUNT at 127.*decoding"):
+            service.replicas(store, Deadline.after(0.5))
+        assert time.monotonic() - begun < 2
+
+
+@pytest.mark.parametrize(
+    ("seconds", "nanos"),
+    [(253402300799, 2**31 - 1), (-62135596799, -(2**31)), (5, -1), (2**63 - 1, 0), (-(2**63), 0)],
+)
+def test_a_time_that_no_calendar_has_is_none(seconds: int, nanos: int) -> None:
+    assert reading.timestamp({"seconds": seconds, "nanos": nanos}) is None
+
+
+def test_trying_thousands_of_stores_ends_with_the_deadline(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Discovery may name as many: to give each of them up takes a while, too."""
+    named = [f"127.0.0.2:{one + 1}" for one in range(50_000)]
+    with HAKeeper(addresses=["127.0.0.2:1"], reach=Reach.MACHINE) as hakeeper:
+        monkeypatch.setattr(hakeeper._stores, "_candidates", lambda _deadline: list(named))
+        begun = time.monotonic()
+        with pytest.raises(MatrixOneError):
+            hakeeper.cluster_details(Deadline.after(0.2))
+        assert time.monotonic() - begun < 0.7
 
 
 def test_unpacking_ends_with_the_deadline() -> None:

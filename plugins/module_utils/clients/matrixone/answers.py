@@ -3,10 +3,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
+from .deadlines import Deadline
 from .decoding import decode
-from .errors import MalformedAnswer, NotLeader, NotNow, Refused, UnknownStore, Unsupported
+from .errors import (
+    MalformedAnswer,
+    NotLeader,
+    NotNow,
+    Refused,
+    TimedOut,
+    UnknownStore,
+    Unsupported,
+)
 from .protobuf import Values
 from .tables import services
 from .texts import shown
@@ -63,21 +74,43 @@ def require_accepted(what: str, code: int, text: str) -> None:
         raise _refusal(what, code, text)
 
 
-def require_no_error(what: str, answer: Values) -> None:
+def require_no_error(what: str, answer: Values, deadline: Deadline) -> None:
     """Raise the error that an answer of the lock or query service carries as bytes.
+
+    Args:
+        what: call and address, for the message.
+        answer: the answer.
+        deadline: when to give up; the bytes may be many.
 
     Raises:
         Refused: or one of its kinds.
         MalformedAnswer: the bytes are no error.
+        TimedOut: the deadline passed while they were read.
     """
     data = answer.get("Error", b"")
     if not data:
         return
-    error = decode(services.ERROR, data)
+    with about(what):
+        error = decode(services.ERROR, data, deadline)
     code = error.get("code", 0)
     if code < _FIRST_ERROR:
         raise MalformedAnswer(f"{what}: an error with code {code}")
     require_accepted(what, code, error.get("message", ""))
+
+
+@contextmanager
+def about(what: str) -> Iterator[None]:
+    """Let errors of decoding name the call and its address.
+
+    Raises:
+        MalformedAnswer: or TimedOut, as inside.
+    """
+    try:
+        yield
+    except MalformedAnswer as error:
+        raise MalformedAnswer(f"{what}: {error}") from error
+    except TimedOut as error:
+        raise TimedOut(f"{what}: {error}") from error
 
 
 def part(what: str, answer: Values, name: str) -> Any:

@@ -79,6 +79,8 @@ class _Stores:
                 self._current = self._entered(self._untried.pop(0), deadline)
             except MatrixOneError as error:
                 problem = _more_telling(problem, error)
+                if deadline.remaining() <= 0:
+                    break
             else:
                 return self._current
         raise problem or NotLeader("HAKeeper: no log store has an address")

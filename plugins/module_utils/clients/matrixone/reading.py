@@ -29,11 +29,12 @@ _RUNNING: Final = 4
 _LONGEST_UUID: Final = 64
 _YEAR_ONE: Final = -62135596800
 _LATEST_SECOND: Final = 253402300799
+_NANOSECONDS: Final = 1_000_000_000
 
 
 def when(nanoseconds: int) -> datetime | None:
     """Return the time that many nanoseconds after 1970; None for what was never set."""
-    seconds = nanoseconds // 1_000_000_000
+    seconds = nanoseconds // _NANOSECONDS
     if not 0 < seconds <= _LATEST_SECOND:
         return None
     return _EPOCH + timedelta(microseconds=nanoseconds // 1000)
@@ -44,7 +45,10 @@ def timestamp(values: Values) -> datetime | None:
     seconds = values.get("seconds", 0)
     if not _YEAR_ONE < seconds <= _LATEST_SECOND:
         return None
-    return _EPOCH + timedelta(seconds=seconds, microseconds=values.get("nanos", 0) // 1000)
+    nanos = values.get("nanos", 0)
+    if not 0 <= nanos < _NANOSECONDS:
+        return None
+    return _EPOCH + timedelta(seconds=seconds, microseconds=nanos // 1000)
 
 
 def work_state(number: int) -> WorkState:

@@ -13,6 +13,7 @@ from datetime import datetime
 from enum import IntEnum
 from typing import Final
 
+from .deadlines import Deadline
 from .decoding import decode
 from .tables import logservice
 
@@ -144,20 +145,27 @@ class CNStoreRecord(Store):
     resources: Resources
     config_data: bytes = field(repr=False)
 
-    def settings(self) -> dict[str, str]:
+    def settings(self, deadline: Deadline | None = None) -> dict[str, str]:
         """Return the settings in force by dotted lower-case name; they may hold secrets.
+
+        Args:
+            deadline: when to give up; a compute node may have registered any number of them.
 
         Raises:
             MalformedAnswer: they cannot be decoded.
+            TimedOut: not within the deadline.
         """
-        content = decode(logservice.CONFIG_DATA, self.config_data).get("Content", {})
+        content = decode(logservice.CONFIG_DATA, self.config_data, deadline).get("Content", {})
         return {name: item.get("CurrentValue", "") for name, item in content.items()}
 
-    def hosts_shards(self) -> bool:
-        """Tell whether table shards may be placed here; off by default, and unknown means no."""
-        return any(
-            name.endswith(_SHARDING) and value == "true" for name, value in self.settings().items()
-        )
+    def hosts_shards(self, deadline: Deadline | None = None) -> bool:
+        """Tell whether table shards may be placed here; off by default.
+
+        Raises:
+            MalformedAnswer: or TimedOut, as `settings`.
+        """
+        settings = self.settings(deadline)
+        return any(name.endswith(_SHARDING) and settings[name] == "true" for name in settings)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from . import reading
-from .answers import NOT_SUPPORTED, part, require_no_error
+from .answers import NOT_SUPPORTED, about, part, require_no_error
 from .connection import Protocol
 from .deadlines import Deadline
 from .errors import BadRequest, MalformedAnswer, Refused, Unsupported
@@ -55,7 +55,7 @@ class LockService(Peer):
         if not uuid:
             raise BadRequest("a store needs a UUID")
         answer = self.exchange(method, {name: {"ServiceID": uuid}}, deadline)
-        require_no_error(self.title(method), answer)
+        require_no_error(self.title(method), answer, deadline)
         return dict(part(self.title(method), answer, name))
 
 
@@ -128,8 +128,10 @@ class QueryService(Peer):
         Raises:
             Unsupported: this compute node has no shard service.
         """
-        if not store.hosts_shards():
-            what = self.title(QueryMethod.GET_REPLICA_COUNT)
+        what = self.title(QueryMethod.GET_REPLICA_COUNT)
+        with about(what):
+            hosts_shards = store.hosts_shards(deadline)
+        if not hosts_shards:
             raise Unsupported(f"{what}: sharding is not enabled there", NOT_SUPPORTED, "")
         name = "GetReplicaCount"
         return self._count(QueryMethod.GET_REPLICA_COUNT, {name: {}}, name, deadline)
@@ -152,5 +154,5 @@ class QueryService(Peer):
         self, method: QueryMethod, values: Mapping[str, Any], name: str, deadline: Deadline
     ) -> Values:
         answer = self.exchange(method, values, deadline)
-        require_no_error(self.title(method), answer)
+        require_no_error(self.title(method), answer, deadline)
         return dict(part(self.title(method), answer, name))
