@@ -30,7 +30,8 @@ _BOOKKEEPING = frozenset({"StatefulSet", "Deployment", "PersistentVolumeClaim", 
 _REVISION = "deployment.kubernetes.io/revision"
 _UID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
-_POD = re.compile(r"-[0-9a-f]{8,10}-[0-9a-z]{5}\b")
+_POD = re.compile(r"(-[0-9a-f]{8,10})?-[bcdfghjklmnpqrstvwxz2456789]{5}\b")
+"""What Kubernetes draws for the names of Pods of Deployments and Jobs."""
 _DIGEST = re.compile(r"\b(?=[0-9a-z]*\d)[0-9a-f]{7,64}\b")
 
 

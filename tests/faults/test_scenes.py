@@ -5,12 +5,14 @@ import pytest
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils import kinds
 
 from faults import checks
+from faults.live.lives import lives
 from faults.scenes import scenes
 from faults.simulation.definitions import admitted, definitions, mistakes
 
 
-def test_every_kind_has_a_scene() -> None:
+def test_every_kind_has_a_scene_and_a_life_under_the_real_operator() -> None:
     assert set(scenes()) == set(kinds.KINDS) == set(definitions())
+    assert set(lives()) == {*kinds.KINDS, "Memcached"}
 
 
 WORKS = {
