@@ -39,11 +39,11 @@ NAME: Final = "answers"
 SQL: Final = "sql"
 CUT, DAMAGED, ODD, AMONG = "cut", "damaged", "odd", "among"
 _ASKED_BY: Final[Mapping[str, Sequence[str]]] = {
-    "LogSet": ("view", "shard-info", "lsn", "leader"),
+    "LogSet": ("view", "shard-info"),
     "DNSet": ("details",),
-    "CNSet": ("details", "load", "sessions", "locks", "transactions"),
+    "CNSet": ("details", "load", "sessions", "locks"),
     "CNPool": ("details", "load"),
-    "Backup": (SQL, "backup-data"),
+    "Backup": (SQL,),
     "BackupJob": (SQL,),
     "RestoreJob": (SQL,),
 }

@@ -217,11 +217,6 @@ def _view(address: str, deadline: Deadline) -> Any:
     return view_of(details, state)
 
 
-def _backup_data(address: str, deadline: Deadline) -> Any:
-    with _asked(address) as found:
-        return found.backup_data(deadline)
-
-
 def _of_store(ask: Callable[[LogStore, Deadline], Any]) -> Callable[[str, Deadline], Any]:
     def asked(address: str, deadline: Deadline) -> Any:
         with LogStore(address, Reach.MACHINE) as store:
@@ -253,7 +248,6 @@ _SESSIONS_CALL: Final = _query(QueryMethod.SHOW_PROCESS_LIST, "ShowProcessListRe
 QUESTIONS: Final[Mapping[str, Question]] = {
     "details": Question((_CHECK, _DETAILS_CALL), _details),
     "view": Question((_CHECK, _DETAILS_CALL, _STATE_CALL), _view),
-    "backup-data": Question((_CHECK, _STATE_CALL), _backup_data),
     "shard-info": Question(
         (
             _log(
@@ -271,14 +265,6 @@ QUESTIONS: Final[Mapping[str, Question]] = {
         ),
         _of_store(lambda store, deadline: store.shard_info(1, deadline)),
     ),
-    "lsn": Question(
-        (_log(Method.GET_LATEST_LSN, 6, LogResponse={"ShardID": 1, "Lsn": 77}),),
-        _of_store(lambda store, deadline: store.latest_lsn(1, deadline)),
-    ),
-    "leader": Question(
-        (_log(Method.GET_LEADER_ID, 6, LogResponse={"ShardID": 1, "LeaderID": 8}),),
-        _of_store(lambda store, deadline: store.leader_id(1, deadline)),
-    ),
     "sessions": Question((_SESSIONS_CALL,), _sessions),
     "load": Question(
         (
@@ -292,10 +278,6 @@ QUESTIONS: Final[Mapping[str, Question]] = {
     "locks": Question(
         (_lock(LockMethod.CAN_RESTART, "CanRestartService", {"OK": True}),),
         _of_locks(lambda service, deadline: service.can_restart("a", deadline)),
-    ),
-    "transactions": Question(
-        (_lock(LockMethod.REMAINING, "RemainTxnInService", {"RemainTxn": 3}),),
-        _of_locks(lambda service, deadline: service.remaining_transactions("a", deadline)),
     ),
 }
 """What is asked, by a name for points."""
