@@ -132,6 +132,14 @@ def test_quantity_in_bytes(value: Any, size: int) -> None:
     assert quantity.to_bytes(value) == size
 
 
+@pytest.mark.parametrize("value", ["8Ei", f"{2**63}", "-8.1Ei", f"{'1' * 40}Gi", 2**70, "9.3e18"])
+def test_what_kubernetes_would_cut_off_is_refused(value: Any) -> None:
+    """It reads each as 2^63-1: a mistyped size would grow claims to that, and none can shrink."""
+    with pytest.raises(errors.QuantityError, match=r"beyond 2\^63-1"):
+        quantity.to_bytes(value)
+    assert quantity.to_bytes(f"{2**63 - 1}") == 2**63 - 1
+
+
 @pytest.mark.parametrize("value", ["", "Gi", "1 Gi", "1gi", "ten", "1GiB", True, None, [], "1e99"])
 def test_what_is_no_quantity_is_refused(value: Any) -> None:
     with pytest.raises(errors.QuantityError, match=r"quantity|exponent"):

@@ -22,6 +22,8 @@ _QUANTITY: Final = re.compile(
 _TOO_SMALL_FOR_MATRIXONE: Final = ("n", "u", "m")
 _TO_THE_BASE_OF_TEN: Final = ("k", "M", "G", "T", "P", "E")
 _MAX_EXPONENT: Final = 18
+_LARGEST: Final = 2**63 - 1
+"""Kubernetes reads what is larger as this: a claim would be grown to it, and could not shrink."""
 _EXPONENT: Final = re.compile(r"[eE][+-]?\d+$")
 
 
@@ -29,22 +31,28 @@ def parse(value: Any) -> Fraction:
     """Return the exact value of a quantity (text or number).
 
     Raises:
-        QuantityError: The value is not a quantity.
+        QuantityError: The value is not a quantity, or larger than any that Kubernetes has.
     """
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         value = repr(value)
     match = _QUANTITY.fullmatch(value) if isinstance(value, str) else None
     if match is None:
         raise QuantityError(f"{value!r} is not a quantity such as 512Mi, 10Gi or 1500m")
-    number, suffix = Fraction(match["number"]), match["suffix"]
+    number = Fraction(match["number"]) * _unit(value, match["suffix"])
+    if abs(number) > _LARGEST:
+        raise QuantityError(f"{value!r} is beyond 2^63-1, the largest quantity of Kubernetes")
+    return number
+
+
+def _unit(value: Any, suffix: str) -> Fraction:
     if suffix in _BINARY:
-        return number * int(1024 ** _BINARY[suffix])
+        return Fraction(1024) ** _BINARY[suffix]
     if suffix in _DECIMAL:
-        return number * Fraction(1000) ** _DECIMAL[suffix]
+        return Fraction(1000) ** _DECIMAL[suffix]
     exponent = int(suffix[1:])
     if abs(exponent) > _MAX_EXPONENT:
         raise QuantityError(f"{value!r} has an exponent beyond {_MAX_EXPONENT}")
-    return number * Fraction(10) ** exponent
+    return Fraction(10) ** exponent
 
 
 def to_bytes(value: Any) -> int:
