@@ -13,6 +13,7 @@ from typing import Any
 from faults import checks, lives
 from faults.points import Fault, Method, Point
 from faults.scenes import NAMESPACE, scenes, subject
+from faults.simulation.server import ApiServer
 from faults.simulation.world import Session, Unsettled, World
 
 Json = dict[str, Any]
@@ -81,10 +82,10 @@ def _beside_a_user(kind: str, step: str, number: int, rounds: int = 0) -> None:
     for earlier in steps[: steps.index(step)]:
         lives.take(world, kind, earlier)
         lives.settle(world, earlier)
-    had_ended: list[bool] = []
+    changed, ended = [], _ended_jobs(world)
 
     def change() -> None:
-        had_ended.append(_has_succeeded(world))
+        changed.append(following)
         lives.take(world, kind, following)
 
     _before_write(world, number, change)
@@ -95,7 +96,7 @@ def _beside_a_user(kind: str, step: str, number: int, rounds: int = 0) -> None:
     else:
         lives.settle(world, step)
     world.session.disturb = None
-    if not had_ended:
+    if not changed:
         # What `take` itself has written is not the operator's: the last writes may not come.
         change()
     lives.settle(world, following)
@@ -107,8 +108,9 @@ def _beside_a_user(kind: str, step: str, number: int, rounds: int = 0) -> None:
     if world.get(kind, name) is not None:
         checks.require_reported(world, kind, name)
     expected = lives.undisturbed(kind)[following].state
-    if following == lives.DELETE and kind in _ONCE and not had_ended[0]:
+    if following == lives.DELETE and kind in _ONCE and not ended:
         # What was deleted before its Job had ended leaves no more than if it had never been there.
+        # The Job may end while the deletion waits for its turn: that counts as before it.
         expected = unmade
     checks.require_same(expected, checks.state(world), where)
 
@@ -117,12 +119,19 @@ _ONCE = frozenset({"BackupJob", "RestoreJob"})
 """Kinds whose Job does one thing; what it has made stays when they are deleted."""
 
 
-def _has_succeeded(world: World) -> bool:
-    return any(
-        '"Succeeded"' in text
-        for _key, found in world.server.of_kind("ConfigMap")
-        for text in (found.get("data") or {}).values()
-    )
+def _ended_jobs(world: World) -> list[str]:
+    """Return a list that gets the name of each Job whose program ends."""
+    ended: list[str] = []
+    run_program = world.controllers.program
+
+    def run(server: ApiServer, job: Json) -> bool:
+        if run_program is None or not run_program(server, job):
+            return False
+        ended.append(str(job["metadata"]["name"]))
+        return True
+
+    world.controllers.program = run
+    return ended
 
 
 def _is_refused(state: Mapping[str, Json], kind: str) -> bool:

@@ -31,6 +31,8 @@ _LIMITS: tuple[tuple[tuple[type, ...], str, str], ...] = (
     ((dict,), "minProperties", "maxProperties"),
     ((int, float), "minimum", "maximum"),
 )
+_FORMATS = {"int32": 32, "int64": 64}
+"""Bits of an integer, by its format."""
 _BUILT_IN = frozenset({"apiVersion", "kind", "metadata"})
 
 
@@ -151,6 +153,9 @@ def _bounds(schema: Mapping[str, Any], value: Any, path: str) -> Iterator[str]:
         yield f"{path}: does not match {schema['pattern']}"
     if isinstance(value, bool) or value is None:
         return
+    bits = _FORMATS.get(str(schema.get("format")))
+    if bits and isinstance(value, int) and not -(2 ** (bits - 1)) <= value < 2 ** (bits - 1):
+        yield f"{path}: must be a valid {schema['format']}"
     for kinds, fewest, most in _LIMITS:
         if isinstance(value, kinds):
             size = _size(value)
