@@ -20,6 +20,7 @@ _TIMES = frozenset(
         "lastTransitionTime", "lastTransition", "observedGeneration", "startedAt", "startTime",
         "completionTime", "boundTime", "rotatedAt", "since", "deletionTimestamp", "uuid",
         "lookedAt",  # a digest of a record, which has times
+        "dataVersion",  # the newest of which a node had time to start
     }
 )  # fmt: skip
 

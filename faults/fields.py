@@ -22,10 +22,10 @@ Path = tuple[str, ...]
 ELEMENT, ENTRY = "[]", "{}"
 _KEY = "example.com/team"
 _TEXTS: Mapping[str, tuple[Any, ...]] = {
-    "version": ("2.0.1", "1.3.0", "3.0.0"),
-    "semanticVersion": ("2.0.0", "1.3.0"),
+    "version": ("2.0.1", "2.0.2"),
+    "semanticVersion": ("2.0.0", "2.0.1"),
     "operatorVersion": ("1.3.0", "1.2.0"),
-    "image": ("registry.example/matrixone:2.0.1", "registry.example/matrixone:1.3.0"),
+    "image": ("registry.example/matrixone:2.0.1", "registry.example/matrixone:2.0.2"),
     "imageRepository": ("registry.example:5000/team/matrixone", "matrixorigin/matrixone"),
     "name": ("tp", "ap"),
     "path": ("bucket/prefix", "bucket/other"),

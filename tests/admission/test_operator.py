@@ -136,6 +136,24 @@ def test_warnings_at_the_door(guarded: Operator, kind: str, changes: Json, part:
     assert any(part in warning for warning in guarded.server.client.warnings)
 
 
+def test_a_version_that_cannot_read_the_data_is_refused_at_the_door(guarded: Operator) -> None:
+    """By what is on record in the status, which nobody sends with a change."""
+    changes = {"metadata.annotations": PAUSED, "spec.version": "4.2.0"}
+    guarded.server.create(changed(minimal("MatrixOneCluster", "data"), changes))
+    guarded.wait_for(lambda: guarded.synced("MatrixOneCluster", "data"))
+    status = '{"status": {"tn": {"dataVersion": "4.2.0"}}}'
+    place = ("matrixonecluster", "data", "-n", guarded.server.namespace)
+    guarded.bed.kubectl("patch", *place, "--subresource=status", "--type=merge", "-p", status)
+
+    def lowered(version: str) -> str:
+        change = {"spec.version": version, "status": None}
+        return guarded.wait_for(lambda: guarded.update("MatrixOneCluster", "data", change))
+
+    refused = "spec.version: MatrixOne 3.0.18 cannot read the data that 4.2.0 has written"
+    assert f"denied the request: {refused}" in lowered("3.0.18")
+    assert lowered("4.2.1") == "updated"
+
+
 def test_a_deletion_says_which_data_it_deletes(guarded: Operator) -> None:
     index = next(index for index, case in enumerate(UPDATES) if case[0] == "LogSet")
     path = f"/apis/{API_VERSION}/namespaces/{guarded.server.namespace}/logsets/u{index}"

@@ -57,6 +57,16 @@ class Version:
     def __str__(self) -> str:
         return f"{self.major}.{self.minor}.{self.patch}{self.suffix}"
 
+    @property
+    def numbers(self) -> tuple[int, int, int]:
+        """Major, minor and patch, to compare; pre-releases and builds do not matter."""
+        return self.major, self.minor, self.patch
+
+    @property
+    def release(self) -> tuple[int, int]:
+        """Major and minor: what is written within one such release, all of its versions read."""
+        return self.major, self.minor
+
     def reaches(self, base: Version, *, across_majors: bool = False) -> bool:
         """Return whether this version has what came with ``base``; pre-releases do not matter."""
         if across_majors and self.major > base.major:

@@ -13,6 +13,7 @@ from ..admission.storage import mount_mistakes
 from ..api import names, versions
 from ..api.errors import InvalidSpec
 from ..api.types import Resource
+from .data_version import data_mistakes
 from .parts import parts_of
 from .rendering import render_matrixonecluster
 
@@ -50,9 +51,13 @@ def _of_composition(resource: Resource) -> Iterator[Mistake]:
     namespace = metadata.get("namespace") or "default"
     placed = {**resource, "metadata": {**metadata, "namespace": namespace}}
     try:
-        render_matrixonecluster(placed)
+        children = render_matrixonecluster(placed)
     except InvalidSpec as error:
         yield Mistake(error.field_path, error.message)
+        return
+    for child in children:
+        if child["kind"] == names.DN_SET:
+            yield from data_mistakes(resource, child)
 
 
 def cluster_warnings(resource: Resource, old: Resource | None) -> list[str]:
@@ -84,9 +89,9 @@ def cluster_deletion_warnings(resource: Resource) -> list[str]:
 
 
 def _older_version(spec: Mapping[str, Any], before: Mapping[str, Any]) -> Iterator[str]:
-    """Warn of a downgrade; it is not refused, because it is the way out of a failed upgrade."""
+    """Warn of a downgrade that is not refused: within a minor release, or before anything ran."""
     now, then = _version(spec), _version(before)
-    if now and then and _numbers(now) < _numbers(then):
+    if now and then and now.numbers < then.numbers:
         yield (
             f"spec.version: {now} is older than {then}, which may have written data that it cannot "
             "read; have a backup"
@@ -99,7 +104,7 @@ def _mixed_versions(spec: Mapping[str, Any]) -> Iterator[str]:
         own = versions.parse(versions.image_tag(_without_digest(component.get("image"))))
         if part.kind == names.WEB_UI or not (desired and own):
             continue
-        if _numbers(own)[:2] != _numbers(desired)[:2]:
+        if own.release != desired.release:
             yield f"{path}.image: {own} beside {desired}; MatrixOne does not support mixed versions"
 
 
@@ -109,7 +114,3 @@ def _version(spec: Mapping[str, Any]) -> versions.Version | None:
 
 def _without_digest(image: Any) -> str:
     return str(image or "").partition("@")[0]
-
-
-def _numbers(version: versions.Version) -> tuple[int, int, int]:
-    return version.major, version.minor, version.patch

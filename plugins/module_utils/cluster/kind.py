@@ -15,6 +15,7 @@ from ..workload.plans import Observed
 from ..workload.removal import Removal
 from .admission import cluster_deletion_warnings, cluster_mistakes, cluster_warnings
 from .children import render_with_children
+from .data_version import with_data_version
 from .parts import parts_of
 from .planning import ClusterPlan, plan_cluster
 from .references import cluster_references
@@ -35,7 +36,8 @@ class ClusterKind(Kind[ClusterPlan]):
     def plan(self, resource: Resource, observed: Observed, play: Play = ALONE) -> ClusterPlan:
         """Decide what a pass does."""
         in_use = observed.get("logSet") is not None
-        return plan_cluster(resource, observed, self.invalid(resource, play.level, in_use=in_use))
+        present = with_data_version(resource, observed)
+        return plan_cluster(resource, observed, self.invalid(present, play.level, in_use=in_use))
 
     def report(
         self,

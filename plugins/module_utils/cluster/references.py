@@ -7,6 +7,7 @@ from ..api import names
 from ..api.types import Resource
 from ..workload.component import Reference
 from ..workload.references import by_name
+from .data_version import data_references
 from .rendering import credential_secret
 from .restoring import restore_references
 
@@ -20,9 +21,10 @@ _SINGLE = {
 
 
 def cluster_references(resource: Resource) -> dict[str, Reference]:
-    """Return what to observe: ``self``, the children by kind, ``credential``, ``accepted``.
+    """Return what to observe, by label.
 
-    While the cluster is restored, ``restoreJob``, or ``logStores`` in a playbook.
+    These are ``self``, the children by kind, ``tnPods``, ``credential`` and ``accepted``. While
+    the cluster is restored, ``restoreJob``, or ``logStores`` in a playbook.
     """
     metadata = resource["metadata"]
     secrets = {
@@ -49,5 +51,6 @@ def cluster_references(resource: Resource) -> dict[str, Reference]:
             label: by_name("v1", "Secret", {**metadata, "name": name})
             for label, name in secrets.items()
         },
+        **data_references(resource),
         **restore_references(resource),
     }

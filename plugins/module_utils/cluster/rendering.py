@@ -36,6 +36,11 @@ _WEB_UI_BEFORE_IT_FOLLOWED: Final = "1.3.0"
 """What a dashboard has whose cluster is older than 1.4.0: the default of that time."""
 _HELPER_RESOURCES: Final = ("helperResources",)
 """Of the parts to which the operator adds containers: the log service and the dashboard."""
+_PASSED_ON: Final = {
+    names.LOG_SET: names.ANNOTATION_UNCLAIMED,
+    names.DN_SET: names.ANNOTATION_DATA_VERSION,
+}
+"""Annotations of a cluster that are those of a child, too."""
 _LEGACY_GROUPS: Final = ("tp", "ap")
 _RESTORED_STATE: Final = "hk_data"
 _MAX_NAME: Final = 46
@@ -84,7 +89,11 @@ class _Cluster:
         self.credential = credential_secret(resource)
         annotations = root.table("metadata").table("annotations")
         self.restarted = annotations.text(names.ANNOTATION_RESTARTED)
-        self.unclaimed = annotations.text(names.ANNOTATION_UNCLAIMED)
+        self.passed_on = {
+            kind: {name: annotations.text(name)}
+            for kind, name in _PASSED_ON.items()
+            if annotations.text(name)
+        }
         repository = self.spec.text("imageRepository") or names.DEFAULT_IMAGE_REPOSITORY
         version = self.spec.required_text("version", "must be set to a tag of the image")
         self.image = f"{repository}:{version}"
@@ -222,8 +231,8 @@ class _Cluster:
             "metadata": {"name": owner, "namespace": self.namespace, "labels": labels},
             "spec": spec,
         }
-        if self.unclaimed and kind == names.LOG_SET:
-            child["metadata"]["annotations"] = {names.ANNOTATION_UNCLAIMED: self.unclaimed}
+        if kind in self.passed_on:
+            child["metadata"]["annotations"] = dict(self.passed_on[kind])
         if dependencies:
             child["deps"] = {
                 field: {"metadata": {"name": name, "namespace": self.namespace}}

@@ -9,6 +9,7 @@ from ..api import names
 from ..reporting.conditions import holds, phase, summary
 from ..reporting.reasons import ConditionType
 from .conditions import READY_RULES, ClusterFacts, cluster_conditions, count, is_synced
+from .data_version import recorded
 
 _READABLE = (
     ("log", names.LOG_SET),
@@ -47,6 +48,8 @@ def cluster_status(facts: ClusterFacts) -> dict[str, Any]:
         ]
         if copied:
             status[field] = copied[0]
+    if kept := recorded(facts.resource.get("status")):
+        status["tn"] = {**kept, **status.get("tn", {})}
     if "tn" in status and "dn" in (facts.resource.get("spec") or {}):
         status["dn"] = status["tn"]
     if facts.metrics:

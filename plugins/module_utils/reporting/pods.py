@@ -31,6 +31,8 @@ _SAME = {"ErrImagePull": "ImagePullBackOff"}
 _OF_THE_IMAGE = frozenset({"ErrImageNeverPull", "ImagePullBackOff", "InvalidImageName"})
 _UNSTEADY = frozenset({"CrashLoopBackOff"})
 """Reasons whose message changes with each attempt."""
+_NEVER_RAN = frozenset({"ContainerCannotRun", "StartError"})
+"""Reasons of a terminated container whose process did not start."""
 _BACK_OFF = re.compile(r'Back-off pulling image "[^"]*"(?:: \w+: |$)')
 _LONGEST_CAUSE = 300
 """Characters of what a kubelet says about a container."""
@@ -105,6 +107,19 @@ def first_start(pod: Pod) -> str:
     first = {0: state, 1: last}.get(int(container.get("restartCount") or 0), {})
     process = first.get("running") or first.get("terminated") or {}
     return str(process.get("startedAt") or "")
+
+
+def has_started(pod: Pod) -> bool:
+    """Return whether the main container of a Pod has started at least once.
+
+    A runtime that could not start the process reports an end, too.
+    """
+    container = _main_container(pod)
+    states = [container.get(name) or {} for name in ("state", "lastState")]
+    ends = [state["terminated"] or {} for state in states if "terminated" in state]
+    return any("running" in state for state in states) or any(
+        end.get("reason") not in _NEVER_RAN for end in ends
+    )
 
 
 def _main_container(pod: Pod) -> Mapping[str, Any]:
@@ -423,7 +438,7 @@ def running_version(pods: Iterable[Pod]) -> str:
         else:
             tags += [versions.image_tag(image.partition("@")[0]) for image in _images(pod)]
     if found:
-        return min(found, key=lambda pair: (pair[0].major, pair[0].minor, pair[0].patch))[1]
+        return min(found, key=lambda pair: pair[0].numbers)[1]
     return min((tag for tag in tags if tag), default="")
 
 

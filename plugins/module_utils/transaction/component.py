@@ -10,6 +10,7 @@ from typing import Any
 from ..admission.shapes import Mistake
 from ..admission.storage import disk_cache_warnings
 from ..api import names
+from ..api.errors import InvalidSpec
 from ..api.types import Manifest, References, Resource
 from ..reporting.reasons import Reason
 from ..reporting.set_facts import Findings
@@ -17,6 +18,7 @@ from ..workload import nodes
 from ..workload.component import Component, Reference, Rendered, SetPass, results_of
 from ..workload.plans import Observed
 from ..workload.references import config_map, of_set
+from . import data_version
 from .admission import mistakes_of_dnset
 from .rendering import render_dnset
 
@@ -38,11 +40,26 @@ class TransactionNodes(Component):
     def render_observed(
         self, resource: Resource, observed: Observed, script: str, references: References
     ) -> Rendered:
-        """Return what a DNSet leads to, with the shards that its nodes serve."""
+        """Return what a DNSet leads to, with the shards that its nodes serve.
+
+        Raises:
+            InvalidSpec: It cannot be rendered, or must not run on the data of a newer version.
+        """
+        _check_version(resource, observed)
         shards = str(results_of(observed).get("tnShards") or _kept(observed))
         return Rendered(
             render_dnset(resource, start_script=script, references=references, shards=shards)
         )
+
+    def status(self, seen: SetPass, findings: Findings) -> dict[str, Any]:
+        """Return which version has written the data."""
+        del findings
+        written = data_version.data_version(seen.resource, seen.pods)
+        return {data_version.FIELD: str(written) if written else None}
+
+    def resource_mistakes(self, resource: Resource) -> Iterator[Mistake]:
+        """Yield what is wrong with a DNSet on the data that its status tells of."""
+        yield from data_version.data_mistakes(resource)
 
     def references(self, resource: Resource) -> dict[str, Reference]:
         """Return the volumes, and which shards the nodes served so far."""
@@ -77,6 +94,18 @@ class TransactionNodes(Component):
     def warnings(self, path: str, spec: Mapping[str, Any]) -> Iterator[str]:
         """Yield what a user should know about a valid spec."""
         yield from disk_cache_warnings(path, spec)
+
+
+def _check_version(resource: Resource, observed: Observed) -> None:
+    """Refuse a version that cannot read what a Pod has written since the last report.
+
+    Raises:
+        InvalidSpec: It names the field.
+    """
+    spec = resource["spec"]
+    written = data_version.data_version(resource, observed.get("pods") or [])
+    if found := data_version.refusal(spec, written):
+        raise InvalidSpec(f"spec.{data_version.naming_field(spec)}", found)
 
 
 def _kept(observed: Observed) -> str:

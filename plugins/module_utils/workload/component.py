@@ -202,6 +202,15 @@ class Component(ABC):
         """
         yield from set_mistakes(path, spec)
 
+    def resource_mistakes(self, resource: Resource) -> Iterator[Mistake]:
+        """Yield what is wrong with a set beyond its spec: its spec beside its status, say.
+
+        Args:
+            resource: the set, with a spec.
+        """
+        del resource
+        yield from ()
+
     def warnings(self, path: str, spec: Mapping[str, Any]) -> Iterator[str]:
         """Yield what a user should know about a spec that is valid."""
         del path, spec

@@ -221,6 +221,7 @@ class SetKind(Kind[Plan]):
         return look_for(
             itertools.chain(
                 self._component.mistakes("spec", spec),
+                self._component.resource_mistakes(resource),
                 shared_storage_mistakes(path, storage, overlay),
             )
         )
