@@ -5,7 +5,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from crds.generate import argument_specs, chart, chart_values, definition, reference, role_readme
+from crds.generate import argument_specs, chart_values, definition, reference, role_readme
 from crds.generate.sources import SchemaError, Sources
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -15,7 +15,6 @@ def outputs(schema: Path) -> dict[str, str]:
     """Every file that follows from the sources: path from the repository root, and its text."""
     kinds = Sources(schema).kinds()
     files = {f"crds/{definition.file_name(kind)}": definition.text(kind) for kind in kinds}
-    files |= {f"{chart.FOLDER}/{Path(path).name}": chart.template(files[path]) for path in files}
     if any(kind.name == chart_values.CLUSTER for kind in kinds):
         files[chart_values.FILE] = chart_values.text(kinds)
     files |= {
@@ -37,11 +36,8 @@ def stale(root: Path, files: dict[str, str]) -> list[str]:
 
 
 def left_over(root: Path, files: dict[str, str]) -> list[str]:
-    """Definitions that no source makes any more, those of the chart included."""
-    folders = (root / "crds", root / chart.FOLDER)
-    present = (
-        path.relative_to(root).as_posix() for folder in folders for path in folder.glob("*.yaml")
-    )
+    """Definitions that no source makes any more."""
+    present = (path.relative_to(root).as_posix() for path in (root / "crds").glob("*.yaml"))
     return sorted(path for path in present if path not in files)
 
 

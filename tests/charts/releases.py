@@ -112,20 +112,14 @@ def earlier(folder: Path) -> Path:
     version = yaml.safe_load(facts.read_text())["version"]
     text = facts.read_text().replace(f": {version}", ": 0.0.9")
     facts.write_text(text.replace("matrixone-ansible-operator", "matrixone-operator"))
-    path = chart / "templates" / "crds" / "core.matrixorigin.io_matrixoneclusters.yaml"
-    head, _, rest = path.read_text().partition("\napiVersion:")
-    body, _, end = rest.rpartition("{{- end }}")
-    crd = yaml.safe_load(
-        "apiVersion:" + body.replace('{{ "{{" }}', "{{").replace('{{ "}}" }}', "}}")
-    )
+    path = chart / "files" / "crds" / "core.matrixorigin.io_matrixoneclusters.yaml"
+    crd = yaml.safe_load(path.read_text())
     [served] = crd["spec"]["versions"]
     spec = served["schema"]["openAPIV3Schema"]["properties"]["spec"]
     del spec["properties"]["webui"]
     spec.pop("x-kubernetes-validations", None)
     served["schema"]["openAPIV3Schema"].pop("x-kubernetes-validations", None)
-    text = yaml.safe_dump(crd, sort_keys=False)
-    assert "{{" not in text
-    path.write_text(f"{head}\n{text}{{{{- end }}}}{end}")
+    path.write_text("---\n" + yaml.safe_dump(crd, sort_keys=False))
     return chart
 
 

@@ -3,7 +3,6 @@
 
 import json
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,7 +24,6 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.pool import
 
 from ansible_operator.metrics import REGISTRY
 from crds.generate.__main__ import main
-from crds.generate.chart import DefinitionError, template
 from deploy.generate.rights import Scope, chosen, read
 from testbed.bed import KubectlError, TestBed
 from tests.charts.go_modules import MONITORING, module
@@ -410,21 +408,6 @@ def test_crds_stay_and_follow_from_crds(helm: Helm) -> None:
         assert crd["metadata"].pop("annotations") == {"helm.sh/resource-policy": "keep"}
         assert crd == source
     assert main(["--check"]) == 0
-
-
-def test_generated_templates_of_another_shape_are_refused() -> None:
-    with pytest.raises(DefinitionError, match="metadata is not as expected"):
-        template("---\nkind: X\nmetadata:\n  name: x\n  annotations: {}\nspec:\n  a: 1\n")
-
-
-def test_braces_in_descriptions_survive(helm: Helm, tmp_path: Path) -> None:
-    text = "---\nkind: X\nmetadata:\n  name: x\nspec:\n  a: 'b {{ c }} d'\n"
-    (tmp_path / "templates").mkdir()
-    (tmp_path / "Chart.yaml").write_text("{apiVersion: v2, name: t, version: 0.1.0}\n")
-    (tmp_path / "values.yaml").write_text("{crds: {enabled: true}}\n")
-    (tmp_path / "templates" / "x.yaml").write_text(template(text))
-    [rendered] = helm.template(tmp_path)
-    assert rendered["spec"] == {"a": "b {{ c }} d"}
 
 
 def metrics_in(text: str) -> set[str]:
