@@ -121,7 +121,8 @@ def _compile(workshop: _Workshop, programs: Sequence[str], target: Path) -> None
     if group.native:
         env = _with_library(workshop, env)
     output = workshop.folder / "out"
-    output.mkdir()
+    # A process of a build that was killed may have made it again.
+    output.mkdir(exist_ok=True)
     flags = ["-ldflags", f"-s -w {group.stamp}".strip()]
     for program in programs:
         # One at a time: the linker of a big program alone takes gigabytes.
