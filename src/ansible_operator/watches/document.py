@@ -16,14 +16,41 @@ MOST_VALUES = 100_000
 class _Loader(yaml.SafeLoader):
     """YAML 1.1 with ``y`` and ``n`` as booleans, and without dates and base-60 numbers."""
 
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self._merged = 0
+
     def flatten_mapping(self, node: yaml.MappingNode) -> None:
-        """Put merged keys where ``<<`` stands: as in Go, whatever comes later wins."""
+        """Put merged keys where ``<<`` stands: as in Go, whatever comes later wins.
+
+        Raises:
+            ConstructorError: what is merged is no mapping, or merges of merges make too much of it.
+        """
         flat: list[tuple[yaml.Node, yaml.Node]] = []
-        for pair in node.value:
-            part = yaml.MappingNode(node.tag, [pair])
-            super().flatten_mapping(part)
-            flat += part.value
+        for key, value in node.value:
+            if key.tag == f"{_TAG}merge":
+                for part in self._parts(value):
+                    self.flatten_mapping(part)
+                    self._merged += len(part.value)
+                    if self._merged > MOST_VALUES:
+                        raise _error("document contains excessive aliasing", value)
+                    flat += part.value
+            else:
+                key.tag = f"{_TAG}str" if key.tag == f"{_TAG}value" else key.tag
+                flat.append((key, value))
         node.value = flat
+
+    def _parts(self, value: yaml.Node) -> list[yaml.MappingNode]:
+        """Return the mappings that are merged; of several, the first one wins."""
+        found = [*reversed(value.value)] if isinstance(value, yaml.SequenceNode) else [value]
+        mappings = [one for one in found if isinstance(one, yaml.MappingNode)]
+        if len(mappings) < len(found):
+            raise _error("expected a mapping or a list of mappings for merging", value)
+        return mappings
+
+
+def _error(problem: str, node: yaml.Node) -> yaml.MarkedYAMLError:
+    return yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark)
 
 
 _TAG = "tag:yaml.org,2002:"

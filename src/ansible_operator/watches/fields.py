@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ansible_operator.watches.document import mismatch
-from ansible_operator.watches.durations import parse_duration
+from ansible_operator.watches.durations import InvalidDuration, parse_duration
 
 
 class Fields:
@@ -73,7 +73,10 @@ class Fields:
     def seconds(self, name: str, default: float = 0.0) -> float:
         """A Go duration in quotes."""
         text = self.text(name)
-        return parse_duration(text) if text else default
+        try:
+            return parse_duration(text) if text else default
+        except InvalidDuration as error:
+            raise InvalidDuration(f"{name}: {error}") from error
 
     def mapping(self, name: str) -> dict[str, Any]:
         """An object."""

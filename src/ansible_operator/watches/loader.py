@@ -3,8 +3,10 @@
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from ansible_operator.errors import ConfigError
 from ansible_operator.logs import get_logger
@@ -34,6 +36,9 @@ OPERATIONS = ("CREATE", "UPDATE", "DELETE")
 FAILURE_POLICIES = ("Ignore", "Fail")
 _PLUGIN = re.compile(r"\w+\.\w+\.\w+")
 _SHORTEST_POLL = 1.0
+_LARGEST = 1 << 20
+"""Bytes of a watches file: as many as a ConfigMap can have. YAML takes a minute for some more."""
+_LONGEST_MESSAGE = 1000
 _LOG = get_logger("watches")
 
 
@@ -55,26 +60,64 @@ def load(
     Raises:
         ConfigError: the file cannot be used; the first problem found.
     """
-    try:
-        text = path.read_text()
-    except OSError as error:
-        _LOG.error("Failed to get config file", path=str(path), error=str(error))
-        raise ConfigError(f"watches file {path} cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"watches file {path} cannot be read: it is not UTF-8") from error
     env = os.environ if environ is None else environ
-    entries = parse(expand(text, env, strict=strict))
-    watches = [_watch(Fields(entry, "alias"), cwd or Path.cwd(), env) for entry in entries]
+    with _about(f"watches file {path}"):
+        entries = parse(expand(_read(path), env, strict=strict))
+    watches: list[Watch] = []
     seen: set[KindName] = set()
-    for watch in watches:
-        try:
-            _validate(watch, seen, strict=strict)
-        except ConfigError:
-            _LOG.error(f"Watch with GVK {watch.kind} failed validation")
-            raise
+    for number, entry in enumerate(entries, 1):
+        with _about(f"watches file {path}: {_entry(number, entry)}"):
+            watch = _watch(Fields(entry, "alias"), cwd or Path.cwd(), env)
+            watches.append(watch)
+            try:
+                _validate(watch, seen, strict=strict)
+            except ConfigError:
+                _LOG.error(f"Watch with GVK {watch.kind} failed validation")
+                raise
         if watch.unknown_keys:
             _LOG.warning("Unknown keys are ignored", gvk=str(watch.kind), keys=watch.unknown_keys)
     return watches
+
+
+def _read(path: Path) -> str:
+    """Return the text of a watches file.
+
+    Raises:
+        ConfigError: it cannot be read, is larger than any that is of use, or is not UTF-8.
+    """
+    try:
+        with path.open("rb") as file:
+            data = file.read(_LARGEST + 1)
+    except OSError as error:
+        _LOG.error("Failed to get config file", path=str(path), error=str(error))
+        raise ConfigError(f"it cannot be read: {error.strerror}") from error
+    if len(data) > _LARGEST:
+        raise ConfigError(f"it cannot be read: it is larger than {_LARGEST >> 20} MiB")
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise ConfigError("it cannot be read: it is not UTF-8") from error
+
+
+@contextmanager
+def _about(what: str) -> Iterator[None]:
+    """Let errors say what they are about, and quote no more than fits in a line of a log.
+
+    Raises:
+        ConfigError: as inside.
+    """
+    try:
+        yield
+    except ConfigError as error:
+        text = str(error)
+        text = text if len(text) <= _LONGEST_MESSAGE else f"{text[:_LONGEST_MESSAGE]}..."
+        raise ConfigError(f"{what}: {text}") from error
+
+
+def _entry(number: int, entry: Mapping[str, Any]) -> str:
+    """Name an entry: by its place, and by its kind if it has one."""
+    kind = entry.get("kind")
+    return f"entry {number} ({kind[:100]})" if isinstance(kind, str) else f"entry {number}"
 
 
 def _watch(fields: Fields, cwd: Path, env: Mapping[str, str]) -> Watch:
