@@ -27,6 +27,9 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.kub
     applying,
     selecting,
 )
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.kubernetes.errors import (
+    Conflict,
+)
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.logservice import failover
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.ownership import (
     deletion,
@@ -48,7 +51,7 @@ from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.kubernetes 
 from ansible_operator.engine.forking import pool as forking_pool
 from ansible_operator.kube import documents
 from ansible_operator.loop.queueing.queue import WorkQueue
-from ansible_operator.serve.proxy import write_observer
+from ansible_operator.serve.proxy import field_managers, write_observer
 from faults import lives, scenes
 from faults.points import Point
 from faults.running import run_point
@@ -260,7 +263,42 @@ def deleted_jobs_are_forgotten(patch: Patch) -> None:
     patch.setattr(backup_job, "_of_deleted", forgotten)
 
 
+def whoever_wrote_since_then_has_written(patch: Patch) -> None:
+    """That another one wrote last is not noticed if the run has written since the known version."""
+
+    def has_written(manager: str, before: Any, after: Any) -> bool:
+        if before and not after:
+            return False
+        known = field_managers._notes(before or ())
+        answered = field_managers._notes(after or ())
+        writers = {
+            place[0]
+            for place, (time, fields) in answered.items()
+            if place not in known
+            or known[place][0] != time
+            or not field_managers._has_all(known[place][1], fields)
+        }
+        return manager in writers if writers else known == answered
+
+    patch.setattr(write_observer, "has_written", has_written)
+
+
+def whatever_conflicts_is_there(patch: Patch) -> None:
+    """A creation that conflicts with a quota is taken for done."""
+    create_once = applying.Writer.create_once
+
+    def create(writer: applying.Writer, manifest: Json) -> Any:
+        try:
+            return create_once(writer, manifest)
+        except Conflict:
+            return applying.Outcome("", applying.Change.UNCHANGED, None, None)
+
+    patch.setattr(applying.Writer, "create_once", create)
+
+
 BUGS = [
+    Bug(whoever_wrote_since_then_has_written, "runner/CNSet/writes:*", "taken for the run's own"),
+    Bug(whatever_conflicts_is_there, "lossy/BackupJob/create:21", "Backup//.* is missing"),
     Bug(deleted_jobs_are_forgotten, "together/BackupJob/later:create:2", "Backup.* is missing"),
     Bug(who_was_frozen_lets_stores_leave, "together/LogSet/operator:in:3", "created too many"),
     Bug(whatever_fails_refutes, "stores/Backup/read-back:*", "a backup is refuted"),
