@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a proxy does to a request, drawn from a seed.
 
-Everything here is something that Kubernetes allows, or that a network does: an event that was left
-out for ever, or a list that is older than the client's own write, would break a promise on which
-every client relies.
+Everything but what is `HOSTILE` is something that Kubernetes allows, or that a network does: an
+event that was left out for ever, or a list that is older than the client's own write, would break a
+promise on which every client relies.
 """
 
 from __future__ import annotations
@@ -48,9 +48,15 @@ class Flavour(StrEnum):
     """Events come again, in their order."""
     REORDERED = "reordered"
     """Two events that follow each other change places."""
+    GARBLED = "garbled"
+    """An answer, or a line of a watch, is no JSON, or not what was asked for; with status 200."""
+    MISSHAPEN = "misshapen"
+    """An object has parts of types that no API server knows, or a list has no items."""
 
 
-OF_WATCHES = frozenset(
+HOSTILE = frozenset({Flavour.GARBLED, Flavour.MISSHAPEN})
+"""What neither Kubernetes nor a network does, and something between the two may."""
+OF_WATCHES = HOSTILE | frozenset(
     {
         Flavour.EXPIRED,
         Flavour.EXPIRED_EVENT,
@@ -62,8 +68,8 @@ OF_WATCHES = frozenset(
         Flavour.REORDERED,
     }
 )
-OF_READS = frozenset({Flavour.BUSY, Flavour.ERROR, Flavour.CUT, Flavour.SLOW, Flavour.PAST})
-OF_WRITES = frozenset(
+OF_READS = HOSTILE | {Flavour.BUSY, Flavour.ERROR, Flavour.CUT, Flavour.SLOW, Flavour.PAST}
+OF_WRITES = HOSTILE | frozenset(
     {
         Flavour.CONFLICT,
         Flavour.BUSY,
@@ -113,6 +119,11 @@ class Disturbances:
         self._seed = seed
         self._share = random.Random(seed).choice(_SHARES) if share is None else share  # noqa: S311
         self._counts: Counter[str] = Counter()
+
+    @property
+    def flavours(self) -> frozenset[Flavour]:
+        """Those that are used."""
+        return frozenset(self._flavours)
 
     def next(self, method: str, path: str, is_watch: bool) -> Disturbance | None:
         """Return what happens to the next request with a method and a path without its query."""

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from faults.live import elections
-from faults.live.disturbing import Disturbances, Flavour
+from faults.live.disturbing import HOSTILE, Disturbances, Flavour
 from faults.live.lives import CREATE, lives, take
 from faults.live.playing import Played, disturbed, undisturbed
 from faults.live.proxy import Request
@@ -21,10 +21,12 @@ from tests.support import hostile
 
 INTERRUPTED, LOSSY, TOGETHER = "live-interrupted", "live-lossy", "live-together"
 BESIDE = "live-beside"
+HOSTILE_ANSWERS = "live-hostile"
 _MOST_WRITES = 60
 """More than an operator makes in most steps; they are counted round and round."""
 _SEEDS = 40
 _DISTURBED_SECONDS = 12.0
+_EXPIRED_SECONDS = 3.0
 _RESTART_SECONDS = 60.0
 _ALL = "all"
 
@@ -81,9 +83,21 @@ def lossy_points(kind: str, rng: random.Random) -> Iterator[Point]:
     """Yield some flavours and a seed, for each step or all of them."""
     steps = [*lives()[kind].steps, _ALL, _ALL, _ALL]
     for _ in range(_SEEDS * 2):
-        flavours = rng.sample(sorted(Flavour), rng.randint(1, 4))
+        flavours = rng.sample(sorted(set(Flavour) - HOSTILE), rng.randint(1, 4))
         step = rng.choice(steps)
         yield Point(LOSSY, kind, f"{step}:{'+'.join(sorted(flavours))}:{rng.randrange(10**6)}")
+
+
+def hostile_points(kind: str, rng: random.Random) -> Iterator[Point]:
+    """Yield answers that are none and a seed, for each step or all of them.
+
+    Odd objects are for points by hand: they have the version of the real one, and a client may rely
+    on that a version has one content.
+    """
+    steps = [*lives()[kind].steps, _ALL]
+    for _ in range(_SEEDS):
+        place = f"{rng.choice(steps)}:{Flavour.GARBLED}:{rng.randrange(10**6)}"
+        yield Point(HOSTILE_ANSWERS, kind, place)
 
 
 def lose(bed: TestBed, point: Point) -> None:
@@ -107,6 +121,10 @@ def lose(bed: TestBed, point: Point) -> None:
         time.sleep(_DISTURBED_SECONDS)
         one.require_running(name)
         _require_patience(name, one.proxy.since(began), time.monotonic() - began)
+        if HOSTILE & disturbances.flavours:
+            # What a client was told last of an object may be wrong, and no event corrects it.
+            one.proxy.disturbances = Disturbances([Flavour.EXPIRED], 0, 1.0)
+            time.sleep(_EXPIRED_SECONDS)
         one.proxy.disturbances = None
 
     disturbed(point.kind, bed, _steps(point.kind, step), act)
@@ -188,6 +206,12 @@ def methods(bed: TestBed) -> tuple[Method, ...]:
             LOSSY,
             "requests and watches of the process are disturbed",
             lossy_points,
+            partial(lose, bed),
+        ),
+        Method(
+            HOSTILE_ANSWERS,
+            "answers that the process gets are none, or have odd parts",
+            hostile_points,
             partial(lose, bed),
         ),
         Method(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import random
 import threading
 import time
 from collections import Counter
@@ -24,7 +25,9 @@ from aiohttp import web
 from yarl import URL
 
 from ansible_operator.kube.access import ClusterAccess, from_kubeconfig
-from faults.live.disturbing import Disturbance, Disturbances, Flavour
+from faults.live.disturbing import HOSTILE, Disturbance, Disturbances, Flavour
+from faults.live.garbling import garbled, misshapen, misshapen_event
+from tests.support import hostile
 
 Json = dict[str, Any]
 _NOT_PASSED_ON = frozenset(
@@ -238,6 +241,8 @@ class ApiProxy:
             return _dropped(request) if chosen.number % 2 else _status(500, "InternalError")
         if chosen is not None and chosen.flavour is Flavour.CUT and body:
             return await _cut(request, answer.status, headers, body)
+        if chosen is not None and chosen.flavour in HOSTILE:
+            headers, body = _spoiled(headers, body, chosen)
         return web.Response(status=answer.status, headers=headers, body=body)
 
     def _remember(self, path: str, status: int, headers: dict[str, str], body: bytes) -> None:
@@ -316,6 +321,16 @@ async def _cut(
     await response.prepare(request)
     await response.write(body[: len(body) // 2])
     return _dropped(request, response)
+
+
+def _spoiled(
+    headers: dict[str, str], body: bytes, chosen: Disturbance
+) -> tuple[dict[str, str], bytes]:
+    rng = random.Random(chosen.number)  # noqa: S311 - repeatable
+    if chosen.flavour is Flavour.MISSHAPEN:
+        return headers, misshapen(body, rng)
+    more, body = garbled(body, rng)
+    return {**headers, **more}, body
 
 
 def _passed_on(answer: aiohttp.ClientResponse) -> dict[str, str]:
@@ -433,6 +448,19 @@ async def _reordered(lines: AsyncIterator[bytes], _chosen: Disturbance) -> Async
         reading.cancel()
 
 
+async def _spoilt(lines: AsyncIterator[bytes], chosen: Disturbance) -> AsyncIterator[bytes]:
+    """Spoil each line, or add lines that are none."""
+    count = 0
+    async for line in lines:
+        rng = random.Random(f"{chosen.number} {count}")  # noqa: S311 - repeatable
+        count += 1
+        if chosen.flavour is Flavour.MISSHAPEN:
+            yield misshapen_event(line, rng)
+            continue
+        yield rng.choice(hostile.LINES) + b"\n"
+        yield line
+
+
 _OF_STREAMS: dict[Flavour, Callable[[AsyncIterator[bytes], Disturbance], AsyncIterator[bytes]]] = {
     Flavour.EXPIRED_EVENT: _expiring,
     Flavour.HELD: _held,
@@ -441,4 +469,6 @@ _OF_STREAMS: dict[Flavour, Callable[[AsyncIterator[bytes], Disturbance], AsyncIt
     Flavour.REORDERED: _reordered,
     Flavour.CLOSED: _held,
     Flavour.BOOKMARKS: _held,
+    Flavour.GARBLED: _spoilt,
+    Flavour.MISSHAPEN: _spoilt,
 }
