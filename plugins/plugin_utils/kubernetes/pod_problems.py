@@ -13,6 +13,7 @@ from ...module_utils.api.timestamps import unix_time
 from ...module_utils.clients.kubernetes.applying import Writer
 from ...module_utils.clients.kubernetes.errors import ApiError
 from ...module_utils.clients.kubernetes.kinds import collection_path
+from ...module_utils.clients.kubernetes.lists import items_of
 from ...module_utils.clients.kubernetes.selecting import Selection
 from ...module_utils.clients.kubernetes.session import Session
 from ...module_utils.reporting import pod_problems
@@ -203,5 +204,4 @@ def _events_of(session: Session, subject: Json) -> list[dict[str, Any]]:
     metadata = subject["metadata"]
     path = collection_path(session, "v1", "Event", metadata["namespace"])
     query = {"fieldSelector": f"involvedObject.uid={metadata['uid']}", "limit": "500"}
-    found = session.request("GET", path, attempt="list Events", query=query)
-    return list(found.get("items") or [])
+    return items_of(session.request("GET", path, attempt="list Events", query=query), "list Events")

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from ...module_utils.api import names
 from ...module_utils.clients.kubernetes.kinds import collection_path
+from ...module_utils.clients.kubernetes.lists import listed
 from ...module_utils.clients.kubernetes.session import Session
 from ...module_utils.pool import keys
 
@@ -137,19 +138,11 @@ class Objects:
             # No cache of an operator answers a request with a field selector.
             query["fieldSelector"] = f"metadata.namespace={self.namespace}"
         path = collection_path(self.session, api_version, kind, self.namespace)
-        found: dict[str, Json] = {}
-        while True:
-            page = self.session.request("GET", path, attempt=f"list {kind}s", query=query)
-            for entry in page.get("items") or []:
-                found[entry["metadata"]["name"]] = {
-                    "apiVersion": api_version,
-                    "kind": kind,
-                    **entry,
-                }
-            more = (page.get("metadata") or {}).get("continue")
-            if not more:
-                return found
-            query["continue"] = more
+        found = listed(self.session, path, attempt=f"list {kind}s", query=query)
+        return {
+            one["metadata"]["name"]: {"apiVersion": api_version, "kind": kind, **one}
+            for one in found
+        }
 
 
 def _is_new(claim: Json) -> bool:

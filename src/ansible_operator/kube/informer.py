@@ -285,7 +285,8 @@ class KindInformer:
                 "GET", path, query=query, timeout=60.0, accept=self._accept[0]
             )
             metadata = page.get("metadata")
-            items = page.get("items") or []
+            # A list of nothing may have null; one without items is none, and nothing is gone.
+            items = [] if page.get("items", "") is None else page.get("items")
             if not isinstance(metadata, dict) or not isinstance(items, list):
                 raise UnreadableAnswerError(f"LIST {path}: the answer is no list")
             for each in items:
@@ -299,6 +300,8 @@ class KindInformer:
             token = metadata.get("continue")
             if not token or not isinstance(token, str):
                 break
+            if token == query.get("continue"):
+                raise UnreadableAnswerError(f"LIST {path}: the list does not end")
             query["continue"] = token
         version = metadata.get("resourceVersion")
         if not version or not isinstance(version, str):

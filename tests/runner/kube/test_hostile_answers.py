@@ -147,6 +147,54 @@ async def test_an_informer_gets_over_a_line_that_is_no_event(line: bytes) -> Non
     await follow([listed()], [Answer(body=(line + b"\n",)), Answer(body=(line,), is_cut=True)])
 
 
+@pytest.mark.parametrize(
+    "items", [{}, {"items": {}}, {"items": ""}, {"items": False}, {"items": 0}], ids=str
+)
+async def test_a_list_without_items_does_not_say_that_objects_are_gone(
+    items: dict[str, Any],
+) -> None:
+    """It is read again; each object stays until a list says that it is not there."""
+    bad = Answer(body=(json.dumps({"metadata": {"resourceVersion": "2"}, **items}).encode(),))
+    expired = json.dumps({"type": "ERROR", "object": {"code": 410, "reason": "Expired"}}).encode()
+    gone: list[str] = []
+
+    def script(request: web.Request) -> Answer:
+        if request.path == "/api/v1":
+            served = {"name": "pods", "kind": "Pod", "namespaced": True}
+            return Answer(body=(json.dumps({"resources": [served]}).encode(),))
+        return next(watches if "watch" in request.query else lists, Answer(status=503))
+
+    def hear(event: EventType, _before: Object | None, now: Object) -> None:
+        if event is EventType.DELETED:
+            gone.append(now["metadata"]["name"])
+        elif now["metadata"]["name"] == "last":
+            done.set()
+
+    lists = iter([listed(pod("a")), bad, listed(pod("a"), pod("last"))])
+    watches = iter([Answer(body=(expired + b"\n",))])
+    done = asyncio.Event()
+    async with (
+        hostile_server(script) as server,
+        HttpClient(ClusterAccess(server=server.url)) as client,
+    ):
+        informer = KindInformer(client, PODS, DiscoveryMapper(client))
+        informer.subscribe(hear)
+        task = asyncio.create_task(informer.run())
+        await asyncio.wait_for(done.wait(), 20)
+        task.cancel()
+        await asyncio.wait([task])
+    assert gone == []
+
+
+async def test_a_list_that_goes_on_with_what_it_began_with_is_read_again() -> None:
+    """It would never end, and all that was read be kept."""
+    endless = {"items": [pod("a")], "metadata": {"resourceVersion": "1", "continue": "again"}}
+    answer = Answer(body=(hostile.encode(endless),))
+    heard, _, requests = await follow([answer, answer], [])
+    assert heard[:1] == ["last"]
+    assert sum("continue=" in one for one in requests) == 1
+
+
 async def test_what_cannot_be_read_is_skipped_and_its_neighbours_are_not() -> None:
     odd = [None, {}, {"metadata": []}, pod("../../x"), pod(""), pod("b", labels=1)]
     odd[-1]["metadata"]["labels"] = {"a": 1}

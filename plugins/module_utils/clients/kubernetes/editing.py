@@ -9,8 +9,9 @@ from typing import Any
 
 from ...api import names
 from ...api.comparing import differing_paths
-from .errors import NotFound
+from .errors import ApiError, NotFound
 from .kinds import collection_path, describe, object_path
+from .lists import listed
 from .outcomes import Change, Outcome, outcome_of
 from .session import MERGE_PATCH, Session
 
@@ -32,14 +33,18 @@ class Editor:
     dry_run: bool = False
 
     def get(self, manifest: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Return the live object of the same identity, or None."""
-        path = object_path(self.session, manifest)
+        """Return the live object of the same identity, or None.
+
+        Raises:
+            ApiError: the server refuses, or does not answer with an object.
+        """
+        path, attempt = object_path(self.session, manifest), f"get {describe(manifest)}"
         try:
-            found: dict[str, Any] = self.session.request(
-                "GET", path, attempt=f"get {describe(manifest)}"
-            )
+            found: dict[str, Any] = self.session.request("GET", path, attempt=attempt)
         except NotFound:
             return None
+        if not isinstance(found.get("metadata"), dict):
+            raise ApiError(f"{attempt}: the answer is no object", 200, "", [])
         return found
 
     def latest(self, manifest: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -49,13 +54,13 @@ class Editor:
         """
         metadata, kind = manifest["metadata"], manifest["kind"]
         identity = {"apiVersion": manifest["apiVersion"], "kind": kind}
-        found = self.session.request(
-            "GET",
+        found = listed(
+            self.session,
             collection_path(self.session, identity["apiVersion"], kind, metadata.get("namespace")),
             attempt=f"get {describe(manifest)}",
             query={"fieldSelector": f"metadata.name={metadata['name']}"},
         )
-        for item in found.get("items") or []:
+        for item in found:
             if item["metadata"]["name"] == metadata["name"]:
                 return {**identity, **item}
         return None

@@ -67,6 +67,8 @@ class Unavailable(ApiError):
     """The server is overloaded or starting; the same request may succeed later."""
 
 
+_LONGEST = 4000
+"""Characters of a message: those of an object with many invalid fields."""
 _CLASSES: Mapping[int, type[ApiError]] = {
     400: Refused,
     401: Refused,
@@ -93,9 +95,11 @@ def error_from_answer(attempt: str, status: int, body: object) -> ApiError:
     known: Mapping[str, Any] = body if isinstance(body, Mapping) else {}
     if known.get("kind") != "Status":
         known = {}
-    details = known.get("details") or {}
-    causes = [cause for cause in details.get("causes") or [] if isinstance(cause, Mapping)]
+    details = known.get("details")
+    found = details.get("causes") if isinstance(details, Mapping) else None
+    causes = [one for one in found if isinstance(one, Mapping)] if isinstance(found, list) else []
     said = _blame(causes) or str(known.get("message") or "") or f"HTTP status {status}"
+    said = said if len(said) <= _LONGEST else f"{said[:_LONGEST]}..."
     message = f"{attempt}: {said}"
     if status == 403 and known.get("reason") == "Forbidden":
         message += " (the account in use lacks this right)" if "cannot" in said else ""

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
-from .errors import BadManifest, NotFound
+from .errors import ApiError, BadManifest, NotFound
 from .session import Session
 
 _STABLE: Mapping[str, Mapping[str, tuple[str, bool]]] = {
@@ -116,15 +116,31 @@ def _resource(session: Session, api_version: str, kind: str) -> tuple[str, bool]
 
 
 def _discover(session: Session, api_version: str, kind: str) -> dict[str, tuple[str, bool]]:
+    attempt = f"discover {api_version}"
     try:
-        answer = session.request("GET", _group_path(api_version), attempt=f"discover {api_version}")
+        answer = session.request("GET", _group_path(api_version), attempt=attempt)
     except NotFound:
         raise _unknown(api_version, kind) from None
+    served = answer.get("resources", "")
+    if served is None:
+        return {}
+    if not isinstance(served, list) or not all(map(_is_resource, served)):
+        # What is no answer does not say that the cluster lacks a kind.
+        raise ApiError(f"{attempt}: the answer names no kinds", 200, "", [])
     return {
         entry["kind"]: (entry["name"], bool(entry["namespaced"]))
-        for entry in answer.get("resources") or []
+        for entry in served
         if "/" not in entry["name"]
     }
+
+
+def _is_resource(entry: Any) -> bool:
+    return (
+        isinstance(entry, dict)
+        and isinstance(entry.get("kind"), str)
+        and isinstance(entry.get("name"), str)
+        and "namespaced" in entry
+    )
 
 
 def _unknown(api_version: str, kind: str) -> NotFound:

@@ -12,6 +12,7 @@ from typing import Any
 from .applying import Writer
 from .errors import Conflict, NotFound
 from .kinds import collection_path, describe
+from .lists import listed
 from .outcomes import Change, Outcome, identity, keeps
 from .session import Session
 
@@ -52,7 +53,7 @@ class Selection:
         """Return the objects, with apiVersion and kind; none if the cluster lacks the kind.
 
         Raises:
-            ApiError: the server refuses.
+            ApiError: the server refuses, or does not answer with a list.
         """
         query = {"limit": _PAGE}
         selector = [f"{key}={value}" for key, value in sorted(self.labels.items())]
@@ -62,18 +63,12 @@ class Selection:
         selector += sorted(self.having)
         if selector:
             query["labelSelector"] = ",".join(selector)
-        found: list[dict[str, Any]] = []
-        while True:
-            try:
-                path = collection_path(session, self.api_version, self.kind, self.namespace)
-                page = session.request("GET", path, attempt=f"list {self.kind}s", query=query)
-            except NotFound:
-                return found
-            found += [self._typed(entry) for entry in page.get("items") or []]
-            more = (page.get("metadata") or {}).get("continue")
-            if not more:
-                return [entry for entry in found if self._owned(entry)]
-            query["continue"] = more
+        try:
+            path = collection_path(session, self.api_version, self.kind, self.namespace)
+            found = listed(session, path, attempt=f"list {self.kind}s", query=query)
+        except NotFound:
+            return []
+        return [entry for entry in map(self._typed, found) if self._owned(entry)]
 
     def _typed(self, entry: Mapping[str, Any]) -> dict[str, Any]:
         return {"apiVersion": self.api_version, "kind": self.kind, **entry}

@@ -23,6 +23,7 @@ APPLY_PATCH = "application/apply-patch+yaml"
 MERGE_PATCH = "application/merge-patch+json"
 JSON = "application/json"
 
+_NOT_SERVED = b"404 page not found"  # what an API server says of a kind that it does not have
 _ADDED = "X-Applied-Metadata"  # header of the proxy of ansible-operator
 _TRIES = 4
 _FIRST_PAUSE = 0.2  # seconds; doubled from try to try
@@ -127,18 +128,27 @@ class Session:
             raise BadConnection(f"{attempt}: {self._configuration.host}: {error}") from error
         if method == "GET" and _ADDED in answer.headers:
             self.added[path] = json.loads(answer.headers[_ADDED])
-        return _decode(attempt, answer.status, answer.data)
+        return _decode(method, attempt, answer.status, answer.data)
 
 
-def _decode(attempt: str, status: int, data: bytes) -> Any:
+def _decode(method: str, attempt: str, status: int, data: bytes) -> Any:
+    """Return the object in an answer; that to a change may be empty.
+
+    Raises:
+        ApiError: the server answered with an error, or with something else than an object.
+    """
     try:
         body = decode(data) if data else {}
     except ValueError:
         body = None
+    if status == 404 and body is None and data.strip() != _NOT_SERVED:
+        # Something in between has no way to the API server; what exists there, it does not know.
+        raise ApiError(f"{attempt}: HTTP status 404, which no API server answered", status, "", [])
     if status >= 400:
         raise error_from_answer(attempt, status, body)
-    if body is None:
-        raise ApiError(f"{attempt}: the answer is not JSON", status, "", [])
+    if not isinstance(body, dict) or (method == "GET" and not data):
+        what = "not JSON" if body is None else "no object"
+        raise ApiError(f"{attempt}: the answer is {what}", status, "", [])
     return body
 
 
