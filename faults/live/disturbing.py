@@ -47,7 +47,7 @@ class Flavour(StrEnum):
     REPEATED = "repeated"
     """Events come again, in their order."""
     REORDERED = "reordered"
-    """Two events that follow each other change places."""
+    """Two events of different objects that follow each other change places."""
     GARBLED = "garbled"
     """An answer, or a line of a watch, is no JSON, or not what was asked for; with status 200."""
     MISSHAPEN = "misshapen"

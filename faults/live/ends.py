@@ -22,6 +22,8 @@ _TIMES = frozenset(
         "lastTransitionTime", "lastTransition", "lastProbeTime", "lastUpdateTime", "startTime",
         "startedAt", "since", "observedGeneration", "boundTime", "rotatedAt", "uuid",
         "ansibleResult",
+        # Where a Pod happens to be, and a hash of manifests that name the namespace.
+        "nodeName", "queryAddress", "sqlAddress", "matrixoneOpResourceHash",
     }
 )  # fmt: skip
 _OF_SYSTEM = ("kube-root-ca.crt",)
@@ -30,6 +32,8 @@ _BOOKKEEPING = frozenset({"StatefulSet", "Deployment", "PersistentVolumeClaim", 
 _REVISION = "deployment.kubernetes.io/revision"
 _UID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
+_REVISION_OF_POOL = re.compile(r"\b[bcdfghjklmnpqrstvwxz2456789]{9}\b")
+"""A digest of a pool's template and its surroundings: HAKeeper has another address each time."""
 _POD = re.compile(r"(-[0-9a-f]{8,10})?-[bcdfghjklmnpqrstvwxz2456789]{5}\b")
 """What Kubernetes draws for the names of Pods of Deployments and Jobs."""
 _DIGEST = re.compile(r"\b(?=[0-9a-z]*\d)[0-9a-f]{7,64}\b")
@@ -125,7 +129,8 @@ def _of_pod(found: Json) -> Json:
 def _named(text: str, namespace: str) -> str:
     text = text.replace(namespace, "<namespace>")
     for pattern, shown in (
-        (_UID, "<uid>"), (_TIME, "<time>"), (_POD, "-<pod>"), (_DIGEST, "<digest>"),
+        (_UID, "<uid>"), (_TIME, "<time>"), (_POD, "-<pod>"), (_REVISION_OF_POOL, "<revision>"),
+        (_DIGEST, "<digest>"),
     ):  # fmt: skip
         text = pattern.sub(shown, text)
     return text

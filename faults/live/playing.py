@@ -33,7 +33,8 @@ MOST_PER_MINUTE = 30
 """Requests of a method for a kind, and runs, while nothing changes."""
 _FLAGS = ("--zap-log-level=info", "--max-concurrent-reconciles=4")
 _LOOK_SECONDS = 0.7
-_SHOWN_LINES = 6
+_SHOWN_LINES, _SHOWN_FAILURES = 6, 4
+_FAILED = ("fatal:", "failed:", '{"level":"error"')
 _ENDS_OF_RUNS = frozenset(
     {"Nothing to do", "Ansible-runner exited successfully", "Reconciler error"}
 )
@@ -182,8 +183,9 @@ class Played:
         found = self.api.get(self.life.kind, self.namespace, self.life.name)
         what = ends.compared(expected.state, now) if expected else reported(found)
         how = "" if is_quiet else " (and things still change)"
-        log = self.operator.text().splitlines()[-_SHOWN_LINES:] if self.operator else []
-        shown = "\n  ".join(line[:300] for line in log)
+        log = self.operator.text().splitlines() if self.operator else []
+        failed = [line for line in log if line.startswith(_FAILED)][-_SHOWN_FAILURES:]
+        shown = "\n  ".join(line[:500] for line in [*failed, *log[-_SHOWN_LINES:]])
         return (
             f"{step}: for {SETTLE_SECONDS:g} s it is not as undisturbed{how}:\n  {what}\n"
             f"  {reported(found)}\n  {shown}"

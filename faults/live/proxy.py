@@ -423,7 +423,10 @@ async def _repeated(lines: AsyncIterator[bytes], _chosen: Disturbance) -> AsyncI
 
 
 async def _reordered(lines: AsyncIterator[bytes], _chosen: Disturbance) -> AsyncIterator[bytes]:
-    """Let each second event wait for the next one, for at most a second."""
+    """Let each second event wait for the next one, for at most a second.
+
+    Those of one object keep their order, which Kubernetes promises.
+    """
     waiting: asyncio.Queue[bytes | None] = asyncio.Queue()
 
     async def read() -> None:
@@ -439,9 +442,10 @@ async def _reordered(lines: AsyncIterator[bytes], _chosen: Disturbance) -> Async
             other: bytes | None = b""
             with suppress(TimeoutError):
                 other = await asyncio.wait_for(waiting.get(), _HELD_SECONDS)
-            if other:
-                yield other
-            yield line
+            keeps = bool(other) and _about(line) == _about(other or b"")
+            for one in (line, other) if keeps else (other, line):
+                if one:
+                    yield one
             if other is None:
                 return
     finally:
@@ -459,6 +463,15 @@ async def _spoilt(lines: AsyncIterator[bytes], chosen: Disturbance) -> AsyncIter
             continue
         yield rng.choice(hostile.LINES) + b"\n"
         yield line
+
+
+def _about(event: bytes) -> tuple[str, str]:
+    """Return namespace and name of the object of an event; nothing if that cannot be read."""
+    try:
+        metadata = json.loads(event)["object"]["metadata"]
+        return str(metadata.get("namespace", "")), str(metadata["name"])
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return "", ""
 
 
 _OF_STREAMS: dict[Flavour, Callable[[AsyncIterator[bytes], Disturbance], AsyncIterator[bytes]]] = {
