@@ -18,7 +18,7 @@ from tests.support import pools
 from tests.support.api import Api
 
 Json = dict[str, Any]
-Surroundings = Callable[[Api, str], AbstractContextManager[Mapping[str, str]]]
+PassContext = Callable[[Api, str], AbstractContextManager[Mapping[str, str]]]
 HAKEEPER = "hakeeper:32001"
 """What its address is called in the texts of a life."""
 IMAGE = "operator:played"

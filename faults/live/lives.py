@@ -17,7 +17,7 @@ from demo import memcached
 from faults import ROOT
 from faults.live.beside import (
     HAKEEPER,
-    Surroundings,
+    PassContext,
     hakeeper,
     nothing,
     programs,
@@ -69,7 +69,7 @@ class Life:
     listed: tuple[str, ...]
     prepare: Callable[[TestBed, str, Path], Path]
     companions: tuple[Json, ...] = ()
-    around: Surroundings = nothing
+    around: PassContext = nothing
     everywhere: bool = False
 
     @property
@@ -183,7 +183,7 @@ def _collection(
     watched: Collection[str],
     conditions_: tuple[str, ...] = ("Synced", "Ready"),
     companions: Iterable[Json] = (),
-    around: Surroundings = nothing,
+    around: PassContext = nothing,
 ) -> Life:
     return Life(
         resource=_here(resource),

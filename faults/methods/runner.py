@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ansible_operator.kube import documents
-from ansible_operator.loop.queueing.queue import Key, Why, WorkQueue
+from ansible_operator.loop.queueing.queue import Key, Trigger, WorkQueue
 from ansible_operator.loop.queueing.workers import ReconcileResult, Workers
 from ansible_operator.nesting import OBJECT_LEVELS
 from faults import dead_runs, own_writes
@@ -101,11 +101,11 @@ async def _asked(key: Key, rng: random.Random) -> None:
     queue = WorkQueue(1, {key.controller: 1})
     seen: list[str] = []
 
-    async def reconcile(_key: Key, why: Why) -> ReconcileResult:
-        seen.append(why.reason)
-        if why.reason == "created":
+    async def reconcile(_key: Key, trigger: Trigger) -> ReconcileResult:
+        seen.append(trigger.reason)
+        if trigger.reason == "created":
             return ReconcileResult(_ASKED_SECONDS, requested=True)
-        if why.reason == "requeue_after":
+        if trigger.reason == "requeue_after":
             return ReconcileResult(None)
         return ReconcileResult(60, is_played=False)
 

@@ -14,7 +14,7 @@ from ..module_utils.clients.kubernetes.session import Session
 from ..module_utils.clients.sql import Entrance, SqlError, accepts, run
 from ..module_utils.cluster import root_credential
 from ..module_utils.cluster.credentials import is_ours
-from ..module_utils.cluster.planning import outlives
+from ..module_utils.cluster.planning import retains_data
 from ..module_utils.cluster.rendering import credential_secret
 from ..module_utils.cluster.restoring import has_other_credential
 from ..module_utils.cluster.root_credential import Login, login_of, version_of
@@ -82,7 +82,7 @@ def _bring(writer: Writer, arguments: Json, secret: Json) -> bool:
     resource = arguments["resource"]
     desired, version = login_of(secret), version_of(secret)
     record = find_secret(writer, resource, names.accepted_name(resource["metadata"]["name"]))
-    manifest = root_credential.accepted(resource, desired, version, kept=outlives(resource))
+    manifest = root_credential.accepted(resource, desired, version, kept=retains_data(resource))
     if record is None and desired.password:
         if has_other_credential(resource):
             _require_accepted(writer, arguments, desired)

@@ -43,7 +43,7 @@ def backup(**more: Any) -> Json:
     return {**made, "status": {"phase": "Available", "conditions": []}, **more}
 
 
-def throw_away(ready: bool = True, restore: str = "Completed", **metadata: Any) -> Json:
+def verification_cluster(ready: bool = True, restore: str = "Completed", **metadata: Any) -> Json:
     """Return the throw-away cluster of `verifying` as the operator has it."""
     [made] = planned(verifying(), around())["objects"]
     state = {"type": "Ready", "status": str(ready)}
@@ -86,34 +86,52 @@ CASES: dict[str, tuple[Json | None, Json, str, str, str]] = {
     "no Backup": (None, {"backup": None}, "", "", "waiting for Backup earlier"),
     "no Secret": (None, {"sourceSecret": None}, "", "", "Secret store does not exist"),
     "no source": (None, {"source": None}, "Incomplete", "InvalidTask", "matrixonecluster/prod/mo"),
-    "copies": (STARTED, {"throwAway": throw_away(False, "Running")}, "", "", "0/1 log stores"),
+    "copies": (
+        STARTED,
+        {"throwAway": verification_cluster(False, "Running")},
+        "",
+        "",
+        "0/1 log stores",
+    ),
     "copy is damaged": (
         KNOWN,
-        {"throwAway": throw_away(False, "Failed"), "copy": COPY_FAILED},
+        {"throwAway": verification_cluster(False, "Failed"), "copy": COPY_FAILED},
         "Failed",
         "ObjectMissing",
         "bucket is locked",
     ),
     "copy is refused": (
         KNOWN,
-        {"throwAway": throw_away(False, "Failed")},
+        {"throwAway": verification_cluster(False, "Failed")},
         "Incomplete",
         "RestoreFailed",
         "bucket is locked",
     ),
-    "serves": (KNOWN, {"throwAway": throw_away()}, "", "", "the Job that reads is being created"),
+    "serves": (
+        KNOWN,
+        {"throwAway": verification_cluster()},
+        "",
+        "",
+        "the Job that reads is being created",
+    ),
     "reads": (
         KNOWN,
-        {"throwAway": throw_away(), **reading("Running")},
+        {"throwAway": verification_cluster(), **reading("Running")},
         "",
         "",
         "has no Pod",
     ),
-    "was read": (KNOWN, {"throwAway": throw_away(), **reading("Succeeded")}, "Passed", "", ""),
+    "was read": (
+        KNOWN,
+        {"throwAway": verification_cluster(), **reading("Succeeded")},
+        "Passed",
+        "",
+        "",
+    ),
     "a table is missing, first attempt": (
         KNOWN,
         {
-            "throwAway": throw_away(),
+            "throwAway": verification_cluster(),
             **reading("Failed", "TableUnreadable", message=UNREADABLE, retryable=True),
         },
         "",
@@ -123,7 +141,7 @@ CASES: dict[str, tuple[Json | None, Json, str, str, str]] = {
     "a table is missing": (
         KNOWN,
         {
-            "throwAway": throw_away(),
+            "throwAway": verification_cluster(),
             **reading("Failed", "TableUnreadable", message=UNREADABLE, retryable=True),
             "readJob": ENDED_JOB,
         },
@@ -134,7 +152,7 @@ CASES: dict[str, tuple[Json | None, Json, str, str, str]] = {
     "a check differs": (
         KNOWN,
         {
-            "throwAway": throw_away(),
+            "throwAway": verification_cluster(),
             **reading("Failed", "CheckFailed", message="check orders: (2) instead of (3)"),
         },
         "Failed",
@@ -143,7 +161,7 @@ CASES: dict[str, tuple[Json | None, Json, str, str, str]] = {
     ),
     "another password": (
         KNOWN,
-        {"throwAway": throw_away(), **reading("Failed", "LoginFailed", message="denied")},
+        {"throwAway": verification_cluster(), **reading("Failed", "LoginFailed", message="denied")},
         "Incomplete",
         "LoginFailed",
         "denied",
@@ -151,7 +169,7 @@ CASES: dict[str, tuple[Json | None, Json, str, str, str]] = {
     "cluster deleted": (KNOWN, {}, "Incomplete", "Interrupted", "deleted by somebody else"),
     "cluster is going": (
         KNOWN,
-        {"throwAway": throw_away(deletionTimestamp=w.NOW)},
+        {"throwAway": verification_cluster(deletionTimestamp=w.NOW)},
         "Incomplete",
         "Interrupted",
         "deleted by somebody else",
@@ -182,7 +200,7 @@ def test_pass(case: str) -> None:
 
 
 def test_passed_counts() -> None:
-    seen = around(throwAway=throw_away(), **reading("Succeeded"))
+    seen = around(throwAway=verification_cluster(), **reading("Succeeded"))
 
     record = planned(verifying(KNOWN), seen)["verified"]["verification"]
 
@@ -192,7 +210,7 @@ def test_passed_counts() -> None:
 
 def test_deadline() -> None:
     """Whatever it waits for; the message says what that was."""
-    seen = around(throwAway=throw_away(False))
+    seen = around(throwAway=verification_cluster(False))
 
     plan = planned(verifying(KNOWN, activeDeadlineSeconds=600), seen, now=w.LATER)
 
@@ -266,8 +284,8 @@ def task_in(objects: list[Json], base: str) -> tasks.Task:
 
 def test_jobs() -> None:
     """What deletes the data is there, suspended, before what reads; it knows whose they are."""
-    live = throw_away()
-    before = planned(verifying(STARTED), around(throwAway=throw_away(False)))["objects"]
+    live = verification_cluster()
+    before = planned(verifying(STARTED), around(throwAway=verification_cluster(False)))["objects"]
     plan = planned(verifying(KNOWN), around(throwAway=live))
 
     purge, read = task_in(before, "proof-purge"), task_in(plan["objects"], "proof-read")
@@ -294,7 +312,7 @@ GONE = {"purgeJob": w.job(), "purgeResult": w.result("Succeeded")}
 ENDS: dict[str, tuple[Json, Json, set[str], bool, str, str]] = {
     "cluster": (
         PASSED,
-        {"throwAway": throw_away(), "purgeJob": HELD, "readJob": w.job()},
+        {"throwAway": verification_cluster(), "purgeJob": HELD, "readJob": w.job()},
         {"MatrixOneCluster", "Job"},
         False,
         "Running",
@@ -334,7 +352,7 @@ def test_end(case: str) -> None:
 
 def test_end_is_bounded() -> None:
     """A cluster that does not go keeps no RestoreJob for ever; its name is reported."""
-    left = around(throwAway=throw_away(deletionTimestamp=w.NOW), purgeJob=HELD)
+    left = around(throwAway=verification_cluster(deletionTimestamp=w.NOW), purgeJob=HELD)
 
     plan = planned(verifying({**KNOWN, "verification": PASSED}), left, now=w.LATER)
 
@@ -346,7 +364,7 @@ def test_end_is_bounded() -> None:
 @pytest.mark.parametrize(
     "left",
     [
-        {"throwAway": throw_away(), "purgeJob": HELD},
+        {"throwAway": verification_cluster(), "purgeJob": HELD},
         {"throwAway": None, "purgeJob": HELD},
         {"throwAway": None, "purgeJob": {**w.job(), "status": {"startTime": w.LATER}}},
     ],
@@ -366,8 +384,8 @@ def deleted(status: Json | None) -> Json:
 
 def test_deletion_in_the_middle() -> None:
     """Even where the Job for the data was not created yet."""
-    first = planned(deleted(STARTED), around(throwAway=throw_away(False)))
-    second = planned(deleted(STARTED), around(throwAway=throw_away(False), purgeJob=HELD))
+    first = planned(deleted(STARTED), around(throwAway=verification_cluster(False)))
+    second = planned(deleted(STARTED), around(throwAway=verification_cluster(False), purgeJob=HELD))
     last = planned(deleted(STARTED), around(**GONE))
 
     assert [one["kind"] for one in first["objects"] if one["kind"] == "Job"] == ["Job"]
@@ -440,7 +458,7 @@ def test_refusals(spec: Json, expected: str) -> None:
 
 def test_a_backup_keeps_its_verdict() -> None:
     """Its own passes write the status, too."""
-    seen = around(throwAway=throw_away(), **reading("Succeeded"))
+    seen = around(throwAway=verification_cluster(), **reading("Succeeded"))
     status = planned(verifying(KNOWN), seen)["verified"]
     one = backup(status=status, apiVersion="core.matrixorigin.io/v1alpha1")
 

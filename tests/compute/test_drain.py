@@ -20,9 +20,9 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute.pod
     records,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute.scaling import (
+    pods_to_delete,
     replicas_to_keep,
     unusable,
-    victims,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute.stores import (
     CNStore,
@@ -82,7 +82,7 @@ OLD, NEW = {"created": "2026-01-01T00:00:00Z"}, {"created": "2026-02-01T00:00:00
     ],
 )
 def test_victims(stores: list[CNStore], wanted: int, gone: set[str]) -> None:
-    assert victims(stores, wanted, len(stores)) == gone
+    assert pods_to_delete(stores, wanted, len(stores)) == gone
 
 
 A, B = {"template": "old", **OLD}, {"template": "new", **NEW}
@@ -113,7 +113,7 @@ def test_a_roll_has_no_victims_but_those_of_a_set_that_shrinks(
     stores: list[CNStore], present: int, wanted: int, gone: set[str]
 ) -> None:
     """Pods of the newer template are there to stay: they are too many only for a time."""
-    assert victims(stores, wanted, present) == gone
+    assert pods_to_delete(stores, wanted, present) == gone
 
 
 @given(st.lists(st.booleans(), max_size=8), st.integers(0, 9), st.randoms())
@@ -121,12 +121,12 @@ def test_victims_do_not_depend_on_the_order_and_stay_chosen(
     ready: list[bool], wanted: int, chance: Any
 ) -> None:
     stores = [store(f"cn-{i}", ready=one) for i, one in enumerate(ready)]
-    chosen = victims(stores, wanted, len(stores))
+    chosen = pods_to_delete(stores, wanted, len(stores))
     assert len(chosen) == max(0, len(stores) - wanted)
     later = [replace(one, draining_since=1.0) if one.pod in chosen else one for one in stores]
     later = [one if one.pod in chosen else replace(one, ready=False) for one in later]
     chance.shuffle(later)
-    assert victims(later, wanted, len(stores)) == chosen
+    assert pods_to_delete(later, wanted, len(stores)) == chosen
 
 
 @pytest.mark.parametrize(

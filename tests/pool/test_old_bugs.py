@@ -179,11 +179,11 @@ def migrating_claims_are_scaled_in(patch: Patch) -> None:
 
 def pending_claims_are_not_trimmed(patch: Patch) -> None:
     """Scaling in by a negative scale-out does nothing while claims are pending."""
-    victims = claim_sets.victims
+    pods_to_delete = claim_sets.pods_to_delete
 
     def reluctant(replicas: int, owned: list, pods: object, count: int) -> list:
         bound = sum(claim.phase != ClaimPhase.PENDING for claim in owned)
-        return victims(replicas, owned, pods, count) if bound > replicas else []
+        return pods_to_delete(replicas, owned, pods, count) if bound > replicas else []
 
     patch.setattr(claim_sets, "victims", reluctant)
 

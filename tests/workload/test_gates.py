@@ -9,7 +9,7 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.cluster.pla
     credential,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute.scaling import (
-    victims,
+    pods_to_delete,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.gates import (
     held_back,
@@ -93,10 +93,10 @@ def test_a_paused_update_is_told_and_waited_for_by_nobody():
 def test_chosen_pods_go_first_but_after_those_that_serve_no_more():
     nodes = [store("cn-a"), store("cn-b", ready=False), store("cn-c"), store("cn-d")]
 
-    assert victims(nodes, 3, 4, ["cn-c"]) == {"cn-c"}
-    assert victims(nodes, 2, 4, ["cn-c"]) == {"cn-b", "cn-c"}
-    assert victims(nodes, 4, 4, ["cn-c"]) == frozenset()
-    assert victims(nodes, 3, 4, ["unheard-of"]) == {"cn-b"}
+    assert pods_to_delete(nodes, 3, 4, ["cn-c"]) == {"cn-c"}
+    assert pods_to_delete(nodes, 2, 4, ["cn-c"]) == {"cn-b", "cn-c"}
+    assert pods_to_delete(nodes, 4, 4, ["cn-c"]) == frozenset()
+    assert pods_to_delete(nodes, 3, 4, ["unheard-of"]) == {"cn-b"}
 
 
 KEEP = "matrixorigin.io/keep"

@@ -23,10 +23,10 @@ from .deletion import (
     started,
     wrong,
 )
-from .job_plan import Surroundings
+from .job_plan import PassContext
 from .links import AVAILABLE, BROKEN
-from .standing import Standing, State, standing_of_task
 from .starting import owner_of
+from .task_state import State, TaskState, task_state_of
 from .tasks import Reason, Task, Verb
 
 SUFFIX: Final = "delete"
@@ -52,7 +52,7 @@ class BackupPlan(DeletionPlan):
     requeue: str = ""
 
 
-def plan_backup(resource: Resource, observed: Observed, around: Surroundings) -> BackupPlan:
+def plan_backup(resource: Resource, observed: Observed, around: PassContext) -> BackupPlan:
     """Decide what a pass does.
 
     Args:
@@ -69,13 +69,13 @@ def plan_backup(resource: Resource, observed: Observed, around: Surroundings) ->
     return BackupPlan(phase=BROKEN if phase == BROKEN else AVAILABLE, done=True)
 
 
-def _deletion(resource: Resource, observed: Observed, around: Surroundings) -> BackupPlan:
+def _deletion(resource: Resource, observed: Observed, around: PassContext) -> BackupPlan:
     plan = BackupPlan(phase=DELETING)
     if resource.get("deletionPolicy") != "Delete":
         return replace(plan, done=True)
     if kept := released(resource):
         return halted(replace(plan, done=True, kept=kept), observed)
-    stands = standing_of_task(observed, around.now)
+    stands = task_state_of(observed, around.now)
     if stands.state is State.SUCCEEDED:
         return replace(plan, done=True, kept=stands.result.message if stands.result else "")
     if stands.state is State.ABSENT and (user := _user(resource, observed)):
@@ -88,7 +88,7 @@ def _deletion(resource: Resource, observed: Observed, around: Surroundings) -> B
 
 
 def _deleting(
-    plan: BackupPlan, resource: Resource, observed: Observed, stands: Standing, around: Surroundings
+    plan: BackupPlan, resource: Resource, observed: Observed, stands: TaskState, around: PassContext
 ) -> BackupPlan:
     if (going := ongoing(plan, stands, observed, around)) is not None:
         return going
@@ -120,7 +120,7 @@ def secrets_of(resource: Resource) -> dict[str, str]:
     return jobs.secrets_of(place, "target")
 
 
-def _start(plan: BackupPlan, resource: Resource, around: Surroundings) -> BackupPlan:
+def _start(plan: BackupPlan, resource: Resource, around: PassContext) -> BackupPlan:
     meta = Fields("", resource).table("meta")
     namespace = meta.required_text("secretNamespace", "must be set to delete the data")
     place = meta.table("location")

@@ -19,7 +19,7 @@ from ..workload.plans import Observed, is_paused, named
 from . import leftovers, sources, tasks
 from .backup_kind import status_of_proven
 from .facts import facts_of
-from .job_plan import COMPLETED, PENDING, JobPlan, Surroundings, failed
+from .job_plan import COMPLETED, PENDING, JobPlan, PassContext, failed
 from .lifecycle import (
     afterwards,
     as_suspended,
@@ -30,13 +30,13 @@ from .lifecycle import (
     until_expiry,
 )
 from .record import backup_record
-from .standing import Standing, State, standing_of_task
 from .starting import backup_id, start
+from .task_state import State, TaskState, task_state_of
 from .verification_orders import ordered_name, verification_of
 
 
 def plan_backup_job(
-    resource: Resource, observed: Observed, around: Surroundings, mistakes: str = ""
+    resource: Resource, observed: Observed, around: PassContext, mistakes: str = ""
 ) -> JobPlan:
     """Decide what a pass does.
 
@@ -57,7 +57,7 @@ def plan_backup_job(
     return until_expiry(_of_task(resource, observed, around), resource)
 
 
-def _of_deleted(resource: Resource, observed: Observed, around: Surroundings) -> JobPlan:
+def _of_deleted(resource: Resource, observed: Observed, around: PassContext) -> JobPlan:
     """Record a backup that nobody has recorded yet, or say what is left of one; its Job has ended.
 
     Whoever deletes a BackupJob whose backup is complete keeps the backup, whether or not a pass had
@@ -67,7 +67,7 @@ def _of_deleted(resource: Resource, observed: Observed, around: Surroundings) ->
     unchanged = JobPlan(phase=before.get("phase") or PENDING, message=before.get("message") or "")
     if sources.has_ended(resource):
         return unchanged
-    stands = standing_of_task(observed, around.now)
+    stands = task_state_of(observed, around.now)
     if stands.state is State.SUCCEEDED:
         plan = _succeeded(resource, observed, stands)
         # Without the BackupJob, the Backup would be looked for in its store first.
@@ -79,8 +79,8 @@ def _of_deleted(resource: Resource, observed: Observed, around: Surroundings) ->
     return failed(tasks.Reason.INTERRUPTED.value, message, begun_at(resource, observed))
 
 
-def _of_task(resource: Resource, observed: Observed, around: Surroundings) -> JobPlan:
-    stands = standing_of_task(observed, around.now)
+def _of_task(resource: Resource, observed: Observed, around: PassContext) -> JobPlan:
+    stands = task_state_of(observed, around.now)
     if stands.state is State.SUCCEEDED:
         return _succeeded(resource, observed, stands)
     if stands.state is State.FAILED:
@@ -92,7 +92,7 @@ def _of_task(resource: Resource, observed: Observed, around: Surroundings) -> Jo
     return under_way(resource, observed, stands, around)
 
 
-def _succeeded(resource: Resource, observed: Observed, stands: Standing) -> JobPlan:
+def _succeeded(resource: Resource, observed: Observed, stands: TaskState) -> JobPlan:
     manifest = stands.result.manifest if stands.result else None
     if manifest is None or manifest.id != backup_id(resource):
         message = "the program reported success without the record of this backup"
@@ -127,7 +127,7 @@ def _verification(resource: Resource, record: Manifest, verify: Mapping[str, Any
     return order
 
 
-def _not_started(resource: Resource, observed: Observed, around: Surroundings) -> JobPlan:
+def _not_started(resource: Resource, observed: Observed, around: PassContext) -> JobPlan:
     spec = Fields("spec", resource.get("spec") or {})
     waiting = JobPlan(begun=begun_at(resource, {}), requeue="10s")
     if spec.flag("suspend"):

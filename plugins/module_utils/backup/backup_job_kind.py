@@ -25,7 +25,7 @@ from . import jobs, leftovers
 from .backup_job import plan_backup_job
 from .claimed_paths import claim_references
 from .job_mistakes import job_mistakes, unsafe_in
-from .job_plan import JobPlan, Surroundings
+from .job_plan import JobPlan, PassContext
 from .job_status import report_on_job
 from .manifest import INCREMENTAL
 from .sources import named_source
@@ -66,7 +66,7 @@ class BackupJobKind(Kind[JobPlan]):
 
     def plan(self, resource: Resource, observed: Observed, play: Play = ALONE) -> JobPlan:
         """Decide what a pass does."""
-        around = Surroundings.of(observed, play)
+        around = PassContext.of(observed, play)
         return plan_backup_job(resource, observed, around, self.invalid(resource, play.level))
 
     def report(

@@ -27,7 +27,7 @@ from .backup import (
     secret_namespace,
     secrets_of,
 )
-from .job_plan import Surroundings
+from .job_plan import PassContext
 from .links import AVAILABLE, BROKEN, looked_at
 from .rechecking import is_known, plan_recheck, recheck_references
 from .task_objects import task_references
@@ -58,7 +58,7 @@ class BackupKind(OwningKind[BackupPlan]):
 
     def plan(self, resource: Resource, observed: Observed, play: Play = ALONE) -> BackupPlan:
         """Decide what a pass does."""
-        around = Surroundings.of(observed, play)
+        around = PassContext.of(observed, play)
         if is_rechecked(resource):
             return plan_recheck(resource, observed, around)
         return plan_backup(resource, observed, around)

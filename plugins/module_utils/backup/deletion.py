@@ -16,9 +16,9 @@ from ..api.types import Manifest, Resource
 from ..reporting.reasons import BackupReason
 from ..workload.plans import Observed, Plan
 from . import jobs
-from .job_plan import Surroundings
-from .standing import Standing, State, has_ended, result_of
+from .job_plan import PassContext
 from .starting import beyond
+from .task_state import State, TaskState, has_ended, result_of
 from .tasks import Step
 
 ANNOTATION_RELEASE: Final = "matrixorigin.io/release"
@@ -59,7 +59,7 @@ def released(resource: Resource) -> str:
     return f"the annotation {ANNOTATION_RELEASE} keeps the data" if kept else ""
 
 
-def in_time(plan: PlanT, resource: Resource, observed: Observed, around: Surroundings) -> PlanT:
+def in_time(plan: PlanT, resource: Resource, observed: Observed, around: PassContext) -> PlanT:
     """Give up, and keep the data, when the deletion takes too long.
 
     Not before it was tried: the operator may have been away, or the data in use. A Job that gets on
@@ -110,7 +110,7 @@ def running(observed: Observed) -> list[str]:
 
 
 def ongoing(
-    plan: PlanT, stands: Standing, observed: Observed, around: Surroundings
+    plan: PlanT, stands: TaskState, observed: Observed, around: PassContext
 ) -> PlanT | None:
     """Return the plan while there is a Job that has not deleted the data; None if there is none."""
     if stands.state is State.ABSENT:
@@ -141,7 +141,7 @@ def missing_secret(
     return None
 
 
-def started(plan: PlanT, objects: Sequence[Manifest], around: Surroundings) -> PlanT:
+def started(plan: PlanT, objects: Sequence[Manifest], around: PassContext) -> PlanT:
     """Return the plan that creates the Job, unless its Pods are refused in this namespace."""
     refused = "; ".join(map(str, beyond(objects, around.level)))
     if refused:
@@ -155,7 +155,7 @@ def wrong(plan: PlanT, reason: str, message: str) -> PlanT:
     return replace(plan, problem={"reason": reason, "message": message}, message=message)
 
 
-def _again(plan: PlanT, observed: Observed, around: Surroundings) -> PlanT:
+def _again(plan: PlanT, observed: Observed, around: PassContext) -> PlanT:
     """Remove a failed attempt when it is time for the next one."""
     found = [("batch/v1", "Job", "job"), ("v1", "ConfigMap", "result")]
     left = [(*kind, observed[kind[2]]) for kind in found if observed.get(kind[2])]

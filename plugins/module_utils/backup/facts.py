@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..api import quantities
-from .standing import Standing
+from .task_state import TaskState
 from .tasks import Amount, Result
 
 
-def facts_of(stands: Standing, base: Mapping[str, str] | None = None) -> dict[str, Any]:
+def facts_of(stands: TaskState, base: Mapping[str, str] | None = None) -> dict[str, Any]:
     """Return the fields ``step``, ``progress``, ``size``, ``id``, ``atTime`` and ``base``.
 
     Args:

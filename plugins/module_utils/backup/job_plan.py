@@ -53,7 +53,7 @@ class JobPlan(Plan):
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class PassContext:
     """What a plan is made in.
 
     Attributes:
@@ -67,7 +67,7 @@ class Surroundings:
     level: Level = Level.RESTRICTED
 
     @classmethod
-    def of(cls, observed: Observed, play: Play) -> Surroundings:
+    def of(cls, observed: Observed, play: Play) -> PassContext:
         """Return what a pass is made in; the clock's time where it was not given one."""
         return cls(str(observed.get("now") or timestamp_now()), play.image, play.level)
 

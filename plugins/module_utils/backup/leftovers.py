@@ -12,7 +12,7 @@ from typing import Any, Final
 from ..api.fields import Fields
 from ..api.types import Resource
 from .job_plan import FAILED, RUNNING
-from .standing import result_of
+from .task_state import result_of
 from .tasks import REMOVED, Phase, Result, Step
 
 Json = dict[str, Any]

@@ -16,9 +16,9 @@ from ..workload.plans import Observed
 from . import jobs, tasks
 from .errors import InvalidTask
 from .facts import facts_of
-from .job_plan import COMPLETED, FAILED, PENDING, RUNNING, JobPlan, Surroundings, failed
-from .standing import Standing, State
+from .job_plan import COMPLETED, FAILED, PENDING, RUNNING, JobPlan, PassContext, failed
 from .starting import deadline
+from .task_state import State, TaskState
 
 TTL: Final = "1h"
 _PATIENCE: Final = 30
@@ -41,7 +41,7 @@ def _within_an_hour(seconds: float) -> str:
     return f"{max(1, min(int(seconds) + 1, 3600))}s"
 
 
-def afterwards(resource: Resource, around: Surroundings) -> JobPlan:
+def afterwards(resource: Resource, around: PassContext) -> JobPlan:
     """Keep what was reported, until the time to live is over."""
     status = resource.get("status") or {}
     # One of which it is not known when it ended, for example as it was applied again, stays.
@@ -67,7 +67,7 @@ def begun_at(resource: Resource, observed: Observed) -> str:
 
 
 def under_way(
-    resource: Resource, observed: Observed, stands: Standing, around: Surroundings
+    resource: Resource, observed: Observed, stands: TaskState, around: PassContext
 ) -> JobPlan:
     """Follow a Job that has not ended, or end it when the deadline is over."""
     spec = Fields("spec", resource.get("spec") or {})
@@ -128,7 +128,7 @@ def as_suspended(plan: JobPlan) -> JobPlan:
     )
 
 
-def lateness(spec: Fields, begun: str, around: Surroundings, patience: int = 0) -> str:
+def lateness(spec: Fields, begun: str, around: PassContext, patience: int = 0) -> str:
     """Say that the deadline is over; empty while it is not.
 
     Args:
@@ -143,7 +143,7 @@ def lateness(spec: Fields, begun: str, around: Surroundings, patience: int = 0) 
     return f"not done {seconds} s after the start at {timestamp(unix_time(begun))}"
 
 
-def unless_late(plan: JobPlan, spec: Fields, around: Surroundings) -> JobPlan:
+def unless_late(plan: JobPlan, spec: Fields, around: PassContext) -> JobPlan:
     """Return the plan of a resource that has no Job yet, or its failure after the deadline."""
     late = lateness(spec, plan.begun, around)
     if not late or plan.phase == FAILED:

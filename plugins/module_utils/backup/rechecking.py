@@ -26,13 +26,13 @@ from ..workload.references import by_name
 from . import jobs, verdicts
 from .backup import PENDING, BackupPlan, secret_namespace
 from .deletion import missing_secret, ongoing, started, wrong
-from .job_plan import Surroundings
+from .job_plan import PassContext
 from .lifecycle import JOB, identity
 from .links import AVAILABLE, BROKEN, is_about, looked_at
 from .record import backup_name
 from .sources import scope_of_record
-from .standing import Standing, State, standing_of_task
 from .task_objects import task_references
+from .task_state import State, TaskState, task_state_of
 from .tasks import Task, Verb
 
 _SOON, _LATER = "15s", "60s"
@@ -68,7 +68,7 @@ def recheck_references(resource: Resource) -> dict[str, Reference]:
     }
 
 
-def plan_recheck(resource: Resource, observed: Observed, around: Surroundings) -> BackupPlan:
+def plan_recheck(resource: Resource, observed: Observed, around: PassContext) -> BackupPlan:
     """Decide what a pass does about a Backup of which nothing is known.
 
     Args:
@@ -82,14 +82,14 @@ def plan_recheck(resource: Resource, observed: Observed, around: Surroundings) -
     if not secret_namespace(resource):
         message = "meta.secretNamespace must be set to look for its files"
         return wrong(plan, BackupReason.INVALID_SPEC.value, message)
-    stands = standing_of_task(observed, around.now)
+    stands = task_state_of(observed, around.now)
     return _concluded(resource, observed, stands, around) or _pursue(
         plan, resource, observed, stands, around
     )
 
 
 def _concluded(
-    resource: Resource, observed: Observed, stands: Standing, around: Surroundings
+    resource: Resource, observed: Observed, stands: TaskState, around: PassContext
 ) -> BackupPlan | None:
     """Return the plan that records what the Job has found; None while it has found nothing."""
     over = [
@@ -110,8 +110,8 @@ def _pursue(
     plan: BackupPlan,
     resource: Resource,
     observed: Observed,
-    stands: Standing,
-    around: Surroundings,
+    stands: TaskState,
+    around: PassContext,
 ) -> BackupPlan:
     """Create the Job, follow it, or try again later."""
     if (going := ongoing(plan, stands, observed, around)) is not None:
@@ -137,7 +137,7 @@ def _is_just_made(resource: Resource, job: Mapping[str, Any] | None) -> bool:
     return not ended or unix_time(created) <= unix_time(ended) + _RECORDED_SECONDS
 
 
-def _start(plan: BackupPlan, resource: Resource, around: Surroundings) -> BackupPlan:
+def _start(plan: BackupPlan, resource: Resource, around: PassContext) -> BackupPlan:
     """Return the plan that creates the Job.
 
     Raises:

@@ -16,7 +16,7 @@ from ..workload.plans import Observed, is_paused
 from . import jobs, tasks
 from .claimed_paths import taken
 from .facts import facts_of
-from .job_plan import COMPLETED, RUNNING, JobPlan, Surroundings, failed
+from .job_plan import COMPLETED, RUNNING, JobPlan, PassContext, failed
 from .lifecycle import afterwards, as_suspended, begun_at, under_way, unless_late, until_expiry
 from .restore_task import (
     SUFFIX,
@@ -28,15 +28,15 @@ from .restore_task import (
     task_of,
 )
 from .sources import has_ended
-from .standing import Standing, State, standing_of_task
 from .starting import beyond
+from .task_state import State, TaskState, task_state_of
 from .users import is_losing_its_data
 
 _LATER = "60s"
 
 
 def plan_restore_job(
-    resource: Resource, observed: Observed, around: Surroundings, mistakes: str = ""
+    resource: Resource, observed: Observed, around: PassContext, mistakes: str = ""
 ) -> JobPlan:
     """Decide what a pass does.
 
@@ -52,14 +52,14 @@ def plan_restore_job(
         return _afterwards(resource, observed, around)
     if mistakes:
         return JobPlan(invalid=mistakes)
-    stands = standing_of_task(observed, around.now)
+    stands = task_state_of(observed, around.now)
     plan = _of_standing(resource, observed, stands, around)
     plan = replace(plan, facts={**plan.facts, "from": source_name(resource)})
     return until_expiry(plan, resource)
 
 
 def _of_standing(
-    resource: Resource, observed: Observed, stands: Standing, around: Surroundings
+    resource: Resource, observed: Observed, stands: TaskState, around: PassContext
 ) -> JobPlan:
     begun, facts = begun_at(resource, observed), facts_of(stands)
     if stands.state is State.SUCCEEDED:
@@ -72,7 +72,7 @@ def _of_standing(
     return under_way(resource, observed, stands, around)
 
 
-def _afterwards(resource: Resource, observed: Observed, around: Surroundings) -> JobPlan:
+def _afterwards(resource: Resource, observed: Observed, around: PassContext) -> JobPlan:
     """Keep what was reported until the time to live is over, and the cluster has it on record."""
     plan = afterwards(resource, around)
     cluster: Mapping[str, Any] | None = observed.get("cluster")
@@ -84,7 +84,7 @@ def _afterwards(resource: Resource, observed: Observed, around: Surroundings) ->
     return replace(plan, expired=(), requeue=_LATER)
 
 
-def _not_started(resource: Resource, observed: Observed, around: Surroundings) -> JobPlan:
+def _not_started(resource: Resource, observed: Observed, around: PassContext) -> JobPlan:
     spec = Fields("", resource).table("spec")
     waiting = JobPlan(begun=begun_at(resource, {}), requeue="10s")
     if spec.flag("suspend"):
@@ -93,7 +93,7 @@ def _not_started(resource: Resource, observed: Observed, around: Surroundings) -
     return unless_late(replace(_start(resource, observed, around), begun=begun), spec, around)
 
 
-def _start(resource: Resource, observed: Observed, around: Surroundings) -> JobPlan:
+def _start(resource: Resource, observed: Observed, around: PassContext) -> JobPlan:
     """Create the task, or say what that waits for or why it cannot be done."""
     waiting, backup = JobPlan(requeue="10s"), observed.get("backup")
     source = source_place(resource, backup)
@@ -113,9 +113,7 @@ def _start(resource: Resource, observed: Observed, around: Surroundings) -> JobP
         return JobPlan(invalid=str(error))
 
 
-def _create(
-    resource: Resource, observed: Observed, source: Fields, around: Surroundings
-) -> JobPlan:
+def _create(resource: Resource, observed: Observed, source: Fields, around: PassContext) -> JobPlan:
     spec = Fields("", resource).table("spec")
     task = task_of(resource, observed.get("backup"), source)
     if why := overlapping(task):

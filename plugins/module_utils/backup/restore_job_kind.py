@@ -26,7 +26,7 @@ from ..workload.removal import Removal
 from . import jobs
 from .claimed_paths import claim_references
 from .folder_mounts import require_mountable
-from .job_plan import JobPlan, Surroundings
+from .job_plan import JobPlan, PassContext
 from .job_status import report_on_job
 from .restore_job import plan_restore_job
 from .restore_task import SUFFIX, owning_cluster, secret_references
@@ -76,7 +76,7 @@ class RestoreJobKind(Kind[JobPlan]):
 
     def plan(self, resource: Resource, observed: Observed, play: Play = ALONE) -> JobPlan:
         """Decide what a pass does."""
-        around = Surroundings.of(observed, play)
+        around = PassContext.of(observed, play)
         whole = with_overlay(resource)
         invalid = self.invalid(resource, play.level)
         if is_verification(whole):

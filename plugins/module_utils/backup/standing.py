@@ -42,7 +42,7 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class TaskState:
     """How a task stands.
 
     Attributes:
@@ -58,13 +58,13 @@ class Standing:
     result: Result | None = None
 
 
-def standing(
+def task_state(
     job: Json | None,
     pods: Sequence[Json],
     result_map: Json | None,
     now: str,
     problems: PodProblems = NO_PROBLEMS,
-) -> Standing:
+) -> TaskState:
     """Return how a task stands.
 
     Args:
@@ -76,11 +76,11 @@ def standing(
     """
     result = result_of(result_map)
     if result is not None and result.phase is tasks.Phase.SUCCEEDED:
-        return Standing(State.SUCCEEDED, result=result)
+        return TaskState(State.SUCCEEDED, result=result)
     if job is None:
         if result is not None and _is_final(result):
             return _failed(result)
-        return Standing(State.ABSENT)
+        return TaskState(State.ABSENT)
     if result is not None and _is_stale(result, job):
         result = None
     ended = _ended(job)
@@ -91,7 +91,7 @@ def standing(
     return _of_pods(job, pods, result, now, problems)
 
 
-def standing_of_task(observed: Mapping[str, Any], now: str) -> Standing:
+def task_state_of(observed: Mapping[str, Any], now: str) -> TaskState:
     """Return how the task stands whose objects were observed by ``task_references``.
 
     Args:
@@ -100,7 +100,7 @@ def standing_of_task(observed: Mapping[str, Any], now: str) -> Standing:
     """
     problems = PodProblems.read(observed.get("podProblems"))
     pods = observed.get("pods") or []
-    return standing(observed.get("job"), pods, observed.get("result"), now, problems)
+    return task_state(observed.get("job"), pods, observed.get("result"), now, problems)
 
 
 def has_ended(job: Json) -> bool:
@@ -131,16 +131,16 @@ def _is_final(result: Result) -> bool:
     return result.phase is tasks.Phase.FAILED and not result.retryable
 
 
-def _failed(result: Result) -> Standing:
+def _failed(result: Result) -> TaskState:
     reason = result.reason or BackupReason.NO_RESULT
     message = result.message or f"the step {result.step or 'at the start'} failed: {reason.value}"
-    return Standing(State.FAILED, reason.value, message, result)
+    return TaskState(State.FAILED, reason.value, message, result)
 
 
-def _retrying(result: Result) -> Standing:
+def _retrying(result: Result) -> TaskState:
     reason = result.reason or BackupReason.RETRYING
     message = f"{result.message or 'the attempt failed'}; it is tried again"
-    return Standing(State.RUNNING, reason.value, message, result)
+    return TaskState(State.RUNNING, reason.value, message, result)
 
 
 def _ended(job: Json) -> Json | None:
@@ -153,27 +153,27 @@ def _ended(job: Json) -> Json | None:
 
 def _of_ended(
     ended: Json, result: Result | None, pods: Sequence[Json], now: str, problems: PodProblems
-) -> Standing:
+) -> TaskState:
     if ended["type"] == "Failed" and ended.get("reason") == "DeadlineExceeded":
         waited = _problem(pods, problems)[1] or problems.not_created.get(ANY_POD, "")
         message = f"not done at the deadline{f'; {waited}' if waited else ''}"
-        return Standing(State.FAILED, tasks.Reason.DEADLINE_EXCEEDED.value, message, result)
+        return TaskState(State.FAILED, tasks.Reason.DEADLINE_EXCEEDED.value, message, result)
     if result is not None and result.phase is tasks.Phase.FAILED:
         return _failed(result)
     if unix_time(now) - unix_time(ended.get("lastTransitionTime")) < _LATE_RESULT_SECONDS:
-        return Standing(State.RUNNING, message="waiting for the result of the Job", result=result)
+        return TaskState(State.RUNNING, message="waiting for the result of the Job", result=result)
     said = str(ended.get("message") or "")
     step = f" in the step {result.step}" if result is not None and result.step else ""
     message = f"the Job ended{step} without a result{f': {said}' if said else ''}"
-    return Standing(State.FAILED, BackupReason.NO_RESULT.value, message, result)
+    return TaskState(State.FAILED, BackupReason.NO_RESULT.value, message, result)
 
 
 def _of_pods(
     job: Json, pods: Sequence[Json], result: Result | None, now: str, problems: PodProblems
-) -> Standing:
+) -> TaskState:
     current = [pod for pod in pods if _phase(pod) in ("Pending", "Running")]
     if result is not None and any(_phase(pod) == "Running" for pod in current):
-        return Standing(State.RUNNING, message=_under_way(result), result=result)
+        return TaskState(State.RUNNING, message=_under_way(result), result=result)
     reason, message = _problem(current, problems)
     if not current and (job.get("spec") or {}).get("suspend") is not True:
         message = "waiting for the Pod of the Job"
@@ -185,7 +185,7 @@ def _of_pods(
             name = job["metadata"]["name"]
             message = f"Job {name} has no Pod; `kubectl describe job {name}` shows why"
     state = State.RUNNING if any(_phase(pod) == "Running" for pod in current) else State.STARTING
-    return Standing(state, reason, message or "the program is starting", result)
+    return TaskState(state, reason, message or "the program is starting", result)
 
 
 def _last_change(job: Json, pods: Sequence[Json]) -> float:

@@ -19,7 +19,7 @@ from ..workload.plans import Observed
 from . import bases, jobs, sources, tasks
 from .bases import Base
 from .claimed_paths import data_at
-from .job_plan import RUNNING, JobPlan, Surroundings, failed
+from .job_plan import RUNNING, JobPlan, PassContext, failed
 from .manifest import FULL, INCREMENTAL, TYPES, Origin
 from .sources import Source
 from .tasks import Login, Task, Verb
@@ -53,7 +53,7 @@ def deadline(spec: Fields) -> int:
     return spec.number("activeDeadlineSeconds", 1) or tasks.DEADLINE_SECONDS
 
 
-def start(resource: Resource, observed: Observed, around: Surroundings) -> JobPlan:
+def start(resource: Resource, observed: Observed, around: PassContext) -> JobPlan:
     """Create the task, or say what that waits for or why it cannot be done."""
     waiting = JobPlan(requeue="10s")
     log_sets = observed.get("logSets") or []
@@ -93,9 +93,7 @@ def target_secrets(resource: Resource) -> dict[str, str]:
     return jobs.secrets_of(Fields("", resource).table("spec").table("target"), "target")
 
 
-def _create(
-    resource: Resource, observed: Observed, source: Source, around: Surroundings
-) -> JobPlan:
+def _create(resource: Resource, observed: Observed, source: Source, around: PassContext) -> JobPlan:
     spec = Fields("spec", resource.get("spec") or {})
     place = spec.table("target")
     target = locations.from_fields(place, locations.TARGET, source.scope)

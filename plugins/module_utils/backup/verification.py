@@ -18,13 +18,13 @@ from ..api.types import Manifest, Resource
 from ..reporting.conditions import find, holds
 from ..reporting.reasons import BackupReason, ConditionType
 from ..workload.plans import Observed, is_paused, named
-from . import throw_away, verdicts
+from . import verdicts, verification_cluster
 from .facts import facts_of
-from .job_plan import RUNNING, JobPlan, Surroundings
+from .job_plan import RUNNING, JobPlan, PassContext
 from .lifecycle import afterwards, as_suspended, lateness, until_expiry
 from .restore_task import missing_secret, source_name
 from .sources import has_begun, has_ended
-from .standing import Standing, State
+from .task_state import State, TaskState
 from .tasks import Reason
 from .verification_end import concluded, remove
 from .verification_jobs import READ, purge_objects, read_objects, standing_of
@@ -33,7 +33,7 @@ _SOON, _LATER = "5s", "15s"
 
 
 def plan_verification(
-    resource: Resource, observed: Observed, around: Surroundings, mistakes: str = ""
+    resource: Resource, observed: Observed, around: PassContext, mistakes: str = ""
 ) -> JobPlan:
     """Decide what a pass does.
 
@@ -79,7 +79,7 @@ def _shown(
     return verdicts.backup_status(backup, record)
 
 
-def _pursue(resource: Resource, observed: Observed, around: Surroundings) -> JobPlan:
+def _pursue(resource: Resource, observed: Observed, around: PassContext) -> JobPlan:
     """Go on until there is a result, or until the deadline is over."""
     spec = Fields("", resource).table("spec")
     begun = str((resource.get("status") or {}).get("startTime") or "")
@@ -144,7 +144,7 @@ def _order(job: Resource) -> tuple[bool, str, str]:
     return not has_begun(job), created, str(metadata.get("uid") or "")
 
 
-def _advance(resource: Resource, observed: Observed, around: Surroundings, begun: str) -> JobPlan:
+def _advance(resource: Resource, observed: Observed, around: PassContext, begun: str) -> JobPlan:
     """Do the next step.
 
     Raises:
@@ -167,7 +167,7 @@ def _advance(resource: Resource, observed: Observed, around: Surroundings, begun
     )
 
 
-def _begin(resource: Resource, observed: Observed, around: Surroundings, begun: str) -> JobPlan:
+def _begin(resource: Resource, observed: Observed, around: PassContext, begun: str) -> JobPlan:
     """Create the throw-away cluster, or say what that waits for.
 
     Raises:
@@ -188,7 +188,7 @@ def _begin(resource: Resource, observed: Observed, around: Surroundings, begun: 
     if missing := missing_secret(resource, backup, observed):
         problem = {"reason": BackupReason.SECRET_MISSING.value, "message": missing}
         return replace(waiting, message=f"waiting: {missing}", problem=problem)
-    cluster = throw_away.cluster_of(resource, backup, source)
+    cluster = verification_cluster.cluster_of(resource, backup, source)
     if refused := _refused(resource, cluster, around):
         return JobPlan(invalid=refused)
     return JobPlan(
@@ -202,7 +202,7 @@ def _begin(resource: Resource, observed: Observed, around: Surroundings, begun: 
     )
 
 
-def _refused(resource: Resource, cluster: Manifest, around: Surroundings) -> str:
+def _refused(resource: Resource, cluster: Manifest, around: PassContext) -> str:
     """Say why the data of a cluster that does not exist yet could not be deleted; or empty.
 
     Raises:
@@ -212,7 +212,7 @@ def _refused(resource: Resource, cluster: Manifest, around: Surroundings) -> str
     return purge_objects(resource, later, around).invalid
 
 
-def _follow(resource: Resource, observed: Observed, around: Surroundings, begun: str) -> JobPlan:
+def _follow(resource: Resource, observed: Observed, around: PassContext, begun: str) -> JobPlan:
     """Follow the throw-away cluster, then the Job that reads it.
 
     Raises:
@@ -252,7 +252,7 @@ def _follow(resource: Resource, observed: Observed, around: Surroundings, begun:
 
 
 def _of_reading(
-    resource: Resource, around: Surroundings, begun: str, stands: Standing, plan: JobPlan
+    resource: Resource, around: PassContext, begun: str, stands: TaskState, plan: JobPlan
 ) -> JobPlan:
     """Follow the Job that reads."""
     if stands.state is State.SUCCEEDED:

@@ -18,9 +18,9 @@ from ..reporting.reasons import BackupReason
 from ..workload.plans import Observed
 from . import verdicts
 from .facts import facts_of
-from .job_plan import COMPLETED, RUNNING, JobPlan, Surroundings, failed
+from .job_plan import COMPLETED, RUNNING, JobPlan, PassContext, failed
 from .lifecycle import JOB, identity
-from .standing import Standing, State
+from .task_state import State, TaskState
 from .tasks import Reason
 from .verification_jobs import PURGE, PURGE_SECONDS, Created, purge_objects, standing_of
 
@@ -34,8 +34,8 @@ _AWAY_SECONDS: Final = 24 * 3600
 
 
 def concluded(
-    resource: Resource, around: Surroundings, begun: str, reason: str = "", message: str = "",
-    stands: Standing | None = None,
+    resource: Resource, around: PassContext, begun: str, reason: str = "", message: str = "",
+    stands: TaskState | None = None,
 ) -> JobPlan:  # fmt: skip
     """Return the plan that records a result; the next pass begins to delete.
 
@@ -61,7 +61,7 @@ def concluded(
     )
 
 
-def remove(resource: Resource, observed: Observed, around: Surroundings) -> JobPlan:
+def remove(resource: Resource, observed: Observed, around: PassContext) -> JobPlan:
     """Delete the throw-away cluster and its data, and end."""
     status, metadata = resource.get("status") or {}, resource["metadata"]
     begun = str(status.get("startTime") or "")
@@ -79,7 +79,7 @@ def remove(resource: Resource, observed: Observed, around: Surroundings) -> JobP
     return replace(plan, begun=begun, facts=facts)
 
 
-def _tried_since(observed: Observed, around: Surroundings) -> float:
+def _tried_since(observed: Observed, around: PassContext) -> float:
     """Return since when the present step of the end is tried; now if it has not begun.
 
     The operator may have been away, and the cluster goes before its data.
@@ -95,7 +95,7 @@ def _tried_since(observed: Observed, around: Surroundings) -> float:
 
 
 def _removing(
-    resource: Resource, observed: Observed, around: Surroundings, record: Mapping[str, Any]
+    resource: Resource, observed: Observed, around: PassContext, record: Mapping[str, Any]
 ) -> JobPlan:
     waiting = JobPlan(
         phase=RUNNING,
@@ -119,7 +119,7 @@ def _removing(
 
 
 def _purging(
-    observed: Observed, around: Surroundings, record: Mapping[str, Any], waiting: JobPlan
+    observed: Observed, around: PassContext, record: Mapping[str, Any], waiting: JobPlan
 ) -> JobPlan:
     """Follow the Job that deletes the data, which begins when the cluster is gone."""
     purge = observed["purgeJob"]
@@ -135,7 +135,7 @@ def _purging(
     return replace(waiting, message=f"its data are being deleted: {stands.message}")
 
 
-def _purge_of(resource: Resource, live: Resource, around: Surroundings) -> Created | None:
+def _purge_of(resource: Resource, live: Resource, around: PassContext) -> Created | None:
     """Return what is going to delete the data of a cluster that nobody has deleted yet."""
     if live["metadata"].get("deletionTimestamp"):
         return None

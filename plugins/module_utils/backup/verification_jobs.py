@@ -18,12 +18,12 @@ from ..reporting.pod_problems import PodProblems
 from ..workload.component import Reference
 from ..workload.plans import Observed
 from ..workload.references import POD_PROBLEMS, pod_problems
-from . import jobs, throw_away
+from . import jobs, verification_cluster
 from .checks import Check
-from .job_plan import Surroundings
-from .standing import Standing, standing
+from .job_plan import PassContext
 from .starting import beyond, deadline
 from .task_objects import task_references
+from .task_state import TaskState, task_state
 from .tasks import Login, Task, Verb
 
 READ: Final = "read"
@@ -67,12 +67,12 @@ def job_references(resource: Resource) -> dict[str, Reference]:
     return found
 
 
-def standing_of(suffix: str, observed: Observed, around: Surroundings) -> Standing:
+def standing_of(suffix: str, observed: Observed, around: PassContext) -> TaskState:
     """Return how one of the Jobs stands."""
     pods = [one for one in observed.get("pods") or [] if _component(one) == suffix]
     job, result = observed.get(f"{suffix}Job"), observed.get(f"{suffix}Result")
     problems = PodProblems.read(observed.get(f"{suffix}Problems"))
-    return standing(job, pods, result, around.now, problems)
+    return task_state(job, pods, result, around.now, problems)
 
 
 def _component(pod: Mapping[str, Any]) -> str:
@@ -80,9 +80,7 @@ def _component(pod: Mapping[str, Any]) -> str:
     return str(labels.get("app.kubernetes.io/component") or "")
 
 
-def read_objects(
-    resource: Resource, cluster: Resource, around: Surroundings, begun: str
-) -> Created:
+def read_objects(resource: Resource, cluster: Resource, around: PassContext, begun: str) -> Created:
     """Return the objects that read the throw-away database.
 
     Args:
@@ -113,7 +111,7 @@ def read_objects(
     return _created(resource, READ, task, settings, around, login=login)
 
 
-def purge_objects(resource: Resource, cluster: Resource, around: Surroundings) -> Created:
+def purge_objects(resource: Resource, cluster: Resource, around: PassContext) -> Created:
     """Return the objects that are going to delete the data of the throw-away cluster.
 
     None for a volume, which is deleted with the cluster.
@@ -121,7 +119,7 @@ def purge_objects(resource: Resource, cluster: Resource, around: Surroundings) -
     Raises:
         InvalidSpec: a field that shapes the Pod cannot be used.
     """
-    bucket = throw_away.bucket_of(cluster)
+    bucket = verification_cluster.bucket_of(cluster)
     if bucket is None:
         return Created()
     location, table = bucket
@@ -139,7 +137,7 @@ def purge_objects(resource: Resource, cluster: Resource, around: Surroundings) -
 
 
 def _created(
-    resource: Resource, suffix: str, task: Task, settings: jobs.Settings, around: Surroundings,
+    resource: Resource, suffix: str, task: Task, settings: jobs.Settings, around: PassContext,
     login: str = "", target: Fields | None = None,
 ) -> Created:  # fmt: skip
     work = jobs.Work(

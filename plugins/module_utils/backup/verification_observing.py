@@ -14,7 +14,7 @@ from ..location import locations
 from ..workload.component import Reference
 from ..workload.references import by_name
 from .restore_task import secret_references
-from .throw_away import cluster_name
+from .verification_cluster import cluster_name
 from .verification_jobs import job_references
 
 

@@ -10,7 +10,7 @@ from ..admission.shapes import Mistake
 from ..api import names
 from ..api.types import Resource
 from ..backup import jobs
-from ..backup.job_plan import Surroundings
+from ..backup.job_plan import PassContext
 from ..backup.task_objects import task_references
 from ..reporting.events import Occurrence, occurrence
 from ..reporting.report import Applied, Report
@@ -64,7 +64,7 @@ class BucketClaimKind(OwningKind[BucketPlan]):
 
     def plan(self, resource: Resource, observed: Observed, play: Play = ALONE) -> BucketPlan:
         """Decide what a pass does."""
-        return plan_bucket(resource, observed, Surroundings.of(observed, play))
+        return plan_bucket(resource, observed, PassContext.of(observed, play))
 
     def report(
         self,

@@ -20,10 +20,10 @@ from ..api.types import Resource
 from ..backup import jobs, tasks
 from ..backup.deletion import missing_secret, ongoing, started, wrong
 from ..backup.errors import InvalidTask
-from ..backup.job_plan import Surroundings
+from ..backup.job_plan import PassContext
 from ..backup.lifecycle import JOB, identity
-from ..backup.standing import State, standing_of_task
 from ..backup.starting import owner_of as owner_of_task
+from ..backup.task_state import State, task_state_of
 from ..backup.tasks import Reason, Task, Verb
 from ..reporting.reasons import BackupReason
 from ..workload.plans import Observed
@@ -64,7 +64,7 @@ class Marking:
     others: Iterable[Mapping[str, Any]]
     is_running: bool = False
 
-    def plan(self, observed: Observed, around: Surroundings) -> BucketPlan:
+    def plan(self, observed: Observed, around: PassContext) -> BucketPlan:
         """Return the plan that grants the path once it is marked.
 
         Args:
@@ -85,9 +85,9 @@ class Marking:
         return self._of_job(task, here, observed, around)
 
     def _of_job(
-        self, task: Task, here: Granted, observed: Observed, around: Surroundings
+        self, task: Task, here: Granted, observed: Observed, around: PassContext
     ) -> BucketPlan:
-        stands = standing_of_task(observed, around.now)
+        stands = task_state_of(observed, around.now)
         if stands.state is State.SUCCEEDED:
             said = stands.result.message if stands.result else ""
             facts = {"granted": replace(here, mark=task.id).document}
@@ -101,7 +101,7 @@ class Marking:
             return self._unmarked(message="marking the path", requeue=_SOON)
         return self._begun(task, observed, around)
 
-    def _begun(self, task: Task, observed: Observed, around: Surroundings) -> BucketPlan:
+    def _begun(self, task: Task, observed: Observed, around: PassContext) -> BucketPlan:
         namespace = self.resource["metadata"]["namespace"]
         secrets = secrets_of(self.resource)
         if (lacking := missing_secret(self.waiting, secrets, namespace, observed)) is not None:
@@ -118,7 +118,7 @@ class Marking:
         )
 
     def _failed(
-        self, reason: str, message: str, observed: Observed, around: Surroundings
+        self, reason: str, message: str, observed: Observed, around: PassContext
     ) -> BucketPlan:
         """Say why the path is not marked, and remove the attempt when it is time for the next."""
         is_foreign = reason == Reason.TARGET_NOT_EMPTY.value

@@ -26,10 +26,10 @@ from ..backup.deletion import (
     wrong,
 )
 from ..backup.facts import facts_of
-from ..backup.job_plan import Surroundings
+from ..backup.job_plan import PassContext
 from ..backup.lifecycle import JOB, identity
-from ..backup.standing import State, standing_of_task
 from ..backup.starting import owner_of as owner_of_task
+from ..backup.task_state import State, task_state_of
 from ..backup.tasks import Task, Verb
 from ..reporting.reasons import BackupReason, ConditionType
 from ..workload.plans import Observed, is_paused
@@ -66,7 +66,7 @@ _UNPROVEN: Final = (
 )
 
 
-def plan_bucket(resource: Resource, observed: Observed, around: Surroundings) -> BucketPlan:
+def plan_bucket(resource: Resource, observed: Observed, around: PassContext) -> BucketPlan:
     """Decide what a pass does.
 
     Args:
@@ -102,7 +102,7 @@ def others_of(observed: Observed) -> Sequence[Mapping[str, Any]]:
     return found or []
 
 
-def _standing_claim(resource: Resource, observed: Observed, around: Surroundings) -> BucketPlan:
+def _standing_claim(resource: Resource, observed: Observed, around: PassContext) -> BucketPlan:
     owner, others = owner_of(resource), others_of(observed)
     if owner is None or not (is_live(owner, observed.get("logSet")) or _pods(observed)):
         return replace(_released(resource, others), stop=left_of(observed))
@@ -125,7 +125,7 @@ def _asked_for(
     using: BucketPlan,
     waiting: BucketPlan,
     observed: Observed,
-    around: Surroundings,
+    around: PassContext,
 ) -> BucketPlan:
     """Grant a path that nobody else has."""
     others = others_of(observed)
@@ -157,7 +157,7 @@ def _pods(observed: Observed) -> bool:
     return bool(observed.get("logPods"))
 
 
-def _deletion(resource: Resource, observed: Observed, around: Surroundings) -> BucketPlan:
+def _deletion(resource: Resource, observed: Observed, around: PassContext) -> BucketPlan:
     plan = _going(resource, observed, around)
     if (kept := released(resource)) and not plan.done:
         plan = replace(plan, done=True, kept=kept, objects=())
@@ -182,7 +182,7 @@ def _without_legacy_finalizers(plan: BucketPlan, resource: Resource) -> BucketPl
     return plan
 
 
-def _going(resource: Resource, observed: Observed, around: Surroundings) -> BucketPlan:
+def _going(resource: Resource, observed: Observed, around: PassContext) -> BucketPlan:
     """Return what is to be done about the data of a claim that is deleted."""
     owner, metadata = owner_of(resource), resource["metadata"]
     if owner is not None and is_live(owner, observed.get("logSet")):
@@ -233,9 +233,9 @@ def _reason_to_keep(resource: Resource, observed: Observed) -> str:
 
 
 def _deleting(
-    plan: BucketPlan, resource: Resource, observed: Observed, around: Surroundings
+    plan: BucketPlan, resource: Resource, observed: Observed, around: PassContext
 ) -> BucketPlan:
-    stands = standing_of_task(observed, around.now)
+    stands = task_state_of(observed, around.now)
     plan = replace(plan, facts=facts_of(stands))
     if stands.state is State.SUCCEEDED:
         return replace(plan, done=True, message="the data are deleted")
@@ -253,7 +253,7 @@ def _deleting(
 
 
 def _waits(
-    plan: BucketPlan, resource: Resource, observed: Observed, around: Surroundings
+    plan: BucketPlan, resource: Resource, observed: Observed, around: PassContext
 ) -> BucketPlan | None:
     """Return the plan while somebody may still use the path, or take it; None afterwards."""
     if user := _user(resource, observed):
@@ -268,7 +268,7 @@ def _waits(
     return None
 
 
-def _is_held(resource: Resource, around: Surroundings) -> bool:
+def _is_held(resource: Resource, around: PassContext) -> bool:
     """Return whether all claims have seen that the path is being deleted, or are seen themselves.
 
     The state is written first. A pass that granted the path before it was written has ended by now,
@@ -298,7 +298,7 @@ def _user(resource: Resource, observed: Observed) -> str:
     return ""
 
 
-def _objects(resource: Resource, around: Surroundings) -> list[Manifest]:
+def _objects(resource: Resource, around: PassContext) -> list[Manifest]:
     """Return the objects of the Job that deletes the data."""
     task = Task(
         verb=Verb.RECLAIM,

@@ -122,11 +122,11 @@ def credential(resource: Resource, password: str) -> Manifest:
         password: created at random by the caller.
     """
     pairs = {"username": ROOT_USER, "password": password}
-    annotations = {names.ANNOTATION_KEEP: "true"} if outlives(resource) else {}
+    annotations = {names.ANNOTATION_KEEP: "true"} if retains_data(resource) else {}
     return login_secret(resource, credential_secret(resource), pairs, annotations)
 
 
-def outlives(resource: Resource) -> bool:
+def retains_data(resource: Resource) -> bool:
     """Return whether the data of a cluster, and so its credential, are kept when it is deleted."""
     log_service = (resource.get("spec") or {}).get("logService") or {}
     return not retention_deletes(log_service)
@@ -140,7 +140,7 @@ def _keeping(resource: Resource, live: Manifest | None) -> list[Manifest]:
     uid = resource["metadata"].get("uid")
     if live is None or not is_ours(live) or not uid:
         return []
-    metadata, stays = live["metadata"], outlives(resource)
+    metadata, stays = live["metadata"], retains_data(resource)
     if bool(metadata.get("ownerReferences")) != stays:
         return []
     owner = {

@@ -13,7 +13,7 @@ COST_OF_VICTIMS: Final = -1000
 """``pod-deletion-cost`` of Pods that leave first when the set shrinks."""
 
 
-def victims(
+def pods_to_delete(
     stores: Sequence[CNStore], desired: int, present: int, chosen: Collection[str] = ()
 ) -> frozenset[str]:
     """Return the Pods that leave, so that as many as desired are left.

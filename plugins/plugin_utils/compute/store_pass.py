@@ -33,9 +33,9 @@ from ...module_utils.compute.load import (
     Load,
 )
 from ...module_utils.compute.scaling import (
+    pods_to_delete,
     replicas_to_keep,
     unusable,
-    victims,
 )
 from ...module_utils.compute.stores import (
     CNStore,
@@ -156,7 +156,7 @@ class StorePass:
         if self._situation.chooses and desired is not None:
             present = desired if self._situation.present is None else self._situation.present
             chosen = self._situation.chosen
-            self._victims = victims(stores, desired, present, chosen)
+            self._victims = pods_to_delete(stores, desired, present, chosen)
         self._unusable = unusable(stores, self._victims)
 
     def _leaves(self, store: CNStore) -> bool:

@@ -238,7 +238,7 @@ class ControlLoop:
             runs=self._runs(controlled),
             recorder=deps.recorder,
             transitions=Transitions(),
-            conclude=self._queue.conclude,
+            release_slot=self._queue.release_slot,
         )
 
     def _runs(self, controlled: Controlled) -> Runs:

@@ -98,11 +98,13 @@ class Controlled:
         return is_inside and is_name(name)
 
 
-Look: TypeAlias = Callable[[], Awaitable[str]]
+BeforeRead: TypeAlias = Callable[[], Awaitable[str]]
 """Called before a play looks at objects of its own kind for the first time; answers the version
 that its object has got by that, or ``""``."""
 
-KubeconfigFor: TypeAlias = Callable[[Controlled, Object, Look | None], AbstractContextManager[Path]]
+KubeconfigFor: TypeAlias = Callable[
+    [Controlled, Object, BeforeRead | None], AbstractContextManager[Path]
+]
 """Gives one run access to the API server on behalf of an object: a kubeconfig that is removed when
 the context ends."""
 

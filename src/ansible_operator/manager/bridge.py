@@ -9,7 +9,7 @@ from pathlib import Path
 from ansible_operator.errors import ConfigError
 from ansible_operator.kube.interface import GroupVersionKind, Object, ResourceType
 from ansible_operator.loop.control import ControlLoop
-from ansible_operator.loop.settings import Controlled, Look
+from ansible_operator.loop.settings import BeforeRead, Controlled
 from ansible_operator.serve.interface import Owner, OwnWrite, ProxyLimits
 from ansible_operator.serve.proxy import LoopbackProxy
 
@@ -32,7 +32,7 @@ class Bridge:
 
     @contextlib.contextmanager
     def kubeconfig_for(
-        self, controlled: Controlled, obj: Object, look: Look | None
+        self, controlled: Controlled, obj: Object, look: BeforeRead | None
     ) -> Iterator[Path]:
         """A kubeconfig for one run on behalf of an object; removed when the context ends.
 

@@ -51,7 +51,7 @@ class Session:
     token: str
 
 
-Look: TypeAlias = Callable[[], Awaitable[str]]
+BeforeRead: TypeAlias = Callable[[], Awaitable[str]]
 """Called before a run's first request for objects of its owner's kind; answers the version that the
 owner has got by that, or ``""``."""
 

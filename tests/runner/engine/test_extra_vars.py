@@ -23,7 +23,7 @@ from ansible_operator.engine import ExtraVars
 from ansible_operator.engine.extra_vars import as_json, file_for_ansible
 from ansible_operator.engine.patches import versions
 from ansible_operator.errors import EngineError
-from ansible_operator.loop.queueing.queue import Why
+from ansible_operator.loop.queueing.queue import Trigger
 from ansible_operator.loop.reconciling import variables as reconciling
 from ansible_operator.nesting import VALUE_LEVELS
 from ansible_operator.watches import KindName, PlayPath, Watch
@@ -146,7 +146,7 @@ async def test_a_run_gets_an_object_as_it_is_and_evaluates_nothing(stage: Stage,
     payload = json.loads(json.dumps(PAYLOADS[name]).replace("TRACE", trace(stage.folder, 2)))
     obj = demo(payload, victim)
     watch = Watch(kind=KIND, play=PlayPath(playbook="/p"), snake_case_parameters=False)
-    variables = reconciling.extra_vars(watch, obj, Why("x", fresh=True), finalizing=False)
+    variables = reconciling.extra_vars(watch, obj, Trigger("x", fresh=True), finalizing=False)
     played = await stage.play(
         stage.tasks(PLAY), data=variables.data, extra_vars=variables.templates, timeout=60
     )

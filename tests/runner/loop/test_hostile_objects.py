@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ansible_operator.kube.documents import decode, read_object
 from ansible_operator.kube.interface import EventType, GroupVersionKind, Object, ResourceType
-from ansible_operator.loop.queueing.queue import Key, Why, WorkQueue
+from ansible_operator.loop.queueing.queue import Key, Trigger, WorkQueue
 from ansible_operator.loop.reconciling.conditions import AnsibleResult, Transitions, current
 from ansible_operator.loop.reconciling.controller import has_failed
 from ansible_operator.loop.reconciling.reporting import has_succeeded
@@ -145,7 +145,7 @@ def test_conditions_are_written_over_anything(obj: Object) -> None:
 @given(objects, st.booleans(), st.booleans())
 def test_variables_are_made_of_anything(obj: Object, unsafe: bool, snake: bool) -> None:
     watch = controlled(mark_unsafe=unsafe, snake_case_parameters=snake).watch
-    variables = extra_vars(watch, obj, Why("x", fresh=True), finalizing=False)
+    variables = extra_vars(watch, obj, Trigger("x", fresh=True), finalizing=False)
     variables.check()
     assert json.dumps([variables.data, variables.templates])
 

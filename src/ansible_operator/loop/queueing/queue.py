@@ -20,7 +20,7 @@ from ansible_operator.loop.queueing.bucket import Bucket
 from ansible_operator.loop.queueing.times import QueueTimes
 from ansible_operator.watches import Retry
 
-LONGEST_REST = 10.0
+LONGEST_COOLDOWN = 10.0
 """Seconds for which the end of a run is remembered."""
 MOST_REASONS = 5
 """Reasons that are kept of one object; a storm of events has hundreds."""
@@ -34,19 +34,19 @@ class Key(NamedTuple):
     name: str
 
 
-class Lane(IntEnum):
+class Priority(IntEnum):
     """Order of precedence: objects that changed, then those whose period has passed."""
 
     CHANGED = 0
     PERIODIC = 1
 
 
-_PRIORITIES = {Lane.CHANGED: "0", Lane.PERIODIC: "-100"}
+_PRIORITIES = {Priority.CHANGED: "0", Priority.PERIODIC: "-100"}
 """Values of the label ``priority``, as controller-runtime numbers them."""
 
 
 @dataclass(frozen=True, slots=True)
-class Why:
+class Trigger:
     """Why an object is run.
 
     Attributes:
@@ -65,7 +65,7 @@ class Why:
 
 
 @dataclass(slots=True)
-class _Whys:
+class _Triggers:
     reasons: dict[str, None] = field(default_factory=dict)
     fresh: bool = False
     requested: bool = False
@@ -75,7 +75,7 @@ class _Whys:
 @dataclass(slots=True)
 class _Delayed:
     due: float
-    lane: Lane
+    priority: Priority
     reason: str
     handle: asyncio.TimerHandle
 
@@ -109,17 +109,17 @@ class WorkQueue:
         self._clock = clock
         self._bucket = Bucket(clock)
         self._order = itertools.count()
-        self._ready: dict[tuple[str, Lane], deque[tuple[int, Key]]] = {
-            (name, lane): deque() for name in limits for lane in Lane
+        self._ready: dict[tuple[str, Priority], deque[tuple[int, Key]]] = {
+            (name, priority): deque() for name in limits for priority in Priority
         }
-        self._lanes: dict[Key, Lane] = {}
+        self._waiting: dict[Key, Priority] = {}
         self._active: dict[str, set[Key]] = {name: set() for name in limits}
-        self._concluding: set[Key] = set()
-        self._again: dict[Key, Lane] = {}
+        self._without_slot: set[Key] = set()
+        self._again: dict[Key, Priority] = {}
         self._delayed: dict[Key, _Delayed] = {}
         self._requested: dict[Key, _Delayed] = {}
         self._failures: dict[Key, int] = {}
-        self._whys: dict[Key, _Whys] = {}
+        self._triggers: dict[Key, _Triggers] = {}
         self._ended: dict[Key, float] = {}
         self._changed = asyncio.Event()
         self._closed = False
@@ -127,7 +127,7 @@ class WorkQueue:
     def add(
         self,
         key: Key,
-        lane: Lane = Lane.CHANGED,
+        priority: Priority = Priority.CHANGED,
         reason: str = "",
         *,
         fresh: bool = False,
@@ -138,7 +138,7 @@ class WorkQueue:
 
         Args:
             key: the object.
-            lane: what it may overtake.
+            priority: what it may overtake.
             reason: why, for logs; reasons of several adds are joined.
             fresh: whether the object itself has changed.
             requested: whether somebody has requested a run by that.
@@ -146,33 +146,33 @@ class WorkQueue:
         """
         if self._closed or not _can_exist(key):
             return
-        why = self._whys.setdefault(key, _Whys())
-        why.fresh |= fresh
-        why.requested |= requested
-        why.probed |= probed
-        if reason and len(why.reasons) < MOST_REASONS:
-            why.reasons[reason] = None
+        trigger = self._triggers.setdefault(key, _Triggers())
+        trigger.fresh |= fresh
+        trigger.requested |= requested
+        trigger.probed |= probed
+        if reason and len(trigger.reasons) < MOST_REASONS:
+            trigger.reasons[reason] = None
         if key in self._active[key.controller]:
             self._times.added(key.controller, key)
-            self._again[key] = min(lane, self._again.get(key, lane))
+            self._again[key] = min(priority, self._again.get(key, priority))
             return
-        if (waiting := self._lanes.get(key)) is not None and waiting <= lane:
+        if (waiting := self._waiting.get(key)) is not None and waiting <= priority:
             return
         self._times.added(key.controller, key)
-        self._lanes[key] = lane
-        self._ready[key.controller, lane].append((next(self._order), key))
+        self._waiting[key] = priority
+        self._ready[key.controller, priority].append((next(self._order), key))
         self._observe(key.controller)
         self._changed.set()
 
     def add_after(
-        self, key: Key, delay: float, lane: Lane = Lane.PERIODIC, reason: str = ""
+        self, key: Key, delay: float, priority: Priority = Priority.PERIODIC, reason: str = ""
     ) -> None:
         """Add an object after a delay in seconds; of several pending times the earliest counts.
 
         With a reason somebody has requested that run; without one it is periodic, or a retry.
         """
         if delay <= 0:
-            self.add(key, lane, reason, requested=bool(reason))
+            self.add(key, priority, reason, requested=bool(reason))
             return
         due = self._clock() + delay
         pending = self._delayed.get(key)
@@ -181,11 +181,11 @@ class WorkQueue:
         if pending is not None:
             pending.handle.cancel()
         handle = asyncio.get_running_loop().call_later(delay, self._mature, key)
-        self._delayed[key] = _Delayed(due, lane, reason, handle)
+        self._delayed[key] = _Delayed(due, priority, reason, handle)
 
     def _mature(self, key: Key) -> None:
         delayed = self._delayed.pop(key)
-        self.add(key, delayed.lane, delayed.reason, requested=bool(delayed.reason))
+        self.add(key, delayed.priority, delayed.reason, requested=bool(delayed.reason))
 
     def retry(self, key: Key) -> float:
         """Add an object after its back-off delay, which is returned in seconds."""
@@ -195,7 +195,7 @@ class WorkQueue:
         self._times.failed(key.controller)
         own = min(policy.first * 2.0 ** min(failures, 64), policy.longest)
         delay = max(own, self._bucket.reserve())
-        self.add_after(key, delay, Lane.CHANGED if failures < 3 else Lane.PERIODIC)
+        self.add_after(key, delay, Priority.CHANGED if failures < 3 else Priority.PERIODIC)
         return delay
 
     def forget(self, key: Key) -> None:
@@ -211,7 +211,7 @@ class WorkQueue:
             pending.handle.cancel()
 
     async def get(self) -> Key:
-        """The next object to run; :meth:`done` must follow, :meth:`conclude` may come before it."""
+        """The next object to run; :meth:`done` must follow, :meth:`release_slot` may come first."""
         while True:
             if (key := self._pop()) is not None:
                 return key
@@ -219,15 +219,15 @@ class WorkQueue:
             await self._changed.wait()
 
     def _pop(self) -> Key | None:
-        for lane in Lane:
+        for priority in Priority:
             heads = [
-                (self._ready[name, lane][0], name)
+                (self._ready[name, priority][0], name)
                 for name in self._limits
-                if self._heads_live(name, lane) and self._has_slot(name)
+                if self._heads_live(name, priority) and self._has_slot(name)
             ]
             if heads:
                 (_, key), name = min(heads)
-                self._ready[name, lane].popleft()
+                self._ready[name, priority].popleft()
                 return self._start(key)
         return None
 
@@ -244,17 +244,17 @@ class WorkQueue:
 
     def _running(self, name: str) -> int:
         """How many objects of a controller hold a slot."""
-        return len(self._active[name] - self._concluding)
+        return len(self._active[name] - self._without_slot)
 
-    def _heads_live(self, name: str, lane: Lane) -> bool:
+    def _heads_live(self, name: str, priority: Priority) -> bool:
         """Drop entries at the head that have moved to another lane; whether one is left."""
-        ready = self._ready[name, lane]
-        while ready and self._lanes.get(ready[0][1]) is not lane:
+        ready = self._ready[name, priority]
+        while ready and self._waiting.get(ready[0][1]) is not priority:
             ready.popleft()
         return bool(ready)
 
     def _start(self, key: Key) -> Key:
-        del self._lanes[key]
+        del self._waiting[key]
         if (pending := self._delayed.pop(key, None)) is not None:
             pending.handle.cancel()
             if pending.reason:
@@ -273,30 +273,30 @@ class WorkQueue:
         pending = self._requested.pop(key, None)
         if pending is None:
             return False
-        self.add_after(key, pending.due - self._clock(), pending.lane, pending.reason)
+        self.add_after(key, pending.due - self._clock(), pending.priority, pending.reason)
         return True
 
-    def conclude(self, key: Key) -> None:
+    def release_slot(self, key: Key) -> None:
         """A play has ended, only its result is to be written: another one may begin meanwhile.
 
         The object itself is not run again before :meth:`done`. If as many results as there are
         slots wait to be written, for a server that is slow, this one keeps its slot.
         """
-        if key in self._active[key.controller] and len(self._concluding) < self._total:
-            self._concluding.add(key)
+        if key in self._active[key.controller] and len(self._without_slot) < self._total:
+            self._without_slot.add(key)
             self._observe(key.controller)
             self._changed.set()
 
     def done(self, key: Key) -> None:
         """An object's run has ended, and its result is written."""
         self._active[key.controller].discard(key)
-        self._concluding.discard(key)
+        self._without_slot.discard(key)
         self._requested.pop(key, None)
         self._note_end(key)
         self._times.done(key.controller, key)
-        lane = self._again.pop(key, None)
-        if lane is not None:
-            self.add(key, lane)
+        priority = self._again.pop(key, None)
+        if priority is not None:
+            self.add(key, priority)
         self._observe(key.controller)
         self._changed.set()
 
@@ -306,21 +306,21 @@ class WorkQueue:
         self._ended.pop(key, None)
         self._ended[key] = now
         while (oldest := next(iter(self._ended))) != key:
-            if self._ended[oldest] > now - LONGEST_REST:
+            if self._ended[oldest] > now - LONGEST_COOLDOWN:
                 break
             del self._ended[oldest]
 
-    def why(self, key: Key) -> Why:
+    def trigger(self, key: Key) -> Trigger:
         """Why an object just taken is to be run; called once per run."""
-        whys = self._whys.pop(key, None) or _Whys()
+        triggers = self._triggers.pop(key, None) or _Triggers()
         failed = key in self._failures
-        reason = ", ".join(whys.reasons) or ("retry" if failed else "period")
-        return Why(
+        reason = ", ".join(triggers.reasons) or ("retry" if failed else "period")
+        return Trigger(
             reason,
-            fresh=whys.fresh,
-            requested=whys.requested,
+            fresh=triggers.fresh,
+            requested=triggers.requested,
             failed=failed,
-            probed=whys.probed,
+            probed=triggers.probed,
         )
 
     def close(self) -> None:
@@ -329,11 +329,11 @@ class WorkQueue:
         for delayed in self._delayed.values():
             delayed.handle.cancel()
         self._delayed.clear()
-        self._lanes.clear()
+        self._waiting.clear()
         self._times.closed()
         self._again.clear()
         self._requested.clear()
-        self._whys.clear()
+        self._triggers.clear()
         for ready in self._ready.values():
             ready.clear()
 
@@ -341,10 +341,10 @@ class WorkQueue:
         """Whether an object is being run."""
         return key in self._active[key.controller]
 
-    def rest(self, key: Key, seconds: float) -> float:
+    def cooldown(self, key: Key, seconds: float) -> float:
         """For how long an object has to wait until so many seconds have passed since its last run.
 
-        While it runs, that is all of them. Runs that ended :data:`LONGEST_REST` ago are forgotten.
+        While it runs, that is all of them. Ends are forgotten after :data:`LONGEST_COOLDOWN`.
         """
         if self.is_active(key):
             return seconds
@@ -353,8 +353,10 @@ class WorkQueue:
 
     def waiting(self, controller: str) -> int:
         """How many objects of a controller wait for a worker."""
-        return sum(1 for key in self._lanes if key.controller == controller)
+        return sum(1 for key in self._waiting if key.controller == controller)
 
     def _observe(self, controller: str) -> None:
-        depths = {_PRIORITIES[lane]: len(self._ready[controller, lane]) for lane in Lane}
+        depths = {
+            _PRIORITIES[priority]: len(self._ready[controller, priority]) for priority in Priority
+        }
         self._times.show(controller, self._running(controller), depths)

@@ -11,7 +11,7 @@ from typing import TypeAlias
 from ansible_operator import metrics
 from ansible_operator.errors import OperatorError
 from ansible_operator.logs import get_logger
-from ansible_operator.loop.queueing.queue import Key, Lane, Why, WorkQueue
+from ansible_operator.loop.queueing.queue import Key, Priority, Trigger, WorkQueue
 
 CANCEL_SECONDS = 15.0
 """Longest time that cancelled reconciles get to end their runs and to write their status."""
@@ -42,7 +42,7 @@ class ReconcileResult:
     is_played: bool = True
 
 
-Reconcile: TypeAlias = Callable[[Key, Why], Awaitable[ReconcileResult]]
+Reconcile: TypeAlias = Callable[[Key, Trigger], Awaitable[ReconcileResult]]
 """Reconciles one object. An OperatorError leads to a retry after a delay."""
 
 
@@ -90,10 +90,10 @@ class Workers:
 
     async def _reconcile(self, key: Key) -> None:
         started, result = time.monotonic(), "error"
-        why = self._queue.why(key)
-        _LOG.debug("Reconciling", key="/".join(key), reason=why.reason)
+        trigger = self._queue.trigger(key)
+        _LOG.debug("Reconciling", key="/".join(key), reason=trigger.reason)
         try:
-            result = self._after(key, await self._reconciles[key.controller](key, why))
+            result = self._after(key, await self._reconciles[key.controller](key, trigger))
         except OperatorError as error:
             self._fail(key, error)
         except Exception as error:  # noqa: BLE001  # the supervisor of all reconciles
@@ -130,9 +130,9 @@ class Workers:
         if result.requeue_after is None or result.requeue_after <= 0:
             return "success"
         if result.requested:
-            self._queue.add_after(key, result.requeue_after, Lane.PERIODIC, REQUEUE_AFTER)
+            self._queue.add_after(key, result.requeue_after, Priority.PERIODIC, REQUEUE_AFTER)
         else:
-            self._queue.add_after(key, _spread(result.requeue_after), Lane.PERIODIC)
+            self._queue.add_after(key, _spread(result.requeue_after), Priority.PERIODIC)
         return "requeue_after"
 
 

@@ -12,7 +12,7 @@ from ansible_operator.kube.documents import IncompleteObject
 from ansible_operator.kube.interface import Object
 from ansible_operator.kube.recorder import EventRecorder
 from ansible_operator.logs import get_logger
-from ansible_operator.loop.queueing.queue import Key, Why
+from ansible_operator.loop.queueing.queue import Key, Trigger
 from ansible_operator.loop.queueing.workers import ReconcileResult
 from ansible_operator.loop.reconciling.conditions import FAILURE, Transitions, current
 from ansible_operator.loop.reconciling.objects import ObjectStore
@@ -41,7 +41,7 @@ class Controller:
     """Reconciles the objects of one watch.
 
     Attributes:
-        conclude: called when the play of an object has ended and its result is to be written.
+        release_slot: called when the play of an object has ended and its result is to be written.
     """
 
     controlled: Controlled
@@ -49,9 +49,9 @@ class Controller:
     runs: Runs
     recorder: EventRecorder
     transitions: Transitions
-    conclude: Callable[[Key], None]
+    release_slot: Callable[[Key], None]
 
-    async def reconcile(self, key: Key, why: Why) -> ReconcileResult:
+    async def reconcile(self, key: Key, trigger: Trigger) -> ReconcileResult:
         """Bring one object up to date.
 
         Raises:
@@ -71,7 +71,7 @@ class Controller:
         if isinstance(obj, IncompleteObject):
             return await self._refuse(obj)
         try:
-            return await self._bring_up_to_date(key, obj, why, is_new=new is not None)
+            return await self._bring_up_to_date(key, obj, trigger, is_new=new is not None)
         except OperatorError:
             raise
         except Exception as error:
@@ -79,17 +79,17 @@ class Controller:
             raise
 
     async def _bring_up_to_date(
-        self, key: Key, obj: Object, why: Why, *, is_new: bool
+        self, key: Key, obj: Object, trigger: Trigger, *, is_new: bool
     ) -> ReconcileResult:
         period = await self._period(obj)
         admitted = await self._with_finalizer(obj)
         if admitted is None:
             return ReconcileResult()
-        if await self._needs_no_run(admitted, why):
+        if await self._needs_no_run(admitted, trigger):
             return ReconcileResult(requeue_after=period, is_played=False)
-        quiet = not why.fresh and not is_deleting(admitted) and has_succeeded(admitted)
+        quiet = not trigger.fresh and not is_deleting(admitted) and has_succeeded(admitted)
         report = self._report(quiet=quiet, first=is_new)
-        return await self._run(key, admitted, why, period, report)
+        return await self._run(key, admitted, trigger, period, report)
 
     async def _refuse(self, obj: IncompleteObject) -> ReconcileResult:
         """Report an object of which a play would see only a part; its next change is awaited."""
@@ -158,26 +158,26 @@ class Controller:
         _LOG.info("Resource is terminated, skipping reconciliation", **self._names(obj))
         return None
 
-    async def _needs_no_run(self, obj: Object, why: Why) -> bool:
+    async def _needs_no_run(self, obj: Object, trigger: Trigger) -> bool:
         """Whether a check finds that a run would change nothing, which then counts as a success.
 
         A change of the object requests a run and gets it; so does an object whose run has failed,
         one whose probe asks for a run, and one whose conditions have to be written.
         """
         watch = self.controlled.watch
-        asked_for = why.requested or why.failed or why.probed
+        asked_for = trigger.requested or trigger.failed or trigger.probed
         must_run = asked_for or is_deleting(obj) or has_failed(obj)
         if not watch.precheck or must_run or (watch.manage_status and not has_succeeded(obj)):
             return False
         started = time.monotonic()
-        if not await self.runs.is_up_to_date(obj, why):
+        if not await self.runs.is_up_to_date(obj, trigger):
             return False
         self._count(failed=False)
         metrics.RECONCILES.labels(str(self.controlled.gvk)).observe(time.monotonic() - started)
         return True
 
     async def _run(
-        self, key: Key, obj: Object, why: Why, period: float, report: StatusReport
+        self, key: Key, obj: Object, trigger: Trigger, period: float, report: StatusReport
     ) -> ReconcileResult:
         began = await report.begin(obj)
         if began is None:
@@ -186,22 +186,22 @@ class Controller:
         # step, and a finalizer may be removed only after the play that is to precede it.
         finalizing = is_deleting(began) and self._owns(began)
         try:
-            outcome = await self._play(began, why, report, finalizing=finalizing)
+            outcome = await self._play(began, trigger, report, finalizing=finalizing)
         except asyncio.CancelledError:
             await self._mark_interrupted(began, report)
             raise
         finally:
             await report.close()
-        self.conclude(key)
+        self.release_slot(key)
         return await self._conclude(began, outcome, period, report, finalizing=finalizing)
 
     async def _play(
-        self, obj: Object, why: Why, report: StatusReport, *, finalizing: bool
+        self, obj: Object, trigger: Trigger, report: StatusReport, *, finalizing: bool
     ) -> PlayResult:
         gvk = str(self.controlled.gvk)
         started = time.monotonic()
         try:
-            return await self.runs.play(obj, why, report.look, finalizing=finalizing)
+            return await self.runs.play(obj, trigger, report.look, finalizing=finalizing)
         except (EngineError, OSError) as error:
             await self._mark_error(obj, "Unable to run reconciliation", report)
             raise ReconcileError(f"Unable to run reconciliation: {error}") from error

@@ -22,7 +22,7 @@ from ansible_operator.engine.rundir import remove
 from ansible_operator.errors import EngineError
 from ansible_operator.kube.interface import Object
 from ansible_operator.logs import get_logger
-from ansible_operator.loop.queueing.queue import Why
+from ansible_operator.loop.queueing.queue import Trigger
 from ansible_operator.loop.reconciling.artifact_limit import ArtifactLimit
 from ansible_operator.loop.reconciling.event_log import EventLog
 from ansible_operator.loop.reconciling.play_result import PlayResult
@@ -31,9 +31,9 @@ from ansible_operator.loop.settings import (
     ARTIFACTS_ANNOTATION,
     MOST_ANNOTATED_ARTIFACTS,
     VERBOSITY_ANNOTATION,
+    BeforeRead,
     Controlled,
     KubeconfigFor,
-    Look,
     RunSettings,
     bounded_annotation,
 )
@@ -62,7 +62,9 @@ class Runs:
     kubeconfig_for: KubeconfigFor
     artifacts: ArtifactLimit
 
-    async def play(self, obj: Object, why: Why, look: Look, *, finalizing: bool) -> PlayResult:
+    async def play(
+        self, obj: Object, trigger: Trigger, look: BeforeRead, *, finalizing: bool
+    ) -> PlayResult:
         """Play an object's role or playbook to the end.
 
         Raises:
@@ -88,19 +90,19 @@ class Runs:
             log.take(event)
 
         with self.kubeconfig_for(self.controlled, obj, look) as kubeconfig:
-            variables = extra_vars(self.controlled.watch, obj, why, finalizing=finalizing)
+            variables = extra_vars(self.controlled.watch, obj, trigger, finalizing=finalizing)
             request = self._request(obj, job, kubeconfig, variables, finalizing=finalizing)
             result = await self.engine.run(request, on_event)
         self.artifacts.count_run()
         outcome.finish(result)
-        self._report(log, outcome, result, why)
+        self._report(log, outcome, result, trigger)
         return outcome
 
-    async def is_up_to_date(self, obj: Object, why: Why) -> bool:
+    async def is_up_to_date(self, obj: Object, trigger: Trigger) -> bool:
         """Whether a run would change nothing, by the watch's check; false when in doubt."""
         up_to_date = await self._ask(self.controlled.watch.precheck, obj)
         if up_to_date:
-            _LOG.info("Nothing to do", reason=why.reason, **self._names(obj))
+            _LOG.info("Nothing to do", reason=trigger.reason, **self._names(obj))
         return up_to_date
 
     async def is_as_reported(self, obj: Object) -> bool:
@@ -127,8 +129,15 @@ class Runs:
             "namespace": metadata.get("namespace", ""),
         }
 
-    def _report(self, log: EventLog, outcome: PlayResult, result: RunResult, why: Why) -> None:
-        keys = {"job": log.job, "name": log.name, "namespace": log.namespace, "reason": why.reason}
+    def _report(
+        self, log: EventLog, outcome: PlayResult, result: RunResult, trigger: Trigger
+    ) -> None:
+        keys = {
+            "job": log.job,
+            "name": log.name,
+            "namespace": log.namespace,
+            "reason": trigger.reason,
+        }
         if result.rc == 0:
             _LOG.info("Ansible-runner exited successfully", **keys)
         else:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from ansible_operator.engine.extra_vars import RESERVED, ExtraVars, without_reserved_keys
 from ansible_operator.kube.interface import Object
 from ansible_operator.logs import get_logger
-from ansible_operator.loop.queueing.queue import Why
+from ansible_operator.loop.queueing.queue import Trigger
 from ansible_operator.loop.reconciling.snake_case import snake_case_keys
 from ansible_operator.watches import KindName, Watch
 
@@ -49,14 +49,14 @@ def whole_object(watch: Watch, obj: Object) -> Object:
     return cleaned  # type: ignore[no-any-return]
 
 
-def extra_vars(watch: Watch, obj: Object, why: Why, *, finalizing: bool) -> ExtraVars:
+def extra_vars(watch: Watch, obj: Object, trigger: Trigger, *, finalizing: bool) -> ExtraVars:
     """All variables of one run; later ones override earlier ones of the same name.
 
     Args:
         watch: the watch of the object's kind.
         obj: the object as read, status included. Keys of its spec that are named as Ansible's own
             variables are in the variables of the whole object and of the spec only.
-        why: what led to the run; plays get it if the watch names a variable for it.
+        trigger: what led to the run; plays get it if the watch names a variable for it.
         finalizing: whether this is the run before the object is deleted.
 
     Raises:
@@ -75,9 +75,9 @@ def extra_vars(watch: Watch, obj: Object, why: Why, *, finalizing: bool) -> Extr
     }
     if watch.trigger_variable:
         told[TRIGGER] = {
-            "reason": why.reason,
-            "object_changed": why.fresh,
-            "probed": why.probed,
+            "reason": trigger.reason,
+            "object_changed": trigger.fresh,
+            "probed": trigger.probed,
         }
     of_object = {name: whole, f"{name}_spec": spec}
     are_templates = not watch.mark_unsafe

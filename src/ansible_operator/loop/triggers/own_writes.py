@@ -13,7 +13,7 @@ from ansible_operator.kube.interface import Object
 from ansible_operator.loop.queueing.queue import Key, WorkQueue
 
 REMEMBERED = 20_000
-REST_SECONDS = 0.2
+COOLDOWN_SECONDS = 0.2
 """How long after its last run an object is run again because of a dependent.
 
 What a run creates keeps changing for a moment, each change an event; and an event may come
@@ -75,9 +75,9 @@ class ForeignChanges:
 
     def _decide(self, key: Key) -> None:
         """Decide on what waits, now or after the delay of the object."""
-        rest = self._queue.rest(key, REST_SECONDS)
-        if rest > 0:
-            asyncio.get_running_loop().call_later(rest, self._decide, key)
+        cooldown = self._queue.cooldown(key, COOLDOWN_SECONDS)
+        if cooldown > 0:
+            asyncio.get_running_loop().call_later(cooldown, self._decide, key)
             return
         for state, reason, fresh in self._waiting.pop(key):
             if not self._own.include(key, state):

@@ -22,8 +22,8 @@ from ansible_operator.kube.names import InvalidNameError
 from ansible_operator.kube.shared_informers import SharedInformers
 from ansible_operator.logs import get_logger
 from ansible_operator.serve.interface import (
+    BeforeRead,
     DependentAdded,
-    Look,
     Owner,
     ProxyLimits,
     Session,
@@ -136,7 +136,7 @@ class LoopbackProxy:
             self._runner = None
 
     def open_session(
-        self, owner: Owner, limits: ProxyLimits, directory: Path, look: Look | None = None
+        self, owner: Owner, limits: ProxyLimits, directory: Path, look: BeforeRead | None = None
     ) -> Session:
         """Make a token and a kubeconfig (0600, in ``directory``) for one run."""
         self._note_version(owner, owner.resource_version)

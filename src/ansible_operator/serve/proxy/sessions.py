@@ -28,7 +28,7 @@ from typing import Any
 from ansible_operator.engine.private_files import create_private
 from ansible_operator.errors import OperatorError
 from ansible_operator.kube.interface import GroupVersionKind
-from ansible_operator.serve.interface import Look, Owner, ProxyLimits, Session
+from ansible_operator.serve.interface import BeforeRead, Owner, ProxyLimits, Session
 
 TOKEN_BYTES = 32
 ABSENT_SECONDS = 0.5
@@ -58,7 +58,7 @@ class Grant:
     owner: Owner
     limits: ProxyLimits
     user: str
-    look: Look | None = None
+    look: BeforeRead | None = None
     tasks: set[asyncio.Task[object]] = field(default_factory=set)
     recovered: set[tuple[GroupVersionKind, bool]] = field(default_factory=set)
     adopting: dict[tuple[str, str, str, str], bool] = field(default_factory=dict)
@@ -127,7 +127,7 @@ class Sessions:
         self._grants: dict[bytes, Grant] = {}
 
     def open(
-        self, owner: Owner, limits: ProxyLimits, directory: Path, port: int, look: Look | None
+        self, owner: Owner, limits: ProxyLimits, directory: Path, port: int, look: BeforeRead | None
     ) -> Session:
         """Make token and kubeconfig (0600, in ``directory``) for one run."""
         token, user = secrets.token_urlsafe(TOKEN_BYTES), owner_user(owner)

@@ -6,7 +6,6 @@ Reviews are answered by functions that a watch names; they live in processes of 
 registrations right. Every replica serves, whether it leads or not.
 """
 
-from ansible_operator.serve.webhook.judging import FunctionJudge, Functions, functions_of
 from ansible_operator.serve.webhook.registrar import (
     CONFIGURATION_MODES,
     ConfigurationMode,
@@ -14,6 +13,7 @@ from ansible_operator.serve.webhook.registrar import (
 )
 from ansible_operator.serve.webhook.registration import Hook, Terms
 from ansible_operator.serve.webhook.review import Judge, Mistake, Question, Verdict
+from ansible_operator.serve.webhook.review_handler import FunctionJudge, Functions, functions_of
 from ansible_operator.serve.webhook.service import WebhookSettings, webhooks
 from ansible_operator.serve.webhook.shared_secret import SharedSecret
 from ansible_operator.serve.webhook.sources import FolderSource, SecretSource, Source

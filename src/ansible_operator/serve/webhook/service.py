@@ -19,10 +19,10 @@ from ansible_operator.kube.interface import GroupVersionKind
 from ansible_operator.logs import get_logger
 from ansible_operator.serve.certificates import KeyPair, load, server_context
 from ansible_operator.serve.listening import Site
-from ansible_operator.serve.webhook.intake import Intake, UnansweredError
 from ansible_operator.serve.webhook.overlap import Overlap
 from ansible_operator.serve.webhook.registrar import Registrar
 from ansible_operator.serve.webhook.registration import MUTATING, PHASES, Hook, Terms
+from ansible_operator.serve.webhook.request_limits import Intake, UnansweredError
 from ansible_operator.serve.webhook.review import (
     Judge,
     MalformedReviewError,

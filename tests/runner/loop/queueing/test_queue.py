@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ansible_operator.loop.queueing.queue import Key, Lane, Why, WorkQueue
+from ansible_operator.loop.queueing.queue import Key, Priority, Trigger, WorkQueue
 from ansible_operator.watches import Retry
 
 
@@ -45,8 +45,8 @@ async def test_an_add_during_a_run_leads_to_one_more_run_and_never_to_two_at_onc
 
 async def test_changed_objects_go_before_periodic_ones() -> None:
     queue = WorkQueue(10, {"a": 10})
-    queue.add(key("old1"), Lane.PERIODIC)
-    queue.add(key("old2"), Lane.PERIODIC)
+    queue.add(key("old1"), Priority.PERIODIC)
+    queue.add(key("old2"), Priority.PERIODIC)
     queue.add(key("new"))
     queue.add(key("old2"))
     assert [await taken(queue) for _ in range(4)] == ["new", "old2", "old1", None]
@@ -72,7 +72,7 @@ async def test_runs_that_wait_for_objects_of_other_kinds_leave_these_a_slot() ->
         queue.add(key(f"p{number}", "parent"))
     assert [await taken(queue) for _ in range(3)] == ["p0", "p1", None]
     for name in ("c0", "c1"):
-        queue.add(key(name, "child"), Lane.PERIODIC)
+        queue.add(key(name, "child"), Priority.PERIODIC)
     assert [await taken(queue) for _ in range(2)] == ["c0", None]
     queue.add(key("g0", "grandchild"))
     assert [await taken(queue) for _ in range(2)] == ["g0", None]
@@ -89,7 +89,7 @@ async def test_while_a_result_is_written_the_next_object_runs_but_never_the_same
     for name in ("x", "y"):
         queue.add(key(name))
     assert [await taken(queue) for _ in range(2)] == ["x", None]
-    queue.conclude(key("x"))
+    queue.release_slot(key("x"))
     queue.add(key("x"))
     assert [await taken(queue) for _ in range(2)] == ["y", None]
     assert queue.is_active(key("x"))
@@ -106,9 +106,9 @@ async def test_results_that_wait_for_a_slow_server_are_not_more_than_there_are_s
     begun = []
     while (name := await taken(queue)) is not None:
         begun.append(name)
-        queue.conclude(key(name))
+        queue.release_slot(key(name))
     assert begun == ["0", "1", "2", "3"]
-    queue.conclude(key("not taken"))
+    queue.release_slot(key("not taken"))
     queue.done(key("3"))
     assert [await taken(queue) for _ in range(2)] == ["4", None]
 
@@ -170,11 +170,11 @@ async def test_objects_that_are_gone_leave_nothing_behind(is_dropped: bool) -> N
     for number in range(50):
         queue.add(key(str(number)))
         found = await queue.get()
-        queue.why(found)
+        queue.trigger(found)
         if is_dropped:
             queue.drop(found)
         queue.done(found)
-    assert queue.rest(key("49"), 0.2) == 0.2
+    assert queue.cooldown(key("49"), 0.2) == 0.2
     moment += 60
     queue.add(key("last"))
     queue.done(await queue.get())
@@ -194,29 +194,29 @@ async def test_a_closed_queue_takes_and_gives_nothing() -> None:
 
 async def test_reasons_are_joined_and_a_change_of_the_object_itself_is_kept() -> None:
     queue = WorkQueue(2, {"a": 2})
-    queue.add(key("x"), Lane.PERIODIC)
+    queue.add(key("x"), Priority.PERIODIC)
     queue.add(key("x"), reason="spec changed", fresh=True)
     queue.add(key("x"), reason="Pod p modified")
     await queue.get()
-    assert queue.why(key("x")) == Why("spec changed, Pod p modified", fresh=True)
-    assert queue.why(key("x")) == Why("period", fresh=False)
+    assert queue.trigger(key("x")) == Trigger("spec changed, Pod p modified", fresh=True)
+    assert queue.trigger(key("x")) == Trigger("period", fresh=False)
     queue.retry(key("x"))
-    assert queue.why(key("x")) == Why("retry", fresh=False, failed=True)
+    assert queue.trigger(key("x")) == Trigger("retry", fresh=False, failed=True)
 
 
 async def test_who_asks_for_a_run_gets_one_and_a_failure_is_known_until_a_success() -> None:
     queue = WorkQueue(2, {"a": 2})
     queue.add(key("x"), reason="created", fresh=True)
-    assert queue.why(key("x")) == Why("created", fresh=True)
+    assert queue.trigger(key("x")) == Trigger("created", fresh=True)
     queue.add(key("x"), reason="Pod p modified")
     queue.add(key("x"), reason="spec changed", fresh=True, requested=True)
-    assert queue.why(key("x")).requested
-    assert not queue.why(key("x")).requested
+    assert queue.trigger(key("x")).requested
+    assert not queue.trigger(key("x")).requested
     queue.retry(key("x"))
     queue.add(key("x"), reason="Pod p modified")
-    assert queue.why(key("x")) == Why("Pod p modified", fresh=False, failed=True)
+    assert queue.trigger(key("x")) == Trigger("Pod p modified", fresh=False, failed=True)
     queue.forget(key("x"))
-    assert not queue.why(key("x")).failed
+    assert not queue.trigger(key("x")).failed
 
 
 ACTIONS = st.lists(
@@ -249,7 +249,7 @@ class Driven:
         self.owed: set[Key] = set()
         self._total = total
         self._running: set[Key] = set()
-        self._concluding: set[Key] = set()
+        self._without_slot: set[Key] = set()
 
     async def take(self) -> bool:
         try:
@@ -259,23 +259,23 @@ class Driven:
         assert found not in self._running, "an object runs twice at once"
         self._running.add(found)
         self.owed.discard(found)
-        playing = self._running - self._concluding
+        playing = self._running - self._without_slot
         kinds = {item.controller for item in playing}
         assert len(playing) <= max(self._total, 1) + len(kinds - {found.controller})
         assert sum(item.controller == "a" for item in playing) <= 2
         assert sum(item.controller == "b" for item in playing) <= 1
         return True
 
-    def conclude(self, number: int) -> None:
+    def release_slot(self, number: int) -> None:
         for item in sorted(self._running)[number : number + 1]:
-            self.queue.conclude(item)
-            if len(self._concluding) < self._total:
-                self._concluding.add(item)
+            self.queue.release_slot(item)
+            if len(self._without_slot) < self._total:
+                self._without_slot.add(item)
 
     def finish(self, number: int) -> None:
         for item in sorted(self._running)[number : number + 1]:
             self._running.discard(item)
-            self._concluding.discard(item)
+            self._without_slot.discard(item)
             self.queue.done(item)
 
     def finish_all(self) -> None:
@@ -288,7 +288,7 @@ async def _play(actions: list[tuple[str, int, str]], total: int) -> None:
     queue = driven.queue
     adding = {
         "add": queue.add,
-        "periodic": lambda item: queue.add(item, Lane.PERIODIC),
+        "periodic": lambda item: queue.add(item, Priority.PERIODIC),
         "after": lambda item: queue.add_after(item, 0.001),
         "retry": queue.retry,
     }
@@ -300,7 +300,7 @@ async def _play(actions: list[tuple[str, int, str]], total: int) -> None:
             driven.owed.add(item)
             adding[action](item)
         else:
-            {"conclude": driven.conclude, "finish": driven.finish}[action](number)
+            {"conclude": driven.release_slot, "finish": driven.finish}[action](number)
     for _ in range(200):
         driven.finish_all()
         if not await driven.take() and not driven.owed:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The queue's numbers are client-go's."""
 
-from ansible_operator.loop.queueing.queue import Key, Lane, WorkQueue
+from ansible_operator.loop.queueing.queue import Key, Priority, WorkQueue
 from ansible_operator.metrics import REGISTRY
 
 
@@ -16,7 +16,7 @@ async def test_waiting_and_work_are_measured() -> None:
     adds = value("workqueue_adds_total") or 0
     queue.add(key)
     queue.add(key)
-    queue.add(other, Lane.PERIODIC)
+    queue.add(other, Priority.PERIODIC)
     assert value("workqueue_adds_total") == adds + 2
     assert value("workqueue_depth", priority="0") == 1
     assert value("workqueue_depth", priority="-100") == 1

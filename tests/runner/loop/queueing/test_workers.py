@@ -11,7 +11,7 @@ import structlog.testing
 
 from ansible_operator import metrics
 from ansible_operator.errors import OperatorError
-from ansible_operator.loop.queueing.queue import Key, Why, WorkQueue
+from ansible_operator.loop.queueing.queue import Key, Trigger, WorkQueue
 from ansible_operator.loop.queueing.workers import ReconcileResult, Workers
 from ansible_operator.watches import Retry
 from tests.support.waiting import eventually_async
@@ -26,9 +26,9 @@ class Reconciles:
         self.count = 0
         self._outcome = outcome
 
-    async def __call__(self, key: Key, why: Any) -> ReconcileResult:
+    async def __call__(self, key: Key, trigger: Any) -> ReconcileResult:
         assert key == KEY
-        assert why.reason
+        assert trigger.reason
         self.count += 1
         return self._outcome(self.count)
 
@@ -77,11 +77,11 @@ async def test_a_time_leads_to_the_next_run() -> None:
 
 async def test_a_run_that_a_play_asks_for_says_so_and_is_in_time() -> None:
     """A check before the play must not swallow it, and no jitter of long periods applies."""
-    seen: list[Why] = []
+    seen: list[Trigger] = []
     queue = WorkQueue(1, {"k": 1})
 
-    async def reconcile(_key: Key, why: Why) -> ReconcileResult:
-        seen.append(why)
+    async def reconcile(_key: Key, trigger: Trigger) -> ReconcileResult:
+        seen.append(trigger)
         return ReconcileResult(0.05 if len(seen) < 3 else None, requested=len(seen) == 1)
 
     workers = Workers(queue, {"k": reconcile})
@@ -91,9 +91,9 @@ async def test_a_run_that_a_play_asks_for_says_so_and_is_in_time() -> None:
     task.cancel()
     assert await workers.drain(1)
     assert seen == [
-        Why("created", fresh=True),
-        Why("requeue_after", fresh=False, requested=True),
-        Why("period", fresh=False),
+        Trigger("created", fresh=True),
+        Trigger("requeue_after", fresh=False, requested=True),
+        Trigger("period", fresh=False),
     ]
 
 
@@ -102,11 +102,11 @@ async def test_a_time_that_a_play_asked_for_outlives_a_run_that_a_check_answered
     queue = WorkQueue(1, {"k": 1})
     seen: list[str] = []
 
-    async def reconcile(_key: Key, why: Why) -> ReconcileResult:
-        seen.append(why.reason)
-        if why.reason == "created":
+    async def reconcile(_key: Key, trigger: Trigger) -> ReconcileResult:
+        seen.append(trigger.reason)
+        if trigger.reason == "created":
             return ReconcileResult(0.3, requested=True)
-        if why.reason == "requeue_after":
+        if trigger.reason == "requeue_after":
             return ReconcileResult(None)
         return ReconcileResult(60, is_played=False)
 

@@ -12,7 +12,7 @@ import pytest
 from ansible_operator.errors import KubeError
 from ansible_operator.kube.documents import IncompleteObject
 from ansible_operator.kube.interface import GroupVersionKind, Object, ResourceType
-from ansible_operator.loop.queueing.queue import Key, Why
+from ansible_operator.loop.queueing.queue import Key, Trigger
 from ansible_operator.loop.queueing.workers import ReconcileResult
 from ansible_operator.loop.reconciling import reporting
 from ansible_operator.loop.reconciling.conditions import Transitions
@@ -26,7 +26,7 @@ KIND = KindName("g.example.com", "v1", "K")
 RESOURCE = ResourceType(GroupVersionKind(*KIND), "ks", namespaced=True)
 FINALIZER, FOREIGN = "ours.example.com/clean", "theirs.example.com/clean"
 KEY = Key("k", "ns", "o")
-CHANGED = Why("changed", fresh=True)
+CHANGED = Trigger("changed", fresh=True)
 
 
 class World:
@@ -120,7 +120,7 @@ class World:
         return copy.deepcopy(self.obj)
 
     async def play(
-        self, obj: Object, _why: Why, look: Callable[[], Awaitable[str]], *, finalizing: bool
+        self, obj: Object, _why: Trigger, look: Callable[[], Awaitable[str]], *, finalizing: bool
     ) -> PlayResult:
         self.played.append(finalizing)
         self.given.append(obj)
@@ -149,7 +149,7 @@ class World:
             runs=here,
             recorder=here,
             transitions=Transitions(),
-            conclude=lambda key: self.concluded.append((key, len(self.requests))),
+            release_slot=lambda key: self.concluded.append((key, len(self.requests))),
         )
 
 
@@ -242,7 +242,7 @@ async def test_an_error_that_nobody_foresaw_leaves_no_run_under_way_in_the_statu
 
     world.during = crash
     with pytest.raises(ValueError, match="not foreseen"):
-        await world.controller(None).reconcile(KEY, Why("period", fresh=False))
+        await world.controller(None).reconcile(KEY, Trigger("period", fresh=False))
     await asyncio.sleep(0.2)
     holding = {item["type"]: item["status"] for item in world.obj["status"]["conditions"]}
     assert holding == {"Running": "False", "Successful": "False", "Failure": "True"}

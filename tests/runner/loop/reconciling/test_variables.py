@@ -7,12 +7,12 @@ import pytest
 import structlog.testing
 
 from ansible_operator.errors import EngineError
-from ansible_operator.loop.queueing.queue import Why
+from ansible_operator.loop.queueing.queue import Trigger
 from ansible_operator.loop.reconciling import variables as reconciling_variables
 from ansible_operator.loop.reconciling.variables import object_variable
 from ansible_operator.watches import Finalizer, KindName, PlayPath, Watch
 
-WHY = Why("spec changed", fresh=True)
+WHY = Trigger("spec changed", fresh=True)
 KIND = KindName("cache.example.com", "v1alpha1", "Memcached")
 
 
@@ -137,13 +137,13 @@ def test_names_of_object_variables(group: str, kind: str, name: str) -> None:
 
 
 def test_a_play_gets_its_trigger_if_the_watch_enables_it() -> None:
-    probed = Why("probe", fresh=False, probed=True)
-    for why, reason in ((WHY, "spec changed"), (probed, "probe")):
-        found = extra_vars(watch(trigger_variable=True), memcached(), why, finalizing=False)
+    probed = Trigger("probe", fresh=False, probed=True)
+    for trigger, reason in ((WHY, "spec changed"), (probed, "probe")):
+        found = extra_vars(watch(trigger_variable=True), memcached(), trigger, finalizing=False)
         assert found["ansible_operator_trigger"] == {
             "reason": reason,
-            "object_changed": why.fresh,
-            "probed": why.probed,
+            "object_changed": trigger.fresh,
+            "probed": trigger.probed,
         }
     assert "ansible_operator_trigger" not in extra_vars(watch(), memcached(), WHY, finalizing=False)
 

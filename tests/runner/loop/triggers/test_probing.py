@@ -65,8 +65,13 @@ async def test_only_what_is_not_as_reported_is_run_and_without_a_check_before() 
     await run_for(probing(Cached(named("fine"), named("frozen")), ask, queue), 0.1)
 
     assert await queue.get() == Key("k", "ns", "frozen")
-    why = queue.why(Key("k", "ns", "frozen"))
-    assert (why.reason, why.probed, why.requested, why.fresh) == ("probe", True, False, False)
+    trigger = queue.trigger(Key("k", "ns", "frozen"))
+    assert (trigger.reason, trigger.probed, trigger.requested, trigger.fresh) == (
+        "probe",
+        True,
+        False,
+        False,
+    )
     assert queue.waiting("k") == 0
 
 

@@ -16,7 +16,7 @@ import pytest
 
 from ansible_operator.kube.interface import GroupVersionKind
 from ansible_operator.serve import listening
-from ansible_operator.serve.webhook import Terms, Verdict, WebhookSettings, intake
+from ansible_operator.serve.webhook import Terms, Verdict, WebhookSettings, request_limits
 from ansible_operator.serve.webhook.authority import make_credentials
 from ansible_operator.serve.webhook.review import (
     LARGEST_REVIEW,
@@ -148,7 +148,7 @@ async def test_a_packed_body_is_not_unpacked(webhook: Webhook) -> None:
 async def test_a_body_that_does_not_come_is_not_awaited(
     webhook: Webhook, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(intake, "BODY_SECONDS", 0.3)
+    monkeypatch.setattr(request_limits, "BODY_SECONDS", 0.3)
     begun = time.monotonic()
     status, text = await webhook.post(b"{", length=100, query="?timeout=30s")
     assert (status, text) == (500, "the review was not sent within 0.3 s\n")
@@ -159,10 +159,10 @@ async def test_slow_bodies_do_not_keep_others_out(
     webhook: Webhook, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As many as there is room for send nothing; a review behind them is answered in time."""
-    monkeypatch.setattr(intake, "BODY_SECONDS", 0.3)
+    monkeypatch.setattr(request_limits, "BODY_SECONDS", 0.3)
     slow = [
         asyncio.create_task(webhook.post(b"{", length=100, query="?timeout=30s"))
-        for _ in range(intake.READING)
+        for _ in range(request_limits.READING)
     ]
     await asyncio.sleep(0.2)
     status, _ = await webhook.post(review())
@@ -174,16 +174,16 @@ async def test_few_reviews_are_judged_at_the_same_time(webhook: Webhook) -> None
     webhook.judge.seconds = 0.05
     answers = await asyncio.gather(*(webhook.post(review()) for _ in range(40)))
     assert {status for status, _ in answers} == {200}
-    assert webhook.judge.most == intake.JUDGING
+    assert webhook.judge.most == request_limits.JUDGING
 
 
 async def test_too_many_reviews_are_not_awaited_forever(webhook: Webhook) -> None:
     webhook.judge.seconds = 0.6
-    posts = (webhook.post(review(), query="?timeout=1s") for _ in range(3 * intake.JUDGING))
+    posts = (webhook.post(review(), query="?timeout=1s") for _ in range(3 * request_limits.JUDGING))
     answers = await asyncio.gather(*posts)
     refused = [text for status, text in answers if status == 500]
     assert set(refused) == {"there are too many reviews at the same time\n"}
-    assert len(refused) >= intake.JUDGING
+    assert len(refused) >= request_limits.JUDGING
     assert webhook.judge.now == 0
     webhook.judge.seconds = 0
     assert (await webhook.post(review()))[0] == 200  # no slot was lost
