@@ -27,7 +27,10 @@ from testbed import object_store
 # The collection is where `make venv` links it.
 sys.path.append(str(ROOT / ".collections"))
 
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.tasks import Task, Verb
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.task.tasks import (
+    Task,
+    Verb,
+)
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.objectstore import (
     folder as folders,
 )

@@ -14,10 +14,10 @@ from functools import cache
 from typing import Any
 
 import yaml
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup import tasks
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.schedule_runs import (
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.schedule.runs import (
     labels_of,
 )
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.task import tasks
 
 from faults import ROOT
 from faults.simulation.objects import copied

@@ -10,7 +10,7 @@ import random
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup import tasks
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.task import tasks
 
 from faults import lives
 from faults.points import Fault, Method, Point

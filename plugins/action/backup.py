@@ -10,16 +10,17 @@ from typing import Any, ClassVar
 
 from ..module_utils.api.owners import PLAYBOOK, Owner
 from ..module_utils.backup.manifest import FULL, INCREMENTAL, Manifest, Origin, to_document
-from ..module_utils.backup.tasks import BaseBackup, Login, Reason, Task, Verb
+from ..module_utils.backup.program import continued, identities, options
+from ..module_utils.backup.program import main as program
+from ..module_utils.backup.program.backing_up import Making, made
+from ..module_utils.backup.program.deleting import deletable
+from ..module_utils.backup.program.errors import TaskFailed
+from ..module_utils.backup.program.opened import record
+from ..module_utils.backup.program.statements import target_of
+from ..module_utils.backup.program.stores import Mounts
+from ..module_utils.backup.task.tasks import BaseBackup, Login, Reason, Task, Verb
 from ..module_utils.location.locations import TARGET, Location
-from ..plugin_utils.backup import continued, identities, options, program
 from ..plugin_utils.backup.action import SETTINGS, BackupAction
-from ..plugin_utils.backup.backing_up import Making, made
-from ..plugin_utils.backup.deleting import deletable
-from ..plugin_utils.backup.errors import TaskFailed
-from ..plugin_utils.backup.opened import record
-from ..plugin_utils.backup.statements import target_of
-from ..plugin_utils.backup.stores import Mounts
 
 Json = dict[str, Any]
 _LOGIN = ("login_host", "login_user", "login_password")

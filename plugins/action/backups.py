@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from ..module_utils.backup.manifest import to_document
+from ..module_utils.backup.program import options
+from ..module_utils.backup.program.listing import backups
+from ..module_utils.backup.program.stores import Mounts
 from ..module_utils.location.locations import TARGET
-from ..plugin_utils.backup import options
 from ..plugin_utils.backup.action import BackupAction
-from ..plugin_utils.backup.listing import backups
-from ..plugin_utils.backup.stores import Mounts
 
 
 class ActionModule(BackupAction):

@@ -7,10 +7,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, ClassVar
 
-from ..module_utils.backup.checks import Check, in_short
+from ..module_utils.backup.program.reading_back import read_back
+from ..module_utils.backup.verification.checks import Check, in_short
 from ..module_utils.clients.sql import Entrance
 from ..plugin_utils.backup.action import BackupAction
-from ..plugin_utils.backup.reading_back import read_back
 
 Json = dict[str, Any]
 

@@ -11,13 +11,14 @@ from typing import Any, ClassVar
 
 from ..module_utils.api.owners import PLAYBOOK, Owner
 from ..module_utils.backup.manifest import to_document
-from ..module_utils.backup.tasks import Task, Verb
+from ..module_utils.backup.program import main as program
+from ..module_utils.backup.program import options
+from ..module_utils.backup.program.restoring import restored
+from ..module_utils.backup.program.statements import target_of
+from ..module_utils.backup.program.stores import Mounts
+from ..module_utils.backup.task.tasks import Task, Verb
 from ..module_utils.location.locations import SOURCE, TARGET
-from ..plugin_utils.backup import options, program
 from ..plugin_utils.backup.action import SETTINGS, BackupAction
-from ..plugin_utils.backup.restoring import restored
-from ..plugin_utils.backup.statements import target_of
-from ..plugin_utils.backup.stores import Mounts
 
 Json = dict[str, Any]
 

@@ -15,7 +15,7 @@ from ..module_utils.admission.pod_security import Level, level_of
 from ..module_utils.api.errors import RenderingError
 from ..module_utils.api.plain import plain
 from ..module_utils.api.timestamps import timestamp_now
-from ..module_utils.backup.jobs import IMAGE_VARIABLE
+from ..module_utils.backup.task.jobs import IMAGE_VARIABLE
 from ..module_utils.clients.kubernetes.kinds import describe
 from ..module_utils.cluster.planning import credential, makes_credential
 from ..module_utils.cluster.removal import drains_of_cluster, removal_of_leftovers

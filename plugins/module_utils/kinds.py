@@ -14,10 +14,10 @@ from .admission.shapes import Mistake, shortened
 from .api import names
 from .api.errors import InvalidSpec
 from .api.types import Manifest, References, Resource
-from .backup.backup_job_kind import BackupJobKind
-from .backup.backup_kind import BackupKind
-from .backup.restore_job_kind import RestoreJobKind
-from .backup.schedule_kind import BackupScheduleKind
+from .backup.job.kind import BackupJobKind
+from .backup.kind import BackupKind
+from .backup.restore.kind import RestoreJobKind
+from .backup.schedule.kind import BackupScheduleKind
 from .bucket.kind import BucketClaimKind
 from .cluster.kind import ClusterKind
 from .cluster.parts import PARTS

@@ -7,8 +7,12 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup import checks
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.checks import Check
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.verification import (
+    checks,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.verification.checks import (
+    Check,
+)
 from hypothesis import example, given
 from hypothesis import strategies as st
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils import kinds
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api.plain import plain
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup import tasks
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.task import tasks
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.kind import Play
 
 from tests.backup import worlds as w

@@ -13,9 +13,9 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.admission.p
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api.errors import InvalidSpec
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api.fields import Fields
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup import jobs
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.manifest import Origin
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.tasks import (
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.task import jobs
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.task.tasks import (
     Login,
     Task,
     Verb,

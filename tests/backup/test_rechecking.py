@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup import links
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.tasks import (
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.task.tasks import (
     task_from_json,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.kinds import kind_of

@@ -6,12 +6,12 @@ from datetime import UTC, timedelta
 
 import pytest
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.chains import whole
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.retention import (
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.schedule.cron import (
+    find_zone,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.schedule.retention import (
     Policy,
     expired,
-)
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.schedules import (
-    find_zone,
 )
 from hypothesis import given
 from hypothesis import strategies as st

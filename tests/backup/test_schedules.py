@@ -5,8 +5,10 @@ import contextlib
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup import schedules
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.schedules import (
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.schedule import (
+    cron as schedules,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.schedule.cron import (
     InvalidSchedule,
     duration,
     find_zone,

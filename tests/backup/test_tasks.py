@@ -6,12 +6,12 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup import manifest, tasks
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.checks import Check
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup import manifest
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.errors import (
     InvalidTask,
 )
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.tasks import (
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.task import tasks
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.task.tasks import (
     Amount,
     BaseBackup,
     Login,
@@ -22,6 +22,9 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.task
     Step,
     Task,
     Verb,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.verification.checks import (
+    Check,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.location.locations import (
     FolderLocation,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils import kinds
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup import tasks
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.task import tasks
 
 from tests.backup import worlds as w
 from tests.backup.test_backup_job import conditions, planned, reported

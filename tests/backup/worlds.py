@@ -4,7 +4,8 @@
 import copy
 from typing import Any
 
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup import manifest, tasks
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup import manifest
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.task import tasks
 
 from tests.support.backup_records import backup_record
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import yaml
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api.owners import Owner
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup import tasks
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.task import tasks
 
 from testbed import object_store
 from testbed.bed import TestBed

@@ -5,8 +5,8 @@ import json
 from typing import Any
 
 import pytest
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup import tasks
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.tasks import (
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.task import tasks
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.task.tasks import (
     Phase,
     Reason,
     Verb,

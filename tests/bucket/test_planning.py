@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup import tasks
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.task import tasks
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.bucket.kind import (
     BucketClaimKind,
 )

@@ -7,8 +7,10 @@ from itertools import combinations
 from typing import Any
 
 import pytest
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup import (
-    schedule_metrics,
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.schedule import (
+    metrics as schedule_metrics,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.verification import (
     verdicts,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.bucket import status as bucket

@@ -10,12 +10,14 @@ import yaml
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.admission.pod_security import (
     VARIABLE,
 )
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup import verdicts
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.jobs import (
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.schedule.metrics import (
+    METRICS,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.task.jobs import (
     IMAGE_VARIABLE,
 )
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.schedule_metrics import (
-    METRICS,
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.verification import (
+    verdicts,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.bucket import (
     status as bucket_status,

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 
 import pytest
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.greeting import (
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.mysql_handshake import (
     ungreeted,
 )
 

@@ -14,12 +14,14 @@ from typing import Any
 
 import pytest
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils import kinds
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup import (
-    backup_job,
-    links,
-    users,
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup import links, users
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.job import (
+    planning as backup_job,
 )
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.job_plan import JobPlan
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.program import (
+    reading_back,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.task.plan import JobPlan
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.bucket import (
     planning as bucket_planning,
 )
@@ -42,7 +44,6 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.reporting i
     pods,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload import planning
-from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.backup import reading_back
 from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.kubernetes import (
     carrying_out,
     status_writer,

@@ -26,7 +26,7 @@ Git = Callable[..., str]
         (["src/ansible_operator/engine/rundir.py"], {"ansible-core"}),
         (["testbed/api.py"], {"testbed"}),
         (["testbed/object_store.py"], {"backup", "testbed"}),
-        (["plugins/plugin_utils/backup/restoring.py"], {"backup", "sanity"}),
+        (["plugins/module_utils/backup/program/restoring.py"], {"backup", "sanity"}),
         (["plugins/module_utils/clients/objectstore/s3.py"], {"backup", "sanity"}),
         (["tests/backup/test_chains.py"], set()),
         (["a-new-folder/file"], TOUCHED),

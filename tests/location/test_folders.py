@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api import names
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup import tasks
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.task import tasks
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.kinds import (
     KINDS,
 )

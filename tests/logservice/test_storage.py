@@ -8,7 +8,7 @@ import pytest
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api.storage_answer import (
     StorageAnswer,
 )
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.objectstore.asking import (
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.objectstore.s3_requests import (
     Bucket,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.objectstore.signing import (

@@ -2,6 +2,9 @@
 """What is deleted, in which order, and what stays."""
 
 import pytest
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.program.layout import (
+    is_of_backup,
+)
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.ownership import (
     deletion,
     taking,
@@ -9,9 +12,6 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.ownership i
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.ownership.errors import (
     Foreign,
     Superseded,
-)
-from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.backup.layout import (
-    is_of_backup,
 )
 
 from .stores import Bucket, MemoryStore, put

@@ -14,18 +14,18 @@ from functools import partial
 
 import pytest
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api.owners import Owner
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.program import (
+    attempts,
+    backing_up,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.program.layout import (
+    is_of_backup,
+)
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.ownership import (
     deletion,
     taking,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.ownership.marks import Mark
-from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.backup import (
-    attempts,
-    backing_up,
-)
-from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.backup.layout import (
-    is_of_backup,
-)
 
 from .scheduler import Process, Program, Sleep, World, every_end
 from .stores import Bucket, Conditions, MemoryStore

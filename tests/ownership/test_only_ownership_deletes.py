@@ -32,7 +32,7 @@ def test_only_ownership_deletes() -> None:
         if name.startswith(_OWN):
             continue
         deletes = calls(path) & (_OF_STORES | _OF_SYSTEMS) - _ELSEWHERE.get(name, set())
-        if name == "plugin_utils/backup/reclaiming.py":
+        if name == "module_utils/backup/program/reclaiming.py":
             deletes -= {"erasable"}  # whether there is anything
         text = path.read_text(encoding="utf-8")
         deletes |= {one for one in _OPERATIONS if one in text}

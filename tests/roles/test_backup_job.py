@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup import manifest, tasks
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup import manifest
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.task import tasks
 
 from tests.support.backup_records import backup_record
 from tests.support.namespaces import Namespace

@@ -10,7 +10,7 @@ import pytest
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api.timestamps import (
     timestamp_now,
 )
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup import tasks
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.task import tasks
 
 from testbed.bed import TestBed
 from tests.support.backup_records import backup_record

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup import tasks
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.task import tasks
 
 from tests.support.backup_records import backup_record
 from tests.support.namespaces import Namespace

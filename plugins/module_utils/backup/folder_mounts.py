@@ -10,7 +10,7 @@ from ..api.fields import Fields
 from ..location.errors import InvalidLocation
 from ..location.folders import is_never_shared
 from ..location.paths import parse_folder
-from . import tasks
+from .task import tasks
 
 _OF_JOB: Final = (tasks.FOLDER, names.TEMP_MOUNT)
 

@@ -22,7 +22,7 @@ from ..api.timestamps import unix_time
 from ..location.locations import TARGET, from_fields
 from .chains import Link
 from .sources import scope_of_record
-from .verdicts import is_refuted
+from .verification.verdicts import is_refuted
 
 Json = Mapping[str, Any]
 

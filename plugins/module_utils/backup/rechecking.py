@@ -23,17 +23,18 @@ from ..reporting.reasons import BackupReason
 from ..workload.component import Reference
 from ..workload.plans import Observed
 from ..workload.references import by_name
-from . import jobs, verdicts
-from .backup import PENDING, BackupPlan, secret_namespace
-from .deletion import missing_secret, ongoing, started, wrong
-from .job_plan import PassContext
-from .lifecycle import JOB, identity
+from .job.record import backup_name
 from .links import AVAILABLE, BROKEN, is_about, looked_at
-from .record import backup_name
+from .planning import PENDING, BackupPlan, secret_namespace
 from .sources import scope_of_record
-from .task_objects import task_references
-from .task_state import State, TaskState, task_state_of
-from .tasks import Task, Verb
+from .task import jobs
+from .task.deletion import missing_secret, ongoing, started, wrong
+from .task.lifecycle import JOB, identity
+from .task.objects import task_references
+from .task.plan import PassContext
+from .task.state import State, TaskState, task_state_of
+from .task.tasks import Task, Verb
+from .verification import verdicts
 
 _SOON, _LATER = "15s", "60s"
 _RECORDED_SECONDS: Final = 600.0

@@ -13,7 +13,7 @@ from ..api.types import Resource
 from ..location.endpoints import Scope
 from ..reporting.conditions import holds_now
 from ..reporting.reasons import ENDED, ConditionType
-from .job_plan import RUNNING
+from .task.plan import RUNNING
 
 Json = Mapping[str, Any]
 

@@ -9,8 +9,8 @@ from typing import Any, Final
 from ..api import names
 from ..api.fields import Fields
 from ..api.types import Manifest, Resource
-from ..backup import jobs
-from ..backup.tasks import Task
+from ..backup.task import jobs
+from ..backup.task.tasks import Task
 
 _OF_OVERLAY: Final = ("tolerations", "imagePullSecrets", "priorityClassName")
 

@@ -9,9 +9,9 @@ from typing import Any
 from ..admission.shapes import Mistake
 from ..api import names
 from ..api.types import Resource
-from ..backup import jobs
-from ..backup.job_plan import PassContext
-from ..backup.task_objects import task_references
+from ..backup.task import jobs
+from ..backup.task.objects import task_references
+from ..backup.task.plan import PassContext
 from ..reporting.events import Occurrence, occurrence
 from ..reporting.report import Applied, Report
 from ..workload.component import Reference

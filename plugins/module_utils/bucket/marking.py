@@ -17,14 +17,14 @@ from ..api.fields import Fields
 from ..api.owners import Owner
 from ..api.timestamps import unix_time
 from ..api.types import Resource
-from ..backup import jobs, tasks
-from ..backup.deletion import missing_secret, ongoing, started, wrong
 from ..backup.errors import InvalidTask
-from ..backup.job_plan import PassContext
-from ..backup.lifecycle import JOB, identity
-from ..backup.starting import owner_of as owner_of_task
-from ..backup.task_state import State, task_state_of
-from ..backup.tasks import Reason, Task, Verb
+from ..backup.job.starting import owner_of as owner_of_task
+from ..backup.task import jobs, tasks
+from ..backup.task.deletion import missing_secret, ongoing, started, wrong
+from ..backup.task.lifecycle import JOB, identity
+from ..backup.task.plan import PassContext
+from ..backup.task.state import State, task_state_of
+from ..backup.task.tasks import Reason, Task, Verb
 from ..reporting.reasons import BackupReason
 from ..workload.plans import Observed
 from .bucket_jobs import objects_of, secrets_of

@@ -16,7 +16,8 @@ from ..api.errors import RenderingError
 from ..api.fields import Fields
 from ..api.timestamps import unix_time
 from ..api.types import Manifest, Resource
-from ..backup.deletion import (
+from ..backup.job.starting import owner_of as owner_of_task
+from ..backup.task.deletion import (
     halted,
     in_time,
     missing_secret,
@@ -25,12 +26,11 @@ from ..backup.deletion import (
     started,
     wrong,
 )
-from ..backup.facts import facts_of
-from ..backup.job_plan import PassContext
-from ..backup.lifecycle import JOB, identity
-from ..backup.starting import owner_of as owner_of_task
-from ..backup.task_state import State, task_state_of
-from ..backup.tasks import Task, Verb
+from ..backup.task.facts import facts_of
+from ..backup.task.lifecycle import JOB, identity
+from ..backup.task.plan import PassContext
+from ..backup.task.state import State, task_state_of
+from ..backup.task.tasks import Task, Verb
 from ..reporting.reasons import BackupReason, ConditionType
 from ..workload.plans import Observed, is_paused
 from .bucket_jobs import objects_of, secrets_of

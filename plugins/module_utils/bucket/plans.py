@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..backup.deletion import DeletionPlan
+from ..backup.task.deletion import DeletionPlan
 from .claims import PENDING
 
 

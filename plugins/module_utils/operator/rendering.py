@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from ..api.types import Manifest
-from ..backup.jobs import IMAGE_VARIABLE
+from ..backup.task.jobs import IMAGE_VARIABLE
 
 NAME: Final = "matrixone-operator"
 _OF_THE_CLUSTER: Final = frozenset(

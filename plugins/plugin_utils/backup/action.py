@@ -11,15 +11,15 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from ...module_utils.api.errors import InvalidSpec
-from ...module_utils.backup import tasks
 from ...module_utils.backup.errors import BackupError
-from ...module_utils.backup.tasks import Amount, Step
+from ...module_utils.backup.program.errors import TaskFailed, as_failure
+from ...module_utils.backup.program.progress import Progress
+from ...module_utils.backup.task import tasks
+from ...module_utils.backup.task.tasks import Amount, Step
 from ...module_utils.clients.objectstore.errors import StoreError
 from ...module_utils.location.errors import InvalidLocation
 from ...module_utils.ownership.errors import OwnershipError
 from ..controller_action import ControllerAction
-from .errors import TaskFailed, as_failure
-from .progress import Progress
 
 SETTINGS: dict[str, Any] = {
     "timeout": {"type": "int", "default": tasks.DEADLINE_SECONDS},

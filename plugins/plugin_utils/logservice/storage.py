@@ -13,7 +13,7 @@ from ...module_utils.api.fields import Fields
 from ...module_utils.api.storage_answer import StorageAnswer
 from ...module_utils.clients.kubernetes.errors import KubeError
 from ...module_utils.clients.kubernetes.session import Session
-from ...module_utils.clients.objectstore.asking import Bucket
+from ...module_utils.clients.objectstore.s3_requests import Bucket
 from ...module_utils.clients.objectstore.signing import Signer
 from ...module_utils.location.locations import DEFAULT_REGION, endpoint
 from ...module_utils.logservice.credential import outdated_credential

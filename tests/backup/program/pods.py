@@ -10,8 +10,17 @@ from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup import jobs, tasks
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.tasks import (
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.program import (
+    main as program,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.program.progress import (
+    Progress,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.program.stores import (
+    Mounts,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.task import jobs, tasks
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.task.tasks import (
     Result,
     Task,
     Verb,
@@ -22,11 +31,6 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.obj
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.location.locations import (
     S3Location,
 )
-from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.backup import program
-from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.backup.progress import (
-    Progress,
-)
-from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.backup.stores import Mounts
 
 from testbed import object_store
 from tests.support import places

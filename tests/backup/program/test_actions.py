@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.manifest import Base
-from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.backup.stores import Mounts
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.program.stores import (
+    Mounts,
+)
 
 from testbed.object_store import ObjectStore
 

@@ -5,7 +5,7 @@ import struct
 from itertools import accumulate, pairwise
 
 import pytest
-from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.backup import blocks
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.program import blocks
 from hypothesis import given
 from hypothesis import strategies as st
 

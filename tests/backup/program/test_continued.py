@@ -10,7 +10,13 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.mani
     Base,
     Manifest,
 )
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.tasks import Reason
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.program.continued import (
+    require_last,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.program.errors import (
+    TaskFailed,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.task.tasks import Reason
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.objectstore.errors import (
     Forbidden,
     Unreachable,
@@ -21,10 +27,6 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.obj
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.objectstore.interface import (
     ObjectStore,
 )
-from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.backup.continued import (
-    require_last,
-)
-from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.backup.errors import TaskFailed
 
 from tests.backup.program import written
 from tests.ownership.stores import Bucket, MemoryStore

@@ -11,7 +11,10 @@ from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.tasks import (
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.program.stores import (
+    Mounts,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.task.tasks import (
     Reason,
     Task,
     Verb,
@@ -23,7 +26,6 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.location.lo
     FolderLocation,
     S3Location,
 )
-from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.backup.stores import Mounts
 
 from testbed import object_store
 from testbed.certificates import Authority

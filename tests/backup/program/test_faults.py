@@ -11,7 +11,21 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.manifest import Base
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.tasks import (
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.program import (
+    blocks,
+    listing,
+    statements,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.program.contents import (
+    Contents,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.program.errors import (
+    TaskFailed,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.program.stores import (
+    Mounts,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.task.tasks import (
     BaseBackup,
     Login,
     Reason,
@@ -27,18 +41,6 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.location.lo
     S3Location,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.ownership import marks
-from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.backup import (
-    blocks,
-    listing,
-    statements,
-)
-from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.backup.contents import (
-    Contents,
-)
-from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.backup.errors import (
-    TaskFailed,
-)
-from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.backup.stores import Mounts
 
 from testbed import object_store
 from testbed.object_store import ObjectStore

@@ -5,8 +5,8 @@ import csv
 import io
 
 import pytest
-from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.backup import listings
-from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.backup.listings import (
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.program import listings
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.program.listings import (
     DataFile,
 )
 from hypothesis import given

@@ -17,8 +17,16 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api.owners 
     PLAYBOOK,
     Owner,
 )
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup import tasks
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.tasks import (
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.program import (
+    attempts,
+    backing_up,
+    identities,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.program.errors import (
+    TaskFailed,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.task import tasks
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.task.tasks import (
     Login,
     Reason,
     Task,
@@ -45,14 +53,6 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.ownership i
     taking,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.ownership.marks import Mark
-from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.backup import (
-    attempts,
-    backing_up,
-    identities,
-)
-from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.backup.errors import (
-    TaskFailed,
-)
 
 from testbed.object_store import ObjectStore
 

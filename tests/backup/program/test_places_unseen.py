@@ -7,9 +7,20 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup import verdicts
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.manifest import Base
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.tasks import Reason
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.program.errors import (
+    as_failure,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.program.progress import (
+    Progress,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.program.verifying import (
+    verify,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.task.tasks import Reason
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.verification import (
+    verdicts,
+)
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.objectstore.folder import (
     FolderStore,
 )
@@ -17,9 +28,6 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.location.lo
     FolderLocation,
     Location,
 )
-from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.backup.errors import as_failure
-from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.backup.progress import Progress
-from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.backup.verifying import verify
 
 from tests.backup.program import written
 

@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 
 import pytest
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.tasks import (
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.task.tasks import (
     Phase,
     Reason,
     Task,

@@ -7,27 +7,36 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup import checks, verdicts
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.checks import Check
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.refusals import (
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.program import proving
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.program.errors import (
+    TaskFailed,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.program.progress import (
+    Progress,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.program.reading_back import (
+    ATTEMPTS,
+    Found,
+    read_back,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.task.tasks import Reason
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.verification import (
+    checks,
+    verdicts,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.verification.checks import (
+    Check,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.verification.refusals import (
     Meaning,
     meaning_of,
 )
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.tasks import Reason
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients import sql
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.sql import (
     Entrance,
     LoginRefused,
     SqlError,
     Statement,
-)
-from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.backup import proving
-from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.backup.errors import TaskFailed
-from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.backup.progress import Progress
-from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.backup.reading_back import (
-    ATTEMPTS,
-    Found,
-    read_back,
 )
 
 ENTRANCE = Entrance("db", 6001, "dump", "secret")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.tasks import (
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.task.tasks import (
     PERMANENT,
     Login,
     Reason,

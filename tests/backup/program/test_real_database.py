@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.checks import Check
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.manifest import Origin
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.tasks import (
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.task.tasks import (
     PERMANENT,
     BaseBackup,
     Login,
@@ -18,6 +17,9 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.task
     Task,
     Verb,
     result_from_json,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.verification.checks import (
+    Check,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.location.locations import (
     FolderLocation,

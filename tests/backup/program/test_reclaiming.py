@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.manifest import FILE
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.tasks import (
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.task.tasks import (
     Phase,
     Reason,
     Step,

@@ -7,7 +7,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.tasks import (
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.program import (
+    statements,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.task.tasks import (
     Login,
     Reason,
     Task,
@@ -16,7 +19,6 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.task
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.location.locations import (
     FolderLocation,
 )
-from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.backup import statements
 
 from tests.clients.matrixone.scripted import serving
 from tests.clients.test_sql import OK, Server

@@ -10,13 +10,16 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.mani
     Manifest,
     Origin,
 )
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.program import (
+    blocks,
+    listings,
+)
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.objectstore.folder import (
     FolderStore,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.objectstore.interface import (
     ObjectStore,
 )
-from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.backup import blocks, listings
 
 TIMESTAMP = "1795374148998300310-1"
 HAKEEPER = b"state of HAKeeper"

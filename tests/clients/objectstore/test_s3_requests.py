@@ -17,9 +17,9 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.mat
     Reach,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.objectstore import (
-    asking,
+    s3_requests as asking,
 )
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.objectstore.asking import (
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.objectstore.s3_requests import (
     Bucket,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.objectstore.signing import (

@@ -12,7 +12,7 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api.storage
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.matrixone.addresses import (
     Reach,
 )
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.objectstore.asking import (
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.objectstore.s3_requests import (
     Bucket,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.objectstore.signing import (

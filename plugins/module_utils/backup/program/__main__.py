@@ -1,0 +1,10 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Run in the Pod of a Job, as ``python -m …backup.program``."""
+
+from __future__ import annotations
+
+import os
+
+from .main import leave, main
+
+leave(main(os.environ))
