@@ -174,18 +174,18 @@ def migrating_claims_are_scaled_in(patch: Patch) -> None:
         ordered = sorted(owned, key=lambda claim: claim_sets.deletion_order(claim, pods))
         return ordered[: max(0, count)]
 
-    patch.setattr(claim_sets, "victims", plain)
+    patch.setattr(claim_sets, "claims_to_delete", plain)
 
 
 def pending_claims_are_not_trimmed(patch: Patch) -> None:
     """Scaling in by a negative scale-out does nothing while claims are pending."""
-    pods_to_delete = claim_sets.pods_to_delete
+    claims_to_delete = claim_sets.claims_to_delete
 
     def reluctant(replicas: int, owned: list, pods: object, count: int) -> list:
         bound = sum(claim.phase != ClaimPhase.PENDING for claim in owned)
-        return pods_to_delete(replicas, owned, pods, count) if bound > replicas else []
+        return claims_to_delete(replicas, owned, pods, count) if bound > replicas else []
 
-    patch.setattr(claim_sets, "victims", reluctant)
+    patch.setattr(claim_sets, "claims_to_delete", reluctant)
 
 
 def max_pods_aborts_the_pass(patch: Patch) -> None:

@@ -61,7 +61,7 @@ def plan_claim_set(
     leaving = [_deleted(claim, "its Pod is lost") for claim in lost]
     leaving += [
         _deleted(claim, "more than spec.replicas")
-        for claim in pods_to_delete(claim_set.replicas, owned, pods, -missing)
+        for claim in claims_to_delete(claim_set.replicas, owned, pods, -missing)
     ]
     if leaving and not fresh:
         return ClaimSetPlan(wants_fresh=True, status=status_counts(claim_set, live))
@@ -76,7 +76,7 @@ def target(replicas: int, owned: Sequence[ClaimFacts]) -> int:
     return replicas + 1 if rolls else replicas
 
 
-def pods_to_delete(
+def claims_to_delete(
     replicas: int, owned: Sequence[ClaimFacts], pods: Mapping[str, PodFacts], count: int
 ) -> list[ClaimFacts]:
     """Return the claims that are deleted.

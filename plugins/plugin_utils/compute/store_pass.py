@@ -91,7 +91,7 @@ class StorePass:
         self._deadline = deadline
         self._outcome = Outcome()
         self._pods = {pod["metadata"]["name"]: pod for pod in situation.pods}
-        self._victims: frozenset[str] = frozenset()
+        self._pods_to_delete: frozenset[str] = frozenset()
         self._unusable: frozenset[str] = frozenset()
         # Whether somebody may need the locks of those that leave.
         self._needed = True
@@ -156,11 +156,11 @@ class StorePass:
         if self._situation.chooses and desired is not None:
             present = desired if self._situation.present is None else self._situation.present
             chosen = self._situation.chosen
-            self._victims = pods_to_delete(stores, desired, present, chosen)
-        self._unusable = unusable(stores, self._victims)
+            self._pods_to_delete = pods_to_delete(stores, desired, present, chosen)
+        self._unusable = unusable(stores, self._pods_to_delete)
 
     def _leaves(self, store: CNStore) -> bool:
-        return store.pod in self._victims or store.pod in self._unusable
+        return store.pod in self._pods_to_delete or store.pod in self._unusable
 
     def _attempt(self, call: Callable[[], T]) -> T | None:
         """Make a call; what goes wrong is kept, and the answer is unknown."""
@@ -239,7 +239,7 @@ class StorePass:
         """Decide how many replicas stay, and delete Pods that cannot serve any more."""
         situation, outcome = self._situation, self._outcome
         if situation.desired is not None and situation.present is not None:
-            drains = [drain for pod, drain in outcome.drains.items() if pod in self._victims]
+            drains = [drain for pod, drain in outcome.drains.items() if pod in self._pods_to_delete]
             kept = replicas_to_keep(situation.present, situation.desired, drains)
             outcome.replicas = kept if kept != situation.desired else None
         for pod in sorted(self._unusable):

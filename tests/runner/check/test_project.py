@@ -132,7 +132,7 @@ def test_templates_and_playbooks_are_read_too(place: Place) -> None:
         (ENTRY.replace("  markUnsafe: true\n", ""), (2, "note", "mark-unsafe")),
         (f"{ENTRY}  colour: red\n", (7, "warning", "watch-key")),
         (ENTRY.replace("thing", "nothing"), (5, "error", "watches")),
-        (f"{ENTRY}  maxRunnerArtifacts: many\n", (0, "error", "watches")),
+        (f"{ENTRY}  maxRunnerArtifacts: many\n", (4, "error", "watches")),
         ("- a: [\n", (2, "error", "yaml")),
     ],
 )
