@@ -4,6 +4,7 @@
 DEMO=existing uses the cluster of KUBECONFIG, S3=1 keeps the database's data in an S3 server.
 """
 
+import json
 import os
 import sys
 import time
@@ -81,6 +82,7 @@ def up() -> None:
     )
     operator_process.start(cluster.launcher, PROJECT, cluster.kubeconfig, clock.say)
     clock.end_stage("operator")
+    _refuse_another_version(cluster)
     timeline = _bring_up_database(cluster, clock, manifest)
     clock.end_stage("database")
     where = endpoint(cluster)
@@ -95,12 +97,27 @@ def _existing() -> bool:
 
 def _manifest(cluster: Cluster, clock: Clock) -> str:
     """Return the example; with S3=1, on an S3 server that is started for it."""
-    text = MANIFEST.read_text()
+    resource = yaml.safe_load(MANIFEST.read_text())
+    if cluster.version:
+        clock.say(f"MatrixOne {cluster.version}, where users pull {resource['spec']['version']}")
+        resource["spec"]["version"] = cluster.version
     if os.environ.get("S3", "") in {"", "0"}:
-        return text
+        return json.dumps(resource)
     store = cluster.object_store(object_storage.BUCKET)
     clock.say(f"S3 server at {store.endpoint}, files in {store.folder}")
-    return object_storage.manifests(yaml.safe_load(text), store)
+    return object_storage.manifests(resource, store)
+
+
+def _refuse_another_version(cluster: Cluster) -> None:
+    """Refuse to turn a demo that runs into an upgrade, which not every pair of versions survives.
+
+    Raises:
+        ClusterError: the database has another version than the one that was chosen.
+    """
+    version = ("get", "mo", NAME, "--ignore-not-found", "-o", "jsonpath={.spec.version}")
+    found = cluster.kubectl("-n", NAMESPACE, *version)
+    if cluster.version and found not in {"", cluster.version}:
+        raise ClusterError(f"the demo runs MatrixOne {found}: `make demo-down` removes it")
 
 
 def _bring_up_database(cluster: Cluster, clock: Clock, manifest: str) -> Timeline:

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 import testbed
 from demo.sql import Endpoint
+from testbed import database
 from testbed.places import Places, state_root
 from testbed.ports import choose_ports
 from testbed.processes import Launcher, find, kill
@@ -42,6 +43,11 @@ class Cluster(Protocol):
 
     def kubectl(self, *args: str, input: str | None = None) -> str:  # noqa: A002
         """Run kubectl and return its output."""
+        ...
+
+    @property
+    def version(self) -> str:
+        """The tag of the MatrixOne that its nodes have; empty if a registry has the images."""
         ...
 
     def object_store(self, bucket: str) -> testbed.ObjectStore:
@@ -95,6 +101,11 @@ class TestBedCluster:
         """Run the kubectl that fits the test bed."""
         return self.bed.kubectl(*args, input=input)
 
+    @property
+    def version(self) -> str:
+        """What the test bed was asked for; there is no registry."""
+        return database.chosen().tag
+
     def object_store(self, bucket: str) -> testbed.ObjectStore:
         """Add an S3 server to the test bed."""
         return testbed.add_object_store(self.bed.name, [bucket])
@@ -121,8 +132,12 @@ class ExistingCluster:
         """Use KUBECONFIG, or kubectl's default.
 
         Raises:
-            ClusterError: there is no such file, or no kubectl.
+            ClusterError: there is no such file, or no kubectl, or a MatrixOne was chosen.
         """
+        chosen = [name for name in database.VARIABLES if os.environ.get(name)]
+        if chosen:
+            message = f"{chosen[0]} needs the demo's own cluster, without DEMO=existing"
+            raise ClusterError(message)
         named = os.environ.get("KUBECONFIG")
         kubeconfig = Path(named) if named else Path.home() / ".kube" / "config"
         if not kubeconfig.is_file():
@@ -138,6 +153,11 @@ class ExistingCluster:
     def launcher(self) -> Launcher:
         """Starts processes that `remove` ends."""
         return Launcher(Places(state_root().with_name("matrixone-demo")), "demo")
+
+    @property
+    def version(self) -> str:
+        """Its registry has what the example names."""
+        return ""
 
     def object_store(self, bucket: str) -> testbed.ObjectStore:
         """Refuse: Pods of a foreign cluster do not reach a server on this machine."""

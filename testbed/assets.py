@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from testbed import building
+from testbed import building, database
 from testbed.images import recipes
 from testbed.packages import IMAGE_PACKAGES, NODE_PACKAGES, install
 from testbed.progress import Progress
@@ -57,8 +57,8 @@ def provide(
         programs = dict(recorded)
     else:
         # What the images hold is built together with the rest: it takes as long.
-        extra = [program for image in images for program in recipes.PROGRAMS.get(image, ())]
-        found = building.provide([*wanted, *extra], progress)
+        extra = [database.chosen().program] if recipes.MATRIXONE in images else []
+        found = building.provide([*wanted, *filter(None, extra)], progress)
         programs = {name: str(found[name]) for name in wanted}
     if nodes == "real":
         recipes.pause(Path(programs["node-init"]))

@@ -180,7 +180,7 @@ def tag_image(image: str, tag: str, name: str = "default") -> None:
     """Give an image that all real nodes have one more name.
 
     Args:
-        image: its full name, e.g. ``docker.io/matrixorigin/matrixone:1.3.0``.
+        image: its full name, e.g. ``docker.io/matrixorigin/matrixone:2.0.1``.
         tag: the other one.
         name: the test bed.
 

@@ -83,11 +83,18 @@ GROUPS = (
     ),
     Group("coredns", {"coredns": "github.com/coredns/coredns"}, minutes=1.5),
     Group("node-init", {"node-init": "."}, minutes=0.1),
+    # The database; `testbed.database` says which of them runs.
     Group(
-        "matrixone",
-        {"mo-service": "github.com/matrixorigin/matrixone/cmd/mo-service"},
+        "matrixone-1.3",
+        {"mo-service-1.3": "github.com/matrixorigin/matrixone/cmd/mo-service"},
         native="github.com/matrixorigin/matrixone",
         minutes=2.5,
+    ),
+    Group(
+        "matrixone-2.0",
+        {"mo-service-2.0": "github.com/matrixorigin/matrixone/cmd/mo-service"},
+        native="github.com/matrixorigin/matrixone",
+        minutes=4,
     ),
     # An S3 server, the add-on `testbed s3`.
     Group(

@@ -115,7 +115,7 @@ STAGES: tuple[Stage, ...] = (
             "plugins/module_utils/workload/storage.py",
             "plugins/plugin_utils/backup/",
             "plugins/plugin_utils/snapshot/",
-            "testbed/binaries/matrixone/",
+            "testbed/binaries/matrixone-",
             "testbed/binaries/versitygw/",
             "testbed/object_store.py",
             "tests/backup/program/",

@@ -2,13 +2,13 @@
 """The images that the test bed makes by itself: MatrixOne, and the pause image of pods."""
 
 import hashlib
-import re
 import subprocess
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
-from testbed import building
+from testbed import database
+from testbed.database import Database
 from testbed.errors import BuildError, NotFoundError
 from testbed.images import oci
 from testbed.images.oci import Entry, Image
@@ -18,12 +18,10 @@ from testbed.places import cache_root
 from testbed.progress import Progress
 
 PAUSE = "registry.testbed.invalid/pause:1"
-# The names that `--image` knows, and the programs these images hold.
-PROGRAMS = {"matrixone": ("mo-service",)}
-# The tag is the version that the program reports: the operator reads it from there.
-MATRIXONE = "docker.io/matrixorigin/matrixone:1.3.0"
+MATRIXONE = "matrixone"
+"""The name that `--image` knows: the database that `testbed.database` chooses."""
 
-_LIBRARY = re.compile(r"(/\S+)\s+\(0x")
+_REGISTRY = "docker.io"
 _BUILD_SECONDS = 600.0
 _KEEP_SECONDS = 3600.0
 _ACCOUNTS = {
@@ -31,14 +29,6 @@ _ACCOUNTS = {
     "/etc/group": "root:x:0:\nmatrixone:x:65532:\n",
     "/etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files dns\n",
 }
-
-
-def _libraries(program: Path) -> list[Path]:
-    """Return the shared libraries of a program, its loader included."""
-    answer = subprocess.run(["ldd", program], capture_output=True, text=True, check=False)
-    if answer.returncode:
-        raise BuildError(f"ldd {program} failed: {answer.stderr.strip()}")
-    return [Path(path) for path in _LIBRARY.findall(answer.stdout)]
 
 
 def _shell(busybox: Path) -> list[Entry]:
@@ -51,10 +41,18 @@ def _shell(busybox: Path) -> list[Entry]:
     return [*(link for link in links if link.path != own.path), own, *accounts, *folders]
 
 
-def _matrixone(program: Path, busybox: Path) -> Image:
-    libraries = [Entry(str(path), source=path) for path in _libraries(program)]
+def library_entries(found: Mapping[str, Path], loader: Path | None) -> list[Entry]:
+    """Return libraries as files of an image, all of them where the loader looks by itself."""
+    if loader is None:
+        return []
+    folder = found.get("libc.so.6", loader).parent
+    entries = [Entry(str(folder / name), source=path) for name, path in found.items()]
+    return [*entries, Entry(str(loader), source=loader)]
+
+
+def _matrixone(name: str, program: Path, libraries: Iterable[Entry], busybox: Path) -> Image:
     entries = [*_shell(busybox), *libraries, Entry("/mo-service", source=program)]
-    return Image(MATRIXONE, entries, entrypoint=["/mo-service"])
+    return Image(name, entries, entrypoint=["/mo-service"])
 
 
 def _pause(program: Path) -> Image:
@@ -94,12 +92,11 @@ def archive(image: str, progress: Progress) -> Path:
         NotFoundError: no such file.
         TestBedError: the image cannot be made.
     """
-    if image in PROGRAMS:
-        return matrixone(progress)
+    if image == MATRIXONE:
+        return matrixone(database.chosen(), progress)
     path = Path(image)
     if not path.is_file():
-        known = ", ".join(PROGRAMS)
-        raise NotFoundError(f"{image} is neither a file nor a known image ({known})")
+        raise NotFoundError(f"{image} is neither a file nor a known image ({MATRIXONE})")
     return path.resolve()
 
 
@@ -112,17 +109,23 @@ def pause(program: Path) -> Path:
     return _cached("pause", [program], lambda: _pause(program))
 
 
-def matrixone(progress: Progress) -> Path:
-    """Return the archive of the MatrixOne image; builds the database when need be.
+def matrixone(chosen: Database, progress: Progress) -> Path:
+    """Return the archive of a MatrixOne image; builds the database when need be.
 
     Raises:
         RequirementError: busybox or a compiler is missing and cannot be installed.
         BuildError: the compiler fails.
     """
     install(IMAGE_PACKAGES, progress)
-    program = building.provide(["mo-service"], progress)["mo-service"]
+    program = chosen.provide(progress)
     busybox = static_busybox()
     if busybox is None:
         raise BuildError("no static busybox: apt-get install busybox-static")
-    sources = [program, busybox, *_libraries(program)]
-    return _cached("matrixone", sources, lambda: _matrixone(program, busybox))
+    libraries = library_entries(*chosen.libraries(program))
+    sources = [program, busybox, *(entry.source for entry in libraries if entry.source)]
+    name = f"{_REGISTRY}/{chosen.image}"
+    return _cached(
+        f"{MATRIXONE}-{chosen.tag}",
+        sources,
+        lambda: _matrixone(name, program, libraries, busybox),
+    )

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pymysql
-import yaml
 
 from image.operator import IMAGE
 from testbed.bed import TestBed
 from tests.e2e.deployed import Deployed
+from tests.support.examples import example
 from tests.support.operator_rights import account, refusals
 from tests.support.operators import Operator as Process
 from tests.support.operators import launch
@@ -147,9 +147,8 @@ class Cluster:
 
 
 def tiny_cluster() -> Json:
-    """Return the smallest cluster with every part: examples/tiny-cluster.yaml."""
-    resource: Json = yaml.safe_load((ROOT / "examples/tiny-cluster.yaml").read_text())
-    return resource
+    """Return the smallest cluster with every part, with the MatrixOne of the test bed."""
+    return example("tiny-cluster.yaml")
 
 
 def replacing(resource: Json, after: str = "20s") -> Json:

@@ -8,13 +8,16 @@ import secrets
 import signal
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
 import pymysql
 import pytest
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api.versions import parse
 
 import testbed
+from testbed import database
 from testbed.bed import TestBed
 from tests.e2e.clusters import Cluster, operated, tiny_cluster
 from tests.e2e.log_stores import old_log_stores
@@ -26,7 +29,7 @@ pytestmark = [
     pytest.mark.scenario,
 ]
 
-IMAGE = "docker.io/matrixorigin/matrixone"
+REGISTRY = "docker.io"
 EVERYTHING = ("LogSet", "DNSet", "CNSet", "ProxySet")
 ROLL_SECONDS = 300.0
 # There is one transaction node: nobody can write while it is replaced, and clients of a proxy that
@@ -39,9 +42,18 @@ ERRORS = 400
 def cluster(real_testbed: TestBed, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """Compute nodes drain, volumes stay when the cluster goes."""
     folder = tmp_path_factory.mktemp("operator")
-    testbed.tag_image(f"{IMAGE}:1.3.0", f"{IMAGE}:1.3.1", real_testbed.name)
+    image = f"{REGISTRY}/{database.chosen().image}"
+    newer = f"{REGISTRY}/{database.REPOSITORY}:{later(1)}"
+    testbed.tag_image(image, newer, real_testbed.name)
     with operated(real_testbed, folder, _resource(), "changes") as made:
         yield made
+
+
+def later(patches: int) -> str:
+    """Return the version that is so many patch releases after that of the test bed."""
+    version = parse(database.chosen().tag)
+    assert version, "the tag has to be a version"
+    return str(replace(version, patch=version.patch + patches, suffix=""))
 
 
 def _resource() -> dict[str, Any]:
@@ -299,7 +311,7 @@ def test_another_image_rolls_though_the_operator_dies_meanwhile(cluster: Cluster
     before, replaced = uids(cluster, *EVERYTHING), len(replacements(cluster))
     with Traffic(cluster, "image-roll-operator-killed") as traffic:
         time.sleep(3)
-        cluster.patch("mo", "mo", {"spec": {"version": "1.3.1"}})
+        cluster.patch("mo", "mo", {"spec": {"version": later(1)}})
         eventually(
             lambda: len(replacements(cluster)) > replaced, 60, "first replaced log store", pause=0.3
         )
@@ -311,19 +323,19 @@ def test_another_image_rolls_though_the_operator_dies_meanwhile(cluster: Cluster
     traffic.require_nothing_lost(longest=LONGEST_GAP, errors=ERRORS)
     await_end_of(cluster, before)
     require_order(cluster)
-    eventually(lambda: cluster.get("mo", "mo")["status"]["version"] == "1.3.1", 30, "its version")
+    eventually(lambda: cluster.get("mo", "mo")["status"]["version"] == later(1), 30, "its version")
 
 
 def test_a_bad_image_stops_at_the_first_pod_and_a_good_one_goes_on(cluster: Cluster) -> None:
     others = uids(cluster, "DNSet", "CNSet", "ProxySet")
     with Traffic(cluster, "bad-image-corrected") as traffic:
         time.sleep(3)
-        cluster.patch("mo", "mo", {"spec": {"version": "1.3.99"}})
+        cluster.patch("mo", "mo", {"spec": {"version": later(2)}})
         eventually(lambda: _degraded(cluster, "ImagePullBackOff"), 90, "word of the image")
         time.sleep(5)
         assert uids(cluster, "DNSet", "CNSet", "ProxySet") == others
         assert sum(map(_is_ready, cluster.pods("LogSet").values())) == 2
-        cluster.patch("mo", "mo", {"spec": {"version": "1.3.1"}})
+        cluster.patch("mo", "mo", {"spec": {"version": later(1)}})
         await_settled(cluster)
     traffic.require_nothing_lost(longest=10)
     assert uids(cluster, "DNSet", "CNSet", "ProxySet") == others

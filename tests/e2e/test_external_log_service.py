@@ -8,13 +8,13 @@ from typing import Any
 import pymysql
 import pytest
 
+from testbed import database
 from testbed.bed import TestBed
 from tests.e2e.clusters import Cluster, Json, operating, tiny_cluster
 from tests.support.waiting import eventually
 
 pytestmark = [pytest.mark.node, pytest.mark.scenario]
 
-IMAGE = "matrixorigin/matrixone:1.3.0"
 READY_SECONDS = 240
 
 
@@ -57,7 +57,7 @@ def _set(kind: str, name: str, spec: Json, deps: Json) -> Json:
         "apiVersion": "core.matrixorigin.io/v1alpha1",
         "kind": kind,
         "metadata": {"name": name},
-        "spec": {"image": IMAGE, **spec},
+        "spec": {"image": database.chosen().image, **spec},
     }
     return {**found, "deps": deps} if deps else found
 

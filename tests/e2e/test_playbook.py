@@ -9,16 +9,14 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-import yaml
 
 import testbed
 from demo import sql
+from tests.e2e.clusters import tiny_cluster
 from tests.e2e.conftest import Command
-from tests.support.places import ROOT
 
 pytestmark = pytest.mark.node
 
-TINY = "examples/tiny-cluster.yaml"
 PLAYBOOK = ("ansible-playbook", "matrixorigin.matrixone.cluster")
 SERVED_SECONDS = 40
 """Longer than everybody needs to hear that a compute node drains, and than a round takes."""
@@ -52,10 +50,13 @@ def change_the_password(bed: testbed.TestBed, namespace: str, password: str) -> 
 
 
 def test_a_playbook_brings_the_cluster_up_keeps_it_and_takes_it_away(
-    command: Command, real_testbed: testbed.TestBed, real_namespace: str
+    command: Command, real_testbed: testbed.TestBed, real_namespace: str, tmp_path: Path
 ) -> None:
+    manifest = tmp_path / "cluster.json"
+    manifest.write_text(json.dumps(tiny_cluster()))
+
     def play(*options: str) -> str:
-        where = ("-e", f"@{TINY}", "-e", f"namespace={real_namespace}")
+        where = ("-e", f"@{manifest}", "-e", f"namespace={real_namespace}")
         return command(*PLAYBOOK, *where, *options, KUBECONFIG=str(real_testbed.kubeconfig))
 
     assert changed(play("--check", "--diff")) > 0
@@ -84,7 +85,7 @@ def test_sessions_are_served_until_they_end(
     command: Command, real_testbed: testbed.TestBed, real_namespace: str, tmp_path: Path
 ) -> None:
     """A pool comes up without an operator, and drains before all goes."""
-    cluster = yaml.safe_load((ROOT / TINY).read_text())
+    cluster = tiny_cluster()
     cluster["spec"]["logService"]["replicas"] = 1
     cluster["spec"]["cnGroups"][0] |= {
         "podManagementPolicy": "Pooling",

@@ -9,6 +9,7 @@ from pathlib import Path
 import pymysql
 import pytest
 
+from testbed import database as databases
 from testbed.bed import TestBed
 from tests.early.conftest import Space
 from tests.early.resources import KIND, Json, early
@@ -39,7 +40,15 @@ def database(real_testbed: TestBed, tmp_path_factory: pytest.TempPathFactory) ->
 
 
 def sample(**changes: object) -> Json:
-    return early("mo", **{"dataVolumeCap": "2Gi", "logVolumeCap": "1Gi", **changes})
+    return early(
+        "mo",
+        **{
+            "dataVolumeCap": "2Gi",
+            "logVolumeCap": "1Gi",
+            "image": databases.chosen().image,
+            **changes,
+        },
+    )
 
 
 def asked(space: Space, *statements: str) -> list[tuple[object, ...]]:

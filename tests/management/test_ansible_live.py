@@ -5,6 +5,7 @@ The tests share an operator with two replicas and a cluster, in the order of the
 typed and what came of it is in build/transcripts/ansible.txt afterwards.
 """
 
+import json
 import time
 from collections.abc import Callable, Iterator
 
@@ -13,18 +14,16 @@ import pytest
 from image.operator import IMAGE, operator_archive
 from testbed import lifecycle
 from testbed.bed import TestBed
-from tests.e2e.clusters import Cluster
+from tests.e2e.clusters import Cluster, tiny_cluster
 from tests.e2e.traffic import Traffic
 from tests.management.conftest import LABEL
 from tests.management.databases import answers, fill, identities, seen
 from tests.management.transcripts import Transcript
-from tests.support.places import ROOT
 from tests.support.plays import Played, play
 from tests.support.waiting import eventually
 
 pytestmark = [pytest.mark.node, pytest.mark.scenario]
 SPACE = "matrixone-operator"
-EXAMPLE = str(ROOT / "examples" / "tiny-cluster.yaml")
 BEFORE = IMAGE.replace(":dev", ":0.0.9")
 """The same image under the name of an earlier version: none was released yet."""
 Play = Callable[..., Played]
@@ -79,10 +78,10 @@ def cluster(real_testbed: TestBed, played: Play, transcript: Transcript) -> Iter
 def create(cluster: Cluster, transcript: Transcript) -> None:
     """Apply the example and wait for it."""
     begun = time.monotonic()
-    said = cluster.kubectl("apply", "-f", EXAMPLE)
+    said = cluster.kubectl("apply", "-f", "-", input=json.dumps(tiny_cluster()))
     cluster.await_ready()
     cluster.forget_entrance()
-    transcript(["kubectl", "apply", "-f", EXAMPLE], said, time.monotonic() - begun)
+    transcript(["kubectl", "apply", "-f", "tiny-cluster.yaml"], said, time.monotonic() - begun)
 
 
 def images(cluster: Cluster) -> set[str]:

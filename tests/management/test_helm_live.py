@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from image.operator import IMAGE, operator_archive
-from testbed import lifecycle
+from testbed import database, lifecycle
 from testbed.bed import KubectlError, TestBed
 from tests.charts.releases import CLUSTER, OPERATOR, Helm, HelmError, earlier
 from tests.e2e.clusters import Cluster
@@ -67,7 +67,8 @@ def cluster(release: Management) -> Iterator[Cluster]:
 
 def helm(release: Management, cluster: Cluster, command: str, *arguments: str) -> str:
     """Type a command about the release of the cluster."""
-    chart = (str(CLUSTER), "-f", str(CLUSTER / "ci" / "tiny-values.yaml"))
+    values = ("-f", str(CLUSTER / "ci" / "tiny-values.yaml"))
+    chart = (str(CLUSTER), *values, "--set-string", f"spec.version={database.chosen().tag}")
     given = () if command == "uninstall" else chart
     return release.program(command, "mo", *given, "-n", cluster.namespace, *arguments)
 

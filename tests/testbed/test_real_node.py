@@ -11,7 +11,8 @@ import pytest
 
 import testbed
 from testbed import TestBed
-from testbed.images import oci, recipes
+from testbed import database as databases
+from testbed.images import oci
 from testbed.images.oci import Entry, Image
 from tests.support.waiting import eventually
 from tests.testbed import traces
@@ -19,7 +20,7 @@ from tests.testbed.objects import get
 
 pytestmark = pytest.mark.node
 
-IMAGE = "matrixorigin/matrixone:1.3.0"
+IMAGE = databases.chosen().image
 # What the restricted Pod security profile asks for.
 RESTRICTED = {
     "allowPrivilegeEscalation": False,
@@ -221,7 +222,8 @@ def test_database_answers_sql(real_testbed: TestBed, real_namespace: str) -> Non
         return True
 
     assert eventually(answers, 60)
-    assert rows == [("8.0.30-MatrixOne-v1.3.0", 2)]
+    assert [count for _, count in rows] == [2]
+    assert "MatrixOne" in rows[0][0]
 
 
 def test_real_node_leaves_nothing(own_state: Path) -> None:
@@ -268,8 +270,3 @@ def test_lost_node(own_state: Path) -> None:
             )
 
         assert eventually(all_serve, 60)
-
-
-def test_recipe_names_are_what_the_operator_reads() -> None:
-    """The tag is the version that the program reports, so that version gates come out right."""
-    assert f"docker.io/{IMAGE}" == recipes.MATRIXONE

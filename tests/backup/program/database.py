@@ -15,7 +15,7 @@ from typing import Any
 
 import pymysql
 
-from testbed import building
+from testbed import database as databases
 from testbed.object_store import ObjectStore
 from testbed.ports import choose_ports
 from testbed.processes import last_words
@@ -66,7 +66,7 @@ class Database:
     processes: dict[str, "subprocess.Popen[bytes]"] = field(default_factory=dict)
 
     def start(self, name: str) -> None:
-        program = building.provide(["mo-service"])["mo-service"]
+        program = databases.chosen().provide()
         with (self.folder / f"{name}.log").open("ab") as log:
             self.processes[name] = subprocess.Popen(
                 [program, "-cfg", self.folder / f"{name}.toml"],
@@ -138,6 +138,7 @@ def database(folder: Path, storage: Storage, *, restore: bool = False) -> Iterat
         "HOME": str(folder),
         "DEFAULT_PASSWORD": PASSWORD,
         "GOMAXPROCS": "2",
+        **databases.chosen().environment(),
         **storage.variables(),
     }
     made = Database(folder, ports["cn-sql"], environment)

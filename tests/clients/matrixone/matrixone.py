@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pymysql
 
-from testbed import building
+from testbed import database as databases
 from testbed.ports import choose_ports
 from testbed.processes import last_words
 
@@ -46,7 +46,7 @@ class Database:
 
     def start(self, name: str) -> None:
         """Start a process from its configuration file."""
-        program = building.provide(["mo-service"])["mo-service"]
+        program = databases.chosen().provide()
         with self.log_of(name).open("ab") as log:
             self.processes[name] = subprocess.Popen(
                 [program, "-cfg", self.folder / f"{name}.toml"],
@@ -58,6 +58,7 @@ class Database:
                     "HOME": str(self.folder),
                     "DEFAULT_PASSWORD": PASSWORD,
                     "GOMAXPROCS": "2",
+                    **databases.chosen().environment(),
                 },
             )
 

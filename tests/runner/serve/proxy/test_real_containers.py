@@ -16,6 +16,7 @@ from ansible_operator.kube.interface import GroupVersionKind
 from ansible_operator.kube.shared_informers import SharedInformers
 from ansible_operator.serve.interface import Owner, ProxyLimits
 from ansible_operator.serve.proxy import LoopbackProxy
+from testbed import database
 
 pytestmark = pytest.mark.node
 
@@ -32,7 +33,7 @@ POD = {
         "containers": [
             {
                 "name": "box",
-                "image": "matrixorigin/matrixone:1.3.0",
+                "image": database.chosen().image,
                 "imagePullPolicy": "IfNotPresent",
                 "command": ["sh", "-c", SCRIPT],
             }

@@ -1,4 +1,4 @@
-module matrixorigin.io/testbed/matrixone
+module matrixorigin.io/testbed/matrixone-1.3
 
 go 1.26.0
 

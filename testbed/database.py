@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which MatrixOne runs: one that the test bed builds, or any program that is given.
+
+``MATRIXONE`` names a release line that is built. ``MO_SERVICE`` is the path of any other
+mo-service, and ``MO_VERSION`` the tag of the image that it is packed into, from which the operator
+reads the version; by default it is the version that the program reports.
+"""
+
+import os
+import re
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from testbed import building
+from testbed.errors import RequirementError
+from testbed.progress import Progress, silent
+
+REPOSITORY = "matrixorigin/matrixone"
+DEFAULT = "1.3"
+VARIABLES = ("MATRIXONE", "MO_SERVICE", "MO_VERSION")
+
+_TAG = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
+_REPORTED = re.compile(r"^\s*Version:\s*v?(\d+\.\d+\.\d+[A-Za-z0-9_.-]*)\s*$", re.MULTILINE)
+_FOUND = re.compile(r"^\s*(\S+) => (/\S+) \(0x", re.MULTILINE)
+_LOADER = re.compile(r"^\s*(/\S+) \(0x", re.MULTILINE)
+_MISSING = re.compile(r"^\s*(\S+) => not found", re.MULTILINE)
+_ELF = b"\x7fELF"
+_ANSWER_SECONDS = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Database:
+    """A MatrixOne that the test bed can run.
+
+    Attributes:
+        tag: of its image; the version, where it has one.
+        program: what `testbed.building` builds it as; empty if it is given.
+        given: the program that the user brings.
+    """
+
+    tag: str
+    program: str = ""
+    given: Path | None = None
+
+    @property
+    def image(self) -> str:
+        """Its image as a Pod names it."""
+        return f"{REPOSITORY}:{self.tag}"
+
+    def provide(self, progress: Progress = silent) -> Path:
+        """Return the path of its program; build it if it is nowhere to be found.
+
+        Raises:
+            TestBedError: it cannot be built.
+        """
+        if self.given:
+            return self.given
+        return building.provide([self.program], progress)[self.program]
+
+    def environment(self) -> dict[str, str]:
+        """Return the variables by which the program finds its libraries on this machine."""
+        return _library_path(self.given) if self.given else {}
+
+    def libraries(self, program: Path) -> tuple[dict[str, Path], Path | None]:
+        """Return its shared libraries by name, and its loader; none of a static program.
+
+        Raises:
+            RequirementError: a library is missing.
+        """
+        return _libraries(program, self.environment())
+
+
+# The tag is the version of the line: the operator reads it from there.
+BUILT: Mapping[str, Database] = {
+    "2.0": Database("2.0.1", "mo-service-2.0"),
+    "1.3": Database("1.3.0", "mo-service-1.3"),
+}
+
+
+def chosen(environment: Mapping[str, str] = os.environ) -> Database:
+    """Return the MatrixOne that the environment asks for.
+
+    Raises:
+        RequirementError: it cannot be run; the message names the variable and the remedy.
+    """
+    service, version = environment.get("MO_SERVICE", ""), environment.get("MO_VERSION", "")
+    if service:
+        return _given(service, version)
+    if version:
+        raise RequirementError("MO_VERSION is the tag for MO_SERVICE, which is not set")
+    line = environment.get("MATRIXONE", "") or DEFAULT
+    if line not in BUILT:
+        raise RequirementError(f"MATRIXONE={line}: the test bed builds {' and '.join(BUILT)}")
+    return BUILT[line]
+
+
+def _given(service: str, version: str) -> Database:
+    path = Path(service).expanduser().resolve()
+    problem = _problem(path)
+    if problem:
+        raise RequirementError(f"MO_SERVICE: {path} {problem}")
+    _libraries(path, _library_path(path))
+    tag = version or reported(_answer([path, "-version"], _library_path(path)))
+    if not tag:
+        raise RequirementError(
+            f"MO_SERVICE: {path} does not report its version: set MO_VERSION, for example to 3.0.18"
+        )
+    if not _TAG.fullmatch(tag):
+        raise RequirementError(f"MO_VERSION: {tag!r} is not the tag of an image, such as 3.0.18")
+    return Database(tag, given=path)
+
+
+def _problem(path: Path) -> str:
+    """Return why a file cannot be a program; empty if it can."""
+    if not path.exists():
+        return "does not exist"
+    if not path.is_file():
+        return "is not a file"
+    if not os.access(path, os.X_OK):
+        return f"is not executable: chmod +x {path}"
+    with path.open("rb") as file:
+        is_program = file.read(len(_ELF)) == _ELF
+    return "" if is_program else "is not a program for Linux (ELF)"
+
+
+def _library_folders(program: Path) -> list[Path]:
+    """Return where a release keeps libraries: beside the program, or in lib beside or above it."""
+    return [program.parent, program.parent / "lib", program.parent.parent / "lib"]
+
+
+def _library_path(program: Path) -> dict[str, str]:
+    folders = [str(folder) for folder in _library_folders(program) if folder.is_dir()]
+    given = os.environ.get("LD_LIBRARY_PATH", "")
+    return {"LD_LIBRARY_PATH": os.pathsep.join([*folders, *filter(None, [given])])}
+
+
+def _answer(argv: list[str | Path], environment: Mapping[str, str]) -> str:
+    """Return what a program prints; empty if it does not start or does not end."""
+    try:
+        return subprocess.run(
+            argv,
+            env={**os.environ, **environment},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+            timeout=_ANSWER_SECONDS,
+        ).stdout
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+
+
+def reported(text: str) -> str:
+    """Return the version in what ``mo-service -version`` prints; empty if it says none."""
+    found = _REPORTED.search(text)
+    return found[1] if found else ""
+
+
+def _libraries(
+    program: Path, environment: Mapping[str, str]
+) -> tuple[dict[str, Path], Path | None]:
+    listed = _answer(["ldd", program], environment)
+    missing = _MISSING.findall(listed)
+    if missing:
+        folders = ", ".join(str(folder) for folder in _library_folders(program))
+        raise RequirementError(
+            f"{program} lacks {', '.join(missing)}: install it, put it into one of {folders}, "
+            "or name its folder in LD_LIBRARY_PATH"
+        )
+    loader = _LOADER.search(listed)
+    found = {name: Path(path) for name, path in _FOUND.findall(listed)}
+    return found, Path(loader[1]) if loader else None
