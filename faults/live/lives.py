@@ -352,7 +352,7 @@ def lives() -> Mapping[str, Life]:
                         "cnGroups": [{**groups[0], "replicas": 2}, {"name": "ap", "replicas": 1}]
                     }
                 },
-                "roll": {"spec": {"version": "1.3.1"}},
+                "roll": {"spec": {"version": "3.0.19"}},
                 "proxy": {"spec": {"proxy": {"replicas": 2}}},
             },
             frozenset(),

@@ -20,6 +20,7 @@ from testbed.bed import TestBed
 from testbed.object_store import ObjectStore
 from tests.docs.pages import Command, File, Page, differs
 from tests.e2e.clusters import Operator
+from tests.support.examples import on_a_real_node
 from tests.support.places import ROOT
 
 _COMMAND_SECONDS = 420
@@ -34,9 +35,14 @@ class Session:
     def __init__(
         self, bed: TestBed, folder: Path, namespace: str, variables: Mapping[str, str]
     ) -> None:
-        for name in ("examples", "crds", "charts", "deploy", "playbooks", "Makefile"):
+        self._adapted = on_a_real_node if bed.state.nodes == "real" else str
+        for name in ("crds", "charts", "deploy", "playbooks", "Makefile"):
             if (ROOT / name).exists() and not (folder / name).exists():
                 (folder / name).symlink_to(ROOT / name)
+        for path in (ROOT / "examples").rglob("*.yaml"):
+            copy = folder / path.relative_to(ROOT)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            copy.write_text(self._adapted(path.read_text()))
         kubeconfig = folder / "kubeconfig"
         content = yaml.safe_load(bed.kubeconfig.read_text())
         for context in content["contexts"]:
@@ -70,7 +76,7 @@ class Session:
         """Write the files and run the commands of a page; the first that fails ends it."""
         for step in page.steps:
             if isinstance(step, File):
-                (self._folder / step.name).write_text(step.content)
+                (self._folder / step.name).write_text(self._adapted(step.content))
             else:
                 self._run(page, step)
 
@@ -81,13 +87,14 @@ class Session:
 
     def _run(self, page: Page, step: Command) -> None:
         assert self._shell.stdin is not None
-        script = f"{{ {step.text}\n}} </dev/null 2>&1\nprintf '\\001%d\\0' $?\n"
+        text = self._adapted(step.text)
+        script = f"{{ {text}\n}} </dev/null 2>&1\nprintf '\\001%d\\0' $?\n"
         self._shell.stdin.write(script.encode())
         self._shell.stdin.flush()
-        where = f"{page.path.name}:{step.line}: {step.text}"
+        where = f"{page.path.name}:{step.line}: {text}"
         printed, code = self._answer(where)
         assert code == "0", f"{where}\nended with {code}:\n{printed}"
-        missing = differs(step.shown, printed)
+        missing = differs(tuple(map(self._adapted, step.shown)), printed)
         assert missing is None, f"{where}\ndid not print {missing!r} but:\n{printed}"
 
     def _answer(self, where: str) -> tuple[str, str]:

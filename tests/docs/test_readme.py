@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from tests.docs.test_pages import LINK
+from tests.support.examples import RELEASE
 from tests.support.places import ROOT
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -19,7 +20,6 @@ EXAMPLES = sorted(
     for path in (ROOT / "examples").glob(pattern)
     if path.name != "own-command.yaml"  # is about versions below 1.0
 )
-VERSION = "1.3.0"
 
 
 def test_it_has_no_link_that_only_the_sources_resolve() -> None:
@@ -52,5 +52,5 @@ def test_examples_name_one_version_of_matrixone(path: Path) -> None:
     text = path.read_text()
     versions = re.findall(r"^ *version: \"?v?(\d+\.\d+\.\d+)\"?$", text, flags=re.MULTILINE)
     versions += re.findall(r"matrixorigin/matrixone:(\d+\.\d+\.\d+)", text)
-    assert set(versions) <= {VERSION}
-    assert f"**{VERSION}**" in (ROOT / "docs" / "versions.md").read_text()
+    assert set(versions) <= {RELEASE}
+    assert f"**{RELEASE}**" in (ROOT / "docs" / "versions.md").read_text()

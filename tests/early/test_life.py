@@ -67,7 +67,7 @@ def test_t20_status_has_the_four_lists_and_conditions(mo: Space) -> None:
     assert (status["phase"], status["runtime"]) == ("Ready", "launch")
     assert status["endpoint"] == f"mo.{mo.name}.svc:6001"
     columns = mo.kubectl("get", KIND, "mo", "--no-headers").split()
-    assert columns[:5] == ["mo", "matrixorigin/matrixone:1.3.0", "1", "True", "Ready"]
+    assert columns[:5] == ["mo", "matrixorigin/matrixone:3.0.18", "1", "True", "Ready"]
 
 
 def _filled(space: Space) -> bool:
@@ -103,16 +103,16 @@ def test_passes_that_change_nothing_tell_nothing(mo: Space, operator: Path) -> N
 
 def test_t14_a_new_image_is_rolled_out(mo: Space) -> None:
     uid = mo.get("pod", "mo-0")["metadata"]["uid"]
-    mo.patch("mo", image="matrixorigin/matrixone:1.3.1")
+    mo.patch("mo", image="matrixorigin/matrixone:3.0.19")
     mo.settled("mo")
     mo.wait("mo")
 
     pod = mo.get("pod", "mo-0")
-    assert pod["spec"]["containers"][0]["image"] == "matrixorigin/matrixone:1.3.1"
+    assert pod["spec"]["containers"][0]["image"] == "matrixorigin/matrixone:3.0.19"
     assert pod["metadata"]["uid"] != uid
     told = [note for _, reason, note in mo.events("mo") if reason == "MatrixoneUpdateSuccess"]
     assert told == [f"changed StatefulSet mo in namespace {mo.name}"]
-    assert mo.cluster("mo")["status"]["version"] == "1.3.1"
+    assert mo.cluster("mo")["status"]["version"] == "3.0.19"
 
 
 def test_t15_the_service_changes_its_type_and_keeps_its_address(mo: Space) -> None:

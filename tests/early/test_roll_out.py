@@ -93,7 +93,7 @@ def test_t19_t22_t23_t24_a_roll_out_with_its_gate(space: Space, made: Make, oper
     broken = uid_of(space.get("pod", "gate-0"))
     set_status(space, "gate-0", ready=False, restarts=2)
     eventually(lambda: space.get("statefulset", "gate")["status"].get("readyReplicas", 0) == 0)
-    space.patch("gate", image="matrixorigin/matrixone:1.3.1")
+    space.patch("gate", image="matrixorigin/matrixone:3.0.19")
     eventually(
         lambda: (one := space.get("pod", "gate-0")) and uid_of(one) != broken and one["status"], 90
     )

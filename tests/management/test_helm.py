@@ -147,7 +147,7 @@ def test_c16_crds_are_upgraded_with_the_operator(management: Management) -> None
     management.upgrade(OPERATOR)
 
     eventually(lambda: "dashboard" in explained())
-    assert management.get("mo", "mo")["spec"]["version"] == "1.3.0"
+    assert management.get("mo", "mo")["spec"]["version"] == "3.0.18"
     management.kubectl("delete", "mo", "mo")
 
 

@@ -21,12 +21,12 @@ Json = dict[str, Any]
 MATRIXONE = "matrixorigin/matrixone"
 DATA = "matrixorigin.io/data-version"
 COMPONENTS = ("LogSet", "DNSet", "CNSet", "ProxySet")
-REFUSED = "MatrixOne 1.3.0 cannot read the data that 1.4.0 has written"
+REFUSED = "MatrixOne 3.0.18 cannot read the data that 3.1.0 has written"
 
 
 @pytest.fixture(scope="module")
 def cluster(space: Namespace, operator: Path) -> Iterator[Json]:
-    """A cluster of 1.3.0 that serves; deleted at the end."""
+    """A cluster of 3.0.18 that serves; deleted at the end."""
     resource = tiny_cluster(space.name)
     space.apply(resource)
     space.wait("Ready")
@@ -74,18 +74,18 @@ def require_serving_an_earlier_spec(space: Namespace, kind: str) -> None:
 
 def test_a_raise_that_has_started_nothing_may_be_taken_back(space, cluster):
     """An image that cannot be pulled has written nothing, whichever version it would be."""
-    eventually(lambda: recorded(space) == ("1.3.0", "1.3.0"))
+    eventually(lambda: recorded(space) == ("3.0.18", "3.0.18"))
     broken = {"image": f"{MATRIXONE}:broken", "semanticVersion": "9.9.9"}
-    changed_to(space, cluster, "1.3.0", **broken)
+    changed_to(space, cluster, "3.0.18", **broken)
     stuck = eventually(lambda: _true(space.condition("dnset", "mo", "Degraded")))
     assert "mo-dn-0 (ImagePullBackOff" in stuck["message"]
     assert space.get("dnset", "mo")["status"]["version"] == "9.9.9"
 
-    changed_to(space, cluster, "1.3.0")
+    changed_to(space, cluster, "3.0.18")
     space.wait("Synced")
     space.wait("Ready")
-    assert tags(space) == {"1.3.0"}
-    assert recorded(space) == ("1.3.0", "1.3.0")
+    assert tags(space) == {"3.0.18"}
+    assert recorded(space) == ("3.0.18", "3.0.18")
 
 
 def _true(condition: Json) -> Json:
@@ -93,32 +93,32 @@ def _true(condition: Json) -> Json:
 
 
 def test_within_a_minor_release_the_version_goes_up_and_down(space, cluster):
-    for tag in ("1.3.4", "1.3.0"):
-        changed_to(space, cluster, "1.3.0", image=f"{MATRIXONE}:{tag}")
+    for tag in ("3.0.22", "3.0.18"):
+        changed_to(space, cluster, "3.0.18", image=f"{MATRIXONE}:{tag}")
         space.wait("Synced")
         assert tags(space, "DNSet") == {tag}
-    eventually(lambda: recorded(space) == ("1.3.4", "1.3.4"))
+    eventually(lambda: recorded(space) == ("3.0.22", "3.0.22"))
 
 
 def test_lowering_across_a_minor_release_is_refused_until_it_is_reverted(space, cluster):
     """Nothing is touched: the database serves with the spec before, and its status says so."""
-    changed_to(space, cluster, "1.4.0")
+    changed_to(space, cluster, "3.1.0")
     space.wait("Synced")
-    eventually(lambda: recorded(space) == ("1.4.0", "1.4.0"))
+    eventually(lambda: recorded(space) == ("3.1.0", "3.1.0"))
     pods = space.names("pods")
 
-    changed_to(space, cluster, "1.3.0")
+    changed_to(space, cluster, "3.0.18")
 
     synced = eventually(lambda: refused(space, "mo"))
     assert synced["message"].startswith(f"spec.version: {REFUSED}")
     require_serving_an_earlier_spec(space, "mo")
-    assert (space.names("pods"), tags(space)) == (pods, {"1.4.0"})
-    assert space.get("dnset", "mo")["spec"]["image"].endswith(":1.4.0")
+    assert (space.names("pods"), tags(space)) == (pods, {"3.1.0"})
+    assert space.get("dnset", "mo")["spec"]["image"].endswith(":3.1.0")
 
-    changed_to(space, cluster, "1.4.0")
+    changed_to(space, cluster, "3.1.0")
     space.wait("Synced")
     space.wait("Ready")
-    assert (space.names("pods"), tags(space)) == (pods, {"1.4.0"})
+    assert (space.names("pods"), tags(space)) == (pods, {"3.1.0"})
 
 
 def test_a_set_refuses_it_by_itself(space, cluster):
@@ -127,7 +127,7 @@ def test_a_set_refuses_it_by_itself(space, cluster):
     image = space.get("dnset", "mo")["spec"]["image"]
     before = space.get("pod", "mo-dn-0")["metadata"]["uid"]
 
-    _set_image(space, image.replace("1.4.0", "1.3.0"))
+    _set_image(space, image.replace("3.1.0", "3.0.18"))
 
     synced = eventually(lambda: refused(space, "dnset"))
     assert synced["message"].startswith(f"spec.image: {REFUSED}")
@@ -148,16 +148,16 @@ def _set_image(space: Namespace, image: str) -> None:
 
 def test_who_knows_better_says_so_by_an_annotation(space, cluster):
     """The record follows it, so that it can be removed again."""
-    changed_to(space, cluster, "1.4.0", image=f"{MATRIXONE}:1.3.0")
+    changed_to(space, cluster, "3.1.0", image=f"{MATRIXONE}:3.0.18")
     synced = eventually(lambda: refused(space, "mo"))
     assert synced["message"].startswith(f"spec.tn.image: {REFUSED}")
 
-    space.kubectl("annotate", "mo", "mo", f"{DATA}=1.3.0")
+    space.kubectl("annotate", "mo", "mo", f"{DATA}=3.0.18")
 
     space.wait("Synced")
-    assert tags(space, "DNSet") == {"1.3.0"}
-    eventually(lambda: recorded(space) == ("1.3.0", "1.3.0"))
+    assert tags(space, "DNSet") == {"3.0.18"}
+    eventually(lambda: recorded(space) == ("3.0.18", "3.0.18"))
     space.kubectl("annotate", "mo", "mo", f"{DATA}-")
     eventually(lambda: DATA not in (space.get("dnset", "mo")["metadata"].get("annotations") or {}))
     space.wait("Synced")
-    assert recorded(space) == ("1.3.0", "1.3.0")
+    assert recorded(space) == ("3.0.18", "3.0.18")

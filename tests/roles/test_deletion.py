@@ -110,7 +110,7 @@ def test_volumes_go_or_stay_as_the_policy_says(space, name, policy, s3_policy, k
     s3: dict[str, Any] = {"path": f"bucket/{name}"}
     spec: dict[str, Any] = {
         "replicas": 1,
-        "image": "matrixorigin/matrixone:1.3.0",
+        "image": "matrixorigin/matrixone:3.0.18",
         "volume": {"size": "1Gi"},
         "sharedStorage": {"s3": s3},
     }
@@ -206,7 +206,7 @@ def test_an_update_is_held_back_and_chosen_pods_go_first(space):
     time.sleep(3)
     assert compute_nodes(space) == before
 
-    resource["spec"]["version"] = "1.3.1"
+    resource["spec"]["version"] = "3.0.19"
     space.apply(resource)
     eventually(lambda: space.condition("cnset", "held-tp", "Synced").get("reason") == "Paused")
     time.sleep(3)

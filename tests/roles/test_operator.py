@@ -34,7 +34,7 @@ def test_printer_columns_say_what_is_there(space, cluster):
     """kubectl get shows readiness, counts and version from the status."""
     columns = space.kubectl("get", "mo", "mo", "--no-headers").split()
 
-    assert columns[:8] == ["mo", "True", "AllSetsReady", "3/3", "1/1", "1/1", "1/1", "1.3.0"]
+    assert columns[:8] == ["mo", "True", "AllSetsReady", "3/3", "1/1", "1/1", "1/1", "3.0.18"]
     listed = space.kubectl("get", "matrixone", "--no-headers").splitlines()
     assert len([line for line in listed if line.strip()]) == 5
 
@@ -129,16 +129,16 @@ def test_change_reaches_every_part(space, cluster):
     """When the cluster is synced, every Pod runs the new version; the status says so."""
     for part in (cluster["spec"]["tn"], cluster["spec"]["cnGroups"][0]):
         part["config"] = '[log]\nlevel = "debug"\n'
-    cluster["spec"]["version"] = "1.3.1"
+    cluster["spec"]["version"] = "3.0.19"
     space.apply(cluster)
     space.wait("Synced")
     space.wait("Ready")
 
     found = space.get("mo", "mo")
     assert found["status"]["observedGeneration"] == found["metadata"]["generation"]
-    assert found["status"]["version"] == "1.3.1"
+    assert found["status"]["version"] == "3.0.19"
     images = {one["spec"]["containers"][0]["image"] for one in space.listed("pods")}
-    assert images == {"matrixorigin/matrixone:1.3.1"}
+    assert images == {"matrixorigin/matrixone:3.0.19"}
 
 
 def test_config_maps_stay_while_they_can_be_rolled_back_to(space, cluster):

@@ -72,10 +72,10 @@ def test_each_part_can_be_paused_and_goes_on(space, cluster):
         eventually(lambda kind=kind, name=name: shows(space, kind, name))
         assert space.condition(kind, name, "Ready")["status"] == "True"
     before = images(space)
-    cluster["spec"]["version"] = "1.3.1"
+    cluster["spec"]["version"] = "3.0.19"
     cluster["spec"]["webui"]["image"] = "matrixorigin/webui:2"
     space.apply(cluster)
-    eventually(lambda: space.get("proxyset", "mo")["spec"]["image"].endswith("1.3.1"))
+    eventually(lambda: space.get("proxyset", "mo")["spec"]["image"].endswith("3.0.19"))
     for kind, name, _workload in PARTS:
         eventually(
             lambda kind=kind, name=name: (

@@ -181,7 +181,7 @@ def test_pooled_compute_nodes_come_up(play_role, fake_testbed, fake_namespace):
         assert again.code == 0, again.output
         assert again.counts["changed"] == 0, again.output
 
-        cn_set["spec"]["image"] = "matrixorigin/matrixone:1.3.1"
+        cn_set["spec"]["image"] = "matrixorigin/matrixone:3.0.19"
         rolled = play_role("cnset", cn_set, wait_timeout=60)
         assert rolled.code == 0, rolled.output
 
@@ -237,7 +237,7 @@ def test_a_roll_that_is_held_is_no_failure(play_cluster, fake_testbed, fake_name
             found.setdefault(kind, []).append((pod["metadata"]["name"], image))
         return {kind: [image for _name, image in sorted(pods)] for kind, pods in found.items()}
 
-    old, new = "1.3.0", "1.3.1"
+    old, new = "3.0.18", "3.0.19"
     cluster["spec"]["version"] = new
     cluster["spec"]["logService"]["updateStrategy"] = {"partition": 2}
     cluster["spec"]["cnGroups"][0]["replicas"] = 2
@@ -280,7 +280,7 @@ def test_an_update_that_is_paused_is_no_failure(play_cluster, fake_namespace):
     assert play_cluster(cluster).code == 0
 
     group = cluster["spec"]["cnGroups"][0]
-    group |= {"pauseUpdate": True, "image": "matrixorigin/matrixone:1.3.1", "replicas": 2}
+    group |= {"pauseUpdate": True, "image": "matrixorigin/matrixone:3.0.19", "replicas": 2}
     paused = play_cluster(cluster)
 
     assert paused.code == 0, paused.output
@@ -328,7 +328,7 @@ def test_what_an_operator_runs_is_left_alone(
     assert play_cluster(cluster).code == 0
     kept, api = objects(), Api(installed_testbed.kubeconfig)
     api.apply(cluster)
-    service = {**cluster["spec"]["logService"], "image": "matrixorigin/matrixone:1.3.0"}
+    service = {**cluster["spec"]["logService"], "image": "matrixorigin/matrixone:3.0.18"}
     log_set = {**cluster, "kind": "LogSet", "spec": service}
     api.apply(log_set)
 
