@@ -155,6 +155,8 @@ _RELEASED: dict[str, list[r.Json]] = {
         )
     ],
     "cluster-every-part-operator-1.4": [r.cluster(operatorVersion="1.4.0", **EVERYTHING)],
+    "cluster-3.0.18": [r.cluster(version="3.0.18", operatorVersion="1.4.0", **EVERYTHING)],
+    "cluster-4.2.0": [r.cluster(version="4.2.0", operatorVersion="1.4.0", **EVERYTHING)],
     "cluster-operator-1.2": [r.cluster(operatorVersion="1.2.0")],
     "cluster-claim": [
         r.cluster(version="1.3.0", logService={"sharedStorage": CLAIM}, proxy={"replicas": 1})
@@ -253,6 +255,8 @@ LIKE = {
         "cluster-version-1",
     ),
     "cluster-every-part-operator-1.4": "cluster-every-part",
+    "cluster-3.0.18": "cluster-every-part-operator-1.4",
+    "cluster-4.2.0": "cluster-3.0.18",
     **dict.fromkeys(
         (
             "logset-aws",
