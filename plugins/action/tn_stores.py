@@ -8,10 +8,11 @@ import time
 from typing import Any, ClassVar
 
 from ..module_utils.api.errors import RenderingError
+from ..module_utils.api.pod_addresses import log_addresses
+from ..module_utils.api.pods import live_pods
 from ..module_utils.clients.kubernetes.applying import Writer
 from ..module_utils.clients.kubernetes.session import Session
 from ..module_utils.clients.matrixone import Deadline
-from ..module_utils.compute import pods as cn_pods
 from ..module_utils.reporting.events import Occurrence
 from ..module_utils.reporting.health import is_estranged, is_settled
 from ..module_utils.transaction.silence import Silence
@@ -74,4 +75,4 @@ def _log_service(session: Session, arguments: Json) -> list[str]:
     log_set = arguments["log_set"]
     if not log_set:
         return addresses.external(arguments["resource"])
-    return cn_pods.log_addresses(cn_pods.live_pods(addresses.members(session, log_set)))
+    return log_addresses(live_pods(addresses.members(session, log_set)))

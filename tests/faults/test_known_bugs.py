@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils import kinds
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api.pods import condition
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup import links, users
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.job import (
     planning as backup_job,
@@ -82,7 +83,7 @@ def stores_are_down_since_they_were_ready(patch: Patch) -> None:
     """A roll of a cluster that is older than the time-out deletes the volumes of healthy stores."""
 
     def went_down(pod: Any, now: str) -> str:
-        return str(pods._condition(pod or {}, "Ready").get("lastTransitionTime") or now)
+        return str(condition(pod or {}, "Ready").get("lastTransitionTime") or now)
 
     patch.setattr(pods, "_went_down", went_down)
     patch.setattr(pods, "_within", lambda _earliest, moment, _now: moment)

@@ -8,9 +8,11 @@ from datetime import datetime
 from typing import Any
 
 import pytest
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.reporting.pods import (
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api.pods import (
     ended_after,
     first_start,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.reporting.pods import (
     stores,
 )
 from hypothesis import given

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..api import names
-from ..reporting.pods import is_ready
+from ..api.pods import is_ready
 
 EVERYTHING = "matrixone"
 """The group of all hosts."""

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
+from ..api.pods import main_process, ready_at
 from ..api.timestamps import unix_time
-from ..reporting.pods import main_process, ready_at
 
 SETTLED_SECONDS: Final = 15.0
 """Compute nodes usually find a new transaction node within so many seconds."""

@@ -10,9 +10,12 @@ from typing import Any, Final
 
 from ..api import names
 from ..api.fields import Fields
+from ..api.pods import is_ready, main_process, ready_at
 from ..api.timestamps import timestamp
 from ..api.types import Resource
-from ..reporting.pods import closed_gates, main_process, ready_at
+from ..reporting.pods import (
+    closed_gates,
+)
 from .drain import (
     Policy,
 )
@@ -36,7 +39,6 @@ ANNOTATION_STATE: Final = "matrixorigin.io/cn-state"
 ANNOTATION_DRAINING: Final = "matrixorigin.io/store-draining-start"
 ANNOTATION_LOCKS: Final = "matrixorigin.io/lock-restart"
 _LABEL_TEMPLATE: Final = "pod-template-hash"
-_ENDED: Final = frozenset({"Succeeded", "Failed"})
 _NEWS_SECONDS: Final = 120.0
 
 Pod = Mapping[str, Any]
@@ -91,12 +93,6 @@ def recorded_states(resource: Mapping[str, Any]) -> dict[str, str]:
     return {str(one["podName"]): str(one.get("state") or State.UNKNOWN) for one in listed}
 
 
-def live_pods(pods: Iterable[Pod]) -> list[Pod]:
-    """Return the Pods that have not ended, by name."""
-    running = [pod for pod in pods if (pod.get("status") or {}).get("phase") not in _ENDED]
-    return sorted(running, key=lambda pod: str(pod["metadata"]["name"]))
-
-
 def cn_store(
     pod: Pod, registration: Registration | None, *, asked: bool, mute: bool = False
 ) -> CNStore:
@@ -114,7 +110,7 @@ def cn_store(
     return CNStore(
         pod=metadata["name"],
         uuid=uuid_of(pod),
-        ready=_is_ready(pod),
+        ready=is_ready(pod),
         going=bool(metadata.get("deletionTimestamp")),
         cordoned=ANNOTATION_CORDON in annotations,
         created=metadata.get("creationTimestamp") or "",
@@ -166,11 +162,6 @@ def uuid_of(pod: Pod) -> str:
     metadata = pod["metadata"]
     subdomain = (pod.get("spec") or {}).get("subdomain") or ""
     return store_uuid(f"{metadata['name']}.{subdomain}.{metadata['namespace']}.svc")
-
-
-def _is_ready(pod: Pod) -> bool:
-    conditions = (pod.get("status") or {}).get("conditions") or []
-    return any(one.get("type") == "Ready" and one.get("status") == "True" for one in conditions)
 
 
 def _asked(text: str | None, process: str) -> str:
@@ -238,45 +229,3 @@ def records(store: CNStore, *, leaves: bool, now: float) -> dict[str, str | None
     if store.asked_process and not store.locks_asked:
         changes[ANNOTATION_LOCKS] = None
     return changes
-
-
-def reachable(address: str, pods: Iterable[Pod]) -> str:
-    """Return an address that works from anywhere Pods are routed to.
-
-    MatrixOne advertises DNS names that only the cluster resolves: the name of a known Pod is
-    replaced by its present IP.
-
-    Args:
-        address: ``host:port`` as HAKeeper has it.
-        pods: Pods of log service and transaction node.
-    """
-    found = pod_at(address, pods)
-    ip = (found.get("status") or {}).get("podIP") if found is not None else None
-    return _at(ip, address.rpartition(":")[2]) if ip else address
-
-
-def pod_at(address: str, pods: Iterable[Pod]) -> Pod | None:
-    """Return the Pod that an address belongs to; None where it is not among those given.
-
-    Args:
-        address: ``host:port`` as HAKeeper has it; the host begins with the name of the Pod.
-        pods: to look among.
-    """
-    first = address.rpartition(":")[0].partition(".")[0]
-    return next((pod for pod in pods if pod["metadata"]["name"] == first), None)
-
-
-def _at(host: str, port: object) -> str:
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-
-
-def log_addresses(pods: Iterable[Pod]) -> list[str]:
-    """Return the addresses of the log stores that run, ready ones first."""
-    stores = [
-        pod
-        for pod in pods
-        if (pod["metadata"].get("labels") or {}).get(names.LABEL_COMPONENT) == names.LOG_SET
-        and (pod.get("status") or {}).get("podIP")
-    ]
-    stores.sort(key=lambda pod: (not _is_ready(pod), str(pod["metadata"]["name"])))
-    return [_at(pod["status"]["podIP"], names.PORT_LOG) for pod in stores]

@@ -13,10 +13,10 @@ from typing import Any, Final
 from ..api import names
 from ..api.errors import RenderingError
 from ..api.fields import Fields
+from ..api.pods import is_ready
 from ..api.types import Manifest, Resource
 from ..location.locations import endpoint
 from ..reporting.conditions import find
-from ..reporting.pods import is_ready
 from ..reporting.reasons import BackupReason, ConditionType
 from ..workload.component import Reference
 from ..workload.plans import Observed

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime, timezone
 from typing import Any
 
+from ..api.pods import main_process
 from ..api.timestamps import unix_time
-from ..reporting.pods import main_process
 
 Json = Mapping[str, Any]
 

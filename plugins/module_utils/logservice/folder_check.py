@@ -14,10 +14,10 @@ from pathlib import PurePosixPath
 from typing import Any, Final
 
 from ..api import names, versions
+from ..api.pods import is_ready, main_process
 from ..api.storage_answer import StorageAnswer
 from ..api.timestamps import unix_time
 from ..api.types import Manifest, Resource
-from ..reporting.pods import is_ready, main_process
 from ..workload.containers import container_security, value_env
 from ..workload.helper_resources import helper_resources
 from ..workload.sets import SetContext

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 from enum import Enum
 from typing import Any
 
+from ..api.pods import is_ready, ready_at
 from ..api.timestamps import timestamp, unix_time
 from ..api.types import Resource
 from ..reporting import pods as pod_status
@@ -52,7 +53,7 @@ def question(
         pods: its Pods.
         now: the present, Unix time.
     """
-    ready = sum(pod_status.is_ready(pod) for pod in pods)
+    ready = sum(is_ready(pod) for pod in pods)
     present = int((workload.get("spec") or {}).get("replicas") or 0)
     desired = int((resource.get("spec") or {}).get("replicas") or 0)
     if not ready or not (has_served(resource) or ready >= present):
@@ -82,7 +83,7 @@ def _served_since(resource: Resource, now: float) -> float:
 
 def came_back_lately(resource: Resource, pod: Pod, now: float, seconds: float) -> bool:
     """Return whether a Pod became ready within the last seconds, and not for the first time."""
-    since = pod_status.ready_at(pod)
+    since = ready_at(pod)
     if since is None or since + seconds < now:
         return False
     created = unix_time(resource["metadata"].get("creationTimestamp"))
@@ -105,7 +106,7 @@ def empty_stores(pods: Iterable[Pod], view: View | None, now: float) -> set[str]
     return {
         pod["metadata"]["name"]
         for pod in pods
-        if (since := pod_status.ready_at(pod)) is not None
+        if (since := ready_at(pod)) is not None
         and since + SETTLING_SECONDS <= now
         and view.without_data(ordinal_of_pod(pod["metadata"]["name"]))
     }

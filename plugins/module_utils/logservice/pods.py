@@ -11,10 +11,13 @@ from typing import Any, Final
 from ..api import names
 from ..api.durations import seconds
 from ..api.fields import Fields
+from ..api.pods import condition, ended_after, first_start, is_ready
 from ..api.timestamps import unix_time
 from ..api.types import Resource
 from ..reporting.conditions import has_served
-from ..reporting.pods import ended_after, first_start, is_ready, why
+from ..reporting.pods import (
+    why,
+)
 from ..workload import nodes as node_states
 from ..workload import storage
 from .failover import LogStore, Policy, Repair
@@ -231,7 +234,7 @@ def attempted(pod: Pod) -> float:
 
     What a process that ended more than once did first is not known any more.
     """
-    scheduled = _condition(pod, "PodScheduled")
+    scheduled = condition(pod, "PodScheduled")
     placed = scheduled.get("lastTransitionTime") if scheduled.get("status") == "True" else None
     return max(unix_time(placed), unix_time(first_start(pod)))
 
@@ -251,19 +254,14 @@ def _why_pending(pod: Pod, around: SetState) -> str:
     reason = why(pod)
     if reason in _USELESS:
         return f"its Pod cannot start ({reason}), nor would a new one"
-    scheduled = _condition(pod, "PodScheduled")
+    scheduled = condition(pod, "PodScheduled")
     if scheduled.get("status") == "False":
         volumes = around.volumes.get(pod["metadata"]["name"]) or ()
         if any(not node_states.is_reachable(volume, around.nodes) for volume in volumes):
             return ""
         return f"its Pod waits for a node ({scheduled.get('message') or scheduled.get('reason')})"
-    mounted = _condition(pod, "PodReadyToStartContainers").get("status") == "True"
+    mounted = condition(pod, "PodReadyToStartContainers").get("status") == "True"
     return "its image is being pulled" if reason == "ContainerCreating" and mounted else ""
-
-
-def _condition(pod: Pod, kind: str) -> Mapping[str, Any]:
-    conditions = (pod.get("status") or {}).get("conditions") or []
-    return next((one for one in conditions if one.get("type") == kind), {})
 
 
 def _unproven(pod: Pod, around: SetState) -> str:

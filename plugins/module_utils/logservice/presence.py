@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ..api.pods import ready_at
 from ..api.timestamps import unix_time
-from ..reporting.pods import ready_at
 from .view import View, ordinal_of, ordinal_of_pod
 
 Pod = Mapping[str, Any]

@@ -14,11 +14,11 @@ from typing import Any
 from ..api import durations, names
 from ..api.errors import InvalidSpec
 from ..api.fields import Fields
+from ..api.pods import is_ready
 from ..compute.drain import Policy
 from ..compute.pods import ANNOTATION_COST, is_gated
 from ..compute.rendering import DEFAULT_DELAY_SECONDS, drain_timeout
 from ..compute.stores import Labels
-from ..reporting.pods import is_ready
 from . import keys
 from .facts import ClaimFacts, ClaimSetFacts, IdleWindow, Phase, Placement, PodFacts, PoolFacts
 

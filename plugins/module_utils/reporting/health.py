@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from ..api import names
+from ..api.pods import main_process, ready_at
 from ..api.storage_answer import StorageAnswer
 from ..api.timestamps import unix_time
 from .conditions import find
-from .pods import main_process, ready_at
 from .reasons import ConditionType
 
 HEARD_SECONDS: Final = 10.0

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from ..api import names, versions
+from ..api.pods import condition, is_ready
 from ..api.timestamps import unix_time
 from .pod_problems import PodProblems
 
@@ -31,8 +32,6 @@ _SAME = {"ErrImagePull": "ImagePullBackOff"}
 _OF_THE_IMAGE = frozenset({"ErrImageNeverPull", "ImagePullBackOff", "InvalidImageName"})
 _UNSTEADY = frozenset({"CrashLoopBackOff"})
 """Reasons whose message changes with each attempt."""
-_NEVER_RAN = frozenset({"ContainerCannotRun", "StartError"})
-"""Reasons of a terminated container whose process did not start."""
 _BACK_OFF = re.compile(r'Back-off pulling image "[^"]*"(?:: \w+: |$)')
 _LONGEST_CAUSE = 300
 """Characters of what a kubelet says about a container."""
@@ -40,93 +39,6 @@ _RESTARTS = 2
 """A container that ended once may have been early; one that ended this often will end again."""
 _FIRST_CONDITION_SECONDS = 5.0
 """So long after its start a Pod has the conditions that the kubelet gives it first."""
-
-
-def is_ready(pod: Pod) -> bool:
-    """Return whether a Pod serves; one that is terminating does not."""
-    return (
-        not pod["metadata"].get("deletionTimestamp")
-        and _condition(pod, "Ready").get("status") == "True"
-    )
-
-
-def sql_addresses(pods: Iterable[Pod]) -> dict[str, tuple[str, int]]:
-    """Return IP address and port at which each ready Pod answers SQL, by its name."""
-    return {
-        pod["metadata"]["name"]: (pod["status"]["podIP"], names.PORT_SQL)
-        for pod in pods
-        if is_ready(pod) and pod["status"].get("podIP")
-    }
-
-
-def ready_since(pod: Pod) -> datetime | None:
-    """Return when a Pod became ready; None where that is not known."""
-    try:
-        return datetime.fromisoformat(str(_condition(pod, "Ready").get("lastTransitionTime")))
-    except ValueError:
-        return None
-
-
-def _condition(pod: Pod, kind: str) -> Mapping[str, Any]:
-    for entry in (pod.get("status") or {}).get("conditions") or []:
-        if entry.get("type") == kind:
-            return entry  # type: ignore[no-any-return]
-    return {}
-
-
-def ready_at(pod: Pod) -> float | None:
-    """Return since when a Pod is ready (Unix time), 0 where it is unknown; None if it is not."""
-    if not is_ready(pod):
-        return None
-    return unix_time(_condition(pod, "Ready").get("lastTransitionTime"))
-
-
-def main_process(pod: Pod) -> str:
-    """Return when the main container of a Pod started, RFC 3339; empty while it does not run."""
-    running = (_main_container(pod).get("state") or {}).get("running") or {}
-    return str(running.get("startedAt") or "")
-
-
-def ended_after(pod: Pod, moment: float) -> bool:
-    """Return whether the main container of a Pod started after a moment (Unix time), and ended.
-
-    The number of its restarts does not tell: it counts those of its whole life.
-    """
-    container = _main_container(pod)
-    ends = ((container.get(name) or {}).get("terminated") for name in ("state", "lastState"))
-    return any(end and unix_time(end.get("startedAt")) > moment for end in ends)
-
-
-def first_start(pod: Pod) -> str:
-    """Return when the main container of a Pod first started, RFC 3339; empty where unknown.
-
-    A status tells of the present process and of the one before: not of the first of many.
-    """
-    container = _main_container(pod)
-    state, last = container.get("state") or {}, container.get("lastState") or {}
-    first = {0: state, 1: last}.get(int(container.get("restartCount") or 0), {})
-    process = first.get("running") or first.get("terminated") or {}
-    return str(process.get("startedAt") or "")
-
-
-def has_started(pod: Pod) -> bool:
-    """Return whether the main container of a Pod has started at least once.
-
-    A runtime that could not start the process reports an end, too.
-    """
-    container = _main_container(pod)
-    states = [container.get(name) or {} for name in ("state", "lastState")]
-    ends = [state["terminated"] or {} for state in states if "terminated" in state]
-    return any("running" in state for state in states) or any(
-        end.get("reason") not in _NEVER_RAN for end in ends
-    )
-
-
-def _main_container(pod: Pod) -> Mapping[str, Any]:
-    for container in (pod.get("status") or {}).get("containerStatuses") or []:
-        if container.get("name") == names.CONTAINER_MAIN:
-            return container  # type: ignore[no-any-return]
-    return {}
 
 
 def stores(
@@ -176,7 +88,7 @@ def _up_since(pod: Pod | None, before: Mapping[str, Any], now: str) -> str:
     """Return since when a store is up, RFC 3339; see `_down_since`."""
     if before.get("phase") == "Up" and before.get("lastTransition"):
         return str(before["lastTransition"])
-    ready = _condition(pod or {}, "Ready").get("lastTransitionTime")
+    ready = condition(pod or {}, "Ready").get("lastTransitionTime")
     return _within(str(before.get("lastTransition") or ""), str(ready or now), now)
 
 
@@ -201,7 +113,7 @@ def _went_down(pod: Pod | None, now: str) -> str:
     A Pod that is terminating is ready until its process ends: then its condition only tells when
     it became ready, which may be months ago.
     """
-    ready = _condition(pod or {}, "Ready")
+    ready = condition(pod or {}, "Ready")
     if pod is None or ready.get("status") != "False":
         return now
     created = str(pod["metadata"].get("creationTimestamp") or "")
@@ -214,7 +126,7 @@ def _was_up_after(pod: Pod, moment: str) -> bool:
     The kubelet sets the condition first when it starts a Pod, and writes ``startTime`` then; a
     condition that became False later was True before.
     """
-    ready = _condition(pod, "Ready")
+    ready = condition(pod, "Ready")
     changed = unix_time(ready.get("lastTransitionTime"))
     if changed <= unix_time(moment):
         return False
@@ -265,11 +177,6 @@ def _told(pod: Pod, problems: PodProblems) -> str:
     return f"{why(pod)}; {lack}" if lack else why(pod)
 
 
-def is_scheduled(pod: Pod) -> bool:
-    """Return whether a Pod has a node."""
-    return bool((pod.get("spec") or {}).get("nodeName"))
-
-
 def why(pod: Pod) -> str:
     """Return in few words what keeps a Pod from being ready."""
     if pod["metadata"].get("deletionTimestamp"):
@@ -281,11 +188,11 @@ def why(pod: Pod) -> str:
             image = container.get("image") if reason in _OF_THE_IMAGE else None
             cause = _cause(container, reason)
             return f"{reason}{f' of {image}' if image else ''}{cause}{_last_end(container)}"
-    scheduled = _condition(pod, "PodScheduled")
+    scheduled = condition(pod, "PodScheduled")
     if scheduled.get("status") == "False":
         return f"{scheduled.get('reason')}: {scheduled.get('message')}"
     gates = closed_gates(pod)
-    if gates and _condition(pod, "ContainersReady").get("status") == "True":
+    if gates and condition(pod, "ContainersReady").get("status") == "True":
         return f"readiness gate {', '.join(gates)} is not set"
     if status.get("phase") == "Running":
         return f"not ready yet{''.join(map(_last_end, _containers(pod)))}"
@@ -295,7 +202,7 @@ def why(pod: Pod) -> str:
 def closed_gates(pod: Pod) -> list[str]:
     """Return the conditions that a Pod waits for, besides its containers, and that do not hold."""
     gates = [gate["conditionType"] for gate in (pod.get("spec") or {}).get("readinessGates") or []]
-    return [gate for gate in gates if _condition(pod, gate).get("status") != "True"]
+    return [gate for gate in gates if condition(pod, gate).get("status") != "True"]
 
 
 def _containers(pod: Pod) -> list[Mapping[str, Any]]:
@@ -361,7 +268,7 @@ def became_unready_lately(pods: Iterable[Pod], now: str) -> bool:
         if not is_ready(pod)
         for time in (
             pod["metadata"].get("creationTimestamp"),
-            _condition(pod, "Ready").get("lastTransitionTime"),
+            condition(pod, "Ready").get("lastTransitionTime"),
         )
         if time
     ]
@@ -395,7 +302,7 @@ def is_hopeless(pod: Pod) -> bool:
     if pod["metadata"].get("deletionTimestamp"):
         return False
     reasons = {_held_up(container) for container in _containers(pod)}
-    return bool(reasons & _STUCK) or _condition(pod, "PodScheduled").get("status") == "False"
+    return bool(reasons & _STUCK) or condition(pod, "PodScheduled").get("status") == "False"
 
 
 def stuck(pods: Iterable[Pod]) -> str:

@@ -15,6 +15,7 @@ from typing import Any
 
 from ..admission.shapes import FORBIDDEN, Mistake
 from ..api import names, versions
+from ..api.pods import has_started
 from ..api.types import Resource
 from ..reporting import pods as pod_status
 
@@ -40,9 +41,7 @@ def data_version(resource: Resource, pods: Iterable[Pod]) -> versions.Version | 
     if _annotated(resource) is not None:
         return recorded
     started = (
-        versions.parse(pod_status.running_version([pod]))
-        for pod in pods
-        if pod_status.has_started(pod)
+        versions.parse(pod_status.running_version([pod])) for pod in pods if has_started(pod)
     )
     known = [version for version in (recorded, *started) if version is not None]
     return max(known, key=lambda version: version.numbers, default=None)

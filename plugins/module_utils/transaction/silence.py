@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from ..api.pods import main_process
 from ..reporting.health import HEARD_SECONDS, fell_silent, was_silent
-from ..reporting.pods import main_process
 
 Pod = Mapping[str, Any]
 

@@ -7,11 +7,14 @@ from dataclasses import replace
 from typing import Any
 
 from ..api import names
+from ..api.pods import is_ready
 from ..api.types import Resource
 from ..reporting.conditions import holds
 from ..reporting.events import from_changes
 from ..reporting.pod_problems import PodProblems, refused_helpers
-from ..reporting.pods import became_unready_lately, is_ready
+from ..reporting.pods import (
+    became_unready_lately,
+)
 from ..reporting.reasons import ConditionType
 from ..reporting.report import Applied, Report, is_ready_and_synced, unobserved
 from ..reporting.roll import roll_events, roll_requeue

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
+from ..api.pods import is_ready, ready_since
 from ..reporting import pods as pod_status
 
 LABEL_REVISION: Final = "controller-revision-hash"
@@ -62,8 +63,8 @@ def next_turn(
         return Turn(outdated, replace=hopeless)
     spec = workload["spec"]
     expected = [f"{workload['metadata']['name']}-{number}" for number in range(spec["replicas"])]
-    serving = [name for name in expected if name in known and pod_status.is_ready(known[name])]
-    idle = tuple(name for name in outdated if not pod_status.is_ready(known[name]))
+    serving = [name for name in expected if name in known and is_ready(known[name])]
+    idle = tuple(name for name in outdated if not is_ready(known[name]))
     if idle and 2 * len(serving) <= len(expected):
         return Turn(outdated, replace=idle)
     others = [name for name in expected if name not in idle]
@@ -132,7 +133,7 @@ def _waiting_for(
 
 def _seconds_left(pod: Pod, least: int, now: datetime) -> int:
     """Return in how many seconds a Pod that is ready will have been so for ``least`` seconds."""
-    since = pod_status.ready_since(pod)
+    since = ready_since(pod)
     if since is None:
         return 0
     return max(0, math.ceil(least - (now - since).total_seconds()))

@@ -8,13 +8,15 @@ import random
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from ...module_utils.api.pod_addresses import pod_at, sql_addresses
 from ...module_utils.clients.kubernetes.session import Session
 from ...module_utils.clients.logins import answering
 from ...module_utils.clients.matrixone import ClusterDetails, Deadline
 from ...module_utils.compute import mute
-from ...module_utils.compute.pods import pod_at, uuid_of
+from ...module_utils.compute.pods import (
+    uuid_of,
+)
 from ...module_utils.reporting.health import Health, was_silent, without_heartbeat
-from ...module_utils.reporting.pods import sql_addresses
 from ..logservice.addresses import addresses_of, members_of_dependency
 from ..logservice.view import ask_details
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ...module_utils.api.pods import main_process
 from ...module_utils.clients.matrixone import ClusterDetails, CNStoreRecord, WorkState
 from ...module_utils.compute import pods as cn_pods
 from ...module_utils.compute.stores import CNStore, Registration, State
 from ...module_utils.reporting.health import fell_silent, is_estranged, is_settled
-from ...module_utils.reporting.pods import main_process
 from .situation import Situation
 
 _STATES = {

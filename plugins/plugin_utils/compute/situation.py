@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...module_utils.api import names
+from ...module_utils.api.pod_addresses import log_addresses
+from ...module_utils.api.pods import live_pods
 from ...module_utils.clients.kubernetes.session import Session
 from ...module_utils.clients.matrixone import Reach
 from ...module_utils.compute import pods as cn_pods
@@ -93,11 +95,11 @@ def observe(
         policy=cn_pods.policy_of(dict(resource)),
         desired=spec.get("replicas"),
         present=((workload or {}).get("spec") or {}).get("replicas"),
-        pods=cn_pods.live_pods(
+        pods=live_pods(
             cn_pods.outside_pools(addresses.pods_of(session, metadata["namespace"], labels))
         ),
         others=others,
-        addresses=cn_pods.log_addresses(others) if log_set else addresses.external(resource),
+        addresses=log_addresses(others) if log_set else addresses.external(resource),
         now=time.time(),
         chosen=[str(name) for name in spec.get("podsToDelete") or ()],
         reported=cn_pods.recorded_states(resource),

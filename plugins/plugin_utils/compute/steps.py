@@ -4,9 +4,9 @@
 
 from __future__ import annotations
 
+from ...module_utils.api.pods import live_pods
 from ...module_utils.compute.pods import (
     became_ready_lately,
-    live_pods,
     policy_of,
     recorded_states,
     without_state,

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol, TypeVar
 
+from ...module_utils.api.pod_addresses import reachable
 from ...module_utils.clients.kubernetes.applying import Writer
 from ...module_utils.clients.kubernetes.session import Session
 from ...module_utils.clients.matrixone import (
@@ -255,7 +256,7 @@ class StorePass:
         tn = details.serving_tn() if details else None
         if tn is None:
             return drain
-        address = cn_pods.reachable(tn.lock_address, situation.others)
+        address = reachable(tn.lock_address, situation.others)
         return self._attempt(lambda: self._handed_over(store, load, address)) or drain
 
     def _handed_over(self, store: CNStore, load: Load, address: str) -> Drain:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any, Final
 
+from ...module_utils.api.pods import is_ready, is_scheduled
 from ...module_utils.api.timestamps import unix_time
 from ...module_utils.clients.kubernetes.applying import Writer
 from ...module_utils.clients.kubernetes.errors import ApiError
@@ -18,7 +19,6 @@ from ...module_utils.clients.kubernetes.selecting import Selection
 from ...module_utils.clients.kubernetes.session import Session
 from ...module_utils.reporting import pod_problems
 from ...module_utils.reporting.pod_problems import ANY_POD, PodProblems
-from ...module_utils.reporting.pods import is_ready, is_scheduled
 from ...module_utils.workload.component import Reference
 from .observing import fetch
 

@@ -8,9 +8,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ...module_utils.api import names
+from ...module_utils.api.pod_addresses import log_addresses
+from ...module_utils.api.pods import live_pods
 from ...module_utils.clients.kubernetes.selecting import Selection
 from ...module_utils.clients.kubernetes.session import Session
-from ...module_utils.compute.pods import live_pods, log_addresses
 from ...module_utils.workload.references import by_name
 from ..kubernetes.observing import fetch
 

@@ -7,9 +7,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from ...module_utils.api.pod_addresses import log_addresses
+from ...module_utils.api.pods import live_pods
 from ...module_utils.clients.kubernetes.session import Session
 from ...module_utils.clients.matrixone import Deadline
-from ...module_utils.compute.pods import live_pods, log_addresses
 from ...module_utils.logservice.view import ordinal_of_pod
 from ...module_utils.reporting.health import Health, without_heartbeat, without_quorum
 from .storage import ask_storage

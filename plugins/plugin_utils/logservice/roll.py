@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from typing import Any
 
+from ...module_utils.api.pod_addresses import log_addresses
 from ...module_utils.clients.matrixone import (
     Deadline,
     MalformedAnswer,
@@ -17,7 +18,6 @@ from ...module_utils.clients.matrixone import (
     Unreachable,
     Unsupported,
 )
-from ...module_utils.compute.pods import log_addresses
 from ...module_utils.logservice.presence import Presence
 from ...module_utils.logservice.roll import next_stores, waits_for_scale_in
 from ...module_utils.workload.roll import Turn

@@ -13,8 +13,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
+from ...module_utils.api.pod_addresses import log_addresses
+from ...module_utils.api.pods import live_pods
 from ...module_utils.clients.matrixone import Deadline, MatrixOneError
-from ...module_utils.compute import pods as cn_pods
 from ...module_utils.logservice import failover as log_stores
 from ...module_utils.logservice import health
 from ...module_utils.logservice import pods as log_pods
@@ -117,7 +118,7 @@ class StorePass:
         return replace(verdict, message=f"{verdict.message}, {_LOSS}")
 
     def _ask(self, seconds: float) -> None:
-        addresses = cn_pods.log_addresses(cn_pods.live_pods(self._situation.pods))
+        addresses = log_addresses(live_pods(self._situation.pods))
         self._outcome.asked, self._outcome.view = True, None
         if not addresses:
             self._outcome.problem = "no log store is running"

@@ -8,10 +8,10 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from ...module_utils.api.pods import main_process
 from ...module_utils.clients.matrixone import ClusterDetails, Deadline
 from ...module_utils.compute.pods import uuid_of
 from ...module_utils.reporting.health import fell_silent, is_estranged, is_settled
-from ...module_utils.reporting.pods import main_process
 from ..compute.health import after_restart
 
 Pod = Mapping[str, Any]

@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
+from ...module_utils.api.pod_addresses import reachable
 from ...module_utils.clients.kubernetes.session import Session
 from ...module_utils.clients.matrixone import (
     ClusterDetails,
@@ -23,7 +24,9 @@ from ...module_utils.clients.matrixone import (
     WorkState,
 )
 from ...module_utils.compute.drain import Locks
-from ...module_utils.compute.pods import reachable, uuid_of
+from ...module_utils.compute.pods import (
+    uuid_of,
+)
 from ...module_utils.compute.stores import State
 from ...module_utils.pool.facts import StoreFacts
 from ...module_utils.pool.writes import HandOver, StoreWrite

@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from ...module_utils.api.digests import hash_uuid
+from ...module_utils.api.pod_addresses import sql_addresses
 from ...module_utils.clients.kubernetes.session import Session
 from ...module_utils.clients.matrixone import Deadline, MatrixOneError
 from ...module_utils.clients.mysql_handshake import ungreeted
 from ...module_utils.reporting.health import Health, without_heartbeat
-from ...module_utils.reporting.pods import sql_addresses
 from ..logservice.addresses import of_dependency
 from ..logservice.view import ask_details
 

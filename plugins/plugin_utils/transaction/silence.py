@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from ...module_utils.api import names
+from ...module_utils.api.pods import main_process
 from ...module_utils.reporting.events import Occurrence, occurrence
-from ...module_utils.reporting.pods import main_process
 from ...module_utils.transaction.silence import Silence, Step, next_step
 
 Json = Mapping[str, Any]
