@@ -10,10 +10,10 @@ from ..module_utils.clients.kubernetes.applying import Writer
 from ..module_utils.clients.kubernetes.editing import FIELD_MANAGER
 from ..module_utils.clients.kubernetes.errors import KubeError
 from ..module_utils.clients.kubernetes.session import Session
+from ..module_utils.passes.carrying_out import carry_out
+from ..module_utils.passes.selections import KINDS, SELECTION
 from ..plugin_utils.kubernetes.action import KubeAction
-from ..plugin_utils.kubernetes.carrying_out import carry_out
 from ..plugin_utils.kubernetes.results import Changes
-from ..plugin_utils.kubernetes.selections import KINDS, SELECTION
 
 Json = dict[str, Any]
 

@@ -14,6 +14,7 @@ from ..module_utils.clients.kubernetes.session import Session
 from ..module_utils.compute import pods as cn_pods
 from ..module_utils.compute import status as cn_status
 from ..module_utils.kinds import kind_of
+from ..module_utils.passes.pod_diagnosis import observe
 from ..module_utils.reporting.conditions import find, holds
 from ..module_utils.reporting.reasons import ConditionType
 from ..module_utils.reporting.report import Report
@@ -22,7 +23,6 @@ from ..module_utils.workload.plans import Plan
 from ..plugin_utils.compute import situation as situations
 from ..plugin_utils.compute.store_pass import run_pass
 from ..plugin_utils.kubernetes.action import KubeAction
-from ..plugin_utils.kubernetes.pod_problems import observe
 from ..plugin_utils.workload.rolling_update import take_step
 
 _FIRST_PAUSE = 0.25  # seconds

@@ -13,10 +13,10 @@ from ..module_utils.clients.kubernetes.applying import Writer
 from ..module_utils.clients.kubernetes.editing import FIELD_MANAGER
 from ..module_utils.clients.kubernetes.errors import KubeError, NotFound, WaitExpired
 from ..module_utils.clients.kubernetes.session import Session
+from ..module_utils.passes.observing import fetch
 from ..module_utils.reporting.conditions import find, holds
 from ..module_utils.reporting.reasons import ConditionType
 from ..plugin_utils.kubernetes.action import KubeAction
-from ..plugin_utils.kubernetes.observing import fetch
 from ..plugin_utils.kubernetes.results import Changes
 
 Json = dict[str, Any]

@@ -10,12 +10,12 @@ from typing import Any, ClassVar, Final
 
 from ..module_utils.clients.kubernetes.kinds import describe
 from ..module_utils.clients.kubernetes.session import Session
+from ..module_utils.passes import status_writer
 from ..module_utils.pool.facts import Phase
 from ..module_utils.pool.pool_events import occurrences
 from ..module_utils.pool.pool_status import served
 from ..module_utils.reporting.report import deleting
 from ..module_utils.workload.plans import is_paused
-from ..plugin_utils.kubernetes import status_writer
 from ..plugin_utils.kubernetes.action import KubeAction
 from ..plugin_utils.pool.rounds import Pass, run_pass
 

@@ -16,13 +16,13 @@ from ..module_utils.compute import status as cn_status
 from ..module_utils.compute.drain import (
     Step,
 )
+from ..module_utils.passes import status_writer
 from ..module_utils.reporting.health import Health
 from ..module_utils.workload.plans import is_paused
 from ..plugin_utils.compute import situation as situations
 from ..plugin_utils.compute.outcome import Outcome
 from ..plugin_utils.compute.situation import Situation
 from ..plugin_utils.compute.store_pass import run_pass
-from ..plugin_utils.kubernetes import status_writer
 from ..plugin_utils.kubernetes.action import KubeAction
 
 Json = dict[str, Any]

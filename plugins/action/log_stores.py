@@ -10,10 +10,10 @@ from typing import Any, ClassVar
 from ..module_utils.api.errors import RenderingError
 from ..module_utils.clients.kubernetes.session import Session
 from ..module_utils.clients.matrixone import Deadline
+from ..module_utils.logservice.log_set_objects import LogSetObjects
 from ..module_utils.logservice.removal import retention_deletes
 from ..module_utils.workload.plans import is_paused
 from ..plugin_utils.kubernetes.action import KubeAction
-from ..plugin_utils.kubernetes.set_objects import SetObjects
 from ..plugin_utils.logservice.outcome import Situation
 from ..plugin_utils.logservice.store_pass import StorePass
 from ..plugin_utils.logservice.volume_keeping import VolumeKeeper
@@ -43,7 +43,7 @@ class ActionModule(KubeAction):
         situation = Situation(resource, arguments["workload"], arguments["pods"], time.time())
         deadline = Deadline.after(arguments["timeout"])
         try:
-            outcome = StorePass(situation, SetObjects(session, resource), deadline).run()
+            outcome = StorePass(situation, LogSetObjects(session, resource), deadline).run()
         except RenderingError:
             # What is wrong with the spec is reported by the plan.
             return {"changed": False, "stores": {}}
@@ -54,6 +54,6 @@ def _release_volumes(session: Session, resource: Json) -> Json:
     """Release the volumes of replaced stores, if the data are to be deleted with the LogSet."""
     if not retention_deletes(resource.get("spec") or {}):
         return {"changed": False, "stores": {}}
-    keeper = VolumeKeeper(resource, SetObjects(session, resource))
+    keeper = VolumeKeeper(resource, LogSetObjects(session, resource))
     keeper.release_all()
     return {"changed": bool(keeper.events), "stores": {"events": keeper.events}}

@@ -7,8 +7,8 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from ..module_utils.clients.kubernetes.session import Session
+from ..module_utils.passes.pod_diagnosis import observe
 from ..plugin_utils.kubernetes.action import KubeAction
-from ..plugin_utils.kubernetes.pod_problems import observe
 
 
 class ActionModule(KubeAction):

@@ -16,11 +16,11 @@ from ..module_utils.clients.kubernetes.outcomes import Outcome, identity
 from ..module_utils.clients.kubernetes.releasing import release
 from ..module_utils.clients.kubernetes.selecting import prune, shortened, wait_until_gone
 from ..module_utils.clients.kubernetes.session import Session
+from ..module_utils.passes.selections import SELECTION, selections
+from ..module_utils.passes.status_writer import StatusWriter
 from ..module_utils.reporting.report import deleting
 from ..plugin_utils.kubernetes.action import KubeAction
 from ..plugin_utils.kubernetes.results import Changes
-from ..plugin_utils.kubernetes.selections import SELECTION, selections
-from ..plugin_utils.kubernetes.status_writer import StatusWriter
 
 Json = dict[str, Any]
 _PATIENCE = 5.0

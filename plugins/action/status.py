@@ -12,8 +12,8 @@ from ..module_utils.clients.kubernetes.editing import FIELD_MANAGER
 from ..module_utils.clients.kubernetes.errors import ApiError
 from ..module_utils.clients.kubernetes.kinds import describe
 from ..module_utils.clients.kubernetes.session import Session
+from ..module_utils.passes import status_writer
 from ..module_utils.reporting.events import occurrence
-from ..plugin_utils.kubernetes import status_writer
 from ..plugin_utils.kubernetes.action import KubeAction
 
 

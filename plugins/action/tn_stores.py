@@ -13,14 +13,14 @@ from ..module_utils.api.pods import live_pods
 from ..module_utils.clients.kubernetes.applying import Writer
 from ..module_utils.clients.kubernetes.session import Session
 from ..module_utils.clients.matrixone import Deadline
+from ..module_utils.passes import hakeeper
+from ..module_utils.passes.pod_writer import PodWriter
+from ..module_utils.passes.set_objects import SetObjects
 from ..module_utils.reporting.events import Occurrence
 from ..module_utils.reporting.health import is_estranged, is_settled
 from ..module_utils.transaction.silence import Silence
 from ..module_utils.workload.plans import is_paused
-from ..plugin_utils.compute.pod_writer import PodWriter
 from ..plugin_utils.kubernetes.action import KubeAction
-from ..plugin_utils.kubernetes.set_objects import SetObjects
-from ..plugin_utils.logservice import addresses
 from ..plugin_utils.transaction import served_shards
 from ..plugin_utils.transaction.lost_pods import release
 from ..plugin_utils.transaction.served_shards import ServedShards
@@ -74,5 +74,5 @@ def _log_service(session: Session, arguments: Json) -> list[str]:
     """Return where HAKeeper may be; empty when no log store runs."""
     log_set = arguments["log_set"]
     if not log_set:
-        return addresses.external(arguments["resource"])
-    return log_addresses(live_pods(addresses.members(session, log_set)))
+        return hakeeper.external(arguments["resource"])
+    return log_addresses(live_pods(hakeeper.members(session, log_set)))

@@ -16,7 +16,7 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.kub
     brief_session,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.compute.pod_writer import (
-    PodWriter,
+    ComputePodWriter,
 )
 
 from testbed.bed import TestBed
@@ -46,7 +46,7 @@ def test_an_open_gate_makes_a_pod_ready_and_touches_no_other_condition(
     assert conditions(pod)["Ready"] == "False"
 
     with brief_session(resolve_options({"kubeconfig": str(bed.kubeconfig)}, {})) as session:
-        writer = PodWriter(Writer(session))
+        writer = ComputePodWriter(Writer(session))
         writer.open_gate(pod)
         bed.kubectl(*wait, "--for=condition=Ready")
         opened = conditions(live("pod", "tp-cn-x"))

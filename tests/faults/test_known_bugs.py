@@ -40,15 +40,15 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.ownership i
     neighbours,
     taking,
 )
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.passes import (
+    carrying_out,
+    status_writer,
+)
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.reporting import (
     conditions,
     pods,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload import planning
-from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.kubernetes import (
-    carrying_out,
-    status_writer,
-)
 
 from ansible_operator.engine.forking import pool as forking_pool
 from ansible_operator.kube import documents

@@ -4,7 +4,7 @@
 from typing import Any
 
 import pytest
-from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.logservice.addresses import (
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.passes.hakeeper import (
     of_dependency,
 )
 

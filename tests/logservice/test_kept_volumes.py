@@ -3,8 +3,8 @@
 
 from typing import Any
 
-from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.kubernetes.set_objects import (
-    SetObjects,
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.logservice.log_set_objects import (
+    LogSetObjects,
 )
 
 from tests.support.answers import Answers
@@ -31,7 +31,7 @@ def volume(**claim: str) -> Json:
 
 
 def found(*objects: Json) -> list[str]:
-    volumes = SetObjects(Answers(*objects), resource()).volumes([OURS])  # type: ignore[arg-type]
+    volumes = LogSetObjects(Answers(*objects), resource()).volumes([OURS])  # type: ignore[arg-type]
     return [one["metadata"]["name"] for one in volumes]
 
 

@@ -24,12 +24,12 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.logservice.
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.logservice.health import (
     Question,
 )
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.logservice.log_set_objects import (
+    LogSetObjects,
+)
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.logservice.view import (
     Shard,
     View,
-)
-from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.kubernetes.set_objects import (
-    SetObjects,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.logservice import store_pass
 from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.logservice.outcome import (
@@ -483,7 +483,7 @@ def test_a_policy_is_changed_on_the_very_volume_that_was_looked_at() -> None:
     live = {"apiVersion": "v1", "kind": "PersistentVolume", **volume()}
     session = Answers(live)
 
-    SetObjects(session, resource()).keep(live, "mo-log-2", {MARK: "{}"})  # type: ignore[arg-type]
+    LogSetObjects(session, resource()).keep(live, "mo-log-2", {MARK: "{}"})  # type: ignore[arg-type]
 
     ((method, path, body),) = session.written
     assert (method, path) == ("PATCH", "/api/v1/persistentvolumes/pv-2")
@@ -494,7 +494,7 @@ def test_a_policy_is_changed_on_the_very_volume_that_was_looked_at() -> None:
 def test_a_read_that_decides_passes_caches_by() -> None:
     live = {"apiVersion": "v1", "kind": "Pod", **log_pod(2, ready=True)}
     session = Answers(live)
-    objects = SetObjects(session, resource())  # type: ignore[arg-type]
+    objects = LogSetObjects(session, resource())  # type: ignore[arg-type]
 
     found = objects.latest("v1", "Pod", "mo-log-2")
 

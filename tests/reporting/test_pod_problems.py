@@ -9,15 +9,15 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api.timesta
     timestamp_now,
     unix_time,
 )
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.passes.pod_diagnosis import (
+    find_problems,
+)
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.reporting import (
     pod_problems,
     pods,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.reporting.pod_problems import (
     PodProblems,
-)
-from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.kubernetes.pod_problems import (
-    find_problems,
 )
 
 from tests.support.answers import Answers

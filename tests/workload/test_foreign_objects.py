@@ -16,7 +16,7 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.kub
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.kubernetes.errors import (
     Foreign,
 )
-from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.kubernetes.observing import (
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.passes.observing import (
     fetch_raw,
 )
 

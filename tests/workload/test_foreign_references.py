@@ -11,9 +11,7 @@ import pytest
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.kubernetes.errors import (
     NotFound,
 )
-from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.kubernetes.observing import (
-    fetch,
-)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.passes.observing import fetch
 
 from tests.support import resources as r
 from tests.support.builders import serving

@@ -11,12 +11,12 @@ from ansible_collections.matrixorigin.matrixone.plugins.filter.plans import plan
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils import kinds
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api import names
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api.plain import plain
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.passes.own_namespace import (
+    own_namespace,
+)
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.kind import Play
 from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.checking.snapshot import (
     Snapshot,
-)
-from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.kubernetes.own_namespace import (
-    own_namespace,
 )
 
 from tests.support import resources as r

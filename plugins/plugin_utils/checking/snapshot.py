@@ -19,13 +19,13 @@ from ...module_utils.clients.kubernetes.outcomes import Identity, identity
 from ...module_utils.clients.kubernetes.selecting import prune
 from ...module_utils.clients.kubernetes.session import Session
 from ...module_utils.kinds import kind_of
+from ...module_utils.passes.observing import fetch_raw, shown
+from ...module_utils.passes.own_namespace import own_namespace
+from ...module_utils.passes.selections import selections, users
+from ...module_utils.passes.status_writer import differs
 from ...module_utils.reporting.conditions import completed
 from ...module_utils.workload.kind import Play
 from ...module_utils.workload.plans import Plan, named
-from ..kubernetes.observing import fetch_raw, shown
-from ..kubernetes.own_namespace import own_namespace
-from ..kubernetes.selections import selections, users
-from ..kubernetes.status_writer import differs
 
 Json = Mapping[str, Any]
 

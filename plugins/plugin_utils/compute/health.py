@@ -16,9 +16,8 @@ from ...module_utils.compute import mute
 from ...module_utils.compute.pods import (
     uuid_of,
 )
+from ...module_utils.passes.hakeeper import addresses_of, ask_details, members_of_dependency
 from ...module_utils.reporting.health import Health, was_silent, without_heartbeat
-from ..logservice.addresses import addresses_of, members_of_dependency
-from ..logservice.view import ask_details
 
 _REPLACED: Final = "it was not heard, or did not answer, for too long; it is replaced"
 _MUTE: Final = "it answers no login since the transaction node was restarted"

@@ -9,25 +9,15 @@ from contextlib import suppress
 from typing import Any
 
 from ...module_utils.api.timestamps import timestamp_now
-from ...module_utils.clients.kubernetes.applying import Writer
 from ...module_utils.clients.kubernetes.editing import FIELD_MANAGER
 from ...module_utils.clients.kubernetes.errors import NotFound
 from ...module_utils.clients.kubernetes.statuses import write_status
 from ...module_utils.compute.pods import gate_opened
+from ...module_utils.passes.pod_writer import PodWriter
 
-Json = dict[str, Any]
 
-
-class PodWriter:
-    """Changes Pods; one that is gone needs no change."""
-
-    def __init__(self, writer: Writer) -> None:
-        self._writer = writer
-
-    def annotate(self, pod: Mapping[str, Any], annotations: Mapping[str, str | None]) -> None:
-        """Set annotations; None removes one."""
-        with suppress(NotFound):
-            self._writer.patch(_identity(pod, annotations=dict(annotations)))
+class ComputePodWriter(PodWriter):
+    """Changes Pods of compute nodes."""
 
     def open_gate(self, pod: Mapping[str, Any]) -> None:
         """Set the condition of the gate; no other condition of the Pod is touched."""
@@ -40,12 +30,3 @@ class PodWriter:
                 FIELD_MANAGER,
                 dry_run=False,
             )
-
-    def delete(self, pod: Mapping[str, Any]) -> None:
-        """Delete this very Pod, not a later one of the same name."""
-        self._writer.delete(_identity(pod, uid=pod["metadata"]["uid"]))
-
-
-def _identity(pod: Mapping[str, Any], **more: Any) -> Json:
-    place = {key: pod["metadata"][key] for key in ("name", "namespace")}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": {**place, **more}}

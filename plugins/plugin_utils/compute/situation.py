@@ -18,9 +18,9 @@ from ...module_utils.compute import pods as cn_pods
 from ...module_utils.compute.drain import (
     Policy,
 )
+from ...module_utils.passes import hakeeper
 from ...module_utils.reporting.conditions import holds
 from ...module_utils.reporting.reasons import ConditionType
-from ..logservice import addresses
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,17 +89,17 @@ def observe(
     """
     metadata = resource["metadata"]
     labels = names.selector_labels(names.CN_SET, metadata["name"], metadata["namespace"])
-    others = addresses.members(session, log_set)
+    others = hakeeper.members(session, log_set)
     spec = resource.get("spec") or {}
     return Situation(
         policy=cn_pods.policy_of(dict(resource)),
         desired=spec.get("replicas"),
         present=((workload or {}).get("spec") or {}).get("replicas"),
         pods=live_pods(
-            cn_pods.outside_pools(addresses.pods_of(session, metadata["namespace"], labels))
+            cn_pods.outside_pools(hakeeper.pods_of(session, metadata["namespace"], labels))
         ),
         others=others,
-        addresses=log_addresses(others) if log_set else addresses.external(resource),
+        addresses=log_addresses(others) if log_set else hakeeper.external(resource),
         now=time.time(),
         chosen=[str(name) for name in spec.get("podsToDelete") or ()],
         reported=cn_pods.recorded_states(resource),

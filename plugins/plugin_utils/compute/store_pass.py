@@ -51,7 +51,7 @@ from ...module_utils.compute.work_states import (
 from .load import loads_of, locks_of
 from .observed_stores import observed
 from .outcome import Outcome
-from .pod_writer import PodWriter
+from .pod_writer import ComputePodWriter
 from .situation import Situation
 
 _DETAILS_SECONDS = 5.0
@@ -275,4 +275,4 @@ class StorePass:
 
 def run_pass(session: Session, situation: Situation, seconds: float) -> Outcome:
     """Run one pass, which ends after so many seconds whatever MatrixOne does."""
-    return StorePass(situation, PodWriter(Writer(session)), Deadline.after(seconds)).run()
+    return StorePass(situation, ComputePodWriter(Writer(session)), Deadline.after(seconds)).run()

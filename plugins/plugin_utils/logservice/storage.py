@@ -18,9 +18,9 @@ from ...module_utils.clients.objectstore.signing import Signer
 from ...module_utils.location.locations import DEFAULT_REGION, endpoint
 from ...module_utils.logservice.credential import outdated_credential
 from ...module_utils.logservice.folder_check import answer_of, reference
+from ...module_utils.passes.observing import fetch, fetch_raw
 from ...module_utils.reporting.storage import is_not_asked
 from ...module_utils.workload.storage import bucket_and_prefix, is_bucket_in_path
-from ..kubernetes.observing import fetch, fetch_raw
 
 _KEYS: Final = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
 

@@ -34,20 +34,6 @@ def ask(addresses: Sequence[str], deadline: Deadline, seconds: float) -> View:
     return view_of(details, state)
 
 
-def ask_details(addresses: Sequence[str], deadline: Deadline) -> ClusterDetails:
-    """Ask HAKeeper for all stores that it knows.
-
-    Args:
-        addresses: where it may be.
-        deadline: when it must have answered.
-
-    Raises:
-        MatrixOneError: it does not answer.
-    """
-    with HAKeeper(discovery=addresses, addresses=addresses) as hakeeper:
-        return hakeeper.cluster_details(deadline)
-
-
 def view_of(details: ClusterDetails, state: ClusterState) -> View:
     """Bring the answers of HAKeeper into the shape that decisions are made from.
 

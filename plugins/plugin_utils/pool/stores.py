@@ -28,10 +28,14 @@ from ...module_utils.compute.pods import (
     uuid_of,
 )
 from ...module_utils.compute.stores import State
+from ...module_utils.passes.hakeeper import (
+    addresses_of,
+    log_set_of_dependency,
+    members_of_dependency,
+)
 from ...module_utils.pool.facts import StoreFacts
 from ...module_utils.pool.writes import HandOver, StoreWrite
 from ..compute.load import loads_of, locks_of
-from ..logservice.addresses import addresses_of, log_set_of_dependency, members_of_dependency
 from .silence import Silence, silence_among
 
 Json = dict[str, Any]

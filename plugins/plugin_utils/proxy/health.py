@@ -12,9 +12,8 @@ from ...module_utils.api.pod_addresses import sql_addresses
 from ...module_utils.clients.kubernetes.session import Session
 from ...module_utils.clients.matrixone import Deadline, MatrixOneError
 from ...module_utils.clients.mysql_handshake import ungreeted
+from ...module_utils.passes.hakeeper import ask_details, of_dependency
 from ...module_utils.reporting.health import Health, without_heartbeat
-from ..logservice.addresses import of_dependency
-from ..logservice.view import ask_details
 
 _MUTE: Final = "it accepts connections, but does not greet clients"
 Pod = Mapping[str, Any]

@@ -10,11 +10,10 @@ from typing import Any, Final
 from ...module_utils.api import names
 from ...module_utils.clients.kubernetes.session import Session
 from ...module_utils.clients.matrixone import Deadline
+from ...module_utils.passes.hakeeper import ask_details, of_dependency
 from ...module_utils.reporting.health import Health, was_silent, without_heartbeat
 from ...module_utils.transaction.shards import store_uuid
 from ...module_utils.workload.sets import SetContext
-from ..logservice.addresses import of_dependency
-from ..logservice.view import ask_details
 
 _RESTARTED: Final = "it was not heard for too long, so it may refuse commits; it is restarted"
 

@@ -1,19 +1,19 @@
-# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-"""Where the log service of a set is: by its Pods, or by what the set says of an external one."""
+# SPDX-License-Identifier: Apache-2.0
+"""Where the HAKeeper of a set is, by Pods or by what the set says of an external one; ask it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ...module_utils.api import names
-from ...module_utils.api.pod_addresses import log_addresses
-from ...module_utils.api.pods import live_pods
-from ...module_utils.clients.kubernetes.selecting import Selection
-from ...module_utils.clients.kubernetes.session import Session
-from ...module_utils.workload.references import by_name
-from ..kubernetes.observing import fetch
+from ..api import names
+from ..api.pod_addresses import log_addresses
+from ..api.pods import live_pods
+from ..clients.kubernetes.selecting import Selection
+from ..clients.kubernetes.session import Session
+from ..clients.matrixone import ClusterDetails, Deadline, HAKeeper
+from ..workload.references import by_name
+from .observing import fetch
 
 Json = dict[str, Any]
 
@@ -86,3 +86,17 @@ def external(resource: Mapping[str, Any]) -> list[str]:
     found = (resource.get("deps") or {}).get("externalLogSet") or {}
     endpoint = str(found.get("haKeeperEndpoint") or "")
     return [address.strip() for address in endpoint.split(",") if address.strip()]
+
+
+def ask_details(addresses: Sequence[str], deadline: Deadline) -> ClusterDetails:
+    """Ask HAKeeper for all stores that it knows.
+
+    Args:
+        addresses: where it may be.
+        deadline: when it must have answered.
+
+    Raises:
+        MatrixOneError: it does not answer.
+    """
+    with HAKeeper(discovery=addresses, addresses=addresses) as hakeeper:
+        return hakeeper.cluster_details(deadline)

@@ -1,5 +1,4 @@
-# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
+# SPDX-License-Identifier: Apache-2.0
 """Report on a resource: its status when that has changed, and Events."""
 
 from __future__ import annotations
@@ -9,16 +8,16 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ...module_utils.api.comparing import without_empty_lists
-from ...module_utils.api.timestamps import timestamp_now
-from ...module_utils.clients.kubernetes.applying import Writer
-from ...module_utils.clients.kubernetes.editing import FIELD_MANAGER
-from ...module_utils.clients.kubernetes.emitting import emit
-from ...module_utils.clients.kubernetes.errors import KubeError
-from ...module_utils.clients.kubernetes.session import Session
-from ...module_utils.clients.kubernetes.statuses import write_status
-from ...module_utils.reporting.conditions import completed
-from ...module_utils.reporting.events import Occurrence, transitions
+from ..api.comparing import without_empty_lists
+from ..api.timestamps import timestamp_now
+from ..clients.kubernetes.applying import Writer
+from ..clients.kubernetes.editing import FIELD_MANAGER
+from ..clients.kubernetes.emitting import emit
+from ..clients.kubernetes.errors import KubeError
+from ..clients.kubernetes.session import Session
+from ..clients.kubernetes.statuses import write_status
+from ..reporting.conditions import completed
+from ..reporting.events import Occurrence, transitions
 
 Json = dict[str, Any]
 _EVERY = 5.0  # seconds

@@ -1,46 +1,21 @@
-# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-"""Read and change what surrounds the Pods of a set: nodes, claims, volumes, the resource itself."""
+# SPDX-License-Identifier: Apache-2.0
+"""Read and change the volumes of log stores, and read the incarnations that they are given."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ...module_utils.api import names
-from ...module_utils.clients.kubernetes.applying import Writer
-from ...module_utils.clients.kubernetes.errors import NotFound, Refused
-from ...module_utils.clients.kubernetes.selecting import Selection
-from ...module_utils.clients.kubernetes.session import Session
-from ...module_utils.logservice.replaced_volumes import MARK
+from ..api import names
+from ..clients.kubernetes.errors import Refused
+from ..passes.set_objects import SetObjects
+from .replaced_volumes import MARK
 
 Json = dict[str, Any]
 
 
-class SetObjects:
-    """The objects around a set; what may not be read is unknown."""
-
-    def __init__(self, session: Session, resource: Mapping[str, Any]) -> None:
-        self._session, self._writer, self._resource = session, Writer(session), resource
-        metadata = resource["metadata"]
-        self._name, self._namespace = metadata["name"], metadata["namespace"]
-
-    def nodes(self, selected: Iterable[str]) -> dict[str, Json | None]:
-        """Return nodes by name, as far as they may be read; None for one that does not exist."""
-        found: dict[str, Json | None] = {}
-        for name in selected:
-            node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}}
-            try:
-                found[name] = self._writer.get(node)
-            except Refused:
-                return {}
-        return found
-
-    def claims(self) -> list[Json]:
-        """Return the claims of the set."""
-        labels = names.selector_labels(self._resource["kind"], self._name, self._namespace)
-        chosen = Selection("v1", "PersistentVolumeClaim", self._namespace, labels)
-        return chosen.list(self._session)
+class LogSetObjects(SetObjects):
+    """The objects around a LogSet."""
 
     def volumes(self, claims: Sequence[Mapping[str, Any]]) -> list[Json]:
         """Return the PersistentVolumes that claims are bound to, as far as they may be read.
@@ -64,17 +39,6 @@ class SetObjects:
         place = {"name": name, "namespace": self._namespace}
         found = self._writer.get({"apiVersion": "v1", "kind": "ConfigMap", "metadata": place})
         return str(((found or {}).get("data") or {}).get(names.INCARNATIONS_FILE) or "")
-
-    def annotate(self, annotations: Mapping[str, str | None]) -> None:
-        """Set annotations of the resource; None removes one."""
-        place = {"name": self._name, "namespace": self._namespace}
-        identity = {key: self._resource[key] for key in ("apiVersion", "kind")}
-        self._writer.patch({**identity, "metadata": {**place, "annotations": dict(annotations)}})
-
-    def latest(self, api_version: str, kind: str, name: str) -> Json | None:
-        """Return an object of the namespace as the API server has it at this moment, or None."""
-        place = {"name": name, "namespace": self._namespace}
-        return self._writer.latest({"apiVersion": api_version, "kind": kind, "metadata": place})
 
     def volume(self, name: str) -> Json | None:
         """Return a PersistentVolume as it is now; None if there is none.
@@ -130,15 +94,6 @@ class SetObjects:
         manifest = _volume(metadata["name"])
         manifest["metadata"] = {**metadata, "labels": labels, "annotations": annotations}
         self._writer.patch({**manifest, "spec": {"persistentVolumeReclaimPolicy": policy}})
-
-    def delete(self, found: Mapping[str, Any], *, force: bool = False) -> None:
-        """Delete this very object, not a later one of the same name."""
-        metadata = {key: found["metadata"][key] for key in ("name", "namespace", "uid")}
-        manifest = {"apiVersion": "v1", "kind": found["kind"], "metadata": metadata}
-        try:
-            self._writer.delete(manifest, grace_seconds=0 if force else None)
-        except NotFound:
-            return
 
 
 def _is_bound_to(volume: Mapping[str, Any], claim: Mapping[str, Any]) -> bool:

@@ -1,5 +1,4 @@
-# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
+# SPDX-License-Identifier: Apache-2.0
 """Read why Pods of a set do not exist or do not start; nothing is asked while all of them do."""
 
 from __future__ import annotations
@@ -9,17 +8,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any, Final
 
-from ...module_utils.api.pods import is_ready, is_scheduled
-from ...module_utils.api.timestamps import unix_time
-from ...module_utils.clients.kubernetes.applying import Writer
-from ...module_utils.clients.kubernetes.errors import ApiError
-from ...module_utils.clients.kubernetes.kinds import collection_path
-from ...module_utils.clients.kubernetes.lists import items_of
-from ...module_utils.clients.kubernetes.selecting import Selection
-from ...module_utils.clients.kubernetes.session import Session
-from ...module_utils.reporting import pod_problems
-from ...module_utils.reporting.pod_problems import ANY_POD, PodProblems
-from ...module_utils.workload.component import Reference
+from ..api.pods import is_ready, is_scheduled
+from ..api.timestamps import unix_time
+from ..clients.kubernetes.applying import Writer
+from ..clients.kubernetes.errors import ApiError
+from ..clients.kubernetes.kinds import collection_path
+from ..clients.kubernetes.lists import items_of
+from ..clients.kubernetes.selecting import Selection
+from ..clients.kubernetes.session import Session
+from ..reporting import pod_problems
+from ..reporting.pod_problems import ANY_POD, PodProblems
+from ..workload.component import Reference
 from .observing import fetch
 
 Json = Mapping[str, Any]

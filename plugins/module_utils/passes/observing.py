@@ -1,5 +1,4 @@
-# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
+# SPDX-License-Identifier: Apache-2.0
 """Fetch what a reference names or selects, without anything secret."""
 
 from __future__ import annotations
@@ -8,14 +7,14 @@ from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 
-from ...module_utils.api.belonging import allows, belongs
-from ...module_utils.api.managed_fields import applied_by
-from ...module_utils.clients.kubernetes.applying import Writer
-from ...module_utils.clients.kubernetes.differences import without_payload
-from ...module_utils.clients.kubernetes.editing import FIELD_MANAGER
-from ...module_utils.clients.kubernetes.errors import ApiError, BadManifest, NotFound
-from ...module_utils.clients.kubernetes.selecting import Selection
-from ...module_utils.clients.kubernetes.session import Session
+from ..api.belonging import allows, belongs
+from ..api.managed_fields import applied_by
+from ..clients.kubernetes.applying import Writer
+from ..clients.kubernetes.differences import without_payload
+from ..clients.kubernetes.editing import FIELD_MANAGER
+from ..clients.kubernetes.errors import ApiError, BadManifest, NotFound
+from ..clients.kubernetes.selecting import Selection
+from ..clients.kubernetes.session import Session
 
 
 def fetch(session: Session, label: str, reference: Mapping[str, Any]) -> Any:

@@ -1,5 +1,4 @@
-# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
+# SPDX-License-Identifier: Apache-2.0
 """Apply objects, patch and delete others, and prune, in one session."""
 
 from __future__ import annotations
@@ -9,11 +8,11 @@ from dataclasses import replace
 from http import HTTPStatus
 from typing import Any
 
-from ...module_utils.clients.kubernetes.applying import Writer
-from ...module_utils.clients.kubernetes.errors import Conflict
-from ...module_utils.clients.kubernetes.kinds import describe
-from ...module_utils.clients.kubernetes.outcomes import Outcome, identity
-from ...module_utils.clients.kubernetes.selecting import prune
+from ..clients.kubernetes.applying import Writer
+from ..clients.kubernetes.errors import Conflict
+from ..clients.kubernetes.kinds import describe
+from ..clients.kubernetes.outcomes import Outcome, identity
+from ..clients.kubernetes.selecting import prune
 from .selections import selections, users
 
 Manifest = Mapping[str, Any]
