@@ -33,8 +33,10 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.mat
     tables,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute.load import Load
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.logservice.view_query import (
+    view_of,
+)
 from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.compute.load import load_of
-from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.logservice.view import view_of
 
 Json = Mapping[str, Any]
 logservice, services = tables.logservice, tables.services

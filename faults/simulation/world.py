@@ -31,13 +31,15 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.mat
     Unreachable,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.early import kind as early
-from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.compute import load
-from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.logservice import (
-    roll as log_roll,
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.logservice import (
+    reconciler as log_service_reconciler,
 )
-from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.logservice import store_pass
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.logservice import (
+    replaceable_stores,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload import rolling_update
+from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.compute import load
 from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.pool import executing
-from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.workload import rolling_update
 
 from faults import ROOT
 from faults.simulation.controllers import Controllers
@@ -50,7 +52,7 @@ from faults.simulation.threads import InTurn
 Json = dict[str, Any]
 _ENVIRONMENT = {"HEALTH_PERIOD": "0", "OPERATOR_IMAGE": "operator:1"}
 """Nothing answers in Pods that are only played; Jobs need an image."""
-_THREADED = (executing, load, log_roll, logins)
+_THREADED = (executing, load, replaceable_stores, logins)
 """Modules of the collection that ask or write in threads."""
 ROUNDS = 40
 """Within so many rounds everything is quiet."""
@@ -310,9 +312,9 @@ class World:
             mock.patch.object(rolling_update, "datetime", Clock),
             mock.patch.object(early, "datetime", Clock),
             mock.patch.object(connection, "_connect", _refuse),
-            mock.patch.object(store_pass, "ask", self.log_service.view),
-            mock.patch.object(log_roll, "ask", self.log_service.view),
-            mock.patch.object(log_roll, "_reachable", bool),
+            mock.patch.object(log_service_reconciler, "ask", self.log_service.view),
+            mock.patch.object(replaceable_stores, "ask", self.log_service.view),
+            mock.patch.object(replaceable_stores, "_reachable", bool),
             mock.patch.object(socket, "getaddrinfo", _unknown_host),
             mock.patch.object(socket, "create_connection", _refuse_socket),
             *(mock.patch.object(one, "ThreadPoolExecutor", InTurn) for one in _THREADED),

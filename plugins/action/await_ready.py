@@ -14,16 +14,17 @@ from ..module_utils.clients.kubernetes.session import Session
 from ..module_utils.compute import pods as cn_pods
 from ..module_utils.compute import status as cn_status
 from ..module_utils.kinds import kind_of
+from ..module_utils.logservice.replaceable_stores import next_log_stores
 from ..module_utils.passes.pod_diagnosis import observe
 from ..module_utils.reporting.conditions import find, holds
 from ..module_utils.reporting.reasons import ConditionType
 from ..module_utils.reporting.report import Report
 from ..module_utils.reporting.rollout import is_held, is_on_purpose
 from ..module_utils.workload.plans import Plan
+from ..module_utils.workload.rolling_update import take_step
 from ..plugin_utils.compute import situation as situations
 from ..plugin_utils.compute.store_pass import run_pass
 from ..plugin_utils.kubernetes.action import KubeAction
-from ..plugin_utils.workload.rolling_update import take_step
 
 _FIRST_PAUSE = 0.25  # seconds
 _LONGEST_PAUSE = 2.0  # seconds
@@ -88,7 +89,8 @@ def _help(
     """
     resource = arguments["resource"]
     if plan.workload.startswith("StatefulSet/") and not plan.paused:
-        return bool(take_step(session, resource, dry_run=False).replaced), ""
+        choices = {names.LOG_SET: next_log_stores}
+        return bool(take_step(session, resource, choices, dry_run=False).replaced), ""
     if resource["kind"] != names.CN_SET or not any(map(cn_pods.is_gated, observed["pods"])):
         return False, ""
     situation = situations.observe(session, resource, arguments["log_set"], None)

@@ -11,12 +11,12 @@ from ..module_utils.api.errors import RenderingError
 from ..module_utils.clients.kubernetes.session import Session
 from ..module_utils.clients.matrixone import Deadline
 from ..module_utils.logservice.log_set_objects import LogSetObjects
+from ..module_utils.logservice.pass_input import PassInput
+from ..module_utils.logservice.reconciler import LogServiceReconciler
 from ..module_utils.logservice.removal import retention_deletes
+from ..module_utils.logservice.volume_keeper import VolumeKeeper
 from ..module_utils.workload.plans import is_paused
 from ..plugin_utils.kubernetes.action import KubeAction
-from ..plugin_utils.logservice.outcome import Situation
-from ..plugin_utils.logservice.store_pass import StorePass
-from ..plugin_utils.logservice.volume_keeping import VolumeKeeper
 
 Json = dict[str, Any]
 
@@ -40,14 +40,16 @@ class ActionModule(KubeAction):
             return {"changed": False, "stores": {}}
         if arguments["state"] == "absent":
             return _release_volumes(session, resource)
-        situation = Situation(resource, arguments["workload"], arguments["pods"], time.time())
+        pass_input = PassInput(resource, arguments["workload"], arguments["pods"], time.time())
         deadline = Deadline.after(arguments["timeout"])
         try:
-            outcome = StorePass(situation, LogSetObjects(session, resource), deadline).run()
+            result = LogServiceReconciler(
+                pass_input, LogSetObjects(session, resource), deadline
+            ).run()
         except RenderingError:
             # What is wrong with the spec is reported by the plan.
             return {"changed": False, "stores": {}}
-        return {"changed": outcome.changed, "stores": outcome.as_result()}
+        return {"changed": result.changed, "stores": result.as_result()}
 
 
 def _release_volumes(session: Session, resource: Json) -> Json:

@@ -6,9 +6,11 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from ..module_utils.api import names
 from ..module_utils.clients.kubernetes.session import Session
+from ..module_utils.logservice.replaceable_stores import next_log_stores
+from ..module_utils.workload.rolling_update import take_step
 from ..plugin_utils.kubernetes.action import KubeAction
-from ..plugin_utils.workload.rolling_update import take_step
 
 
 class ActionModule(KubeAction):
@@ -18,5 +20,6 @@ class ActionModule(KubeAction):
 
     def act(self, session: Session, arguments: dict[str, Any]) -> dict[str, Any]:
         """Replace the Pods that may be deleted now; return at once."""
-        step = take_step(session, arguments["resource"], dry_run=self.dry_run)
+        resource, choices = arguments["resource"], {names.LOG_SET: next_log_stores}
+        step = take_step(session, resource, choices, dry_run=self.dry_run)
         return {"changed": bool(step.replaced), "roll": step.as_result()}

@@ -18,6 +18,7 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.mat
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.logservice import (
     health,
+    reconciler,
     replaced_volumes,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.logservice.failover import Step
@@ -27,16 +28,17 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.logservice.
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.logservice.log_set_objects import (
     LogSetObjects,
 )
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.logservice.pass_input import (
+    PassInput,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.logservice.pass_result import (
+    PassResult,
+)
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.logservice.view import (
     Shard,
     View,
 )
-from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.logservice import store_pass
-from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.logservice.outcome import (
-    Outcome,
-    Situation,
-)
-from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.logservice.volume_keeping import (
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.logservice.volume_keeper import (
     VolumeKeeper,
 )
 
@@ -155,7 +157,7 @@ def one_pass(
     monkeypatch: pytest.MonkeyPatch,
     *answers: View | None,
     now: float = NOW,
-) -> Outcome:
+) -> PassResult:
     """A pass; HAKeeper answers its questions in turn, the last answer for good."""
     left = list(answers)
 
@@ -165,9 +167,9 @@ def one_pass(
             raise Unreachable("no answer")
         return answer
 
-    monkeypatch.setattr(store_pass, "ask", ask)
-    situation = Situation(kubernetes.log_set(), _workload(), list(kubernetes.pods), now)
-    return store_pass.StorePass(situation, kubernetes, Deadline.after(5)).run()
+    monkeypatch.setattr(reconciler, "ask", ask)
+    pass_input = PassInput(kubernetes.log_set(), _workload(), list(kubernetes.pods), now)
+    return reconciler.LogServiceReconciler(pass_input, kubernetes, Deadline.after(5)).run()
 
 
 def _workload() -> Json:
@@ -186,10 +188,10 @@ def decided(monkeypatch: pytest.MonkeyPatch, **how: Any) -> Kubernetes:
 def test_the_volume_is_kept_before_its_claim_is_deleted(monkeypatch: pytest.MonkeyPatch) -> None:
     kubernetes = decided(monkeypatch)
 
-    outcome = one_pass(kubernetes, monkeypatch, LOST)
+    result = one_pass(kubernetes, monkeypatch, LOST)
 
     assert kubernetes.done == ["Retain", "delete mo-data-mo-log-2", "delete mo-log-2"]
-    assert [one["reason"] for one in outcome.events] == ["VolumeKept"]
+    assert [one["reason"] for one in result.events] == ["VolumeKept"]
     assert json.loads(kubernetes.annotations[VOLUMES]) == [
         {"name": "pv-2", "pod": "mo-log-2", "since": 0.0}
     ]
@@ -254,13 +256,13 @@ def test_the_pod_is_read_again_before_anything_is_deleted(
     """What the pass began with came from a cache, or is seconds old."""
     kubernetes = decided(monkeypatch)
     pods = [log_pod(n, ready=n != 2) for n in range(3)]
-    situation = Situation(kubernetes.log_set(), _workload(), pods, NOW)
+    pass_input = PassInput(kubernetes.log_set(), _workload(), pods, NOW)
     happens(kubernetes)
-    monkeypatch.setattr(store_pass, "ask", lambda *_how: LOST)
+    monkeypatch.setattr(reconciler, "ask", lambda *_how: LOST)
 
-    outcome = store_pass.StorePass(situation, kubernetes, Deadline.after(5)).run()
+    result = reconciler.LogServiceReconciler(pass_input, kubernetes, Deadline.after(5)).run()
 
-    assert outcome.verdict.step is Step.CALL_OFF
+    assert result.verdict.step is Step.CALL_OFF
     assert kubernetes.done == ["Retain"]
 
 
@@ -269,14 +271,14 @@ def test_the_log_set_is_read_again_before_anything_is_deleted(
     monkeypatch: pytest.MonkeyPatch, happens: Callable[[Kubernetes], None]
 ) -> None:
     kubernetes = decided(monkeypatch)
-    situation = Situation(kubernetes.log_set(), _workload(), list(kubernetes.pods), NOW)
+    pass_input = PassInput(kubernetes.log_set(), _workload(), list(kubernetes.pods), NOW)
     happens(kubernetes)
-    monkeypatch.setattr(store_pass, "ask", lambda *_how: LOST)
+    monkeypatch.setattr(reconciler, "ask", lambda *_how: LOST)
 
-    outcome = store_pass.StorePass(situation, kubernetes, Deadline.after(5)).run()
+    result = reconciler.LogServiceReconciler(pass_input, kubernetes, Deadline.after(5)).run()
 
-    assert outcome.verdict.step is Step.BLOCKED
-    assert "changed" in outcome.verdict.message
+    assert result.verdict.step is Step.BLOCKED
+    assert "changed" in result.verdict.message
     assert kubernetes.done == ["Retain"]
 
 
@@ -287,9 +289,9 @@ def test_a_failover_that_is_called_off_gives_the_volume_its_policy_back(
     one_pass(kubernetes, monkeypatch, LOST, None)
     ready_again(kubernetes)
 
-    outcome = one_pass(kubernetes, monkeypatch, WHOLE)
+    result = one_pass(kubernetes, monkeypatch, WHOLE)
 
-    assert outcome.verdict.step is Step.CALL_OFF
+    assert result.verdict.step is Step.CALL_OFF
     assert kubernetes.done == ["Retain", "Delete"]
     assert kubernetes.annotations.keys() & {REPAIR, VOLUMES} == set()
     assert kubernetes.volume_ is not None
@@ -314,11 +316,11 @@ def test_what_must_not_be_kept_is_said(
 ) -> None:
     kubernetes = decided(monkeypatch, spec=spec, may_write=may_write)
 
-    outcome = one_pass(kubernetes, monkeypatch, LOST)
+    result = one_pass(kubernetes, monkeypatch, LOST)
 
     spoken = {"delete mo-data-mo-log-2": "claim", "delete mo-log-2": "pod"}
     assert [spoken.get(one, one) for one in kubernetes.done] == done
-    assert [one["reason"] for one in outcome.events] == reasons
+    assert [one["reason"] for one in result.events] == reasons
     assert VOLUMES not in kubernetes.annotations
 
 
@@ -390,10 +392,10 @@ def test_a_volume_is_released_when_nothing_depends_on_it(
     done: list[str],
     remembered: bool,
 ) -> None:
-    outcome = one_pass(kubernetes, monkeypatch, answer)
+    result = one_pass(kubernetes, monkeypatch, answer)
 
     assert kubernetes.done == done
-    assert [one["reason"] for one in outcome.events] == ["VolumeReleased"] * len(done)
+    assert [one["reason"] for one in result.events] == ["VolumeReleased"] * len(done)
     assert (VOLUMES in kubernetes.annotations) == remembered
 
 
@@ -431,9 +433,9 @@ def test_the_volume_of_one_that_is_replaced_in_its_turn_is_not_kept(
     kubernetes.pods[2] = log_pod(2, ready=False, uid="new")
     kubernetes.claims = list  # type: ignore[method-assign]
 
-    outcome = one_pass(kubernetes, monkeypatch, LOST, now=NOW + 60)
+    result = one_pass(kubernetes, monkeypatch, LOST, now=NOW + 60)
 
-    assert outcome.verdict.step is Step.RECORD
+    assert result.verdict.step is Step.RECORD
     assert json.loads(kubernetes.annotations[REPAIR])["hold"] is False
     assert [one["name"] for one in json.loads(kubernetes.annotations[VOLUMES])] == ["pv-2"]
 

@@ -8,6 +8,9 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api.digests
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.logservice.presence import (
     Presence,
 )
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.logservice.replaceable_stores import (
+    next_log_stores,
+)
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.logservice.roll import (
     dispensable,
     next_stores,
@@ -17,9 +20,6 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.logservice.
     View,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.roll import Turn
-from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.logservice.roll import (
-    next_log_stores,
-)
 
 NOW = datetime(2026, 1, 2, 4, 0, 0, tzinfo=UTC)
 

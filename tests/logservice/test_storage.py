@@ -14,7 +14,7 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.obj
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.objectstore.signing import (
     Signer,
 )
-from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.logservice.storage import (
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.logservice.storage_check import (
     ask_storage,
     bucket_of,
     secret_of,

@@ -14,6 +14,12 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.mat
     ClusterDetails,
     TimedOut,
 )
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.logservice import (
+    health_check as logservice,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.logservice import (
+    storage_check,
+)
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.logservice.view import View
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.plans import (
     PAUSE_ANNOTATIONS,
@@ -25,10 +31,6 @@ from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.checking.he
 from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.compute import (
     health as compute,
 )
-from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.logservice import (
-    health as logservice,
-)
-from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.logservice import storage
 from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.proxy import health as proxy
 from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.transaction import (
     health as transaction,
@@ -178,7 +180,7 @@ def test_an_object_store_asks_for_a_pass_when_it_answers_otherwise(
 def test_a_folder_is_known_by_the_pod_that_writes_to_it(
     asked: list[str], monkeypatch: pytest.MonkeyPatch, ready: bool | None
 ) -> None:
-    monkeypatch.setattr(logservice, "ask_storage", storage.ask_storage)
+    monkeypatch.setattr(logservice, "ask_storage", storage_check.ask_storage)
     resource = ready_in_a_folder()
     check = {"apiVersion": "v1", "kind": "Pod", **pod("mo-log-storage-check-1")}
     session = Answers(*([check] if ready else []))

@@ -13,6 +13,7 @@ from ...module_utils.api.errors import RenderingError
 from ...module_utils.clients.kubernetes.session import Session
 from ...module_utils.clients.matrixone import Deadline, MatrixOneError
 from ...module_utils.kinds import kind_of
+from ...module_utils.logservice.health_check import observe_log_stores
 from ...module_utils.passes.observing import fetch
 from ...module_utils.reporting.conditions import holds
 from ...module_utils.reporting.health import Health
@@ -20,7 +21,6 @@ from ...module_utils.reporting.reasons import ConditionType
 from ...module_utils.reporting.storage import is_storage_as_reported
 from ...module_utils.workload.plans import is_paused
 from ..compute.health import observe_compute_nodes
-from ..logservice.health import observe_log_stores
 from ..pool.health import is_heard
 from ..proxy.health import observe_proxies
 from ..transaction.health import observe_transaction_nodes

@@ -1,5 +1,4 @@
-# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
+# SPDX-License-Identifier: Apache-2.0
 """Ask HAKeeper which log stores a roll can replace now."""
 
 from __future__ import annotations
@@ -10,18 +9,12 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from typing import Any
 
-from ...module_utils.api.pod_addresses import log_addresses
-from ...module_utils.clients.matrixone import (
-    Deadline,
-    MalformedAnswer,
-    MatrixOneError,
-    Unreachable,
-    Unsupported,
-)
-from ...module_utils.logservice.presence import Presence
-from ...module_utils.logservice.roll import next_stores, waits_for_scale_in
-from ...module_utils.workload.roll import Turn
-from .view import ask
+from ..api.pod_addresses import log_addresses
+from ..clients.matrixone import Deadline, MalformedAnswer, MatrixOneError, Unreachable, Unsupported
+from ..workload.roll import Turn
+from .presence import Presence
+from .roll import next_stores, waits_for_scale_in
+from .view_query import ask
 
 Json = dict[str, Any]
 _ASK_SECONDS = 5.0

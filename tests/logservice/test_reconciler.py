@@ -11,17 +11,21 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api.digests
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.matrixone import (
     Deadline,
 )
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.logservice import (
+    reconciler,
+)
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.logservice.failover import (
     Step,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.logservice.pass_input import (
+    PassInput,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.logservice.pass_result import (
+    PassResult,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.logservice.view import (
     Shard,
     View,
-)
-from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.logservice import store_pass
-from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.logservice.outcome import (
-    Outcome,
-    Situation,
 )
 
 from tests.support.builders import conditions, pod, resource, workload
@@ -104,15 +108,15 @@ def make_pass(
     log_set: Json,
     pods: list[Json],
     seen: View,
-) -> Outcome:
-    monkeypatch.setattr(store_pass, "ask", lambda *_how: seen)
+) -> PassResult:
+    monkeypatch.setattr(reconciler, "ask", lambda *_how: seen)
     live = workload()
     live["spec"]["volumeClaimTemplates"] = [{"metadata": {"name": "mo-data"}}]
-    situation = Situation(log_set, live, pods, NOW)
-    return store_pass.StorePass(situation, kubernetes, Deadline.after(5)).run()
+    pass_input = PassInput(log_set, live, pods, NOW)
+    return reconciler.LogServiceReconciler(pass_input, kubernetes, Deadline.after(5)).run()
 
 
-def run(kubernetes: Kubernetes, monkeypatch: pytest.MonkeyPatch, *, lost: bool) -> Outcome:
+def run(kubernetes: Kubernetes, monkeypatch: pytest.MonkeyPatch, *, lost: bool) -> PassResult:
     """A pass that finds store 2 lost, or back."""
     missing = (2,) if lost else ()
     log_set, pods = log_set_of(kubernetes), pods_of(*missing)
@@ -140,10 +144,10 @@ def test_a_restart_of_a_store_that_is_hours_old_replaces_nothing(
     kubernetes = Kubernetes({})
     log_set = log_set_of(kubernetes, availableStores=UP)
 
-    outcome = make_pass(kubernetes, monkeypatch, log_set, [*pods_of()[:2], *replaced], answer)
+    result = make_pass(kubernetes, monkeypatch, log_set, [*pods_of()[:2], *replaced], answer)
 
-    assert outcome.verdict.step is step
-    assert (outcome.events, kubernetes.annotations, kubernetes.deleted) == ([], {}, [])
+    assert result.verdict.step is step
+    assert (result.events, kubernetes.annotations, kubernetes.deleted) == ([], {}, [])
 
 
 @pytest.mark.parametrize("before", [{}, {"2": 3}, {"1": 1}], ids=["first", "fourth", "another"])

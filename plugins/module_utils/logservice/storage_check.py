@@ -1,5 +1,4 @@
-# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
+# SPDX-License-Identifier: Apache-2.0
 """What the object store of a LogSet answers to its credential, or the check of its folder."""
 
 from __future__ import annotations
@@ -9,18 +8,18 @@ import binascii
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from ...module_utils.api.fields import Fields
-from ...module_utils.api.storage_answer import StorageAnswer
-from ...module_utils.clients.kubernetes.errors import KubeError
-from ...module_utils.clients.kubernetes.session import Session
-from ...module_utils.clients.objectstore.s3_requests import Bucket
-from ...module_utils.clients.objectstore.signing import Signer
-from ...module_utils.location.locations import DEFAULT_REGION, endpoint
-from ...module_utils.logservice.credential import outdated_credential
-from ...module_utils.logservice.folder_check import answer_of, reference
-from ...module_utils.passes.observing import fetch, fetch_raw
-from ...module_utils.reporting.storage import is_not_asked
-from ...module_utils.workload.storage import bucket_and_prefix, is_bucket_in_path
+from ..api.fields import Fields
+from ..api.storage_answer import StorageAnswer
+from ..clients.kubernetes.errors import KubeError
+from ..clients.kubernetes.session import Session
+from ..clients.objectstore.s3_requests import Bucket
+from ..clients.objectstore.signing import Signer
+from ..location.locations import DEFAULT_REGION, endpoint
+from ..passes.observing import fetch, fetch_raw
+from ..reporting.storage import is_not_asked
+from ..workload.storage import bucket_and_prefix, is_bucket_in_path
+from .credential import outdated_credential
+from .folder_check import answer_of, reference
 
 _KEYS: Final = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
 

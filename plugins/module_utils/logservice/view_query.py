@@ -1,20 +1,13 @@
-# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
+# SPDX-License-Identifier: Apache-2.0
 """What HAKeeper answers about log stores and shards."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...module_utils.clients.matrixone import (
-    ClusterDetails,
-    ClusterState,
-    Deadline,
-    HAKeeper,
-    shard_health,
-)
-from ...module_utils.logservice.view import Shard, View
-from ...module_utils.reporting.health import HEARD_SECONDS
+from ..clients.matrixone import ClusterDetails, ClusterState, Deadline, HAKeeper, shard_health
+from ..reporting.health import HEARD_SECONDS
+from .view import Shard, View
 
 
 def ask(addresses: Sequence[str], deadline: Deadline, seconds: float) -> View:

@@ -1,5 +1,4 @@
-# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
+# SPDX-License-Identifier: Apache-2.0
 """One pass over the log stores of a set: observe, replace one that is lost, let one leave.
 
 A pass takes one step at most and records it before it acts, so that the next pass continues from
@@ -13,25 +12,26 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
-from ...module_utils.api.pod_addresses import log_addresses
-from ...module_utils.api.pods import live_pods
-from ...module_utils.clients.matrixone import Deadline, MatrixOneError
-from ...module_utils.logservice import failover as log_stores
-from ...module_utils.logservice import health
-from ...module_utils.logservice import pods as log_pods
-from ...module_utils.logservice.failover import Step, Verdict
-from ...module_utils.logservice.health import Question
-from ...module_utils.logservice.pods import Record, SetState
-from ...module_utils.logservice.presence import Presence
-from ...module_utils.logservice.scaling import ScaleIn, scale_in
-from ...module_utils.logservice.view import ordinal_of_pod
-from ...module_utils.reporting.events import occurrence
-from ...module_utils.workload import nodes
-from ...module_utils.workload.plans import is_paused
-from ...module_utils.workload.reports import expected_pods
-from .outcome import Outcome, Situation
-from .view import ask
-from .volume_keeping import VolumeKeeper, Volumes
+from ..api.pod_addresses import log_addresses
+from ..api.pods import live_pods
+from ..clients.matrixone import Deadline, MatrixOneError
+from ..reporting.events import occurrence
+from ..workload import nodes
+from ..workload.plans import is_paused
+from ..workload.reports import expected_pods
+from . import failover as log_stores
+from . import health
+from . import pods as log_pods
+from .failover import Step, Verdict
+from .health import Question
+from .pass_input import PassInput
+from .pass_result import PassResult
+from .pods import Record, SetState
+from .presence import Presence
+from .scaling import ScaleIn, scale_in
+from .view import ordinal_of_pod
+from .view_query import ask
+from .volume_keeper import VolumeKeeper, Volumes
 
 Json = Mapping[str, Any]
 
@@ -59,90 +59,90 @@ class Kubernetes(Volumes, Protocol):
         """Delete this very object; with ``force`` without waiting for its node."""
 
 
-class StorePass:
+class LogServiceReconciler:
     """One pass; `run` is called once.
 
     Args:
-        situation: what it starts from.
+        pass_input: what it starts from.
         kubernetes: how objects are read and changed.
         deadline: when it ends.
     """
 
-    def __init__(self, situation: Situation, kubernetes: Kubernetes, deadline: Deadline) -> None:
-        self._situation, self._kubernetes, self._deadline = situation, kubernetes, deadline
-        self._record = log_pods.recorded(situation.resource)
-        self._outcome = Outcome(incarnations=log_pods.incarnations(situation.resource))
-        self._keeper = VolumeKeeper(situation.resource, kubernetes)
+    def __init__(self, pass_input: PassInput, kubernetes: Kubernetes, deadline: Deadline) -> None:
+        self._input, self._kubernetes, self._deadline = pass_input, kubernetes, deadline
+        self._record = log_pods.recorded(pass_input.resource)
+        self._result = PassResult(incarnations=log_pods.incarnations(pass_input.resource))
+        self._keeper = VolumeKeeper(pass_input.resource, kubernetes)
         self._nodes: nodes.Nodes = {}
 
-    def run(self) -> Outcome:
+    def run(self) -> PassResult:
         """Observe, decide, act."""
-        situation, outcome = self._situation, self._outcome
+        pass_input, result = self._input, self._result
         question = health.question(
-            situation.resource, situation.workload, situation.pods, situation.now
+            pass_input.resource, pass_input.workload, pass_input.pods, pass_input.now
         )
         if question is not Question.NONE:
             self._ask(_SECONDS[question])
         claims: list[Json] = []
         if self._record is not None:
             claims = list(self._kubernetes.claims())
-        outcome.verdict = self._with_loss(self._decide(claims))
-        self._act(outcome.verdict, claims)
+        result.verdict = self._with_loss(self._decide(claims))
+        self._act(result.verdict, claims)
         self._scale()
-        if self._record is None and outcome.verdict.step is Step.NOTHING:
-            self._keeper.delete_overdue(outcome.view, situation.now)
-        outcome.events += self._keeper.events
-        return outcome
+        if self._record is None and result.verdict.step is Step.NOTHING:
+            self._keeper.delete_overdue(result.view, pass_input.now)
+        result.events += self._keeper.events
+        return result
 
     def _decide(self, claims: Sequence[Json]) -> Verdict:
         """Return what is next about stores that are down, from what is known at this moment."""
-        situation, view = self._situation, self._outcome.view
-        policy = log_pods.policy_of(situation.resource)
+        pass_input, view = self._input, self._result.view
+        policy = log_pods.policy_of(pass_input.resource)
         stores = self._stores(policy)
         repair = None
         if self._record is not None:
-            repair = self._record.state(situation.pods, claims, self._kubernetes.gossip())
-        present = view.within(situation.present) if view else None
-        return log_stores.next_repair(stores, present, policy, repair, situation.now)
+            repair = self._record.state(pass_input.pods, claims, self._kubernetes.gossip())
+        present = view.within(pass_input.present) if view else None
+        return log_stores.next_repair(stores, present, policy, repair, pass_input.now)
 
     def _with_loss(self, verdict: Verdict) -> Verdict:
         """Announce that a volume goes with its store, where this operator may not keep it."""
-        situation = self._situation
+        pass_input = self._input
         is_ahead = verdict.step in _BEFORE_DELETION
-        if not is_ahead or log_pods.keeps_volumes(situation.resource):
+        if not is_ahead or log_pods.keeps_volumes(pass_input.resource):
             return verdict
         found = self._kubernetes.claims()
-        claims = log_pods.claims_of(verdict.pod, situation.workload, found)
+        claims = log_pods.claims_of(verdict.pod, pass_input.workload, found)
         if self._keeper.finds_volumes(claims):
             return verdict
         return replace(verdict, message=f"{verdict.message}, {_LOSS}")
 
     def _ask(self, seconds: float) -> None:
-        addresses = log_addresses(live_pods(self._situation.pods))
-        self._outcome.asked, self._outcome.view = True, None
+        addresses = log_addresses(live_pods(self._input.pods))
+        self._result.asked, self._result.view = True, None
         if not addresses:
-            self._outcome.problem = "no log store is running"
+            self._result.problem = "no log store is running"
             return
         try:
-            self._outcome.view = ask(addresses, self._deadline, seconds)
+            self._result.view = ask(addresses, self._deadline, seconds)
         except MatrixOneError as error:
-            self._outcome.problem = str(error)
+            self._result.problem = str(error)
 
     def _stores(self, policy: log_stores.Policy) -> list[log_stores.LogStore]:
-        situation, view = self._situation, self._outcome.view
-        self._outcome.empty = health.empty_stores(situation.pods, view, situation.now)
+        pass_input, view = self._input, self._result.view
+        self._result.empty = health.empty_stores(pass_input.pods, view, pass_input.now)
         since = health.down_since(
-            situation.resource,
-            situation.pods,
-            expected_pods(situation.resource, situation.present),
-            self._outcome.empty,
-            situation.now,
+            pass_input.resource,
+            pass_input.pods,
+            expected_pods(pass_input.resource, pass_input.present),
+            self._result.empty,
+            pass_input.now,
         )
-        around = SetState(situation.pods, situation.workload)
+        around = SetState(pass_input.pods, pass_input.workload)
         overdue = [
             pod
             for pod, moment in since.items()
-            if moment is not None and moment + policy.timeout <= situation.now
+            if moment is not None and moment + policy.timeout <= pass_input.now
         ]
         if overdue or self._record is not None:
             around = self._set_state(overdue)
@@ -150,22 +150,22 @@ class StorePass:
 
     def _set_state(self, overdue: Sequence[str]) -> SetState:
         """Observe nodes and volumes, which matter only when a store is to be replaced."""
-        situation = self._situation
+        pass_input = self._input
         waiting = [
             pod["metadata"]["name"]
-            for pod in situation.pods
+            for pod in pass_input.pods
             if pod["metadata"]["name"] in overdue and not nodes.node_name(pod)
         ]
         claims = self._kubernetes.claims() if waiting else ()
         volumes = {
-            pod: self._kubernetes.volumes(log_pods.claims_of(pod, situation.workload, claims))
+            pod: self._kubernetes.volumes(log_pods.claims_of(pod, pass_input.workload, claims))
             for pod in waiting
         }
-        names = {nodes.node_name(pod) for pod in situation.pods} - {""}
+        names = {nodes.node_name(pod) for pod in pass_input.pods} - {""}
         for volume in itertools.chain(*volumes.values()):
             names |= nodes.nodes_of(volume)
         self._nodes = self._kubernetes.nodes(names)
-        return SetState(situation.pods, situation.workload, self._nodes, volumes)
+        return SetState(pass_input.pods, pass_input.workload, self._nodes, volumes)
 
     def _act(self, verdict: Verdict, claims: Sequence[Json]) -> None:
         record = self._record
@@ -175,17 +175,17 @@ class StorePass:
             self._delete_old(record, claims)
         elif verdict.step is Step.FINISH and record is not None:
             note = f"{verdict.message} (incarnation {record.incarnation})"
-            self._keeper.settle(record.pod, self._situation.now)
+            self._keeper.settle(record.pod, self._input.now)
             self._close("FailedOver", note, {})
         elif verdict.step is Step.CALL_OFF and record is not None:
             if record.untouched(claims):
                 self._keeper.give_back(record.pod)
-            self._keeper.settle(record.pod, self._situation.now)
+            self._keeper.settle(record.pod, self._input.now)
             self._close("FailoverCalledOff", verdict.message, self._as_before(record, claims))
 
     def _close(self, reason: str, note: str, numbers: Mapping[str, str | None]) -> None:
         self._annotate({**numbers, log_pods.ANNOTATION_REPAIR: None})
-        self._outcome.events.append(occurrence(reason, note, action="FailOver"))
+        self._result.events.append(occurrence(reason, note, action="FailOver"))
 
     def _as_before(self, record: Record, claims: Sequence[Json]) -> dict[str, str | None]:
         """Take the new incarnation back where no store can have it: the old data are all there.
@@ -198,24 +198,24 @@ class StorePass:
 
     def _begin(self, pod: str) -> None:
         """Record what is going to be replaced by what, before anything is touched."""
-        situation, outcome = self._situation, self._outcome
-        claims = log_pods.claims_of(pod, situation.workload, self._kubernetes.claims())
+        pass_input, result = self._input, self._result
+        claims = log_pods.claims_of(pod, pass_input.workload, self._kubernetes.claims())
         old = self._pod(pod)
         ordinal = ordinal_of_pod(pod)
-        number = log_stores.next_incarnation(ordinal, outcome.incarnations, outcome.view)
+        number = log_stores.next_incarnation(ordinal, result.incarnations, result.view)
         if number > log_stores.MAX_INCARNATION:
             message = f"{pod} is not replaced: it has had {number - 1} successors"
-            outcome.verdict = Verdict(Step.BLOCKED, pod, message)
+            result.verdict = Verdict(Step.BLOCKED, pod, message)
             return
         self._record = Record(
             pod=pod,
             ordinal=ordinal,
             incarnation=number,
-            began=situation.now,
-            keep=log_pods.keeps_volumes(situation.resource),
+            began=pass_input.now,
+            keep=log_pods.keeps_volumes(pass_input.resource),
             pod_uid=old["metadata"]["uid"] if old else "",
             claims={one["metadata"]["name"]: one["metadata"]["uid"] for one in claims},
-            before=outcome.incarnations.get(str(ordinal), 0),
+            before=result.incarnations.get(str(ordinal), 0),
             # One that is replaced in its turn never held what the first one did.
             hold=self._record is None,
         )
@@ -227,10 +227,10 @@ class StorePass:
         )
 
     def _incarnation(self, ordinal: int, number: int) -> dict[str, str | None]:
-        self._outcome.incarnations[str(ordinal)] = number
+        self._result.incarnations[str(ordinal)] = number
         if not number:
-            del self._outcome.incarnations[str(ordinal)]
-        return log_pods.incarnation_annotation(self._outcome.incarnations)
+            del self._result.incarnations[str(ordinal)]
+        return log_pods.incarnation_annotation(self._result.incarnations)
 
     def _delete_old(self, record: Record, claims: Sequence[Json]) -> None:
         """Delete claims and Pod; what is gone already stays gone."""
@@ -238,13 +238,13 @@ class StorePass:
         problem = self._keeper.keep(record, old)
         if problem:
             message = f"{record.pod} is not replaced: its volume cannot be kept: {problem}"
-            self._outcome.verdict = Verdict(Step.BLOCKED, record.pod, message)
+            self._result.verdict = Verdict(Step.BLOCKED, record.pod, message)
             return
         for claim in old:
             if not self._is_still_lost(record, claims):
                 return
             self._kubernetes.delete(claim)
-            self._outcome.changed = True
+            self._result.changed = True
         if not old and not self._is_still_lost(record, claims):
             return
         pod = self._pod(record.pod)
@@ -252,7 +252,7 @@ class StorePass:
         if pod is not None and (old or pod["metadata"]["uid"] == record.pod_uid):
             lost = nodes.is_lost(nodes.node_name(pod), self._nodes)
             self._kubernetes.delete(pod, force=lost)
-        self._outcome.changed = True
+        self._result.changed = True
 
     def _is_still_lost(self, record: Record, claims: Sequence[Json]) -> bool:
         """Look again right before something is deleted; return whether it still is to be.
@@ -260,45 +260,45 @@ class StorePass:
         The LogSet and the Pod are read from the API server, and HAKeeper is asked anew. Where any
         of them does not answer, or says something else by now, nothing is deleted.
         """
-        metadata = self._situation.resource["metadata"]
-        api_version, kind = (self._situation.resource[key] for key in ("apiVersion", "kind"))
+        metadata = self._input.resource["metadata"]
+        api_version, kind = (self._input.resource[key] for key in ("apiVersion", "kind"))
         latest = self._kubernetes.latest(api_version, kind, metadata["name"])
         is_same = latest is not None and latest["metadata"].get("uid") == metadata.get("uid")
         if latest is None or not is_same or not _is_to_replace(latest, record):
             message = f"{record.pod} is not replaced: its LogSet was changed at this moment"
-            self._outcome.verdict = Verdict(Step.BLOCKED, record.pod, message)
+            self._result.verdict = Verdict(Step.BLOCKED, record.pod, message)
             return False
         pod = self._kubernetes.latest("v1", "Pod", record.pod)
-        others = [one for one in self._situation.pods if one["metadata"]["name"] != record.pod]
+        others = [one for one in self._input.pods if one["metadata"]["name"] != record.pod]
         pods = [*others, pod] if pod else others
-        self._situation = replace(self._situation, resource=latest, pods=pods)
+        self._input = replace(self._input, resource=latest, pods=pods)
         self._ask(_SECONDS[Question.NEEDED])
-        self._outcome.verdict = self._decide(claims)
-        return self._outcome.verdict.step is Step.TAKE_AWAY
+        self._result.verdict = self._decide(claims)
+        return self._result.verdict.step is Step.TAKE_AWAY
 
     def _scale(self) -> None:
         """Let the last store leave, if it may; if it ever returns, it is a new one."""
-        situation, outcome = self._situation, self._outcome
-        if not 0 < situation.desired < situation.present:
+        pass_input, result = self._input, self._result
+        if not 0 < pass_input.desired < pass_input.present:
             return
-        presence = Presence.of(situation.pods, situation.now)
-        outcome.scale = scale_in(situation.present, situation.desired, outcome.view, presence)
-        if outcome.verdict.step in log_stores.UNDER_WAY:
-            message = f"{outcome.verdict.pod} is being replaced"
-            outcome.scale = ScaleIn(situation.present, None, message)
-        leaves = outcome.scale.leaves
-        if leaves is not None and not log_pods.claims_stay(situation.resource):
-            number = log_stores.next_incarnation(leaves, outcome.incarnations, outcome.view)
+        presence = Presence.of(pass_input.pods, pass_input.now)
+        result.scale = scale_in(pass_input.present, pass_input.desired, result.view, presence)
+        if result.verdict.step in log_stores.UNDER_WAY:
+            message = f"{result.verdict.pod} is being replaced"
+            result.scale = ScaleIn(pass_input.present, None, message)
+        leaves = result.scale.leaves
+        if leaves is not None and not log_pods.claims_stay(pass_input.resource):
+            number = log_stores.next_incarnation(leaves, result.incarnations, result.view)
             if number <= log_stores.MAX_INCARNATION:
                 self._annotate(self._incarnation(leaves, number))
 
     def _pod(self, name: str) -> Json | None:
-        found = (pod for pod in self._situation.pods if pod["metadata"]["name"] == name)
+        found = (pod for pod in self._input.pods if pod["metadata"]["name"] == name)
         return next(found, None)
 
     def _annotate(self, annotations: Mapping[str, str | None]) -> None:
         self._kubernetes.annotate(annotations)
-        self._outcome.changed = True
+        self._result.changed = True
 
 
 def _is_to_replace(log_set: Json, record: Record) -> bool:

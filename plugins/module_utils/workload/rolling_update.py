@@ -1,23 +1,24 @@
-# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
+# SPDX-License-Identifier: Apache-2.0
 """One step of the rolling update of a StatefulSet: replace the Pods that log shards can spare."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any
 
-from ...module_utils.api import names
-from ...module_utils.clients.kubernetes.applying import Writer
-from ...module_utils.clients.kubernetes.selecting import Selection
-from ...module_utils.clients.kubernetes.session import Session
-from ...module_utils.reporting.rollout import partition_of
-from ...module_utils.workload import roll as rolling
-from ..logservice.roll import next_log_stores
+from ..api import names
+from ..clients.kubernetes.applying import Writer
+from ..clients.kubernetes.selecting import Selection
+from ..clients.kubernetes.session import Session
+from ..reporting.rollout import partition_of
+from . import roll as rolling
 
 Json = dict[str, Any]
+NextStores = Callable[[Json, Json, list[Json], rolling.Turn, datetime], tuple[tuple[str, ...], str]]
+"""Chooses, for a resource, its workload and its Pods, whose turn it is now: their Pods, or none and
+what is being waited for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +47,19 @@ class Step:
         }
 
 
-def take_step(session: Session, resource: Mapping[str, Any], *, dry_run: bool) -> Step:
+def take_step(
+    session: Session,
+    resource: Json,
+    next_stores: Mapping[str, NextStores],
+    *,
+    dry_run: bool,
+) -> Step:
     """Replace the Pods of a set's StatefulSet that may be deleted now.
 
     Args:
         session: connection to the API server.
         resource: a LogSet or DNSet.
+        next_stores: by kind, how stores are chosen where more has to be known than Pods tell.
         dry_run: decide, but delete nothing.
 
     Raises:
@@ -71,8 +79,8 @@ def take_step(session: Session, resource: Mapping[str, Any], *, dry_run: bool) -
     now, partition = datetime.now(timezone.utc), partition_of(resource)
     turn = rolling.next_turn(workload, pods.values(), now, partition)
     chosen, waiting = turn.replace or turn.candidates[:1], turn.waiting
-    if chosen and kind == names.LOG_SET:
-        chosen, waiting = next_log_stores(resource, workload, list(pods.values()), turn, now)
+    if chosen and kind in next_stores:
+        chosen, waiting = next_stores[kind](resource, workload, list(pods.values()), turn, now)
     for name in chosen:
         Writer(session, dry_run=dry_run).delete(_identity(pods[name]))
     return Step(turn.outdated, chosen, waiting, turn.seconds)

@@ -1,5 +1,4 @@
-# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
+# SPDX-License-Identifier: Apache-2.0
 """Whether the log stores of a set are heard, and their shards have a quorum."""
 
 from __future__ import annotations
@@ -7,14 +6,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from ...module_utils.api.pod_addresses import log_addresses
-from ...module_utils.api.pods import live_pods
-from ...module_utils.clients.kubernetes.session import Session
-from ...module_utils.clients.matrixone import Deadline
-from ...module_utils.logservice.view import ordinal_of_pod
-from ...module_utils.reporting.health import Health, without_heartbeat, without_quorum
-from .storage import ask_storage
-from .view import ask
+from ..api.pod_addresses import log_addresses
+from ..api.pods import live_pods
+from ..clients.kubernetes.session import Session
+from ..clients.matrixone import Deadline
+from ..reporting.health import Health, without_heartbeat, without_quorum
+from .storage_check import ask_storage
+from .view import ordinal_of_pod
+from .view_query import ask
 
 _STORAGE_SECONDS: Final = 2.5
 

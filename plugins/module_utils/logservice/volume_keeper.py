@@ -1,5 +1,4 @@
-# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
+# SPDX-License-Identifier: Apache-2.0
 """Keep the volumes of log stores that are replaced, and release them a day later."""
 
 from __future__ import annotations
@@ -7,12 +6,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from ...module_utils.clients.kubernetes.errors import ApiError
-from ...module_utils.logservice import replaced_volumes
-from ...module_utils.logservice.pods import Record
-from ...module_utils.logservice.replaced_volumes import Mark, ReplacedVolume
-from ...module_utils.logservice.view import View
-from ...module_utils.reporting.events import Occurrence, occurrence
+from ..clients.kubernetes.errors import ApiError
+from ..reporting.events import Occurrence, occurrence
+from . import replaced_volumes
+from .pods import Record
+from .replaced_volumes import Mark, ReplacedVolume
+from .view import View
 
 Json = Mapping[str, Any]
 

@@ -1,50 +1,22 @@
-# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-"""What a pass over log stores starts from, and how it ended."""
+# SPDX-License-Identifier: Apache-2.0
+"""How a pass over log stores ended."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...module_utils.logservice.failover import Step, Verdict
-from ...module_utils.logservice.scaling import ScaleIn
-from ...module_utils.logservice.view import View
-from ...module_utils.reporting.events import Occurrence
+from ..reporting.events import Occurrence
+from .failover import Step, Verdict
+from .scaling import ScaleIn
+from .view import View
 
 Json = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Situation:
-    """What a pass starts from.
-
-    Attributes:
-        resource: the LogSet as it is in the cluster now.
-        workload: its StatefulSet.
-        pods: its Pods.
-        now: the current time, Unix time.
-    """
-
-    resource: Json
-    workload: Json
-    pods: Sequence[Json]
-    now: float
-
-    @property
-    def present(self) -> int:
-        """Replicas of the workload."""
-        return int((self.workload.get("spec") or {}).get("replicas") or 0)
-
-    @property
-    def desired(self) -> int:
-        """Replicas that the spec asks for."""
-        return int((self.resource.get("spec") or {}).get("replicas") or 0)
-
-
 @dataclass(slots=True)
-class Outcome:
+class PassResult:
     """How a pass ended.
 
     Attributes:
