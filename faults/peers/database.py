@@ -33,10 +33,12 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.mat
     tables,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute.load import Load
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute.load_query import (
+    load_of,
+)
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.logservice.view_query import (
     view_of,
 )
-from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.compute.load import load_of
 
 Json = Mapping[str, Any]
 logservice, services = tables.logservice, tables.services

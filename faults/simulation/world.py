@@ -30,6 +30,9 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.mat
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.matrixone.errors import (  # noqa: E501
     Unreachable,
 )
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute import (
+    load_query,
+)
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.early import kind as early
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.logservice import (
     reconciler as log_service_reconciler,
@@ -38,7 +41,6 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.logservice 
     replaceable_stores,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload import rolling_update
-from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.compute import load
 from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.pool import executing
 
 from faults import ROOT
@@ -52,7 +54,7 @@ from faults.simulation.threads import InTurn
 Json = dict[str, Any]
 _ENVIRONMENT = {"HEALTH_PERIOD": "0", "OPERATOR_IMAGE": "operator:1"}
 """Nothing answers in Pods that are only played; Jobs need an image."""
-_THREADED = (executing, load, replaceable_stores, logins)
+_THREADED = (executing, load_query, replaceable_stores, logins)
 """Modules of the collection that ask or write in threads."""
 ROUNDS = 40
 """Within so many rounds everything is quiet."""

@@ -13,6 +13,8 @@ from ..module_utils.clients.kubernetes.kinds import describe
 from ..module_utils.clients.kubernetes.session import Session
 from ..module_utils.compute import pods as cn_pods
 from ..module_utils.compute import status as cn_status
+from ..module_utils.compute.observing import observe as observe_compute_nodes
+from ..module_utils.compute.reconciler import run_pass
 from ..module_utils.kinds import kind_of
 from ..module_utils.logservice.replaceable_stores import next_log_stores
 from ..module_utils.passes.pod_diagnosis import observe
@@ -22,8 +24,6 @@ from ..module_utils.reporting.report import Report
 from ..module_utils.reporting.rollout import is_held, is_on_purpose
 from ..module_utils.workload.plans import Plan
 from ..module_utils.workload.rolling_update import take_step
-from ..plugin_utils.compute import situation as situations
-from ..plugin_utils.compute.store_pass import run_pass
 from ..plugin_utils.kubernetes.action import KubeAction
 
 _FIRST_PAUSE = 0.25  # seconds
@@ -93,9 +93,9 @@ def _help(
         return bool(take_step(session, resource, choices, dry_run=False).replaced), ""
     if resource["kind"] != names.CN_SET or not any(map(cn_pods.is_gated, observed["pods"])):
         return False, ""
-    situation = situations.observe(session, resource, arguments["log_set"], None)
-    outcome = run_pass(session, situation, _PASS_SECONDS)
-    return outcome.changed, cn_status.unreachable(outcome.as_result())
+    pass_input = observe_compute_nodes(session, resource, arguments["log_set"], None)
+    result = run_pass(session, pass_input, _PASS_SECONDS)
+    return result.changed, cn_status.unreachable(result.as_result())
 
 
 def _expired(resource: dict[str, Any], plan: Plan, timeout: int, shown: str) -> str:

@@ -16,13 +16,13 @@ from ..module_utils.compute import status as cn_status
 from ..module_utils.compute.drain import (
     Step,
 )
+from ..module_utils.compute.observing import observe
+from ..module_utils.compute.pass_input import PassInput
+from ..module_utils.compute.pass_result import PassResult
+from ..module_utils.compute.reconciler import run_pass
 from ..module_utils.passes import status_writer
 from ..module_utils.reporting.health import Health
 from ..module_utils.workload.plans import is_paused
-from ..plugin_utils.compute import situation as situations
-from ..plugin_utils.compute.outcome import Outcome
-from ..plugin_utils.compute.situation import Situation
-from ..plugin_utils.compute.store_pass import run_pass
 from ..plugin_utils.kubernetes.action import KubeAction
 
 Json = dict[str, Any]
@@ -49,54 +49,52 @@ class ActionModule(KubeAction):
         if self.dry_run or is_paused(arguments["resource"]):
             return {"changed": False, "stores": {}}
         try:
-            situation = _situation(session, arguments)
+            pass_input = _pass_input(session, arguments)
         except RenderingError:
             # What is wrong with the spec is reported by the plan.
             return {"changed": False, "stores": {}}
-        outcome, changed = self._passes(session, situation, arguments)
-        result: Json = {"changed": changed, "stores": outcome.as_result()}
-        warnings = [] if arguments["write_status"] else _given_up(arguments["resource"], outcome)
-        if arguments["await_registered"] and outcome.unsettled:
-            warnings.append(_unregistered(arguments["resource"], outcome))
-        return {**result, "warnings": warnings} if warnings else result
+        result, changed = self._passes(session, pass_input, arguments)
+        answer: Json = {"changed": changed, "stores": result.as_result()}
+        warnings = [] if arguments["write_status"] else _given_up(arguments["resource"], result)
+        if arguments["await_registered"] and result.unsettled:
+            warnings.append(_unregistered(arguments["resource"], result))
+        return {**answer, "warnings": warnings} if warnings else answer
 
     def _passes(
-        self, session: Session, situation: Situation, arguments: Json
-    ) -> tuple[Outcome, bool]:
+        self, session: Session, pass_input: PassInput, arguments: Json
+    ) -> tuple[PassResult, bool]:
         """Run a pass, and more while there is something to wait for.
 
         Returns:
             How the last one ended, and whether any changed anything.
         """
-        outcome = run_pass(session, situation, arguments["timeout"])
-        changed, shown = outcome.changed, ""
+        result = run_pass(session, pass_input, arguments["timeout"])
+        changed, shown = result.changed, ""
         subject = arguments["resource"] if arguments["write_status"] else None
         status = status_writer.StatusWriter(session, subject)
-        drained_by = float(situation.policy.patience)
+        drained_by = float(pass_input.policy.patience)
         started = time.monotonic()
         while True:
-            result = outcome.as_result()
-            waiting = cn_status.draining(result) if arguments["await_drains"] else ""
+            stores = result.as_result()
+            waiting = cn_status.draining(stores) if arguments["await_drains"] else ""
             limit = drained_by
-            if not waiting and arguments["await_registered"] and outcome.reached:
-                waiting, limit = _registering(outcome), _REGISTERED_BY
+            if not waiting and arguments["await_registered"] and result.reached:
+                waiting, limit = _registering(result), _REGISTERED_BY
             if not waiting or time.monotonic() - started > limit:
-                status.emit(partial(cn_status.drain_events, stores=result, ending={}))
-                return outcome, changed
+                status.emit(partial(cn_status.drain_events, stores=stores, ending={}))
+                return result, changed
             if waiting != shown:
                 self.say(f"{describe(arguments['resource'])}: {waiting}")
                 shown = waiting
-            status.write(partial(cn_status.terminating_status, pods=situation.pods, stores=result))
+            status.write(partial(cn_status.terminating_status, pods=pass_input.pods, stores=stores))
             time.sleep(_PAUSE)
-            situation = _situation(session, arguments)
-            outcome = run_pass(session, situation, arguments["timeout"])
-            changed = changed or outcome.changed
+            pass_input = _pass_input(session, arguments)
+            result = run_pass(session, pass_input, arguments["timeout"])
+            changed = changed or result.changed
 
 
-def _situation(session: Session, arguments: Json) -> Situation:
-    found = situations.observe(
-        session, *(arguments[name] for name in ("resource", "log_set", "workload"))
-    )
+def _pass_input(session: Session, arguments: Json) -> PassInput:
+    found = observe(session, *(arguments[name] for name in ("resource", "log_set", "workload")))
     health = Health.read(arguments["health"])
     return replace(
         found,
@@ -105,24 +103,24 @@ def _situation(session: Session, arguments: Json) -> Situation:
     )
 
 
-def _given_up(resource: Json, outcome: Outcome) -> list[str]:
+def _given_up(resource: Json, result: PassResult) -> list[str]:
     """Warn of drains that were given up: what was left is cut."""
     return [
         f"{describe(resource)}: {pod} {drain.message}"
-        for pod, drain in sorted(outcome.drains.items())
+        for pod, drain in sorted(result.drains.items())
         if drain.step is Step.GIVEN_UP
     ]
 
 
-def _registering(outcome: Outcome) -> str:
+def _registering(result: PassResult) -> str:
     """Name the Pods that are not yet what they should be in HAKeeper; empty if all are."""
-    return f"waiting for {', '.join(outcome.unsettled)} in HAKeeper" if outcome.unsettled else ""
+    return f"waiting for {', '.join(result.unsettled)} in HAKeeper" if result.unsettled else ""
 
 
-def _unregistered(resource: Json, outcome: Outcome) -> str:
+def _unregistered(resource: Json, result: PassResult) -> str:
     """Warn of what could not be set in HAKeeper; compute nodes serve all the same."""
-    why = outcome.problem or "it does not know them yet"
-    if not outcome.reached:
-        why = f"it cannot be reached from here ({outcome.problem or 'no address of it is known'})"
-    listed = ", ".join(outcome.unsettled)
+    why = result.problem or "it does not know them yet"
+    if not result.reached:
+        why = f"it cannot be reached from here ({result.problem or 'no address of it is known'})"
+    listed = ", ".join(result.unsettled)
     return f"{describe(resource)}: HAKeeper does not have the state of {listed}: {why}"

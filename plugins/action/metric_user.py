@@ -12,8 +12,8 @@ from ..module_utils.clients.kubernetes.errors import KubeError
 from ..module_utils.clients.kubernetes.session import Session
 from ..module_utils.clients.sql import SqlError, run
 from ..module_utils.cluster import metric_user
+from ..module_utils.cluster.logins import entrance, find_secret, root_login
 from ..module_utils.cluster.root_credential import login_of
-from ..plugin_utils.cluster.logins import entrance, find_secret, root_login
 from ..plugin_utils.kubernetes.action import KubeAction
 
 Json = dict[str, Any]

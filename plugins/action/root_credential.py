@@ -14,11 +14,11 @@ from ..module_utils.clients.kubernetes.session import Session
 from ..module_utils.clients.sql import Entrance, SqlError, accepts, run
 from ..module_utils.cluster import root_credential
 from ..module_utils.cluster.credentials import is_ours
+from ..module_utils.cluster.logins import entrance, find_secret
 from ..module_utils.cluster.planning import retains_data
 from ..module_utils.cluster.rendering import credential_secret
 from ..module_utils.cluster.restoring import has_other_credential
 from ..module_utils.cluster.root_credential import Login, login_of, version_of
-from ..plugin_utils.cluster.logins import entrance, find_secret
 from ..plugin_utils.kubernetes.action import KubeAction
 
 Json = dict[str, Any]

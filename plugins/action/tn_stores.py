@@ -18,13 +18,13 @@ from ..module_utils.passes.pod_writer import PodWriter
 from ..module_utils.passes.set_objects import SetObjects
 from ..module_utils.reporting.events import Occurrence
 from ..module_utils.reporting.health import is_estranged, is_settled
+from ..module_utils.transaction import served_shards
+from ..module_utils.transaction.lost_pods import release
+from ..module_utils.transaction.restarting import follow_silence
+from ..module_utils.transaction.served_shards import ServedShards
 from ..module_utils.transaction.silence import Silence
 from ..module_utils.workload.plans import is_paused
 from ..plugin_utils.kubernetes.action import KubeAction
-from ..plugin_utils.transaction import served_shards
-from ..plugin_utils.transaction.lost_pods import release
-from ..plugin_utils.transaction.served_shards import ServedShards
-from ..plugin_utils.transaction.silence import follow_silence
 
 Json = dict[str, Any]
 

@@ -15,7 +15,7 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.kub
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.kubernetes.session import (
     brief_session,
 )
-from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.compute.pod_writer import (
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute.pod_writer import (
     ComputePodWriter,
 )
 

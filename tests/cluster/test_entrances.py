@@ -9,13 +9,15 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.sql
     LoginRefused,
     SqlError,
 )
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.cluster import (
+    health_check,
+)
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.cluster.entrances import (
     service_to_confirm,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.cluster.root_credential import (
     Login,
 )
-from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.cluster import health
 
 from tests.support.builders import conditions, resource, serving
 
@@ -86,11 +88,13 @@ def refuses(_entrance: Entrance, _statement: object, _seconds: float) -> None:
 )
 def test_what_a_login_comes_to(monkeypatch: pytest.MonkeyPatch, answer: Any, faults: str) -> None:
     """Who refuses a password has read it from the database: that is an answer."""
-    monkeypatch.setattr(health, "ask", answer)
-    monkeypatch.setattr(health, "root_login", lambda *_given: Login("dump", "secret"))
-    monkeypatch.setattr(health, "entrance", lambda *_given: Entrance("10.0.0.1", 6001, "", ""))
+    monkeypatch.setattr(health_check, "ask", answer)
+    monkeypatch.setattr(health_check, "root_login", lambda *_given: Login("dump", "secret"))
+    monkeypatch.setattr(
+        health_check, "entrance", lambda *_given: Entrance("10.0.0.1", 6001, "", "")
+    )
     children = {f"{one['kind']}/mo": one for one in (LOG, TN, CN, PROXY)}
-    found = health.observe_sql(None, cluster("False"), children, 1.0)  # type: ignore[arg-type]
+    found = health_check.observe_sql(None, cluster("False"), children, 1.0)  # type: ignore[arg-type]
     assert found is not None
     assert found.faults == faults
     assert not found.unknown

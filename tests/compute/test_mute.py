@@ -9,6 +9,9 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api.timesta
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.matrixone import (
     Deadline,
 )
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute import (
+    health_check,
+)
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute.mute import (
     Restart,
     restart_of,
@@ -16,7 +19,6 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute.mut
     to_replace,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute.pods import uuid_of
-from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.compute import health
 
 from tests.support import resources
 from tests.support.builders import pod
@@ -116,11 +118,11 @@ def test_what_is_reported_of_a_node_that_does_not_answer(
         asked.append(set(addresses))
         return answers
 
-    monkeypatch.setattr(health, "answering", answering)
-    monkeypatch.setattr(health, "ask_details", lambda *_: details)
+    monkeypatch.setattr(health_check, "answering", answering)
+    monkeypatch.setattr(health_check, "ask_details", lambda *_: details)
     members = [running("mo-dn-0", 40, 30)]
-    monkeypatch.setattr(health, "members_of_dependency", lambda *_: members)
-    found = health.observe_compute_nodes(
+    monkeypatch.setattr(health_check, "members_of_dependency", lambda *_: members)
+    found = health_check.observe_compute_nodes(
         None,  # type: ignore[arg-type]
         resources.cnset(),
         [OLD],

@@ -9,13 +9,13 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.mat
     WorkState,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute.drain import Policy
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute.pods import uuid_of
-from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.compute.observed_stores import (
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute.observed_stores import (
     observed,
 )
-from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.compute.situation import (
-    Situation,
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute.pass_input import (
+    PassInput,
 )
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute.pods import uuid_of
 
 from tests.support.builders import conditions
 
@@ -47,8 +47,8 @@ def answered_by_hakeeper(silent: float, transaction_node: float, log_store: floa
     )
 
 
-def situation_with(log_set: Any) -> Situation:
-    return Situation(
+def pass_input_with(log_set: Any) -> PassInput:
+    return PassInput(
         policy=Policy(True, 15, 300),
         desired=1,
         present=1,
@@ -79,6 +79,6 @@ def test_a_compute_node_is_estranged_from_the_transaction_node(
     log_set: Any, silent: float, transaction_node: float, expected: bool
 ) -> None:
     """Who may be taken for dead by a transaction node that is heard is replaced when it is back."""
-    found = observed(situation_with(log_set), _POD, answered_by_hakeeper(silent, transaction_node))
+    found = observed(pass_input_with(log_set), _POD, answered_by_hakeeper(silent, transaction_node))
     assert found.estranged is expected
     assert found.silent

@@ -14,6 +14,9 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.mat
     ClusterDetails,
     TimedOut,
 )
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute import (
+    health_check as compute,
+)
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.logservice import (
     health_check as logservice,
 )
@@ -21,19 +24,18 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.logservice 
     storage_check,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.logservice.view import View
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.proxy import (
+    health_check as proxy,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.transaction import (
+    health_check as transaction,
+)
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.plans import (
     PAUSE_ANNOTATIONS,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.checking.health import (
     is_as_reported,
     observe_health,
-)
-from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.compute import (
-    health as compute,
-)
-from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.proxy import health as proxy
-from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.transaction import (
-    health as transaction,
 )
 
 from tests.support import resources as r

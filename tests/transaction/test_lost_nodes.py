@@ -11,12 +11,12 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.mat
     Deadline,
     TimedOut,
 )
-from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.transaction import lost_pods
-from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.transaction.lost_pods import (
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.transaction import lost_pods
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.transaction.lost_pods import (
     Release,
     release,
 )
-from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.transaction.served_shards import (
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.transaction.served_shards import (
     ServedShards,
 )
 

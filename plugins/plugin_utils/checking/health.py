@@ -12,18 +12,18 @@ from ...module_utils.api import names
 from ...module_utils.api.errors import RenderingError
 from ...module_utils.clients.kubernetes.session import Session
 from ...module_utils.clients.matrixone import Deadline, MatrixOneError
+from ...module_utils.compute.health_check import observe_compute_nodes
 from ...module_utils.kinds import kind_of
 from ...module_utils.logservice.health_check import observe_log_stores
 from ...module_utils.passes.observing import fetch
+from ...module_utils.proxy.health_check import observe_proxies
 from ...module_utils.reporting.conditions import holds
 from ...module_utils.reporting.health import Health
 from ...module_utils.reporting.reasons import ConditionType
 from ...module_utils.reporting.storage import is_storage_as_reported
+from ...module_utils.transaction.health_check import observe_transaction_nodes
 from ...module_utils.workload.plans import is_paused
-from ..compute.health import observe_compute_nodes
 from ..pool.health import is_heard
-from ..proxy.health import observe_proxies
-from ..transaction.health import observe_transaction_nodes
 
 Json = Mapping[str, Any]
 Observer = Callable[[Session, Json, Sequence[Json], Deadline, float], Health]

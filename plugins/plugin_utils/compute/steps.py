@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from ...module_utils.api.pods import live_pods
+from ...module_utils.compute.pass_input import PassInput
 from ...module_utils.compute.pods import (
     became_ready_lately,
     policy_of,
@@ -13,7 +14,6 @@ from ...module_utils.compute.pods import (
 )
 from ..checking.shared import APPLY, BEGIN, REPORT
 from ..checking.snapshot import Snapshot, Step
-from .situation import Situation
 
 
 def _asks(snapshot: Snapshot) -> bool:
@@ -25,7 +25,7 @@ def _asks(snapshot: Snapshot) -> bool:
     if set(became_ready_lately(pods, now)) & set(without_state(pods, recorded_states(resource))):
         return True
     desired, present = resource["spec"].get("replicas"), workload["spec"].get("replicas")
-    return Situation(policy_of(resource), desired, present, pods, (), (), now).is_managed
+    return PassInput(policy_of(resource), desired, present, pods, (), (), now).is_managed
 
 
 STEPS = (

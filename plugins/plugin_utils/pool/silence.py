@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 from ...module_utils.api.pods import main_process
 from ...module_utils.clients.matrixone import ClusterDetails, Deadline
+from ...module_utils.compute.health_check import after_restart
 from ...module_utils.compute.pods import uuid_of
 from ...module_utils.reporting.health import fell_silent, is_estranged, is_settled
-from ..compute.health import after_restart
 
 Pod = Mapping[str, Any]
 

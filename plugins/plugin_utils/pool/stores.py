@@ -24,6 +24,7 @@ from ...module_utils.clients.matrixone import (
     WorkState,
 )
 from ...module_utils.compute.drain import Locks
+from ...module_utils.compute.load_query import loads_of, locks_of
 from ...module_utils.compute.pods import (
     uuid_of,
 )
@@ -35,7 +36,6 @@ from ...module_utils.passes.hakeeper import (
 )
 from ...module_utils.pool.facts import StoreFacts
 from ...module_utils.pool.writes import HandOver, StoreWrite
-from ..compute.load import loads_of, locks_of
 from .silence import Silence, silence_among
 
 Json = dict[str, Any]

@@ -24,20 +24,20 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute.dra
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute.load import (
     Load,
 )
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute.work_states import (
-    ANNOTATION_CORDON,
-)
-from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.compute.load import (
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute.load_query import (
     load_of,
 )
-from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.compute.outcome import (
-    Outcome,
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute.pass_input import (
+    PassInput,
 )
-from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.compute.situation import (
-    Situation,
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute.pass_result import (
+    PassResult,
 )
-from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.compute.store_pass import (
-    StorePass,
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute.reconciler import (
+    ComputeReconciler,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute.work_states import (
+    ANNOTATION_CORDON,
 )
 
 from tests.clients.matrixone.conftest import Peers, simulated
@@ -106,8 +106,8 @@ class Set:
 
     def round(
         self, policy: Policy = DRAINS, wanted: int = 3, present: int = 3, seconds: float = 10
-    ) -> Outcome:
-        situation = Situation(
+    ) -> PassResult:
+        pass_input = PassInput(
             policy=policy,
             desired=wanted,
             present=present,
@@ -115,9 +115,10 @@ class Set:
             others=[],
             addresses=self.sim.stores,
             now=self.now,
-            reach=Reach.MACHINE,
         )
-        return StorePass(situation, self.cluster, Deadline.after(seconds)).run()
+        return ComputeReconciler(
+            pass_input, self.cluster, Deadline.after(seconds), Reach.MACHINE
+        ).run()
 
     def uuid(self, name: str) -> str:
         return cn_pods.uuid_of(self.cluster.pods[name])
@@ -156,11 +157,11 @@ def test_new_nodes_work_under_their_labels_and_are_then_left_alone(
     for name in nodes.cluster.pods:
         nodes.label(name, account=["acc-1", "acc-2"])
     assert nodes.stored("cn-a") == (2, {})
-    outcome = nodes.round()
-    assert (outcome.reached, outcome.managed, outcome.problem) == (True, True, "")
-    assert set(outcome.states.values()) == {"Working"}
-    assert outcome.changed
-    assert outcome.unsettled == []
+    result = nodes.round()
+    assert (result.reached, result.managed, result.problem) == (True, True, "")
+    assert set(result.states.values()) == {"Working"}
+    assert result.changed
+    assert result.unsettled == []
     assert nodes.stored("cn-c") == (1, {"account": ["acc-1", "acc-2"]})
     assert nodes.cluster.notes("cn-a")["matrixorigin.io/cn-state"] == "Working"
     writes, before = nodes.cluster.writes, nodes.sim.state()
@@ -195,10 +196,10 @@ def test_a_set_without_labels_and_drain_is_left_alone(made: Callable[..., Set]) 
     with HAKeeper(addresses=nodes.sim.stores, reach=Reach.MACHINE) as hakeeper:
         somebody = WorkState.DRAINING
         hakeeper.set_work_state(nodes.uuid("cn-b"), somebody, Deadline.after(10))
-    outcome = nodes.round(PLAIN)
+    result = nodes.round(PLAIN)
     assert nodes.stored("cn-b")[0] == 2
-    assert not outcome.managed
-    assert not outcome.changed
+    assert not result.managed
+    assert not result.changed
     assert nodes.cluster.writes == 0
 
 
@@ -227,10 +228,10 @@ def test_cordon_and_its_removal(made: Callable[..., Set], policy: Policy) -> Non
     nodes.label("cn-b", account=["a"])
     nodes.round(policy)
     nodes.cluster.annotate(nodes.cluster.pods["cn-b"], {ANNOTATION_CORDON: ""})
-    outcome = nodes.round(policy)
-    assert outcome.states == {"cn-a": "Working", "cn-b": "Draining", "cn-c": "Working"}
+    result = nodes.round(policy)
+    assert result.states == {"cn-a": "Working", "cn-b": "Draining", "cn-c": "Working"}
     assert nodes.stored("cn-b") == (2, {"account": ["a"]})
-    assert outcome.drains == {}
+    assert result.drains == {}
     assert not nodes.round(policy).changed
     nodes.cluster.annotate(nodes.cluster.pods["cn-b"], {ANNOTATION_CORDON: None})
     assert nodes.round(policy).states["cn-b"] == "Working"
@@ -243,12 +244,12 @@ def test_shrinking_waits_for_delay_sessions_and_locks(made: Callable[..., Set]) 
     nodes.sim.do("cn", uuid=nodes.uuid("cn-c"), proxy_sessions=2, sys_sessions=3)
     steps: list[tuple[float, str, int | None]] = []
 
-    def after(seconds: float) -> Outcome:
+    def after(seconds: float) -> PassResult:
         nodes.now = BEGIN + seconds
-        outcome = nodes.round(wanted=2)
-        assert list(outcome.drains) == ["cn-c"]
-        steps.append((seconds, outcome.drains["cn-c"].step.value, outcome.replicas))
-        return outcome
+        result = nodes.round(wanted=2)
+        assert list(result.drains) == ["cn-c"]
+        steps.append((seconds, result.drains["cn-c"].step.value, result.replicas))
+        return result
 
     after(0)
     assert nodes.stored("cn-c")[0] == 2
@@ -297,8 +298,8 @@ def test_a_drain_that_is_called_off(made: Callable[..., Set]) -> None:
     nodes = made()
     nodes.round(wanted=2)
     assert nodes.stored("cn-c")[0] == 2
-    outcome = nodes.round(wanted=3)
-    assert (outcome.drains, outcome.replicas) == ({}, None)
+    result = nodes.round(wanted=3)
+    assert (result.drains, result.replicas) == ({}, None)
     assert nodes.stored("cn-c")[0] == 1
     assert nodes.cluster.notes("cn-c") == {"matrixorigin.io/cn-state": "Working"}
 
@@ -309,22 +310,22 @@ def test_called_off_too_late_the_pod_is_replaced(made: Callable[..., Set]) -> No
     nodes.round(wanted=2)
     nodes.now += 20
     assert nodes.round(wanted=2).drains["cn-c"].step.value == "AskForLocks"
-    outcome = nodes.round(wanted=3)
-    assert outcome.drains["cn-c"].step.value == "WaitForLocks"
+    result = nodes.round(wanted=3)
+    assert result.drains["cn-c"].step.value == "WaitForLocks"
     assert nodes.stored("cn-c")[0] == 2
     assert nodes.cluster.deleted == []
     nodes.sim.do("heartbeat")
-    outcome = nodes.round(wanted=3)
-    assert outcome.replicas is None
+    result = nodes.round(wanted=3)
+    assert result.replicas is None
     assert nodes.cluster.deleted == ["cn-c"]
 
 
 def test_a_pod_that_is_being_deleted_gets_no_new_sessions(made: Callable[..., Set]) -> None:
     nodes = made()
     nodes.cluster.pods["cn-a"]["metadata"]["deletionTimestamp"] = STARTED
-    outcome = nodes.round()
-    assert outcome.states["cn-a"] == "Draining"
-    assert outcome.drains == {}
+    result = nodes.round()
+    assert result.states["cn-a"] == "Draining"
+    assert result.drains == {}
 
 
 def test_a_pod_that_is_being_deleted_hands_its_locks_over(made: Callable[..., Set]) -> None:
@@ -336,9 +337,9 @@ def test_a_pod_that_is_being_deleted_hands_its_locks_over(made: Callable[..., Se
     steps = []
     for age in (1, 16, 21):
         nodes.now = BEGIN + age
-        outcome = nodes.round()
-        steps.append(outcome.drains["cn-a"].step.value if outcome.drains else "")
-        assert outcome.replicas is None
+        result = nodes.round()
+        steps.append(result.drains["cn-a"].step.value if result.drains else "")
+        assert result.replicas is None
         nodes.sim.do("heartbeat")
     assert steps == ["Spreading", "AskForLocks", ""]
     notes = nodes.cluster.notes("cn-a")
@@ -355,12 +356,12 @@ def test_what_cannot_be_asked_is_busy_until_its_time_is_over(made: Callable[...,
     for age, step, replicas in ((20, "Busy", 3), (299, "Busy", 3), (300, "GivenUp", None)):
         nodes.now = BEGIN + age
         begun = time.monotonic()
-        outcome = nodes.round(wanted=2, seconds=2)
+        result = nodes.round(wanted=2, seconds=2)
         assert time.monotonic() - begun < 3
-        assert (outcome.drains["cn-c"].step.value, outcome.replicas) == (step, replicas)
-        assert not outcome.reached
-        assert "refused" in outcome.problem
-        assert set(outcome.states.values()) == {"Unknown"}
+        assert (result.drains["cn-c"].step.value, result.replicas) == (step, replicas)
+        assert not result.reached
+        assert "refused" in result.problem
+        assert set(result.states.values()) == {"Unknown"}
 
 
 def test_hakeeper_that_never_answers_holds_a_round_up_for_its_deadline_only(
@@ -369,10 +370,10 @@ def test_hakeeper_that_never_answers_holds_a_round_up_for_its_deadline_only(
     nodes = made()
     nodes.sim.do("fault", method="*", mute=1, count=-1)
     begun = time.monotonic()
-    outcome = nodes.round(wanted=2, seconds=2)
+    result = nodes.round(wanted=2, seconds=2)
     assert time.monotonic() - begun < 3
-    assert (outcome.reached, outcome.replicas) == (False, 3)
-    assert outcome.problem
+    assert (result.reached, result.replicas) == (False, 3)
+    assert result.problem
 
 
 def test_a_compute_node_that_does_not_answer_is_not_idle(made: Callable[..., Set]) -> None:
@@ -390,7 +391,7 @@ def test_no_transaction_node_keeps_the_locks_unknown(made: Callable[..., Set]) -
     nodes = made("-no-tn")
     nodes.round(wanted=2)
     nodes.now += 20
-    outcome = nodes.round(wanted=2)
-    assert outcome.drains["cn-c"].step.value == "WaitForLocks"
-    assert outcome.drains["cn-c"].message == "unknown locks"
-    assert outcome.replicas == 3
+    result = nodes.round(wanted=2)
+    assert result.drains["cn-c"].step.value == "WaitForLocks"
+    assert result.drains["cn-c"].message == "unknown locks"
+    assert result.replicas == 3

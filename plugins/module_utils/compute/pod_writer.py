@@ -1,5 +1,4 @@
-# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
+# SPDX-License-Identifier: Apache-2.0
 """What passes over compute nodes change of Pods."""
 
 from __future__ import annotations
@@ -8,12 +7,12 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from ...module_utils.api.timestamps import timestamp_now
-from ...module_utils.clients.kubernetes.editing import FIELD_MANAGER
-from ...module_utils.clients.kubernetes.errors import NotFound
-from ...module_utils.clients.kubernetes.statuses import write_status
-from ...module_utils.compute.pods import gate_opened
-from ...module_utils.passes.pod_writer import PodWriter
+from ..api.timestamps import timestamp_now
+from ..clients.kubernetes.editing import FIELD_MANAGER
+from ..clients.kubernetes.errors import NotFound
+from ..clients.kubernetes.statuses import write_status
+from ..passes.pod_writer import PodWriter
+from .pods import gate_opened
 
 
 class ComputePodWriter(PodWriter):

@@ -1,5 +1,4 @@
-# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
+# SPDX-License-Identifier: Apache-2.0
 """Find out where a database answers SQL, and how to log in there."""
 
 from __future__ import annotations
@@ -7,12 +6,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ...module_utils.api import names
-from ...module_utils.clients.kubernetes.applying import Writer
-from ...module_utils.clients.sql import Entrance
-from ...module_utils.cluster.credentials import is_ours
-from ...module_utils.cluster.rendering import credential_secret
-from ...module_utils.cluster.root_credential import Login, login_of
+from ..api import names
+from ..clients.kubernetes.applying import Writer
+from ..clients.sql import Entrance
+from .credentials import is_ours
+from .rendering import credential_secret
+from .root_credential import Login, login_of
 
 Json = dict[str, Any]
 

@@ -1,5 +1,4 @@
-# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
+# SPDX-License-Identifier: Apache-2.0
 """Ask compute nodes what they still serve; what they do not answer stays unknown."""
 
 from __future__ import annotations
@@ -7,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from ...module_utils.clients.matrixone import (
+from ..clients.matrixone import (
     CNStoreRecord,
     Deadline,
     LockService,
@@ -16,13 +15,8 @@ from ...module_utils.clients.matrixone import (
     Reach,
     Unsupported,
 )
-from ...module_utils.compute.drain import (
-    Locks,
-)
-from ...module_utils.compute.load import (
-    Load,
-    user_sessions,
-)
+from .drain import Locks
+from .load import Load, user_sessions
 
 _AT_ONCE = 8
 _SECONDS = 3.0

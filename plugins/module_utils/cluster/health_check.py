@@ -1,5 +1,4 @@
-# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
+# SPDX-License-Identifier: Apache-2.0
 """Whether a database answers SQL again, once all its components serve."""
 
 from __future__ import annotations
@@ -7,12 +6,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ...module_utils.clients.kubernetes.applying import Writer
-from ...module_utils.clients.kubernetes.errors import KubeError
-from ...module_utils.clients.kubernetes.session import Session
-from ...module_utils.clients.sql import LIVENESS, LoginRefused, SqlError, ask
-from ...module_utils.cluster.entrances import service_to_confirm
-from ...module_utils.reporting.health import Health
+from ..clients.kubernetes.applying import Writer
+from ..clients.kubernetes.errors import KubeError
+from ..clients.kubernetes.session import Session
+from ..clients.sql import LIVENESS, LoginRefused, SqlError, ask
+from ..reporting.health import Health
+from .entrances import service_to_confirm
 from .logins import entrance, root_login
 
 Json = Mapping[str, Any]

@@ -1,5 +1,4 @@
-# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
+# SPDX-License-Identifier: Apache-2.0
 """Force-delete Pods of transaction nodes that are known to be dead, and name the others."""
 
 from __future__ import annotations
@@ -9,15 +8,15 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Any, Protocol
 
-from ...module_utils.api import names
-from ...module_utils.clients.matrixone import Deadline, HAKeeper, MatrixOneError
-from ...module_utils.clients.matrixone.quorum import SILENT_SECONDS
-from ...module_utils.reporting.events import Occurrence, occurrence
-from ...module_utils.transaction.lost_nodes import release_note, suspects, why_it_stays
-from ...module_utils.transaction.shards import store_uuid
-from ...module_utils.workload import nodes
-from ...module_utils.workload.sets import SetContext
+from ..api import names
+from ..clients.matrixone import Deadline, HAKeeper, MatrixOneError
+from ..clients.matrixone.quorum import SILENT_SECONDS
+from ..reporting.events import Occurrence, occurrence
+from ..workload import nodes
+from ..workload.sets import SetContext
+from .lost_nodes import release_note, suspects, why_it_stays
 from .served_shards import ServedShards
+from .shards import store_uuid
 
 Json = Mapping[str, Any]
 _SECONDS = 1.0

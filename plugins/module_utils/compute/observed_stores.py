@@ -1,5 +1,4 @@
-# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
+# SPDX-License-Identifier: Apache-2.0
 """A compute node by its Pod, and by what HAKeeper answered about it."""
 
 from __future__ import annotations
@@ -7,12 +6,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ...module_utils.api.pods import main_process
-from ...module_utils.clients.matrixone import ClusterDetails, CNStoreRecord, WorkState
-from ...module_utils.compute import pods as cn_pods
-from ...module_utils.compute.stores import CNStore, Registration, State
-from ...module_utils.reporting.health import fell_silent, is_estranged, is_settled
-from .situation import Situation
+from ..api.pods import main_process
+from ..clients.matrixone.records import ClusterDetails, CNStoreRecord, WorkState
+from ..reporting.health import fell_silent, is_estranged, is_settled
+from . import pods as cn_pods
+from .pass_input import PassInput
+from .stores import CNStore, Registration, State
 
 _STATES = {
     WorkState.UNKNOWN: State.UNKNOWN,
@@ -23,12 +22,12 @@ _STATES = {
 
 
 def observed(
-    situation: Situation, pod: Mapping[str, Any], details: ClusterDetails | None
+    pass_input: PassInput, pod: Mapping[str, Any], details: ClusterDetails | None
 ) -> CNStore:
     """Return what is known of the compute node in a Pod.
 
     Args:
-        situation: what the pass starts from.
+        pass_input: what the pass starts from.
         pod: a Pod of the set.
         details: what HAKeeper answered; None if it did not.
     """
@@ -41,18 +40,18 @@ def observed(
             _STATES[record.work_state],
             record.labels,
             record.expired,
-            silent=_silent(situation, pod, record),
+            silent=_silent(pass_input, pod, record),
             estranged=is_estranged(
                 record.silent,
                 [one.silent for one in details.tn_stores],
-                settled=is_settled(situation.log_set, details.log_silences, situation.now),
+                settled=is_settled(pass_input.log_set, details.log_silences, pass_input.now),
             ),
         )
-    mute = pod["metadata"]["name"] in situation.mute
+    mute = pod["metadata"]["name"] in pass_input.mute
     return cn_pods.cn_store(pod, known, asked=True, mute=mute)
 
 
-def _silent(situation: Situation, pod: Mapping[str, Any], record: CNStoreRecord) -> float:
+def _silent(pass_input: PassInput, pod: Mapping[str, Any], record: CNStoreRecord) -> float:
     """Return for how many seconds the present process of a compute node has been silent."""
-    fell = fell_silent(main_process(pod), record.silent, situation.now)
+    fell = fell_silent(main_process(pod), record.silent, pass_input.now)
     return record.silent if fell else 0.0

@@ -1,5 +1,4 @@
-# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
+# SPDX-License-Identifier: Apache-2.0
 """Whether the compute nodes of a set are heard."""
 
 from __future__ import annotations
@@ -8,16 +7,14 @@ import random
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from ...module_utils.api.pod_addresses import pod_at, sql_addresses
-from ...module_utils.clients.kubernetes.session import Session
-from ...module_utils.clients.logins import answering
-from ...module_utils.clients.matrixone import ClusterDetails, Deadline
-from ...module_utils.compute import mute
-from ...module_utils.compute.pods import (
-    uuid_of,
-)
-from ...module_utils.passes.hakeeper import addresses_of, ask_details, members_of_dependency
-from ...module_utils.reporting.health import Health, was_silent, without_heartbeat
+from ..api.pod_addresses import pod_at, sql_addresses
+from ..clients.kubernetes.session import Session
+from ..clients.logins import answering
+from ..clients.matrixone import ClusterDetails, Deadline
+from ..passes.hakeeper import addresses_of, ask_details, members_of_dependency
+from ..reporting.health import Health, was_silent, without_heartbeat
+from . import mute
+from .pods import uuid_of
 
 _REPLACED: Final = "it was not heard, or did not answer, for too long; it is replaced"
 _MUTE: Final = "it answers no login since the transaction node was restarted"

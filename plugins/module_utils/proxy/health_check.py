@@ -1,5 +1,4 @@
-# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
+# SPDX-License-Identifier: Apache-2.0
 """Whether the proxies of a set answer, and are heard."""
 
 from __future__ import annotations
@@ -7,13 +6,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from ...module_utils.api.digests import hash_uuid
-from ...module_utils.api.pod_addresses import sql_addresses
-from ...module_utils.clients.kubernetes.session import Session
-from ...module_utils.clients.matrixone import Deadline, MatrixOneError
-from ...module_utils.clients.mysql_handshake import ungreeted
-from ...module_utils.passes.hakeeper import ask_details, of_dependency
-from ...module_utils.reporting.health import Health, without_heartbeat
+from ..api.digests import hash_uuid
+from ..api.pod_addresses import sql_addresses
+from ..clients.kubernetes.session import Session
+from ..clients.matrixone import Deadline, MatrixOneError
+from ..clients.mysql_handshake import ungreeted
+from ..passes.hakeeper import ask_details, of_dependency
+from ..reporting.health import Health, without_heartbeat
 
 _MUTE: Final = "it accepts connections, but does not greet clients"
 Pod = Mapping[str, Any]

@@ -1,5 +1,4 @@
-# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
+# SPDX-License-Identifier: Apache-2.0
 """How a pass over compute nodes ended."""
 
 from __future__ import annotations
@@ -7,13 +6,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...module_utils.compute.drain import (
-    Drain,
-)
+from .drain import Drain
 
 
 @dataclass(slots=True)
-class Outcome:
+class PassResult:
     """How a pass ended.
 
     Attributes:

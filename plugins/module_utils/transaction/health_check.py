@@ -1,5 +1,4 @@
-# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
+# SPDX-License-Identifier: Apache-2.0
 """Whether the transaction nodes of a set are heard and have their shards."""
 
 from __future__ import annotations
@@ -7,13 +6,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from ...module_utils.api import names
-from ...module_utils.clients.kubernetes.session import Session
-from ...module_utils.clients.matrixone import Deadline
-from ...module_utils.passes.hakeeper import ask_details, of_dependency
-from ...module_utils.reporting.health import Health, was_silent, without_heartbeat
-from ...module_utils.transaction.shards import store_uuid
-from ...module_utils.workload.sets import SetContext
+from ..api import names
+from ..clients.kubernetes.session import Session
+from ..clients.matrixone import Deadline
+from ..passes.hakeeper import ask_details, of_dependency
+from ..reporting.health import Health, was_silent, without_heartbeat
+from ..workload.sets import SetContext
+from .shards import store_uuid
 
 _RESTARTED: Final = "it was not heard for too long, so it may refuse commits; it is restarted"
 

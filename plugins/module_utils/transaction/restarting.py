@@ -1,5 +1,4 @@
-# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
+# SPDX-License-Identifier: Apache-2.0
 """Record that transaction nodes are silent, and restart those that are back."""
 
 from __future__ import annotations
@@ -7,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from ...module_utils.api import names
-from ...module_utils.api.pods import main_process
-from ...module_utils.reporting.events import Occurrence, occurrence
-from ...module_utils.transaction.silence import Silence, Step, next_step
+from ..api import names
+from ..api.pods import main_process
+from ..reporting.events import Occurrence, occurrence
+from .silence import Silence, Step, next_step
 
 Json = Mapping[str, Any]
 

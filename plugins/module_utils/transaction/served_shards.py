@@ -1,5 +1,4 @@
-# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
+# SPDX-License-Identifier: Apache-2.0
 """Ask HAKeeper which shards the transaction nodes of a set serve.
 
 That ends by its deadline: what could not be asked stays unknown.
@@ -11,11 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...module_utils.api import names
-from ...module_utils.clients.matrixone import ClusterDetails, Deadline, HAKeeper, MatrixOneError
-from ...module_utils.clients.matrixone.records import TNStoreRecord
-from ...module_utils.transaction.shards import TNShard, lines, store_uuid
-from ...module_utils.workload.sets import SetContext
+from ..api import names
+from ..clients.matrixone import ClusterDetails, Deadline, HAKeeper, MatrixOneError
+from ..clients.matrixone.records import TNStoreRecord
+from ..workload.sets import SetContext
+from .shards import TNShard, lines, store_uuid
 
 _SECONDS = 1.0
 

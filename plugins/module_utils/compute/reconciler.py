@@ -1,5 +1,4 @@
-# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
+# SPDX-License-Identifier: Apache-2.0
 """One pass over all compute nodes of a set: observe, correct, drain, and report how they are.
 
 Whatever MatrixOne does, a pass ends by its deadline: what could not be asked stays unknown.
@@ -11,48 +10,30 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol, TypeVar
 
-from ...module_utils.api.pod_addresses import reachable
-from ...module_utils.clients.kubernetes.applying import Writer
-from ...module_utils.clients.kubernetes.session import Session
-from ...module_utils.clients.matrixone import (
+from ..api.pod_addresses import reachable
+from ..clients.kubernetes.applying import Writer
+from ..clients.kubernetes.session import Session
+from ..clients.matrixone import (
     ClusterDetails,
     Deadline,
     HAKeeper,
     LockService,
     MatrixOneError,
+    Reach,
     UnknownStore,
     WorkState,
 )
-from ...module_utils.compute import pods as cn_pods
-from ...module_utils.compute.drain import (
-    Drain,
-    Locks,
-    Step,
-    next_step,
-)
-from ...module_utils.compute.load import (
-    Load,
-)
-from ...module_utils.compute.scaling import (
-    pods_to_delete,
-    replicas_to_keep,
-    unusable,
-)
-from ...module_utils.compute.stores import (
-    CNStore,
-    State,
-)
-from ...module_utils.compute.work_states import (
-    Change,
-    change_needed,
-    desired_state,
-    opens_gate,
-)
-from .load import loads_of, locks_of
+from . import pods as cn_pods
+from .drain import Drain, Locks, Step, next_step
+from .load import Load
+from .load_query import loads_of, locks_of
 from .observed_stores import observed
-from .outcome import Outcome
+from .pass_input import PassInput
+from .pass_result import PassResult
 from .pod_writer import ComputePodWriter
-from .situation import Situation
+from .scaling import pods_to_delete, replicas_to_keep, unusable
+from .stores import CNStore, State
+from .work_states import Change, change_needed, desired_state, opens_gate
 
 _DETAILS_SECONDS = 5.0
 _NEWS_SECONDS = 0.5
@@ -77,63 +58,69 @@ class Recorder(Protocol):
         """Delete this very Pod."""
 
 
-class StorePass:
+class ComputeReconciler:
     """One pass; `run` is called once.
 
     Args:
-        situation: what it starts from.
+        pass_input: what it starts from.
         recorder: how Pods are changed.
         deadline: when it ends.
+        reach: what is dialled of the addresses that HAKeeper names.
     """
 
-    def __init__(self, situation: Situation, recorder: Recorder, deadline: Deadline) -> None:
-        self._situation = situation
+    def __init__(
+        self,
+        pass_input: PassInput,
+        recorder: Recorder,
+        deadline: Deadline,
+        reach: Reach = Reach.NETWORK,
+    ) -> None:
+        self._input = pass_input
+        self._reach = reach
         self._recorder = recorder
         self._deadline = deadline
-        self._outcome = Outcome()
-        self._pods = {pod["metadata"]["name"]: pod for pod in situation.pods}
+        self._result = PassResult()
+        self._pods = {pod["metadata"]["name"]: pod for pod in pass_input.pods}
         self._pods_to_delete: frozenset[str] = frozenset()
         self._unusable: frozenset[str] = frozenset()
         # Whether somebody may need the locks of those that leave.
         self._needed = True
 
-    def run(self) -> Outcome:
+    def run(self) -> PassResult:
         """Observe, correct and drain; a set that asks for nothing of that costs nothing."""
-        self._outcome.managed = self._situation.is_managed
-        if not (self._outcome.managed or self._situation.degraded):
+        self._result.managed = self._input.is_managed
+        if not (self._result.managed or self._input.degraded):
             self._check_news()
-            return self._outcome
-        if not self._situation.pods or not self._situation.addresses:
+            return self._result
+        if not self._input.pods or not self._input.addresses:
             self._work(None)
-            return self._outcome
-        addresses = self._situation.addresses
-        with HAKeeper(addresses, addresses, self._situation.reach) as hakeeper:
+            return self._result
+        addresses = self._input.addresses
+        with HAKeeper(addresses, addresses, self._reach) as hakeeper:
             self._work(hakeeper)
-        return self._outcome
+        return self._result
 
     def _check_news(self) -> None:
         """Ask for the state of compute nodes that came up lately or were never reported.
 
         No answer is no problem.
         """
-        situation, outcome = self._situation, self._outcome
-        outcome.states = dict(situation.reported)
-        news = set(cn_pods.became_ready_lately(situation.pods, situation.now))
-        news.update(cn_pods.without_state(situation.pods, situation.reported))
-        if not news or not situation.addresses:
+        pass_input, result = self._input, self._result
+        result.states = dict(pass_input.reported)
+        news = set(cn_pods.became_ready_lately(pass_input.pods, pass_input.now))
+        news.update(cn_pods.without_state(pass_input.pods, pass_input.reported))
+        if not news or not pass_input.addresses:
             return
-        with HAKeeper(situation.addresses, situation.addresses, situation.reach) as hakeeper:
+        with HAKeeper(pass_input.addresses, pass_input.addresses, self._reach) as hakeeper:
             within = self._deadline.within(_NEWS_SECONDS)
             details = self._attempt(lambda: hakeeper.cluster_details(within))
-        outcome.reached = details is not None
-        for pod in situation.pods if details is not None else ():
-            known = observed(situation, pod, details).registration
-            outcome.states[pod["metadata"]["name"]] = (
-                known.state if known else State.UNKNOWN
-            ).value
+        result.reached = details is not None
+        for pod in pass_input.pods if details is not None else ():
+            known = observed(pass_input, pod, details).registration
+            result.states[pod["metadata"]["name"]] = (known.state if known else State.UNKNOWN).value
         if details is not None:
-            outcome.unsettled = [
-                name for name in sorted(news) if outcome.states[name] == State.UNKNOWN.value
+            result.unsettled = [
+                name for name in sorted(news) if result.states[name] == State.UNKNOWN.value
             ]
 
     def _work(self, hakeeper: HAKeeper | None) -> None:
@@ -141,22 +128,22 @@ class StorePass:
         if hakeeper is not None:
             within = self._deadline.within(_DETAILS_SECONDS)
             details = self._attempt(lambda: hakeeper.cluster_details(within))
-        self._outcome.reached = details is not None
-        stores = [observed(self._situation, pod, details) for pod in self._situation.pods]
+        self._result.reached = details is not None
+        stores = [observed(self._input, pod, details) for pod in self._input.pods]
         self._choose(stores)
         for store in stores:
             self._correct(store, hakeeper)
-        ending = [store for store in stores if store.going and self._situation.policy.drains]
+        ending = [store for store in stores if store.going and self._input.policy.drains]
         leaving = [store for store in stores if self._leaves(store)] + ending
         self._drain(leaving, details)
         self._conclude()
 
     def _choose(self, stores: Sequence[CNStore]) -> None:
         """Find the Pods to delete because of the size, or because they cannot serve any more."""
-        desired = self._situation.desired
-        if self._situation.chooses and desired is not None:
-            present = desired if self._situation.present is None else self._situation.present
-            chosen = self._situation.chosen
+        desired = self._input.desired
+        if self._input.chooses and desired is not None:
+            present = desired if self._input.present is None else self._input.present
+            chosen = self._input.chosen
             self._pods_to_delete = pods_to_delete(stores, desired, present, chosen)
         self._unusable = unusable(stores, self._pods_to_delete)
 
@@ -168,14 +155,14 @@ class StorePass:
         try:
             return call()
         except MatrixOneError as error:
-            self._outcome.problem = self._outcome.problem or str(error)
+            self._result.problem = self._result.problem or str(error)
             return None
 
     def _correct(self, store: CNStore, hakeeper: HAKeeper | None) -> None:
         """Make HAKeeper agree with what should be, and record on the Pod what that is."""
         leaves = self._leaves(store)
         state = desired_state(store, leaves=leaves)
-        change = change_needed(store, state, self._situation.policy)
+        change = change_needed(store, state, self._input.policy)
         done = change is None or (
             hakeeper is not None and self._is_set(store, hakeeper, change, state)
         )
@@ -183,16 +170,16 @@ class StorePass:
         shown = known.state if known else State.UNKNOWN
         if change in {Change.STATE, Change.BOTH} and done:
             shown = state
-        self._outcome.states[store.pod] = shown.value
+        self._result.states[store.pod] = shown.value
         if store.ready and not store.going and (known is None or not done):
-            self._outcome.unsettled.append(store.pod)
-        records = cn_pods.records(store, leaves=leaves, now=self._situation.now)
+            self._result.unsettled.append(store.pod)
+        records = cn_pods.records(store, leaves=leaves, now=self._input.now)
         if known is not None and store.marked != shown:
             records[cn_pods.ANNOTATION_STATE] = shown.value
         self._record(store.pod, records)
         if done and opens_gate(store):
             self._recorder.open_gate(self._pods[store.pod])
-            self._outcome.changed = True
+            self._result.changed = True
 
     def _is_set(self, store: CNStore, hakeeper: HAKeeper, change: Change, state: State) -> bool:
         work_state, labels, uuid = _WORK_STATES[state], store.desired_labels, store.uuid
@@ -207,7 +194,7 @@ class StorePass:
                 calls[change]()
             except UnknownStore:
                 return False
-            self._outcome.changed = True
+            self._result.changed = True
             return True
 
         return bool(self._attempt(call))
@@ -215,17 +202,17 @@ class StorePass:
     def _record(self, pod: str, annotations: Mapping[str, str | None]) -> None:
         if annotations:
             self._recorder.annotate(self._pods[pod], annotations)
-            self._outcome.changed = True
+            self._result.changed = True
 
     def _drain(self, leaving: Sequence[CNStore], details: ClusterDetails | None) -> None:
         """Take the drain of each Pod that leaves one step further."""
-        now, drains = self._situation.now, self._outcome.drains
+        now, drains = self._input.now, self._result.drains
         begun = [
             store if store.draining_since is not None else replace(store, draining_since=now)
             for store in leaving
         ]
         records = [details.cn_store(store.uuid) if details else None for store in begun]
-        loads = loads_of(records, self._deadline, self._situation.reach)
+        loads = loads_of(records, self._deadline, self._reach)
         idle = {store.uuid for store, load in zip(begun, loads, strict=True) if load.idle}
         self._needed = details is None or any(
             one.uuid not in idle and not one.expired for one in details.cn_stores
@@ -238,34 +225,34 @@ class StorePass:
 
     def _conclude(self) -> None:
         """Decide how many replicas stay, and delete Pods that cannot serve any more."""
-        situation, outcome = self._situation, self._outcome
-        if situation.desired is not None and situation.present is not None:
-            drains = [drain for pod, drain in outcome.drains.items() if pod in self._pods_to_delete]
-            kept = replicas_to_keep(situation.present, situation.desired, drains)
-            outcome.replicas = kept if kept != situation.desired else None
+        pass_input, result = self._input, self._result
+        if pass_input.desired is not None and pass_input.present is not None:
+            drains = [drain for pod, drain in result.drains.items() if pod in self._pods_to_delete]
+            kept = replicas_to_keep(pass_input.present, pass_input.desired, drains)
+            result.replicas = kept if kept != pass_input.desired else None
         for pod in sorted(self._unusable):
-            if outcome.drains[pod].finished:
+            if result.drains[pod].finished:
                 self._recorder.delete(self._pods[pod])
-                outcome.changed = True
+                result.changed = True
 
     def _step(self, store: CNStore, load: Load, details: ClusterDetails | None) -> Drain:
-        situation = self._situation
-        drain = next_step(store, load, Locks.UNKNOWN, situation.policy, situation.now)
+        pass_input = self._input
+        drain = next_step(store, load, Locks.UNKNOWN, pass_input.policy, pass_input.now)
         if drain.step is not Step.WAIT_FOR_LOCKS:
             return drain
         tn = details.serving_tn() if details else None
         if tn is None:
             return drain
-        address = reachable(tn.lock_address, situation.others)
+        address = reachable(tn.lock_address, pass_input.others)
         return self._attempt(lambda: self._handed_over(store, load, address)) or drain
 
     def _handed_over(self, store: CNStore, load: Load, address: str) -> Drain:
         """Ask for the locks once it is time, and return how far that is."""
-        situation = self._situation
-        with LockService(address, situation.reach) as service:
+        pass_input = self._input
+        with LockService(address, self._reach) as service:
             locks = locks_of(service, store.uuid, self._deadline)
             drain = next_step(
-                store, load, locks, situation.policy, situation.now, needed=self._needed
+                store, load, locks, pass_input.policy, pass_input.now, needed=self._needed
             )
             if drain.step is Step.ASK_FOR_LOCKS:
                 service.set_restart(store.uuid, self._deadline)
@@ -273,6 +260,8 @@ class StorePass:
         return drain
 
 
-def run_pass(session: Session, situation: Situation, seconds: float) -> Outcome:
+def run_pass(session: Session, pass_input: PassInput, seconds: float) -> PassResult:
     """Run one pass, which ends after so many seconds whatever MatrixOne does."""
-    return StorePass(situation, ComputePodWriter(Writer(session)), Deadline.after(seconds)).run()
+    return ComputeReconciler(
+        pass_input, ComputePodWriter(Writer(session)), Deadline.after(seconds)
+    ).run()
