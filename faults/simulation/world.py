@@ -40,8 +40,8 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.logservice 
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.logservice import (
     replaceable_stores,
 )
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.pool import executing
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload import rolling_update
-from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.pool import executing
 
 from faults import ROOT
 from faults.simulation.controllers import Controllers

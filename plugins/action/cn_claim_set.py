@@ -7,9 +7,9 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from ..module_utils.clients.kubernetes.session import Session
+from ..module_utils.pool.claim_set_reconciler import run_claim_set
 from ..module_utils.workload.plans import is_paused
 from ..plugin_utils.kubernetes.action import KubeAction
-from ..plugin_utils.pool.claim_sets import run_claim_set
 
 Json = dict[str, Any]
 

@@ -14,10 +14,10 @@ from ..module_utils.passes import status_writer
 from ..module_utils.pool.facts import Phase
 from ..module_utils.pool.pool_events import occurrences
 from ..module_utils.pool.pool_status import served
+from ..module_utils.pool.reconciler import PassResult, run_pass
 from ..module_utils.reporting.report import deleting
 from ..module_utils.workload.plans import is_paused
 from ..plugin_utils.kubernetes.action import KubeAction
-from ..plugin_utils.pool.rounds import Pass, run_pass
 
 Json = dict[str, Any]
 
@@ -44,7 +44,7 @@ class ActionModule(KubeAction):
         if arguments["await_end"]:
             return self._ended(session, arguments)
         done = _passed(session, arguments)
-        return {"changed": bool(done.outcome.done), "pool": result_of(done)}
+        return {"changed": bool(done.written.done), "pool": result_of(done)}
 
     def _ended(self, session: Session, arguments: Json) -> Json:
         """Run passes until the last Pod is gone; drains are bounded, so this is, too."""
@@ -53,7 +53,7 @@ class ActionModule(KubeAction):
         started, changed = time.monotonic(), False
         while True:
             done = _passed(session, arguments, fresh=True)
-            changed = changed or bool(done.outcome.done)
+            changed = changed or bool(done.written.done)
             result: Json = {"changed": changed, "pool": result_of(done)}
             if done.plan.finished:
                 return result
@@ -67,12 +67,12 @@ class ActionModule(KubeAction):
             time.sleep(_PAUSE)
 
 
-def _passed(session: Session, arguments: Json, *, fresh: bool = False) -> Pass:
+def _passed(session: Session, arguments: Json, *, fresh: bool = False) -> PassResult:
     generation, seconds = arguments["generation"], arguments["timeout"]
     return run_pass(session, arguments["resource"], generation, seconds, fresh=fresh)
 
 
-def _left(done: Pass) -> list[str]:
+def _left(done: PassResult) -> list[str]:
     pool = done.snapshot.pool.name
     return [
         f"Pod/{pod.name}{' (drains)' if pod.phase is Phase.DRAINING else ''}"
@@ -81,23 +81,23 @@ def _left(done: Pass) -> list[str]:
     ]
 
 
-def result_of(done: Pass) -> Json:
+def result_of(done: PassResult) -> Json:
     """Return how a pass ended, as a task's result has it."""
     waits = [_AGAIN_SECONDS] if done.unfinished else []
-    waits += [_STUCK_SECONDS] if done.stuck or done.outcome.problems else []
+    waits += [_STUCK_SECONDS] if done.stuck or done.written.problems else []
     waits += [] if done.plan.requeue is None else [done.plan.requeue]
     return {
         **served(done.snapshot, done.plan),
         "limited": done.plan.limited,
         "problem": done.problem,
-        "errors": done.outcome.problems[:10],
+        "errors": done.written.problems[:10],
         "requeue": min(waits, default=None),
         "missing": done.missing,
         "rounds": done.rounds,
-        "done": done.outcome.done,
-        "dropped": done.outcome.dropped,
-        "missed": done.outcome.measures.missed,
-        "waits": [round(wait, 3) for wait in done.outcome.measures.waits],
-        "events": occurrences(done.outcome.notes),
+        "done": done.written.done,
+        "dropped": done.written.dropped,
+        "missed": done.written.measures.missed,
+        "waits": [round(wait, 3) for wait in done.written.measures.waits],
+        "events": occurrences(done.written.notes),
         "finished": done.plan.finished,
     }

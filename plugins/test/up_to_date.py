@@ -15,9 +15,9 @@ from ..module_utils.api.plain import plain
 from ..module_utils.clients.kubernetes.connection import resolve_options
 from ..module_utils.clients.kubernetes.errors import KubeError
 from ..module_utils.clients.kubernetes.session import Session, brief_session
+from ..module_utils.pool.serving import is_served
 from ..plugin_utils.checking.check import is_up_to_date
 from ..plugin_utils.checking.health import is_as_reported
-from ..plugin_utils.pool.serving import is_served
 
 _ROLES = Path(__file__).parents[2] / "roles"
 

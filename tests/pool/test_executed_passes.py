@@ -19,20 +19,22 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.mat
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute.pods import uuid_of
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute.stores import State
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.pool.health_check import (
+    is_heard,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.pool.objects import Objects
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.pool.pool_status import (
     pool_status,
 )
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.pool.reconciler import (
+    PassResult,
+    run_pass,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.pool.stores import Stores
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.pool.writes import (
     SECONDS_OF_STORE_WRITES,
     StoreWrite,
 )
-from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.pool.health import is_heard
-from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.pool.objects import Objects
-from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.pool.rounds import (
-    Pass,
-    run_pass,
-)
-from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.pool.stores import Stores
 
 from tests.support import pools
 
@@ -159,7 +161,7 @@ def served() -> Iterator[tuple[Server, pools.Registry]]:
         yield server, told
 
 
-def passed(server: Server, address: str, max_idle: int = 0) -> Pass:
+def passed(server: Server, address: str, max_idle: int = 0) -> PassResult:
     resource = server.put(pools.pool("p", address, max_idle))
     session: Any = server
     return run_pass(session, resource, GENERATION, 20.0)
@@ -196,7 +198,7 @@ def test_one_pass_binds_all_claims_with_three_requests_each(served: Served) -> N
     assert sorted(server.sent) == sorted(wanted * count)
     assert told.asked["PATCH_CN_STORE"] == count
     assert (done.unfinished, done.stuck, done.problem) == (False, False, "")
-    assert (len(done.outcome.measures.waits), done.outcome.measures.missed) == (count, 0)
+    assert (len(done.written.measures.waits), done.written.measures.missed) == (count, 0)
     passed(server, told.address)
     assert len(server.sent) == 3 * count
 
@@ -218,10 +220,10 @@ def test_pods_are_listed_once_and_from_the_api_server_only_for_a_new_claim(
 def test_a_claim_without_an_idle_pod_is_a_miss_once(served: Served) -> None:
     server, told = served
     server.put(stored_claim("c"))
-    missed = [passed(server, told.address).outcome.measures.missed for _again in range(2)]
+    missed = [passed(server, told.address).written.measures.missed for _again in range(2)]
     assert server.all("CNClaim")[0]["status"]["conditions"][0]["reason"] == "NoIdleNode"
     server.put(pod("a"))
-    bound = passed(server, told.address).outcome.measures
+    bound = passed(server, told.address).written.measures
     assert (missed, bound.missed, len(bound.waits)) == ([1, 0], 0, 1)
 
 
@@ -232,7 +234,7 @@ def test_a_pod_that_somebody_changed_is_looked_at_again(served: Served) -> None:
     server.put(stored_claim("c"))
     server.disturbed = {"a"}
     done = passed(server, told.address)
-    assert done.outcome.dropped == 1
+    assert done.written.dropped == 1
     assert pools.bindings(server.all("Pod")) == {"c": ["a"]}
     assert told.of(server.all("Pod")[0]) == (WorkState.WORKING, {"account": ["c"]})
 
@@ -271,7 +273,7 @@ def test_a_store_is_left_alone_when_its_pod_has_not_been_looked_at_lately(
     monkeypatch.setattr(Objects, "age_of_pod", lambda *_: SECONDS_OF_STORE_WRITES + 1)
     done = passed(server, told.address)
     assert "PATCH_CN_STORE" not in told.asked
-    assert done.outcome.dropped
+    assert done.written.dropped
 
 
 def test_a_store_loses_its_labels_before_it_works_without_any() -> None:
@@ -310,13 +312,13 @@ def test_a_compute_node_that_hakeeper_does_not_hear_is_replaced_and_reported(
         server.put(_running(name))
     session: Any = server
     first = passed(server, told.address, 2)
-    assert first.outcome.done == {}
+    assert first.written.done == {}
     assert is_heard(session, _reported(server, first), 5.0)
     told.silent[uuid_of(server.all("Pod")[0])] = 12.0
     assert not is_heard(session, _reported(server, first), 5.0)
     done = passed(server, told.address, 2)
     assert [one["metadata"]["name"] for one in server.all("Pod")] == ["b"]
-    assert [reason for reason, _ in done.outcome.notes] == ["Replaced"]
+    assert [reason for reason, _ in done.written.notes] == ["Replaced"]
     assert is_heard(session, _reported(server, done), 5.0)
 
 
@@ -337,7 +339,7 @@ def test_compute_nodes_are_silent_together_with_the_transaction_node(served: Ser
     assert not is_heard(session, status, 5.0)
 
 
-def _reported(server: Server, done: Pass) -> Json:
+def _reported(server: Server, done: PassResult) -> Json:
     """The pool with the status that a pass leads to."""
     (resource,) = server.all("CNPool")
     return {**resource, "status": pool_status(resource, result_of(done))}

@@ -16,6 +16,7 @@ from ...module_utils.compute.health_check import observe_compute_nodes
 from ...module_utils.kinds import kind_of
 from ...module_utils.logservice.health_check import observe_log_stores
 from ...module_utils.passes.observing import fetch
+from ...module_utils.pool.health_check import is_heard
 from ...module_utils.proxy.health_check import observe_proxies
 from ...module_utils.reporting.conditions import holds
 from ...module_utils.reporting.health import Health
@@ -23,7 +24,6 @@ from ...module_utils.reporting.reasons import ConditionType
 from ...module_utils.reporting.storage import is_storage_as_reported
 from ...module_utils.transaction.health_check import observe_transaction_nodes
 from ...module_utils.workload.plans import is_paused
-from ..pool.health import is_heard
 
 Json = Mapping[str, Any]
 Observer = Callable[[Session, Json, Sequence[Json], Deadline, float], Health]

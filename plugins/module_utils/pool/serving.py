@@ -1,5 +1,4 @@
-# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
+# SPDX-License-Identifier: Apache-2.0
 """Whether a pool serves a claim, so that nothing is left for the role of the claim."""
 
 from __future__ import annotations
@@ -7,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ...module_utils.clients.kubernetes.selecting import Selection
-from ...module_utils.clients.kubernetes.session import Session
-from ...module_utils.pool.claim_kind import why_unserved
+from ..clients.kubernetes.selecting import Selection
+from ..clients.kubernetes.session import Session
+from .claim_kind import why_unserved
 from .objects import POOL
 
 

@@ -1,5 +1,4 @@
-# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
+# SPDX-License-Identifier: Apache-2.0
 """A pass of a claim set: rounds of deciding and writing until there is nothing left to write."""
 
 from __future__ import annotations
@@ -7,12 +6,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from ...module_utils.clients.kubernetes.session import Session
-from ...module_utils.pool.claim_sets import plan_claim_set
-from ...module_utils.pool.reading import claim_facts, claim_set_facts, pod_facts
-from ...module_utils.pool.writes import ClaimSetPlan
-from .executing import Executor, Outcome
+from ..clients.kubernetes.session import Session
+from .claim_sets import plan_claim_set
+from .executing import Executor, WriteResults
 from .objects import Objects
+from .reading import claim_facts, claim_set_facts, pod_facts
+from .writes import ClaimSetPlan
 
 Json = dict[str, Any]
 
@@ -29,13 +28,13 @@ def run_claim_set(session: Session, claim_set: Mapping[str, Any]) -> Json:
     """
     objects = Objects(session, claim_set["metadata"]["namespace"])
     objects.load(fresh=False)
-    executor, outcome = Executor(objects, None, claim_set), Outcome()
+    executor, written = Executor(objects, None, claim_set), WriteResults()
     plan = _plan(objects, claim_set)
     for _round in range(_MOST_ROUNDS):
         if not plan.writes and not (plan.wants_fresh and not objects.fresh):
             break
         done = executor.run(plan.writes)
-        outcome.add(done)
+        written.add(done)
         if done.problems:
             break
         if done.dropped or not plan.writes:
@@ -43,8 +42,8 @@ def run_claim_set(session: Session, claim_set: Mapping[str, Any]) -> Json:
         plan = _plan(objects, claim_set)
     return {
         "status": {**plan.status, "claims": list(plan.status["claims"])[:_LISTED]},
-        "done": outcome.done,
-        "errors": outcome.problems[:10],
+        "done": written.done,
+        "errors": written.problems[:10],
         "unfinished": bool(plan.writes),
     }
 

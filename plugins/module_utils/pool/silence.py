@@ -1,5 +1,4 @@
-# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
+# SPDX-License-Identifier: Apache-2.0
 """Which compute nodes of a pool give no sign of life, and which of them have to be replaced."""
 
 from __future__ import annotations
@@ -8,11 +7,11 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ...module_utils.api.pods import main_process
-from ...module_utils.clients.matrixone import ClusterDetails, Deadline
-from ...module_utils.compute.health_check import after_restart
-from ...module_utils.compute.pods import uuid_of
-from ...module_utils.reporting.health import fell_silent, is_estranged, is_settled
+from ..api.pods import main_process
+from ..clients.matrixone import ClusterDetails, Deadline
+from ..compute.health_check import after_restart
+from ..compute.pods import uuid_of
+from ..reporting.health import fell_silent, is_estranged, is_settled
 
 Pod = Mapping[str, Any]
 

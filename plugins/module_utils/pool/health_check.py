@@ -1,5 +1,4 @@
-# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
+# SPDX-License-Identifier: Apache-2.0
 """Whether the compute nodes of a pool are as its status says: the question between two passes."""
 
 from __future__ import annotations
@@ -7,14 +6,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ...module_utils.clients.kubernetes.selecting import Selection
-from ...module_utils.clients.kubernetes.session import Session
-from ...module_utils.clients.matrixone import Deadline
-from ...module_utils.pool import keys
-from ...module_utils.pool.pool_status import is_gone, silence
-from ...module_utils.pool.reading import pod_facts
-from ...module_utils.reporting.conditions import find
-from ...module_utils.reporting.reasons import ConditionType, Reason
+from ..clients.kubernetes.selecting import Selection
+from ..clients.kubernetes.session import Session
+from ..clients.matrixone import Deadline
+from ..reporting.conditions import find
+from ..reporting.reasons import ConditionType, Reason
+from . import keys
+from .pool_status import is_gone, silence
+from .reading import pod_facts
 from .stores import open_stores
 
 

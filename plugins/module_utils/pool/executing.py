@@ -1,5 +1,4 @@
-# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
+# SPDX-License-Identifier: Apache-2.0
 """Carry out the writes of a plan: many at the same time, each on a condition.
 
 A write whose condition no longer holds is dropped, and the next plan starts from what is there.
@@ -13,15 +12,15 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from ...module_utils.api.timestamps import timestamp_now
-from ...module_utils.clients.kubernetes.editing import FIELD_MANAGER
-from ...module_utils.clients.kubernetes.errors import Conflict, KubeError, NotFound
-from ...module_utils.clients.kubernetes.session import APPLY_PATCH, MERGE_PATCH
-from ...module_utils.compute.pods import gate_opened
-from ...module_utils.pool import writes
-from ...module_utils.pool.measures import Measures, measured
-from ...module_utils.reporting.conditions import completed
+from ..api.timestamps import timestamp_now
+from ..clients.kubernetes.editing import FIELD_MANAGER
+from ..clients.kubernetes.errors import Conflict, KubeError, NotFound
+from ..clients.kubernetes.session import APPLY_PATCH, MERGE_PATCH
+from ..compute.pods import gate_opened
+from ..reporting.conditions import completed
+from . import writes
 from .creating import pod_manifest
+from .measures import Measures, measured
 from .objects import CLAIM, GENERATION, POD, Objects
 from .stores import Stores
 
@@ -30,7 +29,7 @@ _AT_ONCE: Final = 8
 
 
 @dataclass(slots=True)
-class Outcome:
+class WriteResults:
     """What became of writes.
 
     Attributes:
@@ -47,8 +46,8 @@ class Outcome:
     notes: list[tuple[str, str]] = field(default_factory=list)
     measures: Measures = field(default_factory=Measures)
 
-    def add(self, other: Outcome) -> None:
-        """Count the outcome of another round, too."""
+    def add(self, other: WriteResults) -> None:
+        """Count what was written in another round, too."""
         for name, count in other.done.items():
             self.done[name] = self.done.get(name, 0) + count
         self.dropped += other.dropped
@@ -77,9 +76,9 @@ class Executor:
         self._templates: dict[str, Json | None] = {}
         self.missing = ""
 
-    def run(self, planned: Sequence[writes.Write]) -> Outcome:
+    def run(self, planned: Sequence[writes.Write]) -> WriteResults:
         """Carry out the writes of one plan."""
-        outcome = Outcome()
+        written = WriteResults()
         requests = [one for one in planned if not isinstance(one, writes.StoreWrite)]
         calls = [call for one in requests for call in self._calls(one)]
         with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="pool") as pool:
@@ -87,38 +86,38 @@ class Executor:
             # HAKeeper has one connection, which is used while the API server works.
             for one in planned:
                 if isinstance(one, writes.StoreWrite):
-                    self._set(one, outcome)
+                    self._set(one, written)
             for call, (problem, kept) in zip(calls, answers, strict=True):
                 if problem is None:
                     name = type(call.write).__name__
-                    outcome.done[name] = outcome.done.get(name, 0) + 1
-                    outcome.notes += _notes(call.write)
-                    self._measure(call.write, outcome)
+                    written.done[name] = written.done.get(name, 0) + 1
+                    written.notes += _notes(call.write)
+                    self._measure(call.write, written)
                     kept()
                 elif isinstance(problem, Conflict | NotFound):
-                    outcome.dropped += 1
+                    written.dropped += 1
                 else:
-                    outcome.problems.append(str(problem))
-        return outcome
+                    written.problems.append(str(problem))
+        return written
 
-    def _set(self, write: writes.StoreWrite, outcome: Outcome) -> None:
+    def _set(self, write: writes.StoreWrite, written: WriteResults) -> None:
         if self._objects.age_of_pod(write.pod) > writes.SECONDS_OF_STORE_WRITES:
-            outcome.dropped += 1
+            written.dropped += 1
         elif self._stores is not None and self._stores.write(write):
-            outcome.done["StoreWrite"] = outcome.done.get("StoreWrite", 0) + 1
+            written.done["StoreWrite"] = written.done.get("StoreWrite", 0) + 1
 
     def _calls(self, write: writes.Write) -> list[_Call]:
         if isinstance(write, writes.PodCreate):
             return self._creations(write)
         return [_Call(write, lambda: self._sent(write))]
 
-    def _measure(self, write: writes.Write, outcome: Outcome) -> None:
+    def _measure(self, write: writes.Write, written: WriteResults) -> None:
         """Count what a status of a claim says, before the answer replaces the former one."""
         if not isinstance(write, writes.ClaimStatus):
             return
         claim = self._objects.claims.get(write.name)
         if claim is not None:
-            outcome.measures.add(measured(claim, write.status, time.time()))
+            written.measures.add(measured(claim, write.status, time.time()))
 
     def _sent(self, write: writes.Write) -> Callable[[], None]:
         """Send one request; return what keeps its answer."""

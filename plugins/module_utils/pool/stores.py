@@ -1,5 +1,4 @@
-# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
+# SPDX-License-Identifier: Apache-2.0
 """The stores of a pool's Pods in HAKeeper: what is known of them, and what is set."""
 
 from __future__ import annotations
@@ -11,9 +10,9 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
-from ...module_utils.api.pod_addresses import reachable
-from ...module_utils.clients.kubernetes.session import Session
-from ...module_utils.clients.matrixone import (
+from ..api.pod_addresses import reachable
+from ..clients.kubernetes.session import Session
+from ..clients.matrixone import (
     ClusterDetails,
     CNStoreRecord,
     Deadline,
@@ -23,20 +22,14 @@ from ...module_utils.clients.matrixone import (
     UnknownStore,
     WorkState,
 )
-from ...module_utils.compute.drain import Locks
-from ...module_utils.compute.load_query import loads_of, locks_of
-from ...module_utils.compute.pods import (
-    uuid_of,
-)
-from ...module_utils.compute.stores import State
-from ...module_utils.passes.hakeeper import (
-    addresses_of,
-    log_set_of_dependency,
-    members_of_dependency,
-)
-from ...module_utils.pool.facts import StoreFacts
-from ...module_utils.pool.writes import HandOver, StoreWrite
+from ..compute.drain import Locks
+from ..compute.load_query import loads_of, locks_of
+from ..compute.pods import uuid_of
+from ..compute.stores import State
+from ..passes.hakeeper import addresses_of, log_set_of_dependency, members_of_dependency
+from .facts import StoreFacts
 from .silence import Silence, silence_among
+from .writes import HandOver, StoreWrite
 
 Json = dict[str, Any]
 

@@ -1,5 +1,4 @@
-# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
+# SPDX-License-Identifier: Apache-2.0
 """A pass of a pool: rounds of deciding and writing until there is nothing left to write."""
 
 from __future__ import annotations
@@ -9,36 +8,28 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Generic, TypeVar
 
-from ...module_utils.clients.kubernetes.session import Session
-from ...module_utils.clients.matrixone import Deadline
-from ...module_utils.compute.stores import State
-from ...module_utils.pool.facts import ClaimFacts, PodFacts, Snapshot
-from ...module_utils.pool.planning import plan_pool
-from ...module_utils.pool.reading import claim_facts, pod_facts, pool_facts
-from ...module_utils.pool.writes import (
-    ClaimStatus,
-    ClaimWrite,
-    HandOver,
-    PodWrite,
-    PoolPlan,
-    StoreWrite,
-    Write,
-)
-from .executing import Executor, Outcome
+from ..clients.kubernetes.session import Session
+from ..clients.matrixone import Deadline
+from ..compute.stores import State
+from .executing import Executor, WriteResults
+from .facts import ClaimFacts, PodFacts, Snapshot
 from .objects import Objects, owning_pool
+from .planning import plan_pool
+from .reading import claim_facts, pod_facts, pool_facts
 from .stores import Stores, open_stores
+from .writes import ClaimStatus, ClaimWrite, HandOver, PodWrite, PoolPlan, StoreWrite, Write
 
 _MOST_ROUNDS: Final = 40
 
 
 @dataclass(slots=True)
-class Pass:
+class PassResult:
     """How a pass ended.
 
     Attributes:
         snapshot: what is there at its end.
         plan: what there is still to do, and why claims wait.
-        outcome: what was written.
+        written: what was written.
         rounds: how often it decided.
         problem: why HAKeeper did not answer; empty if it did.
         unfinished: whether it ended by its time and not because nothing was left to write.
@@ -48,7 +39,7 @@ class Pass:
 
     snapshot: Snapshot
     plan: PoolPlan
-    outcome: Outcome = field(default_factory=Outcome)
+    written: WriteResults = field(default_factory=WriteResults)
     rounds: int = 0
     problem: str = ""
     unfinished: bool = False
@@ -63,7 +54,7 @@ def run_pass(
     seconds: float,
     *,
     fresh: bool = False,
-) -> Pass:
+) -> PassResult:
     """Run a pass of a pool, which ends after so many seconds whatever MatrixOne does.
 
     Args:
@@ -85,7 +76,7 @@ def run_pass(
         if not mine:
             # Nothing is asked, so nothing can be wrong: claims wait for Pods, not for HAKeeper.
             stores.reached, stores.problem = True, ""
-        return _Rounds(objects, stores, pool, generation, deadline).run()
+        return PoolReconciler(objects, stores, pool, generation, deadline).run()
 
 
 def _is_urgent(write: Write) -> bool:
@@ -124,7 +115,17 @@ class Facts(Generic[_F]):
         return {name: facts for name, (_object, facts) in self._known.items()}
 
 
-class _Rounds:
+class PoolReconciler:
+    """Decides and writes for one pool; `run` is called once.
+
+    Args:
+        objects: what is known of the namespace.
+        stores: what HAKeeper and the compute nodes say.
+        pool: the CNPool.
+        generation: name of the CNSet that its template leads to.
+        deadline: when the pass ends.
+    """
+
     def __init__(
         self,
         objects: Objects,
@@ -145,10 +146,10 @@ class _Rounds:
         self._asked_for_locks: set[str] = set()
         self._has_served = False
 
-    def run(self) -> Pass:
+    def run(self) -> PassResult:
         """Decide and write until nothing is left, or the time is over."""
         snapshot = self._snapshot()
-        done = Pass(snapshot, plan_pool(snapshot))
+        done = PassResult(snapshot, plan_pool(snapshot))
         while self._goes_on(done):
             done.rounds += 1
             self._round(done)
@@ -158,16 +159,16 @@ class _Rounds:
         done.missing = self._executor.missing
         return done
 
-    def _goes_on(self, done: Pass) -> bool:
+    def _goes_on(self, done: PassResult) -> bool:
         plan = done.plan
         left = bool(plan.writes or self._unsampled(plan) or self._unasked(plan))
         left = left or (plan.wants_fresh and not self._objects.fresh)
         if left and (done.rounds >= _MOST_ROUNDS or self._deadline.remaining() <= 0):
             done.unfinished = True
             return False
-        return left and not done.outcome.problems and not done.stuck
+        return left and not done.written.problems and not done.stuck
 
-    def _round(self, done: Pass) -> None:
+    def _round(self, done: PassResult) -> None:
         planned = done.plan.writes
         urgent = [write for write in planned if _is_urgent(write)]
         if self._has_served and not urgent:
@@ -175,13 +176,13 @@ class _Rounds:
             self._has_served = False
             self._objects.load_claims()
             return
-        outcome = self._executor.run(urgent)
-        if any(outcome.done.values()):
+        written = self._executor.run(urgent)
+        if any(written.done.values()):
             self._has_served = True
         else:
             # What else is planned follows from the same snapshot, and concerns other objects.
-            outcome.add(self._executor.run([one for one in planned if not _is_urgent(one)]))
-        done.outcome.add(outcome)
+            written.add(self._executor.run([one for one in planned if not _is_urgent(one)]))
+        done.written.add(written)
         unsampled = self._unsampled(done.plan)
         if unsampled:
             self._stores.sample(unsampled)
@@ -190,9 +191,9 @@ class _Rounds:
         if unasked:
             self._stores.hand_over(unasked)
             self._asked_for_locks.update(one.pod for one in unasked)
-        idle = not any(outcome.done.values())
-        if outcome.dropped or idle:
-            wants = done.plan.wants_fresh or bool(outcome.dropped)
+        idle = not any(written.done.values())
+        if written.dropped or idle:
+            wants = done.plan.wants_fresh or bool(written.dropped)
             if wants:
                 self._objects.load(fresh=True)
             elif done.plan.writes:

@@ -1,5 +1,4 @@
-# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
+# SPDX-License-Identifier: Apache-2.0
 """The manifest of a pool's Pods: the template of the Deployment that their generation renders.
 
 The Deployment itself has no replicas. A pool creates and deletes its Pods by name, so that nothing
@@ -12,11 +11,11 @@ import copy
 from collections.abc import Mapping
 from typing import Any
 
-from ...module_utils.api import names
-from ...module_utils.clients.kubernetes.editing import Editor
-from ...module_utils.clients.kubernetes.session import Session
-from ...module_utils.pool import keys
-from ...module_utils.pool.facts import Phase
+from ..api import names
+from ..clients.kubernetes.editing import Editor
+from ..clients.kubernetes.session import Session
+from . import keys
+from .facts import Phase
 
 Json = dict[str, Any]
 

@@ -1,5 +1,4 @@
-# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
+# SPDX-License-Identifier: Apache-2.0
 """Pools, claims, Pods and generations of a namespace: listed once, then kept up to date by answers.
 
 A pass lists each kind once. The answer to each of its writes replaces what was listed, so that the
@@ -13,11 +12,11 @@ import time
 from collections.abc import Mapping
 from typing import Any, Final
 
-from ...module_utils.api import names
-from ...module_utils.clients.kubernetes.kinds import collection_path
-from ...module_utils.clients.kubernetes.lists import listed
-from ...module_utils.clients.kubernetes.session import Session
-from ...module_utils.pool import keys
+from ..api import names
+from ..clients.kubernetes.kinds import collection_path
+from ..clients.kubernetes.lists import listed
+from ..clients.kubernetes.session import Session
+from . import keys
 
 Json = dict[str, Any]
 
