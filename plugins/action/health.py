@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 
 from ..module_utils.clients.kubernetes.session import Session
 from ..module_utils.cluster.health_check import observe_sql
+from ..module_utils.precheck.health_check import observe_health
 from ..module_utils.reporting.health import Health
 from ..module_utils.workload.plans import is_paused
-from ..plugin_utils.checking.health import observe_health
 from ..plugin_utils.kubernetes.action import KubeAction
 
 

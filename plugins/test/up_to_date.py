@@ -16,14 +16,14 @@ from ..module_utils.clients.kubernetes.connection import resolve_options
 from ..module_utils.clients.kubernetes.errors import KubeError
 from ..module_utils.clients.kubernetes.session import Session, brief_session
 from ..module_utils.pool.serving import is_served
-from ..plugin_utils.checking.check import is_up_to_date
-from ..plugin_utils.checking.health import is_as_reported
+from ..module_utils.precheck.health_check import is_as_reported
+from ..module_utils.precheck.up_to_date import is_up_to_date
 
 _ROLES = Path(__file__).parents[2] / "roles"
 
 
 def up_to_date(resource: Any) -> bool:
-    """Tell whether a pass over a resource would change nothing; see plugin_utils.checking.check."""
+    """Tell whether a pass over a resource would change nothing; see module_utils/precheck."""
 
     def ask(session: Session, known: Mapping[str, Any]) -> bool:
         return is_up_to_date(session, known, _start_script(known["kind"]))

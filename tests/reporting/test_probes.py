@@ -24,6 +24,10 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.logservice 
     storage_check,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.logservice.view import View
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.precheck.health_check import (
+    is_as_reported,
+    observe_health,
+)
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.proxy import (
     health_check as proxy,
 )
@@ -32,10 +36,6 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.transaction
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.plans import (
     PAUSE_ANNOTATIONS,
-)
-from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.checking.health import (
-    is_as_reported,
-    observe_health,
 )
 
 from tests.support import resources as r

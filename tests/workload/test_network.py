@@ -14,10 +14,10 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api.plain i
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.passes.own_namespace import (
     own_namespace,
 )
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.kind import Play
-from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.checking.snapshot import (
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.precheck.snapshot import (
     Snapshot,
 )
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.kind import Play
 
 from tests.support import resources as r
 from tests.support.network import Pod, lets_in

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The check before a pass knows every step of it: those of the task files, in their order."""
+"""The check before a pass knows every task of it that acts."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,13 +7,17 @@ from typing import Any
 
 import pytest
 import yaml
-from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.checking.snapshot import (
-    Step,
-)
-from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.checking.steps import STEPS
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api import names
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.precheck.needs import NEEDS
 
 ROLES = Path(__file__).resolve().parents[2] / "roles"
 Task = dict[str, Any]
+
+BEGIN = "Report that work on a new spec begins"
+REPORT = "Write the status"
+APPLY_SET = "Decide what should exist, record that and apply it"
+APPLY = {names.CLUSTER: "Apply the children and delete those that are no longer desired"}
+TOLD_BY_PLAN_AND_REPORT = {BEGIN, REPORT, APPLY_SET, *APPLY.values()}
 
 CHANGES_NOTHING = {
     *("ansible.builtin.assert", "ansible.builtin.fail", "ansible.builtin.set_fact"),
@@ -74,24 +78,24 @@ def steps_of(kind: str) -> list[str]:
     return [task["name"] for task in tasks if not task.keys() & CHANGES_NOTHING]
 
 
-@pytest.mark.parametrize("kind", STEPS)
-def test_every_task_that_acts_is_a_step_of_the_check(kind: str) -> None:
-    """Whoever adds a task to a role says when it is needed; the order is that of the files."""
-    assert steps_of(kind) == [step.task for step in STEPS[kind]]
+@pytest.mark.parametrize("kind", NEEDS)
+def test_every_task_that_acts_is_known_to_the_check(kind: str) -> None:
+    """Whoever adds a task to a role says when it is needed, unless plan and report tell that."""
+    acting = set(steps_of(kind))
+    assert acting - TOLD_BY_PLAN_AND_REPORT == NEEDS[kind].keys()
+    assert acting & TOLD_BY_PLAN_AND_REPORT == {BEGIN, REPORT, APPLY.get(kind, APPLY_SET)}
 
 
-def test_every_role_with_a_check_has_steps() -> None:
-    """A role that ends early must have a kind whose steps are known."""
+def test_every_role_with_a_check_has_needs() -> None:
+    """A role that ends early must have a kind whose needs are known."""
     ending = {"matrixonecluster"}
     for file in ROLES.glob("*/tasks/main.yml"):
         if "component_role:" in file.read_text():
             ending.add(file.parts[-3])
-    assert ending == {kind.lower() for kind in STEPS}
+    assert ending == {kind.lower() for kind in NEEDS}
 
 
-@pytest.mark.parametrize("kind", STEPS)
-def test_each_step_has_a_check_of_its_own(kind: str) -> None:
-    """No two steps of a kind are the same, and each has a name."""
-    steps: tuple[Step, ...] = STEPS[kind]
-    assert len({step.task for step in steps}) == len({step.is_needed for step in steps})
-    assert len({step.task for step in steps}) == len(steps)
+@pytest.mark.parametrize("kind", NEEDS)
+def test_each_need_has_a_check_of_its_own(kind: str) -> None:
+    """No two tasks of a kind are needed for the same reason."""
+    assert len(set(NEEDS[kind].values())) == len(NEEDS[kind])

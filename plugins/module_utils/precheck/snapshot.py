@@ -1,46 +1,32 @@
-# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
+# SPDX-License-Identifier: Apache-2.0
 """A resource with all that belongs to it, and what a pass would do about it."""
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from ...module_utils.admission.pod_security import level_of
-from ...module_utils.api.plain import plain
-from ...module_utils.api.timestamps import timestamp_now
-from ...module_utils.clients.kubernetes.applying import Writer
-from ...module_utils.clients.kubernetes.outcomes import Identity, identity
-from ...module_utils.clients.kubernetes.selecting import prune
-from ...module_utils.clients.kubernetes.session import Session
-from ...module_utils.kinds import kind_of
-from ...module_utils.passes.observing import fetch_raw, shown
-from ...module_utils.passes.own_namespace import own_namespace
-from ...module_utils.passes.selections import selections, users
-from ...module_utils.passes.status_writer import differs
-from ...module_utils.reporting.conditions import completed
-from ...module_utils.workload.kind import Play
-from ...module_utils.workload.plans import Plan, named
+from ..admission.pod_security import level_of
+from ..api.plain import plain
+from ..api.timestamps import timestamp_now
+from ..clients.kubernetes.applying import Writer
+from ..clients.kubernetes.outcomes import Identity, identity
+from ..clients.kubernetes.selecting import prune
+from ..clients.kubernetes.session import Session
+from ..kinds import kind_of
+from ..passes.observing import fetch_raw, shown
+from ..passes.own_namespace import own_namespace
+from ..passes.selections import selections, users
+from ..passes.status_writer import differs
+from ..reporting.conditions import completed
+from ..workload.kind import Play
+from ..workload.plans import Plan, named
 
 Json = Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """A step of a pass.
-
-    Attributes:
-        task: name of the task of the role that does it.
-        is_needed: tells whether it would do anything now, or has to find that out.
-    """
-
-    task: str
-    is_needed: Callable[[Snapshot], bool]
 
 
 @dataclass

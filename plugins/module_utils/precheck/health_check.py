@@ -1,5 +1,4 @@
-# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
+# SPDX-License-Identifier: Apache-2.0
 """Whether a set is as its status says: the question behind a pass, and between two of them."""
 
 from __future__ import annotations
@@ -8,22 +7,22 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from ...module_utils.api import names
-from ...module_utils.api.errors import RenderingError
-from ...module_utils.clients.kubernetes.session import Session
-from ...module_utils.clients.matrixone import Deadline, MatrixOneError
-from ...module_utils.compute.health_check import observe_compute_nodes
-from ...module_utils.kinds import kind_of
-from ...module_utils.logservice.health_check import observe_log_stores
-from ...module_utils.passes.observing import fetch
-from ...module_utils.pool.health_check import is_heard
-from ...module_utils.proxy.health_check import observe_proxies
-from ...module_utils.reporting.conditions import holds
-from ...module_utils.reporting.health import Health
-from ...module_utils.reporting.reasons import ConditionType
-from ...module_utils.reporting.storage import is_storage_as_reported
-from ...module_utils.transaction.health_check import observe_transaction_nodes
-from ...module_utils.workload.plans import is_paused
+from ..api import names
+from ..api.errors import RenderingError
+from ..clients.kubernetes.session import Session
+from ..clients.matrixone import Deadline, MatrixOneError
+from ..compute.health_check import observe_compute_nodes
+from ..kinds import kind_of
+from ..logservice.health_check import observe_log_stores
+from ..passes.observing import fetch
+from ..pool.health_check import is_heard
+from ..proxy.health_check import observe_proxies
+from ..reporting.conditions import holds
+from ..reporting.health import Health
+from ..reporting.reasons import ConditionType
+from ..reporting.storage import is_storage_as_reported
+from ..transaction.health_check import observe_transaction_nodes
+from ..workload.plans import is_paused
 
 Json = Mapping[str, Any]
 Observer = Callable[[Session, Json, Sequence[Json], Deadline, float], Health]
