@@ -5,6 +5,9 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.matrixone.records import (
+    WorkState,
+)
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute.drain import (
     Drain,
     Locks,
@@ -27,7 +30,6 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute.sca
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute.stores import (
     CNStore,
     Registration,
-    State,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute.work_states import (
     Change,
@@ -56,7 +58,7 @@ def store(pod: str = "cn-a", **values: Any) -> CNStore:
         "draining_since": None,
         "asked_process": "",
         "desired_labels": {},
-        "registration": Registration(State.WORKING, {}),
+        "registration": Registration(WorkState.WORKING, {}),
     }
     return CNStore(**{**defaults, **values})
 
@@ -132,14 +134,14 @@ def test_victims_do_not_depend_on_the_order_and_stay_chosen(
 @pytest.mark.parametrize(
     ("one", "leaves", "state"),
     [
-        (store(), False, State.WORKING),
-        (store(), True, State.DRAINING),
-        (store(cordoned=True), False, State.DRAINING),
-        (store(going=True), False, State.DRAINING),
-        (store(draining_since=5.0), False, State.WORKING),
+        (store(), False, WorkState.WORKING),
+        (store(), True, WorkState.DRAINING),
+        (store(cordoned=True), False, WorkState.DRAINING),
+        (store(going=True), False, WorkState.DRAINING),
+        (store(draining_since=5.0), False, WorkState.WORKING),
     ],
 )
-def test_desired_state(one: CNStore, leaves: bool, state: State) -> None:
+def test_desired_state(one: CNStore, leaves: bool, state: WorkState) -> None:
     assert desired_state(one, leaves=leaves) is state
 
 
@@ -149,25 +151,25 @@ A, B = {"account": ("a",)}, {"account": ("b",), "role": ("tp",)}
 @pytest.mark.parametrize(
     ("known", "labels", "state", "change"),
     [
-        (Registration(State.WORKING, {}), {}, State.WORKING, None),
-        (Registration(State.WORKING, A), A, State.WORKING, None),
-        (Registration(State.WORKING, {}), A, State.WORKING, Change.LABELS),
-        (Registration(State.WORKING, A), B, State.WORKING, Change.LABELS),
-        (Registration(State.WORKING, A), {}, State.WORKING, Change.LABELS),
-        (Registration(State.DRAINING, A), A, State.WORKING, Change.STATE),
-        (Registration(State.DRAINING, {}), A, State.WORKING, Change.BOTH),
-        (Registration(State.DRAINING, A), {}, State.WORKING, Change.BOTH),
-        (Registration(State.UNKNOWN, {}), {}, State.WORKING, Change.STATE),
-        (Registration(State.DRAINED, {}), {}, State.WORKING, Change.STATE),
-        (Registration(State.WORKING, A), A, State.DRAINING, Change.STATE),
-        (Registration(State.WORKING, A), {}, State.DRAINING, Change.STATE),
-        (Registration(State.DRAINING, A), {}, State.DRAINING, None),
-        (Registration(State.WORKING, {}, expired=True), A, State.WORKING, None),
-        (None, A, State.WORKING, None),
+        (Registration(WorkState.WORKING, {}), {}, WorkState.WORKING, None),
+        (Registration(WorkState.WORKING, A), A, WorkState.WORKING, None),
+        (Registration(WorkState.WORKING, {}), A, WorkState.WORKING, Change.LABELS),
+        (Registration(WorkState.WORKING, A), B, WorkState.WORKING, Change.LABELS),
+        (Registration(WorkState.WORKING, A), {}, WorkState.WORKING, Change.LABELS),
+        (Registration(WorkState.DRAINING, A), A, WorkState.WORKING, Change.STATE),
+        (Registration(WorkState.DRAINING, {}), A, WorkState.WORKING, Change.BOTH),
+        (Registration(WorkState.DRAINING, A), {}, WorkState.WORKING, Change.BOTH),
+        (Registration(WorkState.UNKNOWN, {}), {}, WorkState.WORKING, Change.STATE),
+        (Registration(WorkState.DRAINED, {}), {}, WorkState.WORKING, Change.STATE),
+        (Registration(WorkState.WORKING, A), A, WorkState.DRAINING, Change.STATE),
+        (Registration(WorkState.WORKING, A), {}, WorkState.DRAINING, Change.STATE),
+        (Registration(WorkState.DRAINING, A), {}, WorkState.DRAINING, None),
+        (Registration(WorkState.WORKING, {}, expired=True), A, WorkState.WORKING, None),
+        (None, A, WorkState.WORKING, None),
     ],
 )
 def test_calls_that_are_needed(
-    known: Registration | None, labels: Any, state: State, change: Change | None
+    known: Registration | None, labels: Any, state: WorkState, change: Change | None
 ) -> None:
     one = store(registration=known, desired_labels=labels)
     assert change_needed(one, state, POLICY) is change
@@ -176,34 +178,34 @@ def test_calls_that_are_needed(
 @pytest.mark.parametrize(
     ("one", "state", "change"),
     [
-        (store(registration=Registration(State.DRAINING, {})), State.WORKING, None),
-        (store(registration=Registration(State.DRAINING, A)), State.WORKING, Change.LABELS),
+        (store(registration=Registration(WorkState.DRAINING, {})), WorkState.WORKING, None),
+        (store(registration=Registration(WorkState.DRAINING, A)), WorkState.WORKING, Change.LABELS),
         (
-            store(registration=Registration(State.DRAINING, {}), marked="Draining"),
-            State.WORKING,
+            store(registration=Registration(WorkState.DRAINING, {}), marked="Draining"),
+            WorkState.WORKING,
             Change.STATE,
         ),
-        (store(), State.DRAINING, Change.STATE),
+        (store(), WorkState.DRAINING, Change.STATE),
     ],
 )
 def test_a_set_that_does_not_drain_undoes_only_what_it_did(
-    one: CNStore, state: State, change: Change | None
+    one: CNStore, state: WorkState, change: Change | None
 ) -> None:
     policy = Policy(drains=False, delay=15, timeout=300)
     assert change_needed(one, state, policy) is change
 
 
-UP = Registration(State.WORKING, {})
+UP = Registration(WorkState.WORKING, {})
 
 
 @pytest.mark.parametrize(
     ("one", "opens"),
     [
         (store(gated=True, ready=False, registration=UP), True),
-        (store(gated=True, ready=False, registration=Registration(State.DRAINING, {})), True),
+        (store(gated=True, ready=False, registration=Registration(WorkState.DRAINING, {})), True),
         (store(gated=False, registration=UP), False),
         (store(gated=True, ready=False, registration=None), False),
-        (store(gated=True, registration=Registration(State.WORKING, {}, expired=True)), False),
+        (store(gated=True, registration=Registration(WorkState.WORKING, {}, expired=True)), False),
         (store(gated=True, going=True, registration=UP), False),
     ],
 )
@@ -211,7 +213,7 @@ def test_the_gate_opens_when_hakeeper_knows_the_store(one: CNStore, opens: bool)
     assert opens_gate(one) is opens
 
 
-DRAINING = store(draining_since=1000.0, registration=Registration(State.DRAINING, {}))
+DRAINING = store(draining_since=1000.0, registration=Registration(WorkState.DRAINING, {}))
 
 
 @pytest.mark.parametrize(
@@ -323,8 +325,8 @@ def test_a_drain_called_off_after_the_locks_were_taken_needs_another_pod() -> No
 
 
 REFUSED = {"unheard_process": PROCESS}
-SILENT = {"registration": Registration(State.WORKING, {}, silent=10.5)}
-CUT_OFF = {"registration": Registration(State.WORKING, {}, silent=10.5, estranged=False)}
+SILENT = {"registration": Registration(WorkState.WORKING, {}, silent=10.5)}
+CUT_OFF = {"registration": Registration(WorkState.WORKING, {}, silent=10.5, estranged=False)}
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,10 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.matrixone.records import (
+    WorkState,
+)
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute.load import Load
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute.stores import State
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.pool.facts import (
     ClaimFacts,
     Phase,
@@ -19,8 +21,8 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.pool.facts 
 )
 
 NOW = 1_800_000_000.0
-CLEAN = StoreFacts(known=True, state=State.DRAINING, seen_at=NOW)
-WORKING = StoreFacts(known=True, state=State.WORKING, seen_at=NOW)
+CLEAN = StoreFacts(known=True, state=WorkState.DRAINING, seen_at=NOW)
+WORKING = StoreFacts(known=True, state=WorkState.WORKING, seen_at=NOW)
 IDLE_LOAD = Load(0, 0, 0)
 SHARED = {"pool": "shared"}
 

@@ -15,10 +15,11 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.kub
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.matrixone import (
     Deadline,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.matrixone.records import (
     WorkState,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute.pods import uuid_of
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute.stores import State
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.pool.health_check import (
     is_heard,
 )
@@ -281,7 +282,7 @@ def test_a_store_loses_its_labels_before_it_works_without_any() -> None:
     hakeeper: Any = Recorder(seen)
     stores = Stores(hakeeper, [], Deadline.after(5))
     stores.ask({"a": Server().put(pod("a"))})
-    assert stores.write(StoreWrite("a", State.WORKING))
+    assert stores.write(StoreWrite("a", WorkState.WORKING))
     assert seen == ["replace_labels", "set_work_state"]
 
 

@@ -12,8 +12,10 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.matrixone.records import (
+    WorkState,
+)
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute.drain import Policy
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute.stores import State
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.pool import (
     claim_sets,
     claim_status,
@@ -263,14 +265,14 @@ def empty_labels_are_not_set(patch: Patch) -> None:
     """PatchCNStore keeps the labels of the tenant before where there are no new ones."""
     set_state, facts = World.set_state, World.store_facts
 
-    def patching(world: World, pod: str, state: State | None, labels: object) -> None:
+    def patching(world: World, pod: str, state: WorkState | None, labels: object) -> None:
         set_state(world, pod, state, labels or None)
 
     patch.setattr(World, "set_state", patching)
     patch.setattr(
         World, "store_facts", lambda *given, **more: replace(facts(*given, **more), labels={})
     )
-    patch.setattr(StoreFacts, "serves", lambda store, _labels: store.state is State.WORKING)
+    patch.setattr(StoreFacts, "serves", lambda store, _labels: store.state is WorkState.WORKING)
 
 
 def scale_in_takes_pods_in_use(patch: Patch) -> None:

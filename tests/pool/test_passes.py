@@ -4,9 +4,11 @@
 from dataclasses import replace
 
 import pytest
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.matrixone.records import (
+    WorkState,
+)
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute.drain import Locks
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute.load import Load
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute.stores import State
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.pool.facts import (
     Phase,
     StoreFacts,
@@ -109,7 +111,7 @@ def test_the_store_works_with_the_labels_of_the_claim_before_that_is_reported():
     one = claim("c", pod="a", pool="p", cn_labels=ACCOUNT)
     plan = _plan([bound("a", "c")], [one], stores={"a": CLEAN})
     write = _one(plan, StoreWrite)
-    assert (write.state, write.labels) == (State.WORKING, ACCOUNT)
+    assert (write.state, write.labels) == (WorkState.WORKING, ACCOUNT)
     assert _of(plan, ClaimStatus) == []
 
 
@@ -204,7 +206,7 @@ def test_a_released_pod_takes_no_new_sessions_before_it_is_called_draining():
     """Else one could come after it had been counted as drained."""
     plan = _plan([bound("a", "gone")], [])
     write = _one(plan, StoreWrite)
-    assert (write.state, write.labels) == (State.DRAINING, None)
+    assert (write.state, write.labels) == (WorkState.DRAINING, None)
     assert _phases(plan) == {}
 
 
@@ -213,7 +215,7 @@ def test_a_store_keeps_its_labels_until_its_pod_is_called_draining():
     store = {"a": replace(CLEAN, labels=ACCOUNT)}
     assert _phases(_plan([bound("a", "gone")], [], stores=store)) == {"a": "Draining"}
     write = _one(_plan([_drained()], [], stores=store), StoreWrite)
-    assert (write.state, write.labels) == (State.DRAINING, {})
+    assert (write.state, write.labels) == (WorkState.DRAINING, {})
 
 
 def test_a_released_pod_keeps_nothing_of_its_claim():
@@ -268,7 +270,7 @@ def test_a_drained_pod_is_idle_again():
         (_drained(draining_since=NOW - 14), _sampled()),
         (_drained(draining_since=None), _sampled()),
         (_drained(), _sampled(labels=ACCOUNT)),
-        (_drained(), _sampled(state=State.WORKING)),
+        (_drained(), _sampled(state=WorkState.WORKING)),
         (_drained(), _sampled(known=False)),
         (_drained(), {"a": StoreFacts()}),
     ],
@@ -318,7 +320,7 @@ def test_a_drain_that_somebody_undid_begins_anew():
     assert _one(first, PodWrite).annotations == {"pool.matrixorigin.io/draining-since": None}
     assert _of(first, StoreWrite) == []
     second = _plan([_drained(draining_since=None)], [], stores=working)
-    assert _one(second, StoreWrite).state is State.DRAINING
+    assert _one(second, StoreWrite).state is WorkState.DRAINING
     third = _plan([_drained(draining_since=None)], [])
     assert _one(third, PodWrite).annotations["pool.matrixorigin.io/draining-since"]
 
@@ -474,7 +476,7 @@ def test_two_claims_of_one_owner_that_name_pods_share_its_quota():
 
 def test_a_cancelled_migration_releases_its_target():
     plan = _plan([bound("old", "c"), bound("new", "c")], [served("c", "old")])
-    assert [(one.pod, one.state) for one in _of(plan, StoreWrite)] == [("new", State.DRAINING)]
+    assert [(one.pod, one.state) for one in _of(plan, StoreWrite)] == [("new", WorkState.DRAINING)]
 
 
 # --- the end of a pool --------------------------------------------------------------------------
@@ -570,7 +572,7 @@ def test_a_bound_pod_that_somebody_deletes_drains_when_a_set_had_time_to_replace
     assert not _of(_plan([young], [], stores={"a": WORKING}), StoreWrite)
     old = _going(Phase.BOUND, claim="c")
     (drains,) = _of(_plan([old], [], stores={"a": WORKING}), StoreWrite)
-    assert (drains.state, drains.labels) == (State.DRAINING, {})
+    assert (drains.state, drains.labels) == (WorkState.DRAINING, {})
     (noted,) = _of(_plan([old], [], stores={"a": CLEAN}), PodWrite)
     assert set(noted.annotations) == {"pool.matrixorigin.io/draining-since"}
 

@@ -61,14 +61,14 @@ def hakeeper(bed: TestBed, namespace: str) -> Iterator[Registry]:
         text = bed.kubectl("-n", namespace, "get", "pods", "-o", "json")
         running = [pod for pod in json.loads(text)["items"] if pod["status"].get("podIP")]
         known = {cn_pods.uuid_of(pod) for pod in running} - told.draining
-        return [{"UUID": uuid, "WorkState": WorkState.WORKING.value} for uuid in sorted(known)]
+        return [{"UUID": uuid, "WorkState": WorkState.WORKING.number} for uuid in sorted(known)]
 
     def answered(asked: Json) -> bytes:
         known: Json = {"IsHAKeeper": True}
         if asked["Method"] == logservice.Method.GET_CLUSTER_DETAILS:
             known["ClusterDetails"] = {"CNStores": stores()}
         if asked["Method"] == logservice.Method.PATCH_CN_STORE:
-            assert asked["CNStateLabel"]["State"] == WorkState.DRAINING
+            assert asked["CNStateLabel"]["State"] == WorkState.DRAINING.number
             told.draining.add(asked["CNStateLabel"]["UUID"])
         return scripted.fitting(asked, **known)
 

@@ -156,7 +156,7 @@ def hakeeper(api: Api, namespace: str) -> Iterator[Registry]:
             {
                 "UUID": uuid,
                 "Tick": tick(uuid),
-                "WorkState": told.states.setdefault(uuid, WorkState.DRAINING).value,
+                "WorkState": told.states.setdefault(uuid, WorkState.DRAINING).number,
                 "Labels": {
                     key: {"Labels": values} for key, values in told.labels.get(uuid, {}).items()
                 },
@@ -188,7 +188,7 @@ def hakeeper(api: Api, namespace: str) -> Iterator[Registry]:
                 }
             if method == logservice.Method.PATCH_CN_STORE:
                 values = asked["CNStateLabel"]
-                told.states[values["UUID"]] = WorkState(values.get("State", 0))
+                told.states[values["UUID"]] = WorkState.of(values.get("State", 0))
                 set_labels(values, merge=True)
             if method == logservice.Method.UPDATE_CN_LABEL:
                 set_labels(asked["CNStoreLabel"], merge=False)

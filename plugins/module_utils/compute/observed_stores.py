@@ -7,18 +7,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..api.pods import main_process
-from ..clients.matrixone.records import ClusterDetails, CNStoreRecord, WorkState
+from ..clients.matrixone.records import ClusterDetails, CNStoreRecord
 from ..reporting.health import fell_silent, is_estranged, is_settled
 from . import pods as cn_pods
 from .pass_input import PassInput
-from .stores import CNStore, Registration, State
-
-_STATES = {
-    WorkState.UNKNOWN: State.UNKNOWN,
-    WorkState.WORKING: State.WORKING,
-    WorkState.DRAINING: State.DRAINING,
-    WorkState.DRAINED: State.DRAINED,
-}
+from .stores import CNStore, Registration
 
 
 def observed(
@@ -37,7 +30,7 @@ def observed(
     known = None
     if record is not None:
         known = Registration(
-            _STATES[record.work_state],
+            record.work_state,
             record.labels,
             record.expired,
             silent=_silent(pass_input, pod, record),

@@ -13,6 +13,7 @@ from ..api.fields import Fields
 from ..api.pods import is_ready, main_process, ready_at
 from ..api.timestamps import timestamp
 from ..api.types import Resource
+from ..clients.matrixone.records import Labels, WorkState
 from ..reporting.pods import (
     closed_gates,
 )
@@ -23,13 +24,7 @@ from .rendering import DEFAULT_DELAY_SECONDS, drain_timeout
 from .scaling import (
     COST_OF_VICTIMS,
 )
-from .stores import (
-    CNStore,
-    Labels,
-    Registration,
-    State,
-    store_uuid,
-)
+from .stores import CNStore, Registration, store_uuid
 from .work_states import (
     ANNOTATION_CORDON,
 )
@@ -65,7 +60,7 @@ def is_managed(policy: Policy, stores: Iterable[CNStore]) -> bool:
         or store.cordoned
         or store.gated
         or store.unheard_process
-        or store.marked == State.DRAINING
+        or store.marked == WorkState.DRAINING
         for store in stores
     )
 
@@ -84,13 +79,13 @@ def without_state(pods: Iterable[Pod], told: Mapping[str, str]) -> list[str]:
         told: work states by Pod, as its status has them.
     """
     serving = [pod["metadata"]["name"] for pod in pods if ready_at(pod) is not None]
-    return [name for name in serving if told.get(name, State.UNKNOWN) == State.UNKNOWN]
+    return [name for name in serving if told.get(name, WorkState.UNKNOWN) == WorkState.UNKNOWN]
 
 
 def recorded_states(resource: Mapping[str, Any]) -> dict[str, str]:
     """Return the work state by Pod, as the status of a CNSet has it."""
     listed = (resource.get("status") or {}).get("stores") or []
-    return {str(one["podName"]): str(one.get("state") or State.UNKNOWN) for one in listed}
+    return {str(one["podName"]): str(one.get("state") or WorkState.UNKNOWN) for one in listed}
 
 
 def cn_store(

@@ -21,8 +21,8 @@ from ..clients.matrixone import (
     MatrixOneError,
     Reach,
     UnknownStore,
-    WorkState,
 )
+from ..clients.matrixone.records import WorkState
 from . import pods as cn_pods
 from .drain import Drain, Locks, Step, next_step
 from .load import Load
@@ -32,16 +32,11 @@ from .pass_input import PassInput
 from .pass_result import PassResult
 from .pod_writer import ComputePodWriter
 from .scaling import pods_to_delete, replicas_to_keep, unusable
-from .stores import CNStore, State
+from .stores import CNStore
 from .work_states import Change, change_needed, desired_state, opens_gate
 
 _DETAILS_SECONDS = 5.0
 _NEWS_SECONDS = 0.5
-_WORK_STATES = {
-    State.WORKING: WorkState.WORKING,
-    State.DRAINING: WorkState.DRAINING,
-    State.DRAINED: WorkState.DRAINED,
-}
 T = TypeVar("T")
 
 
@@ -117,10 +112,12 @@ class ComputeReconciler:
         result.reached = details is not None
         for pod in pass_input.pods if details is not None else ():
             known = observed(pass_input, pod, details).registration
-            result.states[pod["metadata"]["name"]] = (known.state if known else State.UNKNOWN).value
+            result.states[pod["metadata"]["name"]] = (
+                known.state if known else WorkState.UNKNOWN
+            ).value
         if details is not None:
             result.unsettled = [
-                name for name in sorted(news) if result.states[name] == State.UNKNOWN.value
+                name for name in sorted(news) if result.states[name] == WorkState.UNKNOWN.value
             ]
 
     def _work(self, hakeeper: HAKeeper | None) -> None:
@@ -167,7 +164,7 @@ class ComputeReconciler:
             hakeeper is not None and self._is_set(store, hakeeper, change, state)
         )
         known = store.registration
-        shown = known.state if known else State.UNKNOWN
+        shown = known.state if known else WorkState.UNKNOWN
         if change in {Change.STATE, Change.BOTH} and done:
             shown = state
         self._result.states[store.pod] = shown.value
@@ -181,12 +178,12 @@ class ComputeReconciler:
             self._recorder.open_gate(self._pods[store.pod])
             self._result.changed = True
 
-    def _is_set(self, store: CNStore, hakeeper: HAKeeper, change: Change, state: State) -> bool:
-        work_state, labels, uuid = _WORK_STATES[state], store.desired_labels, store.uuid
+    def _is_set(self, store: CNStore, hakeeper: HAKeeper, change: Change, state: WorkState) -> bool:
+        labels, uuid = store.desired_labels, store.uuid
         calls: dict[Change, Callable[[], None]] = {
-            Change.STATE: lambda: hakeeper.set_work_state(uuid, work_state, self._deadline),
+            Change.STATE: lambda: hakeeper.set_work_state(uuid, state, self._deadline),
             Change.LABELS: lambda: hakeeper.replace_labels(uuid, labels, self._deadline),
-            Change.BOTH: lambda: hakeeper.patch_store(uuid, work_state, labels, self._deadline),
+            Change.BOTH: lambda: hakeeper.patch_store(uuid, state, labels, self._deadline),
         }
 
         def call() -> bool:

@@ -9,22 +9,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 
+from ..clients.matrixone.records import Labels, WorkState
 from ..reporting.health import HEARD_SECONDS
-
-Labels = Mapping[str, tuple[str, ...]]
-"""Labels of a store in HAKeeper: a list of values under each key."""
-
-
-class State(StrEnum):
-    """Work states, as HAKeeper knows them."""
-
-    UNKNOWN = "Unknown"
-    WORKING = "Working"
-    DRAINING = "Draining"
-    DRAINED = "Drained"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +27,7 @@ class Registration:
         estranged: whether the transaction node was heard meanwhile, and may have taken it for dead.
     """
 
-    state: State
+    state: WorkState
     labels: Labels
     expired: bool = False
     silent: float = 0.0

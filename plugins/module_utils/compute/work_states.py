@@ -6,14 +6,15 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Final
 
+from ..clients.matrixone.records import WorkState
 from .drain import Policy
-from .stores import CNStore, State
+from .stores import CNStore
 
 ANNOTATION_CORDON: Final = "matrixorigin.io/store-cordon"
 """Its presence, whatever its value, keeps new sessions away from a Pod."""
 
 
-def desired_state(store: CNStore, *, leaves: bool) -> State:
+def desired_state(store: CNStore, *, leaves: bool) -> WorkState:
     """Return the work state that a store should have.
 
     Args:
@@ -21,8 +22,8 @@ def desired_state(store: CNStore, *, leaves: bool) -> State:
         leaves: whether it is a victim or has to be replaced.
     """
     if leaves or store.going or store.cordoned:
-        return State.DRAINING
-    return State.WORKING
+        return WorkState.DRAINING
+    return WorkState.WORKING
 
 
 def opens_gate(store: CNStore) -> bool:
@@ -45,7 +46,7 @@ class Change(StrEnum):
     """Set the work state and replace all labels."""
 
 
-def change_needed(store: CNStore, state: State, policy: Policy) -> Change | None:
+def change_needed(store: CNStore, state: WorkState, policy: Policy) -> Change | None:
     """Return the call that makes HAKeeper agree; None when it does, or does not know the store.
 
     A store that leaves keeps its labels: the proxy finds its sessions another node by them. In a
@@ -54,9 +55,9 @@ def change_needed(store: CNStore, state: State, policy: Policy) -> Change | None
     known = store.registration
     if known is None or known.expired:
         return None
-    ours = policy.drains or state is State.DRAINING or store.marked == State.DRAINING
+    ours = policy.drains or state is WorkState.DRAINING or store.marked == WorkState.DRAINING
     wrong_state = ours and known.state != state
-    wrong_labels = state is State.WORKING and dict(known.labels) != dict(store.desired_labels)
+    wrong_labels = state is WorkState.WORKING and dict(known.labels) != dict(store.desired_labels)
     if wrong_state and wrong_labels:
         return Change.BOTH
     if wrong_state:

@@ -4,10 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Any
 
 from ..api.timestamps import timestamp
-from ..compute.stores import State
 from ..reporting.conditions import completed, condition
 from ..reporting.reasons import ConditionType, PoolReason
 from .claims import primary
@@ -15,7 +14,6 @@ from .facts import ClaimFacts, ClaimPhase, Phase, PodFacts, StoreFacts
 from .round import Round, is_lost, is_outdated
 from .writes import ClaimStatus, Waiting
 
-_WORK_STATES: Final = {State.UNKNOWN: 0, State.WORKING: 1, State.DRAINING: 2, State.DRAINED: 3}
 """Numbers of work states in HAKeeper."""
 
 
@@ -129,7 +127,7 @@ def _store(pod: PodFacts, store: StoreFacts, now: float) -> dict[str, Any]:
         "pipelineServiceAddress": store.pipeline_address,
         "sqlAddress": store.sql_address,
         "queryAddress": store.query_address,
-        "workState": _WORK_STATES[store.state],
+        "workState": store.state.number,
         "labels": [{"key": key, "values": list(values)} for key, values in store.labels.items()],
         "boundTime": timestamp(now if pod.claimed_at is None else pod.claimed_at),
     }

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
+from ..clients.matrixone.records import Labels, WorkState
 from ..compute.drain import Locks
-from ..compute.stores import Labels, State
 from . import keys
 from .binding import bind, note, release, terminate, to_idle
 from .claims import claim_for, is_available, is_in_use, leaving_because
@@ -62,7 +62,7 @@ def release_pod(work: Round, pod: PodFacts, why: str) -> None:
     """
     snapshot, store = work.snapshot, work.snapshot.store(pod.name)
     if snapshot.reached and store.known and not store.drains:
-        _set_store(work, pod, State.DRAINING, None, why)
+        _set_store(work, pod, WorkState.DRAINING, None, why)
         return
     # The time of its drain begins when it has no labels any more: late calls end before it does.
     drains = store.clean or (snapshot.reached and store.known is False)
@@ -73,7 +73,7 @@ def release_pod(work: Round, pod: PodFacts, why: str) -> None:
 def _unknown(work: Round, pod: PodFacts) -> None:
     store = work.snapshot.store(pod.name)
     if store.known and not store.clean:
-        _set_store(work, pod, State.DRAINING, {}, "waits for a claim")
+        _set_store(work, pod, WorkState.DRAINING, {}, "waits for a claim")
     elif store.clean and pod.ready:
         work.add(to_idle(pod, work.snapshot.now), on=f"Pod/{pod.name}")
     else:
@@ -88,12 +88,12 @@ def _idle(work: Round, pod: PodFacts) -> None:
     claim = claim_for(work, pod)
     if claim is not None and is_available(work, pod) and not work.snapshot.pool.deleting:
         work.add(bind(pod, claim, work.snapshot.now), on=f"Pod/{pod.name}")
-    elif pod.claim or (store.known and (store.state is State.WORKING or store.labels)):
+    elif pod.claim or (store.known and (store.state is WorkState.WORKING or store.labels)):
         why = "was not drained"
         write = release(pod, None, work.snapshot.now, why, drains=False)
         work.add(write, on=f"Pod/{pod.name}")
     elif store.known and not store.clean:
-        _set_store(work, pod, State.DRAINING, {}, "waits for a claim")
+        _set_store(work, pod, WorkState.DRAINING, {}, "waits for a claim")
 
 
 def _bound(work: Round, pod: PodFacts) -> None:
@@ -112,7 +112,7 @@ def _bound_to(work: Round, pod: PodFacts, claim: ClaimFacts) -> None:
     if why:
         release_pod(work, pod, why)
     elif store.known and not store.serves(claim.cn_labels) and is_in_use(work, claim, pod):
-        _set_store(work, pod, State.WORKING, claim.cn_labels, f"serves CNClaim {claim.name}")
+        _set_store(work, pod, WorkState.WORKING, claim.cn_labels, f"serves CNClaim {claim.name}")
 
 
 def _draining(work: Round, pod: PodFacts) -> None:
@@ -148,7 +148,7 @@ def _go_on_draining(work: Round, pod: PodFacts, store: StoreFacts) -> None:
     if store.known and not store.drains and since is not None:
         _note(work, pod, keys.ANNOTATION_DRAINING_SINCE, None, "drains anew")
     elif store.known and not store.clean:
-        _set_store(work, pod, State.DRAINING, {}, "drains")
+        _set_store(work, pod, WorkState.DRAINING, {}, "drains")
     elif since is None:
         if store.clean:
             _note(work, pod, keys.ANNOTATION_DRAINING_SINCE, now, "drains")
@@ -219,7 +219,9 @@ def _note(work: Round, pod: PodFacts, key: str, at: float | None, why: str) -> N
     work.add(note(pod, {key: at}, why), on=f"Pod/{pod.name}")
 
 
-def _set_store(work: Round, pod: PodFacts, state: State, labels: Labels | None, why: str) -> None:
+def _set_store(
+    work: Round, pod: PodFacts, state: WorkState, labels: Labels | None, why: str
+) -> None:
     work.add(StoreWrite(pod.name, state, labels, why), on=f"Store/{pod.name}")
 
 

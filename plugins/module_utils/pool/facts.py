@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from ..clients.matrixone.records import Labels, WorkState
 from ..compute.drain import Locks, Policy
 from ..compute.load import Load
-from ..compute.stores import Labels, State
 
 
 class Phase(StrEnum):
@@ -140,7 +140,7 @@ class StoreFacts:
     """
 
     known: bool | None = None
-    state: State = State.UNKNOWN
+    state: WorkState = WorkState.UNKNOWN
     labels: Labels = field(default_factory=dict)
     seen_at: float = 0.0
     load: Load = field(default_factory=Load)
@@ -158,7 +158,7 @@ class StoreFacts:
     @property
     def drains(self) -> bool:
         """Whether it is known that no proxy routes to it."""
-        return bool(self.known) and self.state == State.DRAINING
+        return bool(self.known) and self.state == WorkState.DRAINING
 
     @property
     def clean(self) -> bool:
@@ -168,7 +168,7 @@ class StoreFacts:
     def serves(self, labels: Labels) -> bool:
         """Return whether it is known to be working with exactly these labels."""
         same = {key: tuple(values) for key, values in self.labels.items()} == dict(labels)
-        return bool(self.known) and self.state == State.WORKING and same
+        return bool(self.known) and self.state == WorkState.WORKING and same
 
 
 @dataclass(frozen=True, slots=True)

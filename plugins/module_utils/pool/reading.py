@@ -15,10 +15,10 @@ from ..api import durations, names
 from ..api.errors import InvalidSpec
 from ..api.fields import Fields
 from ..api.pods import is_ready
+from ..clients.matrixone.records import Labels
 from ..compute.drain import Policy
 from ..compute.pods import ANNOTATION_COST, is_gated
 from ..compute.rendering import DEFAULT_DELAY_SECONDS, drain_timeout
-from ..compute.stores import Labels
 from . import keys
 from .facts import ClaimFacts, ClaimSetFacts, IdleWindow, Phase, Placement, PodFacts, PoolFacts
 

@@ -10,7 +10,7 @@ from typing import Any, Final, Generic, TypeVar
 
 from ..clients.kubernetes.session import Session
 from ..clients.matrixone import Deadline
-from ..compute.stores import State
+from ..clients.matrixone.records import WorkState
 from .executing import Executor, WriteResults
 from .facts import ClaimFacts, PodFacts, Snapshot
 from .objects import Objects, owning_pool
@@ -85,7 +85,7 @@ def _is_urgent(write: Write) -> bool:
     Pods for later claims and those that are too many are decided on again after that.
     """
     if isinstance(write, StoreWrite):
-        return write.state is State.WORKING
+        return write.state is WorkState.WORKING
     if isinstance(write, PodWrite):
         return write.reason in {"Bound", "Released"}
     return isinstance(write, ClaimWrite | ClaimStatus)

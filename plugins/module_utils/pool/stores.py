@@ -20,12 +20,11 @@ from ..clients.matrixone import (
     LockService,
     MatrixOneError,
     UnknownStore,
-    WorkState,
 )
+from ..clients.matrixone.records import WorkState
 from ..compute.drain import Locks
 from ..compute.load_query import loads_of, locks_of
 from ..compute.pods import uuid_of
-from ..compute.stores import State
 from ..passes.hakeeper import addresses_of, log_set_of_dependency, members_of_dependency
 from .facts import StoreFacts
 from .silence import Silence, silence_among
@@ -36,15 +35,6 @@ Json = dict[str, Any]
 _DETAILS_SECONDS: Final = 5.0
 _LOCKS_SECONDS: Final = 3.0
 _LOGIN_SECONDS: Final = 3.0
-_STATES: Final = {
-    WorkState.UNKNOWN: State.UNKNOWN,
-    WorkState.WORKING: State.WORKING,
-    WorkState.DRAINING: State.DRAINING,
-    WorkState.DRAINED: State.DRAINED,
-}
-
-
-_WORK_STATES: Final = {state: work_state for work_state, state in _STATES.items()}
 
 
 @contextmanager
@@ -188,14 +178,14 @@ class Stores:
         return True
 
     def _set(self, hakeeper: HAKeeper, uuid: str, write: StoreWrite) -> None:
-        if write.state is State.WORKING and write.labels:
+        if write.state is WorkState.WORKING and write.labels:
             hakeeper.patch_store(uuid, WorkState.WORKING, write.labels, self._deadline)
             return
-        if write.state is State.WORKING:
+        if write.state is WorkState.WORKING:
             # An empty patch keeps the labels that are there: they go before the store works.
             hakeeper.replace_labels(uuid, {}, self._deadline)
-        hakeeper.set_work_state(uuid, _WORK_STATES[write.state], self._deadline)
-        if write.state is State.DRAINING and write.labels is not None:
+        hakeeper.set_work_state(uuid, write.state, self._deadline)
+        if write.state is WorkState.DRAINING and write.labels is not None:
             hakeeper.replace_labels(uuid, write.labels, self._deadline)
 
     def _fail(self, error: MatrixOneError) -> None:
@@ -214,7 +204,7 @@ def _facts(uuid: str, record: CNStoreRecord | None, asked: float) -> StoreFacts:
         return StoreFacts(known=False, seen_at=asked, service_id=uuid)
     return StoreFacts(
         known=not record.expired,
-        state=_STATES[record.work_state],
+        state=record.work_state,
         labels=record.labels,
         seen_at=asked,
         service_id=uuid,

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Union
 
-from ..compute.stores import Labels, State
+from ..clients.matrixone.records import Labels, WorkState
 
 SECONDS_OF_STORE_WRITES: Final = 10.0
 """Shorter than the time that a Pod drains before another claim may have it."""
@@ -96,7 +96,7 @@ class StoreWrite:
     """
 
     pod: str
-    state: State
+    state: WorkState
     labels: Labels | None = None
     why: str = ""
 

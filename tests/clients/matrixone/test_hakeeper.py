@@ -40,11 +40,13 @@ def hakeeper(sim: Peers) -> Iterator[HAKeeper]:
         yield client
 
 
-def stored(sim: Peers, number: int) -> tuple[int, dict[str, list[str]]]:
+def stored(sim: Peers, number: int) -> tuple[WorkState, dict[str, list[str]]]:
     """Work state and labels of a compute node as the state machine has them."""
     store = sim.state()["CNState"]["Stores"][cn(number)]
     labels = store.get("Labels") or {}
-    return store.get("WorkState", 0), {key: one.get("Labels", []) for key, one in labels.items()}
+    return WorkState.of(store.get("WorkState", 0)), {
+        key: one.get("Labels", []) for key, one in labels.items()
+    }
 
 
 def test_details(sim: Peers, hakeeper: HAKeeper) -> None:

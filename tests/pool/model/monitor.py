@@ -6,7 +6,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute.stores import State
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.matrixone.records import (
+    WorkState,
+)
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.pool import (
     keys,
     reading,
@@ -115,7 +117,7 @@ class Monitor:
         if phase == "Idle" and self.world.sessions.get(name):
             self.fail(f"{name} is Idle and has sessions")
         store = self.world.stores.get(name)
-        if store is None or store.state is not State.WORKING:
+        if store is None or store.state is not WorkState.WORKING:
             return
         if phase in {"Idle", "Unknown"}:
             self.fail(f"{name} is {phase} and works in HAKeeper")

@@ -8,7 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api.timestamps import timestamp
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute.stores import State
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.matrixone.records import (
+    WorkState,
+)
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.pool import (
     claim_sets,
     planning,
@@ -207,9 +209,9 @@ class Operator:
         """Call HAKeeper in the order that `StoreWrite` asks for, and not too late."""
         labels = {key: tuple(values) for key, values in (write.labels or {}).items()}
         read_at = seen.now if seen else self.world.now
-        if write.state is State.WORKING and labels:
+        if write.state is WorkState.WORKING and labels:
             calls = [(write.state, labels)]
-        elif write.state is State.WORKING:
+        elif write.state is WorkState.WORKING:
             calls = [(None, labels), (write.state, None)]
         elif write.labels is None:
             calls = [(write.state, None)]

@@ -9,9 +9,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api.timestamps import timestamp
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.matrixone.records import (
+    WorkState,
+)
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute.drain import Locks
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute.load import Load
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute.stores import State
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.pool import keys
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.pool.facts import StoreFacts
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.pool.writes import HandOver
@@ -29,7 +31,7 @@ class Unreachable(Exception):
 
 @dataclass
 class Store:
-    state: State = State.DRAINING
+    state: WorkState = WorkState.DRAINING
     labels: dict[str, tuple[str, ...]] = field(default_factory=dict)
     registered: bool = True
 
@@ -128,7 +130,7 @@ class World:
 
     # --- HAKeeper and load ------------------------------------------------------------------
 
-    def set_state(self, pod: str, state: State | None, labels: Json | None) -> None:
+    def set_state(self, pod: str, state: WorkState | None, labels: Json | None) -> None:
         """PatchCNStore or UpdateCNLabel."""
         if not self.hakeeper_up:
             raise Unreachable
@@ -136,7 +138,7 @@ class World:
         if store is None or not store.registered:
             raise Refused("does not exist")
         if state is not None:
-            if store.state is State.WORKING and state is not State.WORKING:
+            if store.state is WorkState.WORKING and state is not WorkState.WORKING:
                 self.routed_until[pod] = self.now + PROXIES_LEARN
             store.state = state
         if labels is not None:
@@ -168,7 +170,7 @@ class World:
         store = self.stores.get(pod)
         if store is None or not self.is_running(pod):
             return False
-        working = store.state is State.WORKING
+        working = store.state is WorkState.WORKING
         return working or self.now < self.routed_until.get(pod, 0.0)
 
     def is_running(self, pod: str) -> bool:

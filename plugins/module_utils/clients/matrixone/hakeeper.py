@@ -227,7 +227,7 @@ class HAKeeper:
         _require_uuid(uuid)
         if state not in list(WorkState) or state is WorkState.UNKNOWN:
             raise BadRequest(f"{state!r} is no work state")
-        values = {"UUID": uuid, "State": int(state), "Labels": _encoded_labels(labels)}
+        values = {"UUID": uuid, "State": state.number, "Labels": _encoded_labels(labels)}
         self._ask(Method.PATCH_CN_STORE, {"CNStateLabel": values}, deadline)
 
     def _checker_state(self, deadline: Deadline) -> Values:

@@ -51,11 +51,6 @@ def timestamp(values: Values) -> datetime | None:
     return _EPOCH + timedelta(seconds=seconds, microseconds=nanos // 1000)
 
 
-def work_state(number: int) -> WorkState:
-    """Return a work state; HAKeeper stores any number, and an undefined one is unknown."""
-    return WorkState(number) if number in list(WorkState) else WorkState.UNKNOWN
-
-
 def _uuid(text: str) -> str:
     """Return a store id, which messages name; what is longer is none of ours."""
     return shown(text, _LONGEST_UUID)
@@ -125,7 +120,7 @@ def _cn_store(values: Values, newest: int) -> CNStoreRecord:
     labels = values.get("Labels", {})
     return CNStoreRecord(
         **_store(values, newest),
-        work_state=work_state(values.get("WorkState", 0)),
+        work_state=WorkState.of(values.get("WorkState", 0)),
         labels={key: tuple(one.get("Labels", ())) for key, one in labels.items()},
         service_address=values.get("ServiceAddress", ""),
         sql_address=values.get("SQLAddress", ""),

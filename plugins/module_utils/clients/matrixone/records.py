@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from enum import IntEnum
+from enum import IntEnum, StrEnum
 from typing import Final
 
 from .deadlines import Deadline
@@ -21,13 +21,24 @@ TICKS_PER_SECOND: Final = 10
 _SHARDING: Final = "shardservice.enable"
 
 
-class WorkState(IntEnum):
-    """Whether a compute node gets new sessions."""
+class WorkState(StrEnum):
+    """Whether a compute node gets new sessions; HAKeeper numbers them in this order."""
 
-    UNKNOWN = 0
-    WORKING = 1
-    DRAINING = 2
-    DRAINED = 3
+    UNKNOWN = "Unknown"
+    WORKING = "Working"
+    DRAINING = "Draining"
+    DRAINED = "Drained"
+
+    @property
+    def number(self) -> int:
+        """The number that HAKeeper stores."""
+        return list(WorkState).index(self)
+
+    @classmethod
+    def of(cls, number: int) -> WorkState:
+        """Return a work state; HAKeeper stores any number, and an undefined one is unknown."""
+        known = list(cls)
+        return known[number] if 0 <= number < len(known) else cls.UNKNOWN
 
 
 class Role(IntEnum):
@@ -38,6 +49,7 @@ class Role(IntEnum):
 
 
 Labels = Mapping[str, tuple[str, ...]]
+"""Labels of a store in HAKeeper: a list of values under each key."""
 
 
 @dataclass(frozen=True, slots=True)
