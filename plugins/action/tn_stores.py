@@ -17,7 +17,7 @@ from ..module_utils.passes import hakeeper
 from ..module_utils.passes.pod_writer import PodWriter
 from ..module_utils.passes.set_objects import SetObjects
 from ..module_utils.reporting.events import Occurrence
-from ..module_utils.reporting.health import is_estranged, is_settled
+from ..module_utils.reporting.health import is_isolated, is_settled
 from ..module_utils.transaction import served_shards
 from ..module_utils.transaction.lost_pods import release
 from ..module_utils.transaction.restarting import follow_silence
@@ -64,7 +64,7 @@ def _after_silence(session: Session, arguments: Json, served: ServedShards) -> l
     now = time.time()
     settled = is_settled(arguments["log_set"] or None, served.log_stores, now)
     silences = {
-        pod: Silence(silent, is_estranged(silent, served.compute_nodes, settled=settled))
+        pod: Silence(silent, is_isolated(silent, served.compute_nodes, settled=settled))
         for pod, silent in served.silent.items()
     }
     return follow_silence(PodWriter(Writer(session)), arguments["pods"], silences, now)

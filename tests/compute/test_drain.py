@@ -6,6 +6,9 @@ from typing import Any
 
 import pytest
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.matrixone.records import (
+    CNStoreRecord,
+    Labels,
+    Resources,
     WorkState,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute.drain import (
@@ -29,7 +32,6 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute.sca
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute.stores import (
     CNStore,
-    Registration,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute.work_states import (
     Change,
@@ -46,6 +48,24 @@ IDLE = Load(0, 0, 0)
 POLICY = Policy(drains=True, delay=15, timeout=300)
 
 
+def registered(state: WorkState, labels: Labels, *, expired: bool = False) -> CNStoreRecord:
+    return CNStoreRecord(
+        uuid="",
+        tick=0,
+        expired=expired,
+        silent=0.0,
+        work_state=state,
+        labels=labels,
+        **dict.fromkeys(("service_address", "sql_address", "lock_address"), ""),
+        query_address="",
+        shard_address="",
+        up_since=None,
+        commit="",
+        resources=Resources(0, 0.0, 0, 0),
+        config_data=b"",
+    )
+
+
 def store(pod: str = "cn-a", **values: Any) -> CNStore:
     defaults: dict[str, Any] = {
         "pod": pod,
@@ -58,7 +78,7 @@ def store(pod: str = "cn-a", **values: Any) -> CNStore:
         "draining_since": None,
         "asked_process": "",
         "desired_labels": {},
-        "registration": Registration(WorkState.WORKING, {}),
+        "record": registered(WorkState.WORKING, {}),
     }
     return CNStore(**{**defaults, **values})
 
@@ -151,37 +171,37 @@ A, B = {"account": ("a",)}, {"account": ("b",), "role": ("tp",)}
 @pytest.mark.parametrize(
     ("known", "labels", "state", "change"),
     [
-        (Registration(WorkState.WORKING, {}), {}, WorkState.WORKING, None),
-        (Registration(WorkState.WORKING, A), A, WorkState.WORKING, None),
-        (Registration(WorkState.WORKING, {}), A, WorkState.WORKING, Change.LABELS),
-        (Registration(WorkState.WORKING, A), B, WorkState.WORKING, Change.LABELS),
-        (Registration(WorkState.WORKING, A), {}, WorkState.WORKING, Change.LABELS),
-        (Registration(WorkState.DRAINING, A), A, WorkState.WORKING, Change.STATE),
-        (Registration(WorkState.DRAINING, {}), A, WorkState.WORKING, Change.BOTH),
-        (Registration(WorkState.DRAINING, A), {}, WorkState.WORKING, Change.BOTH),
-        (Registration(WorkState.UNKNOWN, {}), {}, WorkState.WORKING, Change.STATE),
-        (Registration(WorkState.DRAINED, {}), {}, WorkState.WORKING, Change.STATE),
-        (Registration(WorkState.WORKING, A), A, WorkState.DRAINING, Change.STATE),
-        (Registration(WorkState.WORKING, A), {}, WorkState.DRAINING, Change.STATE),
-        (Registration(WorkState.DRAINING, A), {}, WorkState.DRAINING, None),
-        (Registration(WorkState.WORKING, {}, expired=True), A, WorkState.WORKING, None),
+        (registered(WorkState.WORKING, {}), {}, WorkState.WORKING, None),
+        (registered(WorkState.WORKING, A), A, WorkState.WORKING, None),
+        (registered(WorkState.WORKING, {}), A, WorkState.WORKING, Change.LABELS),
+        (registered(WorkState.WORKING, A), B, WorkState.WORKING, Change.LABELS),
+        (registered(WorkState.WORKING, A), {}, WorkState.WORKING, Change.LABELS),
+        (registered(WorkState.DRAINING, A), A, WorkState.WORKING, Change.STATE),
+        (registered(WorkState.DRAINING, {}), A, WorkState.WORKING, Change.BOTH),
+        (registered(WorkState.DRAINING, A), {}, WorkState.WORKING, Change.BOTH),
+        (registered(WorkState.UNKNOWN, {}), {}, WorkState.WORKING, Change.STATE),
+        (registered(WorkState.DRAINED, {}), {}, WorkState.WORKING, Change.STATE),
+        (registered(WorkState.WORKING, A), A, WorkState.DRAINING, Change.STATE),
+        (registered(WorkState.WORKING, A), {}, WorkState.DRAINING, Change.STATE),
+        (registered(WorkState.DRAINING, A), {}, WorkState.DRAINING, None),
+        (registered(WorkState.WORKING, {}, expired=True), A, WorkState.WORKING, None),
         (None, A, WorkState.WORKING, None),
     ],
 )
 def test_calls_that_are_needed(
-    known: Registration | None, labels: Any, state: WorkState, change: Change | None
+    known: CNStoreRecord | None, labels: Any, state: WorkState, change: Change | None
 ) -> None:
-    one = store(registration=known, desired_labels=labels)
+    one = store(record=known, desired_labels=labels)
     assert change_needed(one, state, POLICY) is change
 
 
 @pytest.mark.parametrize(
     ("one", "state", "change"),
     [
-        (store(registration=Registration(WorkState.DRAINING, {})), WorkState.WORKING, None),
-        (store(registration=Registration(WorkState.DRAINING, A)), WorkState.WORKING, Change.LABELS),
+        (store(record=registered(WorkState.DRAINING, {})), WorkState.WORKING, None),
+        (store(record=registered(WorkState.DRAINING, A)), WorkState.WORKING, Change.LABELS),
         (
-            store(registration=Registration(WorkState.DRAINING, {}), marked="Draining"),
+            store(record=registered(WorkState.DRAINING, {}), marked="Draining"),
             WorkState.WORKING,
             Change.STATE,
         ),
@@ -195,25 +215,25 @@ def test_a_set_that_does_not_drain_undoes_only_what_it_did(
     assert change_needed(one, state, policy) is change
 
 
-UP = Registration(WorkState.WORKING, {})
+UP = registered(WorkState.WORKING, {})
 
 
 @pytest.mark.parametrize(
     ("one", "opens"),
     [
-        (store(gated=True, ready=False, registration=UP), True),
-        (store(gated=True, ready=False, registration=Registration(WorkState.DRAINING, {})), True),
-        (store(gated=False, registration=UP), False),
-        (store(gated=True, ready=False, registration=None), False),
-        (store(gated=True, registration=Registration(WorkState.WORKING, {}, expired=True)), False),
-        (store(gated=True, going=True, registration=UP), False),
+        (store(gated=True, ready=False, record=UP), True),
+        (store(gated=True, ready=False, record=registered(WorkState.DRAINING, {})), True),
+        (store(gated=False, record=UP), False),
+        (store(gated=True, ready=False, record=None), False),
+        (store(gated=True, record=registered(WorkState.WORKING, {}, expired=True)), False),
+        (store(gated=True, going=True, record=UP), False),
     ],
 )
 def test_the_gate_opens_when_hakeeper_knows_the_store(one: CNStore, opens: bool) -> None:
     assert opens_gate(one) is opens
 
 
-DRAINING = store(draining_since=1000.0, registration=Registration(WorkState.DRAINING, {}))
+DRAINING = store(draining_since=1000.0, record=registered(WorkState.DRAINING, {}))
 
 
 @pytest.mark.parametrize(
@@ -238,8 +258,8 @@ DRAINING = store(draining_since=1000.0, registration=Registration(WorkState.DRAI
         (DRAINING, Load(), Locks.UNKNOWN, 300, Step.GIVEN_UP),
         (DRAINING, Load(5, 0, 0), Locks.HELD, 301, Step.GIVEN_UP),
         (replace(DRAINING, process=""), Load(), Locks.UNKNOWN, 0, Step.DONE),
-        (replace(DRAINING, registration=None), Load(), Locks.UNKNOWN, 0, Step.DONE),
-        (replace(DRAINING, registration=None, asked=False), Load(), Locks.UNKNOWN, 20, Step.BUSY),
+        (replace(DRAINING, record=None), Load(), Locks.UNKNOWN, 0, Step.DONE),
+        (replace(DRAINING, record=None, asked=False), Load(), Locks.UNKNOWN, 20, Step.BUSY),
         (replace(DRAINING, draining_since=None), IDLE, Locks.HANDED_OVER, 0, Step.SPREADING),
     ],
 )
@@ -325,8 +345,8 @@ def test_a_drain_called_off_after_the_locks_were_taken_needs_another_pod() -> No
 
 
 REFUSED = {"unheard_process": PROCESS}
-SILENT = {"registration": Registration(WorkState.WORKING, {}, silent=10.5)}
-CUT_OFF = {"registration": Registration(WorkState.WORKING, {}, silent=10.5, estranged=False)}
+SILENT = {"unheard": 10.5}
+CUT_OFF = {"unheard": 10.5, "peers_heard": False}
 
 
 @pytest.mark.parametrize(
@@ -373,7 +393,7 @@ def test_who_was_not_heard_is_replaced_when_it_is_back(
         (store(**REFUSED), {}),
         (store(unheard_process="an earlier one"), {UNHEARD: None}),
         (store(**SILENT, process=""), {}),
-        (store(registration=None), {}),
+        (store(record=None), {}),
         (store(**SILENT, going=True), {}),
     ],
 )

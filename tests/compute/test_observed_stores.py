@@ -75,10 +75,10 @@ def pass_input_with(log_set: Any) -> PassInput:
         "together with a log store",
     ],
 )
-def test_a_compute_node_is_estranged_from_the_transaction_node(
+def test_a_compute_node_is_isolated_from_the_transaction_node(
     log_set: Any, silent: float, transaction_node: float, expected: bool
 ) -> None:
     """Who may be taken for dead by a transaction node that is heard is replaced when it is back."""
     found = observed(pass_input_with(log_set), _POD, answered_by_hakeeper(silent, transaction_node))
-    assert found.estranged is expected
+    assert found.isolated is expected
     assert found.silent

@@ -12,7 +12,7 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api.timesta
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.reporting.health import (
     Health,
     fell_silent,
-    is_estranged,
+    is_isolated,
     is_settled,
     without_heartbeat,
     without_quorum,
@@ -126,7 +126,7 @@ def test_silence_of_a_process_is_not_that_of_its_predecessor(age, silent, expect
     ],
 )
 def test_only_peers_that_were_heard_meanwhile_are_estranged(silent, peers, settled, expected):
-    assert is_estranged(silent, peers, settled=settled) is expected
+    assert is_isolated(silent, peers, settled=settled) is expected
 
 
 @pytest.mark.parametrize(

@@ -59,5 +59,5 @@ def node(age=3600.0, unheard_age=None, **metadata):
 )
 def test_steps(subject, silent, step):
     """What it remembers of others is wrong; only a new process forgets."""
-    silence = Silence(silent, estranged=True) if isinstance(silent, float) else silent
+    silence = Silence(silent, isolated=True) if isinstance(silent, float) else silent
     assert next_step(subject, silence, PRESENT) is step

@@ -115,7 +115,7 @@ def next_step(
     elif now >= until:
         left = load.text() or "locks"
         step, message = Step.GIVEN_UP, f"gave up after {now - begun:.0f} s with {left} left"
-    elif not store.process or (store.asked and store.registration is None):
+    elif not store.process or (store.asked and store.record is None):
         step, message = Step.DONE, "no process that HAKeeper knows"
     elif now < begun + policy.delay:
         step, message = (

@@ -4,14 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from ..api.pods import main_process
 from ..clients.matrixone.records import ClusterDetails, CNStoreRecord
-from ..reporting.health import fell_silent, is_estranged, is_settled
+from ..reporting.health import fell_silent, is_isolated, is_settled
 from . import pods as cn_pods
 from .pass_input import PassInput
-from .stores import CNStore, Registration
+from .stores import CNStore
 
 
 def observed(
@@ -27,21 +28,19 @@ def observed(
     if details is None:
         return cn_pods.cn_store(pod, None, asked=False)
     record = details.cn_store(cn_pods.uuid_of(pod))
-    known = None
-    if record is not None:
-        known = Registration(
-            record.work_state,
-            record.labels,
-            record.expired,
-            silent=_silent(pass_input, pod, record),
-            estranged=is_estranged(
-                record.silent,
-                [one.silent for one in details.tn_stores],
-                settled=is_settled(pass_input.log_set, details.log_silences, pass_input.now),
-            ),
-        )
     mute = pod["metadata"]["name"] in pass_input.mute
-    return cn_pods.cn_store(pod, known, asked=True, mute=mute)
+    store = cn_pods.cn_store(pod, record, asked=True, mute=mute)
+    if record is None:
+        return store
+    return replace(
+        store,
+        unheard=_silent(pass_input, pod, record),
+        peers_heard=is_isolated(
+            record.silent,
+            [one.silent for one in details.tn_stores],
+            settled=is_settled(pass_input.log_set, details.log_silences, pass_input.now),
+        ),
+    )
 
 
 def _silent(pass_input: PassInput, pod: Mapping[str, Any], record: CNStoreRecord) -> float:

@@ -13,7 +13,7 @@ from ..api.fields import Fields
 from ..api.pods import is_ready, main_process, ready_at
 from ..api.timestamps import timestamp
 from ..api.types import Resource
-from ..clients.matrixone.records import Labels, WorkState
+from ..clients.matrixone.records import CNStoreRecord, Labels, WorkState
 from ..reporting.pods import (
     closed_gates,
 )
@@ -24,7 +24,7 @@ from .rendering import DEFAULT_DELAY_SECONDS, drain_timeout
 from .scaling import (
     COST_OF_VICTIMS,
 )
-from .stores import CNStore, Registration, store_uuid
+from .stores import CNStore, store_uuid
 from .work_states import (
     ANNOTATION_CORDON,
 )
@@ -88,14 +88,12 @@ def recorded_states(resource: Mapping[str, Any]) -> dict[str, str]:
     return {str(one["podName"]): str(one.get("state") or WorkState.UNKNOWN) for one in listed}
 
 
-def cn_store(
-    pod: Pod, registration: Registration | None, *, asked: bool, mute: bool = False
-) -> CNStore:
+def cn_store(pod: Pod, record: CNStoreRecord | None, *, asked: bool, mute: bool = False) -> CNStore:
     """Return what is known about a Pod and its store.
 
     Args:
         pod: the Pod.
-        registration: what HAKeeper knows; None if it does not know it or was not asked.
+        record: what HAKeeper knows; None if it does not know it or was not asked.
         asked: whether it could be asked.
         mute: whether it does not answer, although HAKeeper hears it.
     """
@@ -113,7 +111,7 @@ def cn_store(
         draining_since=_draining_since(metadata, annotations),
         asked_process=_asked(annotations.get(ANNOTATION_LOCKS), process),
         desired_labels=_labels(annotations.get(names.ANNOTATION_CN_LABEL)),
-        registration=registration,
+        record=record,
         asked=asked,
         cost=_whole(annotations.get(ANNOTATION_COST)),
         marked=annotations.get(ANNOTATION_STATE) or "",
@@ -207,7 +205,7 @@ def records(store: CNStore, *, leaves: bool, now: float) -> dict[str, str | None
     changes: dict[str, str | None] = {}
     if store.going:
         return changes
-    if (store.estranged or store.mute) and not store.refused and store.process:
+    if (store.isolated or store.mute) and not store.refused and store.process:
         changes[names.ANNOTATION_UNHEARD] = store.process
     elif store.unheard_process and not store.refused:
         changes[names.ANNOTATION_UNHEARD] = None

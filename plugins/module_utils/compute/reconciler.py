@@ -111,9 +111,9 @@ class ComputeReconciler:
             details = self._attempt(lambda: hakeeper.cluster_details(within))
         result.reached = details is not None
         for pod in pass_input.pods if details is not None else ():
-            known = observed(pass_input, pod, details).registration
+            known = observed(pass_input, pod, details).record
             result.states[pod["metadata"]["name"]] = (
-                known.state if known else WorkState.UNKNOWN
+                known.work_state if known else WorkState.UNKNOWN
             ).value
         if details is not None:
             result.unsettled = [
@@ -163,8 +163,8 @@ class ComputeReconciler:
         done = change is None or (
             hakeeper is not None and self._is_set(store, hakeeper, change, state)
         )
-        known = store.registration
-        shown = known.state if known else WorkState.UNKNOWN
+        known = store.record
+        shown = known.work_state if known else WorkState.UNKNOWN
         if change in {Change.STATE, Change.BOTH} and done:
             shown = state
         self._result.states[store.pod] = shown.value

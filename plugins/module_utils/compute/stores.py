@@ -11,27 +11,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..clients.matrixone.records import Labels, WorkState
+from ..clients.matrixone.records import CNStoreRecord, Labels
 from ..reporting.health import HEARD_SECONDS
-
-
-@dataclass(frozen=True, slots=True)
-class Registration:
-    """A compute node as HAKeeper knows it.
-
-    Attributes:
-        state: its work state.
-        labels: its labels.
-        expired: whether HAKeeper has given it up.
-        silent: seconds since the last heartbeat of its present process.
-        estranged: whether the transaction node was heard meanwhile, and may have taken it for dead.
-    """
-
-    state: WorkState
-    labels: Labels
-    expired: bool = False
-    silent: float = 0.0
-    estranged: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +30,7 @@ class CNStore:
         draining_since: second in which the drain began (Unix time); None if it did not.
         asked_process: the `process` whose locks were asked for; empty if none were.
         desired_labels: labels that it should have.
-        registration: its state in HAKeeper; None where it is not registered.
+        record: what HAKeeper knows of it; None where it is not registered.
         asked: whether HAKeeper could be asked; if not, it is unknown whether it is registered.
         cost: its present ``pod-deletion-cost``; None without one.
         marked: work state that this operator recorded on the Pod last; empty if it never did.
@@ -58,6 +39,8 @@ class CNStore:
         unheard_process: the `process` of which HAKeeper had not heard for too long, or that did not
             answer; empty if there was none.
         mute: whether it does not answer, although HAKeeper hears it, and will not by itself.
+        unheard: seconds since the last heartbeat of its present process.
+        peers_heard: whether the transaction node was heard meanwhile; it may take it for dead.
     """
 
     pod: str
@@ -70,7 +53,7 @@ class CNStore:
     draining_since: float | None
     asked_process: str
     desired_labels: Labels
-    registration: Registration | None
+    record: CNStoreRecord | None
     asked: bool = True
     cost: int | None = None
     marked: str = ""
@@ -78,16 +61,18 @@ class CNStore:
     gated: bool = False
     unheard_process: str = ""
     mute: bool = False
+    unheard: float = 0.0
+    peers_heard: bool = True
 
     @property
     def silent(self) -> bool:
         """Whether HAKeeper has not heard of it for too long; unknown is not."""
-        return self.registration is not None and self.registration.silent > HEARD_SECONDS
+        return self.record is not None and self.unheard > HEARD_SECONDS
 
     @property
-    def estranged(self) -> bool:
+    def isolated(self) -> bool:
         """Whether it is silent, and the transaction node may take it for dead."""
-        return self.registration is not None and self.silent and self.registration.estranged
+        return self.silent and self.peers_heard
 
     @property
     def refused(self) -> bool:

@@ -31,7 +31,7 @@ def opens_gate(store: CNStore) -> bool:
 
     It is said once: what happens to the node later, its own probes tell.
     """
-    known = store.registration
+    known = store.record
     return store.gated and not store.going and known is not None and not known.expired
 
 
@@ -52,11 +52,11 @@ def change_needed(store: CNStore, state: WorkState, policy: Policy) -> Change | 
     A store that leaves keeps its labels: the proxy finds its sessions another node by them. In a
     set that does not drain, a work state that somebody else has set is left alone.
     """
-    known = store.registration
+    known = store.record
     if known is None or known.expired:
         return None
     ours = policy.drains or state is WorkState.DRAINING or store.marked == WorkState.DRAINING
-    wrong_state = ours and known.state != state
+    wrong_state = ours and known.work_state != state
     wrong_labels = state is WorkState.WORKING and dict(known.labels) != dict(store.desired_labels)
     if wrong_state and wrong_labels:
         return Change.BOTH

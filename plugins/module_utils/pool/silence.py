@@ -11,7 +11,7 @@ from ..api.pods import main_process
 from ..clients.matrixone import ClusterDetails, Deadline
 from ..compute.health_check import after_restart
 from ..compute.pods import uuid_of
-from ..reporting.health import fell_silent, is_estranged, is_settled
+from ..reporting.health import fell_silent, is_isolated, is_settled
 
 Pod = Mapping[str, Any]
 
@@ -53,9 +53,9 @@ def silence_among(
             unheard[name] = silent
     peers = [store.silent for store in details.tn_stores]
     settled = not unheard or is_settled(log_set(), details.log_silences, now)
-    estranged = {
-        name for name, silent in unheard.items() if is_estranged(silent, peers, settled=settled)
+    isolated = {
+        name for name, silent in unheard.items() if is_isolated(silent, peers, settled=settled)
     }
     heard = [pod for name, pod in pods.items() if name not in unheard]
     logins = after_restart(details, members, heard, deadline, now)
-    return Silence(frozenset({*unheard, *logins.mute}), frozenset({*estranged, *logins.replaced}))
+    return Silence(frozenset({*unheard, *logins.mute}), frozenset({*isolated, *logins.replaced}))

@@ -120,7 +120,7 @@ def is_settled(log_set: Mapping[str, Any] | None, log_stores: Iterable[float], n
     return log_set is None or (ready.get("status") == "True" and since + _SETTLING_SECONDS <= now)
 
 
-def is_estranged(silent: float, peers: Iterable[float], *, settled: bool) -> bool:
+def is_isolated(silent: float, peers: Iterable[float], *, settled: bool) -> bool:
     """Return whether a silent store and a peer of it may have taken each other for dead.
 
     That is so if HAKeeper heard the peer meanwhile. Stores that fall silent together are on the

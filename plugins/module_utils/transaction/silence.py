@@ -26,11 +26,11 @@ class Silence:
 
     Attributes:
         seconds: since its last heartbeat.
-        estranged: whether a compute node was heard meanwhile, which it may have taken for dead.
+        isolated: whether a compute node was heard meanwhile, which it may have taken for dead.
     """
 
     seconds: float
-    estranged: bool = False
+    isolated: bool = False
 
 
 class Step(Enum):
@@ -56,4 +56,4 @@ def next_step(pod: Pod, silence: Silence | None, now: float) -> Step:
     if was_silent(pod):
         return Step.RESTART if silence.seconds <= HEARD_SECONDS else Step.NOTHING
     fell = fell_silent(main_process(pod), silence.seconds, now)
-    return Step.RECORD if fell and silence.estranged else Step.NOTHING
+    return Step.RECORD if fell and silence.isolated else Step.NOTHING
