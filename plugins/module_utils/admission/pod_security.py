@@ -18,6 +18,7 @@ from collections.abc import Iterator, Mapping
 from enum import IntEnum
 from typing import Any, Final
 
+from ..api.fields import as_table
 from .shapes import FORBIDDEN, Mistake
 
 VARIABLE: Final = "MATRIXONE_POD_SECURITY"
@@ -103,13 +104,13 @@ def pod_mistakes(path: str, template: Json, level: Level) -> Iterator[Mistake]:
         template: its metadata and spec.
         level: that it must meet.
     """
-    pod, here = _table(template.get("spec")), f"{path}.spec"
-    annotations = _table(_table(template.get("metadata")).get("annotations"))
+    pod, here = as_table(template.get("spec")), f"{path}.spec"
+    annotations = as_table(as_table(template.get("metadata")).get("annotations"))
     found = itertools.chain(
         _host(here, pod),
         _volumes(f"{here}.volumes", pod.get("volumes"), level),
         _annotations(f"{path}.metadata.annotations", annotations),
-        _pod_context(f"{here}.securityContext", _table(pod.get("securityContext")), level),
+        _pod_context(f"{here}.securityContext", as_table(pod.get("securityContext")), level),
         *(
             _containers(f"{here}.{field}", pod.get(field), level)
             for field in ("initContainers", "containers", "ephemeralContainers")
@@ -126,10 +127,10 @@ def asked_mistakes(path: str, spec: Json, level: Level) -> Iterator[Mistake]:
         spec: as the API server stores it.
         level: that the Pods must meet.
     """
-    sidecar = _table(spec.get("pythonUdfSidecar"))
+    sidecar = as_table(spec.get("pythonUdfSidecar"))
     found = itertools.chain(
-        _overlay(f"{path}.overlay", _table(spec.get("overlay")), level),
-        _main(f"{path}.pythonUdfSidecar.overlay", _table(sidecar.get("overlay")), level),
+        _overlay(f"{path}.overlay", as_table(spec.get("overlay")), level),
+        _main(f"{path}.pythonUdfSidecar.overlay", as_table(sidecar.get("overlay")), level),
         _storage(f"{path}.sharedStorage", spec.get("sharedStorage"), level),
     )
     yield from _mistakes(found, level)
@@ -137,7 +138,7 @@ def asked_mistakes(path: str, spec: Json, level: Level) -> Iterator[Mistake]:
 
 def _storage(path: str, shared: Any, level: Level) -> _Found:
     """Yield path, requirement and value of what a shared storage mounts beyond a level."""
-    volume = _table(_table(_table(shared).get("fileSystem")).get("volume"))
+    volume = as_table(as_table(as_table(shared).get("fileSystem")).get("volume"))
     yield from _volume(f"{path}.fileSystem.volume", volume, level)
 
 
@@ -152,9 +153,9 @@ def _mistakes(found: _Found, level: Level) -> Iterator[Mistake]:
 def _overlay(path: str, overlay: Json, level: Level) -> _Found:
     yield from _host(path, overlay)
     yield from _volumes(f"{path}.volumes", overlay.get("volumes"), level)
-    yield from _annotations(f"{path}.podAnnotations", _table(overlay.get("podAnnotations")))
+    yield from _annotations(f"{path}.podAnnotations", as_table(overlay.get("podAnnotations")))
     if "securityContext" in overlay:
-        context = _table(overlay["securityContext"])
+        context = as_table(overlay["securityContext"])
         yield from _pod_context(f"{path}.securityContext", context, level)
     yield from _main(path, overlay, level)
     for field in ("initContainers", "sidecarContainers"):
@@ -165,7 +166,7 @@ def _main(path: str, overlay: Json, level: Level) -> _Found:
     """Check what an overlay replaces in a container of the operator."""
     yield from _handlers(path, overlay)
     if "mainContainerSecurityContext" in overlay:
-        context = _table(overlay["mainContainerSecurityContext"])
+        context = as_table(overlay["mainContainerSecurityContext"])
         yield from _container_context(f"{path}.mainContainerSecurityContext", context, level)
 
 
@@ -197,7 +198,7 @@ def _annotations(path: str, annotations: Json) -> _Found:
 
 def _containers(path: str, containers: Any, level: Level) -> _Found:
     for place, container in _elements(path, containers):
-        context = _table(container.get("securityContext"))
+        context = as_table(container.get("securityContext"))
         yield from _container_context(f"{place}.securityContext", context, level)
         yield from _handlers(place, container)
         for port, found in _elements(f"{place}.ports", container.get("ports")):
@@ -210,9 +211,9 @@ def _handlers(path: str, container: Json) -> _Found:
     for way in _HANDLERS:
         handler = container
         for name in way:
-            handler = _table(handler.get(name))
+            handler = as_table(handler.get(name))
         for action in ("httpGet", "tcpSocket"):
-            host = _table(handler.get(action)).get("host")
+            host = as_table(handler.get(action)).get("host")
             if host:
                 yield f"{path}.{'.'.join(way)}.{action}.host", "must not be set", host
 
@@ -226,7 +227,7 @@ def _pod_context(path: str, context: Json, level: Level) -> _Found:
         return
     if context.get("runAsNonRoot") is not True:
         yield f"{path}.runAsNonRoot", "must be true", context.get("runAsNonRoot")
-    profile = _table(context.get("seccompProfile")).get("type")
+    profile = as_table(context.get("seccompProfile")).get("type")
     if profile not in (*_SAFE_PROFILES, "Unconfined"):
         yield f"{path}.seccompProfile.type", f"must be {' or '.join(_SAFE_PROFILES)}", profile
     yield from _user(path, context)
@@ -238,7 +239,7 @@ def _container_context(path: str, context: Json, level: Level) -> _Found:
         yield f"{path}.privileged", "must not be true", context["privileged"]
     if context.get("procMount") not in (None, "", "Default"):
         yield f"{path}.procMount", "must be Default", context["procMount"]
-    capabilities = _table(context.get("capabilities"))
+    capabilities = as_table(context.get("capabilities"))
     allowed = _CAPABILITIES.get(level, frozenset())
     if beyond := [one for one in _list(capabilities.get("add")) if str(one) not in allowed]:
         required = f"must only have {', '.join(sorted(allowed))}"
@@ -263,11 +264,11 @@ def _user(path: str, context: Json) -> _Found:
 def _identity(path: str, context: Json) -> _Found:
     """Check what security contexts of Pods and of containers have in common."""
     for field in ("seccompProfile", "appArmorProfile"):
-        if _table(context.get(field)).get("type") == "Unconfined":
+        if as_table(context.get(field)).get("type") == "Unconfined":
             yield f"{path}.{field}.type", "must not be Unconfined", "Unconfined"
-    if _table(context.get("windowsOptions")).get("hostProcess"):
+    if as_table(context.get("windowsOptions")).get("hostProcess"):
         yield f"{path}.windowsOptions.hostProcess", "must not be true", True
-    labels = _table(context.get("seLinuxOptions"))
+    labels = as_table(context.get("seLinuxOptions"))
     kind = labels.get("type")
     if kind and str(kind) not in _SELINUX_TYPES:
         yield f"{path}.seLinuxOptions.type", f"must be {', '.join(sorted(_SELINUX_TYPES))}", kind
@@ -278,12 +279,8 @@ def _identity(path: str, context: Json) -> _Found:
 
 def _elements(path: str, values: Any) -> Iterator[tuple[str, Json]]:
     for index, value in enumerate(_list(values)):
-        yield f"{path}[{index}]", _table(value)
+        yield f"{path}[{index}]", as_table(value)
 
 
 def _list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
-
-
-def _table(value: Any) -> Json:
-    return value if isinstance(value, Mapping) else {}

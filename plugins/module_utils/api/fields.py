@@ -14,6 +14,11 @@ from typing import Any
 from .errors import InvalidSpec
 
 
+def as_table(value: object) -> Mapping[str, Any]:
+    """Return a table of an object that others have written; an empty one if it is none."""
+    return value if isinstance(value, Mapping) else {}
+
+
 @dataclass(frozen=True, slots=True)
 class Fields:
     """A table of a resource and the path at which it stands.

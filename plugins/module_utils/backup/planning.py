@@ -13,7 +13,6 @@ from ..location import locations
 from ..reporting.reasons import BackupReason
 from ..workload.plans import Observed, is_paused
 from . import users
-from .job.starting import owner_of
 from .links import AVAILABLE, BROKEN
 from .task import jobs
 from .task.deletion import (
@@ -27,6 +26,7 @@ from .task.deletion import (
     wrong,
 )
 from .task.plan import PassContext
+from .task.starting import owner_of
 from .task.state import State, TaskState, task_state_of
 from .task.tasks import Reason, Task, Verb
 

@@ -18,11 +18,11 @@ from ..api.owners import Owner
 from ..api.timestamps import unix_time
 from ..api.types import Resource
 from ..backup.errors import InvalidTask
-from ..backup.job.starting import owner_of as owner_of_task
 from ..backup.task import jobs, tasks
 from ..backup.task.deletion import missing_secret, ongoing, started, wrong
 from ..backup.task.lifecycle import JOB, identity
 from ..backup.task.plan import PassContext
+from ..backup.task.starting import owner_of as owner_of_task
 from ..backup.task.state import State, task_state_of
 from ..backup.task.tasks import Reason, Task, Verb
 from ..reporting.reasons import BackupReason

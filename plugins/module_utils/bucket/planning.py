@@ -16,7 +16,6 @@ from ..api.errors import RenderingError
 from ..api.fields import Fields
 from ..api.timestamps import unix_time
 from ..api.types import Manifest, Resource
-from ..backup.job.starting import owner_of as owner_of_task
 from ..backup.task.deletion import (
     halted,
     in_time,
@@ -29,6 +28,7 @@ from ..backup.task.deletion import (
 from ..backup.task.facts import facts_of
 from ..backup.task.lifecycle import JOB, identity
 from ..backup.task.plan import PassContext
+from ..backup.task.starting import owner_of as owner_of_task
 from ..backup.task.state import State, task_state_of
 from ..backup.task.tasks import Task, Verb
 from ..reporting.reasons import BackupReason, ConditionType

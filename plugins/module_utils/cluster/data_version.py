@@ -11,6 +11,7 @@ from typing import Any
 
 from ..admission.shapes import FORBIDDEN, Mistake
 from ..api import names
+from ..api.fields import as_table
 from ..api.types import Manifest, Resource
 from ..transaction import data_version
 from ..workload.component import Reference
@@ -34,9 +35,9 @@ def with_data_version(resource: Resource, observed: Observed) -> Resource:
         resource: with its status so far.
         observed: what its references led to.
     """
-    status = _table(resource.get("status"))
-    reported = _table(_table(observed.get("dnSet")).get("status"))
-    tn = reported if data_version.FIELD in reported else _table(status.get("tn"))
+    status = as_table(resource.get("status"))
+    reported = as_table(as_table(observed.get("dnSet")).get("status"))
+    tn = reported if data_version.FIELD in reported else as_table(status.get("tn"))
     found = data_version.data_version({**resource, "status": tn}, observed.get(PODS) or [])
     present = {**tn, data_version.FIELD: str(found)} if found else tn
     return {**resource, "status": {**status, "tn": present}}
@@ -44,7 +45,7 @@ def with_data_version(resource: Resource, observed: Observed) -> Resource:
 
 def recorded(status: Any) -> dict[str, str]:
     """Return what a status of a cluster has on record, for while its DNSet has no status."""
-    found = _table(_table(status).get("tn")).get(data_version.FIELD)
+    found = as_table(as_table(status).get("tn")).get(data_version.FIELD)
     return {data_version.FIELD: found} if found else {}
 
 
@@ -56,7 +57,7 @@ def data_mistakes(resource: Resource, dn_set: Manifest) -> Iterator[Mistake]:
         dn_set: that it is rendered to.
     """
     yield from data_version.annotation_mistakes(resource)
-    tn = _table(resource.get("status")).get("tn")
+    tn = as_table(resource.get("status")).get("tn")
     found = data_version.refusal(dn_set["spec"], data_version.written_by(resource, tn))
     if found:
         value = dn_set["spec"].get(data_version.naming_field(dn_set["spec"]))
@@ -66,13 +67,9 @@ def data_mistakes(resource: Resource, dn_set: Manifest) -> Iterator[Mistake]:
 def _naming_field(spec: Mapping[str, Any]) -> str:
     """Return the path of the field of a cluster that names the version of its transaction node."""
     path = "tn" if spec.get("tn") is not None else "dn"
-    own = _table(spec.get(path))
+    own = as_table(spec.get(path))
     if own.get("semanticVersion"):
         return f"spec.{path}.semanticVersion"
     if spec.get("semanticVersion"):
         return "spec.semanticVersion"
     return f"spec.{path}.image" if own.get("image") else "spec.version"
-
-
-def _table(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime, timezone
 from typing import Any
 
+from ..api.fields import as_table
 from ..api.pods import main_process
 from ..api.timestamps import unix_time
 
@@ -26,13 +27,9 @@ def changed_at(secret: Json) -> float:
     times = [
         unix_time(manager.get("time"))
         for manager in managers
-        if "f:data" in _table(manager.get("fieldsV1"))
+        if "f:data" in as_table(manager.get("fieldsV1"))
     ]
     return max(times, default=0.0)
-
-
-def _table(value: Any) -> Json:
-    return value if isinstance(value, Mapping) else {}
 
 
 def outdated_credential(secret: Json, pods: Iterable[Json]) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 
 from ..api import durations, names
 from ..api.errors import InvalidSpec
-from ..api.fields import Fields
+from ..api.fields import Fields, as_table
 from ..api.pods import is_ready
 from ..clients.matrixone.records import Labels
 from ..compute.drain import Policy
@@ -76,8 +76,8 @@ def _deleted_at(metadata: Json) -> float:
 
 def claim_facts(claim: Json) -> ClaimFacts:
     """Return what is known of a claim."""
-    metadata, spec = claim["metadata"], _table(claim.get("spec"))
-    source = _table(spec.get("sourcePod"))
+    metadata, spec = claim["metadata"], as_table(claim.get("spec"))
+    source = as_table(spec.get("sourcePod"))
     selector = spec.get("selector")
     return ClaimFacts(
         name=metadata["name"],
@@ -98,7 +98,7 @@ def claim_facts(claim: Json) -> ClaimFacts:
         source_node=_text(source.get("nodeName")),
         labels=_texts(metadata.get("labels")),
         controller=controller_of(metadata),
-        status=_table(claim.get("status")),
+        status=as_table(claim.get("status")),
     )
 
 
@@ -109,10 +109,11 @@ def pool_facts(pool: Json, generation: str = "") -> PoolFacts:
         pool: the CNPool.
         generation: name of the CNSet that its template leads to.
     """
-    metadata, spec = pool["metadata"], _table(pool.get("spec"))
-    strategy = _table(spec.get("strategy"))
-    scaling, update = _table(strategy.get("scaleStrategy")), _table(strategy.get("updateStrategy"))
-    quotas, placement = _table(spec.get("quotas")), spec.get("placement")
+    metadata, spec = pool["metadata"], as_table(pool.get("spec"))
+    strategy = as_table(spec.get("strategy"))
+    scaling = as_table(strategy.get("scaleStrategy"))
+    update = as_table(strategy.get("updateStrategy"))
+    quotas, placement = as_table(spec.get("quotas")), spec.get("placement")
     most, least = scaling.get("maxPods"), scaling.get("maxIdle")
     return PoolFacts(
         name=metadata["name"],
@@ -126,21 +127,21 @@ def pool_facts(pool: Json, generation: str = "") -> PoolFacts:
         max_pods=None if most is None else _number(most),
         reclaim_timeout=_seconds(update, "reclaimTimeout") or 0,
         warm_seconds=_seconds(update, "lastOwnerTimeout"),
-        drain=drain_policy(_table(spec.get("template"))),
+        drain=drain_policy(as_table(spec.get("template"))),
         placement=Placement(placement) if placement in set(Placement) else None,
         quota=None if quotas.get("default") is None else _number(quotas["default"]),
-        quotas={key: _number(value) for key, value in _table(quotas.get("owners")).items()},
+        quotas={key: _number(value) for key, value in as_table(quotas.get("owners")).items()},
     )
 
 
 def claim_set_facts(claim_set: Json) -> ClaimSetFacts:
     """Return what a claim set asks for."""
-    metadata, spec = claim_set["metadata"], _table(claim_set.get("spec"))
+    metadata, spec = claim_set["metadata"], as_table(claim_set.get("spec"))
     return ClaimSetFacts(
         name=metadata["name"],
         uid=str(metadata.get("uid") or ""),
         replicas=max(0, _number(spec.get("replicas"))),
-        template=_table(spec.get("template")),
+        template=as_table(spec.get("template")),
         deleting=bool(metadata.get("deletionTimestamp")),
         selector=spec.get("selector"),
     )
@@ -148,7 +149,7 @@ def claim_set_facts(claim_set: Json) -> ClaimSetFacts:
 
 def drain_policy(template: Json) -> Policy:
     """Return how the Pods of a pool drain: they always do."""
-    scaling = dict(_table(template.get("scalingConfig")))
+    scaling = dict(as_table(template.get("scalingConfig")))
     drained = {**template, "scalingConfig": {**scaling, "storeDrainEnabled": True}}
     delay = scaling.get("minDelaySeconds")
     try:
@@ -222,8 +223,4 @@ def _text(value: object) -> str:
 
 
 def _texts(value: object) -> dict[str, str]:
-    return {str(key): str(one) for key, one in _table(value).items() if one is not None}
-
-
-def _table(value: object) -> Json:
-    return value if isinstance(value, Mapping) else {}
+    return {str(key): str(one) for key, one in as_table(value).items() if one is not None}

@@ -4,15 +4,12 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
-from ...admission.pod_security import Level, pod_mistakes
 from ...api.errors import RenderingError
 from ...api.fields import Fields
-from ...api.owners import Owner
-from ...api.types import Manifest, Resource
+from ...api.types import Resource
 from ...location import locations
 from ...reporting.reasons import BackupReason
 from ...workload.plans import Observed
@@ -21,7 +18,8 @@ from ..claimed_paths import data_at
 from ..manifest import FULL, INCREMENTAL, TYPES, Origin
 from ..sources import Source
 from ..task import jobs, tasks
-from ..task.plan import RUNNING, JobPlan, PassContext, failed
+from ..task.plan import JobPlan, PassContext, failed
+from ..task.starting import deadline, owner_of, started
 from ..task.tasks import Login, Task, Verb
 from . import bases
 from .bases import Base
@@ -42,17 +40,6 @@ def backup_id(resource: Resource) -> str:
     if given:
         return str(given)
     return str(uuid.uuid5(_NAMESPACE, f"{metadata['namespace']}/{metadata['name']}"))
-
-
-def owner_of(resource: Resource) -> Owner:
-    """Return whose the files are that a task of a resource writes; its uid is the task's id."""
-    metadata = resource["metadata"]
-    return Owner(resource["kind"], metadata.get("namespace") or "", metadata["name"])
-
-
-def deadline(spec: Fields) -> int:
-    """Return the seconds that a BackupJob has from its start."""
-    return spec.number("activeDeadlineSeconds", 1) or tasks.DEADLINE_SECONDS
 
 
 def start(resource: Resource, observed: Observed, around: PassContext) -> JobPlan:
@@ -142,18 +129,8 @@ def _create(resource: Resource, observed: Observed, source: Source, around: Pass
         ),
         settings,
     )
-    refused = "; ".join(map(str, beyond(objects, around.level)))
-    if refused:
-        return JobPlan(invalid=refused)
-    return JobPlan(
-        phase=RUNNING,
-        progress=BackupReason.STARTING.value,
-        message="the Job is being created",
-        facts={"base": {"name": base.name, "id": base.backup.id}} if base else {},
-        objects=objects,
-        create_only=jobs.created_once(objects),
-        requeue="5s",
-    )
+    facts = {"base": {"name": base.name, "id": base.backup.id}} if base else {}
+    return started(objects, around.level, facts)
 
 
 def _base(
@@ -165,12 +142,3 @@ def _base(
     if backups is None:
         return None, _UNREADABLE
     return bases.choose(spec.table("base"), backups, source, target)
-
-
-def beyond(objects: Iterable[Manifest], level: Level) -> Iterable[Any]:
-    """Yield what the Pods of Jobs have beyond a level of the Pod Security Standards."""
-    for one in objects:
-        if one["kind"] == "Job":
-            yield from pod_mistakes(
-                f"Job {one['metadata']['name']}", one["spec"]["template"], level
-            )

@@ -14,7 +14,6 @@ from ...reporting.conditions import RESTORE_ENDED
 from ...reporting.reasons import BackupReason
 from ...workload.plans import Observed, is_paused
 from ..claimed_paths import taken
-from ..job.starting import beyond
 from ..sources import has_ended
 from ..task import jobs, tasks
 from ..task.facts import facts_of
@@ -26,7 +25,8 @@ from ..task.lifecycle import (
     unless_late,
     until_expiry,
 )
-from ..task.plan import COMPLETED, RUNNING, JobPlan, PassContext, failed
+from ..task.plan import COMPLETED, JobPlan, PassContext, failed
+from ..task.starting import started
 from ..task.state import State, TaskState, task_state_of
 from ..users import is_losing_its_data
 from .task import (
@@ -137,14 +137,4 @@ def _create(resource: Resource, observed: Observed, source: Fields, around: Pass
         source=source,
     )
     objects = jobs.task_objects(work, jobs.Settings.of(spec, around.image))
-    refused = "; ".join(map(str, beyond(objects, around.level)))
-    if refused:
-        return JobPlan(invalid=refused)
-    return JobPlan(
-        phase=RUNNING,
-        progress=BackupReason.STARTING.value,
-        message="the Job is being created",
-        objects=objects,
-        create_only=jobs.created_once(objects),
-        requeue="5s",
-    )
+    return started(objects, around.level)

@@ -15,9 +15,9 @@ from ...location.endpoints import Scope
 from ...location.locations import S3Location
 from ...workload.component import Reference
 from ...workload.plans import Observed
-from ..job.starting import owner_of
 from ..sources import scope_of_record
 from ..task import jobs, tasks
+from ..task.starting import owner_of
 from ..task.tasks import Task, Verb
 
 SUFFIX: Final = "restore"

@@ -15,9 +15,9 @@ from ...api.timestamps import unix_time
 from ...api.types import Manifest, Resource
 from ...reporting.reasons import BackupReason
 from ...workload.plans import Observed, Plan
-from ..job.starting import beyond
 from . import jobs
 from .plan import PassContext
+from .starting import beyond
 from .state import State, TaskState, has_ended, result_of
 from .tasks import Step
 

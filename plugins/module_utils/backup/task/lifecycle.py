@@ -14,10 +14,10 @@ from ...api.types import Resource
 from ...reporting.reasons import BackupReason
 from ...workload.plans import Observed
 from ..errors import InvalidTask
-from ..job.starting import deadline
 from . import jobs, tasks
 from .facts import facts_of
 from .plan import COMPLETED, FAILED, PENDING, RUNNING, JobPlan, PassContext, failed
+from .starting import deadline
 from .state import State, TaskState
 
 TTL: Final = "1h"

@@ -18,10 +18,10 @@ from ...reporting.pod_problems import PodProblems
 from ...workload.component import Reference
 from ...workload.plans import Observed
 from ...workload.references import POD_PROBLEMS, pod_problems
-from ..job.starting import beyond, deadline
 from ..task import jobs
 from ..task.objects import task_references
 from ..task.plan import PassContext
+from ..task.starting import beyond, deadline
 from ..task.state import TaskState, task_state
 from ..task.tasks import Login, Task, Verb
 from . import cluster as verification_cluster
