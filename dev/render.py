@@ -27,16 +27,16 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.kinds impor
     render_everything,
     rendered_kind,
 )
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.manifests.documents import (
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.references import (
+    find_references,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.manifests.documents import (
     Document,
     ManifestError,
     read_documents,
 )
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.manifests.schemas import (
+from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.manifests.schemas import (
     refuse_unknown_fields,
-)
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.references import (
-    find_references,
 )
 
 SCRIPTS = {

@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 from ..module_utils.clients.kubernetes.applying import Writer
 from ..module_utils.clients.kubernetes.errors import NotFound
 from ..module_utils.clients.kubernetes.session import Session
-from ..module_utils.manifests.schemas import told, unknown_fields_of
 from ..module_utils.precheck.health_check import is_as_reported
 from ..module_utils.precheck.up_to_date import is_up_to_date
 from ..plugin_utils.kubernetes.action import KubeAction
+from ..plugin_utils.manifests.schemas import told, unknown_fields_of
 
 Json = dict[str, Any]
 

@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-from ..module_utils.manifests.documents import Document, ManifestError, read_documents
-from ..module_utils.manifests.variables import resource_in_variables
 from ..plugin_utils.controller_action import ControllerAction
+from ..plugin_utils.manifests.documents import Document, ManifestError, read_documents
+from ..plugin_utils.manifests.variables import resource_in_variables
 
 Json = dict[str, Any]
 

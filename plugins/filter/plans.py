@@ -23,12 +23,12 @@ from ..module_utils.compute.removal import emptied
 from ..module_utils.early.reports import terminating_report
 from ..module_utils.early.storage import growth as claim_growth
 from ..module_utils.kinds import SETS, kind_of, render_everything, rendered_kind
-from ..module_utils.manifests.schemas import refuse_unknown_fields
 from ..module_utils.passes.own_namespace import own_namespace
 from ..module_utils.reporting.report import beginning, deleting
 from ..module_utils.workload.kind import Play
 from ..module_utils.workload.references import find_references
 from ..module_utils.workload.roll import is_rolling
+from ..plugin_utils.manifests.schemas import refuse_unknown_fields
 
 _PASSWORD_BYTES = 24
 

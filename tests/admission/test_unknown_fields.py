@@ -9,7 +9,7 @@ import yaml
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.admission.unknown_fields import (
     unknown_fields,
 )
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.manifests.schemas import (
+from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.manifests.schemas import (
     told,
     unknown_fields_of,
 )

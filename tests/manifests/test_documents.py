@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import yaml
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.manifests.documents import (
+from ansible_collections.matrixorigin.matrixone.plugins.plugin_utils.manifests.documents import (
     ManifestError,
     read_documents,
 )

@@ -1,4 +1,5 @@
-# SPDX-License-Identifier: Apache-2.0
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
 """The schemas of our kinds, from the CRDs that the collection contains."""
 
 from __future__ import annotations
@@ -10,10 +11,10 @@ from typing import Any
 
 import yaml
 
-from ..admission.shapes import Mistake, look_for, shortened
-from ..admission.unknown_fields import unknown_fields
-from ..api.errors import InvalidSpec
-from ..clients.kubernetes.kinds import describe
+from ...module_utils.admission.shapes import Mistake, look_for, shortened
+from ...module_utils.admission.unknown_fields import unknown_fields
+from ...module_utils.api.errors import InvalidSpec
+from ...module_utils.clients.kubernetes.kinds import describe
 
 _FOLDER = Path(__file__).resolve().parents[3] / "crds"
 

@@ -1,4 +1,5 @@
-# SPDX-License-Identifier: Apache-2.0
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
 """A resource that is given as variables of a play, as `-e @cluster.yaml` does."""
 
 from __future__ import annotations
@@ -6,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..api.plain import plain
+from ...module_utils.api.plain import plain
 from .documents import ManifestError
 
 _FIELDS = ("apiVersion", "kind", "metadata", "spec", "deps")

@@ -1,4 +1,5 @@
-# SPDX-License-Identifier: Apache-2.0
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
 """Read the objects of a YAML file as kubectl does.
 
 Ansible reads YAML differently: a date becomes a date and not a text, `12:30` a number, several
@@ -16,8 +17,8 @@ from typing import Any
 
 import yaml
 
-from ..api import names
-from ..api.plain import plain
+from ...module_utils.api import names
+from ...module_utils.api.plain import plain
 
 Json = dict[str, Any]
 
