@@ -48,6 +48,7 @@ class Running:
             self._process = subprocess.Popen(
                 self._command(stage, folder, only),
                 cwd=root,
+                env={**os.environ, **stage.variables},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,

@@ -42,6 +42,19 @@ def test_credentials_stand_in_the_secret_alone() -> None:
     assert "the-secret" not in json.dumps(cluster)
 
 
+@pytest.mark.parametrize("name", ["MATRIXONE", "MO_SERVICE", "MO_VERSION"])
+def test_an_existing_cluster_runs_what_its_registry_has(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kubeconfig = tmp_path / "kubeconfig"
+    kubeconfig.touch()
+    monkeypatch.setenv("KUBECONFIG", str(kubeconfig))
+    monkeypatch.setenv(name, "1.3")
+    with pytest.raises(ClusterError, match=f"{name} needs the demo's own cluster"):
+        ExistingCluster.of_environment()
+    assert ExistingCluster(kubeconfig, "kubectl").version == ""
+
+
 def test_an_existing_cluster_gets_no_server(tmp_path: Path) -> None:
     """Its Pods would not reach one on this machine."""
     with pytest.raises(ClusterError, match="S3=1 needs the demo's own cluster"):

@@ -8,13 +8,11 @@ import secrets
 import signal
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
 import pymysql
 import pytest
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api.versions import parse
 
 import testbed
 from testbed import database
@@ -22,6 +20,7 @@ from testbed.bed import TestBed
 from tests.e2e.clusters import Cluster, operated, tiny_cluster
 from tests.e2e.log_stores import old_log_stores
 from tests.e2e.traffic import Traffic
+from tests.support.examples import later
 from tests.support.waiting import eventually
 
 pytestmark = [
@@ -47,13 +46,6 @@ def cluster(real_testbed: TestBed, tmp_path_factory: pytest.TempPathFactory) -> 
     testbed.tag_image(image, newer, real_testbed.name)
     with operated(real_testbed, folder, _resource(), "changes") as made:
         yield made
-
-
-def later(patches: int) -> str:
-    """Return the version that is so many patch releases after that of the test bed."""
-    version = parse(database.chosen().tag)
-    assert version, "the tag has to be a version"
-    return str(replace(version, patch=version.patch + patches, suffix=""))
 
 
 def _resource() -> dict[str, Any]:

@@ -16,6 +16,7 @@ import testbed
 from demo import clusters, sql
 from testbed import database
 from tests.e2e.conftest import Command
+from tests.support.examples import later
 from tests.support.places import ROOT
 from tests.support.waiting import eventually
 from tests.testbed import traces
@@ -94,6 +95,27 @@ def test_demo_keeps_its_data_in_an_s3_server_if_asked_to(command: Command, own_s
     )
     claims = json.loads(bed.kubectl("get", "pvc", "-n", "default", "-o", "json"))["items"]
     assert all(one["metadata"]["name"].startswith("mo-data-") for one in claims)
+
+    command("make", "demo-down")
+
+    assert traces.none(traces.of(bed.state.identity, own_state))
+
+
+def test_demo_runs_a_given_program_under_a_tag_of_ones_choice(
+    command: Command, own_state: Path
+) -> None:
+    """And never turns a demo that runs into an upgrade."""
+    tag = later(7)
+    given = (f"MO_SERVICE={database.chosen().provide()}", f"MO_VERSION={tag}")
+
+    assert "2   from MatrixOne" in command("make", "demo", *given)
+
+    bed = testbed.get("demo")
+    pods = json.loads(bed.kubectl("get", "pods", "-n", "default", "-o", "json"))["items"]
+    images = {pod["spec"]["containers"][0]["image"] for pod in pods}
+    assert images == {f"{database.REPOSITORY}:{tag}"}
+    with pytest.raises(AssertionError, match=f"the demo runs MatrixOne {tag}: `make demo-down`"):
+        command("make", "demo")
 
     command("make", "demo-down")
 

@@ -11,7 +11,8 @@ import pytest
 
 from dev.gate import __main__ as gate
 from dev.gate.outcomes import closing_lines, read_report
-from dev.gate.stages import BINARIES, Stage, When
+from dev.gate.stages import BINARIES, STAGES, Stage, When
+from testbed import database
 
 Run = Callable[..., tuple[int, str]]
 
@@ -53,6 +54,24 @@ def test_all_green(run: Run) -> None:
     assert code == 0
     assert said.endswith("stages: 2 passed, 0 failed\n")
     assert "molecule     nothing touched it" in said
+
+
+def test_a_stage_has_its_variables_and_those_of_the_gate(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MATRIXONE", "1.3")
+    monkeypatch.setenv("OTHER", "kept")
+    read = "import os; print(os.environ['MATRIXONE'], os.environ['OTHER'])"
+    command = (sys.executable, "-c", read)
+    run(Stage("own", command, 20, 1, variables={"MATRIXONE": "2.0"}), Stage("none", command, 20, 1))
+    printed = [(tmp_path / f"{name}.log").read_text().split() for name in ("own", "none")]
+    assert printed == [["2.0", "kept"], ["1.3", "kept"]]
+
+
+def test_every_database_that_can_be_built_runs_in_a_stage() -> None:
+    """The default one everywhere else."""
+    lines = {stage.variables["MATRIXONE"] for stage in STAGES if "MATRIXONE" in stage.variables}
+    assert {*lines, database.DEFAULT} == set(database.BUILT)
 
 
 def test_a_red_stage_shows_its_log_and_ends_red(run: Run) -> None:

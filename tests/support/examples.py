@@ -4,9 +4,11 @@
 Users pull the release that examples name; a test bed has no registry.
 """
 
+from dataclasses import replace
 from typing import Any
 
 import yaml
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api.versions import parse
 
 from testbed import database
 from tests.support.places import ROOT
@@ -26,3 +28,10 @@ def example(name: str) -> dict[str, Any]:
         on_a_real_node((ROOT / "examples" / name).read_text())
     )
     return resource
+
+
+def later(patches: int) -> str:
+    """Return the version that is so many patch releases after that of the test bed."""
+    version = parse(database.chosen().tag)
+    assert version, "the tag has to be a version"
+    return str(replace(version, patch=version.patch + patches, suffix=""))
