@@ -29,14 +29,14 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.mat
     hakeeper,
     protobuf,
     reading,
-    shard_health,
     tables,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute.load import Load
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute.load_query import (
     load_of,
 )
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.logservice.view_query import (
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.logservice.quorum import (
+    running_shards,
     view_of,
 )
 
@@ -210,7 +210,7 @@ def _asked(address: str) -> Iterator[HAKeeper]:
 def _details(address: str, deadline: Deadline) -> Any:
     with _asked(address) as found:
         details = found.cluster_details(deadline)
-    shard_health(details)
+    running_shards(details)
     return details
 
 

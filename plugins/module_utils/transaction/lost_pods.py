@@ -10,8 +10,8 @@ from typing import Any, Protocol
 
 from ..api import names
 from ..clients.matrixone import Deadline, HAKeeper, MatrixOneError
-from ..clients.matrixone.quorum import SILENT_SECONDS
 from ..reporting.events import Occurrence, occurrence
+from ..reporting.health import HEARD_SECONDS
 from ..workload import nodes
 from ..workload.sets import SetContext
 from .lost_nodes import release_note, suspects, why_it_stays
@@ -95,7 +95,7 @@ def _is_heard(
     """Return whether a transaction node speaks to HAKeeper; None when that does not answer."""
     if served.asked:
         silent = served.silent.get(pod["metadata"]["name"], inf)
-        return silent <= SILENT_SECONDS if served.reached else None
+        return silent <= HEARD_SECONDS if served.reached else None
     context = SetContext.of(names.DN_SET, dict(resource))
     uuid = store_uuid(context, int(pod["metadata"]["name"].rpartition("-")[2]))
     if not addresses:
@@ -105,4 +105,4 @@ def _is_heard(
             stores = hakeeper.cluster_details(deadline.within(_SECONDS)).tn_stores
     except MatrixOneError:
         return None
-    return any(one.uuid == uuid and one.silent <= SILENT_SECONDS for one in stores)
+    return any(one.uuid == uuid and one.silent <= HEARD_SECONDS for one in stores)

@@ -13,12 +13,14 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.mat
     NotNow,
     QueryService,
     Reach,
-    ShardHealth,
     UnknownStore,
     Unsupported,
     WorkState,
-    shard_health,
 )
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.logservice.quorum import (
+    running_shards,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.logservice.view import Shard
 
 from tests.clients.matrixone.matrixone import Database, cn_uuid, database, log_uuid
 from tests.clients.matrixone.traffic import Traffic
@@ -46,8 +48,13 @@ def hakeeper(db: Database) -> Iterator[HAKeeper]:
         yield client
 
 
-def health(hakeeper: HAKeeper) -> dict[int, ShardHealth]:
-    return shard_health(hakeeper.cluster_details(soon(20)))
+def health(hakeeper: HAKeeper) -> dict[int, Shard]:
+    return running_shards(hakeeper.cluster_details(soon(20)))
+
+
+def lost_of(hakeeper: HAKeeper, shard: int) -> frozenset[str]:
+    found = health(hakeeper)[shard]
+    return found.members - found.alive
 
 
 def backend_servers(db: Database) -> dict[str, tuple[str, str]]:
@@ -71,9 +78,9 @@ def test_details_show_quorum(db: Database, hakeeper: HAKeeper) -> None:
     assert [one.uuid for one in details.cn_stores] == [cn_uuid(0), cn_uuid(1)]
     assert details.serving_tn() is not None
     assert len(details.proxies) == 1
-    for shard in shard_health(details).values():
-        assert (shard.has_quorum, shard.lost, len(shard.alive)) == (True, frozenset(), 3)
-        assert shard.shard.leader in shard.shard.members
+    for shard in running_shards(details).values():
+        assert (shard.members, len(shard.alive)) == (shard.alive, 3)
+        assert shard.leader in shard.members
     state = hakeeper.cluster_state(soon())
     assert state.running
     assert state.wanted_replicas == {0: 3, 1: 3}
@@ -154,20 +161,19 @@ def test_unknown_stores(hakeeper: HAKeeper) -> None:
 def test_the_leader_is_lost_and_comes_back(db: Database, hakeeper: HAKeeper) -> None:
     """Calls go on within their deadline, and the details tell what was lost."""
     before = health(hakeeper)[0]
-    leader = before.shard.leader
-    assert leader is not None
-    lost = int(before.shard.members[leader][-1])
+    assert before.leader
+    lost = int(before.leader[-1])
     db.kill(f"log{lost}")
     try:
         hakeeper.set_work_state(cn_uuid(0), WorkState.WORKING, soon(30))
-        eventually(lambda: health(hakeeper)[0].lost == {log_uuid(lost)}, 60, "seeing the loss")
+        eventually(lambda: lost_of(hakeeper, 0) == {log_uuid(lost)}, 60, "seeing the loss")
         for shard in health(hakeeper).values():
-            assert shard.has_quorum
-            assert not any(shard.survives_without(uuid) for uuid in shard.alive)
+            assert shard.survives_without([])
+            assert not any(shard.survives_without([uuid]) for uuid in shard.alive)
     finally:
         db.start(f"log{lost}")
-    eventually(lambda: not health(hakeeper)[0].lost, 90, "its return")
-    eventually(lambda: not health(hakeeper)[1].lost, 90, "its return")
+    eventually(lambda: not lost_of(hakeeper, 0), 90, "its return")
+    eventually(lambda: not lost_of(hakeeper, 1), 90, "its return")
 
 
 def test_without_quorum_calls_end_in_time_and_say_why(db: Database, hakeeper: HAKeeper) -> None:
@@ -192,7 +198,7 @@ def test_without_quorum_calls_end_in_time_and_say_why(db: Database, hakeeper: HA
             return False
 
     eventually(answers, 90, "a quorum")
-    eventually(lambda: not health(hakeeper)[1].lost, 90, "the return of all replicas")
+    eventually(lambda: not lost_of(hakeeper, 1), 90, "the return of all replicas")
 
 
 def test_locks_are_handed_over_and_a_compute_node_that_ends_is_forgotten(

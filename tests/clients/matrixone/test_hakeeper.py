@@ -21,8 +21,11 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.mat
     Unreachable,
     Unsupported,
     WorkState,
-    shard_health,
 )
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.logservice.quorum import (
+    running_shards,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.logservice.view import Shard
 
 from tests.clients.matrixone.conftest import Peers, cn, log_store, simulated
 
@@ -68,20 +71,24 @@ def test_details(sim: Peers, hakeeper: HAKeeper) -> None:
     assert [one.address for one in details.proxies] == ["10.0.3.1:6009"]
 
 
+def has_quorum(shard: Shard) -> bool:
+    return shard.survives_without([])
+
+
 def test_details_show_quorum_and_its_loss(frozen: Peers) -> None:
     with HAKeeper(addresses=frozen.stores, reach=Reach.MACHINE) as hakeeper:
-        healthy = shard_health(hakeeper.cluster_details(soon()))
-        assert {number: one.has_quorum for number, one in healthy.items()} == {0: True, 1: True}
-        assert healthy[0].shard.leader == 131072
-        assert healthy[1].survives_without(log_store(2))
+        healthy = running_shards(hakeeper.cluster_details(soon()))
+        assert {number: has_quorum(one) for number, one in healthy.items()} == {0: True, 1: True}
+        assert healthy[0].leader == log_store(0)
+        assert healthy[1].survives_without([log_store(2)])
         for lost, quorum, room in ((2, True, False), (1, False, False)):
             frozen.do("log", i=lost, down=1)
             frozen.do("tick", n=150)
             frozen.do("heartbeat")
-            health = shard_health(hakeeper.cluster_details(soon()))
-            assert log_store(lost) in health[1].lost
-            assert health[1].has_quorum is quorum
-            assert health[1].survives_without(log_store(0)) is room
+            health = running_shards(hakeeper.cluster_details(soon()))
+            assert log_store(lost) not in health[1].alive
+            assert has_quorum(health[1]) is quorum
+            assert health[1].survives_without([log_store(0)]) is room
 
 
 def test_state_never_carries_the_credentials_of_the_task_table(

@@ -24,7 +24,6 @@ from .errors import (
 )
 from .hakeeper import HAKeeper
 from .log_store import LogStore
-from .quorum import ShardHealth, shard_health
 from .records import ClusterDetails, ClusterState, CNStoreRecord, WorkState
 from .services import LockService, QueryService, Session
 
@@ -45,11 +44,9 @@ __all__ = [
     "Reach",
     "Refused",
     "Session",
-    "ShardHealth",
     "TimedOut",
     "UnknownStore",
     "Unreachable",
     "Unsupported",
     "WorkState",
-    "shard_health",
 ]

@@ -18,7 +18,7 @@ from .records import (
     ProxyRecord,
     Replica,
     Resources,
-    Shard,
+    ShardRecord,
     TNStoreRecord,
     WorkState,
 )
@@ -56,8 +56,8 @@ def _uuid(text: str) -> str:
     return shown(text, _LONGEST_UUID)
 
 
-def _shard(values: Values) -> Shard:
-    return Shard(
+def _shard(values: Values) -> ShardRecord:
+    return ShardRecord(
         values.get("ShardID", 0),
         {number: _uuid(one) for number, one in values.get("Replicas", {}).items()},
         {number: _uuid(one) for number, one in values.get("NonVotingReplicas", {}).items()},

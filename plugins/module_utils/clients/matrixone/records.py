@@ -71,7 +71,7 @@ class Store:
 
 
 @dataclass(frozen=True, slots=True)
-class Shard:
+class ShardRecord:
     """A log shard as one store sees it; 0 is HAKeeper's own.
 
     Attributes:
@@ -97,7 +97,7 @@ class Replica:
 
     number: int
     voting: bool
-    shard: Shard
+    shard: ShardRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,6 +240,6 @@ class ClusterState:
     running: bool
     wanted_replicas: Mapping[int, int]
     log_shard_of: Mapping[int, int]
-    shards: Mapping[int, Shard]
+    shards: Mapping[int, ShardRecord]
     non_voting_replicas: int
     non_voting_locality: Mapping[str, str]
