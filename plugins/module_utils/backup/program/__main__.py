@@ -7,4 +7,5 @@ import os
 
 from .main import leave, main
 
-leave(main(os.environ))
+if __name__ == "__main__":
+    leave(main(os.environ))
