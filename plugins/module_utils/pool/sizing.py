@@ -162,16 +162,19 @@ def idle_target(pool: PoolFacts, in_use: int, now: float) -> int:
 def surplus(
     work: Round, free: Iterable[PodFacts], count: int, named: Collection[str]
 ) -> list[PodFacts]:
-    """Return which free Pods are too many; one that was returned lately is kept for a time."""
+    """Return which free Pods are too many: first those that no claim could get at present.
+
+    Of the other ones, one that was returned lately is kept for a time.
+    """
     if not count:
         return []
     now, kept_for = work.snapshot.now, work.snapshot.pool.reclaim_timeout
     found: list[PodFacts] = []
-    for pod in sorted(free, key=deletion_order):
+    for pod in sorted(free, key=lambda pod: (is_possible(work, pod), deletion_order(pod))):
         left = (pod.returned_at or -math.inf) + kept_for - now
         if len(found) == count or pod.name in named:
             continue
-        if left > 0:
+        if left > 0 and is_possible(work, pod):
             work.wake(left)
             continue
         found.append(pod)
