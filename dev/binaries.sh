@@ -5,13 +5,15 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# Start scripts are run under each shell and awk that images bring; the documentation talks SQL with this client.
-if ! type gawk mawk busybox mysql &>/dev/null; then
+# Start scripts are run under each shell and awk that images bring; the documentation talks SQL with this client. A
+# fault of the harness is a wrong clock.
+if ! type gawk mawk busybox mysql faketime &>/dev/null; then
   if [ "$(id -u)" = 0 ] && type apt-get &>/dev/null; then
     apt-get -qq update
-    apt-get -qq install -y --no-install-recommends gawk mawk busybox-static mariadb-client-core >/dev/null
+    apt-get -qq install -y --no-install-recommends gawk mawk busybox-static mariadb-client-core faketime \
+      >/dev/null
   else
-    echo "binaries: gawk, mawk, busybox and mysql are needed; install them" >&2
+    echo "binaries: gawk, mawk, busybox, mysql and faketime are needed; install them" >&2
     exit 1
   fi
 fi

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Two processes of an operator elect a leader while their connections are disturbed.
 
-One proxy stands before each of them, so that what each writes, and when, is known.
+One proxy stands before each of them, so that what each writes, and when, is known. The clock of one
+may be wrong: libfaketime gives it another one.
 """
 
 from __future__ import annotations
@@ -38,6 +39,9 @@ _ROUND_SECONDS = 3.0
 _SILENT_SECONDS = 7.0
 _SECONDS = 90.0
 _ACQUIRED = "successfully acquired lease"
+CLOCKS = ("", "-30m", "-20s", "+20s", "+30m")
+"""How wrong the clock of the other process is; empty if it is right."""
+_LIBRARY = "libfaketimeMT.so.1"
 
 
 @dataclass
@@ -89,9 +93,9 @@ def elect(bed: TestBed, point: Point) -> None:
     Raises:
         Fault: both were at work at once, or in the end nobody is.
     """
-    flavours, _, seed = point.place.partition(":")
+    flavours, seed, clock = (point.place + ":").split(":")[:3]
     rng = random.Random(int(seed))  # noqa: S311 - repeatable
-    with _candidates(point.kind, bed) as both:
+    with _candidates(point.kind, bed, clock) as both:
         first = both[0].one
         take(first.life, CREATE, first.api, first.namespace)
         for number, each in enumerate(both):
@@ -166,12 +170,32 @@ def _require_one_at_a_time(both: Sequence[Candidate]) -> None:
             )
 
 
+def _wrong_clock(clock: str) -> dict[str, str]:
+    """Return the variables that give a process a clock of its own; a wait takes as long as ever.
+
+    Raises:
+        Fault: the library is not installed.
+    """
+    if not clock:
+        return {}
+    found = sorted(Path("/usr/lib").glob(f"*/faketime/{_LIBRARY}"))
+    if not found:
+        raise Fault(
+            f"{_LIBRARY} is needed for a wrong clock; on Debian: apt-get install libfaketime"
+        )
+    return {
+        "LD_PRELOAD": str(found[0]),
+        "FAKETIME": clock,
+    }
+
+
 @contextmanager
-def _candidates(kind: str, bed: TestBed) -> Iterator[list[Candidate]]:
+def _candidates(kind: str, bed: TestBed, clock: str) -> Iterator[list[Candidate]]:
     with played(kind, bed) as one, ApiProxy(one.account) as proxy:
         folder = Path(one.folder) / "other"
         folder.mkdir()
         other = Played(one.life, bed, one.namespace, proxy, folder, one.api, one.account)
+        other.variables = _wrong_clock(clock)
         both = [Candidate(each, each.start(*_flags(one))) for each in (one, other)]
         try:
             yield both

@@ -151,7 +151,9 @@ def together_points(kind: str, rng: random.Random) -> Iterator[Point]:
     if kind == "Memcached":
         for _ in range(_SEEDS):
             flavours = rng.sample(sorted(elections.FLAVOURS), rng.randint(1, 3))
-            yield Point(TOGETHER, kind, f"{'+'.join(sorted(flavours))}:{rng.randrange(10**6)}")
+            place = f"{'+'.join(sorted(flavours))}:{rng.randrange(10**6)}"
+            clock = rng.choice(elections.CLOCKS)
+            yield Point(TOGETHER, kind, f"{place}:{clock}" if clock else place)
 
 
 _WITH_OVERLAY = frozenset({"LogSet", "CNSet"})

@@ -72,6 +72,7 @@ class Played:
         operator: the process that runs now.
         called: how what works beside it is called, by what it is called in this life.
         other: a namespace that is watched as well; empty for none.
+        variables: of the environment of the operator, beside the usual ones.
     """
 
     life: Life
@@ -84,6 +85,7 @@ class Played:
     operator: Operator | None = None
     called: Mapping[str, str] = field(default_factory=dict)
     other: str = ""
+    variables: Mapping[str, str] = field(default_factory=dict)
     _known: dict[str, str] = field(default_factory=dict)
 
     def start(self, *flags: str) -> Operator:
@@ -97,6 +99,7 @@ class Played:
             variables={
                 "WATCH_NAMESPACE": ",".join(self._watched),
                 "OPERATOR_IMAGE": IMAGE,
+                **self.variables,
             },
         )
         return self.operator

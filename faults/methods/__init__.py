@@ -4,6 +4,7 @@
 from faults.methods import (
     aged,
     answers,
+    clocks,
     every_field,
     histories,
     hostile,
@@ -21,6 +22,7 @@ METHODS: tuple[Method, ...] = (
     interrupted.METHOD,
     lossy.METHOD,
     together.METHOD,
+    clocks.METHOD,
     aged.METHOD,
     hostile.METHOD,
     answers.METHOD,

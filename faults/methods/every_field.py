@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import random
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils import kinds
@@ -83,7 +83,24 @@ def run(point: Point) -> None:
     after = checks.state(world)
     if point.kind == "Backup":
         before, after = _without_accounts(before), _without_accounts(after)
+    if (point.kind, name) == _RESUMES:
+        _require_kept(before, after)
+        return
     checks.require_same(before, after, f"{name} back from {word} is not as before")
+
+
+_RESUMES = ("BackupSchedule", "spec.suspend")
+"""A schedule that goes on for a time makes a backup, which stays when it is suspended again."""
+
+
+def _require_kept(before: Mapping[str, Json], after: Mapping[str, Json]) -> None:
+    """Require that nothing is gone.
+
+    Raises:
+        Fault: something is.
+    """
+    if lost := set(before) - set(after):
+        raise Fault(f"gone: {sorted(lost)[:5]}")
 
 
 _ACCOUNT = re.compile(r"(ServiceAccount|Role|RoleBinding)/.*-check-[0-9a-f]{7}")
@@ -188,8 +205,7 @@ def _require_said(
     text = json.dumps(found.get("status") or {})
     if not any(part in text for part in named[1:]):
         raise Fault(f"{field.name} is refused ({refused[0]}), and the status does not name it")
-    lost = set(before) - set(checks.state(world))
-    if lost:
+    if lost := set(before) - set(checks.state(world)):
         raise Fault(f"{field.name} is refused ({refused[0]}), and is gone: {sorted(lost)[:5]}")
 
 

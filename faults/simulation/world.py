@@ -142,6 +142,8 @@ class World:
         session: of the operator.
         noted: names that a scenario wants to find again.
         failures: of the last round, by kind and name: why a pass failed.
+        skews: seconds that the operator's clock is ahead of the API server's, in one round after
+            the other, and again from the first.
     """
 
     def __init__(self, kinds: Collection[str] | None = None) -> None:
@@ -152,6 +154,8 @@ class World:
         self.session = Session(self.server)
         self.failures: dict[str, str] = {}
         self.noted: list[str] = []
+        self.skews: tuple[float, ...] = (0.0,)
+        self._rounds = 0
 
     # What users do
 
@@ -195,7 +199,8 @@ class World:
             kinds: only these, in this order; all if there are none.
         """
         self.failures = {}
-        with self._clock():
+        self._rounds += 1
+        with self._clock(self.skews[self._rounds % len(self.skews)]):
             for kind in kinds or self._kinds:
                 for key, _found in list(self.server.of_kind(kind)):
                     if key in self.server.objects:
@@ -223,6 +228,7 @@ class World:
             before = self.server.version
             self.round()
             if self.server.version != before or self.controllers.is_busy:
+                later = False
                 self.pass_time(_SECONDS_OF_ROUND)
             elif later:
                 return
@@ -287,7 +293,7 @@ class World:
         )
 
     @contextmanager
-    def _clock(self) -> Iterator[None]:
+    def _clock(self, skew: float) -> Iterator[None]:
         """Let what the collection waits for happen while it sleeps."""
         server = self.server
 
@@ -296,6 +302,9 @@ class World:
             server.present += _SECONDS_OF_LOOK
             return server.present
 
+        def wall() -> float:
+            return present() + skew
+
         def sleep(seconds: float) -> None:
             self.pass_time(max(seconds, 1.0))
             self._react()
@@ -303,13 +312,13 @@ class World:
         class Clock(datetime):
             @classmethod
             def now(cls, tz: tzinfo | None = None) -> Self:
-                return cls.fromtimestamp(server.present, tz)
+                return cls.fromtimestamp(server.present + skew, tz)
 
         patches: tuple[AbstractContextManager[Any], ...] = (
             mock.patch.dict(os.environ, _ENVIRONMENT),
             mock.patch.object(time, "sleep", sleep),
             mock.patch.object(time, "monotonic", present),
-            mock.patch.object(time, "time", present),
+            mock.patch.object(time, "time", wall),
             mock.patch.object(timestamps, "datetime", Clock),
             mock.patch.object(rolling_update, "datetime", Clock),
             mock.patch.object(early, "datetime", Clock),

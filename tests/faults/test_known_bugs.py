@@ -92,6 +92,11 @@ def stores_are_down_since_they_were_ready(patch: Patch) -> None:
     patch.setattr(failover, "_due", due)
 
 
+def heartbeats_are_not_asked_for(patch: Patch) -> None:
+    """The operator's own clock alone says for how long a log store has been down."""
+    patch.setattr(failover, "_heartbeat_seconds_left", lambda *_given: 0.0)
+
+
 def backups_without_a_status_are_bad(patch: Patch) -> None:
     """Retention removes what was applied again, and has no status yet."""
     state_of = links.state_of
@@ -318,6 +323,7 @@ BUGS = [
     Bug(
         stores_are_down_since_they_were_ready, "aged/LogSet/roll:hours:none:20", "volumes are gone"
     ),
+    Bug(heartbeats_are_not_asked_for, "clocks/LogSet/roll:30m-ahead:in-turn", "incarnations"),
     Bug(backups_without_a_status_are_bad, "interrupted/BackupSchedule/forgotten:1", "were removed"),
     Bug(leftovers_stay, "fields/LogSet/spec.config:changed", "left over"),
     Bug(
