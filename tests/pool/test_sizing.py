@@ -74,9 +74,7 @@ def test_a_pod_that_was_returned_lately_is_kept_for_the_time_of_the_pool():
     assert plan.requeue == 50
 
 
-@pytest.mark.parametrize(
-    "returned_at", [None, NOW - 50], ids=["never bound", "returned lately"]
-)
+@pytest.mark.parametrize("returned_at", [None, NOW - 50], ids=["never bound", "returned lately"])
 def test_a_pod_that_is_not_ready_goes_before_one_that_is(returned_at):
     """A pool once kept the one that was returned lately, and had nothing for the next claim."""
     broken = pod("broken", ready=False, created=NOW - 900, returned_at=returned_at)
