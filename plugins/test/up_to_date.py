@@ -32,7 +32,7 @@ def up_to_date(resource: Any) -> bool:
 
 
 def as_reported(resource: Any) -> bool:
-    """Tell whether a set that is reported to serve gives signs of life; see checking.health."""
+    """Tell whether a set that is reported to serve gives signs of life."""
     return _answer("as_reported", is_as_reported, resource)
 
 
