@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from ..api import names, versions
 from ..api.errors import InvalidSpec
@@ -14,6 +15,8 @@ from ..api.types import References, Resource
 from . import storage
 from .sets import SetContext, dependency_of, namespace_of, required_replicas
 from .storage import SharedStorage
+
+_ENDPOINT: Final = "must be <host>:<port>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +104,10 @@ def _from_log_set(context: SetContext, log_set: Resource) -> LogService:
 
 def _external(context: SetContext) -> LogService:
     external = context.deps.table("externalLogSet")
-    endpoint = external.required_text("haKeeperEndpoint", "must be <host>:<port>")
+    endpoint = external.required_text("haKeeperEndpoint", _ENDPOINT)
     addresses = [address.strip() for address in endpoint.split(",") if address.strip()]
+    if not addresses:
+        raise InvalidSpec(external.at("haKeeperEndpoint"), _ENDPOINT)
     shared = None
     if external.raw("sharedStorage") is not None:
         shared = SharedStorage.of(external.table("sharedStorage"), None)
