@@ -181,7 +181,8 @@ _WAY_OUT: Final = (
 def mark_of(resource: Resource) -> str:
     """Return the uid with which the path of a claim is marked, or would be: its own at first."""
     granted = granted_of(resource)
-    return (granted and granted.mark) or str(resource["metadata"].get("uid") or "")
+    marked = granted.mark if granted else ""
+    return marked or str(resource["metadata"].get("uid") or "")
 
 
 def left_of(observed: Observed) -> list[Mapping[str, Any]]:

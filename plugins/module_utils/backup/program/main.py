@@ -58,7 +58,7 @@ def main(environment: Mapping[str, str]) -> int:
     try:
         task = tasks.task_from_json((folder / "task" / tasks.TASK_KEY).read_text(encoding="utf-8"))
     except (InvalidTask, OSError, UnicodeDecodeError) as error:
-        print(f"{Reason.INVALID_TASK}: {error}", file=sys.stderr, flush=True)  # noqa: T201
+        reporting.log(f"{Reason.INVALID_TASK}: {error}")
         return tasks.PERMANENT
     send = reporting.to_config_map(task.report, environment) if task.report else reporting.to_output
     return run(task, folder, Reporter(send))
@@ -82,7 +82,7 @@ def run(task: Task, folder: Path, reporter: Reporter) -> int:
     ended.set()
     arrived = reporter.end(result)
     if result.phase == Phase.FAILED:
-        print(f"{result.reason}: {result.message}", file=sys.stderr, flush=True)  # noqa: T201
+        reporting.log(f"{result.reason}: {result.message}")
     return exit_code(result) if arrived else max(exit_code(result), tasks.TRY_AGAIN)
 
 

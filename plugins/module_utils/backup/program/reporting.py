@@ -59,7 +59,7 @@ class Reporter:
             try:
                 self._send(tasks.result_to_json(self._result))
             except OSError as error:
-                print(f"cannot report progress: {error}", file=sys.stderr, flush=True)  # noqa: T201
+                log(f"cannot report progress: {error}")
 
     def end(self, result: Result) -> bool:
         """Report the end, with some attempts, and tell whether it arrived.
@@ -81,7 +81,7 @@ class Reporter:
             try:
                 self._send(text)
             except OSError as error:
-                print(f"cannot report the end: {error}", file=sys.stderr, flush=True)  # noqa: T201
+                log(f"cannot report the end: {error}")
             else:
                 return True
         return False
@@ -123,4 +123,11 @@ def to_config_map(report: Report, environment: Mapping[str, str], account: Path 
 
 def to_output(text: str) -> None:
     """Write a result as a line of standard output, for those who run the program themselves."""
-    print(text, flush=True)  # noqa: T201
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+def log(text: str) -> None:
+    """Write a line of standard error, which the log of the Pod has."""
+    sys.stderr.write(f"{text}\n")
+    sys.stderr.flush()

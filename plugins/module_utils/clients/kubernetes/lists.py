@@ -28,7 +28,7 @@ def listed(
         BadConnection: there was no answer.
     """
     asked, found = dict(query or {}), list[dict[str, Any]]()
-    for _ in range(_MOST_PAGES):
+    for _page in range(_MOST_PAGES):
         page = session.request("GET", path, attempt=attempt, query=asked or None)
         found += items_of(page, attempt)
         more = page["metadata"].get("continue") if isinstance(page.get("metadata"), dict) else None
