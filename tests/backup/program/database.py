@@ -5,6 +5,7 @@ The file services are those that the roles render; one log service is enough for
 """
 
 import os
+import secrets
 import subprocess
 import time
 from collections.abc import Iterator
@@ -195,3 +196,27 @@ def _cn(ports: dict[str, int]) -> str:
         f'service-host = "127.0.0.1"\nsql-address = "127.0.0.1:{sql}"\nrole = "TP"\n'
         f'[cn.frontend]\nhost = "127.0.0.1"\nport = {sql}\nunix-socket = ""\n'
     )
+
+
+def refusal_of_minio(source: Database, server: ObjectStore) -> str:
+    """Return how the server refuses a BACKUP to a location of type minio; empty if it does not.
+
+    From 2.0 on, MatrixOne signs such requests with version 2 first, which a server that accepts
+    version 4 only refuses.
+    """
+    keys = {"access_key_id": server.access_key, "secret_access_key": server.secret_key}
+    place = {"endpoint": server.endpoint, "bucket": "probes", "filepath": secrets.token_hex(8)}
+    options = {**place, **keys, "region": server.region, "is_minio": "true", "parallelism": "1"}
+    server.make_bucket("probes")
+    pairs = ", ".join(["%s=%s"] * len(options))
+    values = [part for pair in options.items() for part in pair]
+    try:
+        source.run(f"backup 'probe' s3option {{{pairs}}}", *values)
+    except pymysql.MySQLError as error:
+        return str(error.args[1])
+    return ""
+
+
+def type_for(source: Database, server: ObjectStore) -> str:
+    """Return the type of location under which a database backs up to a server of the test bed."""
+    return "aws" if refusal_of_minio(source, server) else "minio"

@@ -45,9 +45,11 @@ def keys_of(server: object_store.ObjectStore) -> dict[str, str]:
     }
 
 
-def bucket(server: object_store.ObjectStore, address: str, role: str = "target") -> S3Location:
+def bucket(
+    server: object_store.ObjectStore, address: str, role: str = "target", kind: str = "minio"
+) -> S3Location:
     name, _, prefix = address.partition("/")
-    return S3Location(name, prefix, server.endpoint, server.region, "minio", role)
+    return S3Location(name, prefix, server.endpoint, server.region, kind, role)
 
 
 @dataclass

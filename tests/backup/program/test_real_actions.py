@@ -19,11 +19,12 @@ from tests.docs import pages
 from tests.support import places
 from tests.support.plays import Played, play
 
-from .database import PASSWORD, USER, Database, Storage, database
+from .database import PASSWORD, USER, Database, Storage, database, type_for
 from .plays import played, s3
 from .pods import Pods, keys_of
 
 pytestmark = [pytest.mark.rpc, pytest.mark.timeout(900)]
+
 
 _OF_THE_PAGE = ("backups.yml", "restore.yml", "read-back.yml")
 
@@ -36,6 +37,12 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
         made.run("create table d.t (n int primary key)")
         made.run("insert into d.t values (1), (2)")
         yield made
+
+
+@pytest.fixture(scope="module")
+def kind(source: Database, server: ObjectStore) -> str:
+    """The type of location under which this MatrixOne backs up to the server."""
+    return type_for(source, server)
 
 
 def read_back_of(restored: Database, folder: Path) -> None:
@@ -72,7 +79,7 @@ def read_back_of(restored: Database, folder: Path) -> None:
 
 
 def test_an_object_that_is_lost_is_found_by_reading(
-    server: ObjectStore, source: Database, tmp_path: Path
+    server: ObjectStore, kind: str, source: Database, tmp_path: Path
 ) -> None:
     """The database starts without it, and counts its rows; only their values are missing."""
     source.run("create table if not exists d.large (n int primary key, x varchar(500))")
@@ -87,8 +94,8 @@ def test_an_object_that_is_lost_is_found_by_reading(
     came = played(
         tmp_path,
         {
-            "made": {"backup": {**login, "target": s3(server, address)}},
-            "restored": {"restore": {"source": s3(server, address), "target": folder}},
+            "made": {"backup": {**login, "target": s3(server, address, type=kind)}},
+            "restored": {"restore": {"source": s3(server, address, type=kind), "target": folder}},
         },
     )
     assert came["restored"]["changed"], came
@@ -109,7 +116,7 @@ def test_an_object_that_is_lost_is_found_by_reading(
 
 
 def test_a_database_is_backed_up_and_comes_back(
-    server: ObjectStore, source: Database, tmp_path: Path
+    server: ObjectStore, kind: str, source: Database, tmp_path: Path
 ) -> None:
     root = f"backups/{tmp_path.name}"
     login = {
@@ -119,10 +126,14 @@ def test_a_database_is_backed_up_and_comes_back(
         "login_password": PASSWORD,
         "source": {"kind": "MatrixOneCluster", "namespace": "shop", "name": "mo"},
     }
-    full = {"backup": {**login, "target": s3(server, f"{root}/full")}}
-    own = s3(server, f"{root}/inside/data")
-    refused = {**login, "target": s3(server, f"{root}/inside"), "storage": own}
-    wrong = {**login, "login_password": "a-wrong-one", "target": s3(server, f"{root}/wrong")}
+    full = {"backup": {**login, "target": s3(server, f"{root}/full", type=kind)}}
+    own = s3(server, f"{root}/inside/data", type=kind)
+    refused = {**login, "target": s3(server, f"{root}/inside", type=kind), "storage": own}
+    wrong = {
+        **login,
+        "login_password": "a-wrong-one",
+        "target": s3(server, f"{root}/wrong", type=kind),
+    }
     tasks = {"full": full, "inside": {"backup": refused}, "wrong": {"backup": wrong}}
     checked = played(tmp_path, tasks, server.secret_key, PASSWORD, check=True)
     assert (checked["full"]["changed"], checked["full"]["diff"]["after"]["type"]) == (True, "full")
@@ -143,10 +154,16 @@ def test_a_database_is_backed_up_and_comes_back(
         {
             "full": {"backup": {**full["backup"], "verify": True}},
             "more": {
-                "backup": {**login, "target": s3(server, f"{root}/more"), "base": f"{root}/full"}
+                "backup": {
+                    **login,
+                    "target": s3(server, f"{root}/more", type=kind),
+                    "base": f"{root}/full",
+                }
             },
-            "listed": {"backups": {"location": s3(server, root)}},
-            "restored": {"restore": {"source": s3(server, f"{root}/more"), "target": folder}},
+            "listed": {"backups": {"location": s3(server, root, type=kind)}},
+            "restored": {
+                "restore": {"source": s3(server, f"{root}/more", type=kind), "target": folder}
+            },
         },
         server.secret_key,
         PASSWORD,
@@ -166,7 +183,9 @@ def test_a_database_is_backed_up_and_comes_back(
     assert broken["full"]["reason"] in ("ObjectCorrupt", "ObjectMissing")
 
 
-def test_the_playbooks_of_the_page(server: ObjectStore, source: Database, tmp_path: Path) -> None:
+def test_the_playbooks_of_the_page(
+    server: ObjectStore, kind: str, source: Database, tmp_path: Path
+) -> None:
     """The page's own files: a full backup, one of the day on it, the same day again, a restore."""
     page = pages.read(places.ROOT / "docs" / "playbooks.md")
     for step in page.steps:
@@ -174,7 +193,7 @@ def test_the_playbooks_of_the_page(server: ObjectStore, source: Database, tmp_pa
             (tmp_path / step.name).write_text(step.content)
     server.make_bucket("databases")
     secrets = tmp_path / "secrets.json"
-    store = {**s3(server, "")["s3"]}
+    store = {**s3(server, "", type=kind)["s3"]}
     del store["path"]
     login = {"login_host": "127.0.0.1", "login_port": source.port}
     login |= {"login_user": USER, "login_password": PASSWORD}

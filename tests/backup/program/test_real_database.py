@@ -28,7 +28,7 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.location.lo
 
 from testbed.object_store import ObjectStore
 
-from .database import PASSWORD, USER, Database, Storage, database
+from .database import PASSWORD, USER, Database, Storage, database, refusal_of_minio, type_for
 from .pods import Pods, bucket, keys_of
 
 pytestmark = [pytest.mark.rpc, pytest.mark.timeout(900)]
@@ -43,7 +43,7 @@ def pods(server: ObjectStore, tmp_path_factory: pytest.TempPathFactory) -> Pods:
 
 @pytest.fixture(scope="module")
 def places(
-    server: ObjectStore, pods: Pods, tmp_path_factory: pytest.TempPathFactory
+    server: ObjectStore, kind: str, pods: Pods, tmp_path_factory: pytest.TempPathFactory
 ) -> list[tuple[Location, Location]]:
     """The chains of one database, full and incremental: in a bucket, in a folder.
 
@@ -52,7 +52,10 @@ def places(
     root = tmp_path_factory.mktemp("source")
     folder = str(root / "backups")
     chains = [
-        (bucket(server, "backups/mo/1"), bucket(server, "backups/mo/2")),
+        (
+            bucket(server, "backups/mo/1", kind=kind),
+            bucket(server, "backups/mo/2", kind=kind),
+        ),
         (
             FolderLocation(f"{folder}/1", f"{folder}/1"),
             FolderLocation(f"{folder}/2", f"{folder}/2"),
@@ -104,7 +107,7 @@ def _back_up(
     assert (made.id, made.source, made.base and made.base.id) == (
         name, ORIGIN, base and base.id,
     )  # fmt: skip
-    assert made.matrixone_version.endswith("MatrixOne-v1.3.0")
+    assert made.matrixone_version == source.run("select version()")[0][0]
     assert made.started_at <= made.completed_at
     again = pods.run(task)
     assert (again.code, again.result.manifest) == (0, made)
@@ -177,6 +180,12 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
         yield source
 
 
+@pytest.fixture(scope="module")
+def kind(running: Database, server: ObjectStore) -> str:
+    """The type of location under which this MatrixOne backs up to the server."""
+    return type_for(running, server)
+
+
 @pytest.mark.parametrize(
     ("step", "to_bucket"),
     [
@@ -188,12 +197,18 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
     ],
 )
 def test_a_backup_that_is_killed_in_a_step_is_made_by_the_next_attempt(
-    running: Database, server: ObjectStore, pods: Pods, tmp_path: Path, step: Step, to_bucket: bool
+    running: Database,
+    server: ObjectStore,
+    kind: str,
+    pods: Pods,
+    tmp_path: Path,
+    step: Step,
+    to_bucket: bool,
 ) -> None:
     folder = str(tmp_path / "backup")
     target: Location = FolderLocation(folder, folder)
     if to_bucket:
-        target = bucket(server, f"backups/killed/{step}")
+        target = bucket(server, f"backups/killed/{step}", kind=kind)
     task = Task(
         Verb.BACKUP, f"killed-{step}", login=Login("127.0.0.1", running.port), target=target
     )
@@ -216,6 +231,21 @@ def _kill_in(process: "subprocess.Popen[str]", step: Step) -> None:
         begun = any(result_from_json(line).step == step for line in process.stdout)
         process.kill()
         assert begun
+
+
+def test_a_location_of_type_minio_is_for_the_database_to_take(
+    running: Database, server: ObjectStore, pods: Pods
+) -> None:
+    """1.3 takes it; the others say how the server answered, and the program what became of it."""
+    target = bucket(server, "backups/of-type-minio")
+    login = Login("127.0.0.1", running.port)
+    refusal = refusal_of_minio(running, server)
+
+    ended = pods.run(Task(Verb.BACKUP, "minio", login=login, target=target))
+
+    assert refusal in {"", "Access Denied."}
+    expected = (1, Reason.STATEMENT_FAILED) if refusal else (0, "")
+    assert (ended.code, ended.result.reason or "") == expected, ended
 
 
 def test_what_the_database_refuses(running: Database, server: ObjectStore, tmp_path: Path) -> None:
