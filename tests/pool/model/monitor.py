@@ -227,13 +227,17 @@ class Monitor:
                     self.fail(f"{write.name} gets {pod.name}, and {one.name} waited longer for it")
 
     def _check_source(self, name: str, live: Json) -> None:
-        """The source of a migration is left when proxies know the target."""
+        """The source of a migration is left when proxies know the target.
+
+        A user may have named another one since the operator looked, which is not bound to the claim.
+        """
         claim = self.world.server.get("CNClaim", _labels(live).get(keys.LABEL_CLAIMED_BY, ""))
         target = (claim or {"spec": {}})["spec"].get("podName")
         pod = self.world.server.get("Pod", target or "")
-        if pod is None or target == name:
+        if claim is None or pod is None or target == name:
             return
-        since = reading.pod_facts(pod).claimed_at
+        facts = reading.pod_facts(pod)
+        since = facts.claimed_at if facts.claim_uid == claim["metadata"]["uid"] else None
         if since is not None and self.world.now - since < PROXIES_LEARN:
             self.fail(f"{name} is released {self.world.now - since} s after {target} was bound")
 
