@@ -49,6 +49,11 @@ class Database:
         """Its image as a Pod names it."""
         return f"{REPOSITORY}:{self.tag}"
 
+    @property
+    def reference(self) -> str:
+        """The full name of its image, by which a node keeps it."""
+        return f"docker.io/{self.image}"
+
     def provide(self, progress: Progress = silent) -> Path:
         """Return the path of its program; build it if it is nowhere to be found.
 

@@ -21,7 +21,6 @@ PAUSE = "registry.testbed.invalid/pause:1"
 MATRIXONE = "matrixone"
 """The name that `--image` knows: the database that `testbed.database` chooses."""
 
-_REGISTRY = "docker.io"
 _BUILD_SECONDS = 600.0
 _KEEP_SECONDS = 3600.0
 _ACCOUNTS = {
@@ -123,9 +122,8 @@ def matrixone(chosen: Database, progress: Progress) -> Path:
         raise BuildError("no static busybox: apt-get install busybox-static")
     libraries = library_entries(*chosen.libraries(program))
     sources = [program, busybox, *(entry.source for entry in libraries if entry.source)]
-    name = f"{_REGISTRY}/{chosen.image}"
     return _cached(
         f"{MATRIXONE}-{chosen.tag}",
         sources,
-        lambda: _matrixone(name, program, libraries, busybox),
+        lambda: _matrixone(chosen.reference, program, libraries, busybox),
     )

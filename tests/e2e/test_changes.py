@@ -8,6 +8,7 @@ import secrets
 import signal
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -28,7 +29,6 @@ pytestmark = [
     pytest.mark.scenario,
 ]
 
-REGISTRY = "docker.io"
 EVERYTHING = ("LogSet", "DNSet", "CNSet", "ProxySet")
 ROLL_SECONDS = 300.0
 # There is one transaction node: nobody can write while it is replaced, and clients of a proxy that
@@ -41,9 +41,9 @@ ERRORS = 400
 def cluster(real_testbed: TestBed, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """Compute nodes drain, volumes stay when the cluster goes."""
     folder = tmp_path_factory.mktemp("operator")
-    image = f"{REGISTRY}/{database.chosen().image}"
-    newer = f"{REGISTRY}/{database.REPOSITORY}:{later(1)}"
-    testbed.tag_image(image, newer, real_testbed.name)
+    present = database.chosen()
+    newer = replace(present, tag=later(1))
+    testbed.tag_image(present.reference, newer.reference, real_testbed.name)
     with operated(real_testbed, folder, _resource(), "changes") as made:
         yield made
 

@@ -160,7 +160,7 @@ def idle_target(pool: PoolFacts, in_use: int, now: float) -> int:
 
 
 def surplus(
-    work: Round, free: Iterable[PodFacts], count: int, named: Collection[str]
+    work: Round, free: Sequence[PodFacts], count: int, named: Collection[str]
 ) -> list[PodFacts]:
     """Return which free Pods are too many: first those that no claim could get at present.
 
@@ -169,12 +169,13 @@ def surplus(
     if not count:
         return []
     now, kept_for = work.snapshot.now, work.snapshot.pool.reclaim_timeout
+    usable = {pod.name: is_possible(work, pod) for pod in free}
     found: list[PodFacts] = []
-    for pod in sorted(free, key=lambda pod: (is_possible(work, pod), deletion_order(pod))):
+    for pod in sorted(free, key=lambda pod: (usable[pod.name], deletion_order(pod))):
         left = (pod.returned_at or -math.inf) + kept_for - now
         if len(found) == count or pod.name in named:
             continue
-        if left > 0 and is_possible(work, pod):
+        if left > 0 and usable[pod.name]:
             work.wake(left)
             continue
         found.append(pod)
