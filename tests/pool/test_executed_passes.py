@@ -53,6 +53,7 @@ class Server:
         sent: method and plural of each request that is no list.
         lists: plural of each list, and whether no cache of an operator may answer it.
         disturbed: names of objects that somebody else changes before the next write to them.
+        late: Pods that somebody else creates after the API server itself has listed Pods.
     """
 
     def __init__(self, *objects: Json) -> None:
@@ -61,6 +62,7 @@ class Server:
         self.sent: list[tuple[str, str]] = []
         self.lists: list[tuple[str, bool]] = []
         self.disturbed: set[str] = set()
+        self.late: list[Json] = []
         self._versions = itertools.count(1)
         self._objects: dict[tuple[str, str], Json] = {}
         for one in objects:
@@ -86,7 +88,11 @@ class Server:
         kind = PLURALS.get(parts[0], "Deployment")
         if method == "GET" and len(parts) == 1:
             self.lists.append((parts[0], "fieldSelector" in _more.get("query", {})))
-            return {"items": copy.deepcopy(self.all(kind))}
+            asked = _more.get("query", {}).get("labelSelector", "")
+            found = [one for one in self.all(kind) if _selected(one, asked)]
+            while self.late and kind == "Pod" and self.lists[-1][1]:
+                self.put(self.late.pop())
+            return {"items": copy.deepcopy(found)}
         self.sent.append((method, "/".join([parts[0], *parts[2:]])))
         if method == "POST":
             name = f"{body['metadata']['generateName']}{len(self.sent)}"
@@ -112,6 +118,12 @@ class Server:
         return self.put(_merged(live, body))
 
 
+def _selected(found: Json, selector: str) -> bool:
+    labels = found["metadata"].get("labels") or {}
+    wanted = [one.partition("=") for one in selector.split(",") if one]
+    return all(key in labels and (not is_ or labels[key] == value) for key, is_, value in wanted)
+
+
 def _merged(live: Any, patch: Any) -> Any:
     if not isinstance(patch, dict) or not isinstance(live, dict):
         return patch
@@ -124,12 +136,13 @@ def _merged(live: Any, patch: Any) -> Any:
     return found
 
 
-def pod(name: str, phase: str = "Idle") -> Json:
+def pod(name: str, phase: str = "Idle", generation: str = GENERATION) -> Json:
     labels = {
         "pool": "p",
         "pool.matrixorigin.io/pool-name": "p",
         pools.PHASE: phase,
-        "matrixorigin.io/instance": GENERATION,
+        "matrixorigin.io/component": "CNSet",
+        "matrixorigin.io/instance": generation,
     }
     ready = [{"type": "Ready", "status": "True"}]
     return {
@@ -147,16 +160,16 @@ def stored_claim(name: str) -> Json:
     return {**manifest, "metadata": {**manifest["metadata"], **created}}
 
 
-def generation() -> Json:
+def generation_set(name: str = GENERATION) -> Json:
     owner = {"apiVersion": pools.API_VERSION, "kind": "CNPool", "name": "p", "uid": "uid-p"}
-    metadata = {"name": GENERATION, "ownerReferences": [owner]}
+    metadata = {"name": name, "ownerReferences": [owner]}
     return {"apiVersion": pools.API_VERSION, "kind": "CNSet", "metadata": metadata}
 
 
 @pytest.fixture
 def served() -> Iterator[tuple[Server, pools.Registry]]:
     """An API server with a generation, and a HAKeeper that knows its Pods."""
-    server = Server(generation())
+    server = Server(generation_set())
     api: Any = server
     with pools.hakeeper(api, "ns") as told:
         yield server, told
@@ -351,7 +364,10 @@ def test_a_generation_that_is_not_rendered_is_named(served: Served) -> None:
     server, told = served
     done = passed(server, told.address, 2)
     assert (done.stuck, done.missing) == (True, GENERATION)
-    template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": []}}
+    template = {
+        "metadata": {"labels": {"matrixorigin.io/component": "CNSet"}},
+        "spec": {"containers": []},
+    }
     server.put(
         {
             "apiVersion": "apps/v1",
@@ -366,3 +382,14 @@ def test_a_generation_that_is_not_rendered_is_named(served: Served) -> None:
     owners = {one["metadata"]["ownerReferences"][0]["controller"] for one in made}
     assert owners == {True}
     assert {one["metadata"]["labels"]["pool"] for one in made} == {"p"}
+
+
+def test_a_generation_stays_while_a_former_leader_creates_a_pod_of_it(served: Served) -> None:
+    """Its ConfigMap and Services serve that Pod; it goes when the Pod has gone."""
+    server, told = served
+    server.put(generation_set("p-old"))
+    server.late.append(pod("late", "Unknown", generation="p-old"))
+    passed(server, told.address)
+    assert ("DELETE", "cnsets") not in server.sent[: server.sent.index(("DELETE", "pods"))]
+    assert [one["metadata"]["name"] for one in server.all("CNSet")] == [GENERATION]
+    assert server.all("Pod") == []

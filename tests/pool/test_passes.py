@@ -257,6 +257,11 @@ def test_a_drained_pod_is_idle_again():
     assert write.annotations["pool.matrixorigin.io/returned-at"]
 
 
+def test_a_claim_that_waits_gets_a_drained_pod_and_no_new_one():
+    plan = plan_pool(snapshot([_drained()], [claim("c")], POOL, _sampled()))
+    assert [type(one) for one in plan.writes] == [PodWrite, ClaimStatus]
+
+
 @pytest.mark.parametrize(
     ("draining", "stores"),
     [

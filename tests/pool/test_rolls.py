@@ -59,6 +59,7 @@ def _rolling(new, old, **pool):
         (["x-"], ["b"], {"max_idle": 2, "max_pods": 2}, [], 0),
         (["x"], ["b"], {"max_idle": 2, "max_pods": 2}, ["b"], 0),
         ([], ["a"], {"max_idle": 2, "max_pods": 1}, ["a"], 0),
+        (["w-", "x-", "y-"], ["b"], {"max_idle": 1, "max_pods": 3}, ["w-", "x-"], 0),
     ],
 )
 def test_warm_pods_of_an_earlier_template_stay_until_new_ones_are_warm(

@@ -199,7 +199,17 @@ class Executor:
         known = self._objects.generations.get(write.name)
         if known is None or known["metadata"].get("deletionTimestamp"):
             return lambda: None
+        self._refuse_while_used(write.name)
         return self._deleted(GENERATION, write.name, {"uid": known["metadata"]["uid"]})
+
+    def _refuse_while_used(self, generation: str) -> None:
+        """Look for Pods of a generation again: a pass of a former leader may have created one.
+
+        Raises:
+            Conflict: there is one.
+        """
+        if self._objects.has_pod_of(generation):
+            raise Conflict(f"CNSet {generation} has a Pod", 409, "Conflict", [])
 
     def _deleted(
         self, kind: tuple[str, str], name: str, preconditions: Mapping[str, str]

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from ..api import names
 from ..clients.kubernetes.kinds import collection_path
-from ..clients.kubernetes.lists import listed
+from ..clients.kubernetes.lists import items_of, listed
 from ..clients.kubernetes.session import Session
 from . import keys
 
@@ -93,6 +93,22 @@ class Objects:
             ApiError: the server refuses.
         """
         self.claims = self._listed(*CLAIM, fresh=True)
+
+    def has_pod_of(self, generation: str) -> bool:
+        """Ask the API server itself whether there is a Pod of a generation now.
+
+        Raises:
+            ApiError: the server refuses.
+        """
+        query = {
+            "limit": "1",
+            "labelSelector": f"{names.LABEL_INSTANCE}={generation},{keys.LABEL_POOL}",
+            "fieldSelector": f"metadata.namespace={self.namespace}",
+        }
+        page = self.session.request(
+            "GET", self.path(POD), attempt=f"look for Pods of {generation}", query=query
+        )
+        return bool(items_of(page, f"look for Pods of {generation}"))
 
     def take(self, found: Json) -> None:
         """Keep the answer to a write."""

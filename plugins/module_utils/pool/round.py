@@ -86,9 +86,18 @@ class Round:
     @property
     def terminated(self) -> frozenset[str]:
         """Names of the Pods that were decided to end in this round."""
-        ending = Phase.TERMINATING.value
+        return self._become(Phase.TERMINATING)
+
+    @property
+    def available(self) -> frozenset[str]:
+        """Names of the Pods that were decided to be idle from this round on."""
+        return self._become(Phase.IDLE)
+
+    def _become(self, phase: Phase) -> frozenset[str]:
         writes = (write for write in self.writes if isinstance(write, PodWrite))
-        return frozenset(one.name for one in writes if one.labels.get(keys.LABEL_PHASE) == ending)
+        return frozenset(
+            one.name for one in writes if one.labels.get(keys.LABEL_PHASE) == phase.value
+        )
 
     def wake(self, seconds: float) -> None:
         """Plan again after some time, at the earliest in a second."""

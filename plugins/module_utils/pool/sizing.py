@@ -88,13 +88,15 @@ def size_pool(work: Round, pods: Sequence[PodFacts], pending: int, named: Collec
     live = [pod for pod in pods if pod.live]
     present = [pod for pod in live if not is_outdated(work, pod)]
     free = [pod for pod in present if pod.phase in _FREE]
-    in_use = sum(pod.phase in _IN_USE for pod in present)
+    # Claims that wait get a Pod that has drained in the next round: none is created for them.
+    drained = {pod.name for pod in present if pod.phase in _IN_USE} & work.available
+    in_use = sum(pod.phase in _IN_USE for pod in present) - len(drained)
     used = sum(pod.phase in _IN_USE for pod in live)
     older = [pod for pod in live if pod.phase in _FREE and is_outdated(work, pod)]
     size = Size(
         in_use=in_use,
-        free=len(free),
-        others=len(live) - in_use - len(free),
+        free=len(free) + len(drained),
+        others=len(live) - in_use - len(free) - len(drained),
         pending=pending,
         idle=0 if pool.deleting else idle_target(pool, used, work.snapshot.now),
         most=pool.max_pods,
@@ -104,8 +106,8 @@ def size_pool(work: Round, pods: Sequence[PodFacts], pending: int, named: Collec
         _terminate(work, older, (), "older than the pool's template")
         _terminate(work, free, (), "its pool is being deleted")
         return size
-    _terminate(work, replaced(work, size, live, named), named, "older than the pool's template")
     _terminate(work, surplus(work, free, size.surplus, named), named, "more than maxIdle")
+    _terminate(work, replaced(work, size, live, named), named, "older than the pool's template")
     _create(work, size)
     return size
 
@@ -131,8 +133,11 @@ def replaced(
     ready = sum(is_possible(work, pod) and not is_outdated(work, pod) for pod in unnamed)
     kept = size.idle - ready
     if size.most is not None:
-        starting = sum(pod.phase is Phase.UNKNOWN and not is_outdated(work, pod) for pod in live)
         ended = work.terminated
+        starting = sum(
+            pod.phase is Phase.UNKNOWN and not is_outdated(work, pod) and pod.name not in ended
+            for pod in live
+        )
         leaving = sum(pod.phase is Phase.TERMINATING or pod.name in ended for pod in live)
         others = len(live) - len(older) - starting - leaving
         kept = min(kept, size.most - others - max(1, size.pending, starting))

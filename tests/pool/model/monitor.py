@@ -54,6 +54,7 @@ class Monitor:
         self.free_at_most = 0
         self.two_until = 0.0
         self.user_named: dict[str, float] = {}
+        self.left: dict[tuple[str, str], float] = {}
         self.log: list[str] = []
         self.seen: Counter[str] = Counter()
 
@@ -176,9 +177,13 @@ class Monitor:
             gone = pod["metadata"].get("deletionTimestamp") or pod["status"]["phase"] == "Failed"
             if other == name or not same or gone:
                 continue
-            # A pass may have decided just before a user let the claim name another Pod: the one
-            # that it does not name is released by the next pass.
-            moved = max(self.sources.get((uid, other), 0.0), self.user_named.get(uid, 0.0))
+            # A pass of a former leader may have decided just before a user, or its successor, let
+            # the claim name another Pod: the one that it does not name is released by the next pass.
+            moved = max(
+                self.sources.get((uid, other), 0.0),
+                self.user_named.get(uid, 0.0),
+                self.left.get((uid, name), 0.0),
+            )
             if self.world.now - moved >= _IN_FLIGHT:
                 self.fail(f"claim {uid} has {other} and gets {name} outside of a migration")
 
@@ -187,6 +192,9 @@ class Monitor:
         live = self.world.server.get("CNClaim", write.name)
         if live is None or live["metadata"]["resourceVersion"] != write.version or seen is None:
             return
+        before = live["spec"].get("podName")
+        if before and write.spec.get("podName", before) != before:
+            self.left[live["metadata"]["uid"], before] = self.world.now
         owner = live["spec"].get("ownerName")
         limit = seen.pool.quotas.get(owner, seen.pool.quota) if owner else None
         if limit is None or not write.why.startswith("gets Pod"):

@@ -67,6 +67,7 @@ class Operator:
     def pool_pass(self, name: str, age: int) -> Iterator[None]:
         """Run a pass of a pool; ``age`` writes ago is what its cache shows first."""
         snapshot = self._snapshot(name, age)
+        read_at = _read_at(snapshot)
         for _round in range(ROUNDS):
             if snapshot is None:
                 return
@@ -83,22 +84,29 @@ class Operator:
             if plan.wants_fresh:
                 yield
                 snapshot = self._snapshot(name, 0)
+                read_at = _read_at(snapshot)
                 continue
             if not plan.writes:
                 return
             failed = False
             for write in plan.writes:
                 yield
-                failed = not (yield from self._execute(write, snapshot)) or failed
+                failed = not (yield from self._execute(write, snapshot, read_at)) or failed
                 if failed and self.world.rng.random() < 0.3:
                     break
-            snapshot = self._after(snapshot, plan.writes, failed)
+            if failed or self.world.rng.random() < 0.5 or any(map(_is_listed_after, plan.writes)):
+                snapshot = self._snapshot(name, 0)
+                read_at = _read_at(snapshot)
+            else:
+                snapshot = self._after(snapshot, plan.writes)
+                read_at |= {one.name: snapshot.now for one in plan.writes if _is_of_pod(one)}
 
     def _asked(self, snapshot: Snapshot, plan: writes.PoolPlan) -> Snapshot:
         """Add what compute nodes say about their load, and the transaction node about locks."""
         loads = {pod: self.world.store_facts(pod, loaded=True) for pod in plan.sample}
         locks = self.world.handed_over(plan.hand_over)
-        return replace(snapshot, stores={**snapshot.stores, **loads, **locks})
+        stores = {**snapshot.stores, **loads, **locks}
+        return replace(snapshot, now=self.world.now, stores=stores)
 
     def claim_set_pass(self, name: str, age: int) -> Iterator[None]:
         """Run a pass of a claim set."""
@@ -129,7 +137,7 @@ class Operator:
                 return
             for write in plan.writes:
                 yield
-                yield from self._execute(write, None)
+                yield from self._execute(write, None, {})
             age = 0
 
     def _snapshot(self, name: str, age: int) -> Snapshot | None:
@@ -166,18 +174,12 @@ class Operator:
 
         self.world.server.update("CNPool", pool["metadata"]["name"], change)
 
-    def _after(
-        self, snapshot: Snapshot, done: tuple[writes.Write, ...], failed: bool
-    ) -> Snapshot | None:
-        """Return what is known after a round: the answers, or all anew after a failure."""
-        if failed or self.world.rng.random() < 0.5:
-            return self._snapshot(snapshot.pool.name, 0)
+    def _after(self, snapshot: Snapshot, done: tuple[writes.Write, ...]) -> Snapshot:
+        """Return what is known from the answers to a round."""
         server = self.world.server
         pods, claims, stores = dict(snapshot.pods), dict(snapshot.claims), dict(snapshot.stores)
         for write in done:
-            if isinstance(write, writes.PodCreate | writes.GenerationDelete):
-                return self._snapshot(snapshot.pool.name, 0)
-            if isinstance(write, writes.PodWrite | writes.PodDelete):
+            if _is_of_pod(write):
                 _refresh(pods, server.get("Pod", write.name), write.name, pod_of)
             elif isinstance(write, writes.ClaimWrite | writes.ClaimStatus):
                 _refresh(claims, server.get("CNClaim", write.name), write.name, claim_of)
@@ -185,15 +187,18 @@ class Operator:
                 before = stores[write.pod]
                 labels = before.labels if write.labels is None else dict(write.labels)
                 stores[write.pod] = replace(before, state=write.state, labels=labels)
-        return replace(snapshot, pods=pods, claims=claims, stores=stores)
+        now = self.world.now
+        return replace(snapshot, now=now, pods=pods, claims=claims, stores=stores)
 
     # --- writes -----------------------------------------------------------------------------
 
-    def _execute(self, write: writes.Write, seen: Snapshot | None) -> Generator[None, None, bool]:
+    def _execute(
+        self, write: writes.Write, seen: Snapshot | None, read_at: Mapping[str, float]
+    ) -> Generator[None, None, bool]:
         """Send a write; return whether it was accepted."""
         try:
             if isinstance(write, writes.StoreWrite):
-                done = yield from self._set_store(write, seen)
+                done = yield from self._set_store(write, read_at)
                 if done:
                     self.monitor.executed(write)
                 return done
@@ -204,11 +209,10 @@ class Operator:
         return True
 
     def _set_store(
-        self, write: writes.StoreWrite, seen: Snapshot | None
+        self, write: writes.StoreWrite, read_at: Mapping[str, float]
     ) -> Generator[None, None, bool]:
         """Call HAKeeper in the order that `StoreWrite` asks for, and not too late."""
         labels = {key: tuple(values) for key, values in (write.labels or {}).items()}
-        read_at = seen.now if seen else self.world.now
         if write.state is WorkState.WORKING and labels:
             calls = [(write.state, labels)]
         elif write.state is WorkState.WORKING:
@@ -220,7 +224,7 @@ class Operator:
         for index, (state, tags) in enumerate(calls):
             if index:
                 yield
-            if self.world.now - read_at > writes.SECONDS_OF_STORE_WRITES:
+            if self.world.now - read_at[write.pod] > writes.SECONDS_OF_STORE_WRITES:
                 return False
             self.world.set_state(write.pod, state, tags)
         return True
@@ -281,6 +285,8 @@ class Operator:
             self.monitor.after_claim_create(created)
 
     def _delete_generation(self, pool: str, name: str) -> None:
+        if self.world.has_pod_of(name):
+            raise Refused("Conflict")
         self.monitor.before_generation_delete(name)
 
         def change(live: Json) -> None:
@@ -302,3 +308,16 @@ def _refresh(known: dict[str, Any], live: Mapping[str, Any] | None, name: str, r
         known.pop(name, None)
     else:
         known[name] = read(live)
+
+
+def _read_at(snapshot: Snapshot | None) -> dict[str, float]:
+    """Return when each Pod was read; the answer to a write is another reading."""
+    return dict.fromkeys(snapshot.pods, snapshot.now) if snapshot else {}
+
+
+def _is_listed_after(write: writes.Write) -> bool:
+    return isinstance(write, writes.PodCreate | writes.GenerationDelete)
+
+
+def _is_of_pod(write: writes.Write) -> bool:
+    return isinstance(write, writes.PodWrite | writes.PodDelete)

@@ -60,6 +60,11 @@ class World:
 
     # --- Kubernetes -------------------------------------------------------------------------
 
+    def has_pod_of(self, generation: str) -> bool:
+        """Return whether there is a Pod of a generation, as the API server itself answers."""
+        pods = self.server.list("Pod").values()
+        return any(_instance(pod) == generation for pod in pods)
+
     def create_pod(self, pool: Json, generation: str) -> Json:
         labels = {
             **pool["spec"]["podLabels"],
@@ -176,3 +181,7 @@ class World:
     def is_running(self, pod: str) -> bool:
         live = self.server.get("Pod", pod)
         return live is not None and live["status"].get("phase") == "Running"
+
+
+def _instance(pod: Json) -> str:
+    return str(pod["metadata"]["labels"]["matrixorigin.io/instance"])
