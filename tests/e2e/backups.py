@@ -261,3 +261,25 @@ def require_rows_of(traffic: Traffic, found: set[int], backup: Mapping[str, Any]
     last = {writer_of(row): row for row in sorted(found)}
     holes = {row for row in traffic.acknowledged - found if row < last.get(writer_of(row), 0)}
     assert not holes, f"rows without those that their client wrote before: {sorted(holes)[:20]}"
+
+
+def verified(cluster: Cluster, name: str, *checks: Mapping[str, Any]) -> Json:
+    """Have the Backup of a BackupJob verified by restoring; return what its status has of it."""
+    backup = status(cluster, f"backupjob/{name}")["backup"]
+    resources = {"requests": {"cpu": "100m", "memory": "256Mi"}}
+    order = {
+        "apiVersion": "core.matrixorigin.io/v1alpha1",
+        "kind": "RestoreJob",
+        "metadata": {"name": f"proof-{name}"},
+        "spec": {
+            "backupName": backup,
+            "verify": {"checks": list(checks), "resources": resources},
+        },
+    }
+    cluster.kubectl("apply", "-f", "-", input=json.dumps(order))
+    said = ended(cluster, f"restorejob/proof-{name}", 2 * RESTORED_SECONDS)
+    record = dict(json.loads(cluster.bed.kubectl("get", "backup", backup, "-o", "json")))
+    found = dict(record["status"]["verification"])
+    assert found == said["verification"]
+    assert (said["phase"] == "Completed") == (found["result"] == "Passed"), json.dumps(said)
+    return found

@@ -13,16 +13,14 @@ from demo import object_storage
 from testbed.bed import TestBed
 from testbed.object_store import ObjectStore
 from tests.e2e.backups import (
-    RESTORED_SECONDS,
     Bucket,
     Folder,
     Place,
     back_up,
-    ended,
     require_rows_of,
     restore,
     root_secret,
-    status,
+    verified,
 )
 from tests.e2e.clusters import Cluster, operating, replacing
 from tests.e2e.log_stores import await_replacement, wreck
@@ -128,7 +126,7 @@ def test_a_backup_is_proven_by_restoring_it(
         cluster.await_ready()
         _fill(cluster)
         back_up(cluster, place, "whole")
-        passed = _verified(cluster, "whole")
+        passed = verified(cluster, "whole", _CHECK)
         assert (passed["result"], passed.get("message")) == ("Passed", None)
         assert passed["rows"] > _ROWS
 
@@ -136,7 +134,7 @@ def test_a_backup_is_proven_by_restoring_it(
         objects = [one for one in data.rglob("*_0000*") if one.is_file()]
         max(objects, key=lambda one: one.stat().st_size).unlink()
         back_up(cluster, place, "holed")
-        failed = _verified(cluster, "holed")
+        failed = verified(cluster, "holed", _CHECK)
         assert (failed["result"], failed["reason"]) == ("Failed", "TableUnreadable")
         assert "table shop.large cannot be read" in failed["message"]
         conclude(f"verification: {passed['seconds']} s, {failed['seconds']} s with a lost object")
@@ -148,6 +146,7 @@ def test_a_backup_is_proven_by_restoring_it(
 
 
 _ROWS = 24_000
+_CHECK = {"sql": "select count(*) from shop.large where n < 10", "rows": [[10]]}
 
 
 def _fill(cluster: Cluster) -> None:
@@ -168,28 +167,3 @@ def _answers_at_all(cluster: Cluster) -> bool:
     except pymysql.MySQLError:
         return False
     return True
-
-
-def _verified(cluster: Cluster, name: str) -> Json:
-    """Have the Backup of a BackupJob verified; return what its status has of it."""
-    backup = status(cluster, f"backupjob/{name}")["backup"]
-    check = {"sql": "select count(*) from shop.large where n < 10", "rows": [[10]]}
-    order = {
-        "apiVersion": "core.matrixorigin.io/v1alpha1",
-        "kind": "RestoreJob",
-        "metadata": {"name": f"proof-{name}"},
-        "spec": {
-            "backupName": backup,
-            "verify": {
-                "checks": [check],
-                "resources": {"requests": {"cpu": "100m", "memory": "256Mi"}},
-            },
-        },
-    }
-    cluster.kubectl("apply", "-f", "-", input=json.dumps(order))
-    said = ended(cluster, f"restorejob/proof-{name}", 2 * RESTORED_SECONDS)
-    record = dict(json.loads(cluster.bed.kubectl("get", "backup", backup, "-o", "json")))
-    found = dict(record["status"]["verification"])
-    assert found == said["verification"]
-    assert (said["phase"] == "Completed") == (found["result"] == "Passed"), json.dumps(said)
-    return found

@@ -36,9 +36,13 @@ def cluster(space: Namespace, operator: Path) -> Iterator[Json]:
 
 
 def changed_to(space: Namespace, cluster: Json, version: str, **tn: Any) -> None:
-    """Apply the cluster with another version, and other fields of its transaction node."""
+    """Apply the cluster with another version, and other fields of its transaction node.
+
+    On fake nodes there is neither a backup nor a catalog.
+    """
     resource = copy.deepcopy(cluster)
-    resource["spec"]["version"] = version
+    waiver = {"to": tn.get("semanticVersion", version), "checks": ["Backup", "Catalog"]}
+    resource["spec"] |= {"version": version, "upgrade": {"waive": waiver}}
     resource["spec"]["tn"] |= tn
     space.apply(resource)
 

@@ -16,6 +16,7 @@ from ..api.types import Resource
 from .data_version import data_mistakes
 from .parts import parts_of
 from .rendering import render_matrixonecluster
+from .upgrading import unfinished_mistakes
 
 
 def cluster_mistakes(resource: Resource) -> list[Mistake]:
@@ -58,6 +59,7 @@ def _of_composition(resource: Resource) -> Iterator[Mistake]:
     for child in children:
         if child["kind"] == names.DN_SET:
             yield from data_mistakes(resource, child)
+            yield from unfinished_mistakes(resource, child)
 
 
 def cluster_warnings(resource: Resource, old: Resource | None) -> list[str]:

@@ -24,6 +24,7 @@ from ..reporting.conditions import (
 )
 from ..reporting.kstatus import needs_a_person
 from ..reporting.reasons import ConditionType, Reason
+from . import upgrade_status
 from .restore_status import awaited
 
 Child = Mapping[str, Any]
@@ -67,6 +68,9 @@ class ClusterFacts:
         login: why the database does not have the root credential of its Secret; empty if it has.
         restore: ``status.restore``; empty without one.
         restoring: whether components wait for the restore.
+        upgrade: ``status.upgrade``; empty without one.
+        no_answer: why the database gave no answer during an upgrade; empty if it did.
+        stuck: whether the upgrade of the catalog does not move.
     """
 
     resource: Resource
@@ -82,6 +86,9 @@ class ClusterFacts:
     login: str = ""
     restore: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     restoring: bool = False
+    upgrade: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    no_answer: str = ""
+    stuck: bool = False
 
     @property
     def generation(self) -> int:
@@ -134,7 +141,10 @@ def _ready(facts: ClusterFacts) -> Condition:
         return condition(ConditionType.READY, False, reason, nothing, facts.generation)
     invalid = "" if facts.paused else facts.invalid
     cause = unapplied(facts.resource, invalid=invalid, failure=facts.failure)
-    cause, ready = cause or _unapplied_by_child(facts), _served(facts)
+    cause, ready = (
+        cause or upgrade_status.held(facts.upgrade) or _unapplied_by_child(facts),
+        _served(facts),
+    )
     return of_earlier_spec(ready, facts.resource, cause) if cause else ready
 
 
@@ -152,6 +162,11 @@ def _served(facts: ClusterFacts) -> Condition:
     lacking = _restore(facts) or _first_lacking(facts, READY_RULES, _may_serve, ConditionType.READY)
     if lacking:
         return condition(ConditionType.READY, False, *lacking, facts.generation)
+    if facts.no_answer:
+        message = f"the database gives no answer: {facts.no_answer}"
+        return condition(
+            ConditionType.READY, False, Reason.SQL_NOT_ANSWERED, message, facts.generation
+        )
     changing = _first_lacking(facts, READY_RULES, serves_now, ConditionType.READY)
     if changing:
         reason = _unknown_reason(facts)
@@ -207,7 +222,9 @@ def _synced(facts: ClusterFacts) -> Condition:
     lacking = (
         _restore(facts)
         or _stalled_child(facts, ConditionType.SYNCED, "False")
+        or upgrade_status.held(facts.upgrade)
         or _first_lacking(facts, _SYNCED_RULES, is_synced, ConditionType.SYNCED)
+        or upgrade_status.awaited(facts.upgrade)
     )
     if facts.paused:
         holds_, reason, message = False, Reason.PAUSED, "changes are not applied while paused"
@@ -268,6 +285,8 @@ def _progressing(facts: ClusterFacts) -> Condition:
             reason = _busy_reason(facts, child)
             message = f"{kind} {name}: {reported}"
             return condition(ConditionType.PROGRESSING, True, reason, message, facts.generation)
+    if catalog := upgrade_status.awaited(facts.upgrade):
+        return condition(ConditionType.PROGRESSING, True, *catalog, facts.generation)
     return condition(
         ConditionType.PROGRESSING, False, Reason.SETTLED, facts.login, facts.generation
     )
@@ -280,6 +299,8 @@ def _awaited(facts: ClusterFacts) -> tuple[bool, Reason, str] | None:
         reason, message = restore
         failed = reason == Reason.RESTORE_FAILED
         return not failed, Reason.SETTLED if failed else reason, message
+    if held := upgrade_status.held(facts.upgrade):
+        return False, Reason.SETTLED, held[1]
     return (True, Reason.WAITING_FOR_DEPENDENCY, facts.waiting) if facts.waiting else None
 
 
@@ -316,7 +337,11 @@ def _busy_reason(facts: ClusterFacts, child: Child | None) -> Reason:
 
 def _degraded(facts: ClusterFacts) -> Condition:
     """Report what is broken: first of all what only a person can mend."""
-    broken = _stalled_child(facts, ConditionType.DEGRADED, "True") or _broken_child(facts)
+    broken = (
+        _stalled_child(facts, ConditionType.DEGRADED, "True")
+        or _broken_child(facts)
+        or upgrade_status.stuck(facts.upgrade, facts.stuck)
+    )
     if broken is None:
         return condition(ConditionType.DEGRADED, False, Reason.AS_EXPECTED, "", facts.generation)
     return condition(ConditionType.DEGRADED, True, *broken, facts.generation)

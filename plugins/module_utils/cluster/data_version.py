@@ -61,10 +61,10 @@ def data_mistakes(resource: Resource, dn_set: Manifest) -> Iterator[Mistake]:
     found = data_version.refusal(dn_set["spec"], data_version.written_by(resource, tn))
     if found:
         value = dn_set["spec"].get(data_version.naming_field(dn_set["spec"]))
-        yield Mistake(_naming_field(resource["spec"]), found, FORBIDDEN, value=value)
+        yield Mistake(naming_field(resource["spec"]), found, FORBIDDEN, value=value)
 
 
-def _naming_field(spec: Mapping[str, Any]) -> str:
+def naming_field(spec: Mapping[str, Any]) -> str:
     """Return the path of the field of a cluster that names the version of its transaction node."""
     path = "tn" if spec.get("tn") is not None else "dn"
     own = as_table(spec.get(path))

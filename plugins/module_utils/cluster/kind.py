@@ -21,6 +21,7 @@ from .planning import ClusterPlan, plan_cluster
 from .references import cluster_references
 from .removal import removal_of_cluster
 from .reports import report_on_cluster
+from .upgrading import with_upgrade
 
 
 class ClusterKind(Kind[ClusterPlan]):
@@ -36,7 +37,7 @@ class ClusterKind(Kind[ClusterPlan]):
     def plan(self, resource: Resource, observed: Observed, play: Play = ALONE) -> ClusterPlan:
         """Decide what a pass does."""
         in_use = observed.get("logSet") is not None
-        present = with_data_version(resource, observed)
+        present = with_upgrade(with_data_version(resource, observed), observed)
         return plan_cluster(resource, observed, self.invalid(present, play.level, in_use=in_use))
 
     def report(

@@ -13,8 +13,9 @@ from ..api.errors import RenderingError
 from ..api.types import Manifest, Resource
 from ..logservice.removal import retention_deletes
 from ..workload.plans import Observed, Plan, Prune, is_paused
-from . import restoring
+from . import restoring, upgrading
 from .credentials import is_ours, login_secret
+from .data_version import with_data_version
 from .entrances import answers, entrance
 from .rendering import credential_secret, render_matrixonecluster
 from .root_credential import has_changed
@@ -36,6 +37,9 @@ class ClusterPlan(Plan):
         metrics: Service through which the metric user is created; empty for none.
         restore: ``status.restore`` as it is to be; empty without one.
         restoring: whether components wait for the restore.
+        upgrade: ``status.upgrade`` as it is to be; empty without one.
+        unanswered: why the database gave no answer when it was asked for its catalog.
+        stuck: whether the upgrade of the catalog does not move.
     """
 
     credential: str = ""
@@ -45,6 +49,9 @@ class ClusterPlan(Plan):
     metrics: str = ""
     restore: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     restoring: bool = False
+    upgrade: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    unanswered: str = ""
+    stuck: bool = False
 
 
 def plan_cluster(resource: Resource, observed: Observed, mistakes: str = "") -> ClusterPlan:
@@ -63,6 +70,8 @@ def plan_cluster(resource: Resource, observed: Observed, mistakes: str = "") -> 
     try:
         children = render_matrixonecluster(resource)
         restore = restoring.decide(resource, observed, children)
+        present = with_data_version(resource, observed)
+        upgrade = upgrading.decide(present, observed, children, str(observed.get("now") or ""))
     except RenderingError as error:
         return ClusterPlan(invalid=str(error))
     leftovers = Prune(
@@ -77,8 +86,19 @@ def plan_cluster(resource: Resource, observed: Observed, mistakes: str = "") -> 
         prune=leftovers if metadata.get("uid") else None,
         restore=restore.record,
         restoring=restore.pending,
+        upgrade=upgrade.record,
+        unanswered=upgrade.problem,
+        stuck=upgrade.stuck,
     )
-    return _plan_logins(plan, resource, observed)
+    plan = _plan_logins(plan, resource, observed)
+    return _hold_back(plan, observed) if upgrade.held else plan
+
+
+def _hold_back(plan: ClusterPlan, observed: Observed) -> ClusterPlan:
+    """Leave the components of a cluster as they are, but for their sizes."""
+    patches = [*plan.patches, *upgrading.scaled(plan.objects, observed)]
+    held = ["spec.version"]
+    return replace(plan, objects=(), create_only=(), patches=patches, prune=None, held=held)
 
 
 def _plan_logins(plan: ClusterPlan, resource: Resource, observed: Observed) -> ClusterPlan:

@@ -10,6 +10,7 @@ from ..workload.references import by_name
 from .data_version import data_references
 from .rendering import credential_secret
 from .restoring import restore_references
+from .upgrading import upgrade_references
 
 _SINGLE = {
     "logSet": names.LOG_SET,
@@ -24,7 +25,8 @@ def cluster_references(resource: Resource) -> dict[str, Reference]:
     """Return what to observe, by label.
 
     These are ``self``, the children by kind, ``tnPods``, ``credential`` and ``accepted``. While
-    the cluster is restored, ``restoreJob``, or ``logStores`` in a playbook.
+    the cluster is restored, ``restoreJob``, or ``logStores`` in a playbook; before it is upgraded
+    to a newer release, ``backups``.
     """
     metadata = resource["metadata"]
     secrets = {
@@ -53,4 +55,5 @@ def cluster_references(resource: Resource) -> dict[str, Reference]:
         },
         **data_references(resource),
         **restore_references(resource),
+        **upgrade_references(resource),
     }

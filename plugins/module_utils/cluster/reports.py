@@ -12,10 +12,11 @@ from ..reporting.events import Occurrence, occurrence
 from ..reporting.health import Health
 from ..reporting.reasons import ConditionType, Reason
 from ..reporting.report import Applied, Report, is_ready_and_synced, unobserved
+from ..upgrade.record import CATALOG
 from ..workload.component import results_of
 from ..workload.plans import Observed, named
 from . import metric_user_status as metrics
-from . import restore_status, restoring
+from . import restore_status, restoring, upgrade_status, upgrading
 from . import root_credential_events as logins
 from .conditions import ClusterFacts
 from .planning import ClusterPlan
@@ -49,7 +50,7 @@ def report_on_cluster(
     ready = is_ready_and_synced(status) or _is_stopped(status)
     idle = ready or plan.paused or bool(plan.invalid)
     requeue = "" if idle else _REFUSED if logins.problem(result) else _PERIOD
-    if _unanswered(result):
+    if _unanswered(result) or plan.upgrade.get("phase") == CATALOG:
         requeue = _SOON
     if plan.restoring and plan.restore.get("phase") == restoring.COMPLETED and not failure:
         # Components follow as soon as it is on record that the data are there.
@@ -63,6 +64,7 @@ def report_on_cluster(
             *logins.occurrences(result),
             *metrics.occurrences(result, resource),
             *restore_status.occurrences(plan.restoring, plan.restore, failure),
+            *_upgrade_events(resource, plan, observed, failure),
             *(result.get("events") or []),
         ],
         ready=ready,
@@ -98,6 +100,9 @@ def _facts(
         unanswered=_unanswered(result),
         restore=plan.restore or restoring.recorded(resource, observed),
         restoring=plan.restoring,
+        upgrade=plan.upgrade or upgrading.recorded(resource, observed),
+        no_answer=plan.unanswered,
+        stuck=plan.stuck,
     )
 
 
@@ -121,6 +126,14 @@ def _parts(resource: Resource, existing: list[Manifest]) -> list[Manifest]:
         return existing
     kinds = {one["kind"] for one in existing}
     return [*existing, *(one for one in rendered if one["kind"] not in kinds)]
+
+
+def _upgrade_events(
+    resource: Resource, plan: ClusterPlan, observed: Observed, failure: str
+) -> list[Occurrence]:
+    if failure or not plan.upgrade:
+        return []
+    return upgrade_status.occurrences(upgrading.recorded(resource, observed), plan.upgrade)
 
 
 def _credential_events(plan: ClusterPlan, observed: Observed, failure: str) -> list[Occurrence]:

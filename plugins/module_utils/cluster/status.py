@@ -56,6 +56,8 @@ def cluster_status(facts: ClusterFacts) -> dict[str, Any]:
         status["clusterMetrics"] = dict(facts.metrics)
     if facts.restore:
         status["restore"] = dict(facts.restore)
+    if facts.upgrade:
+        status["upgrade"] = dict(facts.upgrade)
     status.update(_entrance(facts))
     return status
 

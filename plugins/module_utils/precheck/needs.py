@@ -12,6 +12,7 @@ from typing import Final
 
 from ..api import names
 from ..api.pods import live_pods
+from ..cluster.upgrading import catalog_service
 from ..compute.pass_input import PassInput
 from ..compute.pods import became_ready_lately, policy_of, recorded_states, without_state
 from ..kinds import SETS
@@ -71,8 +72,14 @@ def _lacks_metric_user(snapshot: Snapshot) -> bool:
     return bool(snapshot.plan.metrics) and not metrics.get("initialized")
 
 
+def _asks_for_catalog(snapshot: Snapshot) -> bool:
+    """Tell whether an upgrade needs to know how far the catalog is."""
+    return bool(catalog_service(snapshot.resource, snapshot.observed))
+
+
 NEEDS: Final[Mapping[str, Mapping[str, Need]]] = {
     names.CLUSTER: {
+        "Ask the database how far its catalog is": _asks_for_catalog,
         "Create the root credential unless there is one": _lacks_credential,
         "Set the root credential of the database to that of its Secret": (
             lambda snapshot: bool(snapshot.plan.rotation)

@@ -43,6 +43,8 @@ _WARNINGS = frozenset(
         Reason.APPLY_FAILED.value,
         Reason.OBSERVATION_FAILED.value,
         Reason.ROLLOUT_STUCK.value,
+        Reason.UPGRADE_HELD.value,
+        Reason.CATALOG_UPGRADE_STUCK.value,
         Reason.STORES_FAILED.value,
         Reason.HAKEEPER_UNREACHABLE.value,
         Reason.FAILOVER_BLOCKED.value,
@@ -64,6 +66,7 @@ _QUIET = frozenset(
         Reason.AS_EXPECTED.value,
         Reason.NOT_PAUSED.value,
         Reason.ROLLING_OUT.value,
+        Reason.UPGRADING_CATALOG.value,
         Reason.SETTLED.value,
         BackupReason.SCHEDULED.value,
         BackupReason.BACKUP_FAILED.value,  # each failure has an Event of its own
@@ -83,7 +86,9 @@ _QUIET = frozenset(
     }
 )
 """Reasons that add nothing to another condition's event of the same moment."""
-_OF_SYNCED = frozenset({Reason.INVALID_SPEC.value, Reason.APPLY_FAILED.value})
+_OF_SYNCED = frozenset(
+    {Reason.INVALID_SPEC.value, Reason.APPLY_FAILED.value, Reason.UPGRADE_HELD.value}
+)
 """Why an earlier spec is served; the condition Synced tells it."""
 
 

@@ -54,7 +54,9 @@ class Reason(StrEnum):
     DEPENDENCY_NOT_READY = "DependencyNotReady"
     VOLUME_REFUSED = "VolumeRefused"
     CREDENTIAL_NOT_APPLIED = "CredentialNotApplied"
+    UPGRADE_HELD = "UpgradeHeld"
     # Synced and Progressing
+    UPGRADING_CATALOG = "UpgradingCatalog"
     ROLLING_OUT = "RollingOut"
     GROWING_VOLUMES = "GrowingVolumes"
     # Progressing
@@ -70,6 +72,7 @@ class Reason(StrEnum):
     FAILOVER_BLOCKED = "FailoverBlocked"
     PODS_NOT_CREATED = "PodsNotCreated"
     ROLLOUT_STUCK = "RolloutStuck"
+    CATALOG_UPGRADE_STUCK = "CatalogUpgradeStuck"
     HAKEEPER_UNREACHABLE = "HAKeeperUnreachable"
     AS_EXPECTED = "AsExpected"
     STORAGE_NOT_WRITABLE = "StorageNotWritable"

@@ -69,7 +69,7 @@ def refusal(spec: Mapping[str, Any], written: versions.Version | None) -> str:
         spec: of the DNSet.
         written: what has written the data, see `written_by`; None if that is unknown.
     """
-    asked = _asked(spec)
+    asked = asked_version(spec)
     if asked is None or written is None or asked.release >= written.release:
         return ""
     major, minor = written.release
@@ -79,7 +79,7 @@ def refusal(spec: Mapping[str, Any], written: versions.Version | None) -> str:
     )
 
 
-def _asked(spec: Mapping[str, Any]) -> versions.Version | None:
+def asked_version(spec: Mapping[str, Any]) -> versions.Version | None:
     """Return the version that a spec asks for; in any image, the tag before a digest names it."""
     return versions.matrixone_version(
         str(spec.get("semanticVersion") or ""),

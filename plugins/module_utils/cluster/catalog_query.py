@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ask a database how far its catalog is."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from ..clients.kubernetes.applying import Writer
+from ..clients.kubernetes.errors import KubeError
+from ..clients.kubernetes.session import Session
+from ..clients.sql import LIVENESS, LoginRefused, SqlError, ask
+from ..upgrade.catalog import STATEMENTS, Catalog
+from .logins import entrance, root_login
+
+Json = Mapping[str, Any]
+
+
+def ask_catalog(session: Session, resource: Json, service: str, seconds: float) -> Catalog:
+    """Log in as the root user and read the catalog; what went wrong is in the result.
+
+    Args:
+        session: connection to the API server.
+        resource: the MatrixOneCluster.
+        service: behind which SQL is answered.
+        seconds: how long all answers together may take.
+    """
+    writer, deadline = Writer(session), time.monotonic() + seconds
+    try:
+        place = entrance(writer, resource, service, root_login(writer, resource))
+    except (KubeError, ValueError) as error:
+        return Catalog(problem=str(error))
+    try:
+        ask(place, LIVENESS, seconds)
+    except LoginRefused as error:
+        return Catalog(problem=_said(error))
+    except SqlError as error:
+        return Catalog(problem=_said(error), serves=False)
+    try:
+        rows = [ask(place, (text, ()), deadline - time.monotonic()) for text in STATEMENTS]
+        return Catalog.of(*rows)
+    except SqlError as error:
+        return Catalog(problem=_said(error), serves=error.refused)
+    except (ValueError, TypeError, IndexError) as error:
+        return Catalog(problem=f"the rows of the catalog cannot be read: {error}")
+
+
+def _said(error: SqlError) -> str:
+    return f"{error}: {error.words}" if error.words else str(error)

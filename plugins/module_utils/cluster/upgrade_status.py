@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is reported of the upgrade of a cluster."""
+
+from __future__ import annotations
+
+from ..reporting.events import Occurrence, occurrence
+from ..reporting.reasons import Reason
+from ..upgrade.record import (
+    CANCELED,
+    CATALOG,
+    COMPLETED,
+    HELD,
+    PASSED,
+    UPDATING,
+    Record,
+    way_back,
+)
+
+
+def held(record: Record) -> tuple[Reason, str] | None:
+    """Return reason and message while an upgrade is held back; None if it is not."""
+    if record.get("phase") != HELD:
+        return None
+    return Reason.UPGRADE_HELD, str(record.get("message"))
+
+
+def awaited(record: Record) -> tuple[Reason, str] | None:
+    """Return reason and message while the upgrade of the catalog is awaited; None otherwise."""
+    is_past = record.get("pointOfNoReturn") == PASSED
+    if not is_past or record.get("phase") not in {UPDATING, CATALOG}:
+        return None
+    return Reason.UPGRADING_CATALOG, str(record.get("message"))
+
+
+def stuck(record: Record, is_stuck: bool) -> tuple[Reason, str] | None:
+    """Return reason and message where the upgrade of the catalog does not move; None otherwise."""
+    return (Reason.CATALOG_UPGRADE_STUCK, str(record.get("message"))) if is_stuck else None
+
+
+def occurrences(before: Record, record: Record) -> list[Occurrence]:
+    """Return the events of a pass that moves an upgrade on; that it is held, a condition says.
+
+    Args:
+        before: ``status.upgrade`` so far.
+        record: as it is to be.
+    """
+    found: list[Occurrence] = []
+    phase, path = record.get("phase"), f"from {record.get('from')} to {record.get('to')}"
+    is_new = (before.get("to"), before.get("phase")) != (record.get("to"), phase)
+    if phase == UPDATING and record.get("pointOfNoReturn") != PASSED and is_new:
+        found.append(occurrence("UpgradeStarted", str(record.get("message")), action="Upgrade"))
+    if record.get("pointOfNoReturn") == PASSED != before.get("pointOfNoReturn"):
+        note = f"past the point of no return {path}; {way_back(record)}"
+        found.append(occurrence("PointOfNoReturnPassed", note, action="Upgrade"))
+    if phase in {COMPLETED, CANCELED} and before.get("phase") != phase:
+        reason = "UpgradeCompleted" if phase == COMPLETED else "UpgradeCanceled"
+        found.append(occurrence(reason, f"{path}: {record.get('message')}", action="Upgrade"))
+    return found

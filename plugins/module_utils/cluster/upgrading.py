@@ -1,0 +1,401 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The upgrade of a cluster to a newer minor or major release of MatrixOne, as an operation.
+
+``status.upgrade`` is the record of it. It is held back until each check passes, or is waived; then
+the components are changed in order. That it has begun is known from the record, and from the DNSet
+alone, which an operator that ends before it writes the record has changed. From the first start of
+a newer transaction node on there is no way back, and the upgrade of the catalog is followed to its
+end. A change within a minor release is none of this, and of versions that cannot be read nothing
+is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from ..admission.shapes import FORBIDDEN, Mistake
+from ..api import names, versions
+from ..api.durations import seconds
+from ..api.errors import RenderingError
+from ..api.fields import Fields, as_table
+from ..api.timestamps import unix_time
+from ..api.types import Manifest, Resource
+from ..api.versions import Version
+from ..backup.sources import source_ref
+from ..reporting.conditions import holds_now
+from ..reporting.reasons import ConditionType
+from ..transaction.data_version import asked_version, written_by
+from ..upgrade.catalog import Catalog
+from ..upgrade.checks import Check, Name, Subject, checks_of, is_waived
+from ..upgrade.record import (
+    AHEAD,
+    CANCELED,
+    CATALOG,
+    COMPLETED,
+    HELD,
+    PASSED,
+    UNFINISHED,
+    UPDATING,
+    Record,
+    way_back,
+)
+from ..workload.component import Reference
+from ..workload.gates import only_scaled
+from ..workload.plans import Observed, is_paused, named
+from .data_version import naming_field, with_data_version
+from .entrances import entrance
+from .rendering import render_matrixonecluster
+
+Json = dict[str, Any]
+CATALOG_KEY: Final = "catalog"
+"""Label of what the database said of its catalog, among what was observed."""
+_BACKUPS: Final = "backups"
+_SETTLING: Final = 60.0
+"""Seconds in which a new version adds its row to the catalog; it does so within ten."""
+_CATALOG_SECONDS: Final = 15 * 60
+
+
+@dataclass(frozen=True, slots=True)
+class Upgrade:
+    """Where the upgrade of a cluster is.
+
+    Attributes:
+        record: ``status.upgrade`` as it is to be; empty when there never was one.
+        held: whether the components are left as they are.
+        problem: why the database gives no answer; empty if it does, or was not asked.
+        stuck: whether the catalog has not moved for too long.
+    """
+
+    record: Record
+    held: bool = False
+    problem: str = ""
+    stuck: bool = False
+
+
+def recorded(resource: Resource, observed: Observed) -> Record:
+    """Return ``status.upgrade`` as it was observed, or else as the pass was given it."""
+    live = as_table(observed.get("self"))
+    uid = as_table(live.get("metadata")).get("uid")
+    is_same = bool(uid) and uid == resource["metadata"].get("uid")
+    status = live.get("status") if is_same else resource.get("status")
+    return as_table(as_table(status).get("upgrade"))
+
+
+def with_upgrade(resource: Resource, observed: Observed) -> Resource:
+    """Return a cluster whose status has the newest record of its upgrade."""
+    record = recorded(resource, observed)
+    status = as_table(resource.get("status"))
+    return {**resource, "status": {**status, "upgrade": record}} if record else resource
+
+
+def upgrade_references(resource: Resource) -> dict[str, Reference]:
+    """Return what to observe while a cluster waits for its upgrade; nothing otherwise.
+
+    Which version is asked for, only rendering knows; so Backups are observed wherever the version
+    that the data have is another one.
+    """
+    spec, status = as_table(resource.get("spec")), as_table(resource.get("status"))
+    path = "tn" if spec.get("tn") is not None else "dn"
+    own = as_table(spec.get(path))
+    image = str(own.get("image") or f"image:{spec.get('version') or ''}")
+    semantic = str(own.get("semanticVersion") or spec.get("semanticVersion") or "")
+    target = versions.matrixone_version(semantic, image, versions.NEWEST_OPERATOR_VERSION)
+    written = written_by(resource, status.get("tn"))
+    if target is None or written is None or target.release <= written.release:
+        return {}
+    every = {"api_version": names.API_VERSION, "kind": names.BACKUP, "labels": {}}
+    return {_BACKUPS: {**every, "if_allowed": True}}
+
+
+def catalog_service(resource: Resource, observed: Observed) -> str:
+    """Return the Service through which a pass asks for the catalog; empty if it does not.
+
+    Args:
+        resource: the cluster.
+        observed: what its references led to.
+    """
+    try:
+        children = render_matrixonecluster(resource)
+    except RenderingError:
+        return ""
+    if is_paused(resource) or not _asks_catalog(resource, observed, _dn_set(children)):
+        return ""
+    live = {named(one) for one in _live(observed)}
+    return entrance([one for one in children if named(one) in live])
+
+
+def _asks_catalog(resource: Resource, observed: Observed, dn_set: Manifest) -> bool:
+    present = with_data_version(resource, observed)
+    target, written = _versions(present, dn_set)
+    if target is None or written is None:
+        return False
+    if target.release > written.release:
+        return not _has_begun(recorded(present, observed), observed, target)
+    return _is_past(recorded(present, observed), target, written)
+
+
+def decide(
+    present: Resource, observed: Observed, children: Sequence[Manifest], now: str
+) -> Upgrade:
+    """Decide whether components may be changed, and what is on record of the upgrade.
+
+    Args:
+        present: the cluster, with what is known of its data at present in its status.
+        observed: what its references led to, with the answer of the database.
+        children: what it consists of, rendered.
+        now: the present, RFC 3339.
+    """
+    before = recorded(present, observed)
+    target, written = _versions(present, _dn_set(children))
+    if target is None or written is None or not now:
+        return Upgrade(before)
+    if target.release > written.release:
+        if _has_begun(before, observed, target):
+            return Upgrade(_begun(before, written, target, now))
+        return _examined(present, observed, children, (written, target), now)
+    if _is_past(before, target, written):
+        return _followed(present, observed, children, {**before, "to": str(target)}, now)
+    if before.get("phase") in {HELD, *UNFINISHED}:
+        return Upgrade(_canceled(before))
+    return Upgrade(before)
+
+
+def unfinished_mistakes(resource: Resource, dn_set: Manifest) -> Iterator[Mistake]:
+    """Yield what is wrong with a raise to a further release before the last upgrade has ended.
+
+    Args:
+        resource: the cluster, with its status.
+        dn_set: that it is rendered to.
+    """
+    record, target = recorded(resource, {}), asked_version(dn_set["spec"])
+    to = versions.parse(str(record.get("to") or ""))
+    if record.get("phase") not in UNFINISHED or target is None or to is None:
+        return
+    settings = as_table(resource["spec"].get("upgrade"))
+    if target.release <= to.release or is_waived(Name.PREVIOUS_UPGRADE, settings, target):
+        return
+    ahead = record.get("pointOfNoReturn") == AHEAD
+    advice = (
+        f"set {record.get('from')} again to cancel that one"
+        if ahead
+        else "wait until status.upgrade.phase is Completed"
+    )
+    message = f"the upgrade from {record.get('from')} to {to} has not completed; {advice}"
+    yield Mistake(naming_field(resource["spec"]), message, FORBIDDEN, value=str(target))
+
+
+def scaled(children: Iterable[Manifest], observed: Observed) -> list[Manifest]:
+    """Return the patches that scale the components of a cluster whose change is held back."""
+    live = {named(one): one for one in _live(observed)}
+    found = (only_scaled(one) for one in children if named(one) in live)
+    return [
+        one
+        for one in found
+        if one and one["spec"]["replicas"] != as_table(live[named(one)]["spec"]).get("replicas")
+    ]
+
+
+def _versions(present: Resource, dn_set: Manifest) -> tuple[Version | None, Version | None]:
+    """Return the version that is asked for, and the one that has written the data."""
+    status = as_table(present.get("status"))
+    return asked_version(dn_set["spec"]), written_by(present, status.get("tn"))
+
+
+def _has_begun(before: Record, observed: Observed, target: Version) -> bool:
+    """Return whether the components are being changed, by the record or by the DNSet itself."""
+    to = versions.parse(str(before.get("to") or ""))
+    if before.get("phase") == UPDATING and to and to.release == target.release:
+        return True
+    dn_set = as_table(observed.get("dnSet"))
+    live = asked_version(as_table(dn_set.get("spec"))) if dn_set else None
+    return live is not None and live.release == target.release
+
+
+def _is_past(before: Record, target: Version, written: Version) -> bool:
+    """Return whether an upgrade is past the point of no return, and has not completed."""
+    to = versions.parse(str(before.get("to") or ""))
+    is_this = to is not None and to.release == target.release == written.release
+    return is_this and before.get("phase") in UNFINISHED
+
+
+def _begun(before: Record, written: Version, target: Version, now: str) -> Json:
+    """Return the record while the log stores are updated, before the transaction node is."""
+    path = f"from {written} to {target}"
+    message = (
+        f"updating {path}; the first start of the new transaction node is the point of no return, "
+        f"set {written} again to cancel before"
+    )
+    kept = {name: before[name] for name in ("checks", "backup", "startedAt") if name in before}
+    record = {"from": str(written), "to": str(target), "startedAt": now, **kept}
+    return {**record, "phase": UPDATING, "pointOfNoReturn": AHEAD, "message": message}
+
+
+def _examined(
+    present: Resource,
+    observed: Observed,
+    children: Sequence[Manifest],
+    path: tuple[Version, Version],
+    now: str,
+) -> Upgrade:
+    """Return what the checks came to: the upgrade begins when each has passed, or is waived."""
+    written, target = path
+    checks = checks_of(_subject(present, observed, children, path, now))
+    backup = next((one.subject for one in checks if one.subject), "")
+    record: Json = {"checks": [one.as_status() for one in checks]}
+    if backup:
+        record["backup"] = backup
+    if held := [one for one in checks if one.holds_back]:
+        ends = {"from": str(written), "to": str(target), "phase": HELD, "pointOfNoReturn": AHEAD}
+        found = Catalog.read(observed.get(CATALOG_KEY))
+        message = _held(held, written, target)
+        return Upgrade({**record, **ends, "message": message}, True, _no_answer(found))
+    return Upgrade(_begun(record, written, target, now))
+
+
+def _held(checks: Sequence[Check], written: Version, target: Version) -> str:
+    first = checks[0]
+    more = f" (and {len(checks) - 1} more in status.upgrade.checks)" if len(checks) > 1 else ""
+    return (
+        f"the upgrade from {written} to {target} is held back: {first.name} "
+        f"{first.result.lower()}: {first.message}{more}; to cancel, set {written} again"
+    )
+
+
+def _subject(
+    present: Resource,
+    observed: Observed,
+    children: Sequence[Manifest],
+    path: tuple[Version, Version],
+    now: str,
+) -> Subject:
+    live = {named(one): one for one in _live(observed)}
+    metadata = present["metadata"]
+    sources = {
+        source_ref(kind, metadata["namespace"], one["metadata"]["name"]): one["metadata"]["uid"]
+        for kind, ones in (
+            (names.CLUSTER, [present]),
+            (names.CN_SET, observed.get("cnSets") or []),
+        )
+        for one in ones
+        if one["metadata"].get("uid")
+    }
+    return Subject(
+        *path,
+        children={
+            named(one): live.get(named(one)) for one in children if one["kind"] != names.WEB_UI
+        },
+        sources=sources,
+        backups=observed.get(_BACKUPS),
+        catalog=Catalog.read(observed.get(CATALOG_KEY)),
+        settings=_settings(present),
+        now=now,
+    )
+
+
+def _followed(
+    present: Resource, observed: Observed, children: Sequence[Manifest], before: Json, now: str
+) -> Upgrade:
+    """Return the record after the point of no return: components, then the catalog to its end."""
+    found = Catalog.read(observed.get(CATALOG_KEY))
+    target = versions.parse(before["to"])
+    catalog = _progress(as_table(before.get("catalog")), found, now)
+    rolled = _is_rolled(observed, children)
+    if rolled:
+        catalog.setdefault("since", now)
+    record = {**before, "pointOfNoReturn": PASSED, "phase": CATALOG if rolled else UPDATING}
+    record.pop("message", None)
+    problem = found.problem if found else ""
+    if rolled and target and is_waived(Name.CATALOG, _settings(present), target):
+        message = f"updated from {record.get('from')} to {target}; its catalog is not waited for"
+        return Upgrade({**record, "phase": COMPLETED, "completedAt": now, "message": message})
+    if rolled and found and found.is_complete and _is_final(catalog, found, target, now):
+        catalog = {key: value for key, value in catalog.items() if key != "message"}
+        ended = {**record, "phase": COMPLETED, "completedAt": now, "catalog": catalog}
+        return Upgrade({**ended, "message": f"upgraded from {record.get('from')} to {target}"})
+    stuck = _is_stuck(present, catalog, found, now)
+    said = found.summary if found and rolled else "the components are being updated"
+    what = problem or said
+    back = f"; {way_back(record)}" if stuck else ""
+    message = f"past the point of no return to {target}: {what}{back}"
+    record |= {"catalog": catalog, "message": message}
+    return Upgrade(record, problem=_no_answer(found), stuck=stuck)
+
+
+def _no_answer(found: Catalog | None) -> str:
+    return found.problem if found and not found.serves else ""
+
+
+def _progress(before: Record, found: Catalog | None, now: str) -> Json:
+    """Return ``status.upgrade.catalog``: what was seen last, and since when it has been so."""
+    if found is None:
+        return dict(before)
+    kept = {key: before[key] for key in ("since", "changedAt") if key in before}
+    if found.problem:
+        return {"changedAt": now, **before, "message": found.problem}
+    seen: Json = {
+        "version": found.version,
+        "state": found.state,
+        "stepsLeft": found.steps,
+        "tenantsLeft": found.tenants,
+    }
+    if found.step:
+        seen["step"] = found.step
+    moved = any(before.get(key) != value for key, value in seen.items())
+    changed = {"changedAt": now} if moved or "changedAt" not in kept else {}
+    return {**kept, **changed, **seen, "message": found.summary}
+
+
+def _is_rolled(observed: Observed, children: Sequence[Manifest]) -> bool:
+    """Return whether all components run what is asked for: only then the catalog is upgraded."""
+    live = {named(one): one for one in _live(observed)}
+    parts = [one for one in children if one["kind"] != names.WEB_UI]
+    return all(
+        holds_now(live.get(named(one)), ConditionType.SYNCED)
+        and as_table(live[named(one)].get("spec")).get("image") == one["spec"].get("image")
+        for one in parts
+    )
+
+
+def _is_final(catalog: Json, found: Catalog, target: Version | None, now: str) -> bool:
+    """Return whether the catalog has reached the version of the program that runs.
+
+    MatrixOne names its catalog by a version of its own, mostly that of the release. Another one is
+    final if it did not move since the components are up.
+    """
+    if target and found.release == target.release:
+        return True
+    still = unix_time(now) - max(unix_time(catalog["since"]), unix_time(catalog["changedAt"]))
+    return still >= _SETTLING
+
+
+def _is_stuck(present: Resource, catalog: Json, found: Catalog | None, now: str) -> bool:
+    """Return whether the catalog has not moved for too long."""
+    if "changedAt" not in catalog or (found is not None and found.is_complete):
+        return False
+    since = max(unix_time(catalog["changedAt"]), unix_time(catalog.get("since") or ""))
+    settings = _settings(present)
+    given = settings.get("catalogTimeout")
+    longest = seconds(Fields("spec.upgrade", settings), "catalogTimeout") if given else None
+    return unix_time(now) - since >= (_CATALOG_SECONDS if longest is None else longest)
+
+
+def _canceled(before: Record) -> Json:
+    kept = {key: before[key] for key in ("from", "to") if key in before}
+    message = "canceled: the version was set back before the point of no return"
+    return {**kept, "phase": CANCELED, "message": message}
+
+
+def _settings(resource: Resource) -> Mapping[str, Any]:
+    return as_table(as_table(resource.get("spec")).get("upgrade"))
+
+
+def _dn_set(children: Sequence[Manifest]) -> Manifest:
+    return next(one for one in children if one["kind"] == names.DN_SET)
+
+
+def _live(observed: Observed) -> list[Resource]:
+    """Return the components that exist, without the dashboard."""
+    single = (observed.get(label) for label in ("logSet", "dnSet", "proxySet"))
+    return [one for one in (*single, *(observed.get("cnSets") or [])) if one is not None]

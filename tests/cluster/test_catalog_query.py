@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is known of a catalog after a database was asked, whatever it answered."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.sql import (
+    LIVENESS,
+    Entrance,
+    LoginRefused,
+    SqlError,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.cluster import catalog_query
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.upgrade.catalog import (
+    STATEMENTS,
+    Catalog,
+)
+
+ROWS = {
+    STATEMENTS[0]: [("1.2.0", 0, 2), ("2.0.1", 24, 2)],
+    STATEMENTS[1]: [],
+    STATEMENTS[2]: [(0,)],
+}
+READ = Catalog(version="2.0.1", offset=24, state=2)
+
+
+def failing(kind: type[SqlError] = SqlError, *, refused: bool = False, words: str = "") -> SqlError:
+    error = kind("SQL at 10.0.0.1:6001 fails")
+    error.refused, error.words = refused, words
+    return error
+
+
+def asked(monkeypatch: pytest.MonkeyPatch, answers: dict[str, Any]) -> Catalog:
+    """Return what is found where a database gives these answers by statement."""
+
+    def ask(_place: Entrance, statement: tuple[str, Any], seconds: float) -> Any:
+        assert 0 < seconds <= 6
+        answer = answers[statement[0]]
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    place = Entrance("10.0.0.1", 6001, "dump", "secret")
+    monkeypatch.setattr(catalog_query, "ask", ask)
+    monkeypatch.setattr(catalog_query, "root_login", lambda *_: None)
+    monkeypatch.setattr(catalog_query, "entrance", lambda *_: place)
+    return catalog_query.ask_catalog(None, {"metadata": {}}, "mo-proxy", 6.0)
+
+
+@pytest.mark.parametrize(
+    ("answers", "found"),
+    [
+        ({LIVENESS[0]: [(1,)]}, READ),
+        (
+            {LIVENESS[0]: failing(LoginRefused)},
+            Catalog(problem="SQL at 10.0.0.1:6001 fails", serves=True),
+        ),
+        (
+            {LIVENESS[0]: failing(words="table mo_account does not exist")},
+            Catalog(
+                problem="SQL at 10.0.0.1:6001 fails: table mo_account does not exist", serves=False
+            ),
+        ),
+        (
+            {LIVENESS[0]: [], STATEMENTS[1]: failing(refused=True, words="no such table")},
+            Catalog(problem="SQL at 10.0.0.1:6001 fails: no such table", serves=True),
+        ),
+        (
+            {LIVENESS[0]: [], STATEMENTS[1]: failing()},
+            Catalog(problem="SQL at 10.0.0.1:6001 fails", serves=False),
+        ),
+        (
+            {LIVENESS[0]: [], STATEMENTS[0]: []},
+            Catalog(
+                problem="the rows of the catalog cannot be read: mo_catalog.mo_version has no row"
+            ),
+        ),
+    ],
+)
+def test_what_a_database_answers_is_a_result(
+    monkeypatch: pytest.MonkeyPatch, answers: dict[str, Any], found: Catalog
+) -> None:
+    assert asked(monkeypatch, {**ROWS, **answers}) == found
+
+
+def test_so_is_a_credential_that_does_not_exist(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(*_given: Any) -> Any:
+        raise ValueError("the root credential does not exist")
+
+    monkeypatch.setattr(catalog_query, "root_login", missing)
+    found = catalog_query.ask_catalog(None, {"metadata": {}}, "mo-proxy", 6.0)
+    assert found == Catalog(problem="the root credential does not exist")

@@ -1,0 +1,372 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An upgrade to a newer release: held back, begun, past the point of no return, completed."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+from ansible_collections.matrixorigin.matrixone.plugins.filter.admission import admission
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.cluster.upgrading import (
+    catalog_service,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.upgrade.catalog import Catalog
+
+from tests.crds.manifests import changed, minimal
+from tests.support.builders import serving, states
+from tests.support.passes import plan_of, references_of, report_on
+
+Json = dict[str, Any]
+
+NOW = "2026-11-26T12:00:00Z"
+LATER = "2026-11-26T12:20:00Z"
+OLD, NEW = "2.0.5", "2.1.0"
+READY = Catalog(version="2.0.5", state=2).as_result()
+RAISED = Catalog(version="2.1.0", state=2).as_result()
+RAISING = Catalog(version="2.1.0", state=0, steps=2, step="2.0.5 to 2.1.0").as_result()
+SILENT = Catalog(problem="SQL at 10.0.0.1:6001 cannot be reached", serves=False).as_result()
+BACKUP = {
+    "metadata": {"name": "b"},
+    "meta": {
+        "atTime": "2026-11-26T10:00:00Z",
+        "sourceRef": "matrixonecluster/prod/mo",
+        "sourceUid": "u-1",
+    },
+    "status": {
+        "phase": "Available",
+        "conditions": [{"type": "Restorable", "status": "True"}],
+    },
+}
+WAIVER = {"spec.upgrade": {"waive": {"to": NEW, "checks": ["Backup", "Catalog"]}}}
+
+
+def cluster(
+    version: str = NEW, written: str = OLD, record: Json | None = None, **more: Any
+) -> Json:
+    made = changed(minimal("MatrixOneCluster", "mo"), {"spec.version": version, **more})
+    made["metadata"] |= {"namespace": "prod", "uid": "u-1", "generation": 2}
+    made["status"] = {"tn": {"dataVersion": written}}
+    if record:
+        made["status"]["upgrade"] = record
+    return made
+
+
+def part(kind: str, name: str, version: str, pods: str = "1/1", **how: Any) -> Json:
+    child = serving(kind, name, pods, **how)
+    child["spec"]["image"] = f"matrixorigin/matrixone:{version}"
+    child["metadata"]["uid"] = f"uid-{name}"
+    return child
+
+
+def observed(version: str = OLD, written: str = OLD, **more: Any) -> Json:
+    dn_set = part("DNSet", "mo", version)
+    dn_set["status"]["dataVersion"] = written
+    return {
+        "now": NOW,
+        "credential": None,
+        "logSet": part("LogSet", "mo", version, "3/3"),
+        "dnSet": dn_set,
+        "cnSets": [part("CNSet", "mo-tp", version)],
+        "backups": [BACKUP],
+        "catalog": READY,
+        **more,
+    }
+
+
+def told(resource: Json, seen: Json) -> tuple[Json, Json]:
+    """Return the plan of a pass, and its report."""
+    plan = plan_of(resource, seen)
+    live = {f"{one['kind']}/{one['metadata']['name']}": one for one in plan["objects"]}
+    found = {
+        f"{one['kind']}/{one['metadata']['name']}": one
+        for one in [seen["logSet"], seen["dnSet"], *seen["cnSets"]]
+    }
+    applied = {"objects": {name: found[name] for name in live if name in found}}
+    return plan, report_on(resource, plan, seen, applied, "", NOW)
+
+
+def reasons(report: Json) -> list[str]:
+    return [one["reason"] for one in report["events"]]
+
+
+def updating(ahead: str = "Ahead", phase: str = "Updating", **more: Any) -> Json:
+    return {
+        "from": OLD,
+        "to": NEW,
+        "phase": phase,
+        "pointOfNoReturn": ahead,
+        "backup": "b",
+        "startedAt": NOW,
+        **more,
+    }
+
+
+@pytest.mark.parametrize(
+    ("version", "written"),
+    [
+        ("2.0.5", "2.0.5"),
+        ("2.0.9", "2.0.5"),
+        ("2.0.1", "2.0.5"),
+        ("nightly", "2.0.5"),
+        ("2.1.0", ""),
+    ],
+)
+def test_within_a_release_and_of_unknown_versions_nothing_is_checked(
+    version: str, written: str
+) -> None:
+    resource = cluster(version, written)
+    seen = observed(written=written, backups=None, catalog={})
+    if not written:
+        del seen["dnSet"]["status"]["dataVersion"]
+    plan, report = told(resource, seen)
+    assert (plan["upgrade"], plan["held"]) == ({}, [])
+    assert [one["kind"] for one in plan["objects"]] == ["LogSet", "DNSet", "CNSet"]
+    assert "upgrade" not in report["status"]
+    assert "backups" not in references_of(resource)
+    assert catalog_service(resource, seen) == ""
+
+
+def test_backups_and_the_catalog_are_asked_for_before_an_upgrade() -> None:
+    assert references_of(cluster())["backups"]["if_allowed"]
+    assert catalog_service(cluster(), observed()) == "mo-tp-cn"
+    paused = cluster()
+    paused["metadata"]["annotations"] = {"matrixorigin.io/paused": "true"}
+    assert catalog_service(paused, observed()) == ""
+
+
+@pytest.mark.parametrize(
+    ("changes", "failing"),
+    [
+        ({"backups": []}, "Backup failed: there is no Backup"),
+        ({"backups": None}, "Backup unknown: Backups cannot be listed"),
+        ({"catalog": {}}, "Catalog unknown: the database has not been asked"),
+        ({"catalog": RAISING}, "Catalog failed: "),
+        ({"logSet": part("LogSet", "mo", OLD, "2/3")}, "Health failed: LogSet mo: 2/3 Pods"),
+    ],
+)
+def test_while_a_check_fails_nothing_is_changed(changes: Json, failing: str) -> None:
+    plan, report = told(cluster(), observed(**changes))
+    assert (plan["objects"], plan["prune"], plan["held"]) == ([], None, ["spec.version"])
+    record = report["status"]["upgrade"]
+    assert (record["phase"], record["pointOfNoReturn"]) == ("Held", "Ahead")
+    assert (record["from"], record["to"]) == (OLD, NEW)
+    assert failing in record["message"]
+    assert record["message"].endswith(f"to cancel, set {OLD} again")
+    found = {one["type"]: one for one in report["status"]["conditions"]}
+    assert (found["Synced"]["status"], found["Synced"]["reason"]) == ("False", "UpgradeHeld")
+    assert failing in found["Synced"]["message"]
+    assert (found["Ready"]["status"], found["Ready"]["observedGeneration"]) == ("True", 1)
+    assert found["Progressing"]["status"] == "False"
+    assert report["requeue"] == "15s"
+
+
+def test_a_path_that_is_known_to_fail_is_held_back() -> None:
+    resource = cluster("2.0.1", "1.3.0")
+    plan, report = told(resource, observed("1.3.0", "1.3.0"))
+    assert plan["objects"] == []
+    assert "Path failed: the upgrade from 1.3.0 to 2.0.1" in report["status"]["message"]
+
+
+def test_components_are_still_scaled_while_an_upgrade_is_held_back() -> None:
+    resource = cluster(**{"spec.cnGroups": [{"name": "tp", "replicas": 4}]})
+    seen = observed(backups=[])
+    for one in (seen["logSet"], seen["dnSet"]):
+        one["spec"]["replicas"] = 3 if one["kind"] == "LogSet" else 1
+    plan, _report = told(resource, seen)
+    scaled = [one for one in plan["patches"] if one["kind"] != "Secret"]
+    assert [(one["kind"], one["spec"]) for one in scaled] == [("CNSet", {"replicas": 4})]
+
+
+def test_a_database_that_answers_nothing_is_not_ready_meanwhile() -> None:
+    _plan, report = told(cluster(), observed(catalog=SILENT))
+    assert states(report["status"])["Ready"] == ("False", "SQLNotAnswered")
+
+
+def test_an_upgrade_begins_when_all_checks_pass() -> None:
+    plan, report = told(cluster(), observed())
+    assert [one["kind"] for one in plan["objects"]] == ["LogSet", "DNSet", "CNSet"]
+    record = report["status"]["upgrade"]
+    assert (record["phase"], record["pointOfNoReturn"]) == ("Updating", "Ahead")
+    assert {one["result"] for one in record["checks"]} == {"Passed"}
+    assert (record["backup"], record["startedAt"]) == ("b", NOW)
+    assert "is the point of no return, set 2.0.5 again to cancel before" in record["message"]
+    assert reasons(report) == ["CredentialCreated", "UpgradeStarted"]
+
+
+def test_waived_checks_do_not_hold_it_back() -> None:
+    plan, report = told(cluster(**WAIVER), observed(backups=[], catalog={}))
+    assert plan["objects"]
+    results = {one["name"]: one["result"] for one in report["status"]["upgrade"]["checks"]}
+    assert results == {
+        "Health": "Passed",
+        "Backup": "Waived",
+        "Catalog": "Waived",
+        "Path": "Passed",
+    }
+
+
+@pytest.mark.parametrize("record", [updating(), None])
+def test_once_begun_it_is_not_checked_again(record: Json | None) -> None:
+    """The record was lost with an operator, or log stores restart: the DNSet tells it."""
+    seen = observed(NEW if record is None else OLD, backups=[], catalog={})
+    seen["logSet"] = part("LogSet", "mo", NEW, "2/3")
+    assert catalog_service(cluster(record=record), seen) == ""
+    plan, report = told(cluster(record=record), seen)
+    assert plan["objects"]
+    assert report["status"]["upgrade"]["phase"] == "Updating"
+    assert reasons(report)[1:] == ([] if record else ["UpgradeStarted"])
+
+
+@pytest.mark.parametrize("phase", ["Held", "Updating"])
+def test_until_the_point_of_no_return_it_is_canceled_by_the_previous_version(phase: str) -> None:
+    resource = cluster(OLD, record=updating(phase=phase))
+    plan, report = told(resource, observed(OLD, backups=None, catalog={}))
+    assert plan["objects"]
+    assert report["status"]["upgrade"]["phase"] == "Canceled"
+    assert reasons(report)[1:] == ["UpgradeCanceled"]
+    again = cluster(OLD, record=report["status"]["upgrade"])
+    assert reasons(told(again, observed())[1])[1:] == []
+
+
+def past(**how: Any) -> tuple[Json, Json]:
+    """Return plan and report of a pass after the new transaction node has started."""
+    resource = cluster(NEW, NEW, how.pop("record", updating()), **how.pop("changes", {}))
+    return told(resource, observed(NEW, NEW, **how))
+
+
+def test_past_the_point_of_no_return_the_catalog_is_followed() -> None:
+    assert catalog_service(cluster(NEW, NEW, updating()), observed(NEW, NEW)) == "mo-tp-cn"
+    _plan, report = past(catalog=RAISING)
+    record = report["status"]["upgrade"]
+    assert (record["phase"], record["pointOfNoReturn"]) == ("UpgradingCatalog", "Passed")
+    assert record["catalog"] == {
+        "version": "2.1.0",
+        "state": 0,
+        "stepsLeft": 2,
+        "tenantsLeft": 0,
+        "step": "2.0.5 to 2.1.0",
+        "changedAt": NOW,
+        "since": NOW,
+        "message": record["catalog"]["message"],
+    }
+    found = states(report["status"])
+    assert found["Synced"] == ("False", "UpgradingCatalog")
+    assert found["Progressing"] == ("True", "UpgradingCatalog")
+    assert found["Ready"][0] == "True"
+    assert reasons(report)[1:] == ["PointOfNoReturnPassed"]
+    assert report["requeue"] == "5s"
+
+
+def test_components_are_updated_before_the_catalog_counts() -> None:
+    late = part("CNSet", "mo-tp", NEW, generation=3)
+    _plan, report = past(cnSets=[late], catalog=READY)
+    assert report["status"]["upgrade"]["phase"] == "Updating"
+    assert report["status"]["upgrade"]["pointOfNoReturn"] == "Passed"
+
+
+FOLLOWED = updating("Passed", "UpgradingCatalog")
+
+
+def followed(since: str, **catalog: Any) -> Json:
+    return {**FOLLOWED, "catalog": {"since": since, "changedAt": since, **catalog}}
+
+
+def test_it_completes_with_the_catalog_of_the_release() -> None:
+    _plan, report = past(catalog=RAISED, record=followed(NOW))
+    record = report["status"]["upgrade"]
+    assert (record["phase"], record["completedAt"]) == ("Completed", NOW)
+    assert states(report["status"])["Synced"] == ("True", "AllSetsSynced")
+    assert reasons(report)[1:] == ["UpgradeCompleted"]
+    again = cluster(NEW, NEW, record)
+    assert catalog_service(again, observed(NEW, NEW)) == ""
+    assert told(again, observed(NEW, NEW, catalog={}))[1]["status"]["upgrade"] == record
+
+
+@pytest.mark.parametrize(
+    ("now", "phase"),
+    [("2026-11-26T12:00:59Z", "UpgradingCatalog"), ("2026-11-26T12:01:00Z", "Completed")],
+)
+def test_a_catalog_of_another_name_is_final_when_it_stands_still(now: str, phase: str) -> None:
+    seen = {"version": "2.0.5", "state": 2, "stepsLeft": 0, "tenantsLeft": 0}
+    _plan, report = past(catalog=READY, record=followed(NOW, **seen), now=now)
+    assert report["status"]["upgrade"]["phase"] == phase
+
+
+def test_a_catalog_that_does_not_move_is_degraded() -> None:
+    seen = {"version": "2.1.0", "state": 0, "stepsLeft": 2, "tenantsLeft": 0}
+    stays = {**seen, "step": "2.0.5 to 2.1.0"}
+    _plan, report = past(catalog=RAISING, record=followed(NOW, **stays), now=LATER)
+    assert states(report["status"])["Degraded"] == ("True", "CatalogUpgradeStuck")
+    message = report["status"]["upgrade"]["message"]
+    assert (
+        "the way back is a new cluster with spec.version: 2.0.5 and spec.restoreFrom: b" in message
+    )
+
+    longer = {"spec.upgrade": {"catalogTimeout": "1h"}}
+    _plan, report = past(catalog=RAISING, record=followed(NOW, **stays), now=LATER, changes=longer)
+    assert states(report["status"])["Degraded"][0] == "False"
+
+    moved = followed(NOW, **{**stays, "stepsLeft": 3})
+    _plan, report = past(catalog=RAISING, record=moved, now=LATER)
+    assert states(report["status"])["Degraded"][0] == "False"
+    assert report["status"]["upgrade"]["catalog"]["changedAt"] == LATER
+
+
+def test_a_database_that_died_of_it_is_neither_ready_nor_silent() -> None:
+    _plan, report = past(catalog=SILENT, record=followed(NOW), now=LATER)
+    found = states(report["status"])
+    assert found["Ready"] == ("False", "SQLNotAnswered")
+    assert found["Degraded"] == ("True", "CatalogUpgradeStuck")
+    assert "SQL at 10.0.0.1:6001 cannot be reached" in report["status"]["upgrade"]["message"]
+
+
+def test_where_the_catalog_is_waived_it_is_not_waited_for() -> None:
+    _plan, report = past(catalog={}, changes=WAIVER)
+    assert report["status"]["upgrade"]["phase"] == "Completed"
+    assert "not waited for" in report["status"]["upgrade"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("record", "version", "advice"),
+    [
+        (updating(), "3.0.18", "set 2.0.5 again to cancel that one"),
+        (FOLLOWED, "3.0.18", "wait until status.upgrade.phase is Completed"),
+        (FOLLOWED, "2.1.9", ""),
+        (updating(phase="Held"), "3.0.18", ""),
+        (updating(phase="Completed"), "3.0.18", ""),
+        (updating(phase="Canceled"), "3.0.18", ""),
+    ],
+)
+def test_a_second_upgrade_is_refused_while_one_is_unfinished(
+    record: Json, version: str, advice: str
+) -> None:
+    stored = cluster(NEW, NEW, record)
+    raised = copy.deepcopy(stored)
+    raised["spec"]["version"] = version
+    plan = plan_of(raised, observed(NEW, NEW))
+    reviewed = admission(raised, {"operation": "UPDATE", "old": stored})["errors"]
+    if not advice:
+        assert plan["invalid"] == ""
+        assert reviewed == []
+        return
+    message = f"the upgrade from 2.0.5 to 2.1.0 has not completed; {advice}"
+    assert plan["invalid"] == f"spec.version: {message}"
+    assert [(one["field"], one["message"]) for one in reviewed] == [("spec.version", message)]
+
+    waived = copy.deepcopy(raised)
+    waived["spec"]["upgrade"] = {"waive": {"to": version, "checks": ["PreviousUpgrade"]}}
+    assert plan_of(waived, observed(NEW, NEW))["invalid"] == ""
+
+
+def test_the_newest_record_counts_not_the_one_that_a_pass_was_given() -> None:
+    stale, newest = cluster(NEW, NEW, updating()), cluster("3.0.18", NEW, FOLLOWED)
+    stale["spec"]["version"] = "3.0.18"
+    plan = plan_of(stale, observed(NEW, NEW, self=newest))
+    assert "wait until status.upgrade.phase is Completed" in plan["invalid"]
+
+
+def test_a_pass_that_leaves_a_cluster_alone_keeps_the_record() -> None:
+    paused = cluster(NEW, NEW, FOLLOWED)
+    paused["metadata"]["annotations"] = {"matrixorigin.io/paused": "true"}
+    assert told(paused, observed(NEW, NEW))[1]["status"]["upgrade"] == FOLLOWED

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A database is upgraded to a newer release: not before its checks pass, and to the end."""
+
+import json
+import time
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api.versions import parse
+
+import testbed
+from testbed import database
+from testbed.bed import TestBed
+from testbed.images import recipes
+from testbed.object_store import ObjectStore
+from testbed.progress import silent
+from tests.e2e.backups import Bucket, back_up, verified
+from tests.e2e.clusters import Cluster, operating, tiny_cluster
+from tests.e2e.traffic import Traffic, conclude
+from tests.support.waiting import eventually
+
+pytestmark = [pytest.mark.node, pytest.mark.scenario]
+
+Json = dict[str, Any]
+UPGRADE_SECONDS = 300.0
+
+
+def _upgrade(cluster: Cluster) -> Json:
+    return dict(cluster.get("mo", "mo")["status"].get("upgrade") or {})
+
+
+def _results(cluster: Cluster) -> Json:
+    return {one["name"]: one["result"] for one in _upgrade(cluster).get("checks") or []}
+
+
+def _in_phase(cluster: Cluster, phase: str, seconds: float = UPGRADE_SECONDS) -> Json:
+    """Wait for a phase of the upgrade; return its record."""
+    eventually(
+        lambda: _upgrade(cluster).get("phase") == phase,
+        seconds,
+        phase,
+        otherwise=lambda: json.dumps(cluster.get("mo", "mo")["status"], indent=1),
+    )
+    return _upgrade(cluster)
+
+
+def _pods(cluster: Cluster) -> set[str]:
+    kinds = ("LogSet", "DNSet", "CNSet", "ProxySet")
+    return {one["metadata"]["uid"] for kind in kinds for one in cluster.pods(kind).values()}
+
+
+def _events(cluster: Cluster) -> list[str]:
+    items = cluster.get("events.events.k8s.io")["items"]
+    return [one["reason"] for one in items if one["regarding"]["kind"] == "MatrixOneCluster"]
+
+
+def test_an_upgrade_waits_for_a_proven_backup_and_ends_in_the_catalog(
+    bed_with_jobs: TestBed,
+    real_object_store: ObjectStore,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    """The same program under the tag of the next minor release."""
+    present = database.chosen()
+    version = parse(present.tag)
+    assert version, "the tag has to be a version"
+    target = f"{version.major}.{version.minor + 1}.0"
+    newer = replace(present, tag=target)
+    testbed.tag_image(present.reference, newer.reference, bed_with_jobs.name)
+    place = Bucket(real_object_store)
+    with operating(bed_with_jobs, tmp_path_factory.mktemp("operator"), "upgrade") as cluster:
+        place.prepare(cluster)
+        resource = place.cluster(cluster.namespace)
+        cluster.kubectl("apply", "-f", "-", input=json.dumps(resource))
+        cluster.await_ready()
+        before = _pods(cluster)
+        eventually(lambda: cluster.get("mo", "mo")["status"]["tn"].get("dataVersion"), 60)
+        with Traffic(cluster, "upgrade-tag") as traffic:
+            time.sleep(3)
+            cluster.patch("mo", "mo", {"spec": {"version": target}})
+            _in_phase(cluster, "Held")
+            eventually(lambda: _results(cluster).get("Catalog") == "Passed", 60)
+            assert _results(cluster) == {
+                "Health": "Passed",
+                "Backup": "Failed",
+                "Catalog": "Passed",
+                "Path": "Passed",
+            }
+            synced = cluster.condition("mo", "mo", "Synced")
+            assert (synced["status"], synced["reason"]) == ("False", "UpgradeHeld")
+            assert "there is no Backup of this cluster" in synced["message"]
+            assert cluster.condition("mo", "mo", "Ready")["status"] == "True"
+            back_up(cluster, place, "before")
+            assert "is not proven" in str(_upgrade(cluster)) or _in_phase(cluster, "Held")
+            assert _pods(cluster) == before
+            assert verified(cluster, "before")["result"] == "Passed"
+            _in_phase(cluster, "Completed")
+            time.sleep(3)
+        traffic.require_nothing_lost(longest=60.0, errors=400)
+        cluster.kubectl("wait", "--for=condition=Synced", "mo/mo", "--timeout=60s")
+        ended = _upgrade(cluster)
+        assert (ended["from"], ended["to"]) == (present.tag, target)
+        assert (ended["pointOfNoReturn"], ended["catalog"]["state"]) == ("Passed", 2)
+        assert {one["result"] for one in ended["checks"]} == {"Passed"}
+        assert cluster.get("mo", "mo")["status"]["tn"]["dataVersion"] == target
+        assert not before & _pods(cluster)
+        for reason in (
+            "UpgradeHeld",
+            "UpgradeStarted",
+            "PointOfNoReturnPassed",
+            "UpgradeCompleted",
+        ):
+            assert reason in _events(cluster)
+        conclude(f"upgrade {present.tag} to {target}: {json.dumps(ended)}")
+        cluster.kubectl("delete", "mo", "--all", "--timeout=240s")
+
+
+def _raise_to(cluster: Cluster, version: str, *waived: str) -> None:
+    """Raise the version, with checks that are waived, and a minute for the catalog to move."""
+    settings: Json = {"catalogTimeout": "1m"}
+    if waived:
+        settings["waive"] = {"to": version, "checks": list(waived)}
+    cluster.patch("mo", "mo", {"spec": {"version": version, "upgrade": settings}})
+
+
+def test_an_upgrade_that_kills_a_database_is_held_back_and_reported_where_it_is_forced(
+    real_testbed: TestBed, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """The snapshot of 2.0 cannot take over the catalog of the one of 1.3."""
+    old, new = database.BUILT["1.3"], database.BUILT["2.0"]
+    for one in (old, new):
+        testbed.load_image(str(recipes.matrixone(one, silent)), real_testbed.name)
+    resource = tiny_cluster()
+    resource["spec"]["version"] = old.tag
+    with operating(real_testbed, tmp_path_factory.mktemp("operator"), "killed") as cluster:
+        cluster.kubectl("apply", "-f", "-", input=json.dumps(resource))
+        cluster.await_ready()
+        before = _pods(cluster)
+        eventually(lambda: cluster.get("mo", "mo")["status"]["tn"].get("dataVersion"), 60)
+        with Traffic(cluster, "upgrade-held") as traffic:
+            time.sleep(3)
+            _raise_to(cluster, new.tag)
+            eventually(lambda: _results(cluster).get("Path") == "Failed", 60)
+            assert _results(cluster) == {
+                "Health": "Passed",
+                "Backup": "Failed",
+                "Catalog": "Passed",
+                "Path": "Failed",
+            }
+            time.sleep(20)
+            assert _pods(cluster) == before
+            _raise_to(cluster, old.tag)
+            _in_phase(cluster, "Canceled", 60)
+            time.sleep(2)
+        traffic.require_nothing_lost(longest=5.0)
+        assert _pods(cluster) == before
+        cluster.kubectl("wait", "--for=condition=Synced", "mo/mo", "--timeout=60s")
+
+        _raise_to(cluster, new.tag, "Backup", "Path")
+        eventually(lambda: _upgrade(cluster).get("pointOfNoReturn") == "Passed", UPGRADE_SECONDS)
+        degraded = eventually(lambda: _is(cluster, "Degraded", "True"), UPGRADE_SECONDS)
+        ready = eventually(lambda: _is(cluster, "Ready", "False"), 60)
+        assert ready["reason"] == "SQLNotAnswered"
+        assert _is(cluster, "Synced", "False")
+        record = _upgrade(cluster)
+        assert record["phase"] in {"Updating", "UpgradingCatalog"}
+        conclude(f"upgrade {old.tag} to {new.tag}, forced: {degraded} {ready} {record}")
+        cluster.kubectl("delete", "mo", "--all", "--timeout=240s")
+
+
+def _is(cluster: Cluster, of: str, status: str) -> Json:
+    found = cluster.condition("mo", "mo", of)
+    return found if found.get("status") == status else {}
