@@ -16,11 +16,10 @@ from tests.support.plays import Played, play
 pytestmark = pytest.mark.api
 
 
-def _delete(kubeconfig: Path, folder: Path, resource: r.Json, **part: str) -> Played:
-    """Play the role, or a part of it, as an operator does for a resource that is being deleted."""
-    role = {"name": "matrixorigin.matrixone.cnset", **part}
-    included = {"ansible.builtin.include_role": role}
-    variables = {"cnset_resource": resource, "cnset_state": "absent", "cnset_wait": False}
+def _delete(kubeconfig: Path, folder: Path, resource: r.Json, **given: object) -> Played:
+    """Play the role as an operator does for a resource that is being deleted."""
+    included = {"ansible.builtin.include_role": {"name": "matrixorigin.matrixone.cnset"}}
+    variables = {"cnset_resource": resource, "cnset_state": "absent", "cnset_wait": False, **given}
     played = {
         "hosts": "localhost",
         "gather_facts": False,
@@ -62,7 +61,7 @@ def test_an_api_server_that_does_not_answer_is_an_error(
     text = installed_testbed.kubeconfig.read_text()
     kubeconfig.write_text(text.replace(installed_testbed.server, "https://127.0.0.1:1"))
 
-    done = _delete(kubeconfig, tmp_path, doomed, tasks_from="finalize.yml")
+    done = _delete(kubeconfig, tmp_path, doomed, cnset_manage_status=False)
 
     *_, last = re.findall(r"TASK \[.* : (.*)\]", done.output)
     assert (last, done.counts["failed"]) == ("Observe the log service", 1), done.output
