@@ -149,8 +149,8 @@ class Engine(Protocol):
         """
         ...
 
-    async def is_up_to_date(self, check: CheckRequest) -> bool:
-        """Whether a check finds that a run would change nothing; false if none can be made.
+    async def is_up_to_date(self, check: CheckRequest) -> bool | None:
+        """Whether a check finds that a run would change nothing; None if none can be made.
 
         Raises:
             EngineError: there is no usable answer.

@@ -75,9 +75,8 @@ class RunnerPackageEngine:
         task.add_done_callback(self._runs.discard)
         return await task
 
-    async def is_up_to_date(self, check: CheckRequest) -> bool:  # noqa: ARG002 (see ``Engine``)
-        """False: there is no process that a check could be made in."""
-        return False
+    async def is_up_to_date(self, check: CheckRequest) -> None:
+        """None: there is no process that a check could be made in."""
 
     async def stop(self) -> None:
         """End all runs and their children."""

@@ -55,6 +55,7 @@ class Trigger:
         requested: whether somebody has changed it since it was first observed.
         failed: whether its last run has failed.
         probed: whether a probe of the object asks for a run.
+        prechecked: whether the watch's check has just found that a run would change something.
     """
 
     reason: str
@@ -62,6 +63,7 @@ class Trigger:
     requested: bool = False
     failed: bool = False
     probed: bool = False
+    prechecked: bool = False
 
 
 @dataclass(slots=True)

@@ -4,7 +4,7 @@
 import asyncio
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ansible_operator import metrics
 from ansible_operator.errors import EngineError, OperatorError
@@ -85,8 +85,10 @@ class Controller:
         admitted = await self._with_finalizer(obj)
         if admitted is None:
             return ReconcileResult()
-        if await self._needs_no_run(admitted, trigger):
+        is_up_to_date = await self._is_up_to_date(admitted, trigger)
+        if is_up_to_date:
             return ReconcileResult(requeue_after=period, is_played=False)
+        trigger = replace(trigger, prechecked=is_up_to_date is False)
         quiet = not trigger.fresh and not is_deleting(admitted) and has_succeeded(admitted)
         report = self._report(quiet=quiet, first=is_new)
         return await self._run(key, admitted, trigger, period, report)
@@ -158,9 +160,10 @@ class Controller:
         _LOG.info("Resource is terminated, skipping reconciliation", **self._names(obj))
         return None
 
-    async def _needs_no_run(self, obj: Object, trigger: Trigger) -> bool:
+    async def _is_up_to_date(self, obj: Object, trigger: Trigger) -> bool | None:
         """Whether a check finds that a run would change nothing, which then counts as a success.
 
+        None if the check was not asked, or has not answered.
         A change of the object requests a run and gets it; so does an object whose run has failed,
         one whose probe asks for a run, and one whose conditions have to be written.
         """
@@ -168,13 +171,13 @@ class Controller:
         asked_for = trigger.requested or trigger.failed or trigger.probed
         must_run = asked_for or is_deleting(obj) or has_failed(obj)
         if not watch.precheck or must_run or (watch.manage_status and not has_succeeded(obj)):
-            return False
+            return None
         started = time.monotonic()
-        if not await self.runs.is_up_to_date(obj, trigger):
-            return False
-        self._count(failed=False)
-        metrics.RECONCILES.labels(str(self.controlled.gvk)).observe(time.monotonic() - started)
-        return True
+        is_up_to_date = await self.runs.is_up_to_date(obj, trigger)
+        if is_up_to_date:
+            self._count(failed=False)
+            metrics.RECONCILES.labels(str(self.controlled.gvk)).observe(time.monotonic() - started)
+        return is_up_to_date
 
     async def _run(
         self, key: Key, obj: Object, trigger: Trigger, period: float, report: StatusReport

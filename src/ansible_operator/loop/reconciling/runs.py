@@ -98,8 +98,8 @@ class Runs:
         self._report(log, outcome, result, trigger)
         return outcome
 
-    async def is_up_to_date(self, obj: Object, trigger: Trigger) -> bool:
-        """Whether a run would change nothing, by the watch's check; false when in doubt."""
+    async def is_up_to_date(self, obj: Object, trigger: Trigger) -> bool | None:
+        """Whether a run would change nothing, by the watch's check; None without an answer."""
         up_to_date = await self._ask(self.controlled.watch.precheck, obj)
         if up_to_date:
             _LOG.info("Nothing to do", reason=trigger.reason, **self._names(obj))
@@ -107,9 +107,9 @@ class Runs:
 
     async def is_as_reported(self, obj: Object) -> bool:
         """Whether the watch's probe finds an object as it was left; false when in doubt."""
-        return await self._ask(self.controlled.watch.probe.test, obj)
+        return bool(await self._ask(self.controlled.watch.probe.test, obj))
 
-    async def _ask(self, function: str, obj: Object) -> bool:
+    async def _ask(self, function: str, obj: Object) -> bool | None:
         watch = self.controlled.watch
         seconds = min(CHECK_SECONDS, watch.run_timeout or CHECK_SECONDS)
         try:
@@ -119,7 +119,7 @@ class Runs:
         except (EngineError, OSError) as error:
             names = self._names(obj)
             _LOG.error("Check failed, so the object is run", error=str(error), **names)
-            return False
+            return None
 
     def _names(self, obj: Object) -> dict[str, str]:
         metadata = obj["metadata"]

@@ -78,6 +78,7 @@ def extra_vars(watch: Watch, obj: Object, trigger: Trigger, *, finalizing: bool)
             "reason": trigger.reason,
             "object_changed": trigger.fresh,
             "probed": trigger.probed,
+            "prechecked": trigger.prechecked,
         }
     of_object = {name: whole, f"{name}_spec": spec}
     are_templates = not watch.mark_unsafe

@@ -5,6 +5,7 @@ import asyncio
 import contextlib
 import copy
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -40,6 +41,9 @@ class World:
         is_cached: whether the cache of its kind has it.
         seconds: that a run takes.
         given: the objects as they were played.
+        triggers: what led to each play.
+        answer: that the watch's check gives; None if it gives none.
+        asked: how often it was asked.
         looks: how often a run asks for objects of its kind.
         looked: what it was answered.
         concluded: of which objects the play had ended, after how many requests.
@@ -60,6 +64,9 @@ class World:
         self.seconds = 0.0
         self.concluded: list[tuple[Key, int]] = []
         self.given: list[Object] = []
+        self.triggers: list[Trigger] = []
+        self.answer: bool | None = None
+        self.asked = 0
         self.looks = 0
         self.looked: list[str] = []
 
@@ -120,8 +127,9 @@ class World:
         return copy.deepcopy(self.obj)
 
     async def play(
-        self, obj: Object, _why: Trigger, look: Callable[[], Awaitable[str]], *, finalizing: bool
+        self, obj: Object, trigger: Trigger, look: Callable[[], Awaitable[str]], *, finalizing: bool
     ) -> PlayResult:
+        self.triggers.append(trigger)
         self.played.append(finalizing)
         self.given.append(obj)
         self.during()
@@ -130,6 +138,10 @@ class World:
         outcome = PlayResult(failures=list(self.failures), requeue_after=self.requeue_after)
         outcome.result = type(outcome.result)(ok=1, changed=self.changed)
         return outcome
+
+    async def is_up_to_date(self, _obj: Object, _trigger: Trigger) -> bool | None:
+        self.asked += 1
+        return self.answer
 
     async def forget(self, _namespace: str, _name: str) -> None:
         self.forgotten += 1
@@ -362,3 +374,39 @@ async def test_a_run_that_a_play_asks_for_is_not_a_periodic_one() -> None:
     world.requeue_after = None
     result = await world.controller(None).reconcile(KEY, CHANGED)
     assert (result.requeue_after, result.requested) == (60, False)
+
+
+ASKS: dict[str, tuple[Trigger, bool | None, int]] = {
+    "it has found something to do": (Trigger("Pod p modified", fresh=False), False, 1),
+    "it has not answered": (Trigger("Pod p modified", fresh=False), None, 1),
+    "it is not asked when the object has changed": (
+        Trigger("spec changed", fresh=True, requested=True),
+        False,
+        0,
+    ),
+}
+
+
+@pytest.mark.parametrize("case", ASKS)
+async def test_a_play_is_told_what_the_check_has_found(case: str) -> None:
+    """Only a "no" spares the play its own check."""
+    trigger, answer, asked = ASKS[case]
+    world = World()
+    world.answer = answer
+    controller = world.controller(None, precheck="acme.tools.calm", manage_status=False)
+
+    await controller.reconcile(KEY, trigger)
+
+    assert world.asked == asked
+    assert world.triggers == [replace(trigger, prechecked=answer is False and asked == 1)]
+
+
+async def test_what_the_check_finds_up_to_date_is_not_played() -> None:
+    world = World()
+    world.answer = True
+    controller = world.controller(None, precheck="acme.tools.calm", manage_status=False)
+
+    result = await controller.reconcile(KEY, Trigger("Pod p modified", fresh=False))
+
+    assert world.triggers == []
+    assert (result.is_played, result.requeue_after) == (False, 60)

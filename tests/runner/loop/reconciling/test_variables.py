@@ -138,12 +138,14 @@ def test_names_of_object_variables(group: str, kind: str, name: str) -> None:
 
 def test_a_play_gets_its_trigger_if_the_watch_enables_it() -> None:
     probed = Trigger("probe", fresh=False, probed=True)
-    for trigger, reason in ((WHY, "spec changed"), (probed, "probe")):
+    checked = Trigger("period", fresh=False, prechecked=True)
+    for trigger, reason in ((WHY, "spec changed"), (probed, "probe"), (checked, "period")):
         found = extra_vars(watch(trigger_variable=True), memcached(), trigger, finalizing=False)
         assert found["ansible_operator_trigger"] == {
             "reason": reason,
             "object_changed": trigger.fresh,
             "probed": trigger.probed,
+            "prechecked": trigger.prechecked,
         }
     assert "ansible_operator_trigger" not in extra_vars(watch(), memcached(), WHY, finalizing=False)
 
