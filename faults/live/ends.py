@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -42,16 +43,24 @@ _DIGEST = re.compile(r"\b(?=[0-9a-z]*\d)[0-9a-f]{7,64}\b")
 def state(api: Api, namespace: str, kinds: Iterable[str]) -> dict[str, Json]:
     """Return all objects of these kinds, without what differs from run to run.
 
-    Objects whose names are drawn are numbered.
+    Objects whose names are drawn, or are digests, are numbered in the order of what they have.
     """
-    found: dict[str, Json] = {}
+    same: dict[str, list[Json]] = {}
     for one in _listed(api, namespace, kinds):
-        name = f"{one['kind']}/{_named(one['metadata']['name'], namespace)}"
-        number = 1
-        while (key := name if number == 1 else f"{name}#{number}") in found:
-            number += 1
-        found[key] = _comparable(one, namespace)
-    return found
+        same.setdefault(_shown_name(one, namespace), []).append(_comparable(one, namespace))
+    return {
+        name if number == 1 else f"{name}#{number}": one
+        for name, ones in same.items()
+        for number, one in enumerate(sorted(ones, key=_content), 1)
+    }
+
+
+def _shown_name(found: Json, namespace: str) -> str:
+    return f"{found['kind']}/{_named(found['metadata']['name'], namespace)}"
+
+
+def _content(found: Json) -> str:
+    return json.dumps(found, sort_keys=True)
 
 
 def identities(api: Api, namespace: str, kinds: Iterable[str]) -> dict[str, str]:

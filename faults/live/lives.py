@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from faults.live.beside import (
     replaced,
 )
 from faults.scenes import NAMESPACE, scenes
+from testbed.api import ApiError
 from testbed.bed import TestBed
 from tests.early.resources import KIND as EARLY
 from tests.early.resources import early
@@ -126,9 +128,18 @@ def take(life: Life, step: str, api: Api, namespace: str) -> None:
             _create(one, api, namespace)
     elif step == DELETE:
         for one in life.deleted:
-            api.request("DELETE", api.path(_kind(one), namespace, one["metadata"]["name"]))
+            _delete(one, api, namespace)
     else:
         api.merge(life.kind, namespace, life.name, life.changes[step])
+
+
+def _delete(resource: Json, api: Api, namespace: str) -> None:
+    """Delete what may be gone by what an earlier deletion, or a retention, has led to."""
+    try:
+        api.request("DELETE", api.path(_kind(resource), namespace, resource["metadata"]["name"]))
+    except ApiError as error:
+        if error.status != HTTPStatus.NOT_FOUND:
+            raise
 
 
 def _create(resource: Json, api: Api, namespace: str) -> None:

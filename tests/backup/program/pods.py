@@ -49,7 +49,9 @@ def bucket(
     server: object_store.ObjectStore, address: str, role: str = "target", kind: str = "minio"
 ) -> S3Location:
     name, _, prefix = address.partition("/")
-    return S3Location(name, prefix, server.endpoint, server.region, kind, role)
+    # The database is told the region that the server tells, not this one.
+    region = "us-west-2" if kind == "aws" else server.region
+    return S3Location(name, prefix, server.endpoint, region, kind, role)
 
 
 @dataclass

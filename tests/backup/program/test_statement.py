@@ -5,6 +5,7 @@ import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.program import (
@@ -18,6 +19,7 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.task
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.location.locations import (
     FolderLocation,
+    S3Location,
 )
 
 from tests.clients.matrixone.scripted import serving
@@ -95,3 +97,32 @@ def test_a_statement_that_does_not_end(
         ended = pods.attempt(task)
     assert (ended.result.reason, said in ended.result.message) == (reason, True), ended
     assert ended.result.retryable is (reason == Reason.STATEMENT_FAILED)
+
+
+KEYS = ("access_key_id", "an-id", "secret_access_key", "a-secret-of-40-characters")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("", ""),
+        ("Access Denied", ": Access Denied"),
+        ("an error near 'cret-of-40-charac", " (its text quotes the keys of the store,"),
+        ("near 'an-id', ...", " (its text quotes the keys of the store,"),
+    ],
+)
+def test_what_the_database_says_of_a_failed_statement_is_shown_without_keys(
+    words: str, said: str
+) -> None:
+    found = statements.said_of(words, ("BACKUP ...", ("b", "bucket", "data", *KEYS)))
+    assert found.startswith(said)
+    assert bool(found) is bool(words)
+
+
+@pytest.mark.parametrize("told", ["", "eu-west-1"])
+def test_the_region_is_that_of_the_server_if_it_tells_one(told: str) -> None:
+    place = S3Location("data", "b", "http://127.0.0.1:9", "us-west-2", "aws", "target")
+    task = Task(Verb.BACKUP, "b", login=Login("127.0.0.1", 1), target=place)
+    mounts = SimpleNamespace(keys=lambda _place: None)
+    _text, values = statements.statement(task, mounts, [], told)
+    assert values[values.index("region") + 1] == (told or "us-west-2")

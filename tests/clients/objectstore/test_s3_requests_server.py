@@ -12,6 +12,10 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api.storage
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.matrixone.addresses import (
     Reach,
 )
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.objectstore import (
+    s3,
+    s3_connection,
+)
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.objectstore.s3_requests import (
     Bucket,
 )
@@ -66,6 +70,19 @@ def test_what_a_server_refuses(server: ObjectStore, bucket: Bucket) -> None:
         "secret": StorageAnswer.DENIED,
         "none": StorageAnswer.ANSWERS,
     }
+
+
+def test_the_region_is_that_of_the_server(server: ObjectStore, bucket: Bucket) -> None:
+    elsewhere = Signer(server.access_key, server.secret_key, "us-west-2")
+    assert replace(bucket, signer=elsewhere).ask(SECONDS) is StorageAnswer.WRITABLE
+
+
+def test_a_server_tells_the_region_of_a_bucket(server: ObjectStore, bucket: Bucket) -> None:
+    keys = s3_connection.Keys(server.access_key, server.secret_key)
+    certificates = str(server.authority) if server.authority else None
+    to = s3_connection.Server(server.endpoint, "us-west-2", True, lambda: keys, certificates)
+    store = s3.S3Store(s3_connection.Connection(to), bucket.bucket, "")
+    assert store.region() == server.region
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts a file system")

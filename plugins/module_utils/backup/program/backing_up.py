@@ -83,7 +83,7 @@ def back_up(making: Making) -> Manifest:
             _remove_earlier_attempts(hold, progress)
             started = timestamps.timestamp_now()
             progress.begin(Step.BACKUP)
-            text = statement(task, making.mounts, base)
+            text = statement(task, making.mounts, base, store.region())
             run(entrance, text, store, progress, hold.require)
             return _prove(making, hold, base, started, database)
         except Exception as error:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -25,10 +26,20 @@ _LAST_FILES_SECONDS: Final = 120.0
 """For what the statement writes after the list of its data: a few KiB."""
 _LOOK_SECONDS: Final = 10.0
 """Between two looks at what the statement has written."""
+_KEYS: Final = frozenset({"access_key_id", "secret_access_key"})
+"""Options whose values are shown to nobody."""
+_LONGEST_SHARED: Final = 6
+"""Characters of a key that a message may have by chance."""
 
 
-def statement(task: Task, mounts: Mounts, base: list[Opened]) -> Statement:
+def statement(task: Task, mounts: Mounts, base: list[Opened], region: str = "") -> Statement:
     """Return the statement; the driver quotes all values.
+
+    Args:
+        task: to make a backup.
+        mounts: with the credentials.
+        base: the backups that it continues; none for a full one.
+        region: of the bucket, as its server tells it; empty for the one of the location.
 
     Raises:
         TaskFailed: InvalidTask: the database cannot use such credentials.
@@ -38,7 +49,7 @@ def statement(task: Task, mounts: Mounts, base: list[Opened]) -> Statement:
         text = "BACKUP %s FILESYSTEM %s PARALLELISM %s"
         values: tuple[str, ...] = (task.id, target.server_path, parallelism)
     else:
-        options = _options(target, mounts, parallelism)
+        options = _options(target, mounts, parallelism, region)
         text = f"BACKUP %s S3OPTION {{{', '.join(['%s=%s'] * len(options))}}}"
         values = (task.id, *(part for pair in options.items() for part in pair))
     if base:
@@ -47,7 +58,7 @@ def statement(task: Task, mounts: Mounts, base: list[Opened]) -> Statement:
     return text, values
 
 
-def _options(target: S3Location, mounts: Mounts, parallelism: str) -> dict[str, str]:
+def _options(target: S3Location, mounts: Mounts, parallelism: str, region: str) -> dict[str, str]:
     keys = mounts.keys(target)
     if keys and keys.session_token:
         raise TaskFailed(
@@ -57,7 +68,7 @@ def _options(target: S3Location, mounts: Mounts, parallelism: str) -> dict[str, 
         )
     given = {
         "endpoint": target.url,
-        "region": target.region,
+        "region": region or target.region,
         "bucket": target.bucket,
         "filepath": target.prefix,
         "is_minio": "true" if target.type == "minio" else "false",
@@ -138,11 +149,35 @@ def run(
             end.require()
         answer.result()
     except sql.SqlError as error:
+        said = said_of(error.words, text)
         raise TaskFailed(
-            Reason.STATEMENT_FAILED, f"the BACKUP statement failed: {error}"
+            Reason.STATEMENT_FAILED, f"the BACKUP statement failed: {error}{said}"
         ) from error
     finally:
         pool.shutdown(wait=False)
+
+
+def said_of(words: str, asked: Statement) -> str:
+    """Return what a database says about a statement, to follow a message; empty for nothing.
+
+    Errors of its parser quote the statement from anywhere on, so any part of a key counts.
+
+    Args:
+        words: of the database.
+        asked: the statement, with its values.
+    """
+    values = [str(one) for one in asked[1]]
+    keys = [value for name, value in itertools.pairwise(values) if name in _KEYS]
+    if any(_shares(key, words) for key in keys):
+        return " (its text quotes the keys of the store, and is not shown)"
+    return f": {words}" if words else ""
+
+
+def _shares(key: str, words: str) -> bool:
+    length = min(len(key), _LONGEST_SHARED + 1)
+    return any(
+        key[start : start + length] in words for start in range(max(1, len(key) - length + 1))
+    )
 
 
 class _End:

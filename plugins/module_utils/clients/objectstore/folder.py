@@ -44,6 +44,10 @@ class FolderStore:
         """The store as messages name it."""
         return f"folder {self._root}"
 
+    def region(self) -> str:
+        """Return nothing: a folder has no region."""
+        return ""
+
     def require(self) -> None:
         """Return when the folder, or the nearest above it, can be listed."""
         existing = next(path for path in (self._root, *self._root.parents) if path.exists())

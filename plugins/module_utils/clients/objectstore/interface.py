@@ -46,6 +46,9 @@ class ObjectStore(Protocol):
     def name(self) -> str:
         """The store as messages name it."""
 
+    def region(self) -> str:
+        """Return the region of the bucket; empty for a folder, or where the server tells none."""
+
     def require(self) -> None:
         """Return when the bucket or folder can be listed; an empty one can.
 

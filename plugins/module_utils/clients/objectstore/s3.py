@@ -5,11 +5,21 @@ from __future__ import annotations
 
 import contextlib
 import posixpath
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, TypeVar
 
-from .errors import Absent, Exists, Refused, StoreError, Unreachable, Unsupported, shortened
+from .errors import (
+    Absent,
+    Exists,
+    Forbidden,
+    Refused,
+    StoreError,
+    Unreachable,
+    Unsupported,
+    shortened,
+)
 from .interface import CHUNK, Entry, Erasable
 from .s3_connection import Connection, from_answer, understood
 
@@ -23,6 +33,9 @@ _RESUMES: Final = 5
 _EMPTY_PAGES: Final = 200
 """Pages of a listing without anything that may follow each other."""
 _LISTED: Final = ("Contents", "CommonPrefixes", "Versions", "DeleteMarkers", "Uploads")
+_REGION: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,62}")
+_UNNAMED_REGION: Final = "us-east-1"
+"""Of which S3 gives no name (GetBucketLocation in its API reference)."""
 _Kind = TypeVar("_Kind")
 
 
@@ -45,6 +58,14 @@ class S3Store:
         """The store as messages name it."""
         place = f"{self._bucket}/{self._root}".rstrip("/")
         return f"{place} at {self._connection.url}"
+
+    def region(self) -> str:
+        """Return the region of the bucket; empty where the server tells none."""
+        with contextlib.suppress(Absent, Forbidden, Refused, Unsupported):
+            answer = self._call(self.name, "get_bucket_location")
+            found = str(answer.get("LocationConstraint") or _UNNAMED_REGION)
+            return found if _REGION.fullmatch(found) else ""
+        return ""
 
     def require(self) -> None:
         """Return when the bucket can be listed; listing tells more than HEAD, which has no body."""

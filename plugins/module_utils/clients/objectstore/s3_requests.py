@@ -26,6 +26,10 @@ _KEY: Final = "matrixone-operator-write-check"
 """Of the upload, below the prefix."""
 _UPLOAD: Final = re.compile(rb"<UploadId>([^<>]{1,2048})</UploadId>")
 _CODE: Final = re.compile(rb"<Code>([A-Za-z0-9]{1,64})</Code>")
+_REGION: Final = re.compile(
+    rb"<Code>AuthorizationHeaderMalformed</Code>.*<Region>([A-Za-z0-9-]{1,63})</Region>", re.DOTALL
+)
+"""In the answer to a request that is signed for another region."""
 _UNDECIDED: Final = frozenset({"RequestTimeTooSkewed", "SlowDown", "ServiceUnavailable"})
 """Codes that tell something about the clock of who asks, or that it asks too often."""
 _UNDECIDED_STATUS: Final = (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE)
@@ -64,8 +68,22 @@ class Bucket:
             server = Endpoint.parse(self.endpoint)
         except ValueError:
             return StorageAnswer.SILENT
-        found = _write(self._upload(server, self.signer), deadline) if self.signer else None
+        found = self._write(server, self.signer, deadline) if self.signer else None
         return found or _greeting(ask(server, Request("HEAD"), deadline, self.reach))
+
+    def _write(self, server: Endpoint, signer: Signer, deadline: Deadline) -> StorageAnswer | None:
+        """Begin an upload, add a part and abort it; None if that does not tell whether it answers.
+
+        MatrixOne asks a server whose path has the bucket for its region, and knows that of the
+        others from its environment alone.
+        """
+        call = self._upload(server, signer)
+        begun = call("POST", {"uploads": ""}, deadline, b"")
+        region = _REGION.search(begun.body) if begun and self.by_path else None
+        if region:
+            call = self._upload(server, replace(signer, region=region.group(1).decode()))
+            begun = call("POST", {"uploads": ""}, deadline, b"")
+        return _finished(call, begun, deadline)
 
     def _upload(self, server: Endpoint, signer: Signer) -> _Call:
         """Return how to make a signed request about the upload."""
@@ -95,9 +113,8 @@ def _greeting(said: Answer | None) -> StorageAnswer:
     return StorageAnswer.ANSWERS if is_answer else StorageAnswer.SILENT
 
 
-def _write(call: _Call, deadline: Deadline) -> StorageAnswer | None:
-    """Begin an upload, add a part and abort it; None if that does not tell whether it answers."""
-    begun = call("POST", {"uploads": ""}, deadline, b"")
+def _finished(call: _Call, begun: Answer | None, deadline: Deadline) -> StorageAnswer | None:
+    """Add a part to an upload and abort it; None if that does not tell whether it answers."""
     upload = _UPLOAD.search(begun.body) if begun else None
     if begun is None or upload is None:
         return _refusal(begun)
