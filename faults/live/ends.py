@@ -30,6 +30,8 @@ _TIMES = frozenset(
 _OF_SYSTEM = ("kube-root-ca.crt",)
 _BOOKKEEPING = frozenset({"StatefulSet", "Deployment", "PersistentVolumeClaim", "Job"})
 """Their status is that of Kubernetes' controllers; what is compared of them is what was asked."""
+_DRAWN_LABEL = "claim.matrixorigin.io/instance-id"
+"""Of a claim of a set: the end of its name."""
 _REVISION = "deployment.kubernetes.io/revision"
 _UID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
@@ -103,6 +105,8 @@ def _comparable(found: Json, namespace: str) -> Json:
         name: one for name, one in metadata.pop("annotations", {}).items() if name != _REVISION
     }
     result: Json = {**found, "metadata": metadata}
+    labels = metadata.get("labels", {})
+    metadata["labels"] = {name: one for name, one in labels.items() if name != _DRAWN_LABEL}
     if annotations:
         metadata["annotations"] = annotations
     kind = found["kind"]
