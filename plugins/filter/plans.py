@@ -19,7 +19,7 @@ from ..module_utils.backup.task.jobs import IMAGE_VARIABLE
 from ..module_utils.clients.kubernetes.kinds import describe
 from ..module_utils.cluster.planning import credential, makes_credential
 from ..module_utils.cluster.removal import drains_of_cluster, removal_of_leftovers
-from ..module_utils.compute.removal import emptied
+from ..module_utils.compute.removal import scaled_to_zero
 from ..module_utils.early.reports import terminating_report
 from ..module_utils.early.storage import growth as claim_growth
 from ..module_utils.kinds import SETS, kind_of, render_everything, rendered_kind
@@ -126,9 +126,9 @@ def terminating_of(resource: Any, results: Any, failure: Any = "") -> Any:
     return terminating_report(plain(resource), plain(list(results)), plain(failure))
 
 
-def emptied_of(resource: Any) -> Any:
+def scaled_to_zero_of(resource: Any) -> Any:
     """Return a CNSet that is deleted as if its spec asked for no compute nodes."""
-    return emptied(plain(resource))
+    return scaled_to_zero(plain(resource))
 
 
 def drains_of(resource: Any) -> Any:
@@ -182,7 +182,7 @@ class FilterModule:
         return {
             "references": references_of,
             "drains": drains_of,
-            "emptied": emptied_of,
+            "scaled_to_zero": scaled_to_zero_of,
             "growth": growth_of,
             "plan": plan_for,
             "report": report_for,

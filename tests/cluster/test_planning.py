@@ -13,7 +13,7 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.cluster.rem
     removal_of_leftovers,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute.removal import (
-    emptied,
+    scaled_to_zero,
 )
 
 from tests.support.builders import resource
@@ -299,7 +299,7 @@ def test_a_pause_does_not_keep_compute_nodes_from_draining_when_their_set_goes()
     cn_set = resource("CNSet", "mo-tp")
     cn_set["metadata"]["annotations"] = {"matrixorigin.io/paused": "true", "mine": "stays"}
 
-    gone = emptied(cn_set)
+    gone = scaled_to_zero(cn_set)
 
     assert gone["spec"]["replicas"] == 0
     assert gone["metadata"]["annotations"] == {"mine": "stays"}
@@ -312,7 +312,7 @@ def test_a_set_that_is_to_drain_at_its_end_does(policy: str, drains: bool):
     cn_set = resource("CNSet", "mo-tp")
     cn_set["spec"] |= {"terminationPolicy": policy, "scalingConfig": {"storeDrainTimeout": "1m"}}
 
-    scaling = emptied(cn_set)["spec"]["scalingConfig"]
+    scaling = scaled_to_zero(cn_set)["spec"]["scalingConfig"]
 
     assert scaling.get("storeDrainEnabled", False) == drains
     assert scaling["storeDrainTimeout"] == "1m"

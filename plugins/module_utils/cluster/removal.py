@@ -21,7 +21,7 @@ from ..api import names
 from ..api.errors import RenderingError
 from ..api.types import Manifest, Resource
 from ..compute.pods import policy_of
-from ..compute.removal import drains_at_its_end, emptied, sheds_at_its_end
+from ..compute.removal import drains_at_its_end, scaled_to_zero, sheds_at_its_end
 from ..logservice.removal import bucket_deletes, follow_retention, retention_deletes
 from ..reporting.conditions import RESTORE_ENDED
 from ..workload.plans import Kind
@@ -156,7 +156,7 @@ def _longest_drain(resource: Resource) -> int | None:
     """Return how many seconds compute nodes may drain at their end; None if none does."""
     compute = [one for one in _sets_of(resource) if one["kind"] == names.CN_SET]
     try:
-        policies = [policy_of(emptied(one)) for one in compute if drains_at_its_end(one)]
+        policies = [policy_of(scaled_to_zero(one)) for one in compute if drains_at_its_end(one)]
     except RenderingError:
         return None
     return max((policy.patience for policy in policies), default=None)

@@ -7,7 +7,7 @@ from ..api.types import Resource
 from ..workload.plans import PAUSE_ANNOTATIONS
 
 
-def emptied(resource: Resource) -> Resource:
+def scaled_to_zero(resource: Resource) -> Resource:
     """Return a set that is deleted as if its spec asked for no Pods; a pause does not count.
 
     ``terminationPolicy: Drain`` counts by itself: ``storeDrainEnabled`` is about scaling in.
