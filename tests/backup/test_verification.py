@@ -493,3 +493,61 @@ def test_a_backup_that_was_applied_again_in_between_gets_no_result() -> None:
         one["metadata"]["creationTimestamp"] = created
         plan = planned(verifying(failed), around(backup=one, backups=[one]))
         assert bool(plan["verified"]) is written
+
+
+REHEARSAL = {"verify": {"version": "2.1.0"}}
+
+
+def test_a_rehearsal_has_the_version_that_is_given() -> None:
+    own = source(
+        semanticVersion="1.3.0",
+        tn={"replicas": 1, "image": "a:1.3.0"},
+        cnGroups=[{"name": "a", "image": "a:1.3.0", "nodeSelector": {"disk": "ssd"}}],
+    )
+
+    [made] = planned(verifying(**REHEARSAL), around(source=own))["objects"]
+
+    spec = made["spec"]
+    assert spec["version"] == "2.1.0"
+    assert "semanticVersion" not in spec
+    assert not any("image" in one for one in (spec["tn"], *spec["cnGroups"]))
+    assert spec["cnGroups"][0]["nodeSelector"] == {"disk": "ssd"}
+
+
+@pytest.mark.parametrize(
+    ("upgrade", "version"),
+    [
+        ({"phase": "Held", "runs": "v1.3.0-a"}, "v1.3.0-a"),
+        ({"phase": "Held"}, "2.0.1"),
+        ({"phase": "Canceled", "runs": "1.3.0"}, "2.0.1"),
+        ({"phase": "Completed"}, "2.0.1"),
+    ],
+)
+def test_a_version_that_is_only_asked_for_is_not_the_one_that_made_a_backup(
+    upgrade: Json, version: str
+) -> None:
+    own = source(version="2.0.1")
+    own["status"]["upgrade"] = upgrade
+
+    [made] = planned(verifying(), around(source=own))["objects"]
+
+    assert made["spec"]["version"] == version
+
+
+def test_a_rehearsal_says_nothing_about_the_backup() -> None:
+    """What a newer version does not read, the present one may: it stays proven."""
+    proven = backup(status={"phase": "Available", "conditions": [], "verification": PASSED})
+    seen = around(
+        throwAway=verification_cluster(), backup=proven, **reading("Failed", "LoginFailed")
+    )
+
+    status = planned(verifying(KNOWN, **REHEARSAL), seen)["verified"]
+
+    assert (status["rehearsal"]["result"], status["rehearsal"]["version"]) == (
+        "Incomplete",
+        "2.1.0",
+    )
+    assert {key: status[key] for key in ("verification", "conditions")} == {
+        "verification": PASSED,
+        "conditions": [],
+    }

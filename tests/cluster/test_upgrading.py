@@ -150,7 +150,7 @@ def test_while_a_check_fails_nothing_is_changed(changes: Json, failing: str) -> 
     assert (plan["objects"], plan["prune"], plan["held"]) == ([], None, ["spec.version"])
     record = report["status"]["upgrade"]
     assert (record["phase"], record["pointOfNoReturn"]) == ("Held", "Ahead")
-    assert (record["from"], record["to"]) == (OLD, NEW)
+    assert (record["from"], record["to"], record["runs"]) == (OLD, NEW, OLD)
     assert failing in record["message"]
     assert record["message"].endswith(f"to cancel, set {OLD} again")
     found = {one["type"]: one for one in report["status"]["conditions"]}

@@ -265,21 +265,31 @@ def require_rows_of(traffic: Traffic, found: set[int], backup: Mapping[str, Any]
 
 def verified(cluster: Cluster, name: str, *checks: Mapping[str, Any]) -> Json:
     """Have the Backup of a BackupJob verified by restoring; return what its status has of it."""
+    return _restored_and_read(cluster, name, "verification", {"checks": list(checks)})
+
+
+def rehearsed(cluster: Cluster, name: str, version: str, *checks: Mapping[str, Any]) -> Json:
+    """Have the Backup of a BackupJob restored into another version; return what came of it."""
+    verify = {"version": version, "checks": list(checks)}
+    return _restored_and_read(cluster, name, "rehearsal", verify)
+
+
+def _restored_and_read(cluster: Cluster, name: str, field: str, verify: Json) -> Json:
     backup = status(cluster, f"backupjob/{name}")["backup"]
     resources = {"requests": {"cpu": "100m", "memory": "256Mi"}}
     order = {
         "apiVersion": "core.matrixorigin.io/v1alpha1",
         "kind": "RestoreJob",
-        "metadata": {"name": f"proof-{name}"},
+        "metadata": {"name": f"{field}-{name}"},
         "spec": {
             "backupName": backup,
-            "verify": {"checks": list(checks), "resources": resources},
+            "verify": {**verify, "resources": resources},
         },
     }
     cluster.kubectl("apply", "-f", "-", input=json.dumps(order))
-    said = ended(cluster, f"restorejob/proof-{name}", 2 * RESTORED_SECONDS)
+    said = ended(cluster, f"restorejob/{field}-{name}", 2 * RESTORED_SECONDS)
     record = dict(json.loads(cluster.bed.kubectl("get", "backup", backup, "-o", "json")))
-    found = dict(record["status"]["verification"])
+    found = dict(record["status"][field])
     assert found == said["verification"]
     assert (said["phase"] == "Completed") == (found["result"] == "Passed"), json.dumps(said)
     return found

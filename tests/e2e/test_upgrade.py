@@ -15,8 +15,8 @@ from testbed.bed import TestBed
 from testbed.images import recipes
 from testbed.object_store import ObjectStore
 from testbed.progress import silent
-from tests.e2e.backups import Bucket, back_up, verified
-from tests.e2e.clusters import Cluster, operating, tiny_cluster
+from tests.e2e.backups import Bucket, back_up, rehearsed, verified
+from tests.e2e.clusters import Cluster, operating
 from tests.e2e.traffic import Traffic, conclude
 from tests.support.waiting import eventually
 
@@ -93,6 +93,10 @@ def test_an_upgrade_waits_for_a_proven_backup_and_ends_in_the_catalog(
             back_up(cluster, place, "before")
             assert "is not proven" in str(_upgrade(cluster)) or _in_phase(cluster, "Held")
             assert _pods(cluster) == before
+            rehearsal = rehearsed(cluster, "before", target)
+            assert (rehearsal["result"], rehearsal["version"]) == ("Passed", target)
+            assert _results(cluster)["Backup"] == "Failed", "of another version"
+            assert _pods(cluster) == before
             assert verified(cluster, "before")["result"] == "Passed"
             _in_phase(cluster, "Completed")
             time.sleep(3)
@@ -124,21 +128,29 @@ def _raise_to(cluster: Cluster, version: str, *waived: str) -> None:
 
 
 def test_an_upgrade_that_kills_a_database_is_held_back_and_reported_where_it_is_forced(
-    real_testbed: TestBed, tmp_path_factory: pytest.TempPathFactory
+    bed_with_jobs: TestBed,
+    real_object_store: ObjectStore,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     """The snapshot of 2.0 cannot take over the catalog of the one of 1.3."""
     old, new = database.BUILT["1.3"], database.BUILT["2.0"]
     for one in (old, new):
-        testbed.load_image(str(recipes.matrixone(one, silent)), real_testbed.name)
-    resource = tiny_cluster()
-    resource["spec"]["version"] = old.tag
-    with operating(real_testbed, tmp_path_factory.mktemp("operator"), "killed") as cluster:
+        testbed.load_image(str(recipes.matrixone(one, silent)), bed_with_jobs.name)
+    place = Bucket(real_object_store)
+    with operating(bed_with_jobs, tmp_path_factory.mktemp("operator"), "killed") as cluster:
+        place.prepare(cluster)
+        resource = place.cluster(cluster.namespace)
+        resource["spec"]["version"] = old.tag
         cluster.kubectl("apply", "-f", "-", input=json.dumps(resource))
         cluster.await_ready()
         before = _pods(cluster)
         eventually(lambda: cluster.get("mo", "mo")["status"]["tn"].get("dataVersion"), 60)
         with Traffic(cluster, "upgrade-held") as traffic:
             time.sleep(3)
+            back_up(cluster, place, "before")
+            # Its tables can be read; that its catalog cannot be upgraded, only a check would find.
+            rehearsal = rehearsed(cluster, "before", new.tag)
+            assert (rehearsal["result"], rehearsal["version"]) == ("Passed", new.tag), rehearsal
             _raise_to(cluster, new.tag)
             eventually(lambda: _results(cluster).get("Path") == "Failed", 60)
             assert _results(cluster) == {
@@ -146,13 +158,14 @@ def test_an_upgrade_that_kills_a_database_is_held_back_and_reported_where_it_is_
                 "Backup": "Failed",
                 "Catalog": "Passed",
                 "Path": "Failed",
+                "Rehearsal": "Passed",
             }
             time.sleep(20)
             assert _pods(cluster) == before
             _raise_to(cluster, old.tag)
             _in_phase(cluster, "Canceled", 60)
             time.sleep(2)
-        traffic.require_nothing_lost(longest=5.0)
+        traffic.require_nothing_lost(longest=30.0)
         assert _pods(cluster) == before
         cluster.kubectl("wait", "--for=condition=Synced", "mo/mo", "--timeout=60s")
 
@@ -164,6 +177,7 @@ def test_an_upgrade_that_kills_a_database_is_held_back_and_reported_where_it_is_
         assert _is(cluster, "Synced", "False")
         record = _upgrade(cluster)
         assert record["phase"] in {"Updating", "UpgradingCatalog"}
+        conclude(f"rehearsal of {new.tag}: {rehearsal}")
         conclude(f"upgrade {old.tag} to {new.tag}, forced: {degraded} {ready} {record}")
         cluster.kubectl("delete", "mo", "--all", "--timeout=240s")
 

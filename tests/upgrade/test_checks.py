@@ -56,7 +56,7 @@ SUBJECT = Subject(
 def result(name: str, **changes: Any) -> tuple[str, str]:
     """Return result and message of a check of the subject with changes."""
     found = checks_of(replace(SUBJECT, **changes))
-    assert [one.name.value for one in found] == ["Health", "Backup", "Catalog", "Path"]
+    assert [one.name.value for one in found][:4] == ["Health", "Backup", "Catalog", "Path"]
     one = next(one for one in found if one.name.value == name)
     return one.result.value, one.message
 
@@ -168,6 +168,47 @@ def test_some_paths_are_known_to_fail(origin: Any, target: Any, fails: bool) -> 
     found = result("Path", origin=Version(*origin), target=Version(*target))
     assert found[0] == ("Failed" if fails else "Passed")
     assert ("is known to fail" if fails else "is not known to fail") in found[1]
+
+
+REHEARSED = {"result": "Passed", "version": "3.0.18"}
+
+
+@pytest.mark.parametrize(
+    ("backups", "found", "message"),
+    [
+        (None, "Unknown", "cannot be listed"),
+        ([], "Failed", "no Backup was restored into 3.0.18"),
+        ([backup()], "Failed", "RestoreJob of a Backup with spec.verify.version: 3.0.18"),
+        ([backup(rehearsal=REHEARSED)], "Passed", "Backup b was restored into 3.0.18, and read"),
+        ([backup(rehearsal={**REHEARSED, "version": "v3.0.18-a"})], "Passed", "Backup b"),
+        ([backup(rehearsal={**REHEARSED, "version": "3.0.17"})], "Failed", "no Backup"),
+        ([backup(at="2026-11-24T10:00:00Z", rehearsal=REHEARSED)], "Failed", "no Backup"),
+        ([backup(meta={"sourceUid": "u-9"}, rehearsal=REHEARSED)], "Failed", "no Backup"),
+        (
+            [backup(rehearsal={**REHEARSED, "result": "Incomplete", "message": "no login"})],
+            "Failed",
+            "Backup b, restored into 3.0.18, came to Incomplete: no login",
+        ),
+        (
+            [
+                backup("old", rehearsal={**REHEARSED, "result": "Failed"}),
+                backup("new", "2026-11-26T11:00:00Z", rehearsal=REHEARSED),
+            ],
+            "Passed",
+            "Backup new",
+        ),
+    ],
+)
+def test_an_upgrade_across_major_releases_has_to_be_rehearsed(
+    backups: Any, found: str, message: str
+) -> None:
+    said = result("Rehearsal", backups=backups, target=Version(3, 0, 18))
+    assert said[0] == found
+    assert message in said[1]
+
+
+def test_within_a_major_release_none_is_needed() -> None:
+    assert "Rehearsal" not in [one.name.value for one in checks_of(SUBJECT)]
 
 
 @pytest.mark.parametrize(

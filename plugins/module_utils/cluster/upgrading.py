@@ -248,6 +248,9 @@ def _examined(
         record["backup"] = backup
     if held := [one for one in checks if one.holds_back]:
         ends = {"from": str(written), "to": str(target), "phase": HELD, "pointOfNoReturn": AHEAD}
+        dn_set = as_table(as_table(observed.get("dnSet")).get("spec"))
+        if runs := str(dn_set.get("image") or "").partition("@")[0].rpartition(":")[2]:
+            ends["runs"] = runs
         found = Catalog.read(observed.get(CATALOG_KEY))
         message = _held(held, written, target)
         return Upgrade({**record, **ends, "message": message}, True, _no_answer(found))

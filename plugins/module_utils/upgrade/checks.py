@@ -33,6 +33,7 @@ class Name(StrEnum):
     BACKUP = "Backup"
     CATALOG = "Catalog"
     PATH = "Path"
+    REHEARSAL = "Rehearsal"
     PREVIOUS_UPGRADE = "PreviousUpgrade"
 
 
@@ -98,7 +99,9 @@ class Subject:
 
 def checks_of(subject: Subject) -> list[Check]:
     """Return all checks with their results, those that are waived included."""
-    asked: tuple[Callable[[Subject], Check], ...] = (_health, _backup, _catalog, _path)
+    asked: list[Callable[[Subject], Check]] = [_health, _backup, _catalog, _path]
+    if subject.target.major != subject.origin.major:
+        asked.append(_rehearsal)
     return [_waived(one(subject), subject) for one in asked]
 
 
@@ -226,3 +229,41 @@ def _path(subject: Subject) -> Check:
         message = f"the upgrade {path} is known to fail: {failure}"
         return Check(Name.PATH, Result.FAILED, message)
     return Check(Name.PATH, Result.PASSED, f"the upgrade {path} is not known to fail")
+
+
+def _rehearsal(subject: Subject) -> Check:
+    """Check that a young Backup was restored into the version that is asked for, and read."""
+    if subject.backups is None:
+        message = "Backups cannot be listed; give the operator the right to list them"
+        return Check(Name.REHEARSAL, Result.UNKNOWN, message)
+    oldest = unix_time(subject.now) - _max_age(subject.settings)
+    young = [
+        (
+            _at_time(one),
+            one["metadata"]["name"],
+            as_table(as_table(one.get("status")).get("rehearsal")),
+        )
+        for one in subject.backups
+        if _is_of(one, subject.sources) and _at_time(one) >= oldest
+    ]
+    found = [
+        one for one in sorted(young, key=lambda one: one[:2]) if _is_rehearsed(one[2], subject)
+    ]
+    if not found:
+        message = (
+            f"no Backup was restored into {subject.target}; create a RestoreJob of a Backup with "
+            f"spec.verify.version: {subject.target}"
+        )
+        return Check(Name.REHEARSAL, Result.FAILED, message)
+    _at, name, record = found[-1]
+    result = str(record.get("result"))
+    if result != "Passed":
+        message = f"Backup {name}, restored into {subject.target}, came to {result}"
+        return Check(Name.REHEARSAL, Result.FAILED, f"{message}: {record.get('message')}")
+    message = f"Backup {name} was restored into {subject.target}, and read"
+    return Check(Name.REHEARSAL, Result.PASSED, message)
+
+
+def _is_rehearsed(record: Json, subject: Subject) -> bool:
+    version = parse(str(record.get("version") or ""))
+    return version is not None and version.numbers == subject.target.numbers

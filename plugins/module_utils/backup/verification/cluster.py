@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The cluster into which a backup is restored only to be read; it is deleted afterwards.
 
-It has one store of each kind, the version of the database that was backed up, and no Service but
-those inside the Kubernetes cluster. Of the Pods' overlay it takes over what decides where they run
-and how they log in to stores, and no labels: a user's Service must not select them.
+It has one store of each kind, the version that the database runs or, to rehearse an upgrade, the
+one that is given, and no Service but those inside the Kubernetes cluster. Of the Pods' overlay it
+takes over what decides where they run and how they log in to stores, and no labels: a user's
+Service must not select them.
 """
 
 from __future__ import annotations
@@ -50,6 +51,8 @@ _OF_OVERLAY: Final = (
     "env",
     "envFrom",
 )
+_HELD: Final = "Held"
+"""Phase of an upgrade of which nothing was applied yet."""
 _OF_BUCKET: Final = ("type", "path", "region", "endpoint", "secretRef", "certificateRef")
 
 
@@ -93,11 +96,11 @@ def cluster_of(resource: Resource, backup: Resource, source: Resource) -> Manife
             "annotations": {names.ANNOTATION_UNCLAIMED: "true"},
         },
         "spec": {
-            **{key: given[key] for key in _OF_CLUSTER if given.get(key)},
+            **_of_version(verify, given, status),
             "credentialSecretRef": {"name": credential},
             "restoreFrom": backup["metadata"]["name"],
             "logService": {
-                **_component(given.get("logService") or {}),
+                **_component(given.get("logService") or {}, verify),
                 "replicas": 1,
                 "resources": _LOG_RESOURCES,
                 "volume": _volume((given.get("logService") or {}).get("volume") or {}),
@@ -105,14 +108,14 @@ def cluster_of(resource: Resource, backup: Resource, source: Resource) -> Manife
                 "sharedStorage": shared_storage(verify, backup, source, name),
             },
             "tn": {
-                **_component(given.get("tn") or given.get("dn") or {}),
+                **_component(given.get("tn") or given.get("dn") or {}, verify),
                 "replicas": 1,
                 "resources": dict(resources),
                 "sharedStorageCache": _CACHE,
             },
             "cnGroups": [
                 {
-                    **_component(groups[0]),
+                    **_component(groups[0], verify),
                     "name": "tp",
                     "replicas": 1,
                     "resources": dict(resources),
@@ -162,9 +165,27 @@ def bucket_of(cluster: Resource) -> tuple[S3Location, Fields] | None:
     return (found, storage) if isinstance(found, S3Location) else None
 
 
-def _component(given: Mapping[str, Any]) -> Json:
+def _of_version(verify: Fields, given: Mapping[str, Any], status: Mapping[str, Any]) -> Json:
+    """Return what the throw-away cluster takes over from its source, with its version.
+
+    A version that an upgrade has only asked for is not that of the database yet.
+    """
+    kept = {key: given[key] for key in _OF_CLUSTER if given.get(key)}
+    upgrade = status.get("upgrade") or {}
+    runs = str(upgrade.get("runs") or "") if upgrade.get("phase") == _HELD else ""
+    version = verify.text("version") or runs
+    if not version:
+        return kept
+    # It was that of the version in the spec.
+    kept.pop("semanticVersion", None)
+    return {**kept, "version": version}
+
+
+def _component(given: Mapping[str, Any], verify: Fields) -> Json:
     """Return what a component takes over from that of the source."""
     kept = {key: given[key] for key in _OF_COMPONENT if given.get(key)}
+    if verify.text("version"):
+        kept.pop("image", None)
     over = given.get("overlay") or {}
     placed = {key: over[key] for key in _OF_OVERLAY if over.get(key)}
     return {**kept, "overlay": placed} if placed else kept

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from ...api import names
 from ...api.errors import RenderingError
+from ...api.fields import Fields
 from ...api.timestamps import unix_time
 from ...api.types import Resource
 from ...reporting.reasons import BackupReason
@@ -49,7 +50,8 @@ def concluded(
     """
     reading = stands.result.reading if stands and stands.result else None
     name = resource["metadata"]["name"]
-    record = verdicts.verdict(name, begun, around.now, reason, message, reading)
+    version = _version_of(resource)
+    record = verdicts.verdict(name, begun, around.now, reason, message, reading, version)
     shown = facts_of(stands) if stands else {}
     return JobPlan(
         phase=RUNNING,
@@ -61,14 +63,20 @@ def concluded(
     )
 
 
+def _version_of(resource: Resource) -> str:
+    """Return the version that a RestoreJob rehearses an upgrade to; empty for none."""
+    return Fields("", resource).table("spec").table("verify").text("version")
+
+
 def remove(resource: Resource, observed: Observed, around: PassContext) -> JobPlan:
     """Delete the throw-away cluster and its data, and end."""
     status, metadata = resource.get("status") or {}, resource["metadata"]
     begun = str(status.get("startTime") or "")
     going = metadata.get("deletionTimestamp")
     record = status.get("verification") or verdicts.verdict(
-        metadata["name"], begun, around.now, Reason.INTERRUPTED.value, "the RestoreJob was deleted"
-    )
+        metadata["name"], begun, around.now, Reason.INTERRUPTED.value, "the RestoreJob was deleted",
+        version=_version_of(resource),
+    )  # fmt: skip
     asked = unix_time(going or record["completionTime"])
     since = max(asked, min(_tried_since(observed, around), asked + _AWAY_SECONDS))
     patience = _GOING_SECONDS if going else _REMOVAL_SECONDS

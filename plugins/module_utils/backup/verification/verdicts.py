@@ -50,7 +50,7 @@ METRICS: Final = {
 
 def verdict(
     job: str, begun: str, now: str, reason: str = "", message: str = "",
-    reading: Reading | None = None,
+    reading: Reading | None = None, version: str = "",
 ) -> Json:  # fmt: skip
     """Return the record of a verification, ``status.verification``.
 
@@ -61,6 +61,7 @@ def verdict(
         reason: what is wrong; empty if nothing is.
         message: the same for people.
         reading: what could be read; None if nothing was.
+        version: that the RestoreJob named, to rehearse an upgrade; empty if it did not.
     """
     failed = FAILED if reason in _OF_DATA else INCOMPLETE
     found: Json = {
@@ -69,6 +70,8 @@ def verdict(
         "completionTime": now,
         "seconds": int(unix_time(now) - unix_time(begun or now)),
     }
+    if version:
+        found["version"] = version
     if reason:
         found |= {"reason": reason, "message": message}
     if reading is not None:
@@ -78,10 +81,15 @@ def verdict(
 
 
 def backup_status(backup: Resource | None, record: Mapping[str, Any]) -> Json:
-    """Return the status of a Backup with the record of its verification; empty if it is gone."""
+    """Return the status of a Backup with the record of its verification; empty if it is gone.
+
+    A rehearsal says something about a version of MatrixOne, and nothing about the Backup.
+    """
     if backup is None or not record.get("result"):
         return {}
     before = backup.get("status") or {}
+    if record.get("version"):
+        return {**before, "rehearsal": dict(record)}
     others = [one for one in before.get("conditions") or [] if not _is_restorable(one)]
     generation = int(backup["metadata"].get("generation") or 0)
     return {
