@@ -41,6 +41,7 @@ _TEXTS: dict[str, list[Any]] = {
     "failedPodStrategy": ["Delete", "Orphan"],
     "restoreFrom": ["hk_data", "backup/1"],
     "request": [""],
+    "to": ["3.0.18", "4.2.0"],
 }
 _QUANTITIES = ["1Gi", "512Mi", "1.5", "100m", "2", 3, "90Gi", "1e9", "0", "-1", "0.5Gi"]
 _KEYS = ["disk", "example.com/kind", "team", "not a key!"]
@@ -75,7 +76,9 @@ def _value(schema: Json, name: str) -> Strategy:
 
 def _array(schema: Json, name: str) -> Strategy:
     fewest = schema.get("minItems", 0)
-    return st.lists(_value(schema["items"], f"{name}[]"), min_size=fewest, max_size=2)
+    is_set = schema.get("x-kubernetes-list-type") == "set"
+    items = _value(schema["items"], f"{name}[]")
+    return st.lists(items, min_size=fewest, max_size=2, unique=is_set)
 
 
 def _flag(_schema: Json, _name: str) -> Strategy:

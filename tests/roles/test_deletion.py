@@ -2,6 +2,7 @@
 """Clusters and sets go whatever state they are in, and what the spec keeps is kept."""
 
 import time
+import uuid
 from typing import Any
 
 import pytest
@@ -28,6 +29,22 @@ def make(space: Namespace, name: str, **spec: Any) -> dict[str, Any]:
     resource["spec"].update(spec)
     space.apply(resource)
     return resource
+
+
+def wait_for_garbage_collection(space: Namespace) -> None:
+    """Wait until Kubernetes collects objects of our kinds, of which it learns twice a minute.
+
+    Of kinds that it does not know yet, it makes no orphans, and releases their owner all the same.
+    """
+    owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "never", "uid": str(uuid.uuid4())}
+    claim = {
+        "apiVersion": "core.matrixorigin.io/v1alpha1",
+        "kind": "CNClaim",
+        "metadata": {"name": "collected", "namespace": space.name, "ownerReferences": [owner]},
+        "spec": {"selector": {"matchLabels": {"pool": "none"}}},
+    }
+    space.apply(claim)
+    eventually(lambda: not space.get("cnclaim", "collected"), seconds=90.0)
 
 
 def test_a_cluster_that_never_came_up_goes(space):
@@ -80,6 +97,7 @@ def test_a_child_that_is_deleted_comes_back(space):
 
 def test_orphans_serve_on_and_are_adopted_again(space):
     """Who deletes without the dependents keeps every Pod, and may come back to it."""
+    wait_for_garbage_collection(space)
     resource = make(space, "orphan")
     space.wait("Ready", name="orphan")
     space.wait("Synced", name="orphan")
