@@ -24,7 +24,9 @@ IMAGE_VARIABLE: Final = "OPERATOR_IMAGE"
 """The environment variable of the operator that names its own image."""
 COLLECTIONS: Final = "/opt/ansible/.ansible/collections"
 """Where the operator's image has its collections."""
-PROGRAM: Final = "ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.program"
+PROGRAM: Final = (
+    "ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.program.run"
+)
 _REQUESTS: Final = {"cpu": "100m", "memory": "256Mi"}
 _MOST_CPU: Final = "2"
 _MEMORY: Final = 512

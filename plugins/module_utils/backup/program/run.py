@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run in the Pod of a Job, as ``python -m …backup.program``."""
+"""Run in the Pod of a Job, as ``python -m …backup.program.run``."""
 
 from __future__ import annotations
 
