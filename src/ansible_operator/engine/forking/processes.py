@@ -20,6 +20,7 @@ _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _POLL = 0.02
 _STOP_DEADLINE = 1.0
+"""Seconds in which a stopped root stands still, and in which a tree that is killed at once goes."""
 _KILL_DEADLINE = 5.0
 """Seconds in which killed processes must have exited."""
 
@@ -105,9 +106,13 @@ async def end_tree(tree: ProcessTree, *, grace: float) -> bool:
 
 
 def kill_tree(tree: ProcessTree) -> None:
-    """Kill all processes of a tree, the root last, without waiting for their end."""
+    """Kill all processes of a tree at once, the root last; blocks for ``_STOP_DEADLINE`` at most.
+
+    One look is not enough: what a process starts between the look and its signal is an orphan then.
+    """
     tree.send_root(signal.SIGSTOP)
-    _send(tree.descendants(), signal.SIGKILL)
+    for _ in _while(lambda: _kill_descendants([tree]), _STOP_DEADLINE):
+        time.sleep(_POLL)
     tree.send_root(signal.SIGKILL)
 
 
@@ -129,16 +134,17 @@ def _ending(trees: list[ProcessTree], grace: float) -> Iterator[None]:
     for tree in trees:
         _send(tree.descendants(), signal.SIGTERM)
     yield from _while(lambda: any(tree.descendants() for tree in trees), grace)
-
-    def kill_descendants() -> bool:
-        found = [process for tree in trees for process in tree.descendants()]
-        _send(found, signal.SIGKILL)
-        return bool(found)
-
-    yield from _while(kill_descendants, _KILL_DEADLINE)
+    yield from _while(lambda: _kill_descendants(trees), _KILL_DEADLINE)
     for tree in trees:
         tree.send_root(signal.SIGKILL)
     yield from _while(lambda: any(tree.refresh() for tree in trees), _KILL_DEADLINE)
+
+
+def _kill_descendants(trees: list[ProcessTree]) -> bool:
+    """Kill what is alive below the roots; returns whether there was anything."""
+    found = [process for tree in trees for process in tree.descendants()]
+    _send(found, signal.SIGKILL)
+    return bool(found)
 
 
 def _while(condition: Callable[[], bool], seconds: float) -> Iterator[None]:
