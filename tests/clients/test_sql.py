@@ -18,6 +18,7 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients imp
     sql_session,
 )
 
+from faults.peers.sql import refusal, result
 from tests.clients.matrixone.scripted import serving
 from tests.clients.sql_server import NATIVE, OK, SALT, Server
 
@@ -52,6 +53,30 @@ def native(challenge: bytes) -> bytes:
     first = sha1(PASSWORD.encode())
     second = sha1(challenge + sha1(first))
     return bytes(a ^ b for a, b in zip(first, second, strict=True))
+
+
+def test_an_error_tells_how_many_statements_were_answered_before_it() -> None:
+    answers = (result([["1"]]), result([["2"]]), [refusal(1146, b"no such table")])
+
+    def script(peer: socket.socket) -> None:
+        server = Server(peer)
+        server.greet()
+        server.take()
+        server.send(OK)
+        for answer in answers:
+            while not server.take()[1:].startswith(b"select"):
+                server.number = 1
+                server.send(OK)
+            server.number = 1
+            for payload in answer:
+                server.send(payload)
+
+    with serving(script) as address:
+        entrance = sql.Entrance("127.0.0.1", int(address.split(":")[1]), "dump", PASSWORD)
+        with pytest.raises(sql.SqlError) as caught:
+            sql.ask_all(entrance, [(f"select {one}", ()) for one in (1, 2, 3)], 5)
+    assert (caught.value.answered, caught.value.refused) == (2, True)
+    assert caught.value.said().endswith("refused (error 1146): no such table")
 
 
 @pytest.mark.parametrize("switches", [False, True])

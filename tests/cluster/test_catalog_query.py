@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -35,15 +36,19 @@ def failing(kind: type[SqlError] = SqlError, *, refused: bool = False, words: st
 def asked(monkeypatch: pytest.MonkeyPatch, answers: dict[str, Any]) -> Catalog:
     """Return what is found where a database gives these answers by statement."""
 
-    def ask(_place: Entrance, statement: tuple[str, Any], seconds: float) -> Any:
-        assert 0 < seconds <= 6
-        answer = answers[statement[0]]
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
+    def ask(_place: Entrance, asked: Sequence[tuple[str, Any]], seconds: float) -> Any:
+        assert seconds == 6.0
+        rows: list[Any] = []
+        for text, _values in asked:
+            answer = answers[text]
+            if isinstance(answer, SqlError):
+                answer.answered = len(rows)
+                raise answer
+            rows.append(answer)
+        return rows
 
     place = Entrance("10.0.0.1", 6001, "dump", "secret")
-    monkeypatch.setattr(catalog_query, "ask", ask)
+    monkeypatch.setattr(catalog_query, "ask_all", ask)
     monkeypatch.setattr(catalog_query, "root_login", lambda *_: None)
     monkeypatch.setattr(catalog_query, "entrance", lambda *_: place)
     return catalog_query.ask_catalog(None, {"metadata": {}}, "mo-proxy", 6.0)

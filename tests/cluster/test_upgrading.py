@@ -8,8 +8,18 @@ from typing import Any
 
 import pytest
 from ansible_collections.matrixorigin.matrixone.plugins.filter.admission import admission
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.cluster import upgrading
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.cluster.data_version import (
+    asked_by,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.cluster.rendering import (
+    render_matrixonecluster,
+)
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.cluster.upgrading import (
     catalog_service,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.transaction.data_version import (
+    asked_version,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.upgrade.catalog import Catalog
 
@@ -133,6 +143,33 @@ def test_backups_and_the_catalog_are_asked_for_before_an_upgrade() -> None:
     paused = cluster()
     paused["metadata"]["annotations"] = {"matrixorigin.io/paused": "true"}
     assert catalog_service(paused, observed()) == ""
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"spec.version": "nightly"},
+        {"spec.version": "nightly", "spec.semanticVersion": "3.0.0"},
+        {"spec.semanticVersion": "3.0.0", "spec.tn.semanticVersion": "2.2.0"},
+        {"spec.semanticVersion": "3.0.0", "spec.tn.image": "a:3.1.0"},
+        {"spec.tn.image": "host:5000/a:3.1.0@sha256:00"},
+        {"spec.imageRepository": "host:5000/a"},
+        {"spec.tn": None, "spec.dn": {"replicas": 1, "image": "a:3.1.0"}},
+    ],
+)
+def test_which_version_is_asked_for_is_known_without_rendering(changes: Json) -> None:
+    resource = cluster(**changes)
+    (dn_set,) = (one for one in render_matrixonecluster(resource) if one["kind"] == "DNSet")
+    assert asked_by(resource) == asked_version(dn_set["spec"])
+
+
+def test_no_cluster_is_rendered_to_learn_that_no_upgrade_is_under_way(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delattr(upgrading, "render_matrixonecluster")
+    assert catalog_service(cluster(OLD), observed()) == ""
+    assert catalog_service(cluster(NEW, NEW, updating(phase="Completed")), observed(NEW, NEW)) == ""
 
 
 @pytest.mark.parametrize(

@@ -55,6 +55,17 @@ def _events(cluster: Cluster) -> list[str]:
     return [one["reason"] for one in items if one["regarding"]["kind"] == "MatrixOneCluster"]
 
 
+def _serving(cluster: Cluster, place: Bucket, version: str) -> set[str]:
+    """Create the cluster with its bucket; return its Pods once it is known what wrote its data."""
+    place.prepare(cluster)
+    resource = place.cluster(cluster.namespace)
+    resource["spec"]["version"] = version
+    cluster.kubectl("apply", "-f", "-", input=json.dumps(resource))
+    cluster.await_ready()
+    eventually(lambda: cluster.get("mo", "mo")["status"]["tn"].get("dataVersion"), 60)
+    return _pods(cluster)
+
+
 def test_an_upgrade_waits_for_a_proven_backup_and_ends_in_the_catalog(
     bed_with_jobs: TestBed,
     real_object_store: ObjectStore,
@@ -69,12 +80,7 @@ def test_an_upgrade_waits_for_a_proven_backup_and_ends_in_the_catalog(
     testbed.tag_image(present.reference, newer.reference, bed_with_jobs.name)
     place = Bucket(real_object_store)
     with operating(bed_with_jobs, tmp_path_factory.mktemp("operator"), "upgrade") as cluster:
-        place.prepare(cluster)
-        resource = place.cluster(cluster.namespace)
-        cluster.kubectl("apply", "-f", "-", input=json.dumps(resource))
-        cluster.await_ready()
-        before = _pods(cluster)
-        eventually(lambda: cluster.get("mo", "mo")["status"]["tn"].get("dataVersion"), 60)
+        before = _serving(cluster, place, present.tag)
         with Traffic(cluster, "upgrade-tag") as traffic:
             time.sleep(3)
             cluster.patch("mo", "mo", {"spec": {"version": target}})
@@ -138,13 +144,7 @@ def test_an_upgrade_that_kills_a_database_is_held_back_and_reported_where_it_is_
         testbed.load_image(str(recipes.matrixone(one, silent)), bed_with_jobs.name)
     place = Bucket(real_object_store)
     with operating(bed_with_jobs, tmp_path_factory.mktemp("operator"), "killed") as cluster:
-        place.prepare(cluster)
-        resource = place.cluster(cluster.namespace)
-        resource["spec"]["version"] = old.tag
-        cluster.kubectl("apply", "-f", "-", input=json.dumps(resource))
-        cluster.await_ready()
-        before = _pods(cluster)
-        eventually(lambda: cluster.get("mo", "mo")["status"]["tn"].get("dataVersion"), 60)
+        before = _serving(cluster, place, old.tag)
         with Traffic(cluster, "upgrade-held") as traffic:
             time.sleep(3)
             back_up(cluster, place, "before")

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import struct
 import time
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -36,12 +37,18 @@ class SqlError(Exception):
         code: number of the error; zero if there is none.
         words: what it said about the statement. It may quote it, so show it only if the statement
             holds no secret.
+        answered: how many statements of `ask_all` were answered before.
     """
 
     refused: bool = False
     connected: bool = False
     code: int = 0
     words: str = ""
+    answered: int = 0
+
+    def said(self) -> str:
+        """Return the message and what the database said: for statements that hold no secret."""
+        return f"{self}: {self.words}" if self.words else str(self)
 
 
 class LoginRefused(SqlError):
@@ -90,7 +97,7 @@ def run(
     deadline = time.monotonic() + seconds
     while True:
         try:
-            _attempt(entrance, statements, deadline)
+            deque(_answers(entrance, statements, deadline), maxlen=0)
         except (pymysql.MySQLError, OSError, *_MALFORMED) as error:
             refused = _is_refused_login(error)
             at_once = (refused and not patient) or _code(error) == CANNOT_LOAD_PLUGIN
@@ -141,10 +148,31 @@ def ask(
         LoginRefused: the login was refused.
         SqlError: the database could not be reached, or refused the statement.
     """
+    return ask_all(entrance, (*first, statement), seconds)[-1]
+
+
+def ask_all(
+    entrance: Entrance, statements: Sequence[Statement], seconds: float
+) -> list[list[tuple[Any, ...]]]:
+    """Run statements in one session, each once.
+
+    Args:
+        entrance: where the database answers.
+        statements: to run in order.
+        seconds: for all of them together; each may take all of it.
+
+    Returns:
+        The rows of each.
+
+    Raises:
+        LoginRefused: the login was refused.
+        SqlError: the database could not be reached, or refused a statement.
+    """
     if pymysql is None:
         raise SqlError("the Python package PyMySQL is needed")
+    rows: list[list[tuple[Any, ...]]] = []
     try:
-        return _attempt(entrance, (*first, statement), time.monotonic() + seconds, seconds)
+        rows.extend(_answers(entrance, statements, time.monotonic() + seconds, seconds))
     except (pymysql.MySQLError, OSError, *_MALFORMED) as error:
         kind = LoginRefused if _is_refused_login(error) else SqlError
         failure = kind(_said(entrance, error))
@@ -152,16 +180,18 @@ def ask(
         failure.code = _code(error) or 0
         failure.connected = _code(error) != _CANNOT_CONNECT
         failure.words = shown(str(error.args[-1])) if failure.refused else ""
+        failure.answered = len(rows)
         raise failure from None
+    return rows
 
 
-def _attempt(
+def _answers(
     entrance: Entrance,
     statements: Sequence[Statement],
     deadline: float,
     longest_answer: float | None = None,
-) -> list[tuple[Any, ...]]:
-    """Run statements in one session and return the rows of the last one."""
+) -> Iterator[list[tuple[Any, ...]]]:
+    """Run statements in one session and yield the rows of each."""
     session = Session(
         deadline=max(deadline, time.monotonic() + _SHORTEST),
         longest_answer=longest_answer,
@@ -171,15 +201,13 @@ def _attempt(
         password=entrance.password.encode(),
         autocommit=True,
     )
-    rows: list[tuple[Any, ...]] = []
     try:
         with session.cursor() as cursor:
             for text, values in statements:
                 cursor.execute(text, values)
-                rows = _rows_of(cursor, text)
+                yield _rows_of(cursor, text)
     finally:
         session.close()
-    return rows
 
 
 def _rows_of(cursor: Any, text: str) -> list[tuple[Any, ...]]:

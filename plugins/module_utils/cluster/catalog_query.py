@@ -3,14 +3,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from typing import Any
 
 from ..clients.kubernetes.applying import Writer
 from ..clients.kubernetes.errors import KubeError
 from ..clients.kubernetes.session import Session
-from ..clients.sql import LIVENESS, LoginRefused, SqlError, ask
+from ..clients.sql import LIVENESS, LoginRefused, SqlError, ask_all
 from ..upgrade.catalog import STATEMENTS, Catalog
 from .logins import entrance, root_login
 
@@ -26,25 +25,18 @@ def ask_catalog(session: Session, resource: Json, service: str, seconds: float) 
         service: behind which SQL is answered.
         seconds: how long all answers together may take.
     """
-    writer, deadline = Writer(session), time.monotonic() + seconds
+    writer = Writer(session)
     try:
         place = entrance(writer, resource, service, root_login(writer, resource))
     except (KubeError, ValueError) as error:
         return Catalog(problem=str(error))
+    asked = (LIVENESS, *((text, ()) for text in STATEMENTS))
     try:
-        ask(place, LIVENESS, seconds)
-    except LoginRefused as error:
-        return Catalog(problem=_said(error))
-    except SqlError as error:
-        return Catalog(problem=_said(error), serves=False)
-    try:
-        rows = [ask(place, (text, ()), deadline - time.monotonic()) for text in STATEMENTS]
+        _alive, *rows = ask_all(place, asked, seconds)
         return Catalog.of(*rows)
+    except LoginRefused as error:
+        return Catalog(problem=error.said())
     except SqlError as error:
-        return Catalog(problem=_said(error), serves=error.refused)
+        return Catalog(problem=error.said(), serves=error.refused and error.answered > 0)
     except (ValueError, TypeError, IndexError) as error:
         return Catalog(problem=f"the rows of the catalog cannot be read: {error}")
-
-
-def _said(error: SqlError) -> str:
-    return f"{error}: {error.words}" if error.words else str(error)

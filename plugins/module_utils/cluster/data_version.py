@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..admission.shapes import FORBIDDEN, Mistake
-from ..api import names
+from ..api import names, versions
 from ..api.fields import as_table
 from ..api.types import Manifest, Resource
 from ..transaction import data_version
@@ -41,6 +41,22 @@ def with_data_version(resource: Resource, observed: Observed) -> Resource:
     found = data_version.data_version({**resource, "status": tn}, observed.get(PODS) or [])
     present = {**tn, data_version.FIELD: str(found)} if found else tn
     return {**resource, "status": {**status, "tn": present}}
+
+
+def asked_by(resource: Resource) -> versions.Version | None:
+    """Return the version that a cluster asks for, as that of its DNSet; nothing is rendered.
+
+    None for a version that cannot be read, and for a cluster without a transaction node.
+    """
+    spec = as_table(resource.get("spec"))
+    own = as_table(spec.get("tn" if spec.get("tn") is not None else "dn"))
+    semantic = own.get("semanticVersion")
+    return data_version.asked_version(
+        {
+            "semanticVersion": spec.get("semanticVersion") if semantic is None else semantic,
+            "image": own.get("image") or f"image:{spec.get('version') or ''}",
+        }
+    )
 
 
 def recorded(status: Any) -> dict[str, str]:

@@ -43,7 +43,7 @@ def observe_sql(session: Session, resource: Json, children: Json, seconds: float
     except LoginRefused:
         return Health()
     except SqlError as error:
-        return _unanswered(service, f"{error}: {error.words}" if error.words else str(error))
+        return _unanswered(service, error.said())
     except (KubeError, ValueError) as error:
         return _unanswered(service, str(error))
     return Health()

@@ -44,7 +44,7 @@ from ..upgrade.record import (
 from ..workload.component import Reference
 from ..workload.gates import only_scaled
 from ..workload.plans import Observed, is_paused, named
-from .data_version import naming_field, with_data_version
+from .data_version import asked_by, naming_field, with_data_version
 from .entrances import entrance
 from .rendering import render_matrixonecluster
 
@@ -93,16 +93,9 @@ def with_upgrade(resource: Resource, observed: Observed) -> Resource:
 def upgrade_references(resource: Resource) -> dict[str, Reference]:
     """Return what to observe while a cluster waits for its upgrade; nothing otherwise.
 
-    Which version is asked for, only rendering knows; so Backups are observed wherever the version
-    that the data have is another one.
+    The status may be older than the Pods, so that an upgrade that has begun is still observed.
     """
-    spec, status = as_table(resource.get("spec")), as_table(resource.get("status"))
-    path = "tn" if spec.get("tn") is not None else "dn"
-    own = as_table(spec.get(path))
-    image = str(own.get("image") or f"image:{spec.get('version') or ''}")
-    semantic = str(own.get("semanticVersion") or spec.get("semanticVersion") or "")
-    target = versions.matrixone_version(semantic, image, versions.NEWEST_OPERATOR_VERSION)
-    written = written_by(resource, status.get("tn"))
+    target, written = _versions(resource)
     if target is None or written is None or target.release <= written.release:
         return {}
     every = {"api_version": names.API_VERSION, "kind": names.BACKUP, "labels": {}}
@@ -116,19 +109,19 @@ def catalog_service(resource: Resource, observed: Observed) -> str:
         resource: the cluster.
         observed: what its references led to.
     """
+    if is_paused(resource) or not _asks_catalog(resource, observed):
+        return ""
     try:
         children = render_matrixonecluster(resource)
     except RenderingError:
-        return ""
-    if is_paused(resource) or not _asks_catalog(resource, observed, _dn_set(children)):
         return ""
     live = {named(one) for one in _live(observed)}
     return entrance([one for one in children if named(one) in live])
 
 
-def _asks_catalog(resource: Resource, observed: Observed, dn_set: Manifest) -> bool:
+def _asks_catalog(resource: Resource, observed: Observed) -> bool:
     present = with_data_version(resource, observed)
-    target, written = _versions(present, dn_set)
+    target, written = _versions(present)
     if target is None or written is None:
         return False
     if target.release > written.release:
@@ -148,7 +141,7 @@ def decide(
         now: the present, RFC 3339.
     """
     before = recorded(present, observed)
-    target, written = _versions(present, _dn_set(children))
+    target, written = _versions(present)
     if target is None or written is None or not now:
         return Upgrade(before)
     if target.release > written.release:
@@ -197,10 +190,10 @@ def scaled(children: Iterable[Manifest], observed: Observed) -> list[Manifest]:
     ]
 
 
-def _versions(present: Resource, dn_set: Manifest) -> tuple[Version | None, Version | None]:
+def _versions(present: Resource) -> tuple[Version | None, Version | None]:
     """Return the version that is asked for, and the one that has written the data."""
     status = as_table(present.get("status"))
-    return asked_version(dn_set["spec"]), written_by(present, status.get("tn"))
+    return asked_by(present), written_by(present, status.get("tn"))
 
 
 def _has_begun(before: Record, observed: Observed, target: Version) -> bool:
@@ -392,10 +385,6 @@ def _canceled(before: Record) -> Json:
 
 def _settings(resource: Resource) -> Mapping[str, Any]:
     return as_table(as_table(resource.get("spec")).get("upgrade"))
-
-
-def _dn_set(children: Sequence[Manifest]) -> Manifest:
-    return next(one for one in children if one["kind"] == names.DN_SET)
 
 
 def _live(observed: Observed) -> list[Resource]:

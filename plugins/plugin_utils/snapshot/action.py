@@ -78,8 +78,7 @@ class Database:
             raise Refused("LoginFailed", str(error)) from error
         except sql.SqlError as error:
             reason = "StatementFailed" if error.refused else "Unreachable"
-            words = f"{error}: {error.words}" if error.words else str(error)
-            raise Refused(reason, words) from error
+            raise Refused(reason, error.said()) from error
 
 
 class VersionsAction(ControllerAction):

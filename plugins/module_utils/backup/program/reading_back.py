@@ -244,7 +244,7 @@ def _meant(error: sql.SqlError, is_alive: bool) -> Refused | Unanswered:
         error: of a statement.
         is_alive: whether the database answered another one right afterwards.
     """
-    said = f"{error}: {error.words}" if error.words else str(error)
+    said = error.said()
     if not (error.refused and is_alive):
         return Unanswered(Reason.UNREACHABLE, said)
     meaning = meaning_of(error.code, error.words)

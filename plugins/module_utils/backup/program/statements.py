@@ -149,28 +149,26 @@ def run(
             end.require()
         answer.result()
     except sql.SqlError as error:
-        said = said_of(error.words, text)
-        raise TaskFailed(
-            Reason.STATEMENT_FAILED, f"the BACKUP statement failed: {error}{said}"
-        ) from error
+        message = f"the BACKUP statement failed: {shown_of(error, text)}"
+        raise TaskFailed(Reason.STATEMENT_FAILED, message) from error
     finally:
         pool.shutdown(wait=False)
 
 
-def said_of(words: str, asked: Statement) -> str:
-    """Return what a database says about a statement, to follow a message; empty for nothing.
+def shown_of(error: sql.SqlError, asked: Statement) -> str:
+    """Return what a database said about a statement, as far as it holds no key of a store.
 
     Errors of its parser quote the statement from anywhere on, so any part of a key counts.
 
     Args:
-        words: of the database.
+        error: of the database.
         asked: the statement, with its values.
     """
     values = [str(one) for one in asked[1]]
     keys = [value for name, value in itertools.pairwise(values) if name in _KEYS]
-    if any(_shares(key, words) for key in keys):
-        return " (its text quotes the keys of the store, and is not shown)"
-    return f": {words}" if words else ""
+    if any(_shares(key, error.words) for key in keys):
+        return f"{error} (its text quotes the keys of the store, and is not shown)"
+    return error.said()
 
 
 def _shares(key: str, words: str) -> bool:

@@ -17,6 +17,7 @@ from ...api.fields import Fields
 from ...api.types import Manifest, Resource
 from ...location import locations
 from ...location.locations import S3Location
+from ...upgrade.record import HELD
 from ..task import jobs
 
 Json = dict[str, Any]
@@ -51,8 +52,6 @@ _OF_OVERLAY: Final = (
     "env",
     "envFrom",
 )
-_HELD: Final = "Held"
-"""Phase of an upgrade of which nothing was applied yet."""
 _OF_BUCKET: Final = ("type", "path", "region", "endpoint", "secretRef", "certificateRef")
 
 
@@ -172,7 +171,7 @@ def _of_version(verify: Fields, given: Mapping[str, Any], status: Mapping[str, A
     """
     kept = {key: given[key] for key in _OF_CLUSTER if given.get(key)}
     upgrade = status.get("upgrade") or {}
-    runs = str(upgrade.get("runs") or "") if upgrade.get("phase") == _HELD else ""
+    runs = str(upgrade.get("runs") or "") if upgrade.get("phase") == HELD else ""
     version = verify.text("version") or runs
     if not version:
         return kept
