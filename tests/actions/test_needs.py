@@ -55,19 +55,12 @@ def flat(tasks: list[Task], role: str, kind: str) -> Iterator[Task]:
         (action,) = task.keys() - KEYWORDS
         arguments = task[action]
         if action in INCLUDES:
-            yield from tasks_of(role, file_of(arguments), kind)
+            yield from tasks_of(role, arguments, kind)
         elif action in ROLE_INCLUDES:
             name = arguments["name"].rpartition(".")[2]
             yield from tasks_of(name, arguments.get("tasks_from", "main.yml"), kind)
         else:
             yield task
-
-
-def file_of(included: str | dict[str, str]) -> str:
-    """Return the file that an operator includes where a role chooses between several."""
-    if isinstance(included, str):
-        return included
-    return "pass.yml" if "'pass.yml' if" in included["file"] else included["file"]
 
 
 def steps_of(kind: str) -> list[str]:

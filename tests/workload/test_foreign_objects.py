@@ -37,7 +37,7 @@ RESOURCES: list[Json] = [
 ]
 TASKS: Mapping[str, Path] = {
     **dict.fromkeys(SETS, ROOT / "roles/component/tasks/apply.yml"),
-    "MatrixOneCluster": ROOT / "roles/matrixonecluster/tasks/pass.yml",
+    "MatrixOneCluster": ROOT / "roles/matrixonecluster/tasks/main.yml",
     "MatrixoneCluster": ROOT / "roles/matrixonecluster_early/tasks/main.yml",
 }
 
