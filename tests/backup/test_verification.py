@@ -517,8 +517,10 @@ def test_a_rehearsal_has_the_version_that_is_given() -> None:
 @pytest.mark.parametrize(
     ("upgrade", "version"),
     [
-        ({"phase": "Held", "runs": "v1.3.0-a"}, "v1.3.0-a"),
-        ({"phase": "Held"}, "2.0.1"),
+        ({"phase": "Held", "pointOfNoReturn": "Ahead", "runs": "v1.3.0-a"}, "v1.3.0-a"),
+        ({"phase": "Held", "pointOfNoReturn": "Ahead"}, "2.0.1"),
+        ({"phase": "Updating", "pointOfNoReturn": "Ahead", "runs": "1.3.0"}, "1.3.0"),
+        ({"phase": "Updating", "pointOfNoReturn": "Passed", "runs": "1.3.0"}, "2.0.1"),
         ({"phase": "Canceled", "runs": "1.3.0"}, "2.0.1"),
         ({"phase": "Completed"}, "2.0.1"),
     ],

@@ -222,7 +222,7 @@ def test_a_database_that_answers_nothing_is_not_ready_meanwhile() -> None:
 
 def test_an_upgrade_begins_when_all_checks_pass() -> None:
     plan, report = told(cluster(), observed())
-    assert [one["kind"] for one in plan["objects"]] == ["LogSet", "DNSet", "CNSet"]
+    assert [one["kind"] for one in plan["objects"]] == ["LogSet"]
     record = report["status"]["upgrade"]
     assert (record["phase"], record["pointOfNoReturn"]) == ("Updating", "Ahead")
     assert {one["result"] for one in record["checks"]} == {"Passed"}
@@ -253,6 +253,108 @@ def test_once_begun_it_is_not_checked_again(record: Json | None) -> None:
     assert plan["objects"]
     assert report["status"]["upgrade"]["phase"] == "Updating"
     assert reasons(report)[1:] == ([] if record else ["UpgradeStarted"])
+
+
+ROLLING = part("LogSet", "mo", NEW, "3/3", generation=3)
+ROLLED = part("LogSet", "mo", NEW, "3/3")
+
+
+@pytest.mark.parametrize(
+    ("log_set", "kinds"),
+    [
+        (part("LogSet", "mo", OLD, "3/3"), ["LogSet"]),
+        (ROLLING, ["LogSet"]),
+        (ROLLED, ["LogSet", "DNSet", "CNSet"]),
+    ],
+)
+def test_the_transaction_node_is_changed_when_the_log_stores_are(
+    log_set: Json, kinds: list[str]
+) -> None:
+    plan, report = told(cluster(record=updating()), observed(logSet=log_set))
+    assert [one["kind"] for one in plan["objects"]] == kinds
+    assert (plan["prune"] is None) is (kinds == ["LogSet"])
+    assert report["status"]["upgrade"]["phase"] == "Updating"
+
+
+PAUSED = {"spec.upgrade": {"paused": True}}
+
+
+def require_paused(report: Json, phase: str) -> None:
+    record, found = report["status"]["upgrade"], states(report["status"])
+    assert (record["phase"], record["pointOfNoReturn"], record["paused"]) == (phase, "Ahead", True)
+    assert record["message"].startswith("paused by spec.upgrade.paused before the point of no")
+    assert record["message"].endswith("set it to false to go on, or 2.0.5 again to cancel")
+    assert found["Synced"] == ("False", "UpgradePaused")
+    assert found["Progressing"] == ("False", "Settled")
+    assert found["Ready"][0] in {"True", "Unknown"}
+    assert list(report["status"]["readable"]) == ["log", "tn", "cn", "dn"]
+    assert "Reconciling" not in found
+    assert "Stalled" not in found
+
+
+def test_a_pause_before_the_upgrade_begins_holds_it_although_all_checks_pass() -> None:
+    plan, report = told(cluster(**PAUSED), observed())
+    assert (plan["objects"], plan["prune"]) == ([], None)
+    require_paused(report, "Held")
+    assert "all checks pass" in report["status"]["message"]
+    assert report["status"]["upgrade"]["runs"] == OLD
+
+    _plan, report = told(cluster(**PAUSED), observed(backups=[]))
+    assert states(report["status"])["Synced"] == ("False", "UpgradeHeld")
+    assert "paused" not in report["status"]["upgrade"]
+
+
+@pytest.mark.parametrize(
+    ("log_set", "what", "partitions"),
+    [
+        (part("LogSet", "mo", OLD, "3/3"), "nothing is changed", []),
+        (ROLLING, "log stores that have the new version keep it", [3]),
+        (ROLLED, "log stores that have the new version keep it", [3]),
+    ],
+)
+def test_a_pause_stops_the_log_stores_and_leaves_all_others(
+    log_set: Json, what: str, partitions: list[int]
+) -> None:
+    seen = observed(logSet=log_set)
+    plan, report = told(cluster(record=updating(), **PAUSED), seen)
+    applied = [(one["kind"], one["spec"]["updateStrategy"]) for one in plan["objects"]]
+    assert applied == [("LogSet", {"partition": one}) for one in partitions]
+    require_paused(report, "Updating")
+    assert what in report["status"]["message"]
+
+    record = report["status"]["upgrade"]
+    plan, report = told(cluster(record=record), seen)
+    assert plan["objects"]
+    assert "partition" not in str(plan["objects"][0]["spec"])
+    assert "paused" not in report["status"]["upgrade"]
+    assert report["status"]["upgrade"]["startedAt"] == NOW
+
+    plan, report = told(cluster(OLD, record=record, **PAUSED), seen)
+    assert [one["kind"] for one in plan["objects"]] == ["LogSet", "DNSet", "CNSet"]
+    assert report["status"]["upgrade"]["phase"] == "Canceled"
+    assert "paused" not in report["status"]["upgrade"]
+
+
+def test_a_pause_keeps_a_partition_of_the_user_and_sizes_follow() -> None:
+    more = {
+        "spec.logService.updateStrategy": {"partition": 7},
+        "spec.cnGroups": [{"name": "tp", "replicas": 4}],
+    }
+    seen = observed(logSet=ROLLING)
+    seen["dnSet"]["spec"]["replicas"] = 1
+    plan, _report = told(cluster(record=updating(), **PAUSED, **more), seen)
+    assert plan["objects"][0]["spec"]["updateStrategy"] == {"partition": 7}
+    scaled = [one for one in plan["patches"] if one["kind"] != "Secret"]
+    assert [(one["kind"], one["spec"]) for one in scaled] == [("CNSet", {"replicas": 4})]
+
+
+def test_a_pause_comes_too_late_for_a_transaction_node_that_is_being_replaced() -> None:
+    seen = observed(logSet=ROLLED)
+    seen["dnSet"]["spec"]["image"] = f"matrixorigin/matrixone:{NEW}"
+    plan, report = told(cluster(record=updating(), **PAUSED), seen)
+    assert [one["kind"] for one in plan["objects"]] == ["LogSet", "DNSet", "CNSet"]
+    assert "paused" not in report["status"]["upgrade"]
+    assert "spec.upgrade.paused comes too late" in report["status"]["upgrade"]["message"]
 
 
 @pytest.mark.parametrize("phase", ["Held", "Updating"])
@@ -293,6 +395,13 @@ def test_past_the_point_of_no_return_the_catalog_is_followed() -> None:
     assert found["Ready"][0] == "True"
     assert reasons(report)[1:] == ["PointOfNoReturnPassed"]
     assert report["requeue"] == "5s"
+
+
+def test_a_pause_past_the_point_of_no_return_has_no_effect_and_the_status_says_so() -> None:
+    plan, report = past(catalog=RAISING, changes=PAUSED)
+    assert [one["kind"] for one in plan["objects"]] == ["LogSet", "DNSet", "CNSet"]
+    assert states(report["status"])["Synced"] == ("False", "UpgradingCatalog")
+    assert "spec.upgrade.paused has no effect any more" in report["status"]["upgrade"]["message"]
 
 
 def test_components_are_updated_before_the_catalog_counts() -> None:

@@ -103,7 +103,14 @@ def test_an_upgrade_waits_for_a_proven_backup_and_ends_in_the_catalog(
             assert (rehearsal["result"], rehearsal["version"]) == ("Passed", target)
             assert _results(cluster)["Backup"] == "Failed", "of another version"
             assert _pods(cluster) == before
+            cluster.patch("mo", "mo", {"spec": {"upgrade": {"paused": True}}})
             assert verified(cluster, "before")["result"] == "Passed"
+            eventually(
+                lambda: cluster.condition("mo", "mo", "Synced")["reason"] == "UpgradePaused", 60
+            )
+            assert set(_results(cluster).values()) == {"Passed"}
+            assert _pods(cluster) == before
+            cluster.patch("mo", "mo", {"spec": {"upgrade": {"paused": False}}})
             _in_phase(cluster, "Completed")
             time.sleep(3)
         traffic.require_nothing_lost(longest=60.0, errors=400)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import copy
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -46,9 +47,21 @@ def upgrade(space: Namespace) -> Json:
     return dict(space.get("mo", "mo")["status"].get("upgrade") or {})
 
 
-def in_phase(space: Namespace, phase: str) -> Json:
-    eventually(lambda: upgrade(space).get("phase") == phase)
+def in_phase(space: Namespace, phase: str, seconds: float = 60.0) -> Json:
+    """Wait for a phase; return the record. Each log store has to be ready for five seconds."""
+    eventually(
+        lambda: upgrade(space).get("phase") == phase,
+        seconds,
+        phase,
+        otherwise=lambda: space.get("mo", "mo")["status"],
+    )
     return upgrade(space)
+
+
+def tags(space: Namespace, selector: str) -> list[str]:
+    """Return the tags of Pods, in order."""
+    pods = space.listed("pods", selector)
+    return sorted(one["spec"]["containers"][0]["image"].rpartition(":")[2] for one in pods)
 
 
 def images(space: Namespace) -> set[str]:
@@ -103,9 +116,39 @@ def test_a_waiver_of_another_version_has_no_effect(space, cluster):
     assert images(space) == {"3.0.18"}
 
 
+def test_it_is_paused_before_it_begins_and_while_log_stores_are_replaced(space, cluster):
+    waiver = {"waive": {"to": "3.1.0", "checks": ["Backup", "Catalog"]}}
+    paused = {**waiver, "paused": True}
+    changed_to(space, cluster, "3.1.0", upgrade=paused)
+    eventually(lambda: space.condition("mo", "mo", "Synced")["reason"] == "UpgradePaused")
+    assert upgrade(space)["phase"] == "Held"
+    assert images(space) == {"3.0.18"}
+
+    staged = {**cluster["spec"]["logService"], "updateStrategy": {"partition": 2}}
+    changed_to(space, cluster, "3.1.0", upgrade=waiver, logService=staged)
+    of_logs = "matrixorigin.io/component=LogSet"
+    eventually(lambda: tags(space, of_logs) == ["3.0.18", "3.0.18", "3.1.0"])
+    assert space.get("dnset", "mo")["spec"]["image"].endswith(":3.0.18"), "after the log stores"
+
+    changed_to(space, cluster, "3.1.0", upgrade=paused)
+    eventually(lambda: space.condition("mo", "mo", "Synced")["reason"] == "UpgradePaused")
+    record = upgrade(space)
+    assert (record["phase"], record["pointOfNoReturn"]) == ("Updating", "Ahead")
+    assert space.get("logset", "mo")["spec"]["updateStrategy"] == {"partition": 3}
+    time.sleep(5)
+    assert tags(space, of_logs) == ["3.0.18", "3.0.18", "3.1.0"]
+    others = [space.get("dnset", "mo"), space.get("cnset", "mo-tp")]
+    assert {one["spec"]["image"].rpartition(":")[2] for one in others} == {"3.0.18"}
+
+    changed_to(space, cluster, "3.0.18", upgrade=paused)
+    in_phase(space, "Canceled")
+    space.wait("Synced")
+    assert images(space) == {"3.0.18"}
+
+
 def test_what_is_waived_passes_and_the_upgrade_completes(space, cluster):
     changed_to(space, cluster, "3.1.0", "Backup", "Catalog")
-    record = in_phase(space, "Completed")
+    record = in_phase(space, "Completed", 180.0)
     space.wait("Synced")
     space.wait("Ready")
     assert images(space) == {"3.1.0"}

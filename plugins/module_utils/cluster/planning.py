@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,7 +12,7 @@ from ..api import names
 from ..api.errors import RenderingError
 from ..api.types import Manifest, Resource
 from ..logservice.removal import retention_deletes
-from ..workload.plans import Observed, Plan, Prune, is_paused
+from ..workload.plans import Observed, Plan, Prune, is_paused, named
 from . import restoring, upgrading
 from .credentials import is_ours, login_secret
 from .data_version import with_data_version
@@ -91,14 +91,23 @@ def plan_cluster(resource: Resource, observed: Observed, mistakes: str = "") -> 
         stuck=upgrade.stuck,
     )
     plan = _plan_logins(plan, resource, observed)
-    return _hold_back(plan, observed) if upgrade.held else plan
+    if upgrade.applied is None:
+        return plan
+    return _hold_back(plan, observed, upgrade.applied)
 
 
-def _hold_back(plan: ClusterPlan, observed: Observed) -> ClusterPlan:
-    """Leave the components of a cluster as they are, but for their sizes."""
-    patches = [*plan.patches, *upgrading.scaled(plan.objects, observed)]
-    held = ["spec.version"]
-    return replace(plan, objects=(), create_only=(), patches=patches, prune=None, held=held)
+def _hold_back(plan: ClusterPlan, observed: Observed, applied: Sequence[Manifest]) -> ClusterPlan:
+    """Leave the components of a cluster as they are, but for some, and for their sizes."""
+    chosen = {named(one) for one in applied}
+    others = [one for one in plan.objects if named(one) not in chosen]
+    return replace(
+        plan,
+        objects=applied,
+        create_only=(),
+        patches=[*plan.patches, *upgrading.scaled(others, observed)],
+        prune=None,
+        held=["spec.version"],
+    )
 
 
 def _plan_logins(plan: ClusterPlan, resource: Resource, observed: Observed) -> ClusterPlan:

@@ -88,7 +88,7 @@ def _facts(
     credential, result = observed.get("credential"), results_of(observed)
     return ClusterFacts(
         resource=resource,
-        desired=(() if plan.restoring else plan.objects) or _parts(resource, found),
+        desired=(() if plan.restoring or plan.held else plan.objects) or _parts(resource, found),
         live={**{named(one): one for one in found}, **(applied.get("objects") or {})},
         credential=credential["metadata"]["name"] if credential else _created(plan, failure),
         paused=plan.paused,

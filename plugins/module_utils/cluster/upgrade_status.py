@@ -18,7 +18,9 @@ from ..upgrade.record import (
 
 
 def held(record: Record) -> tuple[Reason, str] | None:
-    """Return reason and message while an upgrade is held back; None if it is not."""
+    """Return reason and message while an upgrade is held back or paused; None if it is not."""
+    if record.get("paused"):
+        return Reason.UPGRADE_PAUSED, str(record.get("message"))
     if record.get("phase") != HELD:
         return None
     return Reason.UPGRADE_HELD, str(record.get("message"))

@@ -2,11 +2,12 @@
 """The upgrade of a cluster to a newer minor or major release of MatrixOne, as an operation.
 
 ``status.upgrade`` is the record of it. It is held back until each check passes, or is waived; then
-the components are changed in order. That it has begun is known from the record, and from the DNSet
-alone, which an operator that ends before it writes the record has changed. From the first start of
-a newer transaction node on there is no way back, and the upgrade of the catalog is followed to its
-end. A change within a minor release is none of this, and of versions that cannot be read nothing
-is known.
+the components are changed in order: first the log stores alone, so that a pause leaves all others
+as they are. From the DNSet on, the sets order themselves, and nothing stops them: a transaction
+node that fails would be recreated with the new version. That it has begun is known from the record,
+and from the DNSet alone, if the record was lost. From the first start of a newer transaction node
+on there is no way back, and the upgrade of the catalog is followed to its end. A change within a
+minor release is none of this, and of versions that cannot be read nothing is known.
 """
 
 from __future__ import annotations
@@ -63,13 +64,14 @@ class Upgrade:
 
     Attributes:
         record: ``status.upgrade`` as it is to be; empty when there never was one.
-        held: whether the components are left as they are.
+        applied: the only components that are changed, the others are left as they are; None where
+            all are.
         problem: why the database gives no answer; empty if it does, or was not asked.
         stuck: whether the catalog has not moved for too long.
     """
 
     record: Record
-    held: bool = False
+    applied: Sequence[Manifest] | None = None
     problem: str = ""
     stuck: bool = False
 
@@ -145,9 +147,9 @@ def decide(
     if target is None or written is None or not now:
         return Upgrade(before)
     if target.release > written.release:
-        if _has_begun(before, observed, target):
-            return Upgrade(_begun(before, written, target, now))
-        return _examined(present, observed, children, (written, target), now)
+        if not _has_begun(before, observed, target):
+            return _examined(present, observed, children, (written, target), now)
+        return _advanced(present, observed, children, _begun(before, written, target, now))
     if _is_past(before, target, written):
         return _followed(present, observed, children, {**before, "to": str(target)}, now)
     if before.get("phase") in {HELD, *UNFINISHED}:
@@ -220,7 +222,9 @@ def _begun(before: Record, written: Version, target: Version, now: str) -> Json:
         f"updating {path}; the first start of the new transaction node is the point of no return, "
         f"set {written} again to cancel before"
     )
-    kept = {name: before[name] for name in ("checks", "backup", "startedAt") if name in before}
+    kept = {
+        name: before[name] for name in ("checks", "backup", "runs", "startedAt") if name in before
+    }
     record = {"from": str(written), "to": str(target), "startedAt": now, **kept}
     return {**record, "phase": UPDATING, "pointOfNoReturn": AHEAD, "message": message}
 
@@ -239,15 +243,60 @@ def _examined(
     record: Json = {"checks": [one.as_status() for one in checks]}
     if backup:
         record["backup"] = backup
-    if held := [one for one in checks if one.holds_back]:
-        ends = {"from": str(written), "to": str(target), "phase": HELD, "pointOfNoReturn": AHEAD}
-        dn_set = as_table(as_table(observed.get("dnSet")).get("spec"))
-        if runs := str(dn_set.get("image") or "").partition("@")[0].rpartition(":")[2]:
-            ends["runs"] = runs
+    dn_set = as_table(as_table(observed.get("dnSet")).get("spec"))
+    if runs := str(dn_set.get("image") or "").partition("@")[0].rpartition(":")[2]:
+        record["runs"] = runs
+    held = [one for one in checks if one.holds_back]
+    if held or _is_paused(present):
+        ends: Json = {
+            "from": str(written),
+            "to": str(target),
+            "phase": HELD,
+            "pointOfNoReturn": AHEAD,
+        }
         found = Catalog.read(observed.get(CATALOG_KEY))
-        message = _held(held, written, target)
-        return Upgrade({**record, **ends, "message": message}, True, _no_answer(found))
-    return Upgrade(_begun(record, written, target, now))
+        message = _held(held, written, target) if held else _paused("all checks pass", written)
+        ends |= {"message": message} if held else {"message": message, "paused": True}
+        return Upgrade({**record, **ends}, (), _no_answer(found))
+    return _advanced(present, observed, children, _begun(record, written, target, now))
+
+
+def _advanced(
+    present: Resource, observed: Observed, children: Sequence[Manifest], record: Json
+) -> Upgrade:
+    """Return which components are changed before the point of no return, and on record."""
+    target = versions.parse(record["to"])
+    given = asked_version(as_table(as_table(observed.get("dnSet")).get("spec")))
+    is_given = given is not None and target is not None and given.release == target.release
+    if is_given:
+        if _is_paused(present):
+            late = "; spec.upgrade.paused comes too late, the transaction node is being replaced"
+            record = {**record, "message": f"{record['message']}{late}"}
+        return Upgrade(record)
+    log_set = next(one for one in children if one["kind"] == names.LOG_SET)
+    live = as_table(observed.get("logSet"))
+    is_changed = as_table(live.get("spec")).get("image") == log_set["spec"].get("image")
+    if not _is_paused(present):
+        is_done = is_changed and holds_now(live, ConditionType.SYNCED)
+        return Upgrade(record, None if is_done else [log_set])
+    what = "log stores that have the new version keep it" if is_changed else "nothing is changed"
+    paused = {**record, "paused": True, "message": _paused(what, record["from"])}
+    return Upgrade(paused, [_stopped(log_set)] if is_changed else ())
+
+
+def _stopped(log_set: Manifest) -> Manifest:
+    """Return a LogSet of which no further log store is replaced."""
+    spec = log_set["spec"]
+    strategy = as_table(spec.get("updateStrategy"))
+    partition = max(int(spec.get("replicas") or 0), int(strategy.get("partition") or 0))
+    return {**log_set, "spec": {**spec, "updateStrategy": {**strategy, "partition": partition}}}
+
+
+def _paused(what: str, written: Version | str) -> str:
+    return (
+        f"paused by spec.upgrade.paused before the point of no return: {what}; set it to false to "
+        f"go on, or {written} again to cancel"
+    )
 
 
 def _held(checks: Sequence[Check], written: Version, target: Version) -> str:
@@ -301,7 +350,8 @@ def _followed(
     if rolled:
         catalog.setdefault("since", now)
     record = {**before, "pointOfNoReturn": PASSED, "phase": CATALOG if rolled else UPDATING}
-    record.pop("message", None)
+    for name in ("message", "paused", "runs"):
+        record.pop(name, None)
     problem = found.problem if found else ""
     if rolled and target and is_waived(Name.CATALOG, _settings(present), target):
         message = f"updated from {record.get('from')} to {target}; its catalog is not waited for"
@@ -313,6 +363,8 @@ def _followed(
     stuck = _is_stuck(present, catalog, found, now)
     said = found.summary if found and rolled else "the components are being updated"
     what = problem or said
+    if _is_paused(present):
+        what += "; spec.upgrade.paused has no effect any more"
     back = f"; {way_back(record)}" if stuck else ""
     message = f"past the point of no return to {target}: {what}{back}"
     record |= {"catalog": catalog, "message": message}
@@ -381,6 +433,11 @@ def _canceled(before: Record) -> Json:
     kept = {key: before[key] for key in ("from", "to") if key in before}
     message = "canceled: the version was set back before the point of no return"
     return {**kept, "phase": CANCELED, "message": message}
+
+
+def _is_paused(resource: Resource) -> bool:
+    """Return whether the upgrade is to be paused; the annotation pauses the whole cluster."""
+    return _settings(resource).get("paused") is True
 
 
 def _settings(resource: Resource) -> Mapping[str, Any]:

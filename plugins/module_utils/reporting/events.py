@@ -87,7 +87,12 @@ _QUIET = frozenset(
 )
 """Reasons that add nothing to another condition's event of the same moment."""
 _OF_SYNCED = frozenset(
-    {Reason.INVALID_SPEC.value, Reason.APPLY_FAILED.value, Reason.UPGRADE_HELD.value}
+    {
+        Reason.INVALID_SPEC.value,
+        Reason.APPLY_FAILED.value,
+        Reason.UPGRADE_HELD.value,
+        Reason.UPGRADE_PAUSED.value,
+    }
 )
 """Why an earlier spec is served; the condition Synced tells it."""
 

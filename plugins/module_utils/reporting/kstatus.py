@@ -40,7 +40,12 @@ _BAD: Final = (
     (ConditionType.READY.value, "False"),
 )
 _INTENDED: Final = frozenset(
-    {Reason.PAUSED.value, BackupReason.SUSPENDED.value, EarlyReason.STOPPED.value}
+    {
+        Reason.PAUSED.value,
+        Reason.UPGRADE_PAUSED.value,
+        BackupReason.SUSPENDED.value,
+        EarlyReason.STOPPED.value,
+    }
 )
 """Why something is neither served nor applied, because somebody wants it so."""
 

@@ -55,6 +55,7 @@ class Reason(StrEnum):
     VOLUME_REFUSED = "VolumeRefused"
     CREDENTIAL_NOT_APPLIED = "CredentialNotApplied"
     UPGRADE_HELD = "UpgradeHeld"
+    UPGRADE_PAUSED = "UpgradePaused"
     # Synced and Progressing
     UPGRADING_CATALOG = "UpgradingCatalog"
     ROLLING_OUT = "RollingOut"

@@ -17,7 +17,7 @@ from ...api.fields import Fields
 from ...api.types import Manifest, Resource
 from ...location import locations
 from ...location.locations import S3Location
-from ...upgrade.record import HELD
+from ...upgrade.record import AHEAD
 from ..task import jobs
 
 Json = dict[str, Any]
@@ -167,11 +167,11 @@ def bucket_of(cluster: Resource) -> tuple[S3Location, Fields] | None:
 def _of_version(verify: Fields, given: Mapping[str, Any], status: Mapping[str, Any]) -> Json:
     """Return what the throw-away cluster takes over from its source, with its version.
 
-    A version that an upgrade has only asked for is not that of the database yet.
+    Before the point of no return of an upgrade, the version in the spec is not that of the data.
     """
     kept = {key: given[key] for key in _OF_CLUSTER if given.get(key)}
     upgrade = status.get("upgrade") or {}
-    runs = str(upgrade.get("runs") or "") if upgrade.get("phase") == HELD else ""
+    runs = str(upgrade.get("runs") or "") if upgrade.get("pointOfNoReturn") == AHEAD else ""
     version = verify.text("version") or runs
     if not version:
         return kept
