@@ -34,7 +34,8 @@ _DRAWN_LABEL = "claim.matrixorigin.io/instance-id"
 """Of a claim of a set: the end of its name."""
 _REVISION = "deployment.kubernetes.io/revision"
 _UID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z|\b\d{8}T\d{6}Z\b")
+"""Of fields, and of the folders of backups."""
 _REVISION_OF_POOL = re.compile(r"\b[bcdfghjklmnpqrstvwxz2456789]{9}\b")
 """A digest of a pool's template and its surroundings: HAKeeper has another address each time."""
 _POD = re.compile(r"(-[0-9a-f]{8,10})?-[bcdfghjklmnpqrstvwxz2456789]{5}\b")

@@ -55,6 +55,7 @@ class Life:
         watched: kinds that the operator watches; all of the project when empty.
         project: with the watches file.
         conditions: that hold when a step is done.
+        is_settled: whether its status says, besides, that nothing is to follow by itself.
         listed: kinds of objects that are compared, as `kubectl` names them.
         prepare: makes the cluster ready, and writes a kubeconfig of the operator's account.
         companions: what is created before it, with a status if nobody else writes it.
@@ -73,6 +74,7 @@ class Life:
     companions: tuple[Json, ...] = ()
     around: PassContext = nothing
     everywhere: bool = False
+    is_settled: Callable[[Json], bool] = bool
 
     @property
     def steps(self) -> list[str]:
@@ -99,9 +101,16 @@ class Life:
         )
 
     def is_done(self, api: Api, namespace: str) -> bool:
-        """Whether the resource says that it is as its spec says."""
+        """Whether the resource says that it is as its spec says, and nothing goes on beside it."""
         found = api.get(self.kind, namespace, self.name)
-        return bool(found) and all(holds(found, one) for one in self.conditions)
+        if not found or not all(holds(found, one) for one in self.conditions):
+            return False
+        if not self.is_settled(found.get("status") or {}):
+            return False
+        _, *watched = self.deleted
+        beside = (api.get(_kind(one), namespace, one["metadata"]["name"]) for one in watched)
+        # A claim set is Ready while its pool still drains what the claims have released.
+        return not any(one and holds(one, "Progressing") for one in beside)
 
     def is_over(self, api: Api, namespace: str) -> bool:
         """Whether all that is deleted at the end is gone."""
@@ -308,7 +317,13 @@ def _of_backups() -> dict[str, Life]:
             subject = r.merged(subject, {"spec": _STEADY_SCHEDULE})
         life = _collection(subject, changes, scene.kinds, conditions_, companions, programs)
         found[kind] = replace(life, everywhere=True)
+    found["BackupSchedule"] = replace(found["BackupSchedule"], is_settled=_knows_its_backups)
     return found
+
+
+def _knows_its_backups(status: Json) -> bool:
+    """Whether it is known of each Backup whether it can be restored: retention waits for that."""
+    return not int((status.get("backups") or {}).get("unknown") or 0)
 
 
 _IN_THE_PAST = {
