@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cache
 from typing import Any
 
@@ -25,9 +25,11 @@ from faults.simulation.server import ApiServer
 from faults.simulation.world import World
 from tests.backup import worlds as backups
 from tests.support import resources as r
+from tests.support.certificates import Authority
 
 Json = dict[str, Any]
 NAMESPACE = "prod"
+_KEYS: Json = {"AWS_ACCESS_KEY_ID": "eA==", "AWS_SECRET_ACCESS_KEY": "eQ=="}
 SETS = frozenset({"LogSet", "DNSet", "CNSet", "ProxySet", "WebUI"})
 _SERVING = (("LogSet", "mo"), ("DNSet", "mo"), ("CNSet", "mo-tp"), ("StatefulSet", "mo-log"))
 
@@ -55,13 +57,20 @@ class Scene:
         return world
 
 
-def _secret(name: str) -> Json:
+def _secret(name: str, data: Mapping[str, str] = _KEYS) -> Json:
     return {
         "apiVersion": "v1",
         "kind": "Secret",
         "metadata": {"name": name, "namespace": NAMESPACE},
-        "data": {"AWS_ACCESS_KEY_ID": "eA==", "AWS_SECRET_ACCESS_KEY": "eQ=="},
+        "data": dict(data),
     }
+
+
+@cache
+def _certificates() -> tuple[Json, ...]:
+    """Return Secrets of the names that fields get, each with a certificate for SQL."""
+    authority, years = Authority(), timedelta(days=3650)
+    return tuple(_secret(name, authority.secret(valid=years)) for name in ("tp", "ap"))
 
 
 @cache
@@ -139,8 +148,8 @@ def _sets() -> dict[str, Scene]:
     beside: Mapping[str, tuple[Json, ...]] = {
         "LogSet": (),
         "DNSet": log,
-        "CNSet": (*log, dn_set),
-        "ProxySet": log,
+        "CNSet": (*log, dn_set, *_certificates()),
+        "ProxySet": (*log, *_certificates()),
         "WebUI": (*log, cn_set),
     }
     makers: Mapping[str, Callable[[], Json]] = {
@@ -223,7 +232,7 @@ def scenes() -> Mapping[str, Scene]:
         **_sets(),
         **_backups(),
         **_pools(),
-        "MatrixOneCluster": Scene(cluster, (_secret("minio"),), whole),
+        "MatrixOneCluster": Scene(cluster, (_secret("minio"), *_certificates()), whole),
         "MatrixoneCluster": Scene(r.early(), (), frozenset({"MatrixoneCluster"})),
     }
 

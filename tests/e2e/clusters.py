@@ -5,6 +5,7 @@ import base64
 import json
 import os
 import signal
+import ssl
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
@@ -87,10 +88,15 @@ class Operator:
 
 
 class Cluster:
-    """A MatrixOneCluster ``mo`` in a namespace of its own."""
+    """A MatrixOneCluster ``mo`` in a namespace of its own.
+
+    Attributes:
+        tls: what its sessions trust; None for sessions without TLS.
+    """
 
     def __init__(self, bed: TestBed, namespace: str, operator: "Operator | Deployed") -> None:
         self.bed, self.namespace, self.operator = bed, namespace, operator
+        self.tls: ssl.SSLContext | None = None
 
     def kubectl(self, *arguments: str, **how: Any) -> str:
         """Run kubectl in the namespace."""
@@ -142,7 +148,12 @@ class Cluster:
     def connect(self) -> "pymysql.connections.Connection[pymysql.cursors.Cursor]":
         """Open a session through the proxy."""
         return pymysql.connect(
-            **self.entrance, connect_timeout=15, read_timeout=30, write_timeout=30, autocommit=True
+            **self.entrance,
+            connect_timeout=15,
+            read_timeout=30,
+            write_timeout=30,
+            autocommit=True,
+            ssl=self.tls,
         )
 
 

@@ -26,6 +26,7 @@ _OWN_VOLUMES: Final = frozenset(
         names.VOLUME_BINARY,
         names.VOLUME_TEMP,
         names.VOLUME_SHARED,
+        names.VOLUME_TLS,
     }
 )
 _PLAIN: Final = Table(

@@ -96,6 +96,8 @@ ANNOTATION_CLUSTER_RESTARTED: Final = "matrixorigin.io/cluster-restarted-at"
 """On the Pods of a cluster: the value of `ANNOTATION_RESTARTED` on the cluster.
 
 It has a name of its own, so that restarts of a cluster and of its sets do not hide each other."""
+ANNOTATION_CERTIFICATE: Final = "matrixorigin.io/tls-certificate"
+"""On the template of Pods: the fingerprint of the certificate that they have read."""
 ANNOTATION_CN_LABEL: Final = "matrixone.cloud/cn-label"
 LABEL_POOL: Final = "pool.matrixorigin.io/pool-name"
 """On a Pod: the CNPool that creates and deletes it, and sets its store in HAKeeper."""
@@ -136,6 +138,7 @@ BOOTSTRAP_MOUNT: Final = "/etc/bootstrap"
 GOSSIP_MOUNT: Final = "/etc/gossip"
 SHARDS_MOUNT: Final = "/etc/matrixone/shards"
 S3_SSL_MOUNT: Final = "/etc/s3-ssl"
+TLS_MOUNT: Final = "/etc/matrixone/tls"
 BINARY_MOUNT: Final = "/matrixone/bin"
 TEMP_MOUNT: Final = "/tmp"  # noqa: S108 - a mount point inside the container
 OWN_MOUNTS: Final = (
@@ -148,6 +151,7 @@ OWN_MOUNTS: Final = (
     S3_SSL_MOUNT,
     SHARDS_MOUNT,
     TEMP_MOUNT,
+    TLS_MOUNT,
 )
 """Where Pods of the database have volumes of the operator."""
 
@@ -157,6 +161,7 @@ VOLUME_BOOTSTRAP: Final = "bootstrap"
 VOLUME_GOSSIP: Final = "gossip"
 VOLUME_SHARDS: Final = "shards"
 VOLUME_S3_SSL: Final = "s3-ssl"
+VOLUME_TLS: Final = "tls"
 VOLUME_BINARY: Final = "tmpfs"
 VOLUME_TEMP: Final = "tmp"
 VOLUME_SHARED: Final = "shared"

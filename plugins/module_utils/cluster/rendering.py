@@ -25,6 +25,8 @@ _INHERITED: Final = (
     "memoryFsSize",
     "clusterDomain",
 )
+_TLS: Final = ("tls",)
+"""Of the parts that clients of SQL connect to: proxies or, without any, compute nodes."""
 _INHERITED_BY_WEB_UI: Final = ("clusterDomain",)
 _FOLLOWED_BY_WEB_UI: Final = (
     "nodeSelector",
@@ -142,6 +144,7 @@ class _Cluster:
     def proxy_set(self) -> Manifest:
         """Return the ProxySet."""
         spec = self._component(self.spec.table("proxy"))
+        self._inherit(spec, _TLS)
         return self._child(names.PROXY_SET, self.name, spec, logSet=self.name)
 
     def web_ui(self) -> Manifest:
@@ -182,6 +185,10 @@ class _Cluster:
             config = toml.parse(group.raw("config"), group.at("config"))
             toml.put(config, ("cn", "frontend", "proxy-enabled"), value=True)
             spec["config"] = configmap.config_text(group, {}, config)
+        else:
+            # Where there are proxies, clients connect to them, and a renewed certificate replaces
+            # no compute node.
+            self._inherit(spec, _TLS)
         return spec
 
     def _component(self, component: Fields) -> Json:

@@ -12,7 +12,7 @@ from ..api.fields import Fields
 from ..api.toml import Table
 from ..api.types import Manifest, References, Resource
 from ..workload import configmaps as configmap
-from ..workload import overlay, policies, services, storage, workloads
+from ..workload import overlay, policies, services, storage, tls, workloads
 from ..workload.containers import (
     container_security,
     empty_data_volume,
@@ -102,6 +102,12 @@ def _config(context: SetContext, log_service: LogService) -> str:
         section["python-udf-client"] = {"server-address": f"localhost:{_udf_port(sidecar)}"}
     if _drains(context.spec):
         section["init-work-state"] = "Draining"
+    if tls.secret_name(context.spec):
+        section["frontend"] = {
+            "enableTls": True,
+            "tlsCertFile": tls.CERTIFICATE_FILE,
+            "tlsKeyFile": tls.KEY_FILE,
+        }
     config["cn"] = section
     return configmap.config_text(context.spec, user, config)
 
@@ -134,7 +140,8 @@ def _pod_parts(context: SetContext, config_map: str, log_service: LogService) ->
         # Each check leaves a line in the log of a SQL server, so it checks less often than others.
         probes=tcp_probes(names.PORT_SQL, readiness_period=5),
         shared=log_service.shared,
-        volumes=_data_volumes(context),
+        volumes=[*_data_volumes(context), *tls.volumes(context.spec)],
+        mounts=tls.mounts(context.spec),
         annotations=_annotations(context),
         extras=_pod_extras(context),
         pre_stop=_pre_stop(context, log_service),

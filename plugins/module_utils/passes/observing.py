@@ -8,6 +8,7 @@ from http import HTTPStatus
 from typing import Any
 
 from ..api.belonging import allows, belongs
+from ..api.certificates import certificate_of
 from ..api.managed_fields import applied_by
 from ..clients.kubernetes.applying import Writer
 from ..clients.kubernetes.differences import without_payload
@@ -44,7 +45,8 @@ def _fetch(session: Session, label: str, reference: Mapping[str, Any]) -> Any:
         reference: api_version, kind, namespace, and name or labels, or both for an object that
             counts only if it has the labels or the owner ``owner_uid``, or a name and
             ``allowed_to`` for one that counts only if it is in this namespace or lists it;
-            ``data: true`` asks for the data of a ConfigMap, ``applied: true`` for the fields that
+            ``data: true`` asks for the data of a ConfigMap, ``certificate: true`` for what may be
+            told of the certificate in a Secret, ``applied: true`` for the fields that
             this collection has applied, ``latest: true`` for a named object as the API server has
             it, not as a cache of the operator has it; ``without``: a label that listed objects must
             not have.
@@ -104,6 +106,8 @@ def shown(found: Any, reference: Mapping[str, Any]) -> Any:
     kept = without_payload(found)
     if found.get("kind") == "ConfigMap" and reference.get("data") and "data" in found:
         kept["data"] = found["data"]
+    if reference.get("certificate"):
+        kept["certificate"] = certificate_of(found).as_fields()
     if reference.get("applied"):
         applied = applied_by(found, FIELD_MANAGER)
         kept["metadata"] = {**kept["metadata"], "managedFields": applied}

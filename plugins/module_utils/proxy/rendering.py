@@ -7,9 +7,10 @@ import re
 from typing import Final
 
 from ..api import names, toml, versions
+from ..api.fields import Fields
 from ..api.types import Manifest, References, Resource
 from ..workload import configmaps as configmap
-from ..workload import policies, services, storage, workloads
+from ..workload import policies, services, storage, tls, workloads
 from ..workload.containers import (
     empty_data_volume,
     field_env,
@@ -69,10 +70,20 @@ def _config(context: SetContext, log_service: LogService) -> str:
     entries = fileservices(log_service, user, storage.no_cache(), context.deps)
     config = configmap.operator_config(context, "PROXY", entries)
     config["hakeeper-client"] = {"discovery-address": log_service.discovery}
-    config["proxy"] = {"listen-address": f"0.0.0.0:{names.PORT_SQL}"}
+    config["proxy"] = {"listen-address": f"0.0.0.0:{names.PORT_SQL}", **_tls(context.spec)}
     if versions.operator_does(context.operator, "ProxyFollowsSoon"):
         toml.put(config, _REFRESH, toml.get(user, _REFRESH) or _REFRESH_INTERVAL)
     return configmap.config_text(context.spec, user, config)
+
+
+def _tls(spec: Fields) -> toml.Table:
+    if not tls.secret_name(spec):
+        return {}
+    return {
+        "tls-enabled": True,
+        "tls-cert-file": tls.CERTIFICATE_FILE,
+        "tls-key-file": tls.KEY_FILE,
+    }
 
 
 def _pod_parts(context: SetContext, config_map: str, log_service: LogService) -> PodParts:
@@ -95,5 +106,7 @@ def _pod_parts(context: SetContext, config_map: str, log_service: LogService) ->
         env=env,
         probes={"readinessProbe": readiness},
         shared=log_service.shared,
+        volumes=tls.volumes(context.spec),
+        mounts=tls.mounts(context.spec),
         is_store=False,
     )

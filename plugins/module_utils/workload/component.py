@@ -20,6 +20,7 @@ from ..reporting.events import Occurrence
 from ..reporting.health import Health
 from ..reporting.rollout import Rollout
 from ..reporting.set_facts import Findings
+from . import tls
 from .plans import Observed, Plan
 from .removal import Removal, claims_named, removal_of_set
 
@@ -158,7 +159,8 @@ class Component(ABC):
             return {}
         metadata = seen.resource["metadata"]
         base = names.base_name(self.kind, metadata["name"])
-        return {"host": f"{base}.{metadata['namespace']}", "port": self.client_port}
+        address = {"host": f"{base}.{metadata['namespace']}", "port": self.client_port}
+        return {**address, "tls": tls.status(seen.resource, seen.observed.get(tls.LABEL))}
 
     def events(self, seen: SetPass) -> list[Occurrence]:
         """Return the events that only this kind has."""

@@ -9,8 +9,10 @@ from typing import Any
 
 from ..api import names
 from ..api.errors import RenderingError
+from ..api.timestamps import timestamp_now
 from ..api.types import Manifest, References, Resource
 from ..reporting.rollout import partition_of
+from . import tls
 from .component import Component, results_of
 from .gates import blocker, check_references, held_back, only_scaled
 from .plans import Kind, Observed, Plan, Prune, is_paused, named
@@ -68,13 +70,19 @@ def plan_set(
         plan,
         records=rendered.records,
         patches=rendered.patches,
-        objects=_keep_replicas(rendered.objects, plan.workload, observed),
+        objects=_keep_replicas(
+            tls.with_certificate(rendered.objects, plan.workload, observed.get(tls.LABEL)),
+            plan.workload,
+            observed,
+        ),
     )
     plan = _keep_volumes(plan, component, resource, observed)
     if plan.invalid:
         return plan
     plan = replace(plan, create_only=rendered.create_only)
-    plan = _hold_back(plan, waiting or component.hold(resource, observed), observed)
+    waiting = waiting or component.hold(resource, observed)
+    waiting = waiting or _lack_of_certificate(resource, observed)
+    plan = _hold_back(plan, waiting, observed)
     plan = replace(plan, generations=_generations(plan, observed))
     return plan if plan.held else replace(plan, prune=leftovers(resource))
 
@@ -96,6 +104,11 @@ def leftovers(resource: Resource) -> Prune:
         unowned=not metadata.get("uid"),
         unless_used_by=_USERS,
     )
+
+
+def _lack_of_certificate(resource: Resource, observed: Observed) -> str:
+    live = observed.get("workload")
+    return tls.hold(resource, observed.get(tls.LABEL), live, timestamp_now())
 
 
 def _lacks_dependency(resource: Resource, observed: Observed) -> bool:

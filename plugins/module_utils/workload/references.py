@@ -10,6 +10,7 @@ from ..api import names
 from ..api.belonging import allows
 from ..api.types import Manifest, References, Resource
 from ..reporting.rollout import partition_of
+from . import tls
 from .component import Component, Reference
 from .sets import DEPENDENCIES, dependency_of, namespace_of
 
@@ -25,10 +26,11 @@ def set_references(
 ) -> dict[str, Reference]:
     """Return what to observe for a set, by label.
 
-    These are ``self``, ``workload``, ``pods``, ``podProblems``, what the component adds, and one
-    label per entry of its ``deps``; in the cluster also the workload of a log service, which shows
-    what has become of it since its status was written. Where a dependency is one of the siblings
-    and has a partition, also its workload, which tells whether it is held there.
+    These are ``self``, ``workload``, ``pods``, ``podProblems``, what the component adds, the Secret
+    with the certificate, and one label per entry of its ``deps``; in the cluster also the workload
+    of a log service, which shows what has become of it since its status was written. Where a
+    dependency is one of the siblings and has a partition, also its workload, which tells whether
+    it is held there.
 
     Args:
         component: of the set's kind.
@@ -44,6 +46,7 @@ def set_references(
         "pods": {**of_set(resource, "v1", "Pod"), "without": names.LABEL_POOL},
         POD_PROBLEMS: pod_problems(),
         **component.references(resource),
+        **tls.references(resource),
         **dependencies,
         **({} if siblings else _of_log_service(dependencies.get("logSet"))),
         **_of_partitions(resource, siblings),
