@@ -203,7 +203,7 @@ def _require_said(
         raise Fault(f"{field.name} is refused at admission ({refused[0]}), and Synced is True")
     named = [part for part in field.path if part not in {ELEMENT, ENTRY}]
     text = json.dumps(found.get("status") or {})
-    if not any(part in text for part in named[1:]):
+    if not any(part in text for part in named[1:] or named):
         raise Fault(f"{field.name} is refused ({refused[0]}), and the status does not name it")
     if lost := set(before) - set(checks.state(world)):
         raise Fault(f"{field.name} is refused ({refused[0]}), and is gone: {sorted(lost)[:5]}")

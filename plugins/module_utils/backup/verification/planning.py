@@ -71,8 +71,11 @@ def _shown(
     """Return the status of the Backup with a record; empty to leave it as it is.
 
     A Backup that is younger than the verification is another one of its name, or was applied again:
-    what was restored may be something else.
+    what was restored may be something else. A RestoreJob that cannot be carried out says nothing
+    about the Backup, which it may have no business with: it may be in another namespace.
     """
+    if record.get("reason") == Reason.INVALID_TASK.value:
+        return {}
     begun = (resource.get("status") or {}).get("startTime")
     created = ((backup or {}).get("metadata") or {}).get("creationTimestamp")
     if begun and created and unix_time(created) > unix_time(begun):

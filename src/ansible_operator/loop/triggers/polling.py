@@ -55,6 +55,7 @@ class ReferencePoll:
         self._client = client
         self._queue = queue
         self._versions: dict[Target, str] = {}
+        self._has_begun = False
 
     @property
     def gvk(self) -> GroupVersionKind:
@@ -74,10 +75,13 @@ class ReferencePoll:
     async def ask(self, resource: ResourceType) -> None:
         """Ask once for every object that is named, and queue those that name a changed one.
 
-        What is seen for the first time leads to no run: its objects have just been run, or will be.
+        What is there in the first round leads to no run: its objects are about to be run. What is
+        named later does: it may have changed between the run of its object and this round.
         """
         primaries = self._informers.peek(self._controlled.resource)
-        named = self._named(primaries.list() if primaries is not None else ())
+        if primaries is None:
+            return
+        named = self._named(primaries.list())
         known = self._versions
         self._versions = {target: known[target] for target in named.keys() & known.keys()}
         for target, keys in named.items():
@@ -86,9 +90,13 @@ class ReferencePoll:
                 continue
             before = self._versions.get(target)
             self._versions[target] = version
-            if before is not None and before != version:
+            if before is None and not self._has_begun:
+                continue
+            if before != version:
+                what = "is referred to" if before is None else "changed"
                 for key in keys:
-                    self._queue.add(key, reason=f"{self.gvk.kind} {target[1]} changed")
+                    self._queue.add(key, reason=f"{self.gvk.kind} {target[1]} {what}")
+        self._has_begun = True
 
     def _named(self, objects: Iterable[Object]) -> dict[Target, list[Key]]:
         found: dict[Target, list[Key]] = {}

@@ -83,6 +83,18 @@ async def test_only_metadata_of_what_is_named_is_read() -> None:
     assert "PartialObjectMetadata" in accept
 
 
+async def test_what_is_named_later_runs_its_object_once() -> None:
+    """Its run was before the first look, and there may be a change between them."""
+    server = Server(obj("a", "s"))
+    server.versions = {path("s"): "1"}
+    poll = server.poll()
+    await poll.ask(SECRET)
+    server.objects.append(obj("b", "t"))
+    for _ in range(3):
+        await poll.ask(SECRET)
+    assert server.queued == [(Key("k", "ns", "b"), "Secret t is referred to")]
+
+
 async def test_creation_and_deletion_are_changes() -> None:
     server = Server(obj("a", "s"))
     poll = server.poll()
@@ -124,4 +136,4 @@ async def test_what_nobody_names_any_longer_is_forgotten() -> None:
     await poll.ask(SECRET)
     server.objects = [obj("a", "s")]
     await poll.ask(SECRET)
-    assert server.queued == []
+    assert [reason for _key, reason in server.queued] == ["Secret s is referred to"]
