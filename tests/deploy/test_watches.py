@@ -48,6 +48,7 @@ LOG_SET, DN_SET, CN_SET = (
     reference("DNSet", "dnSet"),
     reference("CNSet", "cnset"),
 )
+TLS_SECRET = Reference(KindName("", "v1", "Secret"), "spec.tls.secretRef.name", poll=30)
 
 
 def watch(role: str, kind: str, group: str = CORE) -> Watch:
@@ -104,8 +105,13 @@ EXPECTED = [
     replace(watch("matrixonecluster", "MatrixOneCluster"), reconcile_period=600, references=LOGINS),
     replace(watch("logset", "LogSet"), probe=PROBE),
     replace(watch("dnset", "DNSet"), probe=PROBE, references=(LOG_SET,)),
-    replace(watch("cnset", "CNSet"), probe=PROBE, references=(LOG_SET, DN_SET), members=(POD,)),
-    replace(watch("proxyset", "ProxySet"), probe=PROBE, references=(LOG_SET,)),
+    replace(
+        watch("cnset", "CNSet"),
+        probe=PROBE,
+        references=(LOG_SET, TLS_SECRET, DN_SET),
+        members=(POD,),
+    ),
+    replace(watch("proxyset", "ProxySet"), probe=PROBE, references=(LOG_SET, TLS_SECRET)),
     replace(watch("webui", "WebUI"), references=(CN_SET,)),
     replace(of_backups("backupjob", "BackupJob"), reconcile_period=3600),
     replace(of_backups("restorejob", "RestoreJob"), reconcile_period=3600),

@@ -29,9 +29,9 @@ def _mounts(objects: list[r.Json]) -> set[str]:
 
 
 def test_the_mounts_of_the_operator_are_those_that_are_rendered() -> None:
-    storage = {"sharedStorage": {"s3": CERTIFICATES}}
+    storage, tls = {"sharedStorage": {"s3": CERTIFICATES}}, {"secretRef": {"name": "mo-tls"}}
     log_set = r.logset(**FULL, **storage)
-    sets = [log_set, r.dnset(**FULL), r.cnset(**FULL), r.proxyset()]
+    sets = [log_set, r.dnset(**FULL), r.cnset(**FULL), r.proxyset(tls=tls)]
     rendered = set().union(*(_mounts(r.render(one, log_set=log_set)) for one in sets))
     assert rendered <= set(names.OWN_MOUNTS)
     assert set(names.OWN_MOUNTS) - rendered == set()
