@@ -22,7 +22,9 @@ from ..module_utils.reporting.conditions import find, holds
 from ..module_utils.reporting.reasons import ConditionType
 from ..module_utils.reporting.report import Report
 from ..module_utils.reporting.rollout import is_held, is_on_purpose
+from ..module_utils.workload.observed import SetObserved
 from ..module_utils.workload.plans import Plan
+from ..module_utils.workload.reading import read_observed
 from ..module_utils.workload.rolling_update import take_step
 from ..plugin_utils.kubernetes.action import KubeAction
 
@@ -49,8 +51,9 @@ class ActionModule(KubeAction):
         started = time.monotonic()
         pause, shown, held, changed = _FIRST_PAUSE, "", "", False
         while not self.dry_run:
-            observed = observe(session, kind_of(resource).references(resource))
-            report = kind_of(resource).report(resource, plan, observed, {}, "")
+            found = observe(session, kind_of(resource).references(resource))
+            report = kind_of(resource).report(resource, plan, found, {}, "")
+            observed = read_observed(found)
             held = _held(plan, report, observed)
             if report.ready or held:
                 break
@@ -70,17 +73,17 @@ class ActionModule(KubeAction):
         return {"changed": changed, "seconds": seconds, "held": held}
 
 
-def _held(plan: Plan, report: Report, observed: dict[str, Any]) -> str:
+def _held(plan: Plan, report: Report, observed: SetObserved) -> str:
     """Return what is held back on purpose, once all else is done; empty if nothing is."""
     subject = {"status": report.status}
     if is_held(subject):
         return str(find(subject, ConditionType.SYNCED)["message"])
-    done = holds(subject, ConditionType.READY) or observed["workload"] is None
+    done = holds(subject, ConditionType.READY) or observed.workload is None
     return plan.waiting_for if done and is_on_purpose(plan.waiting_for) else ""
 
 
 def _help(
-    session: Session, arguments: dict[str, Any], plan: Plan, observed: dict[str, Any]
+    session: Session, arguments: dict[str, Any], plan: Plan, observed: SetObserved
 ) -> tuple[bool, str]:
     """Do what an operator does meanwhile.
 
@@ -91,7 +94,7 @@ def _help(
     if plan.workload.startswith("StatefulSet/") and not plan.paused:
         choices = {names.LOG_SET: next_log_stores}
         return bool(take_step(session, resource, choices, dry_run=False).replaced), ""
-    if resource["kind"] != names.CN_SET or not any(map(cn_pods.is_gated, observed["pods"])):
+    if resource["kind"] != names.CN_SET or not any(map(cn_pods.is_gated, observed.pods)):
         return False, ""
     pass_input = observe_compute_nodes(session, resource, arguments["log_set"], None)
     result = run_pass(session, pass_input, _PASS_SECONDS)

@@ -26,6 +26,7 @@ from ..module_utils.kinds import SETS, kind_of, render_everything, rendered_kind
 from ..module_utils.passes.own_namespace import own_namespace
 from ..module_utils.reporting.report import beginning, deleting
 from ..module_utils.workload.kind import Play
+from ..module_utils.workload.reading import read_observed
 from ..module_utils.workload.references import find_references
 from ..module_utils.workload.roll import is_rolling
 from ..plugin_utils.manifests.schemas import refuse_unknown_fields
@@ -94,10 +95,9 @@ def rolling_of(plan: Any, observed: Any, applied: Any = None) -> Any:
     """Return whether Pods of a StatefulSet are to be replaced."""
     if plan["paused"] or plan["invalid"] or plan["held"]:
         return False
-    seen = plain(observed)
-    workload = (plain(applied or {}).get("objects") or {}).get(plan["workload"])
-    live = workload or seen.get("workload")
-    return is_rolling(live, seen.get("pods") or [], plan["partition"])
+    seen = read_observed(plain(observed))
+    applied_now = (plain(applied or {}).get("objects") or {}).get(plan["workload"])
+    return is_rolling(applied_now or seen.workload, seen.pods, plan["partition"])
 
 
 def metrics_of(resource: Any, status: Any = None) -> Any:

@@ -5,6 +5,9 @@ from typing import Any
 
 import pytest
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.logservice import bucket
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.observed import (
+    SetObserved,
+)
 
 Json = dict[str, Any]
 S3 = {"path": "data/mo", "endpoint": "http://minio:9000"}
@@ -40,7 +43,7 @@ MOVED = {"endpoint": "http://other:9000"}
     ],
 )
 def test_what_log_stores_wait_for(live: Json | None, s3: Json, waits: str) -> None:
-    said = bucket.lack(log_set(**s3), {"bucket": live})
+    said = bucket.lack(log_set(**s3), SetObserved(bucket=live))
     assert (waits in said) if waits else said == "", said
 
 
@@ -54,4 +57,4 @@ def test_what_log_stores_wait_for(live: Json | None, s3: Json, waits: str) -> No
     ],
 )
 def test_when_it_is_looked_at_again(live: Json | None, after: str) -> None:
-    assert bucket.requeue(log_set(), {"bucket": live}, "1h") == after
+    assert bucket.requeue(log_set(), SetObserved(bucket=live), "1h") == after

@@ -19,6 +19,9 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.logservice.
     View,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.gates import blocker
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.reading import (
+    read_observed,
+)
 
 from tests.support.builders import NOW, conditions, pod, resource, serving, states, workload
 from tests.support.passes import (
@@ -233,7 +236,10 @@ def test_shards_that_nobody_observed_are_not_reported_of_what_does_not_serve(
     assert "shards" not in told["status"]
     log_set = {**serving("LogSet", "mo"), "status": told["status"]}
 
-    assert blocker(dependent(), {"logSet": log_set}) == "waiting for LogSet mo: not ready"
+    assert (
+        blocker(dependent(), read_observed({"logSet": log_set}))
+        == "waiting for LogSet mo: not ready"
+    )
 
 
 def test_a_log_service_that_is_stopped_has_no_shards() -> None:
@@ -309,7 +315,7 @@ def test_a_log_service_with_a_quorum_holds_nobody_up(shards: Any, said: str) -> 
     log_set["status"]["conditions"][0] |= {"status": "False"}
     if shards is not None:
         log_set["status"]["shards"] = shards
-    assert blocker(dependent(), {"logSet": log_set}) == said
+    assert blocker(dependent(), read_observed({"logSet": log_set})) == said
 
 
 def dependent() -> Json:
@@ -336,4 +342,4 @@ def test_a_status_that_is_older_than_the_loss_opens_no_gate(live: Json | None, s
     """The log service died after its status was written, maybe while no operator ran."""
     seen = {"logSet": serving("LogSet", "mo"), "logSetWorkload": live}
 
-    assert blocker(dependent(), seen) == (said and f"waiting for LogSet mo: {said}")
+    assert blocker(dependent(), read_observed(seen)) == (said and f"waiting for LogSet mo: {said}")

@@ -13,6 +13,9 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.ki
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.planning import (
     plan_set,
 )
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.reading import (
+    read_observed,
+)
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.reports import (
     report_on_set,
 )
@@ -41,7 +44,7 @@ def plan_of(
         plan = kind.plan(resource, observed, Play(script, siblings))
     else:
         part, invalid = PARTS[resource["kind"]], kind.invalid(resource)
-        plan = plan_set(part, resource, observed, script, references, invalid)
+        plan = plan_set(part, resource, read_observed(observed), script, references, invalid)
     return plain(plan.variables())
 
 
@@ -63,7 +66,9 @@ def report_on(
     if resource["kind"] not in PARTS:
         return plain(kind.report(resource, decided, observed, applied, failure))
     part = PARTS[resource["kind"]]
-    return plain(report_on_set(part, resource, decided, observed, applied, failure, now))
+    return plain(
+        report_on_set(part, resource, decided, read_observed(observed), applied, failure, now)
+    )
 
 
 def references_of(resource: Any, siblings: Any = ()) -> Json:

@@ -23,9 +23,14 @@ SETS = pytest.mark.parametrize("make", [r.cnset, r.proxyset])
 NOW = "2026-11-26T12:00:00Z"
 
 
-def observed(data=None):
-    secret = {"kind": "Secret", "metadata": {"name": "mo-tls"}, "data": data or AUTHORITY.secret()}
-    return shown(secret, {"certificate": True})
+def secret(data=None):
+    """A Secret as ``observe`` shows it."""
+    found = {"kind": "Secret", "metadata": {"name": "mo-tls"}, "data": data or AUTHORITY.secret()}
+    return shown(found, {"certificate": True})
+
+
+def certificate(data=None):
+    return tls.certificate_in(secret(data))
 
 
 def deployment(fingerprint=""):
@@ -73,7 +78,7 @@ def test_a_cluster_gives_its_own_to_what_clients_connect_to(parts, having):
 
 def test_what_is_observed_of_the_secret_holds_no_key():
     data = AUTHORITY.secret()
-    found = observed(data)
+    found = secret(data)
     assert found["certificate"]["problem"] == ""
     assert not any(value in repr(found) for value in data.values())
     assert tls.references(r.cnset()) == {}
@@ -83,7 +88,7 @@ def test_what_is_observed_of_the_secret_holds_no_key():
 
 def test_another_certificate_is_another_template():
     first, second = (
-        tls.with_certificate([deployment()], "Deployment/mo", observed())[0] for _ in range(2)
+        tls.with_certificate([deployment()], "Deployment/mo", certificate())[0] for _ in range(2)
     )
     assert first["spec"]["template"] != second["spec"]["template"]
     (same,) = tls.with_certificate([deployment()], "Deployment/mo", None)
@@ -95,10 +100,10 @@ def test_another_certificate_is_another_template():
     [
         (None, "waiting for Secret mo-tls, which spec.tls.secretRef names"),
         (
-            observed({"tls.crt": ""}),
+            certificate({"tls.crt": ""}),
             "waiting for a certificate in Secret mo-tls: it has no tls.crt",
         ),
-        (observed(), ""),
+        (certificate(), ""),
     ],
 )
 @SETS
@@ -108,19 +113,19 @@ def test_pods_wait_for_a_certificate_that_they_can_read(make, found, why):
 
 
 def test_one_that_has_expired_is_not_rolled_out_and_holds_back_nothing_else():
-    found, later = observed(), "2999-01-01T00:00:00Z"
-    in_use = deployment(found["certificate"]["fingerprint"])
+    found, later = certificate(), "2999-01-01T00:00:00Z"
+    in_use = deployment(found.fingerprint)
     assert "has expired at" in tls.hold(r.cnset(tls=TLS), found, deployment("old"), later)
     assert "has expired at" in tls.hold(r.cnset(tls=TLS), found, None, later)
     assert tls.hold(r.cnset(tls=TLS), found, in_use, later) == ""
 
 
 def test_the_status_names_the_secret_and_the_end():
-    found = observed()
+    found = certificate()
     assert tls.status(r.cnset(), None) is None
     assert tls.status(r.cnset(tls=TLS), None) == {"secretName": "mo-tls"}
     told = tls.status(r.cnset(tls=TLS), found)
-    assert told == {"secretName": "mo-tls", "notAfter": found["certificate"]["not_after"]}
+    assert told == {"secretName": "mo-tls", "notAfter": found.not_after}
 
 
 def test_no_name_is_no_tls():
@@ -141,9 +146,9 @@ def test_a_pass_holds_the_pods_until_there_is_a_certificate():
     assert held["waitingFor"] == "waiting for Secret mo-tls, which spec.tls.secretRef names"
     assert not [one for one in held["objects"] if one["kind"] == "Deployment"]
 
-    secret = observed()
-    rolled = plan_of(given, {**found, tls.LABEL: secret}, references=references)
+    found_secret = secret()
+    rolled = plan_of(given, {**found, tls.LABEL: found_secret}, references=references)
     assert rolled["waitingFor"] == ""
     (workload,) = [one for one in rolled["objects"] if one["kind"] == "Deployment"]
     annotations = workload["spec"]["template"]["metadata"]["annotations"]
-    assert annotations[ANNOTATION] == secret["certificate"]["fingerprint"]
+    assert annotations[ANNOTATION] == found_secret["certificate"]["fingerprint"]

@@ -13,7 +13,6 @@ from ..reporting.health import Health
 from ..reporting.reasons import ConditionType, Reason
 from ..reporting.report import Applied, Report, is_ready_and_synced, unobserved
 from ..upgrade.record import CATALOG
-from ..workload.component import results_of
 from ..workload.plans import Observed, named
 from . import metric_user_status as metrics
 from . import restore_status, restoring, upgrade_status, upgrading
@@ -45,7 +44,7 @@ def report_on_cluster(
     """
     if failure and "logSet" not in observed:
         return unobserved(resource, failure)
-    result = results_of(observed)
+    result = observed.get("results") or {}
     status = cluster_status(_facts(resource, plan, observed, applied, failure))
     ready = is_ready_and_synced(status) or _is_stopped(status)
     idle = ready or plan.paused or bool(plan.invalid)
@@ -85,7 +84,7 @@ def _facts(
 ) -> ClusterFacts:
     single = [observed.get(label) for label in ("logSet", "dnSet", "proxySet", "webUI")]
     found = [one for one in [*single, *(observed.get("cnSets") or [])] if one is not None]
-    credential, result = observed.get("credential"), results_of(observed)
+    credential, result = observed.get("credential"), observed.get("results") or {}
     return ClusterFacts(
         resource=resource,
         desired=(() if plan.restoring or plan.held else plan.objects) or _parts(resource, found),

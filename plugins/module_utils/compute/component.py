@@ -13,7 +13,7 @@ from ..api.types import Manifest, References, Resource
 from ..reporting.events import Occurrence
 from ..reporting.set_facts import Findings
 from ..workload.component import Component, SetPass
-from ..workload.plans import Observed
+from ..workload.observed import SetObserved
 from . import status
 from .admission import mistakes_of_cnset
 from .bootstrap import hold
@@ -30,7 +30,7 @@ class ComputeNodes(Component):
         """Return every object of a CNSet."""
         return render_cnset(resource, start_script=script, references=references)
 
-    def hold(self, resource: Resource, observed: Observed) -> str:
+    def hold(self, resource: Resource, observed: SetObserved) -> str:
         """Return what changes of compute nodes wait for."""
         return hold(resource, observed)
 

@@ -19,7 +19,7 @@ from ..location.locations import endpoint
 from ..reporting.conditions import find
 from ..reporting.reasons import BackupReason, ConditionType
 from ..workload.component import Reference
-from ..workload.plans import Observed
+from ..workload.observed import SetObserved
 from ..workload.references import by_name
 from ..workload.removal import Removal
 from .removal import bucket_deletes
@@ -47,12 +47,12 @@ def references(resource: Resource) -> dict[str, Reference]:
     return {"bucket": by_name(names.API_VERSION, names.BUCKET_CLAIM, _place(resource))}
 
 
-def records(resource: Resource, observed: Observed) -> list[Manifest]:
+def records(resource: Resource, observed: SetObserved) -> list[Manifest]:
     """Return the claim if it has to be created or changed."""
     if not _claims(resource):
         return []
-    live = observed.get("bucket")
-    claim = claim_of(resource, live, observed.get("pods") or [])
+    live = observed.bucket
+    claim = claim_of(resource, live, observed.pods)
     if live is None:
         return [claim]
     stands = _has(live, claim) and not live["metadata"].get("ownerReferences")
@@ -61,11 +61,11 @@ def records(resource: Resource, observed: Observed) -> list[Manifest]:
     return [claim]
 
 
-def lack(resource: Resource, observed: Observed) -> str:
+def lack(resource: Resource, observed: SetObserved) -> str:
     """Return what the Pods wait for before they may write to the path; empty if for nothing."""
     if not _claims(resource):
         return ""
-    live = observed.get("bucket")
+    live = observed.bucket
     name = _place(resource)["name"]
     status = (live or {}).get("status") or {}
     if live is not None and status.get("state") == IN_USE:
@@ -76,13 +76,13 @@ def lack(resource: Resource, observed: Observed) -> str:
     return f"waiting for BucketClaim {name}: {why}"
 
 
-def requeue(resource: Resource, observed: Observed, otherwise: str) -> str:
+def requeue(resource: Resource, observed: SetObserved, otherwise: str) -> str:
     """Return when to check again: no event tells that a path is granted."""
     if not lack(resource, observed):
         return otherwise
     # While it is being marked, that takes seconds; what is wrong lasts.
-    found = find(observed.get("bucket"), ConditionType.DEGRADED)
-    synced = find(observed.get("bucket"), ConditionType.SYNCED)
+    found = find(observed.bucket, ConditionType.DEGRADED)
+    synced = find(observed.bucket, ConditionType.SYNCED)
     is_wrong = found.get("status") == "True" or synced.get("reason") not in _PASSING
     return _TAKEN if is_wrong else _GRANTING
 
@@ -103,9 +103,9 @@ def _is_elsewhere(resource: Resource, live: Mapping[str, Any]) -> bool:
         return False
 
 
-def release(resource: Resource, observed: Observed) -> list[Removal]:
+def release(resource: Resource, observed: SetObserved) -> list[Removal]:
     """Return the step that gives the path back, with the data or without them."""
-    live = observed.get("bucket")
+    live = observed.bucket
     if live is None:
         return []
     deletes = bucket_deletes(resource.get("spec") or {})

@@ -11,8 +11,8 @@ from ..admission.storage import shared_storage_mistakes
 from ..api import names
 from ..api.types import Manifest, References, Resource
 from ..reporting.set_facts import Findings
-from ..workload.component import Component, Reference, Rendered, SetPass, results_of
-from ..workload.plans import Observed
+from ..workload.component import Component, Reference, Rendered, SetPass
+from ..workload.observed import SetObserved
 from ..workload.references import config_map, of_set
 from ..workload.removal import Removal
 from . import bootstrap, bucket, status
@@ -42,18 +42,18 @@ class LogService(Component):
         return render_logset(resource, start_script=script)
 
     def render_observed(
-        self, resource: Resource, observed: Observed, script: str, references: References
+        self, resource: Resource, observed: SetObserved, script: str, references: References
     ) -> Rendered:
         """Return what a LogSet leads to, by what was decided about its stores earlier."""
         del references
-        live, claims = observed.get("self"), observed.get("claims") or []
-        decisions = bootstrap.decided(resource, live, observed.get("bootstrap"), claims)
+        live, claims = observed.live, observed.claims
+        decisions = bootstrap.decided(resource, live, observed.bootstrap, claims)
         patches = []
         if live is not None and live["metadata"].get("uid"):
             patches = marks(live, claims, decisions)
         known = {**resource, "status": (live or resource).get("status")}
-        require_size(known, observed.get("workload"), decisions, claims)
-        latest = results_of(observed).get("incarnations")
+        require_size(known, observed.workload, decisions, claims)
+        latest = observed.stores.get("incarnations")
         decisions["incarnations"] = latest or decisions["incarnations"]
         record = bootstrap.record(resource, live, decisions)
         return Rendered(
@@ -77,7 +77,7 @@ class LogService(Component):
             "claims": of_set(resource, "v1", "PersistentVolumeClaim"),
         }
 
-    def hold(self, resource: Resource, observed: Observed) -> str:
+    def hold(self, resource: Resource, observed: SetObserved) -> str:
         """Return whether the path in the bucket belongs to another LogSet, or not yet to this."""
         return bucket.lack(resource, observed)
 
@@ -98,11 +98,11 @@ class LogService(Component):
             otherwise = bucket.requeue(seen.resource, seen.observed, otherwise)
         return status.requeue(seen.resource, seen.pods, seen.stores, otherwise, seen.now)
 
-    def removal(self, resource: Resource, observed: Observed) -> Removal:
+    def removal(self, resource: Resource, observed: SetObserved) -> Removal:
         """Return how a LogSet is deleted."""
         return removal_of_log_set(resource, observed)
 
-    def afterwards(self, resource: Resource, observed: Observed) -> list[Removal]:
+    def afterwards(self, resource: Resource, observed: SetObserved) -> list[Removal]:
         """Return the step that releases the path in the bucket."""
         return bucket.release(resource, observed)
 

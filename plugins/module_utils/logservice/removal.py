@@ -10,7 +10,7 @@ from typing import Any
 from ..api import names
 from ..api.errors import RenderingError
 from ..api.types import Manifest, Resource
-from ..workload.plans import Observed
+from ..workload.observed import SetObserved
 from ..workload.removal import (
     Chosen,
     Removal,
@@ -23,7 +23,7 @@ from .bootstrap import decided
 from .claims import marks
 
 
-def removal_of_log_set(resource: Resource, observed: Observed) -> Removal:
+def removal_of_log_set(resource: Resource, observed: SetObserved) -> Removal:
     """Return the step that deletes a LogSet.
 
     Args:
@@ -31,10 +31,10 @@ def removal_of_log_set(resource: Resource, observed: Observed) -> Removal:
         observed: its workload and its live claims; those that stay get a record of what they hold.
     """
     spec, metadata = resource.get("spec") or {}, resource["metadata"]
-    named = claims_named(names.LOG_SET, metadata["name"], spec, observed.get("workload"))
+    named = claims_named(names.LOG_SET, metadata["name"], spec, observed.workload)
     step = removal_of_set(resource, claims=named if retention_deletes(spec) else "")
     step = follow_retention(step, metadata, spec, named)
-    marked = _last_marks(resource, observed.get("claims") or [])
+    marked = _last_marks(resource, observed.claims)
     return replace(step, patches=[*step.patches, *marked])
 
 

@@ -75,7 +75,7 @@ def status_fields(seen: SetPass) -> dict[str, Any]:
 
 def _last_replicas(seen: SetPass) -> int | None:
     """Return how many stores the workload has, or had before it was stopped; None if unknown."""
-    live = (seen.observed.get("workload") or {}).get("spec") or {}
+    live = (seen.observed.workload or {}).get("spec") or {}
     return live.get("replicas") or (seen.resource.get("status") or {}).get("lastReplicas")
 
 

@@ -12,6 +12,7 @@ from ..api.types import Resource
 from .health import Health
 from .pod_problems import PodProblems
 from .reasons import Reason
+from .roll import RollStep
 from .rollout import UPDATE_PAUSED, Rollout, held_at
 
 
@@ -51,7 +52,7 @@ class SetFacts:
         failure: why the objects could not be applied; empty if they could.
         refused: what of the spec cannot be done, while all else is; empty if nothing.
         volumes: which volumes are growing; empty if none is.
-        roll: how the step of the roll of a StatefulSet ended.
+        roll: what the step of the roll of a StatefulSet did.
         findings: what the component knows of the Pods.
         has_stores: whether the status lists stores that are up and down.
         health: what the processes behind ready Pods answered.
@@ -68,7 +69,7 @@ class SetFacts:
     failure: str
     refused: str = ""
     volumes: str = ""
-    roll: Mapping[str, Any] = field(default_factory=dict)
+    roll: RollStep = field(default_factory=RollStep)
     findings: Findings = Findings()
     has_stores: bool = False
     health: Health = field(default_factory=Health)
@@ -84,7 +85,7 @@ class SetFacts:
         """Return what is held back on purpose, or at which partition; empty if nothing."""
         if self.waiting:
             return self.waiting if self.waiting == UPDATE_PAUSED else ""
-        return "" if self.roll.get("outdated") else held_at(self.resource, self.rollout, self.noun)
+        return "" if self.roll.outdated else held_at(self.resource, self.rollout, self.noun)
 
     @property
     def noun(self) -> str:

@@ -15,8 +15,8 @@ from ..api.types import Manifest, References, Resource
 from ..reporting.reasons import Reason
 from ..reporting.set_facts import Findings
 from ..workload import nodes
-from ..workload.component import Component, Reference, Rendered, SetPass, results_of
-from ..workload.plans import Observed
+from ..workload.component import Component, Reference, Rendered, SetPass
+from ..workload.observed import SetObserved
 from ..workload.references import config_map, of_set
 from . import data_version
 from .admission import mistakes_of_dnset
@@ -38,7 +38,7 @@ class TransactionNodes(Component):
         return render_dnset(resource, start_script=script, references=references)
 
     def render_observed(
-        self, resource: Resource, observed: Observed, script: str, references: References
+        self, resource: Resource, observed: SetObserved, script: str, references: References
     ) -> Rendered:
         """Return what a DNSet leads to, with the shards that its nodes serve.
 
@@ -46,7 +46,7 @@ class TransactionNodes(Component):
             InvalidSpec: It cannot be rendered, or must not run on the data of a newer version.
         """
         _check_version(resource, observed)
-        shards = str(results_of(observed).get("tnShards") or _kept(observed))
+        shards = str(observed.stores.get("tnShards") or _kept(observed))
         return Rendered(
             render_dnset(resource, start_script=script, references=references, shards=shards)
         )
@@ -96,18 +96,18 @@ class TransactionNodes(Component):
         yield from disk_cache_warnings(path, spec)
 
 
-def _check_version(resource: Resource, observed: Observed) -> None:
+def _check_version(resource: Resource, observed: SetObserved) -> None:
     """Refuse a version that cannot read what a Pod has written since the last report.
 
     Raises:
         InvalidSpec: It names the field.
     """
     spec = resource["spec"]
-    written = data_version.data_version(resource, observed.get("pods") or [])
+    written = data_version.data_version(resource, observed.pods)
     if found := data_version.refusal(spec, written):
         raise InvalidSpec(f"spec.{data_version.naming_field(spec)}", found)
 
 
-def _kept(observed: Observed) -> str:
+def _kept(observed: SetObserved) -> str:
     """Return the shards that the nodes served when HAKeeper was asked last."""
-    return str(((observed.get("shards") or {}).get("data") or {}).get(names.SHARDS_FILE) or "")
+    return str(((observed.shards or {}).get("data") or {}).get(names.SHARDS_FILE) or "")

@@ -18,10 +18,12 @@ from ..api import names
 from ..api.types import Manifest, References, Resource
 from ..reporting.events import Occurrence
 from ..reporting.health import Health
+from ..reporting.roll import RollStep
 from ..reporting.rollout import Rollout
 from ..reporting.set_facts import Findings
 from . import tls
-from .plans import Observed, Plan
+from .observed import SetObserved
+from .plans import Plan
 from .removal import Removal, claims_named, removal_of_set
 
 Reference = dict[str, Any]
@@ -60,7 +62,7 @@ class SetPass:
 
     resource: Resource
     plan: Plan
-    observed: Observed
+    observed: SetObserved
     rollout: Rollout
     now: str
     serves: bool = False
@@ -76,27 +78,22 @@ class SetPass:
     @property
     def pods(self) -> Sequence[Mapping[str, Any]]:
         """The Pods of the set."""
-        return self.observed.get("pods") or []
+        return self.observed.pods
 
     @property
     def stores(self) -> Mapping[str, Any]:
         """What the action on the stores of the set returned; empty when it did not run."""
-        return results_of(self.observed)
+        return self.observed.stores
 
     @property
     def health(self) -> Health:
         """What the processes answered; nothing is wrong where they were not asked."""
-        return Health.read(self.observed.get("health") or {})
+        return self.observed.health
 
     @property
-    def roll(self) -> Mapping[str, Any]:
-        """What the step of the roll returned; empty without one."""
-        return self.observed.get("roll") or {}
-
-
-def results_of(observed: Observed) -> Mapping[str, Any]:
-    """Return what the action of the component returned in this pass; empty when it did not run."""
-    return observed.get("results") or {}
+    def roll(self) -> RollStep:
+        """What the step of the roll did."""
+        return self.observed.roll
 
 
 class Component(ABC):
@@ -127,7 +124,7 @@ class Component(ABC):
         """
 
     def render_observed(
-        self, resource: Resource, observed: Observed, script: str, references: References
+        self, resource: Resource, observed: SetObserved, script: str, references: References
     ) -> Rendered:
         """Return what a set leads to, by what was observed, too.
 
@@ -142,7 +139,7 @@ class Component(ABC):
         del resource
         return {}
 
-    def hold(self, resource: Resource, observed: Observed) -> str:
+    def hold(self, resource: Resource, observed: SetObserved) -> str:
         """Return what changes of Pods wait for besides dependencies; empty if nothing."""
         del resource, observed
         return ""
@@ -160,7 +157,7 @@ class Component(ABC):
         metadata = seen.resource["metadata"]
         base = names.base_name(self.kind, metadata["name"])
         address = {"host": f"{base}.{metadata['namespace']}", "port": self.client_port}
-        return {**address, "tls": tls.status(seen.resource, seen.observed.get(tls.LABEL))}
+        return {**address, "tls": tls.status(seen.resource, seen.observed.certificate)}
 
     def events(self, seen: SetPass) -> list[Occurrence]:
         """Return the events that only this kind has."""
@@ -177,7 +174,7 @@ class Component(ABC):
         del seen
         return otherwise
 
-    def removal(self, resource: Resource, observed: Observed) -> Removal:
+    def removal(self, resource: Resource, observed: SetObserved) -> Removal:
         """Return how a set is deleted.
 
         Args:
@@ -187,10 +184,10 @@ class Component(ABC):
         metadata, spec = resource["metadata"], resource.get("spec") or {}
         if not self.data_volume:
             return removal_of_set(resource)
-        workload = observed.get("workload")
-        return removal_of_set(resource, claims_named(self.kind, metadata["name"], spec, workload))
+        claims = claims_named(self.kind, metadata["name"], spec, observed.workload)
+        return removal_of_set(resource, claims)
 
-    def afterwards(self, resource: Resource, observed: Observed) -> list[Removal]:
+    def afterwards(self, resource: Resource, observed: SetObserved) -> list[Removal]:
         """Return the steps that follow when the Pods of a set that is deleted are gone."""
         del resource, observed
         return []

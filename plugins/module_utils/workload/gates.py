@@ -18,12 +18,12 @@ from ..api.types import Manifest, References, Resource
 from ..reporting.conditions import find, holds, holds_now
 from ..reporting.reasons import ConditionType, Reason
 from ..reporting.rollout import Rollout, held_at, is_held
-from .plans import Observed
+from .observed import SetObserved
 from .references import LOG_WORKLOAD, staged
-from .sets import DEPENDENCIES, dependency_of, namespace_of
+from .sets import DEPENDENCIES, dependency_of, namespace_of, referenced
 
 
-def blocker(resource: Resource, observed: Observed, references: References | None = None) -> str:
+def blocker(resource: Resource, observed: SetObserved, references: References | None = None) -> str:
     """Return which dependency is not ready and synced at its generation; empty if all are.
 
     Dependencies of a resource that is not in the cluster (a playbook's) are brought up before it
@@ -42,10 +42,11 @@ def blocker(resource: Resource, observed: Observed, references: References | Non
         if not target.get("name"):
             continue
         namespace, name = target.get("namespace") or own, target["name"]
-        if observed.get(key) is None and namespace != own:
+        dependency = referenced(observed.references, key)
+        if dependency is None and namespace != own:
             field = f"deps.{key}.metadata.namespace"
             return f"waiting for {kind} {namespace}/{name} ({field}): it {_refusal(own)}"
-        lack = _lack(observed.get(key)) or _since_gone(observed, kind)
+        lack = _lack(dependency) or _since_gone(observed, kind)
         if lack:
             return f"waiting for {kind} {name}: {lack}"
     return ""
@@ -64,10 +65,10 @@ def check_references(resource: Resource, references: References) -> None:
     Raises:
         InvalidSpec: There is such a reference.
     """
-    own, found = namespace_of(resource), {**references, "cnset": references.get("cnSet")}
+    own = namespace_of(resource)
     for key, kind in DEPENDENCIES.items():
         namespace, name = dependency_of(resource, key) or (own, "")
-        if namespace != own and found.get(key) is None:
+        if namespace != own and referenced(references, key) is None:
             field = f"deps.{key}.metadata.namespace"
             raise InvalidSpec(field, f"{kind} {namespace}/{name} {_refusal(own)}")
 
@@ -79,12 +80,12 @@ def _refusal(own: str) -> str:
     )
 
 
-def _held_dependency(observed: Observed, references: References) -> str:
+def _held_dependency(observed: SetObserved, references: References) -> str:
     """Return which dependency is held, by its workload; empty if none does."""
     for label, dependency in staged(references):
         replicas = dependency["spec"].get("replicas")
-        kind, rollout = dependency["kind"], Rollout.of(observed.get(label), replicas)
-        held = held_at(dependency, rollout, names.NOUNS[kind])
+        kind, workload = dependency["kind"], observed.dependency_workloads.get(label)
+        held = held_at(dependency, Rollout.of(workload, replicas), names.NOUNS[kind])
         if held:
             return f"waiting for {kind} {dependency['metadata']['name']}: {held}"
     return ""
@@ -110,14 +111,14 @@ def _lack(dependency: Mapping[str, Any] | None) -> str:
     return ""
 
 
-def _since_gone(observed: Observed, kind: str) -> str:
+def _since_gone(observed: SetObserved, kind: str) -> str:
     """Return what a log service has lost since its status was written; empty if nothing.
 
     That is later by the time between two passes, or by hours where no operator ran.
     """
-    if kind != names.LOG_SET or LOG_WORKLOAD not in observed:
+    if kind != names.LOG_SET or LOG_WORKLOAD not in observed.dependency_workloads:
         return ""
-    live = observed[LOG_WORKLOAD] or {}
+    live = observed.dependency_workloads[LOG_WORKLOAD] or {}
     size = int((live.get("spec") or {}).get("replicas") or 0)
     ready = int((live.get("status") or {}).get("readyReplicas") or 0)
     if live and (size == 0 or 2 * ready > size):

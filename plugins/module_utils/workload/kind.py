@@ -19,6 +19,7 @@ from .component import Component, Reference
 from .planning import plan_set
 from .plans import Observed, Plan, named
 from .policies import with_operator
+from .reading import read_observed
 from .references import find_references, set_references
 from .removal import Removal, leaves_orphans
 from .reports import report_on_set
@@ -183,24 +184,25 @@ class SetKind(Kind[Plan]):
         """Decide what a pass does."""
         played = find_references(resource, play.siblings) if play.siblings else None
         # A workload may be missing for a moment, while it is created anew around its Pods.
-        in_use = any(observed.get(label) for label in ("workload", "pods", "claims"))
+        seen = read_observed(observed)
+        in_use = bool(seen.workload or seen.pods or seen.claims)
         invalid = self.invalid(resource, play.level, in_use=in_use)
-        plan = plan_set(self._component, resource, observed, play.script, played, invalid)
+        plan = plan_set(self._component, resource, seen, play.script, played, invalid)
         return _admitting_operator(resource, play.operator, _within(play.level, plan))
 
     def report(
         self, resource: Resource, plan: Plan, observed: Observed, applied: Applied, failure: str
     ) -> Report:
         """Report what a pass came to."""
-        now = timestamp_now()
-        return report_on_set(self._component, resource, plan, observed, applied, failure, now)
+        seen, now = read_observed(observed), timestamp_now()
+        return report_on_set(self._component, resource, plan, seen, applied, failure, now)
 
     def removal(self, resource: Resource, observed: Observed) -> list[Removal]:
         """Return the step that deletes a set."""
         if leaves_orphans(resource):
             return []
-        component = self._component
-        return [component.removal(resource, observed), *component.afterwards(resource, observed)]
+        component, seen = self._component, read_observed(observed)
+        return [component.removal(resource, seen), *component.afterwards(resource, seen)]
 
     def render(
         self, resource: Resource, scripts: Scripts, references: References
@@ -260,8 +262,8 @@ class SetKind(Kind[Plan]):
 
     def growth(self, resource: Resource, observed: Observed) -> Growth:
         """Return what is to be done about the volumes of a set."""
-        claims = observed.get("claims") or []
-        return growth(resource, self._component.data_volume, observed.get("workload"), claims)
+        seen = read_observed(observed)
+        return growth(resource, self._component.data_volume, seen.workload, seen.claims)
 
 
 def _admitting_operator(resource: Resource, namespace: str, plan: Plan) -> Plan:

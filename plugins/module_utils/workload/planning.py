@@ -13,11 +13,11 @@ from ..api.timestamps import timestamp_now
 from ..api.types import Manifest, References, Resource
 from ..reporting.rollout import partition_of
 from . import tls
-from .component import Component, results_of
+from .component import Component
 from .gates import blocker, check_references, held_back, only_scaled
-from .plans import Kind, Observed, Plan, Prune, is_paused, named
-from .references import observed_references
-from .sets import DEPENDENCIES
+from .observed import SetObserved
+from .plans import Kind, Plan, Prune, is_paused, named
+from .sets import DEPENDENCIES, referenced
 from .volumes import growth, keep_claim, keep_templates
 
 _PRUNED: tuple[Kind, ...] = (
@@ -36,7 +36,7 @@ _USERS: tuple[Kind, ...] = (
 def plan_set(
     component: Component,
     resource: Resource,
-    observed: Observed,
+    observed: SetObserved,
     script: str,
     references: References | None = None,
     mistakes: str = "",
@@ -46,7 +46,7 @@ def plan_set(
     Args:
         component: of the set's kind.
         resource: the set.
-        observed: what its references led to.
+        observed: what its references led to, and what the steps before did.
         script: text of the component's start script.
         references: resources that its ``deps`` name, where they are not in the cluster but
             played by the same playbook; observed ones otherwise.
@@ -60,7 +60,7 @@ def plan_set(
     waiting = blocker(resource, observed, references)
     if waiting and references is None and _lacks_dependency(resource, observed):
         return replace(plan, waiting_for=waiting, held=["spec.template"])
-    known = references or observed_references(observed)
+    known = references or observed.references
     try:
         check_references(resource, known)
         rendered = component.render_observed(resource, observed, script, known)
@@ -71,7 +71,7 @@ def plan_set(
         records=rendered.records,
         patches=rendered.patches,
         objects=_keep_replicas(
-            tls.with_certificate(rendered.objects, plan.workload, observed.get(tls.LABEL)),
+            tls.with_certificate(rendered.objects, plan.workload, observed.certificate),
             plan.workload,
             observed,
         ),
@@ -106,37 +106,36 @@ def leftovers(resource: Resource) -> Prune:
     )
 
 
-def _lack_of_certificate(resource: Resource, observed: Observed) -> str:
-    live = observed.get("workload")
-    return tls.hold(resource, observed.get(tls.LABEL), live, timestamp_now())
+def _lack_of_certificate(resource: Resource, observed: SetObserved) -> str:
+    return tls.hold(resource, observed.certificate, observed.workload, timestamp_now())
 
 
-def _lacks_dependency(resource: Resource, observed: Observed) -> bool:
+def _lacks_dependency(resource: Resource, observed: SetObserved) -> bool:
     """Return whether a resource that ``deps`` names does not exist: then nothing is rendered."""
     given = [key for key in DEPENDENCIES if (resource.get("deps") or {}).get(key)]
-    return any(observed.get(key) is None for key in given)
+    return any(referenced(observed.references, key) is None for key in given)
 
 
 def _keep_replicas(
-    objects: Sequence[Manifest], workload: str, observed: Observed
+    objects: Sequence[Manifest], workload: str, observed: SetObserved
 ) -> Sequence[Manifest]:
     """Leave the workload at its size until Pods may leave: drained, or not needed any more."""
-    replicas = results_of(observed).get("replicas")
+    replicas = observed.stores.get("replicas")
     if replicas is None:
         return objects
-    if (observed.get("volumes") or {}).get("remade"):
+    if observed.workload is not None and observed.volumes.remade:
         # It is another object by now: whether that may lose Pods, the next pass decides.
-        replicas = max(replicas, _size(observed["workload"]))
+        replicas = max(replicas, _size(observed.workload))
     return [
         {**one, "spec": {**one["spec"], "replicas": replicas}} if named(one) == workload else one
         for one in objects
     ]
 
 
-def _generations(plan: Plan, observed: Observed) -> dict[str, int]:
+def _generations(plan: Plan, observed: SetObserved) -> dict[str, int]:
     """Return the generation of the workload, if Pods of it are to leave."""
-    live = observed.get("workload")
-    if live is None or (observed.get("volumes") or {}).get("remade"):
+    live = observed.workload
+    if live is None or observed.volumes.remade:
         return {}
     written = [one for one in (*plan.objects, *plan.patches) if named(one) == plan.workload]
     sizes = [int(one["spec"]["replicas"]) for one in written if "replicas" in one["spec"]]
@@ -149,17 +148,18 @@ def _size(workload: Mapping[str, Any]) -> int:
     return int(workload["spec"].get("replicas") or 0)
 
 
-def _keep_volumes(plan: Plan, component: Component, resource: Resource, observed: Observed) -> Plan:
+def _keep_volumes(
+    plan: Plan, component: Component, resource: Resource, observed: SetObserved
+) -> Plan:
     """Leave the claim templates as they are, unless the StatefulSet was recreated with new ones."""
-    live, done = observed.get("workload"), observed.get("volumes") or {}
-    claims = observed.get("claims") or []
+    live, claims = observed.workload, observed.claims
     found = growth(resource, component.data_volume, live, claims)
     if found.broken:
         return replace(plan, invalid=found.broken, objects=())
-    refused = found.refused or str(done.get("refused") or "")
+    refused = found.refused or observed.volumes.refused
     objects = _keep_claims(plan.objects, claims)
     stays = refused or found.templates or found.as_claimed
-    if live is not None and not done.get("remade") and stays:
+    if live is not None and not observed.volumes.remade and stays:
         objects = [
             keep_templates(one, live) if named(one) == plan.workload else one for one in objects
         ]
@@ -177,12 +177,12 @@ def _keep_claims(objects: Sequence[Manifest], claims: Sequence[Manifest]) -> lis
     ]
 
 
-def _hold_back(plan: Plan, waiting: str, observed: Mapping[str, Any]) -> Plan:
+def _hold_back(plan: Plan, waiting: str, observed: SetObserved) -> Plan:
     """Take the workload, and what only it needs, out of the plan while a dependency is not up."""
     if not waiting:
         return plan
     workload = next(one for one in plan.objects if named(one) == plan.workload)
-    live = observed.get("workload")
+    live = observed.workload
     held = held_back(live, workload)
     if not held:
         return plan

@@ -17,6 +17,9 @@ from .sets import DEPENDENCIES, dependency_of, namespace_of
 LOG_WORKLOAD = "logSetWorkload"
 """Label of the workload of the log service that a set depends on."""
 
+TN_WORKLOAD = "dnSetWorkload"
+"""Label of the workload of the transaction nodes that a set depends on."""
+
 POD_PROBLEMS = "podProblems"
 """Label of what keeps Pods from existing or from starting."""
 
@@ -132,7 +135,7 @@ def staged(dependencies: References) -> Iterator[tuple[str, Resource]]:
     """Yield the dependencies that may be held at a partition, with the label of their workload."""
     for label, found in (
         (LOG_WORKLOAD, dependencies.get("logSet")),
-        ("dnSetWorkload", dependencies.get("dnSet")),
+        (TN_WORKLOAD, dependencies.get("dnSet")),
     ):
         if found is not None and partition_of(found):
             yield label, found
@@ -148,15 +151,6 @@ def find_references(resource: Resource, candidates: Sequence[Manifest]) -> Refer
         return next((one for one in found if allows(one, own)), None)
 
     return {"logSet": find("logSet"), "dnSet": find("dnSet"), "cnSet": find("cnset")}
-
-
-def observed_references(observed: Mapping[str, Any]) -> References:
-    """Return what a set's ``deps`` name as it was observed."""
-    return {
-        "logSet": observed.get("logSet"),
-        "dnSet": observed.get("dnSet"),
-        "cnSet": observed.get("cnset"),
-    }
 
 
 def _is(candidate: Manifest, kind: str, place: tuple[str, str] | None) -> bool:

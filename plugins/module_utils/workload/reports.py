@@ -22,8 +22,8 @@ from ..reporting.rollout import UPDATE_PAUSED, Rollout, is_held
 from ..reporting.set_facts import Findings, SetFacts
 from ..reporting.sets import set_status
 from .component import Component, SetPass
-from .plans import Observed, Plan
-from .references import POD_PROBLEMS
+from .observed import SetObserved
+from .plans import Plan
 from .volumes import growing
 
 _ENDING = "5s"
@@ -42,7 +42,7 @@ def report_on_set(
     component: Component,
     resource: Resource,
     plan: Plan,
-    observed: Observed,
+    observed: SetObserved,
     applied: Applied,
     failure: str,
     now: str,
@@ -58,7 +58,7 @@ def report_on_set(
         failure: why the pass failed; empty if it did not.
         now: the present, RFC 3339.
     """
-    if failure and "workload" not in observed:
+    if failure and not observed.complete:
         return unobserved(resource, failure)
     seen = SetPass(resource, plan, observed, _rollout(resource, plan, observed, applied), now)
     findings = component.findings(seen)
@@ -79,8 +79,8 @@ def report_on_set(
     )
 
 
-def _rollout(resource: Resource, plan: Plan, observed: Observed, applied: Applied) -> Rollout:
-    workload = (applied.get("objects") or {}).get(plan.workload) or observed.get("workload")
+def _rollout(resource: Resource, plan: Plan, observed: SetObserved, applied: Applied) -> Rollout:
+    workload = (applied.get("objects") or {}).get(plan.workload) or observed.workload
     replicas = (resource.get("spec") or {}).get("replicas")
     return Rollout.of(workload, None if plan.paused else replicas)
 
@@ -92,7 +92,7 @@ def _problems(seen: SetPass, applied: Applied) -> PodProblems:
     """
     rollout = seen.rollout
     is_over = rollout.exists and rollout.up_to_date and rollout.ready >= rollout.desired
-    found = PodProblems() if is_over else PodProblems.read(seen.observed.get(POD_PROBLEMS))
+    found = PodProblems() if is_over else seen.observed.pod_problems
     helpers = refused_helpers(applied.get("objects") or {}, seen.plan.workload)
     return replace(found, not_created={**found.not_created, **helpers})
 
@@ -115,7 +115,7 @@ def _status(
         waiting=plan.waiting_for,
         failure=failure,
         refused=plan.refused,
-        volumes=growing(seen.observed.get("claims") or []),
+        volumes=growing(seen.observed.claims),
         roll=seen.roll,
         findings=findings,
         has_stores=component.has_stores,

@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from datetime import datetime, timezone
 from typing import Any
 
@@ -12,6 +11,7 @@ from ..api import names
 from ..clients.kubernetes.applying import Writer
 from ..clients.kubernetes.selecting import Selection
 from ..clients.kubernetes.session import Session
+from ..reporting.roll import RollStep
 from ..reporting.rollout import partition_of
 from . import roll as rolling
 
@@ -21,39 +21,13 @@ NextStores = Callable[[Json, Json, list[Json], rolling.Turn, datetime], tuple[tu
 what is being waited for."""
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
-    """What a step did.
-
-    Attributes:
-        outdated: Pods of an earlier template, those included that were replaced now.
-        replaced: Pods that were deleted, to come back with the new template.
-        waiting: what the next replacement waits for.
-        seconds: after how many seconds time alone brings that about; 0 if unknown.
-    """
-
-    outdated: Sequence[str]
-    replaced: Sequence[str]
-    waiting: str
-    seconds: int = 0
-
-    def as_result(self) -> dict[str, Any]:
-        """Return what a task's result has of it: ``roll``."""
-        return {
-            "outdated": list(self.outdated),
-            "replaced": list(self.replaced),
-            "waiting": self.waiting,
-            "seconds": self.seconds,
-        }
-
-
 def take_step(
     session: Session,
     resource: Json,
     next_stores: Mapping[str, NextStores],
     *,
     dry_run: bool,
-) -> Step:
+) -> RollStep:
     """Replace the Pods of a set's StatefulSet that may be deleted now.
 
     Args:
@@ -70,7 +44,7 @@ def take_step(
     identity = {"apiVersion": "apps/v1", "kind": names.WORKLOADS[kind], "metadata": place}
     workload = Writer(session).get(identity)
     if workload is None:
-        return Step((), (), "")
+        return RollStep()
     labels = names.selector_labels(kind, metadata["name"], metadata["namespace"])
     pods = {
         pod["metadata"]["name"]: pod
@@ -83,7 +57,7 @@ def take_step(
         chosen, waiting = next_stores[kind](resource, workload, list(pods.values()), turn, now)
     for name in chosen:
         Writer(session, dry_run=dry_run).delete(_identity(pods[name]))
-    return Step(turn.outdated, chosen, waiting, turn.seconds)
+    return RollStep(turn.outdated, chosen, waiting, turn.seconds)
 
 
 def _identity(pod: Mapping[str, Any]) -> Json:

@@ -10,7 +10,7 @@ from typing import Any, Final
 from ..api import names, versions
 from ..api.errors import InvalidSpec
 from ..api.fields import Fields
-from ..api.types import Manifest, Resource
+from ..api.types import Manifest, References, Resource
 
 DEPENDENCIES: Final = {"logSet": names.LOG_SET, "dnSet": names.DN_SET, "cnset": names.CN_SET}
 """Keys of ``deps`` and the kinds they name; ``cnset`` is spelled as the API has it."""
@@ -138,6 +138,16 @@ def dependency_of(resource: Resource, name: str) -> tuple[str, str] | None:
         return None
     metadata = deps.table(name).table("metadata")
     return metadata.text("namespace") or namespace_of(resource), metadata.required_text("name")
+
+
+def referenced(references: References, name: str) -> Resource | None:
+    """Return the resource that ``deps.<name>`` refers to; None if it was not found."""
+    found = {
+        "logSet": references.get("logSet"),
+        "dnSet": references.get("dnSet"),
+        "cnset": references.get("cnSet"),
+    }
+    return found[name]
 
 
 def replicas_of(spec: Fields) -> int | None:

@@ -54,24 +54,23 @@ def mounts(spec: Fields) -> list[dict[str, Any]]:
     return [{"name": names.VOLUME_TLS, "mountPath": names.TLS_MOUNT, "readOnly": True}]
 
 
-def status(resource: Resource, found: Mapping[str, Any] | None) -> dict[str, str] | None:
-    """Return what the status of a set tells of its certificate; None without TLS.
+def certificate_in(found: Mapping[str, Any] | None) -> Certificate | None:
+    """Return what was observed of a Secret's certificate; None where there is no Secret."""
+    return None if found is None else Certificate.read(found["certificate"])
 
-    Args:
-        resource: the set.
-        found: its Secret as it was observed.
-    """
+
+def status(resource: Resource, certificate: Certificate | None) -> dict[str, str] | None:
+    """Return what the status of a set tells of its certificate; None without TLS."""
     name = secret_name(Fields("spec", resource.get("spec") or {}))
     if not name:
         return None
-    certificate = Certificate.read((found or {}).get("certificate") or {})
-    known = {"notAfter": certificate.not_after} if certificate.not_after else {}
-    return {"secretName": name, **known}
+    end = certificate.not_after if certificate else ""
+    return {"secretName": name, **({"notAfter": end} if end else {})}
 
 
 def hold(
     resource: Resource,
-    found: Mapping[str, Any] | None,
+    certificate: Certificate | None,
     workload: Mapping[str, Any] | None,
     now: str,
 ) -> str:
@@ -81,16 +80,15 @@ def hold(
 
     Args:
         resource: the set.
-        found: its Secret as it was observed; None if it does not exist.
+        certificate: that in its Secret; None if there is no Secret.
         workload: the live workload; None if there is none.
         now: the present, RFC 3339.
     """
     name = secret_name(Fields("spec", resource.get("spec") or {}))
     if not name:
         return ""
-    if found is None:
+    if certificate is None:
         return f"waiting for Secret {name}, which spec.tls.secretRef names"
-    certificate = Certificate.read(found["certificate"])
     problem = certificate.problem
     if not problem and certificate.has_expired(now) and _of(workload) != certificate.fingerprint:
         problem = f"its certificate has expired at {certificate.not_after}"
@@ -98,16 +96,16 @@ def hold(
 
 
 def with_certificate(
-    objects: Sequence[Manifest], workload: str, found: Mapping[str, Any] | None
+    objects: Sequence[Manifest], workload: str, certificate: Certificate | None
 ) -> list[Manifest]:
     """Return the objects of a set, the Pods' template with the fingerprint of the certificate.
 
     Args:
         objects: rendered ones.
         workload: ``Kind/name`` of the one with the template.
-        found: the Secret as it was observed; None without one.
+        certificate: that in the Secret; None without one.
     """
-    fingerprint = Certificate.read((found or {}).get("certificate") or {}).fingerprint
+    fingerprint = certificate.fingerprint if certificate else ""
     if not fingerprint:
         return list(objects)
     return [_marked(one, fingerprint) if named(one) == workload else one for one in objects]
