@@ -3,7 +3,9 @@
 
 python -m dev.gate           the gate: what always runs, and what the change touches
 python -m dev.gate --all     everything that can run on this machine
-python -m dev.gate unit api  these stages alone
+python -m dev.gate --all --shard 2/6
+                             the second of six parts of what the gate does not always run
+python -m dev.gate unit api  these stages, and the programs that they need
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from dev.gate.changes import added_stages, changed_paths
 from dev.gate.outcomes import Outcome
 from dev.gate.report import failed_logs, summary
 from dev.gate.running import TIMED_OUT, Running, may_try_again
+from dev.gate.shards import Shard, in_shards, parse_shard
 from dev.gate.stages import BINARIES, STAGES, Stage, When
 from testbed.pytest_plugin import remove_orphans
 
@@ -84,7 +87,7 @@ class Gate:
         for number, stage in enumerate(others):
             if stage.name in self._outcomes:
                 continue
-            if building is not None and not stage.ends_early:
+            if building is not None and _waits_for_programs(stage, is_first=number == 0):
                 if not self._finish(building).is_green:
                     self._give_up(others[number:], "the programs that it needs could not be built")
                     return
@@ -182,14 +185,50 @@ def _missing(stage: Stage) -> str:
     return f"needs {', '.join(missing)}" if missing else ""
 
 
+def _waits_for_programs(stage: Stage, *, is_first: bool) -> bool:
+    # Unit tests need Debian packages alone, which are installed before anything is built: what runs
+    # before the unit tests gives that the time.
+    return stage.needs_programs and (is_first or not stage.ends_early)
+
+
+def _with_programs(stages: Sequence[Stage]) -> list[Stage]:
+    """Return the stages, after that of the programs if one of them needs any."""
+    programs = next(stage for stage in STAGES if stage.name == BINARIES)
+    if programs in stages or not any(stage.needs_programs for stage in stages):
+        return list(stages)
+    return [programs, *stages]
+
+
+def _named(names: Sequence[str]) -> list[Stage]:
+    """Return the stages of these names; ``deployed`` is all that are named ``deployed-``."""
+    stages = []
+    for name in names:
+        found = [stage for stage in STAGES if stage.name == name]
+        found = found or [stage for stage in STAGES if stage.name.startswith(f"{name}-")]
+        if not found:
+            known = " ".join(stage.name for stage in STAGES)
+            raise SystemExit(f"no stage {name}; there are: {known}")
+        stages += found
+    return stages
+
+
+def _of_shard(shard: Shard) -> tuple[list[Stage], dict[str, str]]:
+    """Return the stages of a shard that can run here, and why the others are not run."""
+    left_out = {stage.name: "make test always runs it" for stage in STAGES}
+    for number, stages in enumerate(in_shards(STAGES, shard.count), 1):
+        other = "" if number == shard.number else f"in shard {number}/{shard.count}"
+        left_out |= {stage.name: other or _missing(stage) for stage in stages}
+    stages = _with_programs([stage for stage in STAGES if not left_out[stage.name]])
+    run = {stage.name for stage in stages}
+    return stages, {name: why for name, why in left_out.items() if name not in run}
+
+
 def chosen(arguments: argparse.Namespace) -> tuple[list[Stage], dict[str, str]]:
     """Return the stages to run, and why the others are not."""
     if arguments.stages:
-        known = {stage.name: stage for stage in STAGES}
-        unknown = [name for name in arguments.stages if name not in known]
-        if unknown:
-            raise SystemExit(f"no stage {unknown[0]}; there are: {' '.join(known)}")
-        return [known[name] for name in arguments.stages], {}
+        return _with_programs(_named(arguments.stages)), {}
+    if arguments.shard:
+        return _of_shard(arguments.shard)
     if arguments.all:
         left_out = {stage.name: why for stage in STAGES if (why := _missing(stage))}
         return [stage for stage in STAGES if stage.name not in left_out], left_out
@@ -206,7 +245,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="dev.gate", description=__doc__.split("\n")[0])
     parser.add_argument("stages", nargs="*", help="names of stages")
     parser.add_argument("--all", action="store_true", help="everything that can run here")
+    parser.add_argument(
+        "--shard", type=parse_shard, help="with --all: a part of what is not always run, e.g. 2/6"
+    )
     arguments = parser.parse_args()
+    if arguments.shard and not arguments.all:
+        parser.error("--shard divides what --all runs")
+    if arguments.all and arguments.stages:
+        parser.error("--all runs all stages: name none")
     stages, left_out = chosen(arguments)
     shutil.rmtree(LOGS, ignore_errors=True)
     LOGS.mkdir(parents=True)

@@ -30,6 +30,7 @@ class Stage:
         protects: prefixes of paths (a folder ends with ``/``) whose change adds the stage.
         is_tests: whether ``command`` holds arguments of pytest.
         ends_early: whether nothing else runs once it is red.
+        needs_programs: whether it runs what the stage `BINARIES` builds or installs.
         needs: programs without which it cannot run, or ``root``.
         beside: the stage that it runs beside, since it mostly waits; alone where that does not run.
         variables: of its environment, beside those of the gate.
@@ -43,6 +44,7 @@ class Stage:
     protects: Sequence[str] = ()
     is_tests: bool = False
     ends_early: bool = False
+    needs_programs: bool = True
     needs: Sequence[str] = ()
     beside: str = ""
     variables: Mapping[str, str] = field(default_factory=dict)
@@ -66,6 +68,21 @@ BACKED_UP = (
 ON_2_0: Mapping[str, str] = {"MATRIXONE": "2.0", "MO_SERVICE": "", "MO_VERSION": ""}
 """The other MatrixOne that the test bed builds; its build counts for the first stage with it."""
 _BUILD_SECONDS = 2400
+"""What the first build of that one, or of the operator's image, may add to any stage with it."""
+
+DEPLOYED: Mapping[str, tuple[int, Sequence[str]]] = {
+    "backups": (1550, ("backup", "backup_schedule", "upgrade")),
+    "changes": (1700, ("changes", "scaling", "tls")),
+    "compute": (1350, ("compute_nodes", "pools", "pools_traffic")),
+    "faults": (1750, ("api_server_fault", "disk_faults", "lost_node", "object_store_faults")),
+    "health": (2550, ("health",)),
+    "install": (750, ("demo", "deployment", "playbook")),
+    "stores": (
+        1300,
+        ("external_log_service", "log_stores", "object_storage", "one_database"),
+    ),
+}
+"""Files of tests/e2e that a stage runs with the operator in the cluster, and its usual seconds."""
 
 _FAKE = "api and not node"
 _REAL = "node and not gate and not scenario"
@@ -74,7 +91,7 @@ BINARIES = "binaries"
 
 STAGES: tuple[Stage, ...] = (
     Stage(BINARIES, ("dev/binaries.sh",), limit=2700, usual=5),
-    Stage("lint", ("dev/lint.sh",), limit=600, usual=100, ends_early=True),
+    Stage("lint", ("dev/lint.sh",), limit=600, usual=100, ends_early=True, needs_programs=False),
     Stage(
         "unit",
         _tests("-m", "not api and not rpc and not node", "tests", workers=4),
@@ -165,6 +182,7 @@ STAGES: tuple[Stage, ...] = (
         limit=300,
         usual=40,
         when=When.TOUCHED,
+        needs_programs=False,
         protects=(
             "docs/",
             "README.md",
@@ -180,6 +198,7 @@ STAGES: tuple[Stage, ...] = (
         limit=900,
         usual=180,
         when=When.TOUCHED,
+        needs_programs=False,
         protects=(
             "galaxy.yml",
             "meta/",
@@ -196,6 +215,7 @@ STAGES: tuple[Stage, ...] = (
         limit=1500,
         usual=420,
         when=When.TOUCHED,
+        needs_programs=False,
         protects=("plugins/", "meta/", "tests/config.yml", "dev/sanity.sh"),
     ),
     Stage(
@@ -258,7 +278,7 @@ STAGES: tuple[Stage, ...] = (
             *("tests/docs/test_pages.py", "tests/e2e/test_playbook.py"),
             "tests/testbed/test_real_node.py",
         ),
-        limit=2400,
+        limit=2400 + _BUILD_SECONDS,
         usual=900,
         when=When.NIGHTLY,
         is_tests=True,
@@ -274,7 +294,17 @@ STAGES: tuple[Stage, ...] = (
         is_tests=True,
         variables=ON_2_0,
     ),
-    Stage("deployed", ("make", "e2e"), limit=10800, usual=4000, when=When.NIGHTLY, needs=("root",)),
+    *(
+        Stage(
+            f"deployed-{part}",
+            ("make", "e2e", "TESTS=" + " ".join(f"tests/e2e/test_{file}.py" for file in files)),
+            limit=2 * usual + _BUILD_SECONDS,
+            usual=usual,
+            when=When.NIGHTLY,
+            needs=("root",),
+        )
+        for part, (usual, files) in DEPLOYED.items()
+    ),
     Stage(
         "scenarios",
         ("-m", "node and scenario", "--ignore=tests/e2e", "tests"),

@@ -25,6 +25,9 @@ def failing(name: str, **how: object) -> Stage:
     return Stage(name, (sys.executable, "-c", "raise SystemExit('the fault')"), 20, 1, **how)
 
 
+LINT = passing("lint", ends_early=True, needs_programs=False)
+
+
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture) -> Run:
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
@@ -89,15 +92,23 @@ def test_nothing_runs_after_a_red_stage_that_ends_early(run: Run) -> None:
 
 
 def test_nothing_runs_without_the_programs_it_needs(run: Run) -> None:
-    code, said = run(failing(BINARIES), passing("lint", ends_early=True), passing("api"))
+    code, said = run(failing(BINARIES), LINT, passing("api"))
     assert code == 1
     assert "lint         passed" in said
     assert "api          NOT RUN" in said
 
 
+def test_unit_tests_begin_before_the_programs_are_built_but_not_first(run: Run) -> None:
+    unit = passing("unit", ends_early=True)
+    _, said = run(failing(BINARIES), LINT, unit)
+    assert "unit         passed" in said
+    _, said = run(failing(BINARIES), unit)
+    assert "unit         NOT RUN   the programs that it needs could not be built" in said
+
+
 def test_programs_are_said_to_take_as_long_as_they_did(run: Run) -> None:
     """They are built beside stages that take longer."""
-    lint = replace(sleeping("lint", 3), ends_early=True)
+    lint = replace(sleeping("lint", 3), ends_early=True, needs_programs=False)
     code, said = run(passing(BINARIES), lint, passing("api"))
     assert code == 0
     seconds = re.search(r"binaries +passed in ([0-9]+) s", said)
