@@ -19,7 +19,8 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from dev.gate.changes import added_stages, changed_paths
+from dev.gate import last_seen
+from dev.gate.changes import added_stages, changed_paths, checked_out
 from dev.gate.outcomes import Outcome
 from dev.gate.report import failed_logs, summary
 from dev.gate.running import TIMED_OUT, Running, may_try_again
@@ -65,6 +66,10 @@ class Gate:
         self._tries_left = SECOND_TRIES
         self._running: list[Running] = []
         self._outcomes: dict[str, Outcome] = {}
+        self._not_recorded: list[str] = []
+        self._last_seen = ROOT / "build" / "last-seen.json"
+        # Now, since what is committed meanwhile is not what runs.
+        self._commit = checked_out(ROOT)
 
     def run(self) -> int:
         """Run all stages; return the exit code."""
@@ -88,7 +93,7 @@ class Gate:
             if stage.name in self._outcomes:
                 continue
             if building is not None and _waits_for_programs(stage, is_first=number == 0):
-                if not self._finish(building).is_green:
+                if not self._finish_programs(building):
                     self._give_up(others[number:], "the programs that it needs could not be built")
                     return
                 building = None
@@ -99,7 +104,7 @@ class Gate:
                 self._give_up(others[number + 1 :], f"{stage.name} is red")
                 return
         if building is not None:
-            self._finish(building)
+            self._finish_programs(building)
 
     def _one(self, stage: Stage) -> bool:
         """Run one stage if there is time for it; tell whether nothing is wrong."""
@@ -125,9 +130,15 @@ class Gate:
             self._judge(one, running[one.name].outcome)
         return running[stage.name].outcome.is_green
 
+    def _finish_programs(self, building: Running) -> bool:
+        outcome = self._finish(building)
+        self._record(outcome)
+        return outcome.is_green
+
     def _judge(self, stage: Stage, outcome: Outcome) -> None:
         if not outcome.is_green and stage.is_tests:
             self._try_again(stage, outcome)
+        self._record(outcome)
         result = "passed" if outcome.is_green else "FAILED"
         _say(f"test {stage.name}: {result} after {outcome.seconds:.0f} s {outcome.note}".rstrip())
 
@@ -155,6 +166,21 @@ class Gate:
             outcome.second_tries = [test.node for test in failed]
             self._tries_left -= len(failed)
 
+    def _record(self, outcome: Outcome) -> None:
+        """Keep when a stage was seen, as soon as it ends: a run may be killed."""
+        try:
+            last_seen.record(self._last_seen, outcome, self._commit)
+        except last_seen.LastSeenError as error:
+            self._not_recorded = [str(error)]
+
+    def _when_last_green(self) -> list[str]:
+        try:
+            seen = last_seen.read(self._last_seen)
+        except last_seen.LastSeenError as error:
+            return [str(error)]
+        table = last_seen.table(seen, (stage.name for stage in STAGES))
+        return [*table, *self._not_recorded]
+
     def _give_up(self, stages: Sequence[Stage], why: str) -> None:
         for stage in stages:
             self._outcomes[stage.name] = Outcome(stage.name, note=why)
@@ -166,7 +192,8 @@ class Gate:
         outcomes = [self._outcomes[one.name] for one in self._stages if one.name in self._outcomes]
         for line in failed_logs(outcomes):
             _say(line)
-        for line in summary(outcomes, self._left_out, time.monotonic() - self._begun):
+        seconds = time.monotonic() - self._begun
+        for line in summary(outcomes, self._left_out, self._when_last_green(), seconds):
             _say(line)
         return 0 if all(outcome.is_green for outcome in outcomes) else 1
 

@@ -50,6 +50,12 @@ def added_stages(stages: Iterable[Stage], paths: Sequence[str] | None) -> Mappin
     return reasons
 
 
+def checked_out(root: Path) -> str:
+    """Return the commit, with ``-dirty`` if files that git knows differ from it."""
+    described = _git(root, "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*")
+    return (described or "").strip() or "unknown"
+
+
 def _left_upstream(root: Path) -> str:
     for branch in ("origin/HEAD", "origin/main"):
         base = (_git(root, "merge-base", "HEAD", branch) or "").strip()

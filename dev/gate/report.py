@@ -22,13 +22,17 @@ def failed_logs(outcomes: Iterable[Outcome]) -> Iterator[str]:
 
 
 def summary(
-    outcomes: Sequence[Outcome], left_out: Mapping[str, str], seconds: float
+    outcomes: Sequence[Outcome],
+    left_out: Mapping[str, str],
+    last_seen: Iterable[str],
+    seconds: float,
 ) -> Iterator[str]:
     """Yield the report of a whole run.
 
     Args:
         outcomes: of the stages that were to run, in their order.
         left_out: why the other stages were not, by name.
+        last_seen: lines that tell when stages were last green.
         seconds: the whole run took.
     """
     yield "--- the slowest tests"
@@ -44,6 +48,8 @@ def summary(
     if left_out:
         yield "--- not run here; `make test-all` runs all stages"
         yield from (f"{name:<12} {why}" for name, why in left_out.items())
+    yield "--- last green here"
+    yield from last_seen
     red = [outcome.name for outcome in outcomes if not outcome.is_green]
     yield f"whole run: {seconds:.0f} s{'; red: ' + ', '.join(red) if red else ''}"
     yield f"stages: {len(outcomes) - len(red)} passed, {len(red)} failed"
