@@ -5,7 +5,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from deploy.generate import overlays, policies, values
+from deploy.generate import overlays, values
 from deploy.generate.rights import RightsError, read
 from deploy.generate.roles import files
 
@@ -31,7 +31,6 @@ def main(arguments: list[str] | None = None) -> int:
         texts = files(read(options.root / "deploy" / "rights.yaml"))
         texts |= overlays.files(options.root, texts)
         texts |= values.files(options.root)
-        texts |= policies.files(options.root)
     except (RightsError, overlays.OverlayError) as error:
         print(f"rbac: {error}", file=sys.stderr)
         return 2
