@@ -8,13 +8,14 @@ from typing import Any, ClassVar
 
 from ..module_utils.api.plain import plain
 from ..module_utils.clients.kubernetes.session import Session
-from ..module_utils.cluster.catalog_query import ask_catalog
-from ..module_utils.cluster.upgrading import catalog_service
+from ..module_utils.cluster.canary import ANSWER
+from ..module_utils.cluster.catalog_query import ask_canary, ask_catalog
+from ..module_utils.cluster.upgrading import CATALOG_KEY, canary_statements, questions
 from ..plugin_utils.kubernetes.action import KubeAction
 
 
 class ActionModule(KubeAction):
-    """Ask a database that is being upgraded how far its catalog is."""
+    """Ask a database that is being upgraded how far its catalog is, and its canary."""
 
     SPEC: ClassVar[dict[str, Any]] = {
         "resource": {"type": "dict", "required": True},
@@ -25,8 +26,13 @@ class ActionModule(KubeAction):
     def act(self, session: Session, arguments: dict[str, Any]) -> dict[str, Any]:
         """Ask where an upgrade needs to know it; a database that gives no answer is a result."""
         resource = plain(arguments["resource"])
-        service = catalog_service(resource, plain(arguments["observed"]))
-        if not service:
-            return {"changed": False, "catalog": {}}
-        found = ask_catalog(session, resource, service, arguments["timeout"])
-        return {"changed": False, "catalog": found.as_result()}
+        asked, seconds = questions(resource, plain(arguments["observed"])), arguments["timeout"]
+        observed: dict[str, Any] = {}
+        if asked.catalog:
+            found = ask_catalog(session, resource, asked.catalog, seconds)
+            observed[CATALOG_KEY] = found.as_result()
+        if asked.canary:
+            statements = canary_statements(resource)
+            problem = ask_canary(session, resource, asked.canary, statements, seconds)
+            observed[ANSWER] = {"problem": problem}
+        return {"changed": False, "observed": observed}

@@ -6,12 +6,14 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: catalog
-short_description: Ask a database that is being upgraded how far its catalog is
+short_description: Ask a database that is being upgraded how far it is
 version_added: 0.1.0
 author: MatrixOne maintainers (@matrixorigin)
 description:
   - Logs in with the root credential of a MatrixOneCluster and reads C(mo_version), C(mo_upgrade)
     and C(mo_upgrade_tenant) of C(mo_catalog).
+  - Where there is a canary, the first compute node of the new version, it logs in there too, and
+    runs C(spec.upgrade.canaryStatements).
   - It only asks before and during an upgrade to a newer minor or major release. It never fails
     because MatrixOne does not answer; that is a result.
 requirements:
@@ -35,7 +37,7 @@ options:
     type: dict
     required: true
   timeout:
-    description: Seconds that all questions together may take.
+    description: Seconds for all questions to the database, and for those to the canary.
     type: float
     default: 6
 """
@@ -49,45 +51,59 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
-catalog:
-  description: What the database said; empty if it was not asked.
+observed:
+  description: What was said, to be combined with what M(matrixorigin.matrixone.observe) returned.
   returned: success
   type: dict
   contains:
-    problem:
-      description: Why nothing is known; empty if the catalog was read.
-      type: str
+    catalog:
+      description: What the database said.
       returned: when asked
-    serves:
-      description: Whether the database answers logins, as far as that was tried.
-      type: bool
+      type: dict
+      contains:
+        problem:
+          description: Why nothing is known; empty if the catalog was read.
+          type: str
+          returned: when asked
+        serves:
+          description: Whether the database answers logins, as far as that was tried.
+          type: bool
+          returned: when asked
+        version:
+          description: Newest version in C(mo_version).
+          type: str
+          returned: when asked
+        offset:
+          description: Its offset.
+          type: int
+          returned: when asked
+        state:
+          description: Its state; 2 if it is ready.
+          type: int
+          returned: when asked
+        step:
+          description: First step that is not done.
+          type: str
+          returned: when asked
+        steps:
+          description: Number of steps that are not done.
+          type: int
+          returned: when asked
+        tenants:
+          description: Number of tenants that the first of them still has to upgrade.
+          type: int
+          returned: when asked
+        tasks:
+          description: Number of groups of tenants that are not done.
+          type: int
+          returned: when asked
+    canaryAnswer:
+      description: What the canary said.
       returned: when asked
-    version:
-      description: Newest version in C(mo_version).
-      type: str
-      returned: when asked
-    offset:
-      description: Its offset.
-      type: int
-      returned: when asked
-    state:
-      description: Its state; 2 if it is ready.
-      type: int
-      returned: when asked
-    step:
-      description: First step that is not done.
-      type: str
-      returned: when asked
-    steps:
-      description: Number of steps that are not done.
-      type: int
-      returned: when asked
-    tenants:
-      description: Number of tenants that the first of them still has to upgrade.
-      type: int
-      returned: when asked
-    tasks:
-      description: Number of groups of tenants that are not done.
-      type: int
-      returned: when asked
+      type: dict
+      contains:
+        problem:
+          description: Why it does not answer; empty if it does.
+          type: str
+          returned: when asked
 """

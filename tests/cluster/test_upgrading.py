@@ -16,7 +16,7 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.cluster.ren
     render_matrixonecluster,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.cluster.upgrading import (
-    catalog_service,
+    questions,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.transaction.data_version import (
     asked_version,
@@ -134,15 +134,15 @@ def test_within_a_release_and_of_unknown_versions_nothing_is_checked(
     assert [one["kind"] for one in plan["objects"]] == ["LogSet", "DNSet", "CNSet"]
     assert "upgrade" not in report["status"]
     assert "backups" not in references_of(resource)
-    assert catalog_service(resource, seen) == ""
+    assert questions(resource, seen).catalog == ""
 
 
 def test_backups_and_the_catalog_are_asked_for_before_an_upgrade() -> None:
     assert references_of(cluster())["backups"]["if_allowed"]
-    assert catalog_service(cluster(), observed()) == "mo-tp-cn"
+    assert questions(cluster(), observed()).catalog == "mo-tp-cn"
     paused = cluster()
     paused["metadata"]["annotations"] = {"matrixorigin.io/paused": "true"}
-    assert catalog_service(paused, observed()) == ""
+    assert questions(paused, observed()).catalog == ""
 
 
 @pytest.mark.parametrize(
@@ -168,8 +168,10 @@ def test_no_cluster_is_rendered_to_learn_that_no_upgrade_is_under_way(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.delattr(upgrading, "render_matrixonecluster")
-    assert catalog_service(cluster(OLD), observed()) == ""
-    assert catalog_service(cluster(NEW, NEW, updating(phase="Completed")), observed(NEW, NEW)) == ""
+    assert questions(cluster(OLD), observed()).catalog == ""
+    assert (
+        questions(cluster(NEW, NEW, updating(phase="Completed")), observed(NEW, NEW)).catalog == ""
+    )
 
 
 @pytest.mark.parametrize(
@@ -248,7 +250,7 @@ def test_once_begun_it_is_not_checked_again(record: Json | None) -> None:
     """The record was lost with an operator, or log stores restart: the DNSet tells it."""
     seen = observed(NEW if record is None else OLD, backups=[], catalog={})
     seen["logSet"] = part("LogSet", "mo", NEW, "2/3")
-    assert catalog_service(cluster(record=record), seen) == ""
+    assert questions(cluster(record=record), seen).catalog == ""
     plan, report = told(cluster(record=record), seen)
     assert plan["objects"]
     assert report["status"]["upgrade"]["phase"] == "Updating"
@@ -264,7 +266,7 @@ ROLLED = part("LogSet", "mo", NEW, "3/3")
     [
         (part("LogSet", "mo", OLD, "3/3"), ["LogSet"]),
         (ROLLING, ["LogSet"]),
-        (ROLLED, ["LogSet", "DNSet", "CNSet"]),
+        (ROLLED, ["LogSet", "DNSet"]),
     ],
 )
 def test_the_transaction_node_is_changed_when_the_log_stores_are(
@@ -272,7 +274,7 @@ def test_the_transaction_node_is_changed_when_the_log_stores_are(
 ) -> None:
     plan, report = told(cluster(record=updating()), observed(logSet=log_set))
     assert [one["kind"] for one in plan["objects"]] == kinds
-    assert (plan["prune"] is None) is (kinds == ["LogSet"])
+    assert plan["prune"] is None
     assert report["status"]["upgrade"]["phase"] == "Updating"
 
 
@@ -352,7 +354,7 @@ def test_a_pause_comes_too_late_for_a_transaction_node_that_is_being_replaced() 
     seen = observed(logSet=ROLLED)
     seen["dnSet"]["spec"]["image"] = f"matrixorigin/matrixone:{NEW}"
     plan, report = told(cluster(record=updating(), **PAUSED), seen)
-    assert [one["kind"] for one in plan["objects"]] == ["LogSet", "DNSet", "CNSet"]
+    assert [one["kind"] for one in plan["objects"]] == ["LogSet", "DNSet"]
     assert "paused" not in report["status"]["upgrade"]
     assert "spec.upgrade.paused comes too late" in report["status"]["upgrade"]["message"]
 
@@ -375,7 +377,7 @@ def past(**how: Any) -> tuple[Json, Json]:
 
 
 def test_past_the_point_of_no_return_the_catalog_is_followed() -> None:
-    assert catalog_service(cluster(NEW, NEW, updating()), observed(NEW, NEW)) == "mo-tp-cn"
+    assert questions(cluster(NEW, NEW, updating()), observed(NEW, NEW)).catalog == "mo-tp-cn"
     _plan, report = past(catalog=RAISING)
     record = report["status"]["upgrade"]
     assert (record["phase"], record["pointOfNoReturn"]) == ("UpgradingCatalog", "Passed")
@@ -425,7 +427,7 @@ def test_it_completes_with_the_catalog_of_the_release() -> None:
     assert states(report["status"])["Synced"] == ("True", "AllSetsSynced")
     assert reasons(report)[1:] == ["UpgradeCompleted"]
     again = cluster(NEW, NEW, record)
-    assert catalog_service(again, observed(NEW, NEW)) == ""
+    assert questions(again, observed(NEW, NEW)).catalog == ""
     assert told(again, observed(NEW, NEW, catalog={}))[1]["status"]["upgrade"] == record
 
 

@@ -83,7 +83,8 @@ def test_an_upgrade_waits_for_a_proven_backup_and_ends_in_the_catalog(
         before = _serving(cluster, place, present.tag)
         with Traffic(cluster, "upgrade-tag") as traffic:
             time.sleep(3)
-            cluster.patch("mo", "mo", {"spec": {"version": target}})
+            asked = {"canaryStatements": ["show databases", "select 'a%' like 'a%'"]}
+            cluster.patch("mo", "mo", {"spec": {"version": target, "upgrade": asked}})
             _in_phase(cluster, "Held")
             eventually(lambda: _results(cluster).get("Catalog") == "Passed", 60)
             assert _results(cluster) == {
@@ -118,6 +119,8 @@ def test_an_upgrade_waits_for_a_proven_backup_and_ends_in_the_catalog(
         ended = _upgrade(cluster)
         assert (ended["from"], ended["to"]) == (present.tag, target)
         assert (ended["pointOfNoReturn"], ended["catalog"]["state"]) == ("Passed", 2)
+        assert ended["canary"] == "Passed"
+        assert [one["metadata"]["name"] for one in cluster.get("cnset")["items"]] == ["mo-tp"]
         assert {one["result"] for one in ended["checks"]} == {"Passed"}
         assert cluster.get("mo", "mo")["status"]["tn"]["dataVersion"] == target
         assert not before & _pods(cluster)
@@ -125,6 +128,7 @@ def test_an_upgrade_waits_for_a_proven_backup_and_ends_in_the_catalog(
             "UpgradeHeld",
             "UpgradeStarted",
             "PointOfNoReturnPassed",
+            "CanaryPassed",
             "UpgradeCompleted",
         ):
             assert reason in _events(cluster)

@@ -41,7 +41,7 @@ def changed_to(space: Namespace, cluster: Json, version: str, **tn: Any) -> None
     On fake nodes there is neither a backup nor a catalog.
     """
     resource = copy.deepcopy(cluster)
-    waived = ["Backup", "Catalog", "Rehearsal"]
+    waived = ["Backup", "Catalog", "Rehearsal", "Canary"]
     waiver = {"to": tn.get("semanticVersion", version), "checks": waived}
     resource["spec"] |= {"version": version, "upgrade": {"waive": waiver}}
     resource["spec"]["tn"] |= tn

@@ -146,10 +146,30 @@ def test_it_is_paused_before_it_begins_and_while_log_stores_are_replaced(space, 
     assert images(space) == {"3.0.18"}
 
 
+def test_compute_nodes_keep_their_version_while_the_canary_does_not_answer(space, cluster):
+    waiver = {"to": "3.1.0", "checks": ["Backup", "Catalog"]}
+    changed_to(space, cluster, "3.1.0", upgrade={"waive": waiver, "catalogTimeout": "5s"})
+    eventually(
+        lambda: space.condition("mo", "mo", "Degraded")["reason"] == "CanaryFailed",
+        180,
+        otherwise=lambda: space.get("mo", "mo")["status"],
+    )
+    record = upgrade(space)
+    assert (record["canary"], record["pointOfNoReturn"]) == ("Waiting", "Passed")
+    assert "waiting for an answer of CNSet mo-canary, the canary" in record["message"]
+    of_nodes = "matrixorigin.io/component=CNSet,matrixorigin.io/instance="
+    assert tags(space, f"{of_nodes}mo-tp") == ["3.0.18"]
+    assert tags(space, f"{of_nodes}mo-canary") == ["3.1.0"]
+    status = space.get("mo", "mo")["status"]
+    assert [one["group"] for one in status["cnGroups"]["groups"]] == ["tp"]
+    assert status["readable"]["cn"] == "1/1"
+
+
 def test_what_is_waived_passes_and_the_upgrade_completes(space, cluster):
-    changed_to(space, cluster, "3.1.0", "Backup", "Catalog")
+    changed_to(space, cluster, "3.1.0", "Backup", "Catalog", "Canary")
     record = in_phase(space, "Completed", 180.0)
     space.wait("Synced")
+    assert [one["metadata"]["name"] for one in space.listed("cnsets")] == ["mo-tp"]
     space.wait("Ready")
     assert images(space) == {"3.1.0"}
     results = {one["name"]: one["result"] for one in record["checks"]}

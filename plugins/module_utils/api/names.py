@@ -74,6 +74,8 @@ LABEL_RESTORING: Final = "matrixorigin.io/restoring"
 """On a claim that was created for a restore, before any LogSet: the uid of the cluster."""
 LABEL_DRAINED: Final = "matrixorigin.io/drained"
 """``true`` on a CNSet that is deleted, once its drain is over: it needs no proxies any more."""
+LABEL_CANARY: Final = "matrixorigin.io/canary"
+"""``true`` on the CNSet that tries a new version before the groups of its cluster get it."""
 
 ANNOTATION_UNCLAIMED: Final = "bucket.matrixorigin.io/unclaimed"
 """``true`` on a LogSet, or its cluster: it gets no BucketClaim, and its data are never deleted by

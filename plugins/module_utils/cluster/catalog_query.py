@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ask a database how far its catalog is."""
+"""Ask a database that is upgraded: how far its catalog is, and whether its canary answers."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..clients.kubernetes.applying import Writer
@@ -40,3 +40,31 @@ def ask_catalog(session: Session, resource: Json, service: str, seconds: float) 
         return Catalog(problem=error.said(), serves=error.refused and error.answered > 0)
     except (ValueError, TypeError, IndexError) as error:
         return Catalog(problem=f"the rows of the catalog cannot be read: {error}")
+
+
+def ask_canary(
+    session: Session, resource: Json, service: str, statements: Sequence[str], seconds: float
+) -> str:
+    """Log in to the canary as the root user and run the user's statements there, once each.
+
+    Args:
+        session: connection to the API server.
+        resource: the MatrixOneCluster.
+        service: of the canary.
+        statements: SQL that has to succeed, in one session; its rows are thrown away.
+        seconds: how long all answers together may take.
+
+    Returns:
+        What is wrong; empty if all was answered.
+    """
+    writer = Writer(session)
+    # The driver puts values where a statement has percent signs.
+    asked = [LIVENESS, *((text.replace("%", "%%"), ()) for text in statements)]
+    try:
+        ask_all(entrance(writer, resource, service, root_login(writer, resource)), asked, seconds)
+    except SqlError as error:
+        which = f"spec.upgrade.canaryStatements[{error.answered - 1}]: " if error.answered else ""
+        return f"{which}{error.said()}"
+    except (KubeError, ValueError) as error:
+        return str(error)
+    return ""

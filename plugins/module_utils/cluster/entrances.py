@@ -10,6 +10,7 @@ from ..api import names
 from ..api.types import Manifest, Resource
 from ..reporting.conditions import holds, serves_now
 from ..reporting.reasons import ConditionType
+from .canary import is_canary
 from .conditions import READY_RULES, count
 
 
@@ -41,7 +42,7 @@ def service_to_confirm(resource: Resource, children: Sequence[Manifest]) -> str:
     not serve, and where so much is stopped that nobody can log in.
     """
     kinds = [kind for kind, _reason in READY_RULES]
-    parts = [one for one in children if one["kind"] in kinds]
+    parts = [one for one in children if one["kind"] in kinds and not is_canary(one)]
     if holds(resource, ConditionType.READY):
         return ""
     if not all(map(serves_now, parts)):

@@ -14,6 +14,7 @@ from ..workload.kind import ALONE, Kind, Play, Scripts
 from ..workload.plans import Observed
 from ..workload.removal import Removal
 from .admission import cluster_deletion_warnings, cluster_mistakes, cluster_warnings
+from .canary import apart
 from .children import render_with_children
 from .data_version import with_data_version
 from .parts import parts_of
@@ -38,7 +39,8 @@ class ClusterKind(Kind[ClusterPlan]):
         """Decide what a pass does."""
         in_use = observed.get("logSet") is not None
         present = with_upgrade(with_data_version(resource, observed), observed)
-        return plan_cluster(resource, observed, self.invalid(present, play.level, in_use=in_use))
+        invalid = self.invalid(present, play.level, in_use=in_use)
+        return plan_cluster(resource, apart(observed), invalid)
 
     def report(
         self,
@@ -49,7 +51,7 @@ class ClusterKind(Kind[ClusterPlan]):
         failure: str,
     ) -> Report:
         """Report what a pass came to."""
-        return report_on_cluster(resource, plan, observed, applied, failure)
+        return report_on_cluster(resource, plan, apart(observed), applied, failure)
 
     def removal(self, resource: Resource, observed: Observed) -> list[Removal]:
         """Return the steps that delete a cluster."""

@@ -6,6 +6,8 @@ from __future__ import annotations
 from ..reporting.events import Occurrence, occurrence
 from ..reporting.reasons import Reason
 from ..upgrade.record import (
+    CANARY_PASSED,
+    CANARY_WAITING,
     CANCELED,
     CATALOG,
     COMPLETED,
@@ -35,8 +37,12 @@ def awaited(record: Record) -> tuple[Reason, str] | None:
 
 
 def stuck(record: Record, is_stuck: bool) -> tuple[Reason, str] | None:
-    """Return reason and message where the upgrade of the catalog does not move; None otherwise."""
-    return (Reason.CATALOG_UPGRADE_STUCK, str(record.get("message"))) if is_stuck else None
+    """Return reason and message where canary or catalog do not get on; None otherwise."""
+    if not is_stuck:
+        return None
+    waits = record.get("canary") == CANARY_WAITING
+    reason = Reason.CANARY_FAILED if waits else Reason.CATALOG_UPGRADE_STUCK
+    return reason, str(record.get("message"))
 
 
 def occurrences(before: Record, record: Record) -> list[Occurrence]:
@@ -54,6 +60,9 @@ def occurrences(before: Record, record: Record) -> list[Occurrence]:
     if record.get("pointOfNoReturn") == PASSED != before.get("pointOfNoReturn"):
         note = f"past the point of no return {path}; {way_back(record)}"
         found.append(occurrence("PointOfNoReturnPassed", note, action="Upgrade"))
+    if record.get("canary") == CANARY_PASSED != before.get("canary"):
+        note = f"{path}: one compute node of the new version answers, all others follow"
+        found.append(occurrence("CanaryPassed", note, action="Upgrade"))
     if phase in {COMPLETED, CANCELED} and before.get("phase") != phase:
         reason = "UpgradeCompleted" if phase == COMPLETED else "UpgradeCanceled"
         found.append(occurrence(reason, f"{path}: {record.get('message')}", action="Upgrade"))

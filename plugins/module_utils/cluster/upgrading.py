@@ -3,11 +3,12 @@
 
 ``status.upgrade`` is the record of it. It is held back until each check passes, or is waived; then
 the components are changed in order: first the log stores alone, so that a pause leaves all others
-as they are. From the DNSet on, the sets order themselves, and nothing stops them: a transaction
-node that fails would be recreated with the new version. That it has begun is known from the record,
-and from the DNSet alone, if the record was lost. From the first start of a newer transaction node
-on there is no way back, and the upgrade of the catalog is followed to its end. A change within a
-minor release is none of this, and of versions that cannot be read nothing is known.
+as they are. From the DNSet on, nothing stops it: a transaction node that fails would be recreated
+with the new version. That it has begun is known from the record, and from the DNSet alone, if the
+record was lost. From the first start of a newer transaction node on there is no way back. One
+compute node of the new version has to answer then, before all others get it, and the upgrade of the
+catalog is followed to its end. A change within a minor release is none of this, and of versions
+that cannot be read nothing is known.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ from ..upgrade.record import (
 from ..workload.component import Reference
 from ..workload.gates import only_scaled
 from ..workload.plans import Observed, is_paused, named
+from .canary import apart, before_compute_nodes, canary_to_ask, try_canary
 from .data_version import asked_by, naming_field, with_data_version
 from .entrances import entrance
 from .rendering import render_matrixonecluster
@@ -104,21 +106,41 @@ def upgrade_references(resource: Resource) -> dict[str, Reference]:
     return {_BACKUPS: {**every, "if_allowed": True}}
 
 
-def catalog_service(resource: Resource, observed: Observed) -> str:
-    """Return the Service through which a pass asks for the catalog; empty if it does not.
+@dataclass(frozen=True, slots=True)
+class Questions:
+    """Whom a pass asks during an upgrade.
+
+    Attributes:
+        catalog: Service through which it asks for the catalog; empty if it does not.
+        canary: Service of the canary; empty while there is none that can be asked.
+    """
+
+    catalog: str = ""
+    canary: str = ""
+
+
+def questions(resource: Resource, observed: Observed) -> Questions:
+    """Return whom a pass asks.
 
     Args:
         resource: the cluster.
         observed: what its references led to.
     """
     if is_paused(resource) or not _asks_catalog(resource, observed):
-        return ""
+        return Questions()
+    seen = apart(observed)
     try:
         children = render_matrixonecluster(resource)
+        live = {named(one) for one in _live(seen)}
+        catalog = entrance([one for one in children if named(one) in live])
+        return Questions(catalog, canary_to_ask(seen, children))
     except RenderingError:
-        return ""
-    live = {named(one) for one in _live(observed)}
-    return entrance([one for one in children if named(one) in live])
+        return Questions()
+
+
+def canary_statements(resource: Resource) -> list[str]:
+    """Return the statements that the canary has to answer."""
+    return list(_settings(resource).get("canaryStatements") or [])
 
 
 def _asks_catalog(resource: Resource, observed: Observed) -> bool:
@@ -268,17 +290,19 @@ def _advanced(
     target = versions.parse(record["to"])
     given = asked_version(as_table(as_table(observed.get("dnSet")).get("spec")))
     is_given = given is not None and target is not None and given.release == target.release
+    waived = target is not None and is_waived(Name.CANARY, _settings(present), target)
+    first = before_compute_nodes(record, observed, children, waived=waived)
     if is_given:
         if _is_paused(present):
             late = "; spec.upgrade.paused comes too late, the transaction node is being replaced"
             record = {**record, "message": f"{record['message']}{late}"}
-        return Upgrade(record)
+        return Upgrade(record, first)
     log_set = next(one for one in children if one["kind"] == names.LOG_SET)
     live = as_table(observed.get("logSet"))
     is_changed = as_table(live.get("spec")).get("image") == log_set["spec"].get("image")
     if not _is_paused(present):
         is_done = is_changed and holds_now(live, ConditionType.SYNCED)
-        return Upgrade(record, None if is_done else [log_set])
+        return Upgrade(record, first if is_done else [log_set])
     what = "log stores that have the new version keep it" if is_changed else "nothing is changed"
     paused = {**record, "paused": True, "message": _paused(what, record["from"])}
     return Upgrade(paused, [_stopped(log_set)] if is_changed else ())
@@ -353,22 +377,33 @@ def _followed(
     for name in ("message", "paused", "runs"):
         record.pop(name, None)
     problem = found.problem if found else ""
-    if rolled and target and is_waived(Name.CATALOG, _settings(present), target):
+    settings, longest = _settings(present), _longest_wait(present)
+    canary = try_canary(
+        before,
+        observed,
+        children,
+        waived=target is not None and is_waived(Name.CANARY, settings, target),
+        now=now,
+        longest=longest,
+    )
+    if canary.state:
+        record["canary"] = canary.state
+    if rolled and target and is_waived(Name.CATALOG, settings, target):
         message = f"updated from {record.get('from')} to {target}; its catalog is not waited for"
         return Upgrade({**record, "phase": COMPLETED, "completedAt": now, "message": message})
     if rolled and found and found.is_complete and _is_final(catalog, found, target, now):
         catalog = {key: value for key, value in catalog.items() if key != "message"}
         ended = {**record, "phase": COMPLETED, "completedAt": now, "catalog": catalog}
         return Upgrade({**ended, "message": f"upgraded from {record.get('from')} to {target}"})
-    stuck = _is_stuck(present, catalog, found, now)
+    stuck = canary.stuck or _is_stuck(catalog, found, now, longest)
     said = found.summary if found and rolled else "the components are being updated"
-    what = problem or said
+    what = "; ".join(filter(None, (canary.message, problem))) or said
     if _is_paused(present):
         what += "; spec.upgrade.paused has no effect any more"
     back = f"; {way_back(record)}" if stuck else ""
     message = f"past the point of no return to {target}: {what}{back}"
     record |= {"catalog": catalog, "message": message}
-    return Upgrade(record, problem=_no_answer(found), stuck=stuck)
+    return Upgrade(record, canary.applied, problem=_no_answer(found), stuck=stuck)
 
 
 def _no_answer(found: Catalog | None) -> str:
@@ -418,15 +453,20 @@ def _is_final(catalog: Json, found: Catalog, target: Version | None, now: str) -
     return still >= _SETTLING
 
 
-def _is_stuck(present: Resource, catalog: Json, found: Catalog | None, now: str) -> bool:
+def _is_stuck(catalog: Json, found: Catalog | None, now: str, longest: float) -> bool:
     """Return whether the catalog has not moved for too long."""
     if "changedAt" not in catalog or (found is not None and found.is_complete):
         return False
     since = max(unix_time(catalog["changedAt"]), unix_time(catalog.get("since") or ""))
+    return unix_time(now) - since >= longest
+
+
+def _longest_wait(present: Resource) -> float:
+    """Return for how many seconds catalog and canary may stand still."""
     settings = _settings(present)
-    given = settings.get("catalogTimeout")
-    longest = seconds(Fields("spec.upgrade", settings), "catalogTimeout") if given else None
-    return unix_time(now) - since >= (_CATALOG_SECONDS if longest is None else longest)
+    if not settings.get("catalogTimeout"):
+        return _CATALOG_SECONDS
+    return seconds(Fields("spec.upgrade", settings), "catalogTimeout")
 
 
 def _canceled(before: Record) -> Json:

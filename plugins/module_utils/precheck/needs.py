@@ -12,7 +12,7 @@ from typing import Final
 
 from ..api import names
 from ..api.pods import live_pods
-from ..cluster.upgrading import catalog_service
+from ..cluster.upgrading import questions
 from ..compute.pass_input import PassInput
 from ..compute.pods import became_ready_lately, policy_of, recorded_states, without_state
 from ..kinds import SETS
@@ -74,7 +74,7 @@ def _lacks_metric_user(snapshot: Snapshot) -> bool:
 
 def _asks_for_catalog(snapshot: Snapshot) -> bool:
     """Tell whether an upgrade needs to know how far the catalog is."""
-    return bool(catalog_service(snapshot.resource, snapshot.observed))
+    return bool(questions(snapshot.resource, snapshot.observed).catalog)
 
 
 NEEDS: Final[Mapping[str, Mapping[str, Need]]] = {

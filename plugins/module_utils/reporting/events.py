@@ -44,6 +44,7 @@ _WARNINGS = frozenset(
         Reason.OBSERVATION_FAILED.value,
         Reason.ROLLOUT_STUCK.value,
         Reason.UPGRADE_HELD.value,
+        Reason.CANARY_FAILED.value,
         Reason.CATALOG_UPGRADE_STUCK.value,
         Reason.STORES_FAILED.value,
         Reason.HAKEEPER_UNREACHABLE.value,

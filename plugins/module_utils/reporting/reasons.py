@@ -73,6 +73,7 @@ class Reason(StrEnum):
     FAILOVER_BLOCKED = "FailoverBlocked"
     PODS_NOT_CREATED = "PodsNotCreated"
     ROLLOUT_STUCK = "RolloutStuck"
+    CANARY_FAILED = "CanaryFailed"
     CATALOG_UPGRADE_STUCK = "CatalogUpgradeStuck"
     HAKEEPER_UNREACHABLE = "HAKeeperUnreachable"
     AS_EXPECTED = "AsExpected"

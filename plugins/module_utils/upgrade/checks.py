@@ -34,6 +34,7 @@ class Name(StrEnum):
     CATALOG = "Catalog"
     PATH = "Path"
     REHEARSAL = "Rehearsal"
+    CANARY = "Canary"
     PREVIOUS_UPGRADE = "PreviousUpgrade"
 
 

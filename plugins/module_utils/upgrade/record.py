@@ -18,6 +18,9 @@ UNFINISHED: Final = frozenset({UPDATING, CATALOG})
 AHEAD: Final = "Ahead"
 PASSED: Final = "Passed"
 """Where the point of no return is."""
+CANARY_WAITING: Final = "Waiting"
+CANARY_PASSED: Final = "Passed"
+"""What became of the first compute node of the new version."""
 
 
 def way_back(record: Record) -> str:

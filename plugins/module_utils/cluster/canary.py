@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The canary of an upgrade: one compute node of the new version, before all others get it.
+
+It is a CNSet of its own beside the groups, with the spec of the first one that is to be updated. It
+begins with the work state Draining and keeps it, so that neither proxies nor other compute nodes
+send it anything, and it has no address outside the cluster. The operator logs in there; when that
+and the user's statements are answered, all others follow, and the canary is deleted with what is
+no longer desired. While they are not, the compute nodes keep the version that serves.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from ..api import names, toml
+from ..api.errors import InvalidSpec
+from ..api.fields import Fields, as_table
+from ..api.timestamps import unix_time
+from ..api.types import Manifest, Resource
+from ..reporting.conditions import find, holds_now
+from ..reporting.reasons import ConditionType
+from ..upgrade.record import CANARY_PASSED, CANARY_WAITING, Record
+from ..workload.configmaps import config_text
+from ..workload.plans import Observed
+
+ANSWER: Final = "canaryAnswer"
+"""Label of what the canary said, among what was observed: ``problem``; nothing if not asked."""
+_CANARY: Final = "canary"
+"""Label of its CNSet, among what was observed."""
+_GROUPS: Final = ("canary", *(f"c{number}" for number in range(10)))
+"""Names for it, as a group of the cluster: the first that is free, and short enough."""
+_LEFT_OUT: Final = (
+    "cnLabels",
+    "exportToPrometheus",
+    "externalTrafficPolicy",
+    "loadBalancerClass",
+    "loadBalancerSourceRanges",
+    "nodePort",
+    "pauseUpdate",
+    "podDisruptionBudget",
+    "podManagementPolicy",
+    "podsToDelete",
+    "scalingConfig",
+    "serviceAnnotations",
+    "serviceType",
+    "updateStrategy",
+)
+"""Of the spec of its group: what brings clients to it, or is about more than one Pod."""
+
+
+_OTHERS: Final = "all other compute nodes keep the previous version"
+
+
+@dataclass(frozen=True, slots=True)
+class Canary:
+    """What the canary came to.
+
+    Attributes:
+        applied: the only components that are changed meanwhile; None where all are.
+        message: what is waited for; empty if nothing is.
+        state: ``status.upgrade.canary``; empty without one.
+        stuck: whether it has not answered for too long.
+    """
+
+    applied: Sequence[Manifest] | None = None
+    message: str = ""
+    state: str = ""
+    stuck: bool = False
+
+
+def before_compute_nodes(
+    record: Record, observed: Observed, children: Sequence[Manifest], *, waived: bool
+) -> Sequence[Manifest] | None:
+    """Return the components that are changed before the canary is there; None for all.
+
+    Args:
+        record: ``status.upgrade`` so far.
+        observed: what the references of the cluster led to.
+        children: what the cluster consists of, rendered.
+        waived: whether no canary is wanted.
+    """
+    if waived or record.get("canary") == CANARY_PASSED or not _outdated(observed, children):
+        return None
+    return [one for one in children if one["kind"] in (names.LOG_SET, names.DN_SET)]
+
+
+def try_canary(
+    record: Record,
+    observed: Observed,
+    children: Sequence[Manifest],
+    *,
+    waived: bool,
+    now: str,
+    longest: float,
+) -> Canary:
+    """Decide whether compute nodes may follow the transaction node to the new version.
+
+    Args:
+        record: ``status.upgrade`` so far.
+        observed: what the references of the cluster led to, with the answer of the canary.
+        children: what the cluster consists of, rendered.
+        waived: whether no canary is wanted.
+        now: the present, RFC 3339.
+        longest: seconds after which a canary without an answer is stuck.
+    """
+    first = before_compute_nodes(record, observed, children, waived=waived)
+    if first is None:
+        return Canary(state=str(record.get("canary") or ""))
+    if behind := _behind(first, observed):
+        return Canary(first, f"waiting for {behind} before a compute node", CANARY_WAITING)
+    desired, live = canary_of(_outdated(observed, children), children), observed.get(_CANARY)
+    message = _awaited(desired, live, observed.get(ANSWER))
+    if not message:
+        return Canary(state=CANARY_PASSED)
+    stuck = live is not None and unix_time(now) - _created(live, now) >= longest
+    return Canary([*first, desired], message, CANARY_WAITING, stuck)
+
+
+def _awaited(desired: Manifest, live: Resource | None, answer: Mapping[str, Any] | None) -> str:
+    """Return what is awaited of the canary; empty when it has answered."""
+    what = f"CNSet {desired['metadata']['name']}, the canary"
+    if live is None:
+        return f"creating {what}"
+    if not _serves(live, desired):
+        lacking = find(live, ConditionType.READY).get("message") or "it has no status yet"
+        return f"waiting for {what}: {lacking}; {_OTHERS}"
+    if not answer:
+        return f"waiting for an answer of {what}"
+    problem = answer.get("problem")
+    return f"{what}, does not answer: {problem}; {_OTHERS}" if problem else ""
+
+
+def canary_to_ask(observed: Observed, children: Sequence[Manifest]) -> str:
+    """Return the Service of the canary if it can be asked; empty if not.
+
+    Args:
+        observed: what the references of the cluster led to.
+        children: what the cluster consists of, rendered.
+    """
+    live, outdated = observed.get(_CANARY), _outdated(observed, children)
+    if live is None or not outdated or not _serves(live, canary_of(outdated, children)):
+        return ""
+    return names.base_name(names.CN_SET, live["metadata"]["name"])
+
+
+def canary_of(outdated: Sequence[Manifest], children: Sequence[Manifest]) -> Manifest:
+    """Return the CNSet of the canary.
+
+    Args:
+        outdated: CNSets that are to be updated, one at least.
+        children: what the cluster consists of, rendered.
+
+    Raises:
+        InvalidSpec: its configuration cannot be written.
+    """
+    made = copy.deepcopy(dict(outdated[0]))
+    spec = {name: value for name, value in made["spec"].items() if name not in _LEFT_OUT}
+    config = toml.parse(spec.get("config"), "spec.config")
+    toml.put(config, ("cn", "init-work-state"), "Draining")
+    text = config_text(Fields("spec", spec), {}, config)
+    made["spec"] = {**spec, "replicas": 1, "config": text}
+    labels = {**made["metadata"]["labels"], names.LABEL_CANARY: "true"}
+    made["metadata"] = {**made["metadata"], "name": _name(children), "labels": labels}
+    return made
+
+
+def is_canary(one: Mapping[str, Any]) -> bool:
+    """Return whether a set is the canary of an upgrade."""
+    return names.LABEL_CANARY in as_table(one["metadata"].get("labels"))
+
+
+def apart(observed: Observed) -> Observed:
+    """Return what was observed of a cluster, with its canary apart from its groups."""
+    found = observed.get("cnSets") or []
+    if not any(map(is_canary, found)):
+        return observed
+    groups = [one for one in found if not is_canary(one)]
+    return {**observed, "cnSets": groups, _CANARY: next(filter(is_canary, found))}
+
+
+def _name(children: Sequence[Manifest]) -> str:
+    """Return the name of the canary.
+
+    Raises:
+        InvalidSpec: the name of the cluster leaves no room for one.
+    """
+    (cluster,) = (one["metadata"]["name"] for one in children if one["kind"] == names.LOG_SET)
+    taken = {one["metadata"]["name"] for one in children if one["kind"] == names.CN_SET}
+    for group in _GROUPS:
+        name = names.cn_set_name(cluster, group)
+        if name not in taken and _is_valid(name):
+            return name
+    raise InvalidSpec("metadata.name", "leaves no room for the name of the canary of an upgrade")
+
+
+def _is_valid(name: str) -> bool:
+    try:
+        names.check_owner_name(names.CN_SET, name)
+    except InvalidSpec:
+        return False
+    return True
+
+
+def _outdated(observed: Observed, children: Sequence[Manifest]) -> list[Manifest]:
+    """Return the CNSets with Pods that do not have the image that is asked for."""
+    live = {one["metadata"]["name"]: one for one in observed.get("cnSets") or []}
+    return [
+        one
+        for one in children
+        if one["kind"] == names.CN_SET
+        and one["spec"].get("replicas") != 0
+        and one["metadata"]["name"] in live
+        and _image(live[one["metadata"]["name"]]) != _image(one)
+    ]
+
+
+def _behind(first: Sequence[Manifest], observed: Observed) -> str:
+    """Return the first component that has to have the new version before; empty if all have."""
+    for child, label in zip(first, ("logSet", "dnSet"), strict=True):
+        live = as_table(observed.get(label))
+        if not holds_now(live, ConditionType.SYNCED) or _image(live) != _image(child):
+            return f"{child['kind']} {child['metadata']['name']}"
+    return ""
+
+
+def _serves(live: Resource, desired: Manifest) -> bool:
+    ready = holds_now(live, ConditionType.READY) and holds_now(live, ConditionType.SYNCED)
+    return ready and _image(live) == _image(desired)
+
+
+def _image(one: Mapping[str, Any]) -> Any:
+    return as_table(one.get("spec")).get("image")
+
+
+def _created(live: Resource, now: str) -> float:
+    return unix_time(str(live["metadata"].get("creationTimestamp") or now))
