@@ -222,20 +222,23 @@ def test_a_database_that_answers_nothing_is_not_ready_meanwhile() -> None:
     assert states(report["status"])["Ready"] == ("False", "SQLNotAnswered")
 
 
-def test_an_upgrade_begins_when_all_checks_pass() -> None:
+def test_an_upgrade_begins_when_all_checks_pass_and_that_is_on_record_first() -> None:
     plan, report = told(cluster(), observed())
-    assert [one["kind"] for one in plan["objects"]] == ["LogSet"]
+    assert (plan["objects"], plan["prune"], report["requeue"]) == ([], None, "1s")
     record = report["status"]["upgrade"]
     assert (record["phase"], record["pointOfNoReturn"]) == ("Updating", "Ahead")
     assert {one["result"] for one in record["checks"]} == {"Passed"}
     assert (record["backup"], record["startedAt"]) == ("b", NOW)
     assert "is the point of no return, set 2.0.5 again to cancel before" in record["message"]
     assert reasons(report) == ["CredentialCreated", "UpgradeStarted"]
+    plan, report = told(cluster(record=record), observed())
+    assert [one["kind"] for one in plan["objects"]] == ["LogSet"]
+    assert reasons(report) == ["CredentialCreated"]
 
 
 def test_waived_checks_do_not_hold_it_back() -> None:
-    plan, report = told(cluster(**WAIVER), observed(backups=[], catalog={}))
-    assert plan["objects"]
+    _plan, report = told(cluster(**WAIVER), observed(backups=[], catalog={}))
+    assert report["status"]["upgrade"]["phase"] == "Updating"
     results = {one["name"]: one["result"] for one in report["status"]["upgrade"]["checks"]}
     assert results == {
         "Health": "Passed",

@@ -12,7 +12,7 @@ from ..reporting.events import Occurrence, occurrence
 from ..reporting.health import Health
 from ..reporting.reasons import ConditionType, Reason
 from ..reporting.report import Applied, Report, is_ready_and_synced, unobserved
-from ..upgrade.record import CATALOG
+from ..upgrade.record import CATALOG, UPDATING
 from ..workload.plans import Observed, named
 from . import metric_user_status as metrics
 from . import restore_status, restoring, upgrade_status, upgrading
@@ -53,6 +53,9 @@ def report_on_cluster(
         requeue = _SOON
     if plan.restoring and plan.restore.get("phase") == restoring.COMPLETED and not failure:
         # Components follow as soon as it is on record that the data are there.
+        requeue = _NEXT
+    if plan.upgrade.get("phase") == UPDATING != upgrading.recorded(resource, observed).get("phase"):
+        # They are changed as soon as it is on record that this begins.
         requeue = _NEXT
     if not plan.paused:
         requeue = metrics.requeue(resource, status.get("clusterMetrics") or {}, requeue)

@@ -280,7 +280,9 @@ def _examined(
         message = _held(held, written, target) if held else _paused("all checks pass", written)
         ends |= {"message": message} if held else {"message": message, "paused": True}
         return Upgrade({**record, **ends}, (), _no_answer(found))
-    return _advanced(present, observed, children, _begun(record, written, target, now))
+    # On record before anything is changed: once the new transaction node runs, only the record
+    # tells that there was an earlier version, and that canary and catalog are to be waited for.
+    return Upgrade(_begun(record, written, target, now), ())
 
 
 def _advanced(
