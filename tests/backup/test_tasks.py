@@ -119,6 +119,7 @@ def test_what_is_no_task_or_result(text: str) -> None:
 RESULTS = [
     Result(Phase.SUCCEEDED, reading=tasks.Reading(40, 12345, 2048)),
     Result(Phase.FAILED, reason=Reason.TABLE_UNREADABLE, reading=tasks.Reading(1, 0, 0)),
+    Result(Phase.FAILED, reason=Reason.CATALOG_NOT_UPGRADED, reading=tasks.Reading(1, 0, 0)),
     Result(Phase.RUNNING),
     Result(
         Phase.RUNNING, Step.COPY, Amount(1, 10), Amount(3, 30), started_at="2026-11-22T18:10:00Z"

@@ -8,6 +8,10 @@ from typing import Any
 
 import pytest
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.program import proving
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.program.catalog import (
+    SETTLED,
+    STILL,
+)
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.program.errors import (
     TaskFailed,
 )
@@ -37,6 +41,9 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.sql
     LoginRefused,
     SqlError,
     Statement,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.upgrade.catalog import (
+    STATEMENTS,
 )
 
 ENTRANCE = Entrance("db", 6001, "dump", "secret")
@@ -75,11 +82,13 @@ class Database:
         bad: what the attempts at reading the table b lead to, one after the other; then the last.
         silent: how many times it does not answer anything after such an error.
         check: what a user's statement leads to.
+        catalog: what a statement about the catalog leads to.
     """
 
     bad: list[Exception | tuple[int, int]]
     silent: int = 0
     check: Callable[[], list[tuple[Any, ...]]] = lambda: [(3,)]
+    catalog: Callable[[str], list[tuple[Any, ...]]] = lambda _text: [("2.0.5", 0, 2)]
     reads: int = 0
     left: int = field(default=0)
 
@@ -88,6 +97,8 @@ class Database:
         text, values = statement
         if statement == checks.TABLES:
             return TABLES
+        if text in STATEMENTS:
+            return self.catalog(text)
         if statement == sql.LIVENESS:
             if self.left:
                 self.left -= 1
@@ -197,6 +208,10 @@ def test_a_statement_that_is_not_understood_is_no_damage(words):
     assert result_of(found) == verdicts.INCOMPLETE
 
 
+def raising_of(error: Exception) -> Callable[[str], Any]:
+    return lambda _text: raising(error)()
+
+
 def raising(error: Exception) -> Callable[[], Any]:
     def check() -> Any:
         raise error
@@ -224,3 +239,73 @@ def test_damage_counts_more_than_what_is_open():
     found = read(Database([MISSING], check=raising(lost())), Check.of({"sql": "select 2"}))
     assert (found.unreadable, found.unanswered) == (1, 1)
     assert proving._reason_of(found) is Reason.TABLE_UNREADABLE
+
+
+class Upgrade:
+    """A catalog that is upgraded while it is asked for.
+
+    Args:
+        steps: how many are to be done.
+        each: so many questions each of them takes; 0 if they never end.
+        version: of the catalog in the end.
+    """
+
+    def __init__(self, steps: int, each: int, version: str = "2.1.0") -> None:
+        self._steps, self._each, self._version = steps, each, version
+        self.asked = 0
+
+    def answer(self, text: str) -> list[tuple[Any, ...]]:
+        self.asked += text == STATEMENTS[0]
+        done = (self.asked - 1) // self._each if self._each else 0
+        left = max(0, self._steps - done)
+        if text == STATEMENTS[0]:
+            return [("2.0.5", 0, 2), (self._version, 0, 0 if left else 2)]
+        if text == STATEMENTS[1]:
+            return [("2.0.5", "2.1.0", 1, 0)] * left
+        return [(left,)]
+
+
+@pytest.mark.parametrize(
+    ("upgrade", "asked"),
+    [
+        (Upgrade(0, 1), 1),
+        (Upgrade(3, 20), 61),
+        (Upgrade(3, STILL), 3 * STILL + 1),
+        # The catalog has a version of its own: another one is final when nothing moves.
+        (Upgrade(0, 1, "2.0.9"), SETTLED + 1),
+        (Upgrade(1, 4, "2.0.9"), 4 + SETTLED + 1),
+    ],
+)
+def test_tables_are_read_when_the_catalog_is_upgraded(upgrade: Upgrade, asked: int) -> None:
+    database = Database([GOOD], catalog=upgrade.answer)
+    found = read_back(ENTRANCE, (), 1, Hurried(), database.ask, "2.1.0")
+    assert (found.tables, found.problems, upgrade.asked) == (3, [], asked)
+
+
+@pytest.mark.parametrize(
+    ("answer", "result", "problem"),
+    [
+        (
+            Upgrade(2, 0).answer,
+            verdicts.FAILED,
+            (
+                "its upgrade to 2.1.0 does not end: the catalog is not complete: mo_version has 2.1.0 in "
+                "state 0 (created); 2 steps to do, next 2.0.5 to 2.1.0, 1 tenants left"
+            ),
+        ),
+        (
+            raising_of(MISSING),
+            verdicts.FAILED,
+            "its upgrade to 2.1.0 does not end: the database does not show it: ",
+        ),
+        (raising_of(refused("SQL parser error")), verdicts.INCOMPLETE, "the catalog was not read"),
+        (lambda _text: [], verdicts.INCOMPLETE, "the catalog was not read: mo_catalog.mo_version"),
+    ],
+)
+def test_a_rehearsal_fails_if_the_catalog_stands_still(
+    answer: Callable[[str], Any], result: str, problem: str
+) -> None:
+    database = Database([GOOD], catalog=answer)
+    found = read_back(ENTRANCE, (), 1, Hurried(), database.ask, "2.1.0")
+    assert (found.tables, result_of(found)) == (3, result)
+    assert problem in found.problems[0]

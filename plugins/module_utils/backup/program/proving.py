@@ -12,18 +12,20 @@ from .stores import Mounts
 
 
 def prove(task: Task, mounts: Mounts, progress: Progress) -> Result:
-    """Read every table and run the checks of a task.
+    """Read every table and run the checks of a task, once the catalog is upgraded if it has to be.
 
     Returns:
         The end of the task, with what could be read in any case: failed if the database refuses to
-        read a table (TableUnreadable), if something could not be put to it (Unreachable,
-        StatementFailed), or if a check does not answer as expected (CheckFailed). What it refuses
-        was tried several times and is not tried again.
+        read a table (TableUnreadable), if its catalog stands still (CatalogNotUpgraded), if
+        something could not be put to it (Unreachable, StatementFailed), or if a check does not
+        answer as expected (CheckFailed). What it refuses was tried several times and is not tried
+        again.
 
     Raises:
         TaskFailed: nothing was read: LoginFailed, Unreachable, or the task must end.
     """
-    found = read_back(entrance_of(task, mounts), task.checks, task.parallelism, progress)
+    place, upgraded_to = entrance_of(task, mounts), task.upgraded_to
+    found = read_back(place, task.checks, task.parallelism, progress, upgraded_to=upgraded_to)
     reading = Reading(found.tables, found.rows, found.bytes)
     if not found.problems:
         return Result(Phase.SUCCEEDED, reading=reading)
@@ -40,4 +42,6 @@ def prove(task: Task, mounts: Mounts, progress: Progress) -> Result:
 def _reason_of(found: Found) -> Reason:
     if found.unreadable:
         return Reason.TABLE_UNREADABLE
+    if found.not_upgraded:
+        return Reason.CATALOG_NOT_UPGRADED
     return found.open_because if found.unanswered else Reason.CHECK_FAILED

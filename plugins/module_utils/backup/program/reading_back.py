@@ -14,12 +14,15 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any, Final
 
+from ...api import versions
 from ...clients import sql
 from ...clients.sql import Entrance, Statement
+from ...upgrade.catalog import STATEMENTS, Catalog
 from ..task.tasks import Amount, Reason, Step
 from ..verification import checks
 from ..verification.checks import Check
 from ..verification.refusals import Meaning, meaning_of
+from .catalog import await_upgrade
 from .errors import TaskFailed
 from .progress import Progress, for_each
 
@@ -47,6 +50,7 @@ class Found:
         rows: of these tables.
         bytes: of their values, as they are serialized.
         unreadable: number of tables that the database refused to read, though it answers.
+        not_upgraded: whether its catalog was not upgraded to the end.
         differing: number of checks that it did not answer as expected.
         unanswered: number of tables and checks that it was not possible to put to it.
         open_because: why the first of them was not.
@@ -57,6 +61,7 @@ class Found:
     rows: int = 0
     bytes: int = 0
     unreadable: int = 0
+    not_upgraded: bool = False
     differing: int = 0
     unanswered: int = 0
     open_because: Reason = Reason.UNREACHABLE
@@ -92,6 +97,7 @@ def read_back(
     workers: int,
     progress: Progress,
     ask: Ask = sql.ask,
+    upgraded_to: str = "",
 ) -> Found:
     """Read all tables, then run the checks; go on after a problem.
 
@@ -101,11 +107,14 @@ def read_back(
         workers: sessions at a time.
         progress: of the task.
         ask: runs a statement.
+        upgraded_to: version to which the catalog has to be upgraded before; empty for none.
 
     Raises:
         TaskFailed: LoginFailed, Unreachable, or the task must end.
     """
     found, lock, questions = Found(), Lock(), _Questions(entrance, progress, ask)
+    if upgraded_to:
+        _await_catalog(questions, upgraded_to, progress, found)
     tables = questions.tables()
 
     def read(table: Table) -> None:
@@ -132,6 +141,24 @@ def read_back(
     for check in wanted:
         _check(questions, check, found)
     return found
+
+
+def _await_catalog(
+    questions: _Questions, upgraded_to: str, progress: Progress, found: Found
+) -> None:
+    """Wait for the upgrade of the catalog and note where it stands still."""
+    try:
+        left = await_upgrade(
+            versions.parse(upgraded_to), lambda: questions.put(questions.catalog), progress.sleep
+        )
+    except Refused as error:
+        left = f"the database does not show it: {error}"
+    except Unanswered as error:
+        found.leave_open(error, f"the catalog was not read: {error}")
+        return
+    if left:
+        found.not_upgraded = True
+        found.problems.append(f"its upgrade to {upgraded_to} does not end: {left}")
 
 
 def _check(questions: _Questions, check: Check, found: Found) -> None:
@@ -166,6 +193,19 @@ class _Questions:
             SqlError: there is none.
         """
         return self._ask(self._entrance, statement, self._progress.seconds_left)
+
+    def catalog(self) -> Catalog:
+        """Return how far the catalog is.
+
+        Raises:
+            SqlError: it cannot be read.
+            Unanswered: it is none.
+        """
+        rows = [self.answer((text, ())) for text in STATEMENTS]
+        try:
+            return Catalog.of(*rows)
+        except (ValueError, TypeError, IndexError) as error:
+            raise Unanswered(Reason.STATEMENT_FAILED, str(error)) from error
 
     def tables(self) -> list[Table]:
         """Return all tables.

@@ -92,6 +92,7 @@ class Reason(StrEnum):
     INTERRUPTED = "Interrupted"
     TABLE_UNREADABLE = "TableUnreadable"
     CHECK_FAILED = "CheckFailed"
+    CATALOG_NOT_UPGRADED = "CatalogNotUpgraded"
     INVALID_TASK = "InvalidTask"
 
 
@@ -158,6 +159,8 @@ class Task:
             accepts any backup. For a purge, the restore that has filled target.
         attempts: that the Job makes of a backup; 0 where that is not known.
         checks: of the user, for a database that is read.
+        upgraded_to: version to which such a database has to upgrade its catalog before it is read;
+            empty if it runs the version that has written it.
         checksums: whether a restore compares checksums where the server itself copies (everywhere
             else it does so anyway), and a verification reads files at all.
         report: the ConfigMap of the result; None for none (playbooks read standard output).
@@ -179,6 +182,7 @@ class Task:
     expected_id: str | None = None
     attempts: int = 0
     checks: tuple[Check, ...] = ()
+    upgraded_to: str = ""
     checksums: bool = True
     report: Report | None = None
     deadline_seconds: int = DEADLINE_SECONDS
@@ -255,6 +259,7 @@ def task_to_json(task: Task) -> str:
         "forbidden": [locations.to_document(one) for one in task.forbidden],
         "expects": {"id": task.expected_id},
         **({"checks": [one.document for one in task.checks]} if task.checks else {}),
+        **({"upgradedTo": task.upgraded_to} if task.upgraded_to else {}),
         **({"attempts": task.attempts} if task.attempts else {}),
         **({} if task.checksums else {"checksums": False}),
         "report": task.report and {"namespace": task.report.namespace, "name": task.report.name},
@@ -303,6 +308,7 @@ def _task_of(fields: Fields) -> Task:
         expected_id=fields.table("expects").text("id") or None,
         attempts=fields.number("attempts") or 0,
         checks=tuple(Check.of(table.data) for table in fields.tables("checks")),
+        upgraded_to=fields.text("upgradedTo"),
         checksums=fields.flag("checksums") or not fields.has("checksums"),
         report=Report(report.required_text("namespace"), report.required_text("name"))
         if report.data

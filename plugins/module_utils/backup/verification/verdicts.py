@@ -63,7 +63,8 @@ def verdict(
         reading: what could be read; None if nothing was.
         version: that the RestoreJob named, to rehearse an upgrade; empty if it did not.
     """
-    failed = FAILED if reason in _OF_DATA else INCOMPLETE
+    is_known = reason in _OF_DATA or reason == Reason.CATALOG_NOT_UPGRADED.value
+    failed = FAILED if is_known else INCOMPLETE
     found: Json = {
         "result": failed if reason else PASSED,
         "restoreJob": job,
