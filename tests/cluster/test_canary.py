@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from typing import Any
 
 import pytest
@@ -150,7 +149,7 @@ def test_it_runs_what_its_group_runs_and_gets_no_client() -> None:
         "config": "[cn.frontend]\nport = 6001\n",
         "resources": {"requests": {"cpu": "2"}},
         "cnLabels": [{"key": "account", "values": ["a"]}],
-        "scalingConfig": {"storeDrainEnabled": True},
+        "scalingConfig": {"storeDrainEnabled": False},
         "serviceType": "LoadBalancer",
         "serviceAnnotations": {"a": "b"},
         "updateStrategy": {"maxSurge": 2},
@@ -162,17 +161,11 @@ def test_it_runs_what_its_group_runs_and_gets_no_client() -> None:
     labels = {**of_group["metadata"]["labels"], "matrixorigin.io/canary": "true"}
     assert (made["metadata"]["labels"], made["deps"]) == (labels, of_group["deps"])
     spec, kept = made["spec"], dict(of_group["spec"])
-    for name in (
-        "cnLabels",
-        "scalingConfig",
-        "serviceType",
-        "serviceAnnotations",
-        "updateStrategy",
-    ):
+    for name in ("cnLabels", "serviceType", "serviceAnnotations", "updateStrategy"):
         del kept[name]
-    config = tomllib.loads(spec["config"])
-    assert config["cn"] == {"init-work-state": "Draining", "frontend": {"port": 6001}}
-    assert spec == {**kept, "replicas": 1, "config": spec["config"]}
+    over = {**kept["overlay"], "podAnnotations": {"matrixorigin.io/store-cordon": ""}}
+    drained = {"storeDrainEnabled": True}
+    assert spec == {**kept, "replicas": 1, "scalingConfig": drained, "overlay": over}
 
 
 @pytest.mark.parametrize(

@@ -15,9 +15,17 @@ from testbed.bed import TestBed
 from testbed.images import recipes
 from testbed.object_store import ObjectStore
 from testbed.progress import silent
-from tests.e2e.backups import Bucket, back_up, rehearsed, verified
+from tests.e2e.backups import (
+    Bucket,
+    back_up,
+    rehearsed,
+    require_rows_of,
+    restore,
+    root_secret,
+    verified,
+)
 from tests.e2e.clusters import Cluster, operating
-from tests.e2e.traffic import Traffic, conclude
+from tests.e2e.traffic import Traffic, conclude, rows_seen
 from tests.support.waiting import eventually
 
 pytestmark = [pytest.mark.node, pytest.mark.scenario]
@@ -55,11 +63,13 @@ def _events(cluster: Cluster) -> list[str]:
     return [one["reason"] for one in items if one["regarding"]["kind"] == "MatrixOneCluster"]
 
 
-def _serving(cluster: Cluster, place: Bucket, version: str) -> set[str]:
+def _serving(cluster: Cluster, place: Bucket, version: str, replicas: int = 1) -> set[str]:
     """Create the cluster with its bucket; return its Pods once it is known what wrote its data."""
     place.prepare(cluster)
     resource = place.cluster(cluster.namespace)
     resource["spec"]["version"] = version
+    nodes = {"replicas": replicas, "scalingConfig": {"storeDrainEnabled": True}}
+    resource["spec"]["cnGroups"][0] |= nodes
     cluster.kubectl("apply", "-f", "-", input=json.dumps(resource))
     cluster.await_ready()
     eventually(lambda: cluster.get("mo", "mo")["status"]["tn"].get("dataVersion"), 60)
@@ -80,7 +90,7 @@ def test_an_upgrade_waits_for_a_proven_backup_and_ends_in_the_catalog(
     testbed.tag_image(present.reference, newer.reference, bed_with_jobs.name)
     place = Bucket(real_object_store)
     with operating(bed_with_jobs, tmp_path_factory.mktemp("operator"), "upgrade") as cluster:
-        before = _serving(cluster, place, present.tag)
+        before = _serving(cluster, place, present.tag, replicas=2)
         with Traffic(cluster, "upgrade-tag") as traffic:
             time.sleep(3)
             asked = {"canaryStatements": ["show databases", "select 'a%' like 'a%'"]}
@@ -158,10 +168,10 @@ def test_an_upgrade_that_kills_a_database_is_held_back_and_reported_where_it_is_
         before = _serving(cluster, place, old.tag)
         with Traffic(cluster, "upgrade-held") as traffic:
             time.sleep(3)
-            back_up(cluster, place, "before")
-            # Its tables can be read; that its catalog cannot be upgraded, only a check would find.
+            saved = back_up(cluster, place, "before")
             rehearsal = rehearsed(cluster, "before", new.tag)
-            assert (rehearsal["result"], rehearsal["version"]) == ("Passed", new.tag), rehearsal
+            assert (rehearsal["result"], rehearsal["version"]) == ("Failed", new.tag), rehearsal
+            assert rehearsal["reason"] == "CatalogNotUpgraded", rehearsal
             _raise_to(cluster, new.tag)
             eventually(lambda: _results(cluster).get("Path") == "Failed", 60)
             assert _results(cluster) == {
@@ -169,7 +179,7 @@ def test_an_upgrade_that_kills_a_database_is_held_back_and_reported_where_it_is_
                 "Backup": "Failed",
                 "Catalog": "Passed",
                 "Path": "Failed",
-                "Rehearsal": "Passed",
+                "Rehearsal": "Failed",
             }
             time.sleep(20)
             assert _pods(cluster) == before
@@ -180,16 +190,25 @@ def test_an_upgrade_that_kills_a_database_is_held_back_and_reported_where_it_is_
         assert _pods(cluster) == before
         cluster.kubectl("wait", "--for=condition=Synced", "mo/mo", "--timeout=60s")
 
-        _raise_to(cluster, new.tag, "Backup", "Path")
+        cluster.kubectl("apply", "-f", "-", input=json.dumps(root_secret(cluster)))
+        _raise_to(cluster, new.tag, "Backup", "Path", "Rehearsal")
         eventually(lambda: _upgrade(cluster).get("pointOfNoReturn") == "Passed", UPGRADE_SECONDS)
         degraded = eventually(lambda: _is(cluster, "Degraded", "True"), UPGRADE_SECONDS)
-        ready = eventually(lambda: _is(cluster, "Ready", "False"), 60)
-        assert ready["reason"] == "SQLNotAnswered"
+        assert degraded["reason"] == "CanaryFailed", degraded
         assert _is(cluster, "Synced", "False")
-        record = _upgrade(cluster)
-        assert record["phase"] in {"Updating", "UpgradingCatalog"}
+        record, ready = _upgrade(cluster), cluster.condition("mo", "mo", "Ready")
+        assert (record["phase"], record["canary"]) == ("Updating", "Waiting")
+        images = {one["spec"]["containers"][0]["image"] for one in cluster.pods("CNSet").values()}
         conclude(f"rehearsal of {new.tag}: {rehearsal}")
-        conclude(f"upgrade {old.tag} to {new.tag}, forced: {degraded} {ready} {record}")
+        conclude(f"upgrade {old.tag} to {new.tag}, forced: {degraded} {ready} {record} {images}")
+        assert images == {old.reference, new.reference}, "the canary alone is new"
+
+        cluster.kubectl("delete", "mo", "--all", "--timeout=240s")
+        resource = place.cluster(f"{cluster.namespace}-back")
+        resource["spec"]["version"] = old.tag
+        restore(cluster, resource, place.location(f"{cluster.namespace}/before"), "way-back")
+        with cluster.connect() as session:
+            require_rows_of(traffic, rows_seen(session), saved)
         cluster.kubectl("delete", "mo", "--all", "--timeout=240s")
 
 

@@ -2,10 +2,11 @@
 """The canary of an upgrade: one compute node of the new version, before all others get it.
 
 It is a CNSet of its own beside the groups, with the spec of the first one that is to be updated. It
-begins with the work state Draining and keeps it, so that neither proxies nor other compute nodes
-send it anything, and it has no address outside the cluster. The operator logs in there; when that
-and the user's statements are answered, all others follow, and the canary is deleted with what is
-no longer desired. While they are not, the compute nodes keep the version that serves.
+is cordoned from its start, so that neither proxies nor other compute nodes send it anything, and it
+has no address outside the cluster. The operator logs in there; when that and the user's statements
+are answered, all others follow, and the canary is deleted with what is no longer desired: it drains
+then, because locks that it holds, of the upgrade of the catalog for example, would stay for a
+minute. While they are not answered, the compute nodes keep the version that serves.
 """
 
 from __future__ import annotations
@@ -15,15 +16,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ..api import names, toml
+from ..api import names
 from ..api.errors import InvalidSpec
-from ..api.fields import Fields, as_table
+from ..api.fields import as_table
 from ..api.timestamps import unix_time
 from ..api.types import Manifest, Resource
+from ..compute.work_states import ANNOTATION_CORDON
 from ..reporting.conditions import find, holds_now
 from ..reporting.reasons import ConditionType
 from ..upgrade.record import CANARY_PASSED, CANARY_WAITING, Record
-from ..workload.configmaps import config_text
 from ..workload.plans import Observed
 
 ANSWER: Final = "canaryAnswer"
@@ -43,7 +44,6 @@ _LEFT_OUT: Final = (
     "podDisruptionBudget",
     "podManagementPolicy",
     "podsToDelete",
-    "scalingConfig",
     "serviceAnnotations",
     "serviceType",
     "updateStrategy",
@@ -154,14 +154,18 @@ def canary_of(outdated: Sequence[Manifest], children: Sequence[Manifest]) -> Man
         children: what the cluster consists of, rendered.
 
     Raises:
-        InvalidSpec: its configuration cannot be written.
+        InvalidSpec: the name of the cluster leaves no room for its own.
     """
     made = copy.deepcopy(dict(outdated[0]))
     spec = {name: value for name, value in made["spec"].items() if name not in _LEFT_OUT}
-    config = toml.parse(spec.get("config"), "spec.config")
-    toml.put(config, ("cn", "init-work-state"), "Draining")
-    text = config_text(Fields("spec", spec), {}, config)
-    made["spec"] = {**spec, "replicas": 1, "config": text}
+    over = as_table(spec.get("overlay"))
+    cordoned = {**as_table(over.get("podAnnotations")), ANNOTATION_CORDON: ""}
+    made["spec"] = {
+        **spec,
+        "replicas": 1,
+        "scalingConfig": {"storeDrainEnabled": True},
+        "overlay": {**over, "podAnnotations": cordoned},
+    }
     labels = {**made["metadata"]["labels"], names.LABEL_CANARY: "true"}
     made["metadata"] = {**made["metadata"], "name": _name(children), "labels": labels}
     return made
