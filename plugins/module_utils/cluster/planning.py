@@ -93,17 +93,23 @@ def plan_cluster(resource: Resource, observed: Observed, mistakes: str = "") -> 
     plan = _plan_logins(plan, resource, observed)
     if upgrade.applied is None:
         return plan
-    return _hold_back(plan, observed, upgrade.applied)
+    return _hold_back(plan, observed, upgrade.applied, upgrade.rehearsal)
 
 
-def _hold_back(plan: ClusterPlan, observed: Observed, applied: Sequence[Manifest]) -> ClusterPlan:
+def _hold_back(
+    plan: ClusterPlan,
+    observed: Observed,
+    applied: Sequence[Manifest],
+    rehearsal: Manifest | None,
+) -> ClusterPlan:
     """Leave the components of a cluster as they are, but for some, and for their sizes."""
     chosen = {named(one) for one in applied}
     others = [one for one in plan.objects if named(one) not in chosen]
+    created = [rehearsal] if rehearsal else []
     return replace(
         plan,
-        objects=applied,
-        create_only=(),
+        objects=[*applied, *created],
+        create_only=[*map(named, created)],
         patches=[*plan.patches, *upgrading.scaled(others, observed)],
         prune=None,
         held=["spec.version"],

@@ -14,7 +14,7 @@ that cannot be read nothing is known.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from ..admission.shapes import FORBIDDEN, Mistake
@@ -49,6 +49,7 @@ from ..workload.plans import Observed, is_paused, named
 from .canary import apart, before_compute_nodes, canary_to_ask, try_canary
 from .data_version import asked_by, naming_field, with_data_version
 from .entrances import entrance
+from .rehearsing import missing_rehearsal, rehearsal_references, under_way
 from .rendering import render_matrixonecluster
 
 Json = dict[str, Any]
@@ -68,12 +69,14 @@ class Upgrade:
         record: ``status.upgrade`` as it is to be; empty when there never was one.
         applied: the only components that are changed, the others are left as they are; None where
             all are.
+        rehearsal: RestoreJob to create; None for none.
         problem: why the database gives no answer; empty if it does, or was not asked.
         stuck: whether the catalog has not moved for too long.
     """
 
     record: Record
     applied: Sequence[Manifest] | None = None
+    rehearsal: Manifest | None = None
     problem: str = ""
     stuck: bool = False
 
@@ -103,7 +106,8 @@ def upgrade_references(resource: Resource) -> dict[str, Reference]:
     if target is None or written is None or target.release <= written.release:
         return {}
     every = {"api_version": names.API_VERSION, "kind": names.BACKUP, "labels": {}}
-    return {_BACKUPS: {**every, "if_allowed": True}}
+    found = {_BACKUPS: {**every, "if_allowed": True}}
+    return {**found, **rehearsal_references(resource)} if target.major > written.major else found
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,6 +265,12 @@ def _examined(
     """Return what the checks came to: the upgrade begins when each has passed, or is waived."""
     written, target = path
     checks = checks_of(_subject(present, observed, children, path, now))
+    rehearsal = missing_rehearsal(present, checks, target, canary_statements(present))
+    if rehearsal is not None:
+        said = under_way(observed, rehearsal)
+        checks = [
+            replace(one, message=said) if one.name is Name.REHEARSAL else one for one in checks
+        ]
     backup = next((one.subject for one in checks if one.subject), "")
     record: Json = {"checks": [one.as_status() for one in checks]}
     if backup:
@@ -279,7 +289,7 @@ def _examined(
         found = Catalog.read(observed.get(CATALOG_KEY))
         message = _held(held, written, target) if held else _paused("all checks pass", written)
         ends |= {"message": message} if held else {"message": message, "paused": True}
-        return Upgrade({**record, **ends}, (), _no_answer(found))
+        return Upgrade({**record, **ends}, (), rehearsal, _no_answer(found))
     # On record before anything is changed: once the new transaction node runs, only the record
     # tells that there was an earlier version, and that canary and catalog are to be waited for.
     return Upgrade(_begun(record, written, target, now), ())

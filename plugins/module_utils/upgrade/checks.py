@@ -252,10 +252,11 @@ def _rehearsal(subject: Subject) -> Check:
     ]
     if not found:
         message = (
-            f"no Backup was restored into {subject.target}; create a RestoreJob of a Backup with "
+            f"no Backup was restored into {subject.target} yet; when the check Backup has passed, "
+            "its Backup is, or create a RestoreJob of another one with "
             f"spec.verify.version: {subject.target}"
         )
-        return Check(Name.REHEARSAL, Result.FAILED, message)
+        return Check(Name.REHEARSAL, Result.UNKNOWN, message)
     _at, name, record = found[-1]
     result = str(record.get("result"))
     if result != "Passed":
