@@ -225,6 +225,8 @@ def test_a_database_that_answers_nothing_is_not_ready_meanwhile() -> None:
 def test_an_upgrade_begins_when_all_checks_pass_and_that_is_on_record_first() -> None:
     plan, report = told(cluster(), observed())
     assert (plan["objects"], plan["prune"], report["requeue"]) == ([], None, "1s")
+    assert states(report["status"])["Synced"] == ("False", "RollingOut")
+    assert states(report["status"])["Progressing"] == ("True", "RollingOut")
     record = report["status"]["upgrade"]
     assert (record["phase"], record["pointOfNoReturn"]) == ("Updating", "Ahead")
     assert {one["result"] for one in record["checks"]} == {"Passed"}

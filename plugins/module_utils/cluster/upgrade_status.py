@@ -9,10 +9,10 @@ from ..upgrade.record import (
     CANARY_PASSED,
     CANARY_WAITING,
     CANCELED,
-    CATALOG,
     COMPLETED,
     HELD,
     PASSED,
+    UNFINISHED,
     UPDATING,
     Record,
     way_back,
@@ -29,11 +29,15 @@ def held(record: Record) -> tuple[Reason, str] | None:
 
 
 def awaited(record: Record) -> tuple[Reason, str] | None:
-    """Return reason and message while the upgrade of the catalog is awaited; None otherwise."""
-    is_past = record.get("pointOfNoReturn") == PASSED
-    if not is_past or record.get("phase") not in {UPDATING, CATALOG}:
+    """Return reason and message while components or the catalog are upgraded; None otherwise.
+
+    A component that is left alone meanwhile is as its own spec asks for.
+    """
+    if record.get("phase") not in UNFINISHED:
         return None
-    return Reason.UPGRADING_CATALOG, str(record.get("message"))
+    is_past = record.get("pointOfNoReturn") == PASSED
+    reason = Reason.UPGRADING_CATALOG if is_past else Reason.ROLLING_OUT
+    return reason, str(record.get("message"))
 
 
 def stuck(record: Record, is_stuck: bool) -> tuple[Reason, str] | None:
