@@ -164,7 +164,7 @@ def test_it_runs_what_its_group_runs_and_gets_no_client() -> None:
     for name in ("cnLabels", "serviceType", "serviceAnnotations", "updateStrategy"):
         del kept[name]
     over = {**kept["overlay"], "podAnnotations": {"matrixorigin.io/store-cordon": ""}}
-    drained = {"storeDrainEnabled": True}
+    drained = {"storeDrainEnabled": True, "storeDrainTimeout": "1m"}
     assert spec == {**kept, "replicas": 1, "scalingConfig": drained, "overlay": over}
 
 

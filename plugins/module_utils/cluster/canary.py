@@ -33,6 +33,8 @@ _CANARY: Final = "canary"
 """Label of its CNSet, among what was observed."""
 _GROUPS: Final = ("canary", *(f"c{number}" for number in range(10)))
 """Names for it, as a group of the cluster: the first that is free, and short enough."""
+_DRAIN: Final = {"storeDrainEnabled": True, "storeDrainTimeout": "1m"}
+"""It has no clients, and hands its locks over within seconds."""
 _LEFT_OUT: Final = (
     "cnLabels",
     "exportToPrometheus",
@@ -163,7 +165,7 @@ def canary_of(outdated: Sequence[Manifest], children: Sequence[Manifest]) -> Man
     made["spec"] = {
         **spec,
         "replicas": 1,
-        "scalingConfig": {"storeDrainEnabled": True},
+        "scalingConfig": dict(_DRAIN),
         "overlay": {**over, "podAnnotations": cordoned},
     }
     labels = {**made["metadata"]["labels"], names.LABEL_CANARY: "true"}
