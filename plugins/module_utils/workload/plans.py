@@ -12,15 +12,6 @@ from ..api.types import Manifest, Resource
 
 Observed = Mapping[str, Any]
 """What ``observe`` returned, by the labels of ``references``: an object, a list, or None."""
-_SPELLINGS = {
-    "waiting_for": "waitingFor",
-    "create_only": "createOnly",
-    "gate_revision": "gateRevision",
-    "record_once": "recordOnce",
-    "next_verify": "nextVerify",
-    "bind_to": "bindTo",
-}
-"""How fields of plans are spelled in variables of Ansible."""
 
 
 class Kind(TypedDict):
@@ -99,19 +90,23 @@ class Plan:
 
     def variables(self) -> dict[str, Any]:
         """Return the plan as it travels through variables of Ansible."""
-        return {
-            _SPELLINGS.get(field.name, field.name): getattr(self, field.name)
-            for field in dataclasses.fields(self)
-        }
+        fields = dataclasses.fields(self)
+        return {spelled(field.name): getattr(self, field.name) for field in fields}
 
     @classmethod
     def read(cls, variables: Mapping[str, Any]) -> Self:
         """Return the plan that `variables` wrote; one that does nothing for an empty mapping."""
-        spelled = {field.name: field.name for field in dataclasses.fields(cls)} | _SPELLINGS
-        found = {name: variables[key] for name, key in spelled.items() if key in variables}
+        fields = {spelled(field.name): field.name for field in dataclasses.fields(cls)}
+        found = {name: variables[key] for key, name in fields.items() if key in variables}
         if prune := found.get("prune"):
             found["prune"] = Prune(**prune)
         return cls(**found)
+
+
+def spelled(name: str) -> str:
+    """Return how a field of a plan is spelled in variables of Ansible, e.g. ``waitingFor``."""
+    first, *others = name.split("_")
+    return "".join([first, *map(str.capitalize, others)])
 
 
 def named(manifest: Mapping[str, Any]) -> str:
