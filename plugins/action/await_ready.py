@@ -22,6 +22,7 @@ from ..module_utils.reporting.conditions import find, holds
 from ..module_utils.reporting.reasons import ConditionType
 from ..module_utils.reporting.report import Report
 from ..module_utils.reporting.rollout import is_held, is_on_purpose
+from ..module_utils.workload.kind import PassEnd
 from ..module_utils.workload.observed import SetObserved
 from ..module_utils.workload.plans import Plan
 from ..module_utils.workload.reading import read_observed
@@ -46,13 +47,14 @@ class ActionModule(KubeAction):
     def act(self, session: Session, arguments: dict[str, Any]) -> dict[str, Any]:
         """Observe repeatedly, with growing pauses, until it is ready or the time is over."""
         resource, timeout = arguments["resource"], arguments["timeout"]
-        plan = kind_of(resource).plan_type.read(arguments["plan"])
+        kind = kind_of(resource)
+        plan = kind.plan_type.read(arguments["plan"])
         title = describe(resource)
         started = time.monotonic()
         pause, shown, held, changed = _FIRST_PAUSE, "", "", False
         while not self.dry_run:
-            found = observe(session, kind_of(resource).references(resource))
-            report = kind_of(resource).report(resource, plan, found, {}, "")
+            found = observe(session, kind.references(resource))
+            report = kind.reporter.report(PassEnd(resource, plan, found))
             observed = read_observed(found)
             held = _held(plan, report, observed)
             if report.ready or held:

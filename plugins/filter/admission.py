@@ -17,7 +17,7 @@ def admission(resource: Any, request: Any) -> Any:
     """Return what is wrong with a resource beyond its schema; see module_utils.kinds."""
     asked, desired = plain(request), plain(resource)
     if asked.get("operation") == "DELETE":
-        return {"errors": [], "warnings": kind_of(desired).deletion_warnings(desired)}
+        return {"errors": [], "warnings": kind_of(desired).judge.warns_of_deletion(desired)}
     old = asked.get("old") if asked.get("operation") == "UPDATE" else None
     errors = [
         {"field": mistake.field, "message": mistake.message, "reason": mistake.reason}

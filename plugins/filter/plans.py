@@ -17,18 +17,20 @@ from ..module_utils.api.plain import plain
 from ..module_utils.api.timestamps import timestamp_now
 from ..module_utils.backup.task.jobs import IMAGE_VARIABLE
 from ..module_utils.clients.kubernetes.kinds import describe
+from ..module_utils.cluster.parts import PARTS
 from ..module_utils.cluster.planning import credential, makes_credential
 from ..module_utils.cluster.removal import drains_of_cluster, removal_of_leftovers
 from ..module_utils.compute.removal import scaled_to_zero
 from ..module_utils.early.reports import terminating_report
 from ..module_utils.early.storage import growth as claim_growth
-from ..module_utils.kinds import SETS, kind_of, render_everything, rendered_kind
+from ..module_utils.kinds import kind_of, render_everything, rendered_kind
 from ..module_utils.passes.own_namespace import own_namespace
 from ..module_utils.reporting.report import beginning, deleting
-from ..module_utils.workload.kind import Play
+from ..module_utils.workload.kind import PassEnd, Play
 from ..module_utils.workload.reading import read_observed
 from ..module_utils.workload.references import find_references
 from ..module_utils.workload.roll import is_rolling
+from ..module_utils.workload.set_kind import growth_of_set
 from ..plugin_utils.manifests.schemas import refuse_unknown_fields
 
 _PASSWORD_BYTES = 24
@@ -43,7 +45,7 @@ def references_of(resource: Any, siblings: Any = None) -> Any:
 def growth_of(resource: Any, observed: Any) -> Any:
     """Return what is to be done about the volumes of a set."""
     subject = plain(resource)
-    return plain(SETS[subject["kind"]].growth(subject, plain(observed)))
+    return plain(growth_of_set(PARTS[subject["kind"]], subject, plain(observed)))
 
 
 def plan_for(
@@ -87,8 +89,8 @@ def report_for(
     subject = plain(resource)
     kind = kind_of(subject)
     decided = kind.plan_type.read(plain(plan or {}))
-    report = kind.report(subject, decided, seen, plain(applied or {}), plain(failure))
-    return plain(report)
+    end = PassEnd(subject, decided, seen, plain(applied or {}), plain(failure))
+    return plain(kind.reporter.report(end))
 
 
 def rolling_of(plan: Any, observed: Any, applied: Any = None) -> Any:

@@ -7,6 +7,7 @@ or else a `Kind`.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from .admission.pod_security import Level
@@ -14,31 +15,35 @@ from .admission.shapes import Mistake, shortened
 from .api import names
 from .api.errors import InvalidSpec
 from .api.types import Manifest, References, Resource
-from .backup.job.kind import BackupJobKind
-from .backup.kind import BackupKind
-from .backup.restore.kind import RestoreJobKind
-from .backup.schedule.kind import BackupScheduleKind
-from .bucket.kind import BucketClaimKind
-from .cluster.kind import ClusterKind
+from .backup.job.kind import BACKUP_JOB
+from .backup.kind import BACKUP
+from .backup.restore.kind import RESTORE_JOB
+from .backup.schedule.kind import BACKUP_SCHEDULE
+from .bucket.kind import BUCKET_CLAIM
+from .cluster.children import render_with_children
+from .cluster.kind import CLUSTER
 from .cluster.parts import PARTS
-from .early.kind import EarlyKind
-from .pool.claim_kind import ClaimKind
-from .pool.claim_set_kind import ClaimSetKind
-from .pool.pool_kind import PoolKind
-from .workload.kind import Kind, Scripts, SetKind
+from .early.kind import EARLY
+from .early.rendering import render_early
+from .pool.claim_kind import CN_CLAIM
+from .pool.claim_set_kind import CN_CLAIM_SET
+from .pool.pool_kind import CN_POOL
+from .workload.component import SetStart
+from .workload.kind import Kind
+from .workload.set_kind import kind_of_set
 
-SETS: Final = {kind: SetKind(part) for kind, part in PARTS.items()}
+SETS: Final = {kind: kind_of_set(part) for kind, part in PARTS.items()}
 KINDS: Final[dict[str, Kind[Any]]] = {
-    names.CLUSTER: ClusterKind(),
-    names.EARLY: EarlyKind(),
-    names.BACKUP_SCHEDULE: BackupScheduleKind(),
-    names.BACKUP_JOB: BackupJobKind(),
-    names.RESTORE_JOB: RestoreJobKind(),
-    names.BACKUP: BackupKind(),
-    names.BUCKET_CLAIM: BucketClaimKind(),
-    names.CN_POOL: PoolKind(),
-    names.CN_CLAIM: ClaimKind(),
-    names.CN_CLAIM_SET: ClaimSetKind(),
+    names.CLUSTER: CLUSTER,
+    names.EARLY: EARLY,
+    names.BACKUP_SCHEDULE: BACKUP_SCHEDULE,
+    names.BACKUP_JOB: BACKUP_JOB,
+    names.RESTORE_JOB: RESTORE_JOB,
+    names.BACKUP: BACKUP,
+    names.BUCKET_CLAIM: BUCKET_CLAIM,
+    names.CN_POOL: CN_POOL,
+    names.CN_CLAIM: CN_CLAIM,
+    names.CN_CLAIM_SET: CN_CLAIM_SET,
     **SETS,
 }
 
@@ -49,7 +54,10 @@ def kind_of(resource: Resource) -> Kind[Any]:
 
 
 def render_everything(
-    resource: Resource, *, start_scripts: Scripts, references: References | None = None
+    resource: Resource,
+    *,
+    start_scripts: Mapping[str, str],
+    references: References | None = None,
 ) -> list[Manifest]:
     """Return every object that a resource leads to, children's children included.
 
@@ -62,7 +70,13 @@ def render_everything(
         InvalidSpec: The kind is none of ours, or the resource or one of its children cannot be
             rendered; the message of a child's error begins with the child.
     """
-    return KINDS[rendered_kind(resource)].render(resource, start_scripts, references or {})
+    kind = rendered_kind(resource)
+    if kind == names.EARLY:
+        return render_early(resource)
+    if kind == names.CLUSTER:
+        return render_with_children(resource, start_scripts)
+    script = start_scripts.get(kind.lower(), "")
+    return PARTS[kind].renderer.render(SetStart(resource, script=script, played=references))
 
 
 def rendered_kind(resource: Resource) -> str:
@@ -96,10 +110,10 @@ def refusals(
     Returns:
         The first mistakes, and in place of many more their number.
     """
-    kind = kind_of(resource)
-    found = [*kind.mistakes(resource), *kind.unsafe(resource, level)]
+    judge = kind_of(resource).judge
+    found = judge.refuses(resource, level)
     if found and old is not None:
-        known = {mistake.mark for mistake in (*kind.mistakes(old), *kind.unsafe(old, level))}
+        known = {mistake.mark for mistake in judge.refuses(old, level)}
         found = [mistake for mistake in found if mistake.mark not in known]
     return shortened(found)
 
@@ -111,4 +125,4 @@ def warnings_of(resource: Resource, old: Resource | None = None) -> list[str]:
         resource: as it is to be.
         old: as it was, for an update.
     """
-    return kind_of(resource).warnings(resource, old)
+    return kind_of(resource).judge.warns(resource, old)

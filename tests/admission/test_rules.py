@@ -8,6 +8,9 @@ import pytest
 import yaml
 from ansible_collections.matrixorigin.matrixone.plugins.filter.admission import admission
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils import kinds
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.admission.pod_security import (
+    Level,
+)
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.logservice.rendering import (
     render_logset,
 )
@@ -43,7 +46,8 @@ def log_set(overlay: Json) -> Json:
 
 
 def said(resource: Json) -> list[str]:
-    return [str(mistake) for mistake in kinds.kind_of(resource).mistakes(resource)]
+    found = kinds.kind_of(resource).judge.refuses(resource, Level.PRIVILEGED)
+    return [str(mistake) for mistake in found]
 
 
 @pytest.mark.parametrize(("overlay", "message"), REFUSED_OVERLAYS)
@@ -85,7 +89,7 @@ def test_examples(file: Any) -> None:
             assert said(resource) == []
             kept = not file.stem.startswith(("tiny-", "playground"))
             assert bool(kinds.warnings_of(resource)) != kept
-            assert bool(kinds.kind_of(resource).deletion_warnings(resource)) != kept
+            assert bool(kinds.kind_of(resource).judge.warns_of_deletion(resource)) != kept
 
 
 @pytest.mark.parametrize(("kind", "before", "after", "message"), UPDATES)
@@ -165,7 +169,7 @@ def test_the_parts_of_a_cluster_repeat_no_warning() -> None:
     part = changed(minimal("LogSet"), {"metadata.ownerReferences": owners})
 
     assert kinds.warnings_of(part) == []
-    assert kinds.kind_of(part).deletion_warnings(part) == []
+    assert kinds.kind_of(part).judge.warns_of_deletion(part) == []
 
 
 @pytest.mark.parametrize(("before", "after", "part"), STEPS)

@@ -13,6 +13,9 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.admission.pod_security import (
+    Level,
+)
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api.errors import InvalidSpec
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.kubernetes import (
     connection,
@@ -70,7 +73,7 @@ def admitted(writer: Writer, resource: Json) -> Json | None:
         stored = copy.deepcopy(dict(writer.create_once(resource).after or {}))
     except ApiError:
         return None
-    return None if kind_of(stored).mistakes(stored) else stored
+    return None if kind_of(stored).judge.refuses(stored, Level.PRIVILEGED) else stored
 
 
 def tried(writer: Writer, resource: Json) -> bool:

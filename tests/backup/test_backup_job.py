@@ -18,7 +18,10 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.reporting.c
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.reporting.kstatus import (
     with_kstatus,
 )
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.kind import Play
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.kind import (
+    PassEnd,
+    Play,
+)
 
 from tests.backup import worlds as w
 from tests.support.passes import references_of
@@ -48,7 +51,11 @@ def reported(resource: Json, plan: Json, observed: Json, failure: str = "") -> J
     """Return the status that a pass writes."""
     kind = kinds.kind_of(resource)
     read = kind.plan_type.read(plan)
-    return plain(kind.report(resource, read, {**observed, "now": w.NOW}, {}, failure).status)
+    return plain(
+        kind.reporter.report(
+            PassEnd(resource, read, {**observed, "now": w.NOW}, {}, failure)
+        ).status
+    )
 
 
 def conditions(status: Json) -> dict[str, tuple[str, str]]:

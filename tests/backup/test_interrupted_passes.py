@@ -14,7 +14,10 @@ import pytest
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils import kinds
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api.plain import plain
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.task import tasks
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.kind import Play
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.kind import (
+    PassEnd,
+    Play,
+)
 
 from tests.backup import worlds as w
 
@@ -81,7 +84,7 @@ class World:
             yield lambda one=one: self._apply(one, plan["recordOnce"])
             recorded[_key(one)] = self.objects[_key(one)]
         found = {**observed, "recorded": {"objects": recorded}}
-        report = kind.report(resource, kind.plan_type.read(plan), found, {}, "")
+        report = kind.reporter.report(PassEnd(resource, kind.plan_type.read(plan), found))
         status = plain(report.status)
         if status != self.status(name):
             yield lambda: self._jobs[name].update(status=status)

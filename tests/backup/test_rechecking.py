@@ -12,7 +12,10 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.task
     task_from_json,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.kinds import kind_of
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.kind import Play
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.kind import (
+    PassEnd,
+    Play,
+)
 
 from tests.backup import worlds as w
 
@@ -35,7 +38,7 @@ def passed(resource: Json, **observed: Any) -> tuple[Any, Json]:
     seen = {"sourceSecret": SECRET, "pods": [], **observed, "now": w.LATER}
     plan = kind.plan(resource, seen, Play(image="operator:1"))
     plan = kind.plan_type.read(plan.variables())
-    return plan, dict(kind.report(resource, plan, seen, {}, "").status)
+    return plan, dict(kind.reporter.report(PassEnd(resource, plan, seen)).status)
 
 
 AVAILABLE = {"phase": "Available", "observedGeneration": 1, "id": w.UID}

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils import kinds
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.kinds import kind_of
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.kind import PassEnd
 
 from tests.support.resources import DELETE, merged
 
@@ -79,7 +80,7 @@ class World:
         self.plan = kind.plan(self.resource, observed)
         plan = kind.plan_type.read(self.plan.variables())
         applied = {} if failure else self._apply(plan)
-        self.report = kind.report(self.resource, plan, observed, applied, failure)
+        self.report = kind.reporter.report(PassEnd(self.resource, plan, observed, applied, failure))
         if writes_status:
             self.resource["status"] = dict(self.report.status)
             self.events += self.report.events
@@ -409,7 +410,7 @@ def test_the_template_decides_about_the_data_of_deleted_backups():
     world = World(spec, datetime(2026, 11, 23, 3, 0, 1, tzinfo=UTC))
     world.play()
     assert world.jobs["nightly-202611230300"]["spec"]["deletionPolicy"] == "Retain"
-    assert kind_of(spec).warnings(spec, None) != []
+    assert kind_of(spec).judge.warns(spec, None) != []
 
 
 def test_a_kept_backup_stays():
@@ -496,7 +497,7 @@ def test_a_spec_that_cannot_be_used(spec, said):
     assert world.condition("Ready") == ("False", "InvalidSpec")
     assert world.condition("Synced") == ("False", "InvalidSpec")
     assert said in world.resource["status"]["message"]
-    assert any(said in str(one) for one in kind_of(world.resource).mistakes(world.resource))
+    assert any(said in str(one) for one in kind_of(world.resource).judge.mistakes(world.resource))
 
 
 HOST_PATH = {"hostPath": {"path": "/"}}
@@ -546,7 +547,9 @@ class Namespaced(World):
         jobs = copy.deepcopy(list(self.jobs.values()))
         observed = {"jobs": jobs, "backups": None, "now": text(self.now)}
         self.plan = kind.plan(self.resource, observed)
-        report = kind.report(self.resource, self.plan, observed, self._apply(self.plan), failure)
+        report = kind.reporter.report(
+            PassEnd(self.resource, self.plan, observed, self._apply(self.plan), failure)
+        )
         self.resource["status"] = dict(report.status)
         return self.resource["status"]
 
@@ -599,7 +602,9 @@ def test_what_cannot_be_observed_leaves_the_status_as_it_was():
     world.night()
     kind = kind_of(world.resource)
     before = copy.deepcopy(world.resource["status"])
-    report = kind.report(world.resource, kind.plan_type.read({}), {}, {}, "the server is away")
+    report = kind.reporter.report(
+        PassEnd(world.resource, kind.plan_type.read({}), {}, {}, "the server is away")
+    )
     assert report.status["history"] == before["history"]
     ready = next(one for one in report.status["conditions"] if one["type"] == "Ready")
     assert (ready["status"], ready["reason"]) == ("Unknown", "ObservationFailed")

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils import kinds
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.kinds import kind_of
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.kind import PassEnd
 
 from tests.backup import worlds as w
 from tests.backup.test_schedule_passes import schedule, text
@@ -65,7 +66,7 @@ def play(resource: Json, now: datetime, **observed: Any) -> tuple[Json, Json, li
             for one in plan.objects
         ],
     }
-    report = kind.report(resource, kind.plan_type.read(variables), seen, applied, "")
+    report = kind.reporter.report(PassEnd(resource, kind.plan_type.read(variables), seen, applied))
     return variables, dict(report.status), [one["reason"] for one in report.events]
 
 
@@ -157,7 +158,7 @@ def test_it_wakes_up_when_a_verification_is_due() -> None:
     now = DUE - timedelta(minutes=3)
     seen = {"jobs": [], "backups": BACKUPS, "restoreJobs": [], "now": text(now)}
 
-    report = kind.report(resource, kind.plan(resource, seen), seen, {}, "")
+    report = kind.reporter.report(PassEnd(resource, kind.plan(resource, seen), seen))
 
     assert report.requeue == "0h3m0s"
 

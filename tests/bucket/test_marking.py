@@ -12,16 +12,19 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.task
     Verb,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.bucket.kind import (
-    BucketClaimKind,
+    BUCKET_CLAIM,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.bucket.plans import BucketPlan
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.kind import Play
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.kind import (
+    PassEnd,
+    Play,
+)
 
 from .test_planning import done, task_of
 from .worlds import STORE, claim, log_set, seen
 
 Json = dict[str, Any]
-KIND = BucketClaimKind()
+KIND = BUCKET_CLAIM
 HERE = {"endpoint": STORE, "path": "data/mo"}
 LATER = "2026-11-22T23:00:00Z"
 
@@ -32,7 +35,7 @@ def plan(resource: Json, *others: Json, image: str = "operator:1", **more: Any) 
 
 
 def status(resource: Json, decided: BucketPlan) -> Json:
-    return KIND.report(resource, decided, {}, {}, "").status
+    return KIND.reporter.report(PassEnd(resource, decided)).status
 
 
 def condition(resource: Json, decided: BucketPlan, kind: str) -> tuple[str, str]:

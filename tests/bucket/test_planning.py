@@ -8,12 +8,15 @@ from typing import Any
 import pytest
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.task import tasks
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.bucket.kind import (
-    BucketClaimKind,
+    BUCKET_CLAIM,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.bucket.plans import (
     BucketPlan,
 )
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.kind import Play
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.kind import (
+    PassEnd,
+    Play,
+)
 
 from dev.render import to_yaml
 
@@ -21,7 +24,7 @@ from .worlds import CREATED, NOW, STORE, claim, log_set, seen
 
 Json = dict[str, Any]
 GOLDEN = Path(__file__).parent / "golden"
-KIND = BucketClaimKind()
+KIND = BUCKET_CLAIM
 SHORTLY = "2026-11-22T18:00:20Z"
 YESTERDAY = "2026-11-21T17:00:00Z"
 
@@ -56,7 +59,7 @@ def done(task: Json, **result: Any) -> Json:
 
 
 def status(resource: Json, decided: BucketPlan) -> Json:
-    return KIND.report(resource, decided, {}, {}, "").status
+    return KIND.reporter.report(PassEnd(resource, decided)).status
 
 
 def conditions(resource: Json, decided: BucketPlan) -> dict[str, tuple[str, str]]:
@@ -299,7 +302,7 @@ def test_data_are_kept(own: Json, others: list[Json], kept: str) -> None:
     decided = plan(own, *others)
     assert decided.done
     assert kept in decided.kept if kept else decided.kept == ""
-    events = KIND.report(own, decided, {}, {}, "").events
+    events = KIND.reporter.report(PassEnd(own, decided)).events
     assert ("DataKept" in [one["reason"] for one in events]) == bool(kept)
 
 
@@ -514,7 +517,7 @@ def test_progress_and_the_end() -> None:
     decided = plan(own, result={"data": {"result.json": tasks.result_to_json(result)}})
     assert decided.done
     assert status(own, decided)["progress"]["files"] == "500/1000"
-    events = KIND.report(own, decided, {}, {}, "").events
+    events = KIND.reporter.report(PassEnd(own, decided)).events
     assert [one["reason"] for one in events] == ["DataDeleted"]
 
 

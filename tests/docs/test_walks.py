@@ -320,7 +320,7 @@ RENDERING = "cluster/rendering.py"
     ("one", "other"),
     [
         # Not used by what is said to lead there, though the module imports it.
-        (place("kinds.py", "rendered_kind"), place("cluster/kind.py", "ClusterKind")),
+        (place("kinds.py", "rendered_kind"), place("pool/pool_kind.py", "_plan")),
         # Imported by nobody on the way.
         (
             place(RENDERING, "render_matrixonecluster"),
@@ -348,7 +348,7 @@ def test_what_does_not_lead_there_is_noticed(one: Place, other: Place) -> None:
 
 def test_what_does_not_exist_is_noticed() -> None:
     assert not exists(place("kinds.py", "no_such_function"))
-    assert not exists(place("cluster/kind.py", "ClusterKind.no_such_method"))
+    assert not exists(place("workload/kind.py", "Judge.no_such_method"))
     assert not exists(place("watches.yaml", "NoSuchKind"))
     assert not exists(place("roles/cnset/tasks/main.yml", "No such task"))
     with pytest.raises(AssertionError, match="which does not exist"):

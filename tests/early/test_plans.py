@@ -18,6 +18,7 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.early.repor
     report_on_early,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.early.storage import growth
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.kind import PassEnd
 
 from tests.early.resources import OLD_IMAGE, Json, early
 from tests.support.passes import (
@@ -96,7 +97,8 @@ def report(
     resource: Json, decided: Any, observed: Json, applied: Json | None = None, failure: str = ""
 ) -> Any:
     plan = EarlyPlan.read(decided)
-    return plain(report_on_early(in_cluster(resource), plan, observed, applied or {}, failure))
+    end = PassEnd(in_cluster(resource), plan, observed, applied or {}, failure)
+    return plain(report_on_early(end))
 
 
 def reasons(told: Any) -> list[str]:

@@ -10,6 +10,7 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.kinds impor
     KINDS,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.location import folders
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.kind import PassEnd
 
 from tests.support import resources as r
 
@@ -75,8 +76,8 @@ def test_what_runs_may_stay_where_its_pods_share_it(path: str, new: str, in_use:
     """Only a new database is told where it cannot be; one that runs where nothing is shared, too."""
     log_set, kind = _log_set(path), KINDS[names.LOG_SET]
     for said, expected in (
-        (kind.invalid(log_set), new),
-        (kind.invalid(log_set, in_use=True), in_use),
+        (kind.judge.invalid(log_set), new),
+        (kind.judge.invalid(log_set, in_use=True), in_use),
     ):
         assert expected in said
         assert bool(expected) == bool(said)
@@ -93,8 +94,8 @@ def test_without_a_volume_the_overlay_has_to_bring_it(mount: str | None, refused
     if mount is not None:
         mounts = [{"name": "nfs", "mountPath": mount}]
         log_set["spec"]["overlay"] = {"volumes": [{"name": "nfs"}], "volumeMounts": mounts}
-    assert ("each Pod would have data of its own" in kind.invalid(log_set)) is refused
-    assert not kind.invalid(log_set, in_use=True)
+    assert ("each Pod would have data of its own" in kind.judge.invalid(log_set)) is refused
+    assert not kind.judge.invalid(log_set, in_use=True)
 
 
 @pytest.mark.parametrize(
@@ -118,6 +119,6 @@ def test_a_database_whose_pods_share_nothing_is_left_alone_and_says_so() -> None
     observed = {"pods": [{"metadata": {"name": "mo-log-0"}, "spec": {}, "status": {}}]}
     plan = kind.plan(log_set, observed)
     assert (list(plan.objects), list(plan.records), plan.prune) == ([], [], None)
-    status = kind.report(log_set, plan, {**observed, "workload": None}, {}, "").status
+    status = kind.reporter.report(PassEnd(log_set, plan, {**observed, "workload": None})).status
     told = {one["type"]: (one["status"], one["reason"]) for one in status["conditions"]}
     assert told["Synced"] == ("False", "InvalidSpec")

@@ -10,7 +10,10 @@ from typing import Any
 
 import pytest
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.kinds import kind_of
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.kind import Play
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.kind import (
+    PassEnd,
+    Play,
+)
 
 from tests.backup import test_restore_job as restores
 from tests.backup import test_verification as verifications
@@ -204,7 +207,7 @@ PASSES: dict[str, tuple[Json, dict[str, list[Json]], Json]] = {
 def planned(resource: Json, observed: Json) -> Any:
     kind = kind_of(resource)
     plan = kind.plan(copy.deepcopy(resource), observed, Play(image="operator:1"))
-    assert kind.report(copy.deepcopy(resource), plan, observed, {}, "").status is not None
+    assert kind.reporter.report(PassEnd(copy.deepcopy(resource), plan, observed)).status is not None
     return plan
 
 

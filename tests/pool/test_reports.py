@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 import yaml
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.pool.claim_kind import (
-    ClaimKind,
+    CN_CLAIM,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.pool.claim_set_kind import (
-    ClaimSetKind,
+    CN_CLAIM_SET,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.pool.claim_set_status import (
     claim_set_status,
@@ -24,10 +24,11 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.pool.measur
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.pool.pool_events import (
     occurrences,
 )
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.pool.pool_kind import PoolKind
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.pool.pool_kind import CN_POOL
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.pool.pool_status import (
     pool_status,
 )
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.kind import PassEnd
 
 from tests.support import pools
 from tests.support.places import ROOT
@@ -175,11 +176,11 @@ def test_many_claims_make_one_event() -> None:
     ],
 )
 def test_a_claim_that_no_pool_serves_says_so(claim: Json, known: list[Json], expected: str) -> None:
-    kind, resource = ClaimKind(), stored(claim)
+    kind, resource = CN_CLAIM, stored(claim)
     plan = kind.plan(resource, {"pools": known})
     assert plan.waiting_for.startswith(expected)
     assert bool(plan.waiting_for) == bool(expected)
-    report = kind.report(resource, plan, {}, {}, "")
+    report = kind.reporter.report(PassEnd(resource, plan))
     assert report.status.get("phase") == ("Pending" if expected else None)
 
 
@@ -196,18 +197,18 @@ def test_a_claim_without_a_pool_is_bound_as_long_as_it_names_a_pod(
     spec: Json, before: str, phase: str
 ) -> None:
     """Its pool may have been deleted before it could say that the claim waits again."""
-    kind = ClaimKind()
+    kind = CN_CLAIM
     resource = {**stored(pools.claim("c", "p", **spec)), "status": {"phase": before}}
     plan = kind.plan(resource, {"pools": []})
-    assert kind.report(resource, plan, {}, {}, "").status["phase"] == phase
+    assert kind.reporter.report(PassEnd(resource, plan)).status["phase"] == phase
 
 
-@pytest.mark.parametrize("kind", [PoolKind(), ClaimSetKind()])
+@pytest.mark.parametrize("kind", [CN_POOL, CN_CLAIM_SET])
 def test_a_paused_resource_says_so_and_keeps_what_it_reported(kind: Any) -> None:
     manifest = stored(POOL, annotations={"matrixorigin.io/paused": "true"})
     resource = {**manifest, "status": {"pods": {"idle": 2}, "conditions": []}}
     plan = kind.plan(resource, {})
-    status = kind.report(resource, plan, {}, {}, "").status
+    status = kind.reporter.report(PassEnd(resource, plan)).status
     assert (status["phase"], status["pods"]) == ("Paused", {"idle": 2})
     assert [one["type"] for one in status["conditions"]] == ["Paused"]
 
@@ -215,16 +216,16 @@ def test_a_paused_resource_says_so_and_keeps_what_it_reported(kind: Any) -> None
 def test_what_has_no_effect_in_a_pool_is_said() -> None:
     template = {"cnLabels": [{"key": "a", "values": ["b"]}]}
     pool = stored(pools.pool("p", "hakeeper:32001", template=template))
-    assert PoolKind().warnings(pool, None) == ["spec.template.cnLabels: has no effect in a CNPool"]
+    assert CN_POOL.judge.warns(pool, None) == ["spec.template.cnLabels: has no effect in a CNPool"]
 
 
 def test_a_template_that_cannot_be_rendered_is_named() -> None:
     """As for a CNSet, with the path inside of the pool."""
     pool = stored(pools.pool("p", "hakeeper:32001", template={"config": "x = ["}))
-    invalid = PoolKind().invalid(pool)
+    invalid = CN_POOL.judge.invalid(pool)
     assert invalid.startswith("spec.template.config")
-    plan = PoolKind().plan(pool, {})
-    status = PoolKind().report(pool, plan, {}, {}, "").status
+    plan = CN_POOL.plan(pool, {})
+    status = CN_POOL.reporter.report(PassEnd(pool, plan)).status
     assert {one["reason"] for one in status["conditions"]} == {"InvalidSpec"}
 
 
@@ -279,7 +280,7 @@ def test_metrics_of_a_pool() -> None:
         missed=2,
         dropped=1,
     )
-    values = shown(PoolKind().metrics(POOL, done))
+    values = shown(CN_POOL.metrics(POOL, done))
     assert (values["pods idle"], values["pods bound"]) == ({"set": 1}, {"set": 4})
     assert values["claims_waiting NoIdleNode"] == {"set": 2}
     assert values["claims_waiting PoolAtMaxPods"] == {"set": 0}
@@ -287,12 +288,12 @@ def test_metrics_of_a_pool() -> None:
     assert (values["at_max_pods"], values["hakeeper_unreachable"]) == ({"set": 0.0}, {"set": 1.0})
     assert values["bind_seconds"]["observe"] == [0.7, 31.0]
     assert (values["misses_total"], values["conflicts_total"]) == ({"add": 2}, {"add": 1})
-    calm = shown(PoolKind().metrics(POOL, {**done, "oldestWaiting": None}))
+    calm = shown(CN_POOL.metrics(POOL, {**done, "oldestWaiting": None}))
     assert calm["oldest_waiting_timestamp_seconds"] == {"remove": True}
 
 
 def test_metrics_of_a_pool_end_with_it() -> None:
-    assert PoolKind().metrics(POOL, {}) == []
-    removed = PoolKind().metrics(POOL, None)
+    assert CN_POOL.metrics(POOL, {}) == []
+    removed = CN_POOL.metrics(POOL, None)
     assert all(one == {"remove": True} for one in shown(removed).values())
     assert len(removed) == 10

@@ -9,7 +9,13 @@ from typing import Any
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils import kinds
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api.plain import plain
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.cluster.parts import PARTS
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.kind import Play
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.component import (
+    SetStart,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.kind import (
+    PassEnd,
+    Play,
+)
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.planning import (
     plan_set,
 )
@@ -18,6 +24,9 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.re
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.reports import (
     report_on_set,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.set_kind import (
+    growth_of_set,
 )
 
 Json = dict[str, Any]
@@ -43,8 +52,9 @@ def plan_of(
     if references is None:
         plan = kind.plan(resource, observed, Play(script, siblings))
     else:
-        part, invalid = PARTS[resource["kind"]], kind.invalid(resource)
-        plan = plan_set(part, resource, read_observed(observed), script, references, invalid)
+        part, invalid = PARTS[resource["kind"]], kind.judge.invalid(resource)
+        start = SetStart(resource, read_observed(observed), script, references)
+        plan = plan_set(part, start, invalid)
     return plain(plan.variables())
 
 
@@ -63,12 +73,10 @@ def report_on(
     """
     kind = kinds.kind_of(resource)
     decided = kind.plan_type.read(plan)
+    end = PassEnd(resource, decided, observed, applied, failure)
     if resource["kind"] not in PARTS:
-        return plain(kind.report(resource, decided, observed, applied, failure))
-    part = PARTS[resource["kind"]]
-    return plain(
-        report_on_set(part, resource, decided, read_observed(observed), applied, failure, now)
-    )
+        return plain(kind.reporter.report(end))
+    return plain(report_on_set(PARTS[resource["kind"]], end, now))
 
 
 def references_of(resource: Any, siblings: Any = ()) -> Json:
@@ -84,4 +92,4 @@ def removal_of(resource: Any, observed: Any = None) -> list[Json]:
 def growth_of(resource: Any, workload: Any, claims: Any) -> Json:
     """Return what is to be done about the volumes of a set."""
     seen = {"workload": workload, "claims": claims}
-    return plain(kinds.SETS[resource["kind"]].growth(resource, seen))
+    return plain(growth_of_set(PARTS[resource["kind"]], resource, seen))

@@ -58,7 +58,8 @@ def objects_of(resource: Json) -> list[Json]:
     if resource["kind"] == "MatrixOneCluster":
         return [dict(one) for one in kinds.kind_of(resource).plan(resource, {}).objects]
     references = {"logSet": LOG_SET, "dnSet": r.dnset(), "cnSet": r.cnset()}
-    return [dict(one) for one in kinds.kind_of(resource).render(resource, {}, references)]
+    objects = kinds.render_everything(resource, start_scripts={}, references=references)
+    return [dict(one) for one in objects]
 
 
 OBJECTS = [

@@ -116,7 +116,9 @@ def test_no_peer_is_listed_twice() -> None:
 
 @pytest.mark.parametrize("written", ["*", "a.b", "A", "", "a" * 64, "../prod"])
 def test_what_is_no_name_of_a_namespace_is_refused_without_a_schema_too(written: str) -> None:
-    (mistake,) = kinds.kind_of(r.logset()).mistakes(r.logset(allowedNamespaces=["a", written]))
+    (mistake,) = kinds.kind_of(r.logset()).judge.mistakes(
+        r.logset(allowedNamespaces=["a", written])
+    )
     assert mistake.field == "spec.allowedNamespaces[1]"
 
 

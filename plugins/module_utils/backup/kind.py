@@ -4,18 +4,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
-from ..admission.shapes import Mistake
-from ..api.errors import InvalidSpec
-from ..api.types import Manifest, References, Resource
+from ..api.types import Resource
 from ..reporting.conditions import Condition, paused
 from ..reporting.events import Occurrence, occurrence
 from ..reporting.reasons import BackupReason, ConditionType
-from ..reporting.report import Applied, Report
+from ..reporting.report import Report
 from ..workload.component import Reference
-from ..workload.kind import ALONE, OwningKind, Play, Scripts
-from ..workload.plans import Observed, is_paused
+from ..workload.kind import Kind, PassEnd, PassStart, Planner, Reporter
+from ..workload.plans import is_paused
 from ..workload.references import by_name
 from . import users
 from .links import AVAILABLE, BROKEN, looked_at
@@ -35,96 +33,61 @@ from .task.plan import PassContext
 from .verification import verdicts
 
 
-class BackupKind(OwningKind[BackupPlan]):
-    """The record of a backup."""
+def _references(start: PassStart) -> dict[str, Reference]:
+    """Return what to observe, by label; nothing of one that is known and not deleted."""
+    resource = start.resource
+    metadata, namespace = resource["metadata"], secret_namespace(resource)
+    if not metadata.get("deletionTimestamp"):
+        return recheck_references(resource) if is_rechecked(resource) else {}
+    if resource.get("deletionPolicy") != "Delete":
+        return {}
+    others = users.references()
+    if not namespace:
+        return others
+    secrets = {
+        label: by_name("v1", "Secret", {"namespace": namespace, "name": name})
+        for label, name in secrets_of(resource).items()
+    }
+    base = jobs.base_name(metadata["name"], SUFFIX)
+    return {**others, **secrets, **task_references(resource, namespace, base)}
 
-    plan_type = BackupPlan
 
-    def references(self, resource: Resource, play: Play = ALONE) -> dict[str, Reference]:
-        """Return what to observe, by label; nothing of one that is known and not deleted."""
-        del play
-        metadata, namespace = resource["metadata"], secret_namespace(resource)
-        if not metadata.get("deletionTimestamp"):
-            return recheck_references(resource) if is_rechecked(resource) else {}
-        if resource.get("deletionPolicy") != "Delete":
-            return {}
-        others = users.references()
-        if not namespace:
-            return others
-        secrets = {
-            label: by_name("v1", "Secret", {"namespace": namespace, "name": name})
-            for label, name in secrets_of(resource).items()
-        }
-        base = jobs.base_name(metadata["name"], SUFFIX)
-        return {**others, **secrets, **task_references(resource, namespace, base)}
+def _plan(start: PassStart) -> BackupPlan:
+    decide = plan_recheck if is_rechecked(start.resource) else plan_backup
+    return decide(start.resource, start.observed, PassContext.of(start))
 
-    def plan(self, resource: Resource, observed: Observed, play: Play = ALONE) -> BackupPlan:
-        """Decide what a pass does."""
-        around = PassContext.of(observed, play)
-        if is_rechecked(resource):
-            return plan_recheck(resource, observed, around)
-        return plan_backup(resource, observed, around)
 
-    def report(
-        self,
-        resource: Resource,
-        plan: BackupPlan,
-        observed: Observed,
-        applied: Applied,
-        failure: str,
-    ) -> Report:
-        """Report what a pass came to."""
-        del observed, applied
-        events: list[Occurrence] = []
-        if plan.kept:
-            events = [occurrence("DataKept", plan.kept, action="Delete", warning=True)]
-        message = failure or plan.message
-        before, identity = resource.get("status") or {}, (resource.get("meta") or {}).get("id")
-        if before.get("id") not in (None, identity):
-            before = {}  # of another backup
-        status = {
-            **before,
-            "id": identity,
-            "phase": plan.phase,
-            "message": message,
-            "observedGeneration": _generation(resource),
-            "conditions": _conditions(resource, plan, failure),
-        }
-        if not plan.paused:  # a pass that leaves it alone has found out nothing
-            status["lookedAt"] = looked_at(resource)
-        verified = (resource.get("meta") or {}).get("completeTime")
-        if plan.verified_at:
-            status["lastVerified"] = plan.verified_at
-        elif verified and plan.phase == AVAILABLE:
-            status.setdefault("lastVerified", verified)
-        return Report(status, events, plan.phase == AVAILABLE, message, plan.requeue)
-
-    def render(
-        self, resource: Resource, scripts: Scripts, references: References
-    ) -> list[Manifest]:
-        """Refuse to render: a Backup leads to no object until its data are deleted."""
-        del scripts, references
-        raise InvalidSpec("kind", f"a {resource['kind']} is a record and leads to no objects")
-
-    def mistakes(self, resource: Resource) -> list[Mistake]:
-        """Return nothing: the schema says all."""
-        del resource
-        return []
-
-    def metrics(self, resource: Resource, status: Mapping[str, Any] | None) -> list[dict[str, Any]]:
-        """Return the metrics of a Backup: what its verification came to."""
-        return verdicts.metrics_of(resource, status)
-
-    def warnings(self, resource: Resource, old: Resource | None) -> list[str]:
-        """Return what a user should know about a valid Backup."""
-        del resource, old
-        return []
+def _report(end: PassEnd[BackupPlan]) -> Report:
+    resource, plan, failure = end.resource, end.plan, end.failure
+    events: list[Occurrence] = []
+    if plan.kept:
+        events = [occurrence("DataKept", plan.kept, action="Delete", warning=True)]
+    message = failure or plan.message
+    before, identity = resource.get("status") or {}, (resource.get("meta") or {}).get("id")
+    if before.get("id") not in (None, identity):
+        before = {}  # of another backup
+    status = {
+        **before,
+        "id": identity,
+        "phase": plan.phase,
+        "message": message,
+        "observedGeneration": _generation(resource),
+        "conditions": _conditions(resource, plan, failure),
+    }
+    if not plan.paused:  # a pass that leaves it alone has found out nothing
+        status["lookedAt"] = looked_at(resource)
+    verified = (resource.get("meta") or {}).get("completeTime")
+    if plan.verified_at:
+        status["lastVerified"] = plan.verified_at
+    elif verified and plan.phase == AVAILABLE:
+        status.setdefault("lastVerified", verified)
+    return Report(status, events, plan.phase == AVAILABLE, message, plan.requeue)
 
 
 def status_of_proven(resource: Resource) -> Mapping[str, Any]:
     """Return the status of a Backup that its BackupJob has proven."""
     plan = BackupPlan(phase=AVAILABLE, done=True)
-    return BackupKind().report(resource, plan, {}, {}, "").status
+    return _report(PassEnd(resource, plan)).status
 
 
 def is_rechecked(resource: Resource) -> bool:
@@ -195,3 +158,11 @@ def _kept(resource: Resource) -> list[Condition]:
     of = (resource.get("status") or {}).get("id")
     is_same = of in (None, (resource.get("meta") or {}).get("id"))
     return verdicts.kept_conditions(resource) if is_same else []
+
+
+BACKUP: Final = Kind(
+    plan_type=BackupPlan,
+    planner=Planner(references=_references, plan=_plan),
+    reporter=Reporter(report=_report, metrics=verdicts.metrics_of),
+)
+"""The record of a backup; the schema says all about one."""

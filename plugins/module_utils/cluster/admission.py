@@ -24,7 +24,7 @@ def cluster_mistakes(resource: Resource) -> list[Mistake]:
     parts = parts_of(resource["spec"])
     found = look_for(
         itertools.chain(
-            (mistake for part, path, spec in parts for mistake in part.mistakes(path, spec)),
+            (mistake for part, path, spec in parts for mistake in part.judge.mistakes(path, spec)),
             _of_mounts(resource["spec"]),
         )
     )
@@ -70,14 +70,21 @@ def cluster_warnings(resource: Resource, old: Resource | None) -> list[str]:
         old: as it was, for an update.
     """
     spec, before = resource["spec"], (old or {}).get("spec") or {}
-    parts, earlier = list(parts_of(spec)), {path: one for _part, path, one in parts_of(before)}
+    earlier = {path: one for _part, path, one in parts_of(before)}
+    parts = [(part.judge, path, one) for part, path, one in parts_of(spec)]
     return [
         *version_warnings({**spec, "image": f"image:{spec.get('version') or ''}"}),
-        *(warning for part, path, one in parts for warning in part.warnings(path, one)),
         *(
             warning
-            for part, path, one in parts
-            for warning in part.warnings_of_change(path, one, earlier.get(path) or {})
+            for judge, path, one in parts
+            for warnings in judge.warnings
+            for warning in warnings(path, one)
+        ),
+        *(
+            warning
+            for judge, path, one in parts
+            for warnings_of_change in judge.warnings_of_change
+            for warning in warnings_of_change(path, one, earlier.get(path) or {})
         ),
         *_older_version(spec, before),
         *_mixed_versions(spec),
@@ -86,8 +93,12 @@ def cluster_warnings(resource: Resource, old: Resource | None) -> list[str]:
 
 def cluster_deletion_warnings(resource: Resource) -> list[str]:
     """Return what a user should know who deletes a cluster."""
-    parts = parts_of(resource["spec"])
-    return [one for part, path, spec in parts for one in part.deletion_warnings(path, spec)]
+    return [
+        warning
+        for part, path, spec in parts_of(resource["spec"])
+        for warnings in part.judge.deletion_warnings
+        for warning in warnings(path, spec)
+    ]
 
 
 def _older_version(spec: Mapping[str, Any], before: Mapping[str, Any]) -> Iterator[str]:

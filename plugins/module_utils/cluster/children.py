@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from ..api.errors import InvalidSpec
 from ..api.types import Manifest, Resource
+from ..workload.component import SetStart
 from ..workload.references import find_references
 from .parts import PARTS
 from .rendering import render_matrixonecluster
@@ -27,9 +28,9 @@ def render_with_children(resource: Resource, scripts: Mapping[str, str]) -> list
     rendered = []
     for child in children:
         kind = child["kind"]
-        script, references = scripts.get(kind.lower(), ""), find_references(child, children)
+        script, played = scripts.get(kind.lower(), ""), find_references(child, children)
         try:
-            objects = PARTS[kind].render(child, script, references)
+            objects = PARTS[kind].renderer.render(SetStart(child, script=script, played=played))
         except InvalidSpec as error:
             owner = f"{kind} {child['metadata']['name']}"
             raise InvalidSpec(f"{owner}: {error.field_path}", error.message) from error

@@ -4,18 +4,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final
 
 from ..admission.pod_security import Level, asked_mistakes
 from ..admission.shapes import Mistake, look_for
-from ..api.types import Manifest, References, Resource
-from ..reporting.report import Applied, Report
+from ..api.types import Resource
+from ..reporting.report import Report
 from ..workload.component import Reference
-from ..workload.kind import ALONE, Kind, Play, Scripts
-from ..workload.plans import Observed
+from ..workload.kind import Judge, Kind, PassEnd, PassStart, Planner, Reporter
 from ..workload.removal import Removal
 from .admission import cluster_deletion_warnings, cluster_mistakes, cluster_warnings
 from .canary import apart
-from .children import render_with_children
 from .data_version import with_data_version
 from .parts import parts_of
 from .planning import ClusterPlan, plan_cluster
@@ -25,65 +25,61 @@ from .reports import report_on_cluster
 from .upgrading import with_upgrade
 
 
-class ClusterKind(Kind[ClusterPlan]):
-    """A database of all components."""
+def _references(start: PassStart) -> dict[str, Reference]:
+    return cluster_references(start.resource)
 
-    plan_type = ClusterPlan
 
-    def references(self, resource: Resource, play: Play = ALONE) -> dict[str, Reference]:
-        """Return what to observe, by label."""
-        del play
-        return cluster_references(resource)
+def _plan(start: PassStart) -> ClusterPlan:
+    resource, observed = start.resource, start.observed
+    in_use = observed.get("logSet") is not None
+    present = with_upgrade(with_data_version(resource, observed), observed)
+    invalid = _JUDGE.invalid(present, start.play.level, in_use=in_use)
+    return plan_cluster(resource, apart(observed), invalid)
 
-    def plan(self, resource: Resource, observed: Observed, play: Play = ALONE) -> ClusterPlan:
-        """Decide what a pass does."""
-        in_use = observed.get("logSet") is not None
-        present = with_upgrade(with_data_version(resource, observed), observed)
-        invalid = self.invalid(present, play.level, in_use=in_use)
-        return plan_cluster(resource, apart(observed), invalid)
 
-    def report(
-        self,
-        resource: Resource,
-        plan: ClusterPlan,
-        observed: Observed,
-        applied: Applied,
-        failure: str,
-    ) -> Report:
-        """Report what a pass came to."""
-        return report_on_cluster(resource, plan, apart(observed), applied, failure)
+def _report(end: PassEnd[ClusterPlan]) -> Report:
+    return report_on_cluster(replace(end, observed=apart(end.observed)))
 
-    def removal(self, resource: Resource, observed: Observed) -> list[Removal]:
-        """Return the steps that delete a cluster."""
-        del observed
-        return removal_of_cluster(resource)
 
-    def render(
-        self, resource: Resource, scripts: Scripts, references: References
-    ) -> list[Manifest]:
-        """Return every object that a cluster leads to, children's children included."""
-        del references
-        return render_with_children(resource, scripts)
+def _removal(start: PassStart) -> list[Removal]:
+    return removal_of_cluster(start.resource)
 
-    def mistakes(self, resource: Resource) -> list[Mistake]:
-        """Return what is wrong with a cluster beyond its schema."""
-        return cluster_mistakes(resource) if isinstance(resource.get("spec"), Mapping) else []
 
-    def unsafe(self, resource: Resource, level: Level) -> list[Mistake]:
-        """Return what a cluster asks for in its Pods beyond a level of Pod security."""
-        spec = resource.get("spec")
-        if not isinstance(spec, Mapping):
-            return []
-        parts = parts_of(spec)
-        return look_for(
-            found for _name, path, one in parts for found in asked_mistakes(path, one, level)
-        )
+def _has_spec(resource: Resource) -> bool:
+    return isinstance(resource.get("spec"), Mapping)
 
-    def warnings(self, resource: Resource, old: Resource | None) -> list[str]:
-        """Return what a user should know about a valid cluster."""
-        return cluster_warnings(resource, old) if isinstance(resource.get("spec"), Mapping) else []
 
-    def deletion_warnings(self, resource: Resource) -> list[str]:
-        """Return what a user should know who deletes a cluster."""
-        has_spec = isinstance(resource.get("spec"), Mapping)
-        return cluster_deletion_warnings(resource) if has_spec else []
+def _mistakes(resource: Resource) -> list[Mistake]:
+    return cluster_mistakes(resource) if _has_spec(resource) else []
+
+
+def _unsafe(resource: Resource, level: Level) -> list[Mistake]:
+    if not _has_spec(resource):
+        return []
+    parts = parts_of(resource["spec"])
+    return look_for(
+        found for _name, path, one in parts for found in asked_mistakes(path, one, level)
+    )
+
+
+def _warnings(resource: Resource, old: Resource | None) -> list[str]:
+    return cluster_warnings(resource, old) if _has_spec(resource) else []
+
+
+def _deletion_warnings(resource: Resource) -> list[str]:
+    return cluster_deletion_warnings(resource) if _has_spec(resource) else []
+
+
+_JUDGE: Final = Judge(
+    mistakes=_mistakes,
+    unsafe=_unsafe,
+    warnings_of_change=_warnings,
+    deletion_warnings=_deletion_warnings,
+)
+CLUSTER: Final = Kind(
+    plan_type=ClusterPlan,
+    planner=Planner(references=_references, plan=_plan, removal=_removal),
+    reporter=Reporter(report=_report),
+    judge=_JUDGE,
+)
+"""A database of all components."""

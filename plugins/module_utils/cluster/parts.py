@@ -7,16 +7,15 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from ..api import names
-from ..compute.component import ComputeNodes
-from ..logservice.component import LogService
-from ..proxy.component import Proxies
-from ..transaction.component import TransactionNodes
-from ..webui.component import Dashboard
+from ..compute.component import COMPUTE_NODES
+from ..logservice.component import LOG_SERVICE
+from ..proxy.component import PROXIES
+from ..transaction.component import TRANSACTION_NODES
+from ..webui.component import DASHBOARD
 from ..workload.component import Component
 
 PARTS: Final[Mapping[str, Component]] = {
-    part.kind: part
-    for part in (LogService(), TransactionNodes(), ComputeNodes(), Proxies(), Dashboard())
+    part.kind: part for part in (LOG_SERVICE, TRANSACTION_NODES, COMPUTE_NODES, PROXIES, DASHBOARD)
 }
 """By kind, in the order of creation."""
 _FIELDS: Final = {

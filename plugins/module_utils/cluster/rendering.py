@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from ..api import names, toml, versions
@@ -48,19 +48,15 @@ _RESTORED_STATE: Final = "hk_data"
 _MAX_NAME: Final = 46
 
 
-def render_matrixonecluster(
-    resource: Resource, *, observed: Mapping[str, Any] | None = None
-) -> list[Manifest]:
+def render_matrixonecluster(resource: Resource) -> list[Manifest]:
     """Return the children of a cluster, in the order in which to apply them.
 
     Args:
         resource: the MatrixOneCluster.
-        observed: nothing yet is decided once and kept for a cluster.
 
     Raises:
         InvalidSpec: The cluster cannot be rendered; the path names the component's field.
     """
-    del observed
     cluster = _Cluster(resource)
     children = [cluster.log_set(), cluster.dn_set(), *cluster.cn_sets()]
     if cluster.spec.raw("proxy") is not None:

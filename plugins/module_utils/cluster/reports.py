@@ -11,8 +11,9 @@ from ..api.types import Manifest, Resource
 from ..reporting.events import Occurrence, occurrence
 from ..reporting.health import Health
 from ..reporting.reasons import ConditionType, Reason
-from ..reporting.report import Applied, Report, is_ready_and_synced, unobserved
+from ..reporting.report import Report, is_ready_and_synced, unobserved
 from ..upgrade.record import CATALOG, UPDATING
+from ..workload.kind import PassEnd
 from ..workload.plans import Observed, named
 from . import metric_user_status as metrics
 from . import restore_status, restoring, upgrade_status, upgrading
@@ -30,22 +31,13 @@ _REFUSED = "60s"
 """A credential may be corrected, and no watched object changes then."""
 
 
-def report_on_cluster(
-    resource: Resource, plan: ClusterPlan, observed: Observed, applied: Applied, failure: str
-) -> Report:
-    """Report what a pass came to.
-
-    Args:
-        resource: the cluster, with its status so far.
-        plan: what was decided.
-        observed: what was observed before.
-        applied: what apply returned; empty if it was not reached.
-        failure: why the pass failed; empty if it did not.
-    """
+def report_on_cluster(end: PassEnd[ClusterPlan]) -> Report:
+    """Report what a pass came to."""
+    resource, plan, observed, failure = end.resource, end.plan, end.observed, end.failure
     if failure and "logSet" not in observed:
         return unobserved(resource, failure)
     result = observed.get("results") or {}
-    status = cluster_status(_facts(resource, plan, observed, applied, failure))
+    status = cluster_status(_facts(end))
     ready = is_ready_and_synced(status) or _is_stopped(status)
     idle = ready or plan.paused or bool(plan.invalid)
     requeue = "" if idle else _REFUSED if logins.problem(result) else _PERIOD
@@ -82,16 +74,15 @@ def _is_stopped(status: Mapping[str, Any]) -> bool:
     return is_synced and bool(states[ConditionType.READY.value]["reason"] == Reason.STOPPED)
 
 
-def _facts(
-    resource: Resource, plan: ClusterPlan, observed: Observed, applied: Applied, failure: str
-) -> ClusterFacts:
+def _facts(end: PassEnd[ClusterPlan]) -> ClusterFacts:
+    resource, plan, observed, failure = end.resource, end.plan, end.observed, end.failure
     single = [observed.get(label) for label in ("logSet", "dnSet", "proxySet", "webUI")]
     found = [one for one in [*single, *(observed.get("cnSets") or [])] if one is not None]
     credential, result = observed.get("credential"), observed.get("results") or {}
     return ClusterFacts(
         resource=resource,
         desired=(() if plan.restoring or plan.held else plan.objects) or _parts(resource, found),
-        live={**{named(one): one for one in found}, **(applied.get("objects") or {})},
+        live={**{named(one): one for one in found}, **(end.applied.get("objects") or {})},
         credential=credential["metadata"]["name"] if credential else _created(plan, failure),
         paused=plan.paused,
         invalid=plan.invalid,

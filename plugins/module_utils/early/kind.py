@@ -3,70 +3,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timezone
+from typing import Final
 
 from ..admission.sets import set_mistakes, version_warnings
 from ..admission.shapes import Mistake, look_for
-from ..api.types import Manifest, References, Resource
-from ..reporting.report import Applied, Report
+from ..api.types import Resource
 from ..workload.component import Reference
-from ..workload.kind import ALONE, Kind, Play, Scripts
-from ..workload.plans import Observed
+from ..workload.kind import Judge, Kind, PassStart, Planner, Reporter
 from ..workload.removal import Removal
 from .planning import EarlyPlan, plan_early
 from .references import early_references
 from .removal import removal_of_early
-from .rendering import render_early
 from .reports import report_on_early
 
 
-class EarlyKind(Kind[EarlyPlan]):
-    """A database in one Pod."""
+def _references(start: PassStart) -> dict[str, Reference]:
+    return early_references(start.resource)
 
-    plan_type = EarlyPlan
 
-    def references(self, resource: Resource, play: Play = ALONE) -> dict[str, Reference]:
-        """Return what to observe, by label."""
-        del play
-        return early_references(resource)
+def _plan(start: PassStart) -> EarlyPlan:
+    return plan_early(start.resource, start.observed, datetime.now(timezone.utc))
 
-    def plan(self, resource: Resource, observed: Observed, play: Play = ALONE) -> EarlyPlan:
-        """Decide what a pass does."""
-        del play
-        return plan_early(resource, observed, datetime.now(timezone.utc))
 
-    def report(
-        self,
-        resource: Resource,
-        plan: EarlyPlan,
-        observed: Observed,
-        applied: Applied,
-        failure: str,
-    ) -> Report:
-        """Report what a pass came to."""
-        return report_on_early(resource, plan, observed, applied, failure)
+def _removal(start: PassStart) -> list[Removal]:
+    return removal_of_early(start.resource, start.observed)
 
-    def removal(self, resource: Resource, observed: Observed) -> list[Removal]:
-        """Return the steps that delete a MatrixoneCluster."""
-        return removal_of_early(resource, observed)
 
-    def render(
-        self, resource: Resource, scripts: Scripts, references: References
-    ) -> list[Manifest]:
-        """Return every object of a MatrixoneCluster, which has no start script."""
-        del scripts, references
-        return render_early(resource)
+def _mistakes(resource: Resource) -> list[Mistake]:
+    spec = resource.get("spec")
+    return look_for(set_mistakes("spec", spec)) if isinstance(spec, Mapping) else []
 
-    def mistakes(self, resource: Resource) -> list[Mistake]:
-        """Return what is wrong with a MatrixoneCluster beyond its schema."""
-        spec = resource.get("spec")
-        return look_for(set_mistakes("spec", spec)) if isinstance(spec, Mapping) else []
 
-    def warnings(self, resource: Resource, old: Resource | None) -> list[str]:
-        """Return what a user should know about a valid MatrixoneCluster."""
-        del old
-        spec = resource.get("spec")
-        if not isinstance(spec, Mapping):
-            return []
-        return list(version_warnings(spec))
+def _warnings(resource: Resource) -> Iterable[str]:
+    spec = resource.get("spec")
+    return version_warnings(spec) if isinstance(spec, Mapping) else ()
+
+
+EARLY: Final = Kind(
+    plan_type=EarlyPlan,
+    planner=Planner(references=_references, plan=_plan, removal=_removal),
+    reporter=Reporter(report=report_on_early),
+    judge=Judge(mistakes=_mistakes, warnings=_warnings),
+)
+"""A database in one Pod."""

@@ -14,6 +14,7 @@ from ..reporting.reasons import ConditionType, EarlyReason
 from ..reporting.report import Applied, Report, deleting, unobserved
 from ..reporting.rollout import Rollout
 from ..reporting.set_facts import SetFacts
+from ..workload.kind import PassEnd
 from ..workload.plans import Observed
 from ..workload.references import POD_PROBLEMS
 from . import status as early
@@ -25,28 +26,20 @@ _PERIOD: Final = "10s"
 _LISTS: Final = {"statefulSets": "StatefulSet", "service": "Service"}
 
 
-def report_on_early(
-    resource: Resource,
-    plan: EarlyPlan,
-    observed: Observed,
-    applied: Applied,
-    failure: str,
-) -> Report:
+def report_on_early(end: PassEnd[EarlyPlan]) -> Report:
     """Report what a pass came to.
 
     Args:
-        resource: what the pass was about, with its status so far.
-        plan: what was decided; an empty one if it was not reached.
-        observed: what was observed before, and as ``growth`` the result of growing the claims.
-        applied: what apply returned; empty if it was not reached.
-        failure: why the pass failed; empty if it did not.
+        end: what it came to; ``growth`` of what was observed is the result of growing the claims.
     """
+    resource, plan, observed = end.resource, end.plan, end.observed
+    applied, failure = end.applied, end.failure
     if failure and "workload" not in observed:
         unknown = unobserved(resource, failure)
         status = {**unknown.status, "phase": early.phase_of(unknown.status["conditions"])}
         return replace(unknown, status=status, events=_warnings(resource, plan, observed, failure))
     refused = plan.refusal
-    facts = _facts(resource, plan, observed, applied, failure)
+    facts = _facts(end)
     gate = plan.gate
     status = early.early_status(facts, refused, gate, _lists(resource, observed, applied))
     if plan.runtime:
@@ -94,16 +87,11 @@ def _namespace(resource: Resource) -> str:
     return str(resource["metadata"]["namespace"])
 
 
-def _facts(
-    resource: Resource,
-    plan: EarlyPlan,
-    observed: Observed,
-    applied: Applied,
-    failure: str,
-) -> SetFacts:
+def _facts(end: PassEnd[EarlyPlan]) -> SetFacts:
+    resource, plan, observed = end.resource, end.plan, end.observed
     name = resource["metadata"]["name"]
     refused = plan.refusal
-    live = (applied.get("objects") or {}).get(f"StatefulSet/{name}") or observed.get("workload")
+    live = (end.applied.get("objects") or {}).get(f"StatefulSet/{name}") or observed.get("workload")
     as_it_is = plan.paused or refused["reason"] == EarlyReason.UNSUPPORTED_REPLICAS.value
     replicas = (resource.get("spec") or {}).get("replicas")
     rollout = Rollout.of(live, None if as_it_is or not isinstance(replicas, int) else replicas)
@@ -115,7 +103,7 @@ def _facts(
         paused=plan.paused,
         invalid=plan.invalid or (refused["message"] if as_it_is else ""),
         waiting="",
-        failure=failure,
+        failure=end.failure,
         refused=refused["message"],
         problems=PodProblems.read(observed.get(POD_PROBLEMS)),
     )

@@ -6,9 +6,24 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ..admission.sets import set_mistakes
+from ..admission.shapes import Mistake
+from ..admission.storage import shared_storage_mistakes
 from ..api import toml
 from ..api.errors import InvalidSpec
 from .removal import bucket_deletes, retention_deletes
+
+
+def mistakes_of_logset(path: str, spec: Mapping[str, Any]) -> Iterator[Mistake]:
+    """Yield what is wrong with a LogSet.
+
+    Args:
+        path: of the spec, e.g. ``spec`` or ``spec.logService``.
+        spec: as the API server stores it.
+    """
+    yield from set_mistakes(path, spec)
+    storage, overlay = spec.get("sharedStorage"), spec.get("overlay") or {}
+    yield from shared_storage_mistakes(f"{path}.sharedStorage", storage, overlay)
 
 
 def locality_warnings(path: str, spec: Mapping[str, Any]) -> Iterator[str]:

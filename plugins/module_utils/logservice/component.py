@@ -3,22 +3,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Final
 
-from ..admission.shapes import Mistake
-from ..admission.storage import shared_storage_mistakes
 from ..api import names
-from ..api.types import Manifest, References, Resource
-from ..reporting.set_facts import Findings
-from ..workload.component import Component, Reference, Rendered, SetPass
+from ..api.types import Manifest, Resource
+from ..workload.component import (
+    Component,
+    Reference,
+    SetJudge,
+    SetPass,
+    SetRenderer,
+    SetReporter,
+    SetStart,
+)
 from ..workload.observed import SetObserved
+from ..workload.plans import Plan
 from ..workload.references import config_map, of_set
 from ..workload.removal import Removal
 from . import bootstrap, bucket, status
 from .admission import (
     deletion_warnings,
     locality_warnings,
+    mistakes_of_logset,
     retention_warnings,
     size_warnings,
 )
@@ -28,99 +34,74 @@ from .rendering import render_logset
 from .scaling import require_size
 
 
-class LogService(Component):
-    """Log stores."""
+def _render(start: SetStart) -> list[Manifest]:
+    return render_logset(start.resource, start_script=start.script)
 
-    kind = names.LOG_SET
-    period = "15s"
-    data_volume = "volume"
-    has_stores = True
 
-    def render(self, resource: Resource, script: str, references: References) -> list[Manifest]:
-        """Return every object of a LogSet."""
-        del references
-        return render_logset(resource, start_script=script)
+def _render_observed(start: SetStart) -> Plan:
+    """Render a LogSet by what was decided about its stores earlier."""
+    resource, observed = start.resource, start.observed
+    live, claims = observed.live, observed.claims
+    decisions = bootstrap.decided(resource, live, observed.bootstrap, claims)
+    patches = []
+    if live is not None and live["metadata"].get("uid"):
+        patches = marks(live, claims, decisions)
+    known = {**resource, "status": (live or resource).get("status")}
+    require_size(known, observed.workload, decisions, claims)
+    latest = observed.stores.get("incarnations")
+    decisions["incarnations"] = latest or decisions["incarnations"]
+    record = bootstrap.record(resource, live, decisions)
+    return Plan(
+        objects=render_logset(resource, start_script=start.script, observed=decisions),
+        records=[*([record] if record else []), *bucket.records(resource, observed)],
+        create_only=[f"ConfigMap/{_bootstrap_name(resource)}"],
+        patches=patches,
+    )
 
-    def render_observed(
-        self, resource: Resource, observed: SetObserved, script: str, references: References
-    ) -> Rendered:
-        """Return what a LogSet leads to, by what was decided about its stores earlier."""
-        del references
-        live, claims = observed.live, observed.claims
-        decisions = bootstrap.decided(resource, live, observed.bootstrap, claims)
-        patches = []
-        if live is not None and live["metadata"].get("uid"):
-            patches = marks(live, claims, decisions)
-        known = {**resource, "status": (live or resource).get("status")}
-        require_size(known, observed.workload, decisions, claims)
-        latest = observed.stores.get("incarnations")
-        decisions["incarnations"] = latest or decisions["incarnations"]
-        record = bootstrap.record(resource, live, decisions)
-        return Rendered(
-            render_logset(resource, start_script=script, observed=decisions),
-            records=[*([record] if record else []), *bucket.records(resource, observed)],
-            create_only=[f"ConfigMap/{_bootstrap_name(resource)}"],
-            patches=patches,
-        )
 
-    def mistakes(self, path: str, spec: Mapping[str, Any]) -> Iterator[Mistake]:
-        """Yield what is wrong with a spec beyond its schema."""
-        yield from super().mistakes(path, spec)
-        storage, overlay = spec.get("sharedStorage"), spec.get("overlay") or {}
-        yield from shared_storage_mistakes(f"{path}.sharedStorage", storage, overlay)
+def _references(resource: Resource) -> dict[str, Reference]:
+    """Return who founded the log service, the volumes of its stores, and its bucket."""
+    return {
+        **bucket.references(resource),
+        "bootstrap": config_map(resource, _bootstrap_name(resource)),
+        "claims": of_set(resource, "v1", "PersistentVolumeClaim"),
+    }
 
-    def references(self, resource: Resource) -> dict[str, Reference]:
-        """Return who founded the log service, the volumes of its stores, and its bucket."""
-        return {
-            **bucket.references(resource),
-            "bootstrap": config_map(resource, _bootstrap_name(resource)),
-            "claims": of_set(resource, "v1", "PersistentVolumeClaim"),
-        }
 
-    def hold(self, resource: Resource, observed: SetObserved) -> str:
-        """Return whether the path in the bucket belongs to another LogSet, or not yet to this."""
-        return bucket.lack(resource, observed)
+def _removal(resource: Resource, observed: SetObserved) -> list[Removal]:
+    """Return the step that deletes a LogSet, and the one that releases the path in the bucket."""
+    return [removal_of_log_set(resource, observed), *bucket.release(resource, observed)]
 
-    def findings(self, seen: SetPass) -> Findings:
-        """Return what HAKeeper reports of log stores, and what is done about them."""
-        return status.findings(seen.stores, seen.rollout)
 
-    def status(self, seen: SetPass, findings: Findings) -> dict[str, Any]:
-        """Return the log shards, and where the log service is found."""
-        del findings
-        return status.status_fields(seen)
-
-    def requeue(self, seen: SetPass, otherwise: str) -> str:
-        """Return when to check again."""
-        if seen.plan.paused:
-            return otherwise
-        if not seen.plan.invalid:
-            otherwise = bucket.requeue(seen.resource, seen.observed, otherwise)
-        return status.requeue(seen.resource, seen.pods, seen.stores, otherwise, seen.now)
-
-    def removal(self, resource: Resource, observed: SetObserved) -> Removal:
-        """Return how a LogSet is deleted."""
-        return removal_of_log_set(resource, observed)
-
-    def afterwards(self, resource: Resource, observed: SetObserved) -> list[Removal]:
-        """Return the step that releases the path in the bucket."""
-        return bucket.release(resource, observed)
-
-    def warnings(self, path: str, spec: Mapping[str, Any]) -> Iterator[str]:
-        """Yield what a user should know about a valid LogSet."""
-        yield from locality_warnings(path, spec)
-        yield from size_warnings(path, spec)
-
-    def warnings_of_change(
-        self, path: str, spec: Mapping[str, Any], before: Mapping[str, Any]
-    ) -> Iterator[str]:
-        """Yield what becomes of data at the end."""
-        yield from retention_warnings(path, spec, before)
-
-    def deletion_warnings(self, path: str, spec: Mapping[str, Any]) -> Iterator[str]:
-        """Yield what is lost by the deletion of a log service."""
-        yield from deletion_warnings(path, spec)
+def _requeue(seen: SetPass, otherwise: str) -> str:
+    if seen.plan.paused:
+        return otherwise
+    if not seen.plan.invalid:
+        otherwise = bucket.requeue(seen.resource, seen.observed, otherwise)
+    return status.requeue(seen.resource, seen.pods, seen.stores, otherwise, seen.now)
 
 
 def _bootstrap_name(resource: Resource) -> str:
     return f"{names.base_name(names.LOG_SET, resource['metadata']['name'])}-bootstrap"
+
+
+LOG_SERVICE: Final = Component(
+    kind=names.LOG_SET,
+    period="15s",
+    data_volume="volume",
+    has_stores=True,
+    renderer=SetRenderer(
+        render=_render,
+        render_observed=_render_observed,
+        references=_references,
+        hold=bucket.lack,
+        removal=_removal,
+    ),
+    judge=SetJudge(
+        mistakes=mistakes_of_logset,
+        warnings=[locality_warnings, size_warnings],
+        warnings_of_change=[retention_warnings],
+        deletion_warnings=[deletion_warnings],
+    ),
+    reporter=SetReporter(findings=status.findings, status=status.status_fields, requeue=_requeue),
+)

@@ -30,8 +30,9 @@ _BETWEEN_PASSES = 10.5 * 3600
 _AT_ONCE = frozenset({Step.RECORD, Step.RENDER, Step.TAKE_AWAY, Step.FINISH, Step.CALL_OFF})
 
 
-def findings(stores: Stores, rollout: Rollout) -> Findings:
+def findings(seen: SetPass) -> Findings:
     """Return what is known of log stores beyond what Kubernetes reports."""
+    stores = seen.stores
     replacing = _message_of(stores, *UNDER_WAY)
     leaving = str(stores.get("scaling") or "")
     activity = None
@@ -41,7 +42,7 @@ def findings(stores: Stores, rollout: Rollout) -> Findings:
         activity = Reason.SCALING, leaving
     return Findings(
         activity=activity,
-        failure=_failure(stores, rollout, replacing),
+        failure=_failure(stores, seen.rollout, replacing),
         empty=stores.get("empty") or (),
         outlook=_message_of(stores, Step.WAIT),
     )

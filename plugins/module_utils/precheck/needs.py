@@ -12,14 +12,15 @@ from typing import Final
 
 from ..api import names
 from ..api.pods import live_pods
+from ..cluster.parts import PARTS
 from ..cluster.upgrading import questions
 from ..compute.pass_input import PassInput
 from ..compute.pods import became_ready_lately, policy_of, recorded_states, without_state
-from ..kinds import SETS
 from ..logservice.health import Question, question
 from ..reporting.rollout import partition_of
 from ..workload import nodes
 from ..workload.roll import is_rolling
+from ..workload.set_kind import growth_of_set
 from .snapshot import Snapshot
 
 Need = Callable[[Snapshot], bool]
@@ -27,7 +28,8 @@ Need = Callable[[Snapshot], bool]
 
 
 def _grows(snapshot: Snapshot) -> bool:
-    growth = SETS[snapshot.resource["kind"]].growth(snapshot.resource, snapshot.observed)
+    component = PARTS[snapshot.resource["kind"]]
+    growth = growth_of_set(component, snapshot.resource, snapshot.observed)
     return bool(growth.claims or growth.templates)
 
 

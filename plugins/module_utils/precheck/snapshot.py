@@ -23,7 +23,7 @@ from ..passes.own_namespace import own_namespace
 from ..passes.selections import selections, users
 from ..passes.status_writer import differs
 from ..reporting.conditions import completed
-from ..workload.kind import Play
+from ..workload.kind import PassEnd, Play
 from ..workload.plans import Plan, named
 
 Json = Mapping[str, Any]
@@ -96,8 +96,8 @@ class Snapshot:
             named(manifest): shown(self._live[identity(manifest)], {})
             for manifest in self.plan.objects
         }
-        kind = kind_of(self.resource)
-        report = kind.report(self.resource, self.plan, self.observed, {"objects": live}, "")
+        end = PassEnd(self.resource, self.plan, self.observed, {"objects": live})
+        report = kind_of(self.resource).reporter.report(end)
         if not report.ready or report.requeue or report.events:
             return True
         before = self.resource["status"]

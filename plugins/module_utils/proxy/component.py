@@ -3,25 +3,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from ..api import names
-from ..api.types import Manifest, References, Resource
-from ..reporting.set_facts import Findings
-from ..workload.component import Component, SetPass
+from ..api.types import Manifest
+from ..workload.component import Component, SetPass, SetRenderer, SetReporter, SetStart
 from .rendering import render_proxyset
 
 
-class Proxies(Component):
-    """Proxies."""
+def _render(start: SetStart) -> list[Manifest]:
+    return render_proxyset(start.resource, start_script=start.script, references=start.dependencies)
 
-    kind = names.PROXY_SET
-    client_port = names.PORT_SQL
 
-    def render(self, resource: Resource, script: str, references: References) -> list[Manifest]:
-        """Return every object of a ProxySet."""
-        return render_proxyset(resource, start_script=script, references=references)
+def _status(seen: SetPass) -> dict[str, Any]:
+    return {"labelSelector": seen.label_selector}
 
-    def status(self, seen: SetPass, findings: Findings) -> dict[str, Any]:
-        """Return the fields of the status that only a ProxySet has."""
-        return {**super().status(seen, findings), "labelSelector": seen.label_selector}
+
+PROXIES: Final = Component(
+    kind=names.PROXY_SET,
+    client_port=names.PORT_SQL,
+    renderer=SetRenderer(render=_render),
+    reporter=SetReporter(status=_status),
+)

@@ -1,18 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a kind of set brings of its own; everything else is the same for all of them.
 
-Each component's package has one subclass of `Component`, in ``component.py``, which says at a
-glance what is particular to it. ``kinds.py`` lists them.
+Each component's package has one `Component`, in ``component.py``, which says at a glance what is
+particular to it, in three small protocols: a `SetRenderer` for what a set leads to, a `SetJudge`
+for admission, and a `SetReporter` for its status. Each lists functions, and leaves out what is as
+with every set. ``kinds.py`` lists the components.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
-from ..admission.sets import set_mistakes, version_warnings
+from ..admission.sets import set_mistakes
 from ..admission.shapes import Mistake
 from ..api import names
 from ..api.types import Manifest, References, Resource
@@ -21,30 +22,37 @@ from ..reporting.health import Health
 from ..reporting.roll import RollStep
 from ..reporting.rollout import Rollout
 from ..reporting.set_facts import Findings
-from . import tls
 from .observed import SetObserved
 from .plans import Plan
-from .removal import Removal, claims_named, removal_of_set
+from .removal import Removal
 
 Reference = dict[str, Any]
 """Argument of ``observe``: api_version, kind, namespace, and either name or labels."""
+Spec = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Rendered:
-    """What a set leads to in a pass.
+class SetStart:
+    """What a pass over a set is decided by.
 
     Attributes:
-        objects: to apply, in order.
-        records: decisions to store on the resource before anything is created.
-        create_only: ``Kind/name`` of objects that are created but never changed.
-        patches: objects of which only some fields are set.
+        resource: the set.
+        observed: what its references led to, and what the steps before did; nothing where a set
+            is rendered by its spec alone.
+        script: text of the component's start script.
+        played: resources that its ``deps`` name, where they are not in the cluster but played by
+            the same playbook; None where they are in the cluster.
     """
 
-    objects: Sequence[Manifest]
-    records: Sequence[Manifest] = ()
-    create_only: Sequence[str] = ()
-    patches: Sequence[Manifest] = ()
+    resource: Resource
+    observed: SetObserved = field(default_factory=SetObserved)
+    script: str = ""
+    played: References | None = None
+
+    @property
+    def dependencies(self) -> References:
+        """The resources that its ``deps`` name, as far as they exist."""
+        return self.played or self.observed.references
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,11 +104,79 @@ class SetPass:
         return self.observed.roll
 
 
-class Component(ABC):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetRenderer:
+    """What sets of a kind lead to.
+
+    Attributes:
+        render: returns every object of a set, in the order in which to apply them, by its spec
+            alone. It raises InvalidSpec for one that cannot be rendered.
+        render_observed: the same by what was observed, too: a plan with the objects, records,
+            patches and ``create_only``.
+        references: what to observe besides the workload, the Pods and what ``deps`` names.
+        hold: what changes of Pods wait for besides dependencies; empty if nothing.
+        removal: the steps that delete a set.
+    """
+
+    render: Callable[[SetStart], list[Manifest]]
+    render_observed: Callable[[SetStart], Plan] | None = None
+    references: Callable[[Resource], dict[str, Reference]] | None = None
+    hold: Callable[[Resource, SetObserved], str] | None = None
+    removal: Callable[[Resource, SetObserved], list[Removal]] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetJudge:
+    """What admission says of sets of a kind.
+
+    Its functions take the path of a spec, e.g. ``spec`` or ``spec.tn``, and the spec as the API
+    server stores it.
+
+    Attributes:
+        mistakes: what is wrong with a spec beyond its schema.
+        data_mistakes: what is wrong with a set on the data that its status tells of.
+        names_version: whether its image is MatrixOne's, whose version has to be known.
+        warnings: what a user should know about a spec that is valid.
+        warnings_of_change: what a user should know about what a valid spec newly asks for: they
+            take the spec as it was, too, which is empty for a new one.
+        deletion_warnings: what a user should know who deletes what has a spec.
+    """
+
+    mistakes: Callable[[str, Spec], Iterator[Mistake]] = set_mistakes
+    data_mistakes: Callable[[Resource], Iterator[Mistake]] | None = None
+    names_version: bool = True
+    warnings: Sequence[Callable[[str, Spec], Iterator[str]]] = ()
+    warnings_of_change: Sequence[Callable[[str, Spec, Spec], Iterator[str]]] = ()
+    deletion_warnings: Sequence[Callable[[str, Spec], Iterator[str]]] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetReporter:
+    """What a pass over a set reports that only its kind has.
+
+    Attributes:
+        findings: what is known of the Pods beyond what Kubernetes reports.
+        status: the fields of the status; None leaves one out.
+        events: what has happened in this pass.
+        requeue: when to check again, empty for not at all; takes when to check again for what all
+            kinds have in common.
+    """
+
+    findings: Callable[[SetPass], Findings] | None = None
+    status: Callable[[SetPass], dict[str, Any]] | None = None
+    events: Callable[[SetPass], list[Occurrence]] | None = None
+    requeue: Callable[[SetPass, str], str] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Component:
     """A kind of set.
 
     Attributes:
         kind: of its resources.
+        renderer: what a set leads to.
+        judge: what admission says.
+        reporter: what a pass reports.
         period: when to check again while something is not up to date; changes of what is watched
             come sooner.
         data_volume: the field of the spec that describes the data volume of its Pods, if they have
@@ -109,130 +185,11 @@ class Component(ABC):
         client_port: of the Service that is named like the workload; None without one.
     """
 
-    kind: ClassVar[str]
-    period: ClassVar[str] = "10s"
-    data_volume: ClassVar[str] = ""
-    has_stores: ClassVar[bool] = False
-    client_port: ClassVar[int | None] = None
-
-    @abstractmethod
-    def render(self, resource: Resource, script: str, references: References) -> list[Manifest]:
-        """Return every object of a set, in the order in which to apply them, by its spec alone.
-
-        Raises:
-            InvalidSpec: The set cannot be rendered.
-        """
-
-    def render_observed(
-        self, resource: Resource, observed: SetObserved, script: str, references: References
-    ) -> Rendered:
-        """Return what a set leads to, by what was observed, too.
-
-        Raises:
-            InvalidSpec: The set cannot be rendered.
-        """
-        del observed
-        return Rendered(self.render(resource, script, references))
-
-    def references(self, resource: Resource) -> dict[str, Reference]:
-        """Return what to observe besides the workload, the Pods and what ``deps`` names."""
-        del resource
-        return {}
-
-    def hold(self, resource: Resource, observed: SetObserved) -> str:
-        """Return what changes of Pods wait for besides dependencies; empty if nothing."""
-        del resource, observed
-        return ""
-
-    def findings(self, seen: SetPass) -> Findings:
-        """Return what is known of the Pods beyond what Kubernetes reports."""
-        del seen
-        return Findings()
-
-    def status(self, seen: SetPass, findings: Findings) -> dict[str, Any]:
-        """Return the fields of the status that only this kind has; None leaves one out."""
-        del findings
-        if self.client_port is None or not seen.rollout.exists:
-            return {}
-        metadata = seen.resource["metadata"]
-        base = names.base_name(self.kind, metadata["name"])
-        address = {"host": f"{base}.{metadata['namespace']}", "port": self.client_port}
-        return {**address, "tls": tls.status(seen.resource, seen.observed.certificate)}
-
-    def events(self, seen: SetPass) -> list[Occurrence]:
-        """Return the events that only this kind has."""
-        del seen
-        return []
-
-    def requeue(self, seen: SetPass, otherwise: str) -> str:
-        """Return when to check again; empty for not at all.
-
-        Args:
-            seen: what the pass came to.
-            otherwise: when to check again for what all kinds have in common.
-        """
-        del seen
-        return otherwise
-
-    def removal(self, resource: Resource, observed: SetObserved) -> Removal:
-        """Return how a set is deleted.
-
-        Args:
-            resource: the set.
-            observed: what its references led to, where that matters.
-        """
-        metadata, spec = resource["metadata"], resource.get("spec") or {}
-        if not self.data_volume:
-            return removal_of_set(resource)
-        claims = claims_named(self.kind, metadata["name"], spec, observed.workload)
-        return removal_of_set(resource, claims)
-
-    def afterwards(self, resource: Resource, observed: SetObserved) -> list[Removal]:
-        """Return the steps that follow when the Pods of a set that is deleted are gone."""
-        del resource, observed
-        return []
-
-    def mistakes(self, path: str, spec: Mapping[str, Any]) -> Iterator[Mistake]:
-        """Yield what is wrong with a spec beyond its schema.
-
-        Args:
-            path: of the spec, e.g. ``spec`` or ``spec.tn``.
-            spec: as the API server stores it.
-        """
-        yield from set_mistakes(path, spec)
-
-    def resource_mistakes(self, resource: Resource) -> Iterator[Mistake]:
-        """Yield what is wrong with a set beyond its spec: its spec beside its status, say.
-
-        Args:
-            resource: the set, with a spec.
-        """
-        del resource
-        yield from ()
-
-    def warnings(self, path: str, spec: Mapping[str, Any]) -> Iterator[str]:
-        """Yield what a user should know about a spec that is valid."""
-        del path, spec
-        yield from ()
-
-    def warnings_of_change(
-        self, path: str, spec: Mapping[str, Any], before: Mapping[str, Any]
-    ) -> Iterator[str]:
-        """Yield what a user should know about what a valid spec newly asks for.
-
-        Args:
-            path: of the spec.
-            spec: as it is to be.
-            before: as it was; empty for a new one.
-        """
-        del path, spec, before
-        yield from ()
-
-    def deletion_warnings(self, path: str, spec: Mapping[str, Any]) -> Iterator[str]:
-        """Yield what a user should know who deletes what has a spec."""
-        del path, spec
-        yield from ()
-
-    def version_warnings(self, spec: Mapping[str, Any]) -> Iterator[str]:
-        """Yield what a user should know about the version of MatrixOne that a spec names."""
-        yield from version_warnings(spec)
+    kind: str
+    renderer: SetRenderer
+    judge: SetJudge = SetJudge()
+    reporter: SetReporter = SetReporter()
+    period: str = "10s"
+    data_volume: str = ""
+    has_stores: bool = False
+    client_port: int | None = None

@@ -1,32 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is asked of a resource of any kind, and the answers of sets."""
+"""What is asked of a resource of any kind.
+
+A `Kind` is composed of three small protocols: a `Planner` for what a pass observes and does, a
+`Judge` for what admission says, and a `Reporter` for what a pass reports. Each lists functions, and
+leaves out what its kind has nothing to say about.
+"""
 
 from __future__ import annotations
 
-import itertools
-from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Final, Generic, TypeVar
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Generic, TypeVar
 
-from ..admission.pod_security import Level, asked_mistakes, pod_mistakes
-from ..admission.shapes import Mistake, look_for, shortened
-from ..admission.storage import shared_storage_mistakes
-from ..api.timestamps import timestamp_now
-from ..api.types import Manifest, References, Resource
+from ..admission.pod_security import Level
+from ..admission.shapes import Mistake, shortened
+from ..api.types import Manifest, Resource
 from ..reporting.report import Applied, Report
-from .component import Component, Reference
-from .planning import plan_set
-from .plans import Observed, Plan, named
-from .policies import with_operator
-from .reading import read_observed
-from .references import find_references, set_references
-from .removal import Removal, leaves_orphans
-from .reports import report_on_set
-from .volumes import Growth, growth
+from .component import Reference
+from .plans import Observed, Plan
+from .removal import Removal
 
-Scripts = Mapping[str, str]
-"""Text of each start script by the name of its role (``logset``, ``cnset`` …)."""
 PlanT = TypeVar("PlanT", bound=Plan)
 
 
@@ -52,89 +45,96 @@ class Play:
 ALONE: Final = Play()
 
 
-class Kind(ABC, Generic[PlanT]):
-    """A kind of resource.
+@dataclass(frozen=True, slots=True)
+class PassStart:
+    """What a pass starts from.
 
     Attributes:
-        plan_type: what a plan for it looks like.
+        resource: with its status so far.
+        observed: what its references led to; empty before anything was observed.
+        play: what comes with the resource.
     """
 
-    plan_type: ClassVar[type[Plan]]
+    resource: Resource
+    observed: Observed = field(default_factory=dict)
+    play: Play = ALONE
 
-    @abstractmethod
-    def references(self, resource: Resource, play: Play = ALONE) -> dict[str, Reference]:
-        """Return what to observe, by label.
+
+@dataclass(frozen=True, slots=True)
+class PassEnd(Generic[PlanT]):
+    """What a pass came to.
+
+    Attributes:
+        resource: with its status so far.
+        plan: what was decided; one that does nothing if that was not reached.
+        observed: what was observed before.
+        applied: what apply returned; empty if it was not reached.
+        failure: why the pass failed; empty if it did not.
+    """
+
+    resource: Resource
+    plan: PlanT
+    observed: Observed = field(default_factory=dict)
+    applied: Applied = field(default_factory=dict)
+    failure: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planner(Generic[PlanT]):
+    """What a pass over a kind observes and does.
+
+    Attributes:
+        references: what to observe, by label.
+        plan: decides what a pass does.
+        removal: the steps that delete a resource; None where what belongs to it is owned by it and
+            deleted with it.
+    """
+
+    references: Callable[[PassStart], dict[str, Reference]]
+    plan: Callable[[PassStart], PlanT]
+    removal: Callable[[PassStart], list[Removal]] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judge:
+    """What admission says of a kind beyond its schema, in functions of the resource.
+
+    Attributes:
+        mistakes: what is wrong with it; None where the schema says all.
+        unsafe: what it asks for in its Pods beyond a level of Pod security.
+        warnings: what a user should know about a valid one.
+        warnings_of_change: the same, of one as it is to be beside what it was; None for a new one.
+        deletion_warnings: what a user should know who deletes one.
+    """
+
+    mistakes: Callable[[Resource], list[Mistake]] | None = None
+    unsafe: Callable[[Resource, Level], list[Mistake]] | None = None
+    warnings: Callable[[Resource], Iterable[str]] | None = None
+    warnings_of_change: Callable[[Resource, Resource | None], Iterable[str]] | None = None
+    deletion_warnings: Callable[[Resource], Iterable[str]] | None = None
+
+    def refuses(self, resource: Resource, level: Level) -> list[Mistake]:
+        """Return what is wrong with a resource, its Pods included."""
+        return [
+            *(self.mistakes(resource) if self.mistakes else ()),
+            *(self.unsafe(resource, level) if self.unsafe else ()),
+        ]
+
+    def warns(self, resource: Resource, old: Resource | None) -> list[str]:
+        """Return what a user should know about a valid resource.
 
         Args:
-            resource: the resource.
-            play: what comes with it.
+            resource: as it is to be.
+            old: as it was; None for a new one.
         """
+        return [
+            *(self.warnings(resource) if self.warnings else ()),
+            *(self.warnings_of_change(resource, old) if self.warnings_of_change else ()),
+        ]
 
-    @abstractmethod
-    def plan(self, resource: Resource, observed: Observed, play: Play = ALONE) -> PlanT:
-        """Decide what a pass does.
-
-        Args:
-            resource: the resource.
-            observed: what its references led to.
-            play: what comes with it.
-        """
-
-    @abstractmethod
-    def report(
-        self, resource: Resource, plan: PlanT, observed: Observed, applied: Applied, failure: str
-    ) -> Report:
-        """Report what a pass came to.
-
-        Args:
-            resource: with its status so far.
-            plan: what was decided.
-            observed: what was observed before.
-            applied: what apply returned; empty if it was not reached.
-            failure: why the pass failed; empty if it did not.
-        """
-
-    @abstractmethod
-    def removal(self, resource: Resource, observed: Observed) -> list[Removal]:
-        """Return the steps that delete a resource."""
-
-    @abstractmethod
-    def render(
-        self, resource: Resource, scripts: Scripts, references: References
-    ) -> list[Manifest]:
-        """Return every object that a resource leads to, children's children included.
-
-        Raises:
-            InvalidSpec: The resource or one of its children cannot be rendered.
-        """
-
-    @abstractmethod
-    def mistakes(self, resource: Resource) -> list[Mistake]:
-        """Return what is wrong with a resource beyond its schema."""
-
-    @abstractmethod
-    def warnings(self, resource: Resource, old: Resource | None) -> list[str]:
-        """Return what a user should know about a valid resource."""
-
-    def metrics(self, resource: Resource, status: Mapping[str, Any] | None) -> list[dict[str, Any]]:
-        """Return the requests to the metrics API of the operator that show a status.
-
-        Args:
-            resource: the resource.
-            status: of this pass; None for a resource that is being deleted.
-        """
-        del resource, status
-        return []
-
-    def unsafe(self, resource: Resource, level: Level) -> list[Mistake]:
-        """Return what a resource asks for in its Pods beyond a level of Pod security."""
-        del resource, level
-        return []
-
-    def deletion_warnings(self, resource: Resource) -> list[str]:
+    def warns_of_deletion(self, resource: Resource) -> list[str]:
         """Return what a user should know who deletes a resource."""
-        del resource
-        return []
+        return list(self.deletion_warnings(resource)) if self.deletion_warnings else []
 
     def invalid(
         self, resource: Resource, level: Level = Level.RESTRICTED, *, in_use: bool = False
@@ -146,151 +146,56 @@ class Kind(ABC, Generic[PlanT]):
             level: of the Pod Security Standards, which its Pods must meet.
             in_use: whether it runs already, so that what is refused of new ones may stay.
         """
-        found = [*self.mistakes(resource), *self.unsafe(resource, level)]
+        found = self.refuses(resource, level)
         if in_use:
             found = [mistake for mistake in found if not mistake.at_creation]
         return "; ".join(map(str, shortened(found)))
 
 
-class OwningKind(Kind[PlanT]):
-    """A kind that owns what its passes create: not known before, and deleted with its owner."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reporter(Generic[PlanT]):
+    """What a pass over a kind reports.
 
-    def removal(self, resource: Resource, observed: Observed) -> list[Removal]:
-        """Return no step: what belongs to it is deleted with it."""
-        del resource, observed
-        return []
+    Attributes:
+        report: the status, the events, and when to check again.
+        metrics: the requests to the metrics API of the operator that show a status; a status of
+            None is that of a resource that is being deleted.
+    """
 
-    def render(
-        self, resource: Resource, scripts: Scripts, references: References
-    ) -> list[Manifest]:
-        """Return nothing: what it leads to depends on what a pass finds."""
-        del resource, scripts, references
-        return []
+    report: Callable[[PassEnd[PlanT]], Report]
+    metrics: Callable[[Resource, Mapping[str, Any] | None], list[dict[str, Any]]] | None = None
 
 
-class SetKind(Kind[Plan]):
-    """A set of Pods of one component."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind(Generic[PlanT]):
+    """A kind of resource.
 
-    plan_type = Plan
+    Attributes:
+        plan_type: what a plan for it looks like.
+        planner: what a pass observes and does.
+        reporter: what a pass reports.
+        judge: what admission says.
+    """
 
-    def __init__(self, component: Component) -> None:
-        self._component = component
+    plan_type: type[PlanT]
+    planner: Planner[PlanT]
+    reporter: Reporter[PlanT]
+    judge: Judge = Judge()
 
     def references(self, resource: Resource, play: Play = ALONE) -> dict[str, Reference]:
         """Return what to observe, by label."""
-        return set_references(self._component, resource, play.siblings)
+        return self.planner.references(PassStart(resource, play=play))
 
-    def plan(self, resource: Resource, observed: Observed, play: Play = ALONE) -> Plan:
+    def plan(self, resource: Resource, observed: Observed, play: Play = ALONE) -> PlanT:
         """Decide what a pass does."""
-        played = find_references(resource, play.siblings) if play.siblings else None
-        # A workload may be missing for a moment, while it is created anew around its Pods.
-        seen = read_observed(observed)
-        in_use = bool(seen.workload or seen.pods or seen.claims)
-        invalid = self.invalid(resource, play.level, in_use=in_use)
-        plan = plan_set(self._component, resource, seen, play.script, played, invalid)
-        return _admitting_operator(resource, play.operator, _within(play.level, plan))
-
-    def report(
-        self, resource: Resource, plan: Plan, observed: Observed, applied: Applied, failure: str
-    ) -> Report:
-        """Report what a pass came to."""
-        seen, now = read_observed(observed), timestamp_now()
-        return report_on_set(self._component, resource, plan, seen, applied, failure, now)
+        return self.planner.plan(PassStart(resource, observed, play))
 
     def removal(self, resource: Resource, observed: Observed) -> list[Removal]:
-        """Return the step that deletes a set."""
-        if leaves_orphans(resource):
-            return []
-        component, seen = self._component, read_observed(observed)
-        return [component.removal(resource, seen), *component.afterwards(resource, seen)]
+        """Return the steps that delete a resource, besides what it owns."""
+        removal = self.planner.removal
+        return removal(PassStart(resource, observed)) if removal else []
 
-    def render(
-        self, resource: Resource, scripts: Scripts, references: References
-    ) -> list[Manifest]:
-        """Return every object of a set."""
-        script = scripts.get(self._component.kind.lower(), "")
-        return self._component.render(resource, script, references)
-
-    def mistakes(self, resource: Resource) -> list[Mistake]:
-        """Return what is wrong with a set beyond its schema."""
-        spec = resource.get("spec")
-        if not isinstance(spec, Mapping):
-            return []
-        deps = resource.get("deps")
-        external = deps.get("externalLogSet") if isinstance(deps, Mapping) else None
-        storage = external.get("sharedStorage") if isinstance(external, Mapping) else None
-        path, overlay = "deps.externalLogSet.sharedStorage", spec.get("overlay") or {}
-        return look_for(
-            itertools.chain(
-                self._component.mistakes("spec", spec),
-                self._component.resource_mistakes(resource),
-                shared_storage_mistakes(path, storage, overlay),
-            )
-        )
-
-    def unsafe(self, resource: Resource, level: Level) -> list[Mistake]:
-        """Return what a set asks for in its Pods beyond a level of Pod security."""
-        spec, deps = resource.get("spec"), resource.get("deps")
-        external = deps.get("externalLogSet") if isinstance(deps, Mapping) else None
-        asked = (("spec", spec), ("deps.externalLogSet", external))
-        return look_for(
-            mistake
-            for path, one in asked
-            if isinstance(one, Mapping)
-            for mistake in asked_mistakes(path, one, level)
-        )
-
-    def warnings(self, resource: Resource, old: Resource | None) -> list[str]:
-        """Return what a user should know about a valid set."""
-        spec, before = resource.get("spec"), (old or {}).get("spec") or {}
-        if not isinstance(spec, Mapping):
-            return []
-        component = self._component
-        changes = component.warnings_of_change("spec", spec, before)
-        return [
-            *component.version_warnings(spec),
-            *component.warnings("spec", spec),
-            *(() if _is_part(resource) else changes),
-        ]
-
-    def deletion_warnings(self, resource: Resource) -> list[str]:
-        """Return what a user should know who deletes a set."""
-        spec = resource.get("spec")
-        if not isinstance(spec, Mapping) or _is_part(resource):
-            return []
-        return list(self._component.deletion_warnings("spec", spec))
-
-    def growth(self, resource: Resource, observed: Observed) -> Growth:
-        """Return what is to be done about the volumes of a set."""
-        seen = read_observed(observed)
-        return growth(resource, self._component.data_volume, seen.workload, seen.claims)
-
-
-def _admitting_operator(resource: Resource, namespace: str, plan: Plan) -> Plan:
-    """Admit the operator to a resource that it reconciles: one that is in the cluster.
-
-    What a playbook plays is none, wherever that playbook runs.
-    """
-    if not resource["metadata"].get("uid"):
-        return plan
-    return replace(plan, objects=with_operator(plan.objects, namespace))
-
-
-def _within(level: Level, plan: Plan) -> Plan:
-    """Refuse a plan whose Pods are beyond a level, whatever led to them.
-
-    What a set refers to has a say in its Pods, too: the LogSet's shared storage.
-    """
-    found = [
-        str(mistake)
-        for one in plan.objects
-        if named(one) == plan.workload
-        for mistake in pod_mistakes(plan.workload, one["spec"]["template"], level)
-    ]
-    return replace(plan, invalid="; ".join(found), objects=(), records=()) if found else plan
-
-
-def _is_part(resource: Resource) -> bool:
-    """Return whether a set belongs to a cluster, of which its user has been warned."""
-    owners = resource["metadata"].get("ownerReferences") or []
-    return any(owner.get("controller") for owner in owners)
+    def metrics(self, resource: Resource, status: Mapping[str, Any] | None) -> list[dict[str, Any]]:
+        """Return the requests to the metrics API of the operator that show a status."""
+        metrics = self.reporter.metrics
+        return metrics(resource, status) if metrics else []

@@ -10,10 +10,10 @@ from typing import Any
 from ..api import names
 from ..api.errors import RenderingError
 from ..api.timestamps import timestamp_now
-from ..api.types import Manifest, References, Resource
+from ..api.types import Manifest, Resource
 from ..reporting.rollout import partition_of
 from . import tls
-from .component import Component
+from .component import Component, SetRenderer, SetStart
 from .gates import blocker, check_references, held_back, only_scaled
 from .observed import SetObserved
 from .plans import Kind, Plan, Prune, is_paused, named
@@ -33,58 +33,54 @@ _USERS: tuple[Kind, ...] = (
 )
 
 
-def plan_set(
-    component: Component,
-    resource: Resource,
-    observed: SetObserved,
-    script: str,
-    references: References | None = None,
-    mistakes: str = "",
-) -> Plan:
+def plan_set(component: Component, start: SetStart, mistakes: str = "") -> Plan:
     """Decide what a pass does.
 
     Args:
         component: of the set's kind.
-        resource: the set.
-        observed: what its references led to, and what the steps before did.
-        script: text of the component's start script.
-        references: resources that its ``deps`` name, where they are not in the cluster but
-            played by the same playbook; observed ones otherwise.
+        start: what the pass is decided by.
         mistakes: what is wrong with the spec beyond its schema; empty if nothing is.
     """
+    resource, observed = start.resource, start.observed
     plan = Plan(workload=workload_name(resource), partition=partition_of(resource))
     if is_paused(resource):
         return replace(plan, paused=True)
     if mistakes:
         return replace(plan, invalid=mistakes)
-    waiting = blocker(resource, observed, references)
-    if waiting and references is None and _lacks_dependency(resource, observed):
+    waiting = blocker(resource, observed, start.played)
+    if waiting and start.played is None and _lacks_dependency(resource, observed):
         return replace(plan, waiting_for=waiting, held=["spec.template"])
-    known = references or observed.references
     try:
-        check_references(resource, known)
-        rendered = component.render_observed(resource, observed, script, known)
+        check_references(resource, start.dependencies)
+        rendered = _rendered(component.renderer, start)
     except RenderingError as error:
         return replace(plan, invalid=str(error))
+    objects = tls.with_certificate(rendered.objects, plan.workload, observed.certificate)
     plan = replace(
-        plan,
-        records=rendered.records,
-        patches=rendered.patches,
-        objects=_keep_replicas(
-            tls.with_certificate(rendered.objects, plan.workload, observed.certificate),
-            plan.workload,
-            observed,
-        ),
+        rendered,
+        workload=plan.workload,
+        partition=plan.partition,
+        objects=_keep_replicas(objects, plan.workload, observed),
     )
-    plan = _keep_volumes(plan, component, resource, observed)
+    plan = _keep_volumes(plan, component.data_volume, resource, observed)
     if plan.invalid:
         return plan
-    plan = replace(plan, create_only=rendered.create_only)
-    waiting = waiting or component.hold(resource, observed)
-    waiting = waiting or _lack_of_certificate(resource, observed)
+    waiting = waiting or _hold(component.renderer, resource, observed)
     plan = _hold_back(plan, waiting, observed)
     plan = replace(plan, generations=_generations(plan, observed))
     return plan if plan.held else replace(plan, prune=leftovers(resource))
+
+
+def _rendered(renderer: SetRenderer, start: SetStart) -> Plan:
+    if renderer.render_observed:
+        return renderer.render_observed(start)
+    return Plan(objects=renderer.render(start))
+
+
+def _hold(renderer: SetRenderer, resource: Resource, observed: SetObserved) -> str:
+    """Return what changes of Pods wait for besides dependencies; empty if nothing."""
+    held = renderer.hold(resource, observed) if renderer.hold else ""
+    return held or tls.hold(resource, observed.certificate, observed.workload, timestamp_now())
 
 
 def workload_name(resource: Resource) -> str:
@@ -104,10 +100,6 @@ def leftovers(resource: Resource) -> Prune:
         unowned=not metadata.get("uid"),
         unless_used_by=_USERS,
     )
-
-
-def _lack_of_certificate(resource: Resource, observed: SetObserved) -> str:
-    return tls.hold(resource, observed.certificate, observed.workload, timestamp_now())
 
 
 def _lacks_dependency(resource: Resource, observed: SetObserved) -> bool:
@@ -148,14 +140,12 @@ def _size(workload: Mapping[str, Any]) -> int:
     return int(workload["spec"].get("replicas") or 0)
 
 
-def _keep_volumes(
-    plan: Plan, component: Component, resource: Resource, observed: SetObserved
-) -> Plan:
+def _keep_volumes(plan: Plan, field: str, resource: Resource, observed: SetObserved) -> Plan:
     """Leave the claim templates as they are, unless the StatefulSet was recreated with new ones."""
     live, claims = observed.workload, observed.claims
-    found = growth(resource, component.data_volume, live, claims)
+    found = growth(resource, field, live, claims)
     if found.broken:
-        return replace(plan, invalid=found.broken, objects=())
+        return replace(plan, invalid=found.broken, objects=(), create_only=())
     refused = found.refused or observed.volumes.refused
     objects = _keep_claims(plan.objects, claims)
     stays = refused or found.templates or found.as_claimed

@@ -41,6 +41,7 @@ def set_references(
         siblings: resources that the same playbook plays, which are not in the cluster.
     """
     kind, metadata = resource["kind"], resource["metadata"]
+    own = component.renderer.references
     place = {**metadata, "name": names.base_name(kind, metadata["name"])}
     dependencies = _of_dependencies(resource)
     return {
@@ -48,7 +49,7 @@ def set_references(
         "workload": {**_own(resource, names.WORKLOADS[kind], place), "applied": True},
         "pods": {**of_set(resource, "v1", "Pod"), "without": names.LABEL_POOL},
         POD_PROBLEMS: pod_problems(),
-        **component.references(resource),
+        **(own(resource) if own else {}),
         **tls.references(resource),
         **dependencies,
         **({} if siblings else _of_log_service(dependencies.get("logSet"))),

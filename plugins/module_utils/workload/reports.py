@@ -12,18 +12,19 @@ from ..api.types import Resource
 from ..reporting.conditions import holds
 from ..reporting.events import from_changes
 from ..reporting.pod_problems import PodProblems, refused_helpers
-from ..reporting.pods import (
-    became_unready_lately,
-)
+from ..reporting.pods import became_unready_lately
 from ..reporting.reasons import ConditionType
 from ..reporting.report import Applied, Report, is_ready_and_synced, unobserved
 from ..reporting.roll import roll_events, roll_requeue
 from ..reporting.rollout import UPDATE_PAUSED, Rollout, is_held
 from ..reporting.set_facts import Findings, SetFacts
 from ..reporting.sets import set_status
+from . import tls
 from .component import Component, SetPass
+from .kind import PassEnd
 from .observed import SetObserved
 from .plans import Plan
+from .reading import read_observed
 from .volumes import growing
 
 _ENDING = "5s"
@@ -38,39 +39,26 @@ _REFUSED = "60s"
 """A StorageClass may be changed to expand its volumes, and no watched object changes then."""
 
 
-def report_on_set(
-    component: Component,
-    resource: Resource,
-    plan: Plan,
-    observed: SetObserved,
-    applied: Applied,
-    failure: str,
-    now: str,
-) -> Report:
+def report_on_set(component: Component, end: PassEnd[Plan], now: str) -> Report:
     """Report what a pass came to.
 
     Args:
         component: of the set's kind.
-        resource: the set, with its status so far.
-        plan: what was decided.
-        observed: what was observed before.
-        applied: what apply returned; empty if it was not reached.
-        failure: why the pass failed; empty if it did not.
+        end: what the pass came to.
         now: the present, RFC 3339.
     """
-    if failure and not observed.complete:
-        return unobserved(resource, failure)
-    seen = SetPass(resource, plan, observed, _rollout(resource, plan, observed, applied), now)
-    findings = component.findings(seen)
-    problems = _problems(seen, applied)
-    status = _status(component, seen, findings, problems, failure)
-    changes = applied.get("before") or {}, applied.get("objects") or {}
+    observed, reporter = read_observed(end.observed), component.reporter
+    if end.failure and not observed.complete:
+        return unobserved(end.resource, end.failure)
+    seen = SetPass(end.resource, end.plan, observed, _rollout(end, observed), now)
+    status = _status(component, seen, _problems(seen, end.applied), end.failure)
+    changes = end.applied.get("before") or {}, end.applied.get("objects") or {}
     return Report(
         status=status,
         events=[
-            *from_changes(*changes, [plan.workload]),
+            *from_changes(*changes, [end.plan.workload]),
             *roll_events(seen.roll),
-            *component.events(seen),
+            *(reporter.events(seen) if reporter.events else ()),
             *(seen.stores.get("events") or []),
         ],
         ready=is_ready_and_synced(status),
@@ -79,10 +67,10 @@ def report_on_set(
     )
 
 
-def _rollout(resource: Resource, plan: Plan, observed: SetObserved, applied: Applied) -> Rollout:
-    workload = (applied.get("objects") or {}).get(plan.workload) or observed.workload
-    replicas = (resource.get("spec") or {}).get("replicas")
-    return Rollout.of(workload, None if plan.paused else replicas)
+def _rollout(end: PassEnd[Plan], observed: SetObserved) -> Rollout:
+    workload = (end.applied.get("objects") or {}).get(end.plan.workload) or observed.workload
+    replicas = (end.resource.get("spec") or {}).get("replicas")
+    return Rollout.of(workload, None if end.plan.paused else replicas)
 
 
 def _problems(seen: SetPass, applied: Applied) -> PodProblems:
@@ -98,13 +86,9 @@ def _problems(seen: SetPass, applied: Applied) -> PodProblems:
 
 
 def _status(
-    component: Component,
-    seen: SetPass,
-    findings: Findings,
-    problems: PodProblems,
-    failure: str,
+    component: Component, seen: SetPass, problems: PodProblems, failure: str
 ) -> dict[str, Any]:
-    plan, rollout = seen.plan, seen.rollout
+    plan, rollout, reporter = seen.plan, seen.rollout, component.reporter
     facts = SetFacts(
         resource=seen.resource,
         rollout=rollout,
@@ -117,15 +101,29 @@ def _status(
         refused=plan.refused,
         volumes=growing(seen.observed.claims),
         roll=seen.roll,
-        findings=findings,
+        findings=reporter.findings(seen) if reporter.findings else Findings(),
         has_stores=component.has_stores,
         health=seen.health,
         problems=problems,
     )
     found = set_status(facts, seen.now)
     seen = replace(seen, serves=holds({"status": found}, ConditionType.READY))
-    status = {**found, **component.status(seen, findings)}
+    status = {
+        **found,
+        **_client_address(component, seen),
+        **(reporter.status(seen) if reporter.status else {}),
+    }
     return {name: value for name, value in status.items() if value is not None}
+
+
+def _client_address(component: Component, seen: SetPass) -> dict[str, Any]:
+    """Return where clients connect, and with which certificate."""
+    if component.client_port is None or not seen.rollout.exists:
+        return {}
+    metadata = seen.resource["metadata"]
+    base = names.base_name(component.kind, metadata["name"])
+    address = {"host": f"{base}.{metadata['namespace']}", "port": component.client_port}
+    return {**address, "tls": tls.status(seen.resource, seen.observed.certificate)}
 
 
 def expected_pods(resource: Resource, replicas: int) -> list[str]:
@@ -145,7 +143,8 @@ def _requeue(component: Component, seen: SetPass, status: dict[str, Any]) -> str
     found = "" if idle else _REFUSED if plan.refused else component.period
     found = found if seen.health.is_good or plan.paused else _SILENT
     found = _while_pods_change(seen, found)
-    found = component.requeue(seen, found)
+    if component.reporter.requeue:
+        found = component.reporter.requeue(seen, found)
     if not plan.paused and _awaits_the_end_of_pods(seen):
         found = _ENDING
     return roll_requeue(seen.roll, found)

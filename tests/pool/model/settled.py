@@ -8,15 +8,16 @@ from typing import Any
 
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.pool import keys
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.pool.claim_kind import (
-    ClaimKind,
+    CN_CLAIM,
 )
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.kind import PassEnd
 
 from tests.pool.model.monitor import Monitor
 from tests.pool.model.operator import pool_of
 from tests.pool.model.world import World
 
 Json = dict[str, Any]
-_ROLE = ClaimKind()
+_ROLE = CN_CLAIM
 
 
 @dataclass
@@ -57,7 +58,7 @@ class Settled:
         status: Json = claim.get("status") or {}
         if keys.LABEL_POOL not in (claim["metadata"].get("labels") or {}):
             pools = {"pools": list(self.world.server.list("CNPool").values())}
-            status = _ROLE.report(claim, _ROLE.plan(claim, pools), {}, {}, "").status
+            status = _ROLE.reporter.report(PassEnd(claim, _ROLE.plan(claim, pools))).status
         return status.get("phase")
 
     def check_bound(self, name: str, claim: Json, mine: list[str]) -> None:

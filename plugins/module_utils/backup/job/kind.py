@@ -5,20 +5,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from ...admission.pod_security import Level
 from ...admission.shapes import Mistake, look_for
 from ...api import names
-from ...api.errors import InvalidSpec
 from ...api.fields import Fields
 from ...api.timestamps import timestamp_now
-from ...api.types import Manifest, References, Resource
+from ...api.types import Resource
 from ...reporting.reasons import BackupReason
-from ...reporting.report import Applied, Report
+from ...reporting.report import Report
 from ...workload.component import Reference
-from ...workload.kind import ALONE, Kind, Play, Scripts
-from ...workload.plans import Observed, named
+from ...workload.kind import Judge, Kind, PassEnd, PassStart, Planner, Reporter
+from ...workload.plans import named
 from ...workload.references import by_name
 from ...workload.removal import Removal
 from ..claimed_paths import claim_references
@@ -34,84 +33,57 @@ from .planning import plan_backup_job
 from .starting import SUFFIX, login_secret, target_secrets
 
 
-class BackupJobKind(Kind[JobPlan]):
-    """One backup of a database."""
+def _references(start: PassStart) -> dict[str, Reference]:
+    resource = start.resource
+    metadata, base = resource["metadata"], jobs.base_name(resource["metadata"]["name"], SUFFIX)
+    of_task = task_references(resource, metadata["namespace"], base)
+    if metadata.get("deletionTimestamp"):
+        # The Pod has just ended, and a cache of ConfigMaps may not know yet what it reported.
+        of_task["result"]["latest"] = True
+        return of_task | _backups(resource)
+    kind, name = named_source(resource)
+    found = {
+        "self": by_name(resource["apiVersion"], resource["kind"], metadata),
+        **(
+            {"source": by_name(names.API_VERSION, kind, {**metadata, "name": name})} if name else {}
+        ),
+        "jobs": _listed(resource, names.BACKUP_JOB),
+        "cnSets": _listed(resource, names.CN_SET),
+        "logSets": _listed(resource, names.LOG_SET),
+        **of_task,
+    }
+    for label, secret in {**target_secrets(resource), **login_secret(resource)}.items():
+        found[label] = by_name("v1", "Secret", {**metadata, "name": secret})
+    return found | claim_references(resource) | _backups(resource)
 
-    plan_type = JobPlan
 
-    def references(self, resource: Resource, play: Play = ALONE) -> dict[str, Reference]:
-        """Return what to observe, by label."""
-        del play
-        metadata, base = resource["metadata"], jobs.base_name(resource["metadata"]["name"], SUFFIX)
-        of_task = task_references(resource, metadata["namespace"], base)
-        if metadata.get("deletionTimestamp"):
-            # The Pod has just ended, and a cache of ConfigMaps may not know yet what it reported.
-            of_task["result"]["latest"] = True
-            return of_task | _backups(resource)
-        kind, name = named_source(resource)
-        found = {
-            "self": by_name(resource["apiVersion"], resource["kind"], metadata),
-            **(
-                {"source": by_name(names.API_VERSION, kind, {**metadata, "name": name})}
-                if name
-                else {}
-            ),
-            "jobs": _listed(resource, names.BACKUP_JOB),
-            "cnSets": _listed(resource, names.CN_SET),
-            "logSets": _listed(resource, names.LOG_SET),
-            **of_task,
-        }
-        for label, secret in {**target_secrets(resource), **login_secret(resource)}.items():
-            found[label] = by_name("v1", "Secret", {**metadata, "name": secret})
-        return found | claim_references(resource) | _backups(resource)
+def _plan(start: PassStart) -> JobPlan:
+    invalid = _JUDGE.invalid(start.resource, start.play.level)
+    return plan_backup_job(start.resource, start.observed, PassContext.of(start), invalid)
 
-    def plan(self, resource: Resource, observed: Observed, play: Play = ALONE) -> JobPlan:
-        """Decide what a pass does."""
-        around = PassContext.of(observed, play)
-        return plan_backup_job(resource, observed, around, self.invalid(resource, play.level))
 
-    def report(
-        self, resource: Resource, plan: JobPlan, observed: Observed, applied: Applied, failure: str
-    ) -> Report:
-        """Report what a pass came to."""
-        del applied
-        recorded: JobPlan = plan
-        facts: dict[str, Any] = {}
-        if plan.record and not failure:
-            recorded, facts = _recorded(plan, observed.get("recorded") or {})
-        now = str(observed.get("now") or timestamp_now())
-        return report_on_job(resource, recorded, failure, now, facts)
+def _report(end: PassEnd[JobPlan]) -> Report:
+    recorded: JobPlan = end.plan
+    facts: dict[str, Any] = {}
+    if recorded.record and not end.failure:
+        recorded, facts = _recorded(recorded, end.observed.get("recorded") or {})
+    now = str(end.observed.get("now") or timestamp_now())
+    return report_on_job(end.resource, recorded, end.failure, now, facts)
 
-    def removal(self, resource: Resource, observed: Observed) -> list[Removal]:
-        """Return the steps that end the Job and delete its result; what was written stays."""
-        del observed
-        return removals_with_result(resource, resource["metadata"]["namespace"])
 
-    def render(
-        self, resource: Resource, scripts: Scripts, references: References
-    ) -> list[Manifest]:
-        """Refuse to render: what a BackupJob leads to depends on a database that runs."""
-        del scripts, references
-        raise InvalidSpec("kind", f"the objects of a {resource['kind']} depend on what is observed")
+def _removal(start: PassStart) -> list[Removal]:
+    """Return the steps that end the Job and delete its result; what was written stays."""
+    return removals_with_result(start.resource, start.resource["metadata"]["namespace"])
 
-    def mistakes(self, resource: Resource) -> list[Mistake]:
-        """Return what is wrong with a BackupJob beyond its schema."""
-        spec = resource.get("spec")
-        return look_for(job_mistakes(Fields("spec", spec))) if isinstance(spec, Mapping) else []
 
-    def unsafe(self, resource: Resource, level: Level) -> list[Mistake]:
-        """Return what a BackupJob asks for in its Pod beyond a level of Pod security."""
-        spec = resource.get("spec")
-        return look_for(unsafe_in(Fields("spec", spec), level)) if isinstance(spec, Mapping) else []
+def _mistakes(resource: Resource) -> list[Mistake]:
+    spec = resource.get("spec")
+    return look_for(job_mistakes(Fields("spec", spec))) if isinstance(spec, Mapping) else []
 
-    def metrics(self, resource: Resource, status: Mapping[str, Any] | None) -> list[dict[str, Any]]:
-        """Return the metric of a BackupJob: whether it has left something."""
-        return leftovers.metrics_of(resource, status)
 
-    def warnings(self, resource: Resource, old: Resource | None) -> list[str]:
-        """Return what a user should know about a valid BackupJob."""
-        del resource, old
-        return []
+def _unsafe(resource: Resource, level: Level) -> list[Mistake]:
+    spec = resource.get("spec")
+    return look_for(unsafe_in(Fields("spec", spec), level)) if isinstance(spec, Mapping) else []
 
 
 def _backups(resource: Resource) -> dict[str, Reference]:
@@ -155,3 +127,13 @@ def _recorded(plan: JobPlan, recorded: Mapping[str, Any]) -> tuple[JobPlan, dict
 
 def _with_problem(plan: JobPlan, reason: BackupReason, message: str) -> JobPlan:
     return replace(plan, problem={"reason": reason.value, "message": message}, message=message)
+
+
+_JUDGE: Final = Judge(mistakes=_mistakes, unsafe=_unsafe)
+BACKUP_JOB: Final = Kind(
+    plan_type=JobPlan,
+    planner=Planner(references=_references, plan=_plan, removal=_removal),
+    reporter=Reporter(report=_report, metrics=leftovers.metrics_of),
+    judge=_JUDGE,
+)
+"""One backup of a database."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from ...admission.pod_security import Level, asked_mistakes
 from ...admission.pods import OVERLAY
@@ -15,12 +15,11 @@ from ...api import durations, names
 from ...api.errors import InvalidSpec
 from ...api.fields import Fields
 from ...api.timestamps import timestamp_now
-from ...api.types import Manifest, References, Resource
+from ...api.types import Resource
 from ...location import locations
-from ...reporting.report import Applied, Report
+from ...reporting.report import Report
 from ...workload.component import Reference
-from ...workload.kind import ALONE, Kind, Play, Scripts
-from ...workload.plans import Observed
+from ...workload.kind import Judge, Kind, PassEnd, PassStart, Planner, Reporter
 from ...workload.references import by_name
 from ...workload.removal import Removal
 from ..claimed_paths import claim_references
@@ -37,94 +36,73 @@ from .task import SUFFIX, owning_cluster, secret_references
 _PLACES = (("target", locations.TARGET), ("externalSource", locations.SOURCE))
 
 
-class RestoreJobKind(Kind[JobPlan]):
-    """One copy of a backup to the storage of a new cluster."""
+def _references(start: PassStart) -> dict[str, Reference]:
+    """Return what to observe, by label.
 
-    plan_type = JobPlan
+    The Secrets of a Backup's location are known once that was observed: it is a sibling then.
+    """
+    resource = start.resource
+    metadata = resource["metadata"]
+    backups = [one for one in start.play.siblings if one.get("kind") == names.BACKUP]
+    if is_verification(resource):
+        return verification_references(resource, backups[0] if backups else None)
+    found = {
+        "self": by_name(resource["apiVersion"], resource["kind"], metadata),
+        **task_references(
+            resource, metadata["namespace"], jobs.base_name(metadata["name"], SUFFIX)
+        ),
+        **secret_references(resource, backups[0] if backups else None),
+        **claim_references(resource),
+    }
+    spec = Fields("", resource).table("spec")
+    named = spec.text("backupName")
+    if named:
+        place = {"namespace": "", "name": named}
+        found["backup"] = by_name(names.API_VERSION, names.BACKUP, place)
+    owner = owning_cluster(resource)
+    if owner:
+        place = {**metadata, "name": owner["name"]}
+        found["cluster"] = by_name(names.API_VERSION, names.CLUSTER, place)
+    return found
 
-    def references(self, resource: Resource, play: Play = ALONE) -> dict[str, Reference]:
-        """Return what to observe, by label.
 
-        The Secrets of a Backup's location are known once that was observed: it is a sibling then.
-        """
-        metadata = resource["metadata"]
-        backups = [one for one in play.siblings if one.get("kind") == names.BACKUP]
-        if is_verification(resource):
-            return verification_references(resource, backups[0] if backups else None)
-        found = {
-            "self": by_name(resource["apiVersion"], resource["kind"], metadata),
-            **task_references(
-                resource, metadata["namespace"], jobs.base_name(metadata["name"], SUFFIX)
-            ),
-            **secret_references(resource, backups[0] if backups else None),
-            **claim_references(resource),
-        }
-        spec = Fields("", resource).table("spec")
-        named = spec.text("backupName")
-        if named:
-            place = {"namespace": "", "name": named}
-            found["backup"] = by_name(names.API_VERSION, names.BACKUP, place)
-        owner = owning_cluster(resource)
-        if owner:
-            place = {**metadata, "name": owner["name"]}
-            found["cluster"] = by_name(names.API_VERSION, names.CLUSTER, place)
-        return found
+def _plan(start: PassStart) -> JobPlan:
+    whole = with_overlay(start.resource)
+    invalid = _JUDGE.invalid(start.resource, start.play.level)
+    decide = plan_verification if is_verification(whole) else plan_restore_job
+    return decide(whole, start.observed, PassContext.of(start), invalid)
 
-    def plan(self, resource: Resource, observed: Observed, play: Play = ALONE) -> JobPlan:
-        """Decide what a pass does."""
-        around = PassContext.of(observed, play)
-        whole = with_overlay(resource)
-        invalid = self.invalid(resource, play.level)
-        if is_verification(whole):
-            return plan_verification(whole, observed, around, invalid)
-        return plan_restore_job(whole, observed, around, invalid)
 
-    def report(
-        self, resource: Resource, plan: JobPlan, observed: Observed, applied: Applied, failure: str
-    ) -> Report:
-        """Report what a pass came to."""
-        del applied
-        now = str(observed.get("now") or timestamp_now())
-        return report_on_job(resource, plan, failure, now, {})
+def _report(end: PassEnd[JobPlan]) -> Report:
+    now = str(end.observed.get("now") or timestamp_now())
+    return report_on_job(end.resource, end.plan, end.failure, now, {})
 
-    def removal(self, resource: Resource, observed: Observed) -> list[Removal]:
-        """Return the step that ends the Job; what was copied stays."""
-        del observed
-        return [removal_of_task(resource, resource["metadata"]["namespace"])]
 
-    def render(
-        self, resource: Resource, scripts: Scripts, references: References
-    ) -> list[Manifest]:
-        """Refuse to render: what a RestoreJob leads to depends on the Backup."""
-        del scripts, references
-        raise InvalidSpec("kind", f"the objects of a {resource['kind']} depend on what is observed")
+def _removal(start: PassStart) -> list[Removal]:
+    """Return the step that ends the Job; what was copied stays."""
+    return [removal_of_task(start.resource, start.resource["metadata"]["namespace"])]
 
-    def mistakes(self, resource: Resource) -> list[Mistake]:
-        """Return what is wrong with a RestoreJob beyond its schema."""
-        spec = with_overlay(resource).get("spec")
-        found = look_for(_mistakes(Fields("spec", spec))) if isinstance(spec, Mapping) else []
-        return [_as_written(resource, one) for one in found]
 
-    def unsafe(self, resource: Resource, level: Level) -> list[Mistake]:
-        """Return what a RestoreJob asks for in its Pod beyond a level of Pod security."""
-        spec = with_overlay(resource).get("spec")
-        if not isinstance(spec, Mapping):
-            return []
-        return look_for(
-            _as_written(
-                resource,
-                Mistake(one.field.replace(".sharedStorage", f".{place}"), one.message, one.reason),
-            )
-            for place, _role in _PLACES
-            for one in asked_mistakes(
-                "spec", {"overlay": spec.get("overlay"), "sharedStorage": spec.get(place)}, level
-            )
-        )
+def _mistakes(resource: Resource) -> list[Mistake]:
+    spec = with_overlay(resource).get("spec")
+    found = look_for(_in_spec(Fields("spec", spec))) if isinstance(spec, Mapping) else []
+    return [_as_written(resource, one) for one in found]
 
-    def warnings(self, resource: Resource, old: Resource | None) -> list[str]:
-        """Return what a user should know about a valid RestoreJob."""
-        del resource, old
+
+def _unsafe(resource: Resource, level: Level) -> list[Mistake]:
+    spec = with_overlay(resource).get("spec")
+    if not isinstance(spec, Mapping):
         return []
+    return look_for(
+        _as_written(
+            resource,
+            Mistake(one.field.replace(".sharedStorage", f".{place}"), one.message, one.reason),
+        )
+        for place, _role in _PLACES
+        for one in asked_mistakes(
+            "spec", {"overlay": spec.get("overlay"), "sharedStorage": spec.get(place)}, level
+        )
+    )
 
 
 def _as_written(resource: Resource, mistake: Mistake) -> Mistake:
@@ -144,7 +122,7 @@ def with_overlay(resource: Resource) -> dict[str, Any]:
     return {**resource, "spec": {**spec, "overlay": beside}}
 
 
-def _mistakes(spec: Fields) -> Iterator[Mistake]:
+def _in_spec(spec: Fields) -> Iterator[Mistake]:
     yield from overlay_mistakes(OVERLAY, "spec.overlay", spec.raw("overlay"))
     try:
         if bool(spec.text("backupName")) == bool(spec.table("externalSource").data):
@@ -163,3 +141,13 @@ def _mistakes(spec: Fields) -> Iterator[Mistake]:
         durations.seconds(spec, "ttl")
     except InvalidSpec as error:
         yield Mistake(error.field_path, error.message)
+
+
+_JUDGE: Final = Judge(mistakes=_mistakes, unsafe=_unsafe)
+RESTORE_JOB: Final = Kind(
+    plan_type=JobPlan,
+    planner=Planner(references=_references, plan=_plan, removal=_removal),
+    reporter=Reporter(report=_report),
+    judge=_JUDGE,
+)
+"""One copy of a backup to the storage of a new cluster."""

@@ -11,7 +11,7 @@ from ...api.timestamps import unix_time
 from ...api.types import Manifest, Resource
 from ...reporting.events import Occurrence, occurrence
 from ...reporting.report import Applied, Report, is_ready_and_synced, unobserved
-from ...workload.plans import Observed
+from ...workload.kind import PassEnd
 from .cron import duration
 from .planning import SchedulePlan
 from .runs import COMPLETED, FAILED
@@ -25,22 +25,10 @@ _NAMED: Final = 5
 """Deleted Backups that an Event names."""
 
 
-def report_on_schedule(
-    resource: Resource,
-    plan: SchedulePlan,
-    observed: Observed,
-    applied: Applied,
-    failure: str,
-) -> Report:
-    """Report what a pass came to.
-
-    Args:
-        resource: the BackupSchedule with its status so far.
-        plan: what was decided; an empty one if it was not reached.
-        observed: its BackupJobs and Backups.
-        applied: what apply returned; empty if it was not reached.
-        failure: why the pass failed; empty if it did not.
-    """
+def report_on_schedule(end: PassEnd[SchedulePlan]) -> Report:
+    """Report what a pass came to."""
+    resource, plan, observed = end.resource, end.plan, end.observed
+    applied, failure = end.applied, end.failure
     if failure and not plan.now:
         return unobserved(resource, failure)
     removed = {

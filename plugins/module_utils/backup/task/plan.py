@@ -11,8 +11,8 @@ from ...admission.pod_security import Level
 from ...api.timestamps import timestamp_now
 from ...api.types import Manifest
 from ...reporting.reasons import BackupReason
-from ...workload.kind import Play
-from ...workload.plans import Observed, Plan
+from ...workload.kind import PassStart
+from ...workload.plans import Plan
 
 PENDING, RUNNING, COMPLETED, FAILED = "Pending", "Running", "Completed", "Failed"
 """Phases."""
@@ -67,9 +67,10 @@ class PassContext:
     level: Level = Level.RESTRICTED
 
     @classmethod
-    def of(cls, observed: Observed, play: Play) -> PassContext:
+    def of(cls, start: PassStart) -> PassContext:
         """Return what a pass is made in; the clock's time where it was not given one."""
-        return cls(str(observed.get("now") or timestamp_now()), play.image, play.level)
+        now = str(start.observed.get("now") or timestamp_now())
+        return cls(now, start.play.image, start.play.level)
 
 
 def failed(reason: str, message: str, begun: str = "", facts: Any = None) -> JobPlan:
