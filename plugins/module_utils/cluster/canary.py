@@ -110,7 +110,7 @@ def try_canary(
     """
     first = before_compute_nodes(record, observed, children, waived=waived)
     if first is None:
-        return Canary(state=str(record.get("canary") or ""))
+        return Canary(state=CANARY_PASSED if record.get("canary") == CANARY_PASSED else "")
     if behind := _behind(first, observed):
         return Canary(first, f"waiting for {behind} before a compute node", CANARY_WAITING)
     desired, live = canary_of(_outdated(observed, children), children), observed.get(_CANARY)

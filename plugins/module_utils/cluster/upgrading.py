@@ -386,7 +386,7 @@ def _followed(
     if rolled:
         catalog.setdefault("since", now)
     record = {**before, "pointOfNoReturn": PASSED, "phase": CATALOG if rolled else UPDATING}
-    for name in ("message", "paused", "runs"):
+    for name in ("message", "paused", "runs", "canary"):
         record.pop(name, None)
     problem = found.problem if found else ""
     settings, longest = _settings(present), _longest_wait(present)
