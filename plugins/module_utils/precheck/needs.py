@@ -81,7 +81,7 @@ def _asks_for_catalog(snapshot: Snapshot) -> bool:
 
 NEEDS: Final[Mapping[str, Mapping[str, Need]]] = {
     names.CLUSTER: {
-        "Ask the database how far its catalog is": _asks_for_catalog,
+        "Ask the database how far its catalog is, and the canary of an upgrade": _asks_for_catalog,
         "Create the root credential unless there is one": _lacks_credential,
         "Set the root credential of the database to that of its Secret": (
             lambda snapshot: bool(snapshot.plan.rotation)
