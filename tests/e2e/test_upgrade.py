@@ -206,6 +206,7 @@ def test_an_upgrade_that_kills_a_database_is_held_back_and_reported_where_it_is_
         conclude(f"upgrade {old.tag} to {new.tag}, forced: {degraded} {ready} {record}")
 
         cluster.kubectl("delete", "mo", "--all", "--timeout=240s")
+        cluster.forget_entrance()
         resource = place.cluster(f"{cluster.namespace}-back")
         resource["spec"]["version"] = old.tag
         restore(cluster, resource, place.location(f"{cluster.namespace}/before"), "way-back")
