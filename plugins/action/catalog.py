@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 
 from ..module_utils.api.plain import plain
 from ..module_utils.clients.kubernetes.session import Session
-from ..module_utils.cluster.canary import ANSWER
+from ..module_utils.cluster.canary import ANSWER, canary_checks
 from ..module_utils.cluster.catalog_query import ask_canary, ask_catalog
-from ..module_utils.cluster.upgrading import CATALOG_KEY, canary_statements, questions
+from ..module_utils.cluster.upgrading import CATALOG_KEY, questions
 from ..plugin_utils.kubernetes.action import KubeAction
 
 
@@ -32,7 +32,7 @@ class ActionModule(KubeAction):
             found = ask_catalog(session, resource, asked.catalog, seconds)
             observed[CATALOG_KEY] = found.as_result()
         if asked.canary:
-            statements = canary_statements(resource)
-            problem = ask_canary(session, resource, asked.canary, statements, seconds)
+            wanted = canary_checks(resource)
+            problem = ask_canary(session, resource, asked.canary, wanted, seconds)
             observed[ANSWER] = {"problem": problem}
         return {"changed": False, "observed": observed}

@@ -12,7 +12,10 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.sql
     SqlError,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.cluster import catalog_query
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.cluster.canary import canary_of
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.cluster.canary import (
+    canary_checks,
+    canary_of,
+)
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.cluster.rendering import (
     render_matrixonecluster,
 )
@@ -224,6 +227,8 @@ def test_the_statements_of_the_user_run_as_they_are_and_it_is_said_which_fails(
     place = Entrance("10.0.0.9", 6001, "dump", "secret")
     monkeypatch.setattr(catalog_query, "entrance", lambda *_: place)
     statements = ["select 'a%' like '%s'", "select 2"]
-    found = catalog_query.ask_canary(None, {"metadata": {}}, "mo-canary-cn", statements, 6.0)
+    resource = {"metadata": {}, "spec": {"upgrade": {"canaryStatements": statements}}}
+    wanted = canary_checks(resource)
+    found = catalog_query.ask_canary(None, resource, "mo-canary-cn", wanted, 6.0)
     assert found == problem
     assert ran == [LIVENESS[0], *statements][:failing]

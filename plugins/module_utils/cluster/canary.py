@@ -11,7 +11,6 @@ minute. While they are not answered, the compute nodes keep the version that ser
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -21,6 +20,7 @@ from ..api.errors import InvalidSpec
 from ..api.fields import as_table
 from ..api.timestamps import unix_time
 from ..api.types import Manifest, Resource
+from ..backup.verification.checks import Check
 from ..compute.work_states import ANNOTATION_CORDON
 from ..reporting.conditions import find, holds_now
 from ..reporting.reasons import ConditionType
@@ -51,8 +51,6 @@ _LEFT_OUT: Final = (
     "updateStrategy",
 )
 """Of the spec of its group: what brings clients to it, or is about more than one Pod."""
-
-
 _OTHERS: Final = "all other compute nodes keep the previous version"
 
 
@@ -84,9 +82,7 @@ def before_compute_nodes(
         children: what the cluster consists of, rendered.
         waived: whether no canary is wanted.
     """
-    if waived or record.get("canary") == CANARY_PASSED or not _outdated(observed, children):
-        return None
-    return [one for one in children if one["kind"] in (names.LOG_SET, names.DN_SET)]
+    return _first(children) if _waiting(record, observed, children, waived=waived) else None
 
 
 def try_canary(
@@ -108,12 +104,12 @@ def try_canary(
         now: the present, RFC 3339.
         longest: seconds after which a canary without an answer is stuck.
     """
-    first = before_compute_nodes(record, observed, children, waived=waived)
-    if first is None:
+    waiting, first = _waiting(record, observed, children, waived=waived), _first(children)
+    if not waiting:
         return Canary(state=CANARY_PASSED if record.get("canary") == CANARY_PASSED else "")
     if behind := _behind(first, observed):
         return Canary(first, f"waiting for {behind} before a compute node", CANARY_WAITING)
-    desired, live = canary_of(_outdated(observed, children), children), observed.get(_CANARY)
+    desired, live = canary_of(waiting, children), observed.get(_CANARY)
     message = _awaited(desired, live, observed.get(ANSWER))
     if not message:
         return Canary(state=CANARY_PASSED)
@@ -158,19 +154,29 @@ def canary_of(outdated: Sequence[Manifest], children: Sequence[Manifest]) -> Man
     Raises:
         InvalidSpec: the name of the cluster leaves no room for its own.
     """
-    made = copy.deepcopy(dict(outdated[0]))
-    spec = {name: value for name, value in made["spec"].items() if name not in _LEFT_OUT}
+    group = outdated[0]
+    metadata = group["metadata"]
+    spec = {name: value for name, value in group["spec"].items() if name not in _LEFT_OUT}
     over = as_table(spec.get("overlay"))
     cordoned = {**as_table(over.get("podAnnotations")), ANNOTATION_CORDON: ""}
-    made["spec"] = {
-        **spec,
-        "replicas": 1,
-        "scalingConfig": dict(_DRAIN),
-        "overlay": {**over, "podAnnotations": cordoned},
+    labels = {**metadata["labels"], names.LABEL_CANARY: "true"}
+    return {
+        **group,
+        "metadata": {**metadata, "name": _name(children), "labels": labels},
+        "spec": {
+            **spec,
+            "replicas": 1,
+            "scalingConfig": dict(_DRAIN),
+            "overlay": {**over, "podAnnotations": cordoned},
+        },
     }
-    labels = {**made["metadata"]["labels"], names.LABEL_CANARY: "true"}
-    made["metadata"] = {**made["metadata"], "name": _name(children), "labels": labels}
-    return made
+
+
+def canary_checks(resource: Resource) -> list[Check]:
+    """Return the statements of the user that the new version has to answer, by their fields."""
+    settings = as_table(as_table(resource.get("spec")).get("upgrade"))
+    asked = enumerate(settings.get("canaryStatements") or [])
+    return [Check(f"spec.upgrade.canaryStatements[{index}]", text) for index, text in asked]
 
 
 def is_canary(one: Mapping[str, Any]) -> bool:
@@ -181,10 +187,11 @@ def is_canary(one: Mapping[str, Any]) -> bool:
 def apart(observed: Observed) -> Observed:
     """Return what was observed of a cluster, with its canary apart from its groups."""
     found = observed.get("cnSets") or []
-    if not any(map(is_canary, found)):
+    canary = next(filter(is_canary, found), None)
+    if canary is None:
         return observed
     groups = [one for one in found if not is_canary(one)]
-    return {**observed, "cnSets": groups, _CANARY: next(filter(is_canary, found))}
+    return {**observed, "cnSets": groups, _CANARY: canary}
 
 
 def _name(children: Sequence[Manifest]) -> str:
@@ -208,6 +215,20 @@ def _is_valid(name: str) -> bool:
     except InvalidSpec:
         return False
     return True
+
+
+def _first(children: Sequence[Manifest]) -> list[Manifest]:
+    """Return what is updated before any compute node."""
+    return [one for one in children if one["kind"] in (names.LOG_SET, names.DN_SET)]
+
+
+def _waiting(
+    record: Record, observed: Observed, children: Sequence[Manifest], *, waived: bool
+) -> list[Manifest]:
+    """Return the CNSets that wait for the canary; none where it has passed or is waived."""
+    if waived or record.get("canary") == CANARY_PASSED:
+        return []
+    return _outdated(observed, children)
 
 
 def _outdated(observed: Observed, children: Sequence[Manifest]) -> list[Manifest]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..backup.verification.checks import Check
 from ..clients.kubernetes.applying import Writer
 from ..clients.kubernetes.errors import KubeError
 from ..clients.kubernetes.session import Session
@@ -38,12 +39,12 @@ def ask_catalog(session: Session, resource: Json, service: str, seconds: float) 
         return Catalog(problem=error.said())
     except SqlError as error:
         return Catalog(problem=error.said(), serves=error.refused and error.answered > 0)
-    except (ValueError, TypeError, IndexError) as error:
+    except ValueError as error:
         return Catalog(problem=f"the rows of the catalog cannot be read: {error}")
 
 
 def ask_canary(
-    session: Session, resource: Json, service: str, statements: Sequence[str], seconds: float
+    session: Session, resource: Json, service: str, wanted: Sequence[Check], seconds: float
 ) -> str:
     """Log in to the canary as the root user and run the user's statements there, once each.
 
@@ -51,19 +52,18 @@ def ask_canary(
         session: connection to the API server.
         resource: the MatrixOneCluster.
         service: of the canary.
-        statements: SQL that has to succeed, in one session; its rows are thrown away.
+        wanted: checks whose statements have to succeed, in one session.
         seconds: how long all answers together may take.
 
     Returns:
         What is wrong; empty if all was answered.
     """
     writer = Writer(session)
-    # The driver puts values where a statement has percent signs.
-    asked = [LIVENESS, *((text.replace("%", "%%"), ()) for text in statements)]
+    asked = (LIVENESS, *(one.statement for one in wanted))
     try:
         ask_all(entrance(writer, resource, service, root_login(writer, resource)), asked, seconds)
     except SqlError as error:
-        which = f"spec.upgrade.canaryStatements[{error.answered - 1}]: " if error.answered else ""
+        which = f"{wanted[error.answered - 1].name}: " if error.answered else ""
         return f"{which}{error.said()}"
     except (KubeError, ValueError) as error:
         return str(error)

@@ -19,13 +19,13 @@ from ..backup.verification.orders import verification_of
 from ..upgrade.checks import Check, Name, Result
 from ..workload.component import Reference
 from ..workload.plans import Observed
+from .canary import canary_checks
 
 REHEARSALS: Final = "rehearsals"
 """Label of the RestoreJobs, among what was observed."""
 _COMPONENT: Final = "app.kubernetes.io/component"
 _REHEARSAL: Final = "rehearsal"
 _KEPT: Final = "24h"
-_CHECKS: Final = "spec.upgrade.canaryStatements"
 
 
 def rehearsal_references(resource: Resource) -> dict[str, Reference]:
@@ -37,7 +37,7 @@ def rehearsal_references(resource: Resource) -> dict[str, Reference]:
 
 
 def missing_rehearsal(
-    resource: Resource, checks: Sequence[Check], target: Version, statements: Sequence[str]
+    resource: Resource, checks: Sequence[Check], target: Version
 ) -> Manifest | None:
     """Return the RestoreJob that rehearses an upgrade; None if nothing is to be rehearsed.
 
@@ -48,7 +48,6 @@ def missing_rehearsal(
         resource: the cluster.
         checks: what they came to.
         target: the version that is asked for.
-        statements: of the user, which the new version has to answer.
     """
     by_name = {one.name: one for one in checks}
     rehearsal, backup = by_name.get(Name.REHEARSAL), by_name[Name.BACKUP].subject
@@ -61,9 +60,8 @@ def missing_rehearsal(
         return None
     metadata = resource["metadata"]
     verify: dict[str, Any] = {"version": tag}
-    if statements:
-        named = enumerate(statements)
-        verify["checks"] = [{"name": f"{_CHECKS}[{index}]", "sql": text} for index, text in named]
+    if asked := canary_checks(resource):
+        verify["checks"] = [one.document for one in asked]
     return verification_of(
         _name(metadata, backup, tag),
         metadata["namespace"],

@@ -142,11 +142,6 @@ def questions(resource: Resource, observed: Observed) -> Questions:
         return Questions()
 
 
-def canary_statements(resource: Resource) -> list[str]:
-    """Return the statements that the canary has to answer."""
-    return list(_settings(resource).get("canaryStatements") or [])
-
-
 def _asks_catalog(resource: Resource, observed: Observed) -> bool:
     present = with_data_version(resource, observed)
     target, written = _versions(present)
@@ -265,7 +260,7 @@ def _examined(
     """Return what the checks came to: the upgrade begins when each has passed, or is waived."""
     written, target = path
     checks = checks_of(_subject(present, observed, children, path, now))
-    rehearsal = missing_rehearsal(present, checks, target, canary_statements(present))
+    rehearsal = missing_rehearsal(present, checks, target)
     if rehearsal is not None:
         said = under_way(observed, rehearsal)
         checks = [
@@ -302,7 +297,7 @@ def _advanced(
     target = versions.parse(record["to"])
     given = asked_version(as_table(as_table(observed.get("dnSet")).get("spec")))
     is_given = given is not None and target is not None and given.release == target.release
-    waived = target is not None and is_waived(Name.CANARY, _settings(present), target)
+    waived = _waives(present, Name.CANARY, target)
     first = before_compute_nodes(record, observed, children, waived=waived)
     if is_given:
         if _is_paused(present):
@@ -389,18 +384,18 @@ def _followed(
     for name in ("message", "paused", "runs", "canary"):
         record.pop(name, None)
     problem = found.problem if found else ""
-    settings, longest = _settings(present), _longest_wait(present)
+    longest = _longest_wait(present)
     canary = try_canary(
         before,
         observed,
         children,
-        waived=target is not None and is_waived(Name.CANARY, settings, target),
+        waived=_waives(present, Name.CANARY, target),
         now=now,
         longest=longest,
     )
     if canary.state:
         record["canary"] = canary.state
-    if rolled and target and is_waived(Name.CATALOG, settings, target):
+    if rolled and _waives(present, Name.CATALOG, target):
         message = f"updated from {record.get('from')} to {target}; its catalog is not waited for"
         return Upgrade({**record, "phase": COMPLETED, "completedAt": now, "message": message})
     if rolled and found and found.is_complete and _is_final(catalog, found, target, now):
@@ -490,6 +485,10 @@ def _canceled(before: Record) -> Json:
 def _is_paused(resource: Resource) -> bool:
     """Return whether the upgrade is to be paused; the annotation pauses the whole cluster."""
     return _settings(resource).get("paused") is True
+
+
+def _waives(present: Resource, name: Name, target: Version | None) -> bool:
+    return target is not None and is_waived(name, _settings(present), target)
 
 
 def _settings(resource: Resource) -> Mapping[str, Any]:

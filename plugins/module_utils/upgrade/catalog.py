@@ -62,6 +62,13 @@ class Catalog:
         Raises:
             ValueError: they are not such rows.
         """
+        try:
+            return cls._of(found, steps, tenants)
+        except (TypeError, IndexError) as error:
+            raise ValueError(str(error)) from error
+
+    @classmethod
+    def _of(cls, found: Sequence[Row], steps: Sequence[Row], tenants: Sequence[Row]) -> Self:
         known = [(str(name), int(offset), int(state)) for name, offset, state in found]
         if not known:
             raise ValueError("mo_catalog.mo_version has no row")

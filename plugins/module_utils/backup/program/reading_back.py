@@ -204,7 +204,7 @@ class _Questions:
         rows = [self.answer((text, ())) for text in STATEMENTS]
         try:
             return Catalog.of(*rows)
-        except (ValueError, TypeError, IndexError) as error:
+        except ValueError as error:
             raise Unanswered(Reason.STATEMENT_FAILED, str(error)) from error
 
     def tables(self) -> list[Table]:

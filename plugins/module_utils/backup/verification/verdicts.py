@@ -28,6 +28,8 @@ _OF_DATA: Final = frozenset(
     }
 )
 """Reasons that are in the backup, not in what was needed to restore it."""
+_REFUSED: Final = _OF_DATA | {Reason.CATALOG_NOT_UPGRADED.value}
+"""Reasons for which a verification has failed: those of the data, and that of the new version."""
 _STATES: Final = {
     PASSED: ("True", BackupReason.RESTORE_VERIFIED),
     FAILED: ("False", BackupReason.VERIFICATION_FAILED),
@@ -63,8 +65,7 @@ def verdict(
         reading: what could be read; None if nothing was.
         version: that the RestoreJob named, to rehearse an upgrade; empty if it did not.
     """
-    is_known = reason in _OF_DATA or reason == Reason.CATALOG_NOT_UPGRADED.value
-    failed = FAILED if is_known else INCOMPLETE
+    failed = FAILED if reason in _REFUSED else INCOMPLETE
     found: Json = {
         "result": failed if reason else PASSED,
         "restoreJob": job,
