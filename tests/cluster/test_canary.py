@@ -134,6 +134,13 @@ def test_one_that_gives_no_answer_for_long_is_reported_with_the_way_back() -> No
     assert states(report["status"])["Degraded"][0] == "False"
 
 
+def test_one_of_an_earlier_upgrade_is_not_reported_at_once() -> None:
+    old = canary()
+    old["metadata"]["creationTimestamp"] = "2026-11-20T12:00:00Z"
+    _found, _plan, report = passed(old, now=NOW, canaryAnswer={"problem": "refused"})
+    assert states(report["status"])["Degraded"][0] == "False"
+
+
 def test_components_are_scaled_meanwhile_and_a_pause_has_no_effect() -> None:
     changes = {"spec.cnGroups": [{"name": "tp", "replicas": 4}], **PAUSED}
     found, plan, report = passed(canary(), changes=changes)

@@ -113,7 +113,7 @@ def try_canary(
     message = _awaited(desired, live, observed.get(ANSWER))
     if not message:
         return Canary(state=CANARY_PASSED)
-    stuck = live is not None and unix_time(now) - _created(live, now) >= longest
+    stuck = live is not None and unix_time(now) - _tried_since(live, record, now) >= longest
     return Canary([*first, desired], message, CANARY_WAITING, stuck)
 
 
@@ -262,5 +262,7 @@ def _image(one: Mapping[str, Any]) -> Any:
     return as_table(one.get("spec")).get("image")
 
 
-def _created(live: Resource, now: str) -> float:
-    return unix_time(str(live["metadata"].get("creationTimestamp") or now))
+def _tried_since(live: Resource, record: Record, now: str) -> float:
+    """Return since when a canary is tried: it may be there since an earlier upgrade."""
+    moments = (live["metadata"].get("creationTimestamp"), record.get("startedAt"))
+    return max((unix_time(str(one)) for one in moments if one), default=unix_time(now))
