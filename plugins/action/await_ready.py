@@ -100,7 +100,7 @@ def _help(
         return False, ""
     pass_input = observe_compute_nodes(session, resource, arguments["log_set"], None)
     result = run_pass(session, pass_input, _PASS_SECONDS)
-    return result.changed, cn_status.unreachable(result.as_result())
+    return result.changed, cn_status.unreachable(result.stores())
 
 
 def _expired(resource: dict[str, Any], plan: Plan, timeout: int, shown: str) -> str:

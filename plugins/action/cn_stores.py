@@ -54,7 +54,7 @@ class ActionModule(KubeAction):
             # What is wrong with the spec is reported by the plan.
             return {"changed": False, "stores": {}}
         result, changed = self._passes(session, pass_input, arguments)
-        answer: Json = {"changed": changed, "stores": result.as_result()}
+        answer: Json = {"changed": changed, "stores": result.stores().as_result()}
         warnings = [] if arguments["write_status"] else _given_up(arguments["resource"], result)
         if arguments["await_registered"] and result.unsettled:
             warnings.append(_unregistered(arguments["resource"], result))
@@ -75,7 +75,7 @@ class ActionModule(KubeAction):
         drained_by = float(pass_input.policy.patience)
         started = time.monotonic()
         while True:
-            stores = result.as_result()
+            stores = result.stores()
             waiting = cn_status.draining(stores) if arguments["await_drains"] else ""
             limit = drained_by
             if not waiting and arguments["await_registered"] and result.reached:

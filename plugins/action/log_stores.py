@@ -49,7 +49,7 @@ class ActionModule(KubeAction):
         except RenderingError:
             # What is wrong with the spec is reported by the plan.
             return {"changed": False, "stores": {}}
-        return {"changed": result.changed, "stores": result.as_result()}
+        return {"changed": result.changed, "stores": result.stores().as_result()}
 
 
 def _release_volumes(session: Session, resource: Json) -> Json:

@@ -55,8 +55,8 @@ class ActionModule(KubeAction):
             # What is wrong with the spec is reported by the plan.
             return {"changed": False, "stores": {}}
         events = [*found.events, *_after_silence(session, arguments, served)]
-        stores = {**served.as_result(), "events": events, "blocked": found.blocked}
-        return {"changed": bool(events), "stores": stores}
+        stores = served.stores(events, found.blocked)
+        return {"changed": bool(events), "stores": stores.as_result()}
 
 
 def _after_silence(session: Session, arguments: Json, served: ServedShards) -> list[Occurrence]:

@@ -9,6 +9,9 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute imp
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute.status import (
     terminating_status,
 )
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute.stores_result import (
+    CNStoresResult,
+)
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.reporting.events import (
     transitions,
 )
@@ -43,7 +46,7 @@ NOW = "2026-01-01T00:00:00Z"
     ],
 )
 def test_when_to_requeue(round_: dict[str, Any], otherwise: str, time: str) -> None:
-    assert rounds.requeue(round_, otherwise) == time
+    assert rounds.requeue(CNStoresResult.read(round_), otherwise) == time
 
 
 @pytest.mark.parametrize(
@@ -55,7 +58,7 @@ def test_when_to_requeue(round_: dict[str, Any], otherwise: str, time: str) -> N
     ],
 )
 def test_what_drains(round_: dict[str, Any], text: str) -> None:
-    assert rounds.draining(round_) == text
+    assert rounds.draining(CNStoresResult.read(round_)) == text
 
 
 @pytest.mark.parametrize(
@@ -68,12 +71,14 @@ def test_what_drains(round_: dict[str, Any], text: str) -> None:
     ],
 )
 def test_a_hakeeper_that_is_not_heard(round_: dict[str, Any], said: bool) -> None:
-    assert bool(rounds.unreachable(round_)) is said
-    assert not said or "connection refused" in rounds.unreachable(round_)
+    message = rounds.unreachable(CNStoresResult.read(round_))
+    assert bool(message) is said
+    assert not said or "connection refused" in message
 
 
 def test_a_drain_that_was_given_up_is_told() -> None:
-    told = rounds.drain_events(cn_set(1), {**GOOD, "drains": {"a": GIVEN_UP, "b": DONE}}, {})
+    stores = CNStoresResult.read({**GOOD, "drains": {"a": GIVEN_UP, "b": DONE}})
+    told = rounds.drain_events(cn_set(1), stores, {})
     assert [(one["reason"], one["type"]) for one in told] == [("DrainTimedOut", "Warning")]
     assert "300 s" in told[0]["note"]
 
@@ -96,7 +101,7 @@ def test_the_end_of_all_drains_is_told_once(
     resource["status"]["conditions"] = [
         {"type": "Progressing", "status": str(before == "Draining"), "reason": before}
     ]
-    told = rounds.drain_events(resource, round_, ending)
+    told = rounds.drain_events(resource, CNStoresResult.read(round_), ending)
     assert [one["reason"] for one in told] == (["DrainEnded"] if ends else [])
 
 
@@ -117,7 +122,8 @@ def test_a_set_that_goes_tells_what_it_drains(round_: dict[str, Any], message: s
     resource = cn_set(1)
     pods = [{"metadata": {"name": "tp-cn-x", "namespace": "test"}, "spec": {}}]
 
-    status = terminating_status(resource, pods, {**round_, "states": {"tp-cn-x": "Draining"}})
+    stores = CNStoresResult.read({**round_, "states": {"tp-cn-x": "Draining"}})
+    status = terminating_status(resource, pods, stores)
 
     told = {one["type"]: (one["status"], one["reason"]) for one in status["conditions"]}
     assert told["Ready"] == told["Synced"] == ("False", "Deleting")
@@ -134,8 +140,8 @@ def test_events_tell_of_a_drain_at_the_end_once() -> None:
     told = []
     for status in (
         deleting(resource, []),
-        terminating_status(resource, [], round_),
-        terminating_status(resource, [], fewer),
+        terminating_status(resource, [], CNStoresResult.read(round_)),
+        terminating_status(resource, [], CNStoresResult.read(fewer)),
         deleting(resource, ["Pod tp-cn-x"], 600),
     ):
         told += [one["reason"] for one in transitions(resource["status"], status)]

@@ -53,7 +53,8 @@ def plan_of(
         plan = kind.plan(resource, observed, Play(script, siblings))
     else:
         part, invalid = PARTS[resource["kind"]], kind.judge.invalid(resource)
-        start = SetStart(resource, read_observed(observed), script, references)
+        seen = read_observed(observed, part.stores)
+        start = SetStart(resource, seen, script, references)
         plan = plan_set(part, start, invalid)
     return plain(plan.variables())
 

@@ -14,6 +14,7 @@ from . import status
 from .admission import mistakes_of_cnset
 from .bootstrap import hold
 from .rendering import render_cnset
+from .stores_result import CNStoresResult
 
 
 def _render(start: SetStart) -> list[Manifest]:
@@ -24,16 +25,19 @@ def _events(seen: SetPass) -> list[Occurrence]:
     if seen.plan.paused:
         return []
     ending = status.ending(seen.resource, seen.pods, seen.now)
-    return status.drain_events(seen.resource, seen.stores, ending)
+    return status.drain_events(seen.resource, CNStoresResult.of(seen.observed.stores), ending)
 
 
 def _requeue(seen: SetPass, otherwise: str) -> str:
-    return otherwise if seen.plan.paused else status.requeue(seen.stores, otherwise)
+    if seen.plan.paused:
+        return otherwise
+    return status.requeue(CNStoresResult.of(seen.observed.stores), otherwise)
 
 
 COMPUTE_NODES: Final = Component(
     kind=names.CN_SET,
     client_port=names.PORT_SQL,
+    stores=CNStoresResult,
     renderer=SetRenderer(render=_render, hold=hold),
     judge=SetJudge(mistakes=mistakes_of_cnset, warnings=[disk_cache_warnings]),
     reporter=SetReporter(

@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 from .drain import Drain
+from .stores_result import CNStoresResult
 
 
 @dataclass(slots=True)
@@ -33,22 +33,15 @@ class PassResult:
     replicas: int | None = None
     unsettled: list[str] = field(default_factory=list)
 
-    def as_result(self) -> dict[str, Any]:
-        """Return what a task's result has of it: ``stores``."""
-        return {
-            "managed": self.managed,
-            "reached": self.reached,
-            "problem": self.problem,
-            "states": self.states,
-            "unsettled": self.unsettled,
-            "replicas": self.replicas,
-            "drains": {
-                pod: {
-                    "step": drain.step.value,
-                    "message": drain.message,
-                    "until": drain.until,
-                    "finished": drain.finished,
-                }
-                for pod, drain in sorted(self.drains.items())
-            },
-        }
+    def stores(self) -> CNStoresResult:
+        """Return what the rest of the pass goes by."""
+        return CNStoresResult(
+            ran=True,
+            managed=self.managed,
+            reached=self.reached,
+            problem=self.problem,
+            states=self.states,
+            unsettled=self.unsettled,
+            replicas=self.replicas,
+            drains=self.drains,
+        )

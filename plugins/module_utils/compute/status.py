@@ -13,24 +13,23 @@ from ..reporting.reasons import ConditionType, Reason
 from ..reporting.report import terminating
 from ..reporting.set_facts import Findings
 from ..workload.component import SetPass
+from .drain import Step
 from .pods import recorded_states
 from .stores import node_entries
-
-Stores = Mapping[str, Any]
-"""The ``stores`` that the action returned; empty when it did not run."""
+from .stores_result import CNStoresResult
 
 _SOON = "5s"
 _NOW_AND_THEN = "60s"
 """HAKeeper forgets labels and work state of a node that was silent for half a minute."""
-_GIVEN_UP = "GivenUp"
 
 
 def findings(seen: SetPass) -> Findings:
     """Return what is known of compute nodes beyond what Kubernetes reports."""
-    drains = draining(seen.stores, ending(seen.resource, seen.pods, seen.now))
+    stores = CNStoresResult.of(seen.observed.stores)
+    drains = draining(stores, ending(seen.resource, seen.pods, seen.now))
     return Findings(
         activity=(Reason.DRAINING, drains) if drains else None,
-        unreachable=unreachable(seen.stores),
+        unreachable=unreachable(stores),
     )
 
 
@@ -44,38 +43,36 @@ def status_fields(seen: SetPass) -> dict[str, Any]:
 
 def _work_states(seen: SetPass) -> Mapping[str, str]:
     """Return the work states of compute nodes; the recorded ones where the action did not run."""
-    if "states" in seen.stores or seen.plan.paused:
-        return seen.stores.get("states") or {}
-    return recorded_states(seen.resource)
+    stores = CNStoresResult.of(seen.observed.stores)
+    return stores.states if stores.ran or seen.plan.paused else recorded_states(seen.resource)
 
 
 def terminating_status(
-    resource: Mapping[str, Any], pods: Iterable[Mapping[str, Any]], stores: Stores
+    resource: Mapping[str, Any], pods: Iterable[Mapping[str, Any]], stores: CNStoresResult
 ) -> dict[str, Any]:
     """Return the status of a CNSet that is being deleted while its compute nodes drain.
 
     Args:
         resource: with its status so far.
         pods: its Pods.
-        stores: what the action returned.
+        stores: what the action came to.
     """
     status = terminating(resource, waiting(stores), Reason.DRAINING)
-    return {**status, "stores": node_entries(pods, stores.get("states") or {})}
+    return {**status, "stores": node_entries(pods, stores.states)}
 
 
-def draining(stores: Stores, ending: Mapping[str, str] | None = None) -> str:
+def draining(stores: CNStoresResult, ending: Mapping[str, str] | None = None) -> str:
     """Return what the drains of a set wait for; empty when none is under way.
 
     Args:
-        stores: what the action returned.
+        stores: what the action came to.
         ending: Pods that still serve after their deletion, see `ending`; the action knows of those
             that HAKeeper knows.
     """
-    drains = stores.get("drains") or {}
     under_way = {
-        pod: f"{pod} until {timestamp(drain['until'])} at most ({drain['message']})"
-        for pod, drain in drains.items()
-        if not drain["finished"]
+        pod: f"{pod} until {timestamp(drain.until)} at most ({drain.message})"
+        for pod, drain in stores.drains.items()
+        if not drain.finished
     }
     for pod, end in (ending or {}).items():
         under_way.setdefault(pod, f"{pod} until {end} at most (its clients have not all gone)")
@@ -100,51 +97,49 @@ def ending(
     return {name: end for name, end in ends.items() if end and end > now}
 
 
-def waiting(stores: Stores) -> str:
+def waiting(stores: CNStoresResult) -> str:
     """Return what the end of a set waits for that drains first; empty when nothing drains."""
     drains = draining(stores)
     return "; ".join(part for part in (drains, unreachable(stores)) if part) if drains else ""
 
 
-def unreachable(stores: Stores) -> str:
+def unreachable(stores: CNStoresResult) -> str:
     """Return why work states could not be set in HAKeeper; empty when it could."""
-    if not stores.get("managed") or stores.get("reached", True):
+    if not stores.managed or stores.reached:
         return ""
-    problem = stores.get("problem") or "no log store is running"
-    return f"work state and labels cannot be set: {problem}"
+    return f"work state and labels cannot be set: {stores.problem or 'no log store is running'}"
 
 
-def requeue(stores: Stores, otherwise: str) -> str:
+def requeue(stores: CNStoresResult, otherwise: str) -> str:
     """Return when to check again.
 
     Args:
-        stores: what the action returned.
+        stores: what the action came to.
         otherwise: when to check again without it.
     """
-    reached, managed = bool(stores.get("reached")), bool(stores.get("managed"))
-    if stores.get("drains") or (reached and stores.get("unsettled")):
+    if stores.drains or (stores.reached and stores.unsettled):
         return _SOON
-    if otherwise or not managed:
+    if otherwise or not stores.managed:
         return otherwise
     return _NOW_AND_THEN
 
 
 def drain_events(
-    resource: Mapping[str, Any], stores: Stores, ending: Mapping[str, str]
+    resource: Mapping[str, Any], stores: CNStoresResult, ending: Mapping[str, str]
 ) -> list[Occurrence]:
     """Return an event for each drain that was given up, and for the end of all that were reported.
 
     Args:
         resource: a CNSet with its status so far.
-        stores: what the action returned.
+        stores: what the action came to.
         ending: as for `draining`.
     """
     events = [
-        occurrence("DrainTimedOut", f"{pod}: {drain['message']}", action="Drain", warning=True)
-        for pod, drain in (stores.get("drains") or {}).items()
-        if drain["step"] == _GIVEN_UP
+        occurrence("DrainTimedOut", f"{pod}: {drain.message}", action="Drain", warning=True)
+        for pod, drain in stores.drains.items()
+        if drain.step is Step.GIVEN_UP
     ]
     reported = find(resource, ConditionType.PROGRESSING).get("reason") == Reason.DRAINING
-    if reported and stores and not draining(stores, ending):
+    if reported and stores.ran and not draining(stores, ending):
         events.append(occurrence("DrainEnded", "no compute node drains any more", action="Drain"))
     return events

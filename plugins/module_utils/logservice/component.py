@@ -32,6 +32,7 @@ from .claims import marks
 from .removal import removal_of_log_set
 from .rendering import render_logset
 from .scaling import require_size
+from .stores_result import LogStoresResult
 
 
 def _render(start: SetStart) -> list[Manifest]:
@@ -48,7 +49,7 @@ def _render_observed(start: SetStart) -> Plan:
         patches = marks(live, claims, decisions)
     known = {**resource, "status": (live or resource).get("status")}
     require_size(known, observed.workload, decisions, claims)
-    latest = observed.stores.get("incarnations")
+    latest = LogStoresResult.of(observed.stores).incarnations
     decisions["incarnations"] = latest or decisions["incarnations"]
     record = bootstrap.record(resource, live, decisions)
     return Plan(
@@ -78,7 +79,8 @@ def _requeue(seen: SetPass, otherwise: str) -> str:
         return otherwise
     if not seen.plan.invalid:
         otherwise = bucket.requeue(seen.resource, seen.observed, otherwise)
-    return status.requeue(seen.resource, seen.pods, seen.stores, otherwise, seen.now)
+    stores = LogStoresResult.of(seen.observed.stores)
+    return status.requeue(seen.resource, seen.pods, stores, otherwise, seen.now)
 
 
 def _bootstrap_name(resource: Resource) -> str:
@@ -90,6 +92,7 @@ LOG_SERVICE: Final = Component(
     period="15s",
     data_volume="volume",
     has_stores=True,
+    stores=LogStoresResult,
     renderer=SetRenderer(
         render=_render,
         render_observed=_render_observed,

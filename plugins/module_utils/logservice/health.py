@@ -14,7 +14,7 @@ from ..reporting import pods as pod_status
 from ..reporting.conditions import find, has_served
 from ..reporting.reasons import ConditionType
 from .replaced_volumes import overdue, remembered
-from .shards import lacking
+from .shards import lacking, reported_shards
 from .view import View, ordinal_of_pod
 
 REPAIR_ANNOTATION = "logset.matrixorigin.io/repair"
@@ -65,7 +65,7 @@ def question(
     came_back = any(came_back_lately(resource, pod, now, _NEWS_SECONDS) for pod in pods)
     unknown = "shards" not in status and _served_since(resource, now) < _NEWS_SECONDS
     old_volumes = overdue(remembered(resource), now)
-    if came_back or unknown or lacking(status) or old_volumes:
+    if came_back or unknown or lacking(reported_shards(resource)) or old_volumes:
         return Question.BRIEF
     return Question.NONE
 

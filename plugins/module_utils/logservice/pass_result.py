@@ -3,16 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from ..reporting.events import Occurrence
 from .failover import Step, Verdict
 from .scaling import ScaleIn
+from .shards import ShardCount
+from .stores_result import LogStoresResult
 from .view import View
-
-Json = Mapping[str, Any]
 
 
 @dataclass(slots=True)
@@ -41,37 +39,29 @@ class PassResult:
     empty: set[str] = field(default_factory=set)
     changed: bool = False
 
-    def as_result(self) -> dict[str, Any]:
-        """Return what a task's result has of it: ``stores``."""
-        verdict, scale = self.verdict, self.scale
-        return {
-            "asked": self.asked,
-            "reached": self.view is not None,
-            "problem": self.problem,
-            "shards": _shards(self.view),
-            "empty": sorted(self.empty),
-            "repair": {
-                "step": verdict.step.value,
-                "pod": verdict.pod,
-                "message": verdict.message,
-                "due": verdict.due,
-            },
-            "replicas": scale.replicas if scale else None,
-            "scaling": scale.message if scale else "",
-            "incarnations": self.incarnations,
-            "events": self.events,
-        }
+    def stores(self) -> LogStoresResult:
+        """Return what the rest of the pass goes by."""
+        scale = self.scale
+        return LogStoresResult(
+            ran=True,
+            asked=self.asked,
+            reached=self.view is not None,
+            problem=self.problem,
+            shards=_shards(self.view),
+            empty=self.empty,
+            repair=self.verdict,
+            replicas=scale.replicas if scale else None,
+            scaling=scale.message if scale else "",
+            incarnations=self.incarnations,
+            events=self.events,
+        )
 
 
-def _shards(view: View | None) -> list[dict[str, Any]] | None:
+def _shards(view: View | None) -> list[ShardCount] | None:
     """Return the log shards as status shows them; None when HAKeeper did not answer."""
     if view is None:
         return None
     return [
-        {
-            "shard": shard.number,
-            "replicas": max(len(shard.members), shard.desired or 0),
-            "available": len(shard.alive),
-        }
+        ShardCount(shard.number, max(len(shard.members), shard.desired or 0), len(shard.alive))
         for shard in view.shards
     ]

@@ -3,27 +3,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from ..api.types import Resource
 
 
-def lacking(reported: Mapping[str, Any]) -> str:
+@dataclass(frozen=True, slots=True)
+class ShardCount:
+    """How many replicas of a log shard run.
+
+    Attributes:
+        number: of the log shard.
+        replicas: how many it should have.
+        available: how many run.
+    """
+
+    number: int
+    replicas: int
+    available: int
+
+    @classmethod
+    def read(cls, entry: Mapping[str, Any]) -> ShardCount:
+        """Return it from an entry of a status, or of a task's result."""
+        return cls(entry["shard"], entry["replicas"], entry["available"])
+
+    def as_field(self) -> dict[str, int]:
+        """Return it as an entry of a status, and of a task's result."""
+        return {"shard": self.number, "replicas": self.replicas, "available": self.available}
+
+
+def reported_shards(resource: Resource) -> list[ShardCount]:
+    """Return the log shards that the status of a LogSet lists."""
+    return [ShardCount.read(entry) for entry in (resource.get("status") or {}).get("shards") or []]
+
+
+def lacking(shards: Iterable[ShardCount] | None) -> str:
     """Return which log shards have fewer running replicas than they should; empty if none.
 
     Args:
-        reported: a status, or a result of the action, with ``shards``.
+        shards: the log shards; None where they are unknown.
     """
     short = [
-        f"{shard['shard']} ({shard['available']} of {shard['replicas']})"
-        for shard in reported.get("shards") or []
-        if shard["available"] < shard["replicas"]
+        f"{shard.number} ({shard.available} of {shard.replicas})"
+        for shard in shards or ()
+        if shard.available < shard.replicas
     ]
     return f"replicas run of log shard {', '.join(short)}" if short else ""
 
 
-def known_shards(resource: Resource, stores: Mapping[str, Any], *, serves: bool) -> Any:
+def known_shards(
+    resource: Resource, answered: Sequence[ShardCount] | None, *, asked: bool, serves: bool
+) -> list[ShardCount] | None:
     """Return what is known of the log shards; None if nothing is.
 
     What was known stays while the set serves and nobody had to ask. Otherwise a shard is only
@@ -32,13 +64,15 @@ def known_shards(resource: Resource, stores: Mapping[str, Any], *, serves: bool)
 
     Args:
         resource: the LogSet, with its status so far.
-        stores: what the action on its stores returned.
+        answered: what HAKeeper answered; None when it did not.
+        asked: whether it was asked.
         serves: whether the set is reported to be Ready.
     """
-    if stores.get("asked"):
-        return stores["shards"]
+    if asked:
+        return None if answered is None else list(answered)
     stopped = not (resource.get("spec") or {}).get("replicas")
-    return (resource.get("status") or {}).get("shards") if serves and not stopped else None
+    known = (resource.get("status") or {}).get("shards") is not None
+    return reported_shards(resource) if known and serves and not stopped else None
 
 
 def shard_replicas(resource: Resource, *, rendered: bool) -> int | None:

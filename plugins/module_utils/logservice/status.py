@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from ..api import names
@@ -15,13 +15,11 @@ from ..reporting.reasons import Reason
 from ..reporting.rollout import Rollout
 from ..reporting.set_facts import Findings
 from ..workload.component import SetPass
-from .failover import UNDER_WAY, Step
+from .failover import UNDER_WAY, Step, Verdict
 from .health import SETTLING_SECONDS, Pod, came_back_lately
 from .replaced_volumes import remembered, seconds_left
 from .shards import known_shards, lacking, shard_replicas
-
-Stores = Mapping[str, Any]
-"""The ``stores`` that the action ``repair`` returned; empty when it did not run."""
+from .stores_result import LogStoresResult
 
 _NOT_RELEASED = "10m"
 _BETWEEN_PASSES = 10.5 * 3600
@@ -32,42 +30,44 @@ _AT_ONCE = frozenset({Step.RECORD, Step.RENDER, Step.TAKE_AWAY, Step.FINISH, Ste
 
 def findings(seen: SetPass) -> Findings:
     """Return what is known of log stores beyond what Kubernetes reports."""
-    stores = seen.stores
-    replacing = _message_of(stores, *UNDER_WAY)
-    leaving = str(stores.get("scaling") or "")
+    stores = LogStoresResult.of(seen.observed.stores)
+    replacing = _message_of(stores.repair, *UNDER_WAY)
     activity = None
     if replacing:
         activity = Reason.FAILING_OVER, replacing
-    elif leaving:
-        activity = Reason.SCALING, leaving
+    elif stores.scaling:
+        activity = Reason.SCALING, stores.scaling
     return Findings(
         activity=activity,
         failure=_failure(stores, seen.rollout, replacing),
-        empty=stores.get("empty") or (),
-        outlook=_message_of(stores, Step.WAIT),
+        empty=stores.empty,
+        outlook=_message_of(stores.repair, Step.WAIT),
     )
 
 
-def _failure(stores: Stores, rollout: Rollout, replacing: str) -> tuple[Reason, str] | None:
-    if blocked := _message_of(stores, Step.BLOCKED):
+def _failure(
+    stores: LogStoresResult, rollout: Rollout, replacing: str
+) -> tuple[Reason, str] | None:
+    if blocked := _message_of(stores.repair, Step.BLOCKED):
         return Reason.FAILOVER_BLOCKED, blocked
-    if replacing and (rollout.ready < rollout.desired or lacking(stores)):
-        return Reason.STORES_FAILED, sentences(lacking(stores), replacing)
+    if replacing and (rollout.ready < rollout.desired or lacking(stores.shards)):
+        return Reason.STORES_FAILED, sentences(lacking(stores.shards), replacing)
     return None
 
 
-def _message_of(stores: Stores, *steps: Step) -> str:
+def _message_of(repair: Verdict, *steps: Step) -> str:
     """Return the message of a repair that is at one of these steps; empty if it is not."""
-    repair = stores.get("repair") or {}
-    return str(repair["message"]) if repair.get("step") in steps else ""
+    return repair.message if repair.step in steps else ""
 
 
 def status_fields(seen: SetPass) -> dict[str, Any]:
     """Return the fields of the status that only a LogSet has."""
+    stores = LogStoresResult.of(seen.observed.stores)
+    shards = known_shards(seen.resource, stores.shards, asked=stores.asked, serves=seen.serves)
     found: dict[str, Any] = {
         "logShardReplicas": shard_replicas(seen.resource, rendered=bool(seen.plan.objects)),
         "lastReplicas": _last_replicas(seen),
-        "shards": known_shards(seen.resource, seen.stores, serves=seen.serves),
+        "shards": None if shards is None else [shard.as_field() for shard in shards],
     }
     if seen.rollout.exists:
         found["discovery"] = _discovery(seen.resource)
@@ -88,26 +88,26 @@ def _discovery(resource: Resource) -> dict[str, Any]:
 
 
 def requeue(
-    resource: Resource, pods: Iterable[Pod], stores: Stores, otherwise: str, now: str
+    resource: Resource, pods: Iterable[Pod], stores: LogStoresResult, otherwise: str, now: str
 ) -> str:
     """Return when to check again.
 
     Args:
         resource: the LogSet.
         pods: its Pods.
-        stores: what the action on its stores returned.
+        stores: what the action on its stores came to.
         otherwise: when to check again without it; empty for not at all.
         now: the present, RFC 3339.
     """
-    repair, moment = stores.get("repair") or {}, unix_time(now)
-    step, due = repair.get("step"), repair.get("due")
+    moment = unix_time(now)
+    step, due = stores.repair.step, stores.repair.due
     if step in _AT_ONCE:
         return "2s"
-    if step in UNDER_WAY or stores.get("scaling"):
+    if step in UNDER_WAY or stores.scaling:
         return "5s"
     if due is not None:
         return f"{max(1, min(15, math.ceil(due - moment)))}s"
-    if otherwise or lacking(stores):
+    if otherwise or lacking(stores.shards):
         return otherwise or "15s"
     settling = any(came_back_lately(resource, pod, moment, SETTLING_SECONDS) for pod in pods)
     return f"{SETTLING_SECONDS + 1:.0f}s" if settling else _when_volumes_go(resource, moment)

@@ -28,6 +28,7 @@ from ..workload.references import config_map, of_set
 from . import data_version
 from .admission import mistakes_of_dnset
 from .rendering import render_dnset
+from .stores_result import TNStoresResult
 
 _UNSERVED = "2s"
 """A transaction node gets its shard within seconds, and compute nodes wait for that."""
@@ -50,7 +51,7 @@ def _render_observed(start: SetStart) -> Plan:
     """
     observed = start.observed
     _check_version(start.resource, observed)
-    shards = str(observed.stores.get("tnShards") or _kept(observed))
+    shards = TNStoresResult.of(observed.stores).shards or _kept(observed)
     return Plan(objects=_render(start, shards))
 
 
@@ -65,11 +66,10 @@ def _references(resource: Resource) -> dict[str, Reference]:
 
 def _findings(seen: SetPass) -> Findings:
     """Return which nodes have no shard yet, and which may not be replaced."""
-    unserved, blocked = seen.stores.get("unserved") or (), seen.stores.get("blocked")
+    stores = TNStoresResult.of(seen.observed.stores)
     return Findings(
-        failure=(Reason.FAILOVER_BLOCKED, str(blocked)) if blocked else None,
-        unserved=f"{', '.join(unserved)} to take up its shard" if unserved else "",
-        empty=seen.stores.get("empty") or (),
+        failure=(Reason.FAILOVER_BLOCKED, stores.blocked) if stores.blocked else None,
+        unserved=f"{', '.join(stores.unserved)} to take up its shard" if stores.unserved else "",
     )
 
 
@@ -81,9 +81,10 @@ def _status(seen: SetPass) -> dict[str, Any]:
 
 def _requeue(seen: SetPass, otherwise: str) -> str:
     """Return when to check again: when a Pod may be stuck, or a shard may have been taken."""
-    if seen.stores.get("unserved"):
+    stores = TNStoresResult.of(seen.observed.stores)
+    if stores.unserved:
         return _UNSERVED
-    if not otherwise or seen.stores.get("blocked"):
+    if not otherwise or stores.blocked:
         return otherwise
     moment = datetime.fromisoformat(seen.now).timestamp()
     return nodes.requeue(seen.pods, moment, otherwise)
@@ -110,6 +111,7 @@ TRANSACTION_NODES: Final = Component(
     kind=names.DN_SET,
     data_volume="cacheVolume",
     has_stores=True,
+    stores=TNStoresResult,
     renderer=SetRenderer(render=_render, render_observed=_render_observed, references=_references),
     judge=SetJudge(
         mistakes=mistakes_of_dnset,

@@ -13,8 +13,10 @@ from typing import Any
 from ..api import names
 from ..clients.matrixone import ClusterDetails, Deadline, HAKeeper, MatrixOneError
 from ..clients.matrixone.records import TNStoreRecord
+from ..reporting.events import Occurrence
 from ..workload.sets import SetContext
 from .shards import TNShard, lines, store_uuid
+from .stores_result import TNStoresResult
 
 _SECONDS = 1.0
 
@@ -43,15 +45,23 @@ class ServedShards:
     log_stores: list[float] = field(default_factory=list)
     shards: str = ""
 
-    def as_result(self) -> dict[str, Any]:
-        """Return what a task's result has of it: ``stores``."""
-        return {
-            "asked": self.asked,
-            "reached": self.reached,
-            "problem": self.problem,
-            "unserved": self.unserved,
-            "tnShards": self.shards,
-        }
+    def stores(self, events: Sequence[Occurrence], blocked: str) -> TNStoresResult:
+        """Return what the rest of the pass goes by.
+
+        Args:
+            events: what was done about the nodes.
+            blocked: which Pod should be replaced and must not be; empty for none.
+        """
+        return TNStoresResult(
+            ran=True,
+            asked=self.asked,
+            reached=self.reached,
+            problem=self.problem,
+            unserved=self.unserved,
+            shards=self.shards,
+            events=events,
+            blocked=blocked,
+        )
 
 
 def ask(

@@ -25,6 +25,7 @@ from ..reporting.set_facts import Findings
 from .observed import SetObserved
 from .plans import Plan
 from .removal import Removal
+from .stores_result import StoresResult
 
 Reference = dict[str, Any]
 """Argument of ``observe``: api_version, kind, namespace, and either name or labels."""
@@ -87,11 +88,6 @@ class SetPass:
     def pods(self) -> Sequence[Mapping[str, Any]]:
         """The Pods of the set."""
         return self.observed.pods
-
-    @property
-    def stores(self) -> Mapping[str, Any]:
-        """What the action on the stores of the set returned; empty when it did not run."""
-        return self.observed.stores
 
     @property
     def health(self) -> Health:
@@ -182,6 +178,7 @@ class Component:
         data_volume: the field of the spec that describes the data volume of its Pods, if they have
             claims of their own.
         has_stores: whether its status lists stores that are up and down.
+        stores: what the action on its stores comes to.
         client_port: of the Service that is named like the workload; None without one.
     """
 
@@ -192,4 +189,5 @@ class Component:
     period: str = "10s"
     data_volume: str = ""
     has_stores: bool = False
+    stores: type[StoresResult] = StoresResult
     client_port: int | None = None

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from ..api.certificates import Certificate
 from ..api.types import Manifest, References, Resource
 from ..reporting.health import Health
 from ..reporting.pod_problems import PodProblems
 from ..reporting.roll import RollStep
+from .stores_result import StoresResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class SetObserved:
         bucket: the BucketClaim of a LogSet.
         certificate: what is known of the certificate for SQL; None if there is no such Secret.
         shards: the ConfigMap with the shards that the nodes of a DNSet served, with its data.
-        stores: what the action on the stores of the set returned; empty when it did not run.
+        stores: what the action on the stores of the set came to.
         volumes: what the step that grows volumes did.
         roll: what the step of the roll did.
         health: what the processes answered; nothing is wrong where they were not asked.
@@ -69,7 +69,7 @@ class SetObserved:
     bucket: Manifest | None = None
     certificate: Certificate | None = None
     shards: Manifest | None = None
-    stores: Mapping[str, Any] = field(default_factory=dict)
+    stores: StoresResult = field(default_factory=StoresResult)
     volumes: GrownVolumes = field(default_factory=GrownVolumes)
     roll: RollStep = field(default_factory=RollStep)
     health: Health = field(default_factory=Health)

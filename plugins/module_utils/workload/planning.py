@@ -112,7 +112,7 @@ def _keep_replicas(
     objects: Sequence[Manifest], workload: str, observed: SetObserved
 ) -> Sequence[Manifest]:
     """Leave the workload at its size until Pods may leave: drained, or not needed any more."""
-    replicas = observed.stores.get("replicas")
+    replicas = observed.stores.replicas
     if replicas is None:
         return objects
     if observed.workload is not None and observed.volumes.remade:

@@ -10,14 +10,16 @@ from . import tls
 from .observed import GrownVolumes, SetObserved
 from .plans import Observed
 from .references import LOG_WORKLOAD, POD_PROBLEMS, TN_WORKLOAD
+from .stores_result import StoresResult
 
 
-def read_observed(observed: Observed) -> SetObserved:
+def read_observed(observed: Observed, stores: type[StoresResult] = StoresResult) -> SetObserved:
     """Read what ``observe`` returned by label, and what the steps of the role returned.
 
     Args:
         observed: by the labels of `set_references`; besides, ``results`` of the action on the
             stores, ``volumes``, ``roll``, ``health``, and the time as ``now``.
+        stores: what the action on the stores of its kind comes to.
     """
     return SetObserved(
         complete="workload" in observed,
@@ -38,7 +40,7 @@ def read_observed(observed: Observed) -> SetObserved:
         bucket=observed.get("bucket"),
         certificate=tls.certificate_in(observed.get(tls.LABEL)),
         shards=observed.get("shards"),
-        stores=observed.get("results") or {},
+        stores=stores.read(observed.get("results") or {}),
         volumes=GrownVolumes.read(observed.get("volumes") or {}),
         roll=RollStep.read(observed.get("roll") or {}),
         health=Health.read(observed.get("health") or {}),

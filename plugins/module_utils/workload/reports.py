@@ -47,7 +47,7 @@ def report_on_set(component: Component, end: PassEnd[Plan], now: str) -> Report:
         end: what the pass came to.
         now: the present, RFC 3339.
     """
-    observed, reporter = read_observed(end.observed), component.reporter
+    observed, reporter = read_observed(end.observed, component.stores), component.reporter
     if end.failure and not observed.complete:
         return unobserved(end.resource, end.failure)
     seen = SetPass(end.resource, end.plan, observed, _rollout(end, observed), now)
@@ -59,7 +59,7 @@ def report_on_set(component: Component, end: PassEnd[Plan], now: str) -> Report:
             *from_changes(*changes, [end.plan.workload]),
             *roll_events(seen.roll),
             *(reporter.events(seen) if reporter.events else ()),
-            *(seen.stores.get("events") or []),
+            *observed.stores.events,
         ],
         ready=is_ready_and_synced(status),
         message=str(status["message"]),

@@ -60,7 +60,7 @@ def _references(component: Component, start: PassStart) -> dict[str, Reference]:
 def _plan(component: Component, judge: Judge, start: PassStart) -> Plan:
     resource, play = start.resource, start.play
     played = find_references(resource, play.siblings) if play.siblings else None
-    observed = read_observed(start.observed)
+    observed = read_observed(start.observed, component.stores)
     # A workload may be missing for a moment, while it is created anew around its Pods.
     in_use = bool(observed.workload or observed.pods or observed.claims)
     mistakes = judge.invalid(resource, play.level, in_use=in_use)
