@@ -21,10 +21,12 @@ from ..module_utils.cluster.parts import PARTS
 from ..module_utils.cluster.planning import credential, makes_credential
 from ..module_utils.cluster.removal import drains_of_cluster, removal_of_leftovers
 from ..module_utils.compute.removal import scaled_to_zero
+from ..module_utils.early.observed import EarlyObserved
 from ..module_utils.early.reports import terminating_report
 from ..module_utils.early.storage import growth as claim_growth
 from ..module_utils.kinds import kind_of, render_everything, rendered_kind
 from ..module_utils.passes.own_namespace import own_namespace
+from ..module_utils.reporting.applied import Applied
 from ..module_utils.reporting.report import beginning, deleting
 from ..module_utils.workload.kind import PassEnd, Play
 from ..module_utils.workload.reading import read_observed
@@ -89,7 +91,8 @@ def report_for(
     subject = plain(resource)
     kind = kind_of(subject)
     decided = kind.plan_type.read(plain(plan or {}))
-    end = PassEnd(subject, decided, seen, plain(applied or {}), plain(failure))
+    done = Applied.read(plain(applied or {}))
+    end = PassEnd(subject, decided, seen, done, plain(failure))
     return plain(kind.reporter.report(end))
 
 
@@ -98,7 +101,7 @@ def rolling_of(plan: Any, observed: Any, applied: Any = None) -> Any:
     if plan["paused"] or plan["invalid"] or plan["held"]:
         return False
     seen = read_observed(plain(observed))
-    applied_now = (plain(applied or {}).get("objects") or {}).get(plan["workload"])
+    applied_now = Applied.read(plain(applied or {})).objects.get(plan["workload"])
     return is_rolling(applied_now or seen.workload, seen.pods, plan["partition"])
 
 
@@ -120,7 +123,7 @@ def deleting_of(resource: Any) -> Any:
 
 def claim_growth_of(resource: Any, observed: Any) -> Any:
     """Return the claims of a MatrixoneCluster that must grow, as patches."""
-    return claim_growth(plain(resource), plain(observed))
+    return claim_growth(plain(resource), EarlyObserved.read(plain(observed)))
 
 
 def terminating_of(resource: Any, results: Any, failure: Any = "") -> Any:

@@ -53,7 +53,7 @@ def reported(resource: Json, plan: Json, observed: Json, failure: str = "") -> J
     read = kind.plan_type.read(plan)
     return plain(
         kind.reporter.report(
-            PassEnd(resource, read, {**observed, "now": w.NOW}, {}, failure)
+            PassEnd(resource, read, {**observed, "now": w.NOW}, failure=failure)
         ).status
     )
 

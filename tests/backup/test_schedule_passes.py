@@ -13,6 +13,9 @@ from typing import Any
 import pytest
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils import kinds
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.kinds import kind_of
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.reporting.applied import (
+    Applied,
+)
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.kind import PassEnd
 
 from tests.support.resources import DELETE, merged
@@ -80,7 +83,9 @@ class World:
         self.plan = kind.plan(self.resource, observed)
         plan = kind.plan_type.read(self.plan.variables())
         applied = {} if failure else self._apply(plan)
-        self.report = kind.reporter.report(PassEnd(self.resource, plan, observed, applied, failure))
+        self.report = kind.reporter.report(
+            PassEnd(self.resource, plan, observed, Applied.read(applied), failure)
+        )
         if writes_status:
             self.resource["status"] = dict(self.report.status)
             self.events += self.report.events
@@ -548,7 +553,9 @@ class Namespaced(World):
         observed = {"jobs": jobs, "backups": None, "now": text(self.now)}
         self.plan = kind.plan(self.resource, observed)
         report = kind.reporter.report(
-            PassEnd(self.resource, self.plan, observed, self._apply(self.plan), failure)
+            PassEnd(
+                self.resource, self.plan, observed, Applied.read(self._apply(self.plan)), failure
+            )
         )
         self.resource["status"] = dict(report.status)
         return self.resource["status"]
@@ -603,7 +610,7 @@ def test_what_cannot_be_observed_leaves_the_status_as_it_was():
     kind = kind_of(world.resource)
     before = copy.deepcopy(world.resource["status"])
     report = kind.reporter.report(
-        PassEnd(world.resource, kind.plan_type.read({}), {}, {}, "the server is away")
+        PassEnd(world.resource, kind.plan_type.read({}), failure="the server is away")
     )
     assert report.status["history"] == before["history"]
     ready = next(one for one in report.status["conditions"] if one["type"] == "Ready")

@@ -7,6 +7,9 @@ from typing import Any
 import pytest
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils import kinds
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.kinds import kind_of
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.reporting.applied import (
+    Applied,
+)
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.kind import PassEnd
 
 from tests.backup import worlds as w
@@ -66,7 +69,9 @@ def play(resource: Json, now: datetime, **observed: Any) -> tuple[Json, Json, li
             for one in plan.objects
         ],
     }
-    report = kind.reporter.report(PassEnd(resource, kind.plan_type.read(variables), seen, applied))
+    report = kind.reporter.report(
+        PassEnd(resource, kind.plan_type.read(variables), seen, Applied.read(applied))
+    )
     return variables, dict(report.status), [one["reason"] for one in report.events]
 
 

@@ -10,6 +10,9 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api.plain i
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.kubernetes.adopting import (
     taken_over,
 )
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.early.observed import (
+    EarlyObserved,
+)
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.early.planning import (
     EarlyPlan,
     plan_early,
@@ -18,6 +21,9 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.early.repor
     report_on_early,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.early.storage import growth
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.reporting.applied import (
+    Applied,
+)
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.kind import PassEnd
 
 from tests.early.resources import OLD_IMAGE, Json, early
@@ -90,14 +96,14 @@ def unready(**container: Any) -> Json:
 
 
 def plan(resource: Json, **observed: Any) -> Any:
-    return plain(plan_early(in_cluster(resource), observed, NOW).variables())
+    return plain(plan_early(in_cluster(resource), EarlyObserved.read(observed), NOW).variables())
 
 
 def report(
     resource: Json, decided: Any, observed: Json, applied: Json | None = None, failure: str = ""
 ) -> Any:
     plan = EarlyPlan.read(decided)
-    end = PassEnd(in_cluster(resource), plan, observed, applied or {}, failure)
+    end = PassEnd(in_cluster(resource), plan, observed, Applied.read(applied or {}), failure)
     return plain(report_on_early(end))
 
 
@@ -117,7 +123,7 @@ def test_t16_claims_grow_and_the_set_is_replaced() -> None:
     bigger = early(dataVolumeCap="20Gi")
     seen = {"workload": live_set(early()), "claims": CLAIMS}
 
-    (patch,) = growth(in_cluster(bigger), seen)
+    (patch,) = growth(in_cluster(bigger), EarlyObserved.read(seen))
     assert patch["metadata"] == {"name": "data-mo-0", "namespace": "prod"}
     assert patch["spec"]["resources"]["requests"]["storage"] == "20Gi"
     decided = plan(bigger, **seen, growth={"changed": True})
@@ -128,7 +134,7 @@ def test_t16_claims_grow_and_the_set_is_replaced() -> None:
 def test_t16_another_spelling_of_a_size_is_no_change() -> None:
     resource = early(dataVolumeCap="10240Mi")
     seen = {"workload": live_set(early()), "claims": CLAIMS}
-    assert growth(in_cluster(resource), seen) == []
+    assert growth(in_cluster(resource), EarlyObserved.read(seen)) == []
     assert plan(resource, **seen)["recreate"] == []
 
 
@@ -139,7 +145,7 @@ def test_t16_shrinking_is_refused_and_the_rest_goes_on() -> None:
 
     assert decided["refusal"]["reason"] == "VolumeShrinkRefused"
     assert "spec.dataVolumeCap" in decided["refusal"]["message"]
-    assert (growth(in_cluster(resource), seen), decided["recreate"]) == ([], [])
+    assert (growth(in_cluster(resource), EarlyObserved.read(seen)), decided["recreate"]) == ([], [])
     spec = decided["objects"][-1]["spec"]
     assert spec["template"]["spec"]["containers"][0]["image"] == "mo:1.3.1"
     told = report(resource, decided, seen)
@@ -168,7 +174,7 @@ def test_t16_claims_that_only_look_like_ours_are_left_alone() -> None:
         claim("data-mo-0", "1Gi", matrixone_cr="x"),
     ]
     resource = in_cluster(early())
-    assert growth(resource, {"claims": others}) == []
+    assert growth(resource, EarlyObserved(claims=others)) == []
     steps = removal_of(resource, {"claims": others})
     assert steps[-1]["objects"] == []
 
@@ -177,7 +183,7 @@ def test_t19_only_what_the_resource_owns_is_tidied_up() -> None:
     chosen = plan(early(), workload=live_set(early()))["prune"]
     assert chosen["owner_uid"] == "u"
     assert chosen["labels"] == {"app": "matrixone", "matrixone_cr": "mo"}
-    by_playbook = plain(plan_early(early(), {}, NOW).prune)
+    by_playbook = plain(plan_early(early(), EarlyObserved(), NOW).prune)
     assert [one["kind"] for one in by_playbook["kinds"]] == ["ConfigMap"]
 
 
@@ -308,7 +314,7 @@ def test_t41_more_than_one_database_is_refused_and_what_runs_stays() -> None:
     assert decided["prune"] is None
     assert condition(told, "Accepted") == ("False", "UnsupportedReplicas")
     assert condition(told, "Ready")[0] == "True"
-    assert growth(in_cluster(resource), {"claims": [claim("data-mo-0", "1Gi")]}) == []
+    assert growth(in_cluster(resource), EarlyObserved(claims=[claim("data-mo-0", "1Gi")])) == []
 
 
 def test_t40_a_stopped_database_says_so() -> None:

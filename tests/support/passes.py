@@ -9,6 +9,9 @@ from typing import Any
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils import kinds
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api.plain import plain
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.cluster.parts import PARTS
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.reporting.applied import (
+    Applied,
+)
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.component import (
     SetStart,
 )
@@ -74,7 +77,7 @@ def report_on(
     """
     kind = kinds.kind_of(resource)
     decided = kind.plan_type.read(plan)
-    end = PassEnd(resource, decided, observed, applied, failure)
+    end = PassEnd(resource, decided, observed, Applied.read(applied), failure)
     if resource["kind"] not in PARTS:
         return plain(kind.reporter.report(end))
     return plain(report_on_set(PARTS[resource["kind"]], end, now))

@@ -82,7 +82,7 @@ def _facts(end: PassEnd[ClusterPlan]) -> ClusterFacts:
     return ClusterFacts(
         resource=resource,
         desired=(() if plan.restoring or plan.held else plan.objects) or _parts(resource, found),
-        live={**{named(one): one for one in found}, **(end.applied.get("objects") or {})},
+        live={**{named(one): one for one in found}, **end.applied.objects},
         credential=credential["metadata"]["name"] if credential else _created(plan, failure),
         paused=plan.paused,
         invalid=plan.invalid,

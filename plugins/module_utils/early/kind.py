@@ -13,6 +13,7 @@ from ..api.types import Resource
 from ..workload.component import Reference
 from ..workload.kind import Judge, Kind, PassStart, Planner, Reporter
 from ..workload.removal import Removal
+from .observed import EarlyObserved
 from .planning import EarlyPlan, plan_early
 from .references import early_references
 from .removal import removal_of_early
@@ -24,11 +25,13 @@ def _references(start: PassStart) -> dict[str, Reference]:
 
 
 def _plan(start: PassStart) -> EarlyPlan:
-    return plan_early(start.resource, start.observed, datetime.now(timezone.utc))
+    return plan_early(
+        start.resource, EarlyObserved.read(start.observed), datetime.now(timezone.utc)
+    )
 
 
 def _removal(start: PassStart) -> list[Removal]:
-    return removal_of_early(start.resource, start.observed)
+    return removal_of_early(start.resource, EarlyObserved.read(start.observed))
 
 
 def _mistakes(resource: Resource) -> list[Mistake]:

@@ -11,7 +11,8 @@ from typing import Any, Final
 from ..api.errors import RenderingError
 from ..api.types import Resource
 from ..reporting.reasons import EarlyReason
-from ..workload.plans import Kind, Observed, Plan, Prune, is_paused
+from ..workload.plans import Kind, Plan, Prune, is_paused
+from .observed import EarlyObserved
 from .pods import doomed
 from .refusals import NO_REFUSAL, TOO_MANY, refused, too_many
 from .rendering import (
@@ -61,12 +62,12 @@ class EarlyPlan(Plan):
     gate_revision: str = ""
 
 
-def plan_early(resource: Resource, observed: Observed, now: datetime) -> EarlyPlan:
+def plan_early(resource: Resource, observed: EarlyObserved, now: datetime) -> EarlyPlan:
     """Decide what a pass does.
 
     Args:
         resource: the MatrixoneCluster.
-        observed: what its references led to, and as ``growth`` the result of growing the claims.
+        observed: what its references led to, and what the step that grows claims did.
         now: the present.
     """
     plan = EarlyPlan(workload=f"StatefulSet/{resource['metadata']['name']}")
@@ -81,7 +82,7 @@ def plan_early(resource: Resource, observed: Observed, now: datetime) -> EarlyPl
         return replace(plan, invalid=str(error), refusal=refusal)
     if too_many(context):
         return replace(plan, refusal=refused(EarlyReason.UNSUPPORTED_REPLICAS, TOO_MANY))
-    live = observed.get("workload")
+    live = observed.workload
     objects = [with_live_sizes(one, live, context, observed) for one in objects]
     resized = live is not None and sizes(live) != sizes(objects[-1])
     plan = replace(
@@ -98,10 +99,10 @@ def plan_early(resource: Resource, observed: Observed, now: datetime) -> EarlyPl
 
 
 def _let_roll(
-    plan: EarlyPlan, context: EarlyContext, observed: Observed, now: datetime
+    plan: EarlyPlan, context: EarlyContext, observed: EarlyObserved, now: datetime
 ) -> EarlyPlan:
     """Decide what a roll-out under way permits: help for broken Pods, and tidying up."""
-    live = observed.get("workload")
+    live = observed.workload
     if not context.spec.flag("rollingDeploy"):
         return plan
     updated = live is None or _hash_of(live) != _hash_of(plan.objects[-1])

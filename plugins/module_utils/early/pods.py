@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Final
 
-from ..workload.plans import Observed
+from .observed import EarlyObserved
 from .rendering import ORDERED, EarlyContext
 
 _HOPELESS: Final = frozenset({"CrashLoopBackOff", "ErrImagePull", "ImagePullBackOff"})
@@ -16,7 +16,7 @@ _LEAST_AGE: Final = 15.0  # seconds that a Pod gets before it counts as broken
 
 
 def doomed(
-    context: EarlyContext, observed: Observed, live: Mapping[str, Any], now: datetime
+    context: EarlyContext, observed: EarlyObserved, live: Mapping[str, Any], now: datetime
 ) -> list[dict[str, Any]]:
     """Return the one Pod of an old revision that keeps crashing.
 
@@ -28,7 +28,7 @@ def doomed(
     revision = (live.get("status") or {}).get("updateRevision")
     broken = [
         pod
-        for pod in observed.get("pods") or []
+        for pod in observed.pods
         if not pod["metadata"].get("deletionTimestamp")
         and (pod["metadata"].get("labels") or {}).get("controller-revision-hash") != revision
         and _age(pod, now) >= _LEAST_AGE

@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 from ..api.types import Resource
-from ..workload.plans import Kind, Observed
+from ..workload.plans import Kind
 from ..workload.removal import Chosen, Removal
+from .observed import EarlyObserved
 from .rendering import APP, LABEL_APP, LABEL_OWNER
 from .storage import own_claims
 
@@ -18,7 +19,7 @@ _OURS: list[Kind] = [
 _PODS: list[Kind] = [{"api_version": "v1", "kind": "Pod"}]
 
 
-def removal_of_early(resource: Resource, observed: Observed) -> list[Removal]:
+def removal_of_early(resource: Resource, observed: EarlyObserved) -> list[Removal]:
     """Return the steps that delete a MatrixoneCluster.
 
     Claims are deleted last, when no Pod uses them, and only those that its StatefulSet created.
@@ -50,6 +51,6 @@ def removal_of_early(resource: Resource, observed: Observed) -> list[Removal]:
             "kind": "PersistentVolumeClaim",
             "metadata": {key: claim["metadata"][key] for key in ("name", "namespace", "uid")},
         }
-        for _template, claim in own_claims(name, observed.get("claims") or [])
+        for _template, claim in own_claims(name, observed.claims)
     ]
     return [database, Removal(title=f"the data of {name}", objects=claims)]

@@ -8,17 +8,16 @@ from dataclasses import replace
 from typing import Any, Final
 
 from ..api.types import Resource
+from ..reporting.applied import Applied, changes_in
 from ..reporting.events import Occurrence, occurrence
-from ..reporting.pod_problems import PodProblems
 from ..reporting.reasons import ConditionType, EarlyReason
-from ..reporting.report import Applied, Report, deleting, unobserved
+from ..reporting.report import Report, deleting, unobserved
 from ..reporting.rollout import Rollout
 from ..reporting.set_facts import SetFacts
 from ..workload.kind import PassEnd
-from ..workload.plans import Observed
-from ..workload.references import POD_PROBLEMS
 from . import status as early
 from .events import EarlyEvent
+from .observed import EarlyObserved
 from .planning import EarlyPlan
 from .storage import own_claims
 
@@ -32,14 +31,14 @@ def report_on_early(end: PassEnd[EarlyPlan]) -> Report:
     Args:
         end: what it came to; ``growth`` of what was observed is the result of growing the claims.
     """
-    resource, plan, observed = end.resource, end.plan, end.observed
+    resource, plan, observed = end.resource, end.plan, EarlyObserved.read(end.observed)
     applied, failure = end.applied, end.failure
-    if failure and "workload" not in observed:
+    if failure and not observed.complete:
         unknown = unobserved(resource, failure)
         status = {**unknown.status, "phase": early.phase_of(unknown.status["conditions"])}
         return replace(unknown, status=status, events=_warnings(resource, plan, observed, failure))
     refused = plan.refusal
-    facts = _facts(end)
+    facts = _facts(end, observed)
     gate = plan.gate
     status = early.early_status(facts, refused, gate, _lists(resource, observed, applied))
     if plan.runtime:
@@ -53,7 +52,8 @@ def report_on_early(end: PassEnd[EarlyPlan]) -> Report:
     serves = states[ConditionType.READY.value]["status"] == "True" or early.is_stopped(facts)
     settled = serves and (synced or bool(facts.refused)) and not gate
     idle = settled or facts.paused or bool(facts.invalid)
-    changes = early.occurrences([observed.get("growth") or {}, applied], _namespace(resource))
+    done = [*observed.growth.done, *applied.done]
+    changes = early.occurrences(done, _namespace(resource))
     return Report(
         status=status,
         events=[*changes, *_warnings(resource, plan, observed, failure), *_waits(announced, plan)],
@@ -75,7 +75,8 @@ def terminating_report(
     """
     status = deleting(resource)
     reported = str((resource.get("status") or {}).get("message") or "")
-    events = early.occurrences(results, _namespace(resource))
+    done = [change for result in results for change in changes_in(result)]
+    events = early.occurrences(done, _namespace(resource))
     if failure:
         status["message"] = failure
         if reported != failure:
@@ -87,52 +88,46 @@ def _namespace(resource: Resource) -> str:
     return str(resource["metadata"]["namespace"])
 
 
-def _facts(end: PassEnd[EarlyPlan]) -> SetFacts:
-    resource, plan, observed = end.resource, end.plan, end.observed
+def _facts(end: PassEnd[EarlyPlan], observed: EarlyObserved) -> SetFacts:
+    resource, plan = end.resource, end.plan
     name = resource["metadata"]["name"]
     refused = plan.refusal
-    live = (end.applied.get("objects") or {}).get(f"StatefulSet/{name}") or observed.get("workload")
+    live = end.applied.objects.get(f"StatefulSet/{name}") or observed.workload
     as_it_is = plan.paused or refused["reason"] == EarlyReason.UNSUPPORTED_REPLICAS.value
     replicas = (resource.get("spec") or {}).get("replicas")
     rollout = Rollout.of(live, None if as_it_is or not isinstance(replicas, int) else replicas)
     return SetFacts(
         resource=resource,
         rollout=rollout,
-        pods=observed.get("pods") or [],
+        pods=observed.pods,
         expected=[f"{name}-{ordinal}" for ordinal in range(rollout.desired if live else 0)],
         paused=plan.paused,
         invalid=plan.invalid or (refused["message"] if as_it_is else ""),
         waiting="",
         failure=end.failure,
         refused=refused["message"],
-        problems=PodProblems.read(observed.get(POD_PROBLEMS)),
+        problems=observed.pod_problems,
     )
 
 
-def _lists(resource: Resource, observed: Observed, applied: Applied) -> dict[str, list[str]]:
+def _lists(resource: Resource, observed: EarlyObserved, applied: Applied) -> dict[str, list[str]]:
     """Return the names of what belongs to the resource, as far as this pass knows."""
-    gone = {
-        f"{one['kind']}/{one['name']}"
-        for one in applied.get("done") or []
-        if one["change"] == "deleted"
-    }
+    gone = {change.title for change in applied.deleted()}
+    listed = {"statefulSets": observed.stateful_sets, "service": observed.services}
     found: dict[str, list[str]] = {}
     for field, kind in _LISTS.items():
-        label = "services" if kind == "Service" else field
-        seen = {f"{kind}/{one['metadata']['name']}" for one in observed.get(label) or []}
-        applied_names = {
-            name for name in applied.get("objects") or {} if name.startswith(f"{kind}/")
-        }
+        seen = {f"{kind}/{one['metadata']['name']}" for one in listed[field]}
+        applied_names = {name for name in applied.objects if name.startswith(f"{kind}/")}
         found[field] = sorted(name.partition("/")[2] for name in (seen | applied_names) - gone)
-    pods = (one["metadata"]["name"] for one in observed.get("pods") or [])
-    claims = own_claims(resource["metadata"]["name"], observed.get("claims") or [])
+    pods = (one["metadata"]["name"] for one in observed.pods)
+    claims = own_claims(resource["metadata"]["name"], observed.claims)
     found["pods"] = sorted(name for name in pods if f"Pod/{name}" not in gone)
     found["persistentVolumeClaims"] = sorted(one["metadata"]["name"] for _template, one in claims)
     return found
 
 
 def _warnings(
-    resource: Resource, plan: EarlyPlan, observed: Observed, failure: str
+    resource: Resource, plan: EarlyPlan, observed: EarlyObserved, failure: str
 ) -> list[Occurrence]:
     """Return Events for what the API server refused, unless the status says it already."""
     found = []
@@ -146,12 +141,12 @@ def _warnings(
     return found
 
 
-def _exists(failure: str, observed: Observed) -> bool:
+def _exists(failure: str, observed: EarlyObserved) -> bool:
     """Return whether the object that a failure is about was there before."""
     subject = " ".join(failure.partition(":")[0].split(" ")[1:3])
-    seen = [*(observed.get("services") or []), *(observed.get("statefulSets") or [])]
     known = {
-        f"{one['kind']} {one['metadata']['namespace']}/{one['metadata']['name']}" for one in seen
+        f"{one['kind']} {one['metadata']['namespace']}/{one['metadata']['name']}"
+        for one in (*observed.services, *observed.stateful_sets)
     }
     return subject in known
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from ..api import names, versions
+from ..reporting.applied import Change
 from ..reporting.conditions import Condition, phase
 from ..reporting.events import Occurrence, occurrence
 from ..reporting.pods import staying
@@ -102,11 +103,11 @@ def _running_version(pods: Iterable[Mapping[str, Any]]) -> str:
     return min((tag for tag in tags if tag and "/" not in tag), default="")
 
 
-def occurrences(results: Iterable[Mapping[str, Any]], namespace: str) -> list[Occurrence]:
+def occurrences(changes: Iterable[Change], namespace: str) -> list[Occurrence]:
     """Return the Events for what was created, changed and deleted.
 
     Args:
-        results: of ``apply``, with ``done`` as ``Kind/name`` and what happened to it.
+        changes: what happened to which object.
         namespace: where all that is.
     """
     words = {
@@ -114,14 +115,14 @@ def occurrences(results: Iterable[Mapping[str, Any]], namespace: str) -> list[Oc
         "changed": (EarlyEvent.UPDATED, "Update"),
         "deleted": (EarlyEvent.DELETED, "Delete"),
     }
-    done = [entry for result in results for entry in result.get("done") or []]
+    done = list(changes)
     if len(done) > _MANY:
         # What matters most is reported by name, data first.
-        done.sort(key=lambda entry: _WEIGHT.get(entry["kind"], len(_WEIGHT)))
+        done.sort(key=lambda entry: _WEIGHT.get(entry.kind, len(_WEIGHT)))
     found = []
     for entry in done[:_MANY]:
-        reason, action = words[entry["change"]]
-        note = f"{entry['change']} {entry['kind']} {entry['name']} in namespace {namespace}"
+        reason, action = words[entry.change]
+        note = f"{entry.change} {entry.kind} {entry.name} in namespace {namespace}"
         found.append(occurrence(reason.value, note, action=action))
     if len(done) > _MANY:
         last = found[-1]

@@ -11,12 +11,13 @@ from ..api import quantities as quantity
 from ..api.errors import QuantityError, RenderingError
 from ..api.types import Manifest, Resource
 from ..reporting.reasons import EarlyReason
-from ..workload.plans import Observed, is_paused
+from ..workload.plans import is_paused
+from .observed import EarlyObserved
 from .refusals import NO_REFUSAL, refused, too_many
 from .rendering import CLAIMS, LABEL_OWNER, EarlyContext
 
 
-def growth(resource: Resource, observed: Observed) -> list[Manifest]:
+def growth(resource: Resource, observed: EarlyObserved) -> list[Manifest]:
     """Return the claims that are smaller than desired, as patches that make them grow."""
     try:
         context = EarlyContext.of(resource)
@@ -32,7 +33,7 @@ def growth(resource: Resource, observed: Observed) -> list[Manifest]:
             "metadata": {key: claim["metadata"][key] for key in ("name", "namespace")},
             "spec": {"resources": {"requests": {"storage": context.spec.raw(CLAIMS[name])}}},
         }
-        for name, claim in own_claims(context.owner, observed.get("claims") or [])
+        for name, claim in own_claims(context.owner, observed.claims)
         if _requested(claim) < desired[name]
     ]
 
@@ -72,10 +73,10 @@ def sizes(workload: Mapping[str, Any]) -> dict[str, int]:
     return {one["metadata"]["name"]: _requested(one) for one in templates}
 
 
-def storage_refusal(context: EarlyContext, observed: Observed) -> Mapping[str, str]:
+def storage_refusal(context: EarlyContext, observed: EarlyObserved) -> Mapping[str, str]:
     """Return why the claims are not of the desired size: shrinking, or growth that was refused."""
     desired = _wanted_sizes(context)
-    for name, claim in own_claims(context.owner, observed.get("claims") or []):
+    for name, claim in own_claims(context.owner, observed.claims):
         if _requested(claim) > desired[name]:
             field = CLAIMS[name]
             message = (
@@ -83,14 +84,16 @@ def storage_refusal(context: EarlyContext, observed: Observed) -> Mapping[str, s
                 f"{claim['metadata']['name']} has, and claims cannot shrink; raise it again"
             )
             return refused(EarlyReason.VOLUME_SHRINK_REFUSED, message)
-    failure = str((observed.get("growth") or {}).get("msg") or "")
-    if failure:
-        return refused(EarlyReason.VOLUME_NOT_EXPANDABLE, failure)
+    if observed.growth.failure:
+        return refused(EarlyReason.VOLUME_NOT_EXPANDABLE, observed.growth.failure)
     return NO_REFUSAL
 
 
 def with_live_sizes(
-    manifest: Manifest, live: Mapping[str, Any] | None, context: EarlyContext, observed: Observed
+    manifest: Manifest,
+    live: Mapping[str, Any] | None,
+    context: EarlyContext,
+    observed: EarlyObserved,
 ) -> Manifest:
     """Keep the sizes in the claim templates as they are where the claims could not follow."""
     if manifest["kind"] != "StatefulSet" or live is None:
@@ -106,12 +109,12 @@ def with_live_sizes(
     return {**manifest, "spec": {**manifest["spec"], "volumeClaimTemplates": templates}}
 
 
-def _unreachable(context: EarlyContext, observed: Observed) -> set[str]:
+def _unreachable(context: EarlyContext, observed: EarlyObserved) -> set[str]:
     """Return the claim templates whose claims cannot have the desired size."""
     desired = _wanted_sizes(context)
-    failed = bool((observed.get("growth") or {}).get("msg"))
+    failed = bool(observed.growth.failure)
     return {
         name
-        for name, claim in own_claims(context.owner, observed.get("claims") or [])
+        for name, claim in own_claims(context.owner, observed.claims)
         if _requested(claim) > desired[name] or (failed and _requested(claim) < desired[name])
     }

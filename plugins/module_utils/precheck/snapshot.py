@@ -22,6 +22,7 @@ from ..passes.observing import fetch_raw, shown
 from ..passes.own_namespace import own_namespace
 from ..passes.selections import selections, users
 from ..passes.status_writer import differs
+from ..reporting.applied import Applied
 from ..reporting.conditions import completed
 from ..workload.kind import PassEnd, Play
 from ..workload.plans import Plan, named
@@ -96,7 +97,7 @@ class Snapshot:
             named(manifest): shown(self._live[identity(manifest)], {})
             for manifest in self.plan.objects
         }
-        end = PassEnd(self.resource, self.plan, self.observed, {"objects": live})
+        end = PassEnd(self.resource, self.plan, self.observed, Applied(objects=live))
         report = kind_of(self.resource).reporter.report(end)
         if not report.ready or report.requeue or report.events:
             return True

@@ -15,9 +15,6 @@ from .reasons import ConditionType, Reason
 _NAMED = 4
 """How many of the objects that hold up a deletion are named."""
 
-Applied = Mapping[str, Any]
-"""Result of ``apply``: ``objects`` and ``before`` by ``Kind/name``."""
-
 
 @dataclass(frozen=True, slots=True)
 class Report:

@@ -15,7 +15,8 @@ from typing import Any, Final, Generic, TypeVar
 from ..admission.pod_security import Level
 from ..admission.shapes import Mistake, shortened
 from ..api.types import Manifest, Resource
-from ..reporting.report import Applied, Report
+from ..reporting.applied import Applied
+from ..reporting.report import Report
 from .component import Reference
 from .plans import Observed, Plan
 from .removal import Removal
@@ -68,14 +69,14 @@ class PassEnd(Generic[PlanT]):
         resource: with its status so far.
         plan: what was decided; one that does nothing if that was not reached.
         observed: what was observed before.
-        applied: what apply returned; empty if it was not reached.
+        applied: what was applied; nothing if that was not reached.
         failure: why the pass failed; empty if it did not.
     """
 
     resource: Resource
     plan: PlanT
     observed: Observed = field(default_factory=dict)
-    applied: Applied = field(default_factory=dict)
+    applied: Applied = field(default_factory=Applied)
     failure: str = ""
 
 

@@ -9,12 +9,13 @@ from typing import Any
 from ..api import names
 from ..api.pods import is_ready
 from ..api.types import Resource
+from ..reporting.applied import Applied
 from ..reporting.conditions import holds
 from ..reporting.events import from_changes
 from ..reporting.pod_problems import PodProblems, refused_helpers
 from ..reporting.pods import became_unready_lately
 from ..reporting.reasons import ConditionType
-from ..reporting.report import Applied, Report, is_ready_and_synced, unobserved
+from ..reporting.report import Report, is_ready_and_synced, unobserved
 from ..reporting.roll import roll_events, roll_requeue
 from ..reporting.rollout import UPDATE_PAUSED, Rollout, is_held
 from ..reporting.set_facts import Findings, SetFacts
@@ -52,11 +53,10 @@ def report_on_set(component: Component, end: PassEnd[Plan], now: str) -> Report:
         return unobserved(end.resource, end.failure)
     seen = SetPass(end.resource, end.plan, observed, _rollout(end, observed), now)
     status = _status(component, seen, _problems(seen, end.applied), end.failure)
-    changes = end.applied.get("before") or {}, end.applied.get("objects") or {}
     return Report(
         status=status,
         events=[
-            *from_changes(*changes, [end.plan.workload]),
+            *from_changes(end.applied.before, end.applied.objects, [end.plan.workload]),
             *roll_events(seen.roll),
             *(reporter.events(seen) if reporter.events else ()),
             *observed.stores.events,
@@ -68,7 +68,7 @@ def report_on_set(component: Component, end: PassEnd[Plan], now: str) -> Report:
 
 
 def _rollout(end: PassEnd[Plan], observed: SetObserved) -> Rollout:
-    workload = (end.applied.get("objects") or {}).get(end.plan.workload) or observed.workload
+    workload = end.applied.objects.get(end.plan.workload) or observed.workload
     replicas = (end.resource.get("spec") or {}).get("replicas")
     return Rollout.of(workload, None if end.plan.paused else replicas)
 
@@ -81,7 +81,7 @@ def _problems(seen: SetPass, applied: Applied) -> PodProblems:
     rollout = seen.rollout
     is_over = rollout.exists and rollout.up_to_date and rollout.ready >= rollout.desired
     found = PodProblems() if is_over else seen.observed.pod_problems
-    helpers = refused_helpers(applied.get("objects") or {}, seen.plan.workload)
+    helpers = refused_helpers(applied.objects, seen.plan.workload)
     return replace(found, not_created={**found.not_created, **helpers})
 
 

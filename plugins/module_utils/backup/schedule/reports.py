@@ -9,8 +9,9 @@ from typing import Any, Final
 from ...api import names
 from ...api.timestamps import unix_time
 from ...api.types import Manifest, Resource
+from ...reporting.applied import Applied
 from ...reporting.events import Occurrence, occurrence
-from ...reporting.report import Applied, Report, is_ready_and_synced, unobserved
+from ...reporting.report import Report, is_ready_and_synced, unobserved
 from ...workload.kind import PassEnd
 from .cron import duration
 from .planning import SchedulePlan
@@ -31,11 +32,7 @@ def report_on_schedule(end: PassEnd[SchedulePlan]) -> Report:
     applied, failure = end.applied, end.failure
     if failure and not plan.now:
         return unobserved(resource, failure)
-    removed = {
-        one["name"]
-        for one in applied.get("done") or []
-        if (one["kind"], one["change"]) == ("Backup", "deleted")
-    }
+    removed = {change.name for change in applied.deleted() if change.kind == "Backup"}
     backups = observed.get("backups")
     if backups is not None:
         backups = [one for one in backups if one["metadata"]["name"] not in removed]
@@ -55,7 +52,7 @@ def report_on_schedule(end: PassEnd[SchedulePlan]) -> Report:
 def _seen(observed: Any, applied: Applied, kind: str) -> list[Manifest]:
     """Return the objects of a kind, with the one that was created."""
     found = {one["metadata"]["name"]: one for one in observed or []}
-    for one in (applied.get("objects") or {}).values():
+    for one in applied.objects.values():
         if one["kind"] == kind:
             found[one["metadata"]["name"]] = one
     return list(found.values())
@@ -71,14 +68,14 @@ def _requeue(plan: SchedulePlan, is_unclear: bool) -> str:
 
 def _of_run(plan: SchedulePlan, applied: Applied) -> list[Occurrence]:
     found = []
-    created = [one for one in applied.get("done") or [] if one["kind"] == "BackupJob"]
+    created = [change for change in applied.done if change.kind == "BackupJob"]
     if created and plan.due:
         kind = plan.objects[0]["spec"]["type"]
-        note = f"created BackupJob {created[0]['name']}, which is {kind}: {plan.why}"
+        note = f"created BackupJob {created[0].name}, which is {kind}: {plan.why}"
         found.append(occurrence("BackupStarted", note, action="Create"))
-    proofs = [one for one in applied.get("done") or [] if one["kind"] == names.RESTORE_JOB]
+    proofs = [change for change in applied.done if change.kind == names.RESTORE_JOB]
     if proofs and plan.verify:
-        note = f"created RestoreJob {proofs[0]['name']}, which verifies Backup {plan.verify}"
+        note = f"created RestoreJob {proofs[0].name}, which verifies Backup {plan.verify}"
         found.append(occurrence("VerificationStarted", note, action="Create"))
     if plan.missed:
         note = f"left out the backup of {plan.missed}: {plan.why}"
