@@ -17,6 +17,7 @@ from ..workload.plans import is_paused
 from ..workload.references import by_name
 from . import users
 from .links import AVAILABLE, BROKEN, looked_at
+from .observed import BackupObserved
 from .planning import (
     DELETING,
     PENDING,
@@ -54,7 +55,7 @@ def _references(start: PassStart) -> dict[str, Reference]:
 
 def _plan(start: PassStart) -> BackupPlan:
     decide = plan_recheck if is_rechecked(start.resource) else plan_backup
-    return decide(start.resource, start.observed, PassContext.of(start))
+    return decide(start.resource, BackupObserved.read(start.observed), PassContext.of(start))
 
 
 def _report(end: PassEnd[BackupPlan]) -> Report:

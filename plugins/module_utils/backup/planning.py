@@ -11,9 +11,10 @@ from ..api.fields import Fields
 from ..api.types import Resource
 from ..location import locations
 from ..reporting.reasons import BackupReason
-from ..workload.plans import Observed, is_paused
+from ..workload.plans import is_paused
 from . import users
 from .links import AVAILABLE, BROKEN
+from .observed import BackupObserved
 from .task import jobs
 from .task.deletion import (
     DeletionPlan,
@@ -53,7 +54,7 @@ class BackupPlan(DeletionPlan):
     requeue: str = ""
 
 
-def plan_backup(resource: Resource, observed: Observed, around: PassContext) -> BackupPlan:
+def plan_backup(resource: Resource, observed: BackupObserved, around: PassContext) -> BackupPlan:
     """Decide what a pass does.
 
     Args:
@@ -70,13 +71,13 @@ def plan_backup(resource: Resource, observed: Observed, around: PassContext) -> 
     return BackupPlan(phase=BROKEN if phase == BROKEN else AVAILABLE, done=True)
 
 
-def _deletion(resource: Resource, observed: Observed, around: PassContext) -> BackupPlan:
+def _deletion(resource: Resource, observed: BackupObserved, around: PassContext) -> BackupPlan:
     plan = BackupPlan(phase=DELETING)
     if resource.get("deletionPolicy") != "Delete":
         return replace(plan, done=True)
     if kept := released(resource):
-        return halted(replace(plan, done=True, kept=kept), observed)
-    stands = task_state_of(observed, around.now)
+        return halted(replace(plan, done=True, kept=kept), observed.task)
+    stands = task_state_of(observed.task, around.now)
     if stands.state is State.SUCCEEDED:
         return replace(plan, done=True, kept=stands.result.message if stands.result else "")
     if stands.state is State.ABSENT and (user := _user(resource, observed)):
@@ -84,17 +85,23 @@ def _deletion(resource: Resource, observed: Observed, around: PassContext) -> Ba
         return wrong(plan, BackupReason.IN_USE.value, user)
     plan = _deleting(plan, resource, observed, stands, around)
     if plan.problem.get("reason") not in _NEEDED:
-        plan = in_time(plan, resource, observed, around)
-    return halted(plan, observed)
+        plan = in_time(plan, resource, observed.task, around)
+    return halted(plan, observed.task)
 
 
 def _deleting(
-    plan: BackupPlan, resource: Resource, observed: Observed, stands: TaskState, around: PassContext
+    plan: BackupPlan,
+    resource: Resource,
+    observed: BackupObserved,
+    stands: TaskState,
+    around: PassContext,
 ) -> BackupPlan:
-    if (going := ongoing(plan, stands, observed, around)) is not None:
+    if (going := ongoing(plan, stands, observed.task, around)) is not None:
         return going
     namespace = secret_namespace(resource)
-    if (waiting := missing_secret(plan, secrets_of(resource), namespace, observed)) is not None:
+    if (
+        waiting := missing_secret(plan, secrets_of(resource), namespace, observed.existing)
+    ) is not None:
         return waiting
     try:
         return _start(plan, resource, around)
@@ -102,12 +109,11 @@ def _deleting(
         return wrong(plan, BackupReason.INVALID_SPEC.value, str(error))
 
 
-def _user(resource: Resource, observed: Observed) -> str:
+def _user(resource: Resource, observed: BackupObserved) -> str:
     """Return what needs the data; empty if nothing does."""
-    everything = users.Everything.of(observed)
-    if everything is None:
+    if observed.everything is None:
         return "the operator may not list what could be using it"
-    return next(users.users_of(resource, everything), "")
+    return next(users.users_of(resource, observed.everything), "")
 
 
 def secret_namespace(resource: Resource) -> str:

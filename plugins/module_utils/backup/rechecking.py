@@ -21,15 +21,15 @@ from ..api.types import Resource
 from ..location import locations
 from ..reporting.reasons import BackupReason
 from ..workload.component import Reference
-from ..workload.plans import Observed
 from ..workload.references import by_name
 from .job.record import backup_name
 from .links import AVAILABLE, BROKEN, is_about, looked_at
+from .observed import BackupObserved
 from .planning import PENDING, BackupPlan, secret_namespace
 from .sources import scope_of_record
 from .task import jobs
 from .task.deletion import missing_secret, ongoing, started, wrong
-from .task.lifecycle import JOB, identity
+from .task.lifecycle import left_of
 from .task.objects import task_references
 from .task.plan import PassContext
 from .task.state import State, TaskState, task_state_of
@@ -40,7 +40,6 @@ _SOON, _LATER = "15s", "60s"
 _RECORDED_SECONDS: Final = 600.0
 """How long after the end of its BackupJob a Backup can have been created by it."""
 _DEADLINE_SECONDS: Final = 3600
-_CONFIG_MAP: Final = {"apiVersion": "v1", "kind": "ConfigMap"}
 
 
 def is_known(resource: Resource) -> bool:
@@ -69,7 +68,7 @@ def recheck_references(resource: Resource) -> dict[str, Reference]:
     }
 
 
-def plan_recheck(resource: Resource, observed: Observed, around: PassContext) -> BackupPlan:
+def plan_recheck(resource: Resource, observed: BackupObserved, around: PassContext) -> BackupPlan:
     """Decide what a pass does about a Backup of which nothing is known.
 
     Args:
@@ -77,27 +76,23 @@ def plan_recheck(resource: Resource, observed: Observed, around: PassContext) ->
         observed: what `recheck_references` led to.
         around: time, image and level.
     """
-    if _is_just_made(resource, observed.get("madeBy")):
+    if _is_just_made(resource, observed.made_by):
         return BackupPlan(phase=AVAILABLE, done=True)
     plan = BackupPlan(phase=PENDING, requeue=_LATER)
     if not secret_namespace(resource):
         message = "meta.secretNamespace must be set to look for its files"
         return wrong(plan, BackupReason.INVALID_SPEC.value, message)
-    stands = task_state_of(observed, around.now)
+    stands = task_state_of(observed.task, around.now)
     return _concluded(resource, observed, stands, around) or _pursue(
         plan, resource, observed, stands, around
     )
 
 
 def _concluded(
-    resource: Resource, observed: Observed, stands: TaskState, around: PassContext
+    resource: Resource, observed: BackupObserved, stands: TaskState, around: PassContext
 ) -> BackupPlan | None:
     """Return the plan that records what the Job has found; None while it has found nothing."""
-    over = [
-        identity({**kind, **observed[label]})
-        for label, kind in (("job", JOB), ("task", _CONFIG_MAP), ("result", _CONFIG_MAP))
-        if observed.get(label)
-    ]
+    over = left_of(observed.task)
     manifest = stands.result.manifest if stands.result else None
     if stands.state is State.SUCCEEDED and manifest and manifest.id == _id_of(resource):
         return BackupPlan(phase=AVAILABLE, done=True, verified_at=around.now, stop=over)
@@ -110,15 +105,17 @@ def _concluded(
 def _pursue(
     plan: BackupPlan,
     resource: Resource,
-    observed: Observed,
+    observed: BackupObserved,
     stands: TaskState,
     around: PassContext,
 ) -> BackupPlan:
     """Create the Job, follow it, or try again later."""
-    if (going := ongoing(plan, stands, observed, around)) is not None:
+    if (going := ongoing(plan, stands, observed.task, around)) is not None:
         return going if going.problem else replace(going, requeue=_SOON)
     namespace = secret_namespace(resource)
-    if (waiting := missing_secret(plan, _secrets_of(resource), namespace, observed)) is not None:
+    if (
+        waiting := missing_secret(plan, _secrets_of(resource), namespace, observed.existing)
+    ) is not None:
         return waiting
     try:
         return _start(replace(plan, requeue=_SOON), resource, around)

@@ -18,6 +18,7 @@ from ..workload.references import by_name
 from .bucket_jobs import secrets_of
 from .claims import RELEASED, owner_of
 from .marking import SUFFIX as CLAIM
+from .observed import BucketObserved
 from .planning import SUFFIX, plan_bucket
 from .plans import BucketPlan
 from .status import metrics_of, status_of
@@ -56,7 +57,7 @@ def _references(start: PassStart) -> dict[str, Reference]:
 
 
 def _plan(start: PassStart) -> BucketPlan:
-    return plan_bucket(start.resource, start.observed, PassContext.of(start))
+    return plan_bucket(start.resource, BucketObserved.read(start.observed), PassContext.of(start))
 
 
 def _report(end: PassEnd[BucketPlan]) -> Report:

@@ -20,15 +20,16 @@ from ..api.types import Resource
 from ..backup.errors import InvalidTask
 from ..backup.task import jobs, tasks
 from ..backup.task.deletion import missing_secret, ongoing, started, wrong
-from ..backup.task.lifecycle import JOB, identity
+from ..backup.task.lifecycle import left_of
+from ..backup.task.observed import TaskObserved
 from ..backup.task.plan import PassContext
 from ..backup.task.starting import owner_of as owner_of_task
 from ..backup.task.state import State, task_state_of
 from ..backup.task.tasks import Reason, Task, Verb
 from ..reporting.reasons import BackupReason
-from ..workload.plans import Observed
 from .bucket_jobs import objects_of, secrets_of
 from .claims import Granted, granted_of, kept_before, location_of
+from .observed import BucketObserved
 from .plans import BucketPlan
 
 SUFFIX: Final = "claim"
@@ -39,7 +40,6 @@ _RUNNING_SECONDS: Final = 3600.0
 """After which a failed attempt is repeated: while a database waits for it, while the path is
 somebody else's, and while the database runs anyway."""
 _SOON, _LATER = "2s", "10s"
-_CONFIG_MAP: Final = {"apiVersion": "v1", "kind": "ConfigMap"}
 _WITHOUT_IMAGE: Final = {
     "reason": BackupReason.WAITING.value,
     "message": f"{jobs.IMAGE_VARIABLE} does not name the operator's image, which the Job needs",
@@ -64,7 +64,7 @@ class Marking:
     others: Iterable[Mapping[str, Any]]
     is_running: bool = False
 
-    def plan(self, observed: Observed, around: PassContext) -> BucketPlan:
+    def plan(self, observed: BucketObserved, around: PassContext) -> BucketPlan:
         """Return the plan that grants the path once it is marked.
 
         Args:
@@ -79,32 +79,33 @@ class Marking:
             facts = {"granted": here.document}
             return replace(self.using, facts=facts, unmarked=_WITHOUT_IMAGE)
         task = self._task()
-        if _is_of_another_task(task, observed):
+        if _is_of_another_task(task, observed.task):
             message = "the Job that marks the path is replaced, as what it marks has changed"
-            return self._unmarked(message=message, stop=left_of(observed), requeue=_SOON)
+            return self._unmarked(message=message, stop=left_of(observed.task), requeue=_SOON)
         return self._of_job(task, here, observed, around)
 
     def _of_job(
-        self, task: Task, here: Granted, observed: Observed, around: PassContext
+        self, task: Task, here: Granted, observed: BucketObserved, around: PassContext
     ) -> BucketPlan:
-        stands = task_state_of(observed, around.now)
+        stands = task_state_of(observed.task, around.now)
         if stands.state is State.SUCCEEDED:
             said = stands.result.message if stands.result else ""
             facts = {"granted": replace(here, mark=task.id).document}
-            return replace(self.using, facts=facts, message=said, stop=left_of(observed))
+            return replace(self.using, facts=facts, message=said, stop=left_of(observed.task))
         if stands.state is State.FAILED:
             return self._failed(stands.reason, stands.message, observed, around)
-        going = ongoing(self.waiting, stands, observed, around)
+        going = ongoing(self.waiting, stands, observed.task, around)
         if going is not None and going.problem:
             return self._wrong(going.problem["reason"], going.message, _LATER)
         if going is not None:
             return self._unmarked(message="marking the path", requeue=_SOON)
         return self._begun(task, observed, around)
 
-    def _begun(self, task: Task, observed: Observed, around: PassContext) -> BucketPlan:
+    def _begun(self, task: Task, observed: BucketObserved, around: PassContext) -> BucketPlan:
         namespace = self.resource["metadata"]["namespace"]
         secrets = secrets_of(self.resource)
-        if (lacking := missing_secret(self.waiting, secrets, namespace, observed)) is not None:
+        lacking = missing_secret(self.waiting, secrets, namespace, observed.existing)
+        if lacking is not None:
             return self._wrong(lacking.problem["reason"], lacking.message, _LATER)
         objects = objects_of(self.resource, SUFFIX, task, around.image, _DEADLINE_SECONDS)
         begun = started(self.waiting, objects, around)
@@ -118,7 +119,7 @@ class Marking:
         )
 
     def _failed(
-        self, reason: str, message: str, observed: Observed, around: PassContext
+        self, reason: str, message: str, observed: BucketObserved, around: PassContext
     ) -> BucketPlan:
         """Say why the path is not marked, and remove the attempt when it is time for the next."""
         is_foreign = reason == Reason.TARGET_NOT_EMPTY.value
@@ -127,11 +128,12 @@ class Marking:
         plan = self._wrong(reason, message, _LATER)
         pause = _FOREIGN_SECONDS if is_foreign else _AGAIN_SECONDS
         pause = _RUNNING_SECONDS if self.is_running else pause
-        created = (one["metadata"].get("creationTimestamp") for one in _found(observed))
+        made = filter(None, (observed.task.job, observed.task.result))
+        created = (one["metadata"].get("creationTimestamp") for one in made)
         since = unix_time(max((str(one or "") for one in created), default=""))
         if unix_time(around.now) - since < pause:
             return replace(plan, requeue="10m") if self.is_running else plan
-        return replace(plan, stop=left_of(observed))
+        return replace(plan, stop=left_of(observed.task))
 
     def _wrong(self, reason: str, message: str, requeue: str) -> BucketPlan:
         """Return the plan of a path that is not marked because something is wrong.
@@ -185,25 +187,14 @@ def mark_of(resource: Resource) -> str:
     return marked or str(resource["metadata"].get("uid") or "")
 
 
-def left_of(observed: Observed) -> list[Mapping[str, Any]]:
-    """Return what is left of a Job that is of no more use."""
-    kinds = (("job", JOB), ("task", _CONFIG_MAP), ("result", _CONFIG_MAP))
-    return [identity({**kind, **observed[label]}) for label, kind in kinds if observed.get(label)]
-
-
-def _found(observed: Observed) -> list[Mapping[str, Any]]:
-    return [observed[label] for label in ("job", "result") if observed.get(label)]
-
-
-def _is_of_another_task(task: Task, observed: Observed) -> bool:
+def _is_of_another_task(task: Task, observed: TaskObserved) -> bool:
     """Return whether the objects of a Job are those of another task.
 
     A result without a task is left of a Job that was removed.
     """
-    if not any(observed.get(label) for label in ("job", "task", "result")):
+    if not (observed.job or observed.order or observed.result):
         return False
-    written = observed.get("task")
-    text = Fields("", written or {}).table("data").text(tasks.TASK_KEY)
+    text = Fields("", observed.order or {}).table("data").text(tasks.TASK_KEY)
     try:
         known = tasks.task_from_json(text)
     except InvalidTask:

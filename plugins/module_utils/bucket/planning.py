@@ -26,13 +26,13 @@ from ..backup.task.deletion import (
     wrong,
 )
 from ..backup.task.facts import facts_of
-from ..backup.task.lifecycle import JOB, identity
+from ..backup.task.lifecycle import JOB, identity, left_of
 from ..backup.task.plan import PassContext
 from ..backup.task.starting import owner_of as owner_of_task
 from ..backup.task.state import State, task_state_of
 from ..backup.task.tasks import Task, Verb
 from ..reporting.reasons import BackupReason, ConditionType
-from ..workload.plans import Observed, is_paused
+from ..workload.plans import is_paused
 from .bucket_jobs import objects_of, secrets_of
 from .claims import (
     DELETING,
@@ -51,7 +51,8 @@ from .claims import (
     possible_holder,
     predecessor,
 )
-from .marking import Marking, left_of, mark_of
+from .marking import Marking, mark_of
+from .observed import BucketObserved
 from .plans import BucketPlan
 
 SUFFIX: Final = "reclaim"
@@ -66,7 +67,7 @@ _UNPROVEN: Final = (
 )
 
 
-def plan_bucket(resource: Resource, observed: Observed, around: PassContext) -> BucketPlan:
+def plan_bucket(resource: Resource, observed: BucketObserved, around: PassContext) -> BucketPlan:
     """Decide what a pass does.
 
     Args:
@@ -95,17 +96,12 @@ def _unusable(resource: Resource, mistake: str) -> BucketPlan:
     return _without_legacy_finalizers(plan, resource) if is_deleted else plan
 
 
-def others_of(observed: Observed) -> Sequence[Mapping[str, Any]]:
-    """Return the claims of all namespaces, or of this one where only that may be read."""
-    everywhere = observed.get("claims")
-    found = everywhere if everywhere is not None else observed.get("neighbours")
-    return found or []
-
-
-def _standing_claim(resource: Resource, observed: Observed, around: PassContext) -> BucketPlan:
-    owner, others = owner_of(resource), others_of(observed)
-    if owner is None or not (is_live(owner, observed.get("logSet")) or _pods(observed)):
-        return replace(_released(resource, others), stop=left_of(observed))
+def _standing_claim(
+    resource: Resource, observed: BucketObserved, around: PassContext
+) -> BucketPlan:
+    owner, others = owner_of(resource), observed.others
+    if owner is None or not (is_live(owner, observed.log_set) or observed.log_pods):
+        return replace(_released(resource, others), stop=left_of(observed.task))
     bind_to = f"{resource['metadata']['namespace']}/{owner.name}"
     using = BucketPlan(phase=IN_USE, bind_to=bind_to, done=True)
     if (resource.get("status") or {}).get("state") != IN_USE:
@@ -116,7 +112,7 @@ def _standing_claim(resource: Resource, observed: Observed, around: PassContext)
     if not granted.is_at(here):
         return _asked_for(resource, using, waiting, observed, around)
     if granted.mark:
-        return replace(waiting, stop=left_of(observed), expired=followed(resource, others))
+        return replace(waiting, stop=left_of(observed.task), expired=followed(resource, others))
     return Marking(resource, using, waiting, others, is_running=True).plan(observed, around)
 
 
@@ -124,11 +120,11 @@ def _asked_for(
     resource: Resource,
     using: BucketPlan,
     waiting: BucketPlan,
-    observed: Observed,
+    observed: BucketObserved,
     around: PassContext,
 ) -> BucketPlan:
     """Grant a path that nobody else has."""
-    others = others_of(observed)
+    others = observed.others
     other = holder(resource, others, (IN_USE, DELETING)) or predecessor(resource, others)
     if other is not None:
         taken = wrong(waiting, BackupReason.PATH_TAKEN.value, named(other))
@@ -152,16 +148,11 @@ def _released(resource: Resource, others: Sequence[Mapping[str, Any]]) -> Bucket
     return replace(plan, message=f"of no more use: {named(successor)}", expired=[gone])
 
 
-def _pods(observed: Observed) -> bool:
-    """Return whether log stores run, as after a deletion that orphans them."""
-    return bool(observed.get("logPods"))
-
-
-def _deletion(resource: Resource, observed: Observed, around: PassContext) -> BucketPlan:
+def _deletion(resource: Resource, observed: BucketObserved, around: PassContext) -> BucketPlan:
     plan = _going(resource, observed, around)
     if (kept := released(resource)) and not plan.done:
         plan = replace(plan, done=True, kept=kept, objects=())
-    plan = halted(plan, observed)
+    plan = halted(plan, observed.task)
     return _without_legacy_finalizers(plan, resource)
 
 
@@ -182,10 +173,10 @@ def _without_legacy_finalizers(plan: BucketPlan, resource: Resource) -> BucketPl
     return plan
 
 
-def _going(resource: Resource, observed: Observed, around: PassContext) -> BucketPlan:
+def _going(resource: Resource, observed: BucketObserved, around: PassContext) -> BucketPlan:
     """Return what is to be done about the data of a claim that is deleted."""
     owner, metadata = owner_of(resource), resource["metadata"]
-    if owner is not None and is_live(owner, observed.get("logSet")):
+    if owner is not None and is_live(owner, observed.log_set):
         bind_to = f"{metadata['namespace']}/{owner.name}"
         message = f"LogSet {bind_to} uses the path; the claim is deleted after it"
         return wrong(BucketPlan(phase=IN_USE, bind_to=bind_to), BackupReason.IN_USE.value, message)
@@ -194,10 +185,12 @@ def _going(resource: Resource, observed: Observed, around: PassContext) -> Bucke
     if decided is not None:
         return decided
     plan = _deleting(plan, resource, observed, around)
-    return in_time(plan, resource, observed, around)
+    return in_time(plan, resource, observed.task, around)
 
 
-def _without_a_job(plan: BucketPlan, resource: Resource, observed: Observed) -> BucketPlan | None:
+def _without_a_job(
+    plan: BucketPlan, resource: Resource, observed: BucketObserved
+) -> BucketPlan | None:
     """Return the plan for a claim whose data are not deleted, or not yet; None if they are."""
     annotations = resource["metadata"].get("annotations") or {}
     if Fields("", resource).table("spec").table("s3").text("s3RetentionPolicy") != "Delete":
@@ -223,28 +216,29 @@ def _not_yet_released(resource: Resource) -> str:
     return f"LogSet {owner.name} is gone; checking whether it released the path"
 
 
-def _reason_to_keep(resource: Resource, observed: Observed) -> str:
+def _reason_to_keep(resource: Resource, observed: BucketObserved) -> str:
     """Return why data that the policy says to delete are kept; empty if they are not."""
     owner = owner_of(resource)
     if owner is not None and not owner.released:
         return f"LogSet {owner.name} did not release the path; its data are kept"
-    other = possible_holder(resource, others_of(observed), (IN_USE,))
+    other = possible_holder(resource, observed.others, (IN_USE,))
     return f"the data are kept: {named(other)}" if other is not None else ""
 
 
 def _deleting(
-    plan: BucketPlan, resource: Resource, observed: Observed, around: PassContext
+    plan: BucketPlan, resource: Resource, observed: BucketObserved, around: PassContext
 ) -> BucketPlan:
-    stands = task_state_of(observed, around.now)
+    stands = task_state_of(observed.task, around.now)
     plan = replace(plan, facts=facts_of(stands))
     if stands.state is State.SUCCEEDED:
         return replace(plan, done=True, message="the data are deleted")
-    if (going := ongoing(plan, stands, observed, around)) is not None:
+    if (going := ongoing(plan, stands, observed.task, around)) is not None:
         return going
     if (waits := _waits(plan, resource, observed, around)) is not None:
         return waits
     namespace, objects = resource["metadata"]["namespace"], _objects(resource, around)
-    if (waiting := missing_secret(plan, secrets_of(resource), namespace, observed)) is not None:
+    secrets = secrets_of(resource)
+    if (waiting := missing_secret(plan, secrets, namespace, observed.existing)) is not None:
         # In a namespace that is being deleted, the Secret never comes back. The API server says so
         # when anything is created there, which ends the wait.
         asking = [one for one in objects if one["kind"] == "ConfigMap" and "data" not in one]
@@ -253,7 +247,7 @@ def _deleting(
 
 
 def _waits(
-    plan: BucketPlan, resource: Resource, observed: Observed, around: PassContext
+    plan: BucketPlan, resource: Resource, observed: BucketObserved, around: PassContext
 ) -> BucketPlan | None:
     """Return the plan while somebody may still use the path, or take it; None afterwards."""
     if user := _user(resource, observed):
@@ -261,7 +255,7 @@ def _waits(
     if not _is_held(resource, around):
         message = "holding the path, so that nobody takes it while it is deleted"
         return wrong(plan, BackupReason.WAITING.value, message)
-    if (marking := observed.get("claimJob")) is not None:
+    if (marking := observed.marking_job) is not None:
         message = "waiting for the Job that marks the path to end"
         waiting = wrong(plan, BackupReason.WAITING.value, message)
         return replace(waiting, stop=[identity({**JOB, **marking})])
@@ -285,13 +279,12 @@ def _is_held(resource: Resource, around: PassContext) -> bool:
     return not since or unix_time(around.now) - unix_time(since[0]) >= _HELD_SECONDS
 
 
-def _user(resource: Resource, observed: Observed) -> str:
+def _user(resource: Resource, observed: BucketObserved) -> str:
     """Return a set that still refers to the LogSet; empty if none does."""
     owner = owner_of(resource)
-    sets = [*(observed.get("dnSets") or []), *(observed.get("cnSets") or [])]
-    if _pods(observed):
+    if observed.log_pods:
         return "the Pods of the LogSet"
-    for one in sets:
+    for one in (*observed.dn_sets, *observed.cn_sets):
         used = (((one.get("deps") or {}).get("logSet") or {}).get("metadata") or {}).get("name")
         if owner is not None and used == owner.name:
             return f"{one['kind']} {one['metadata']['name']}"

@@ -11,7 +11,6 @@ from ...admission.pod_security import Level
 from ...admission.shapes import Mistake, look_for
 from ...api import names
 from ...api.fields import Fields
-from ...api.timestamps import timestamp_now
 from ...api.types import Resource
 from ...reporting.reasons import BackupReason
 from ...reporting.report import Report
@@ -25,10 +24,12 @@ from ..manifest import INCREMENTAL
 from ..sources import named_source
 from ..task import jobs
 from ..task.objects import removals_with_result, task_references
+from ..task.observed import moment_of
 from ..task.plan import JobPlan, PassContext
 from ..task.status import report_on_job
 from . import leftovers
 from .mistakes import job_mistakes, unsafe_in
+from .observed import JobObserved
 from .planning import plan_backup_job
 from .starting import SUFFIX, login_secret, target_secrets
 
@@ -59,7 +60,8 @@ def _references(start: PassStart) -> dict[str, Reference]:
 
 def _plan(start: PassStart) -> JobPlan:
     invalid = _JUDGE.invalid(start.resource, start.play.level)
-    return plan_backup_job(start.resource, start.observed, PassContext.of(start), invalid)
+    observed = JobObserved.read(start.observed)
+    return plan_backup_job(start.resource, observed, PassContext.of(start), invalid)
 
 
 def _report(end: PassEnd[JobPlan]) -> Report:
@@ -67,8 +69,7 @@ def _report(end: PassEnd[JobPlan]) -> Report:
     facts: dict[str, Any] = {}
     if recorded.record and not end.failure:
         recorded, facts = _recorded(recorded, end.observed.get("recorded") or {})
-    now = str(end.observed.get("now") or timestamp_now())
-    return report_on_job(end.resource, recorded, end.failure, now, facts)
+    return report_on_job(end.resource, recorded, end.failure, moment_of(end.observed), facts)
 
 
 def _removal(start: PassStart) -> list[Removal]:

@@ -15,7 +15,7 @@ from ...api import names
 from ...api.fields import Fields
 from ...api.types import Manifest, Resource
 from ...reporting.reasons import BackupReason
-from ...workload.plans import Observed, is_paused, named
+from ...workload.plans import is_paused, named
 from .. import sources
 from ..kind import status_of_proven
 from ..task import tasks
@@ -33,12 +33,13 @@ from ..task.plan import COMPLETED, PENDING, JobPlan, PassContext, failed
 from ..task.state import State, TaskState, task_state_of
 from ..verification.orders import ordered_name, verification_of
 from . import leftovers
+from .observed import JobObserved
 from .record import backup_record
 from .starting import backup_id, start
 
 
 def plan_backup_job(
-    resource: Resource, observed: Observed, around: PassContext, mistakes: str = ""
+    resource: Resource, observed: JobObserved, around: PassContext, mistakes: str = ""
 ) -> JobPlan:
     """Decide what a pass does.
 
@@ -59,7 +60,7 @@ def plan_backup_job(
     return until_expiry(_of_task(resource, observed, around), resource)
 
 
-def _of_deleted(resource: Resource, observed: Observed, around: PassContext) -> JobPlan:
+def _of_deleted(resource: Resource, observed: JobObserved, around: PassContext) -> JobPlan:
     """Record a backup that nobody has recorded yet, or say what is left of one; its Job has ended.
 
     Whoever deletes a BackupJob whose backup is complete keeps the backup, whether or not a pass had
@@ -69,37 +70,40 @@ def _of_deleted(resource: Resource, observed: Observed, around: PassContext) -> 
     unchanged = JobPlan(phase=before.get("phase") or PENDING, message=before.get("message") or "")
     if sources.has_ended(resource):
         return unchanged
-    stands = task_state_of(observed, around.now)
+    stands = task_state_of(observed.task, around.now)
     if stands.state is State.SUCCEEDED:
         plan = _succeeded(resource, observed, stands)
         # Without the BackupJob, the Backup would be looked for in its store first.
         return replace(plan, verified=status_of_proven(plan.record[0])) if plan.record else plan
-    left = leftovers.message_at_deletion(resource, observed.get("result"))
+    left = leftovers.message_at_deletion(resource, observed.task.result)
     if not left:
         return unchanged
     message = f"it was deleted before the backup was complete; {left}"
-    return failed(tasks.Reason.INTERRUPTED.value, message, begun_at(resource, observed))
+    return failed(tasks.Reason.INTERRUPTED.value, message, begun_at(resource, observed.task.job))
 
 
-def _of_task(resource: Resource, observed: Observed, around: PassContext) -> JobPlan:
-    stands = task_state_of(observed, around.now)
+def _of_task(resource: Resource, observed: JobObserved, around: PassContext) -> JobPlan:
+    stands = task_state_of(observed.task, around.now)
     if stands.state is State.SUCCEEDED:
         return _succeeded(resource, observed, stands)
     if stands.state is State.FAILED:
         parts = (stands.message, leftovers.message_of(resource, stands.result))
         message = "; ".join(part for part in parts if part)
-        return failed(stands.reason, message, begun_at(resource, observed), facts_of(stands))
-    if stands.state is State.ABSENT:
+        return failed(
+            stands.reason, message, begun_at(resource, observed.task.job), facts_of(stands)
+        )
+    job = observed.task.job
+    if stands.state is State.ABSENT or job is None:
         return _not_started(resource, observed, around)
-    return under_way(resource, observed, stands, around)
+    return under_way(resource, job, stands, around, _base(observed))
 
 
-def _succeeded(resource: Resource, observed: Observed, stands: TaskState) -> JobPlan:
+def _succeeded(resource: Resource, observed: JobObserved, stands: TaskState) -> JobPlan:
     manifest = stands.result.manifest if stands.result else None
     if manifest is None or manifest.id != backup_id(resource):
         message = "the program reported success without the record of this backup"
-        return failed(BackupReason.NO_RESULT.value, message, begun_at(resource, observed))
-    base = base_of_task(observed)
+        return failed(BackupReason.NO_RESULT.value, message, begun_at(resource, observed.task.job))
+    base = _base(observed)
     record = [backup_record(resource, manifest, base.get("name", ""))]
     verify = (resource.get("spec") or {}).get("verify")
     if verify is not None:
@@ -108,11 +112,15 @@ def _succeeded(resource: Resource, observed: Observed, stands: TaskState) -> Job
         phase=COMPLETED,
         progress=BackupReason.SETTLED.value,
         message=stands.result.message if stands.result else "",
-        begun=begun_at(resource, observed),
+        begun=begun_at(resource, observed.task.job),
         facts=facts_of(stands, base),
         record=record,
         record_once=[named(one) for one in record],
     )
+
+
+def _base(observed: JobObserved) -> dict[str, str]:
+    return base_of_task(observed.task.order, observed.backups or ())
 
 
 def _verification(resource: Resource, record: Manifest, verify: Mapping[str, Any]) -> Manifest:
@@ -129,12 +137,12 @@ def _verification(resource: Resource, record: Manifest, verify: Mapping[str, Any
     return order
 
 
-def _not_started(resource: Resource, observed: Observed, around: PassContext) -> JobPlan:
+def _not_started(resource: Resource, observed: JobObserved, around: PassContext) -> JobPlan:
     spec = Fields("spec", resource.get("spec") or {})
-    waiting = JobPlan(begun=begun_at(resource, {}), requeue="10s")
+    waiting = JobPlan(begun=begun_at(resource), requeue="10s")
     if spec.flag("suspend"):
         return as_suspended(waiting)
-    first = sources.ahead(resource, observed.get("jobs") or [], observed.get("cnSets") or [])
+    first = sources.ahead(resource, observed.jobs, observed.cn_sets)
     if first and not sources.is_running(resource):
         message = f"BackupJob {first} of the same database has not ended"
         if spec.text("concurrencyPolicy") == "Forbid":

@@ -12,7 +12,6 @@ from ...api.fields import Fields
 from ...api.types import Resource
 from ...location import locations
 from ...reporting.reasons import BackupReason
-from ...workload.plans import Observed
 from .. import sources
 from ..claimed_paths import data_at
 from ..manifest import FULL, INCREMENTAL, TYPES, Origin
@@ -23,6 +22,7 @@ from ..task.starting import deadline, owner_of, started
 from ..task.tasks import Login, Task, Verb
 from . import bases
 from .bases import Base
+from .observed import JobObserved
 
 SUFFIX: Final = "backup"
 _UNREADABLE: Final = (
@@ -42,11 +42,10 @@ def backup_id(resource: Resource) -> str:
     return str(uuid.uuid5(_NAMESPACE, f"{metadata['namespace']}/{metadata['name']}"))
 
 
-def start(resource: Resource, observed: Observed, around: PassContext) -> JobPlan:
+def start(resource: Resource, observed: JobObserved, around: PassContext) -> JobPlan:
     """Create the task, or say what that waits for or why it cannot be done."""
     waiting = JobPlan(requeue="10s")
-    log_sets = observed.get("logSets") or []
-    source = sources.find_source(resource, observed.get("source"), log_sets)
+    source = sources.find_source(resource, observed.source, observed.log_sets)
     kind, name = sources.named_source(resource)
     if source is None:
         return replace(waiting, message=f"waiting for {kind} {name}, which does not exist")
@@ -62,10 +61,10 @@ def start(resource: Resource, observed: Observed, around: PassContext) -> JobPla
         return JobPlan(invalid=str(error))
 
 
-def missing_secrets(resource: Resource, observed: Observed) -> list[str]:
+def missing_secrets(resource: Resource, observed: JobObserved) -> list[str]:
     """Return the names of Secrets that the resource names and that do not exist."""
     wanted = {**login_secret(resource), **target_secrets(resource)}
-    return [name for label, name in wanted.items() if observed.get(label) is None]
+    return [name for label, name in wanted.items() if label not in observed.existing]
 
 
 def login_secret(resource: Resource) -> dict[str, str]:
@@ -82,7 +81,9 @@ def target_secrets(resource: Resource) -> dict[str, str]:
     return jobs.secrets_of(Fields("", resource).table("spec").table("target"), "target")
 
 
-def _create(resource: Resource, observed: Observed, source: Source, around: PassContext) -> JobPlan:
+def _create(
+    resource: Resource, observed: JobObserved, source: Source, around: PassContext
+) -> JobPlan:
     spec = Fields("spec", resource.get("spec") or {})
     place = spec.table("target")
     target = locations.from_fields(place, locations.TARGET, source.scope)
@@ -97,7 +98,7 @@ def _create(resource: Resource, observed: Observed, source: Source, around: Pass
             "keeps its data"
         )
         return failed(tasks.Reason.TARGET_IS_SOURCE.value, message)
-    if why := data_at(target, observed.get("claims") or []):
+    if why := data_at(target, observed.claims):
         message = f"the target {target.address} is not apart from {why}, where a database has data"
         return failed(tasks.Reason.TARGET_IS_SOURCE.value, message)
     base, why = _base(spec, observed, source, target)
@@ -134,11 +135,10 @@ def _create(resource: Resource, observed: Observed, source: Source, around: Pass
 
 
 def _base(
-    spec: Fields, observed: Observed, source: Source, target: locations.Location
+    spec: Fields, observed: JobObserved, source: Source, target: locations.Location
 ) -> tuple[Base | None, str]:
     if spec.choice("type", TYPES, FULL) != INCREMENTAL:
         return None, ""
-    backups = observed.get("backups")
-    if backups is None:
+    if observed.backups is None:
         return None, _UNREADABLE
-    return bases.choose(spec.table("base"), backups, source, target)
+    return bases.choose(spec.table("base"), observed.backups, source, target)

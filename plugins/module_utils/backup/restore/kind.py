@@ -14,7 +14,6 @@ from ...admission.shapes import Mistake, look_for
 from ...api import durations, names
 from ...api.errors import InvalidSpec
 from ...api.fields import Fields
-from ...api.timestamps import timestamp_now
 from ...api.types import Resource
 from ...location import locations
 from ...reporting.report import Report
@@ -26,10 +25,13 @@ from ..claimed_paths import claim_references
 from ..folder_mounts import require_mountable
 from ..task import jobs
 from ..task.objects import removal_of_task, task_references
+from ..task.observed import moment_of
 from ..task.plan import JobPlan, PassContext
 from ..task.status import report_on_job
+from ..verification.observed import VerificationObserved
 from ..verification.observing import is_verification, verification_mistakes, verification_references
 from ..verification.planning import plan_verification
+from .observed import RestoreObserved
 from .planning import plan_restore_job
 from .task import SUFFIX, owning_cluster, secret_references
 
@@ -69,13 +71,15 @@ def _references(start: PassStart) -> dict[str, Reference]:
 def _plan(start: PassStart) -> JobPlan:
     whole = with_overlay(start.resource)
     invalid = _JUDGE.invalid(start.resource, start.play.level)
-    decide = plan_verification if is_verification(whole) else plan_restore_job
-    return decide(whole, start.observed, PassContext.of(start), invalid)
+    context = PassContext.of(start)
+    if is_verification(whole):
+        verification = VerificationObserved.read(start.observed)
+        return plan_verification(whole, verification, context, invalid)
+    return plan_restore_job(whole, RestoreObserved.read(start.observed), context, invalid)
 
 
 def _report(end: PassEnd[JobPlan]) -> Report:
-    now = str(end.observed.get("now") or timestamp_now())
-    return report_on_job(end.resource, end.plan, end.failure, now, {})
+    return report_on_job(end.resource, end.plan, end.failure, moment_of(end.observed), {})
 
 
 def _removal(start: PassStart) -> list[Removal]:

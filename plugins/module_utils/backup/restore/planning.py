@@ -3,16 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from ...api.errors import RenderingError
 from ...api.fields import Fields
 from ...api.types import Resource
 from ...reporting.conditions import RESTORE_ENDED
 from ...reporting.reasons import BackupReason
-from ...workload.plans import Observed, is_paused
+from ...workload.plans import is_paused
 from ..claimed_paths import taken
 from ..sources import has_ended
 from ..task import jobs, tasks
@@ -29,6 +27,7 @@ from ..task.plan import COMPLETED, JobPlan, PassContext, failed
 from ..task.starting import started
 from ..task.state import State, TaskState, task_state_of
 from ..users import is_losing_its_data
+from .observed import RestoreObserved
 from .task import (
     SUFFIX,
     missing_secret,
@@ -43,7 +42,7 @@ _LATER = "60s"
 
 
 def plan_restore_job(
-    resource: Resource, observed: Observed, around: PassContext, mistakes: str = ""
+    resource: Resource, observed: RestoreObserved, around: PassContext, mistakes: str = ""
 ) -> JobPlan:
     """Decide what a pass does.
 
@@ -59,30 +58,30 @@ def plan_restore_job(
         return _afterwards(resource, observed, around)
     if mistakes:
         return JobPlan(invalid=mistakes)
-    stands = task_state_of(observed, around.now)
+    stands = task_state_of(observed.task, around.now)
     plan = _of_standing(resource, observed, stands, around)
     plan = replace(plan, facts={**plan.facts, "from": source_name(resource)})
     return until_expiry(plan, resource)
 
 
 def _of_standing(
-    resource: Resource, observed: Observed, stands: TaskState, around: PassContext
+    resource: Resource, observed: RestoreObserved, stands: TaskState, around: PassContext
 ) -> JobPlan:
-    begun, facts = begun_at(resource, observed), facts_of(stands)
+    job, facts = observed.task.job, facts_of(stands)
+    begun = begun_at(resource, job)
     if stands.state is State.SUCCEEDED:
         settled = BackupReason.SETTLED.value
         return JobPlan(phase=COMPLETED, progress=settled, begun=begun, facts=facts)
     if stands.state is State.FAILED:
         return failed(stands.reason, stands.message, begun, facts)
-    if stands.state is State.ABSENT:
+    if stands.state is State.ABSENT or job is None:
         return _not_started(resource, observed, around)
-    return under_way(resource, observed, stands, around)
+    return under_way(resource, job, stands, around)
 
 
-def _afterwards(resource: Resource, observed: Observed, around: PassContext) -> JobPlan:
+def _afterwards(resource: Resource, observed: RestoreObserved, around: PassContext) -> JobPlan:
     """Keep what was reported until the time to live is over, and the cluster has it on record."""
-    plan = afterwards(resource, around)
-    cluster: Mapping[str, Any] | None = observed.get("cluster")
+    plan, cluster = afterwards(resource, around), observed.cluster
     if not plan.expired or not owning_cluster(resource) or cluster is None:
         return plan
     record = (cluster.get("status") or {}).get("restore") or {}
@@ -91,18 +90,18 @@ def _afterwards(resource: Resource, observed: Observed, around: PassContext) -> 
     return replace(plan, expired=(), requeue=_LATER)
 
 
-def _not_started(resource: Resource, observed: Observed, around: PassContext) -> JobPlan:
+def _not_started(resource: Resource, observed: RestoreObserved, around: PassContext) -> JobPlan:
     spec = Fields("", resource).table("spec")
-    waiting = JobPlan(begun=begun_at(resource, {}), requeue="10s")
+    waiting = JobPlan(begun=begun_at(resource), requeue="10s")
     if spec.flag("suspend"):
         return as_suspended(waiting)
     begun = waiting.begun or around.now
     return unless_late(replace(_start(resource, observed, around), begun=begun), spec, around)
 
 
-def _start(resource: Resource, observed: Observed, around: PassContext) -> JobPlan:
+def _start(resource: Resource, observed: RestoreObserved, around: PassContext) -> JobPlan:
     """Create the task, or say what that waits for or why it cannot be done."""
-    waiting, backup = JobPlan(requeue="10s"), observed.get("backup")
+    waiting, backup = JobPlan(requeue="10s"), observed.backup
     source = source_place(resource, backup)
     if source is None:
         message = f"waiting for Backup {source_name(resource)}, which does not exist"
@@ -110,7 +109,7 @@ def _start(resource: Resource, observed: Observed, around: PassContext) -> JobPl
     if backup is not None and is_losing_its_data(backup):
         message = f"waiting: Backup {source_name(resource)} is being deleted with its data"
         return replace(waiting, message=message)
-    missing = missing_secret(resource, backup, observed)
+    missing = missing_secret(resource, backup, observed.existing)
     if missing:
         problem = {"reason": BackupReason.SECRET_MISSING.value, "message": missing}
         return replace(waiting, message=f"waiting: {missing}", problem=problem)
@@ -120,12 +119,14 @@ def _start(resource: Resource, observed: Observed, around: PassContext) -> JobPl
         return JobPlan(invalid=str(error))
 
 
-def _create(resource: Resource, observed: Observed, source: Fields, around: PassContext) -> JobPlan:
+def _create(
+    resource: Resource, observed: RestoreObserved, source: Fields, around: PassContext
+) -> JobPlan:
     spec = Fields("", resource).table("spec")
-    task = task_of(resource, observed.get("backup"), source)
+    task = task_of(resource, observed.backup, source)
     if why := overlapping(task):
         return failed(tasks.Reason.TARGET_IS_SOURCE.value, why)
-    claims, cluster = observed.get("claims") or [], owning_cluster(resource)
+    claims, cluster = observed.claims, owning_cluster(resource)
     if task.target and (why := taken(resource, task.target, claims, cluster)):
         return JobPlan(requeue="10s", message=f"waiting: {why}")
     work = jobs.Work(

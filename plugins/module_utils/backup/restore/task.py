@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 from ...api import names
@@ -14,7 +14,6 @@ from ...location import locations
 from ...location.endpoints import Scope
 from ...location.locations import S3Location
 from ...workload.component import Reference
-from ...workload.plans import Observed
 from ..sources import scope_of_record
 from ..task import jobs, tasks
 from ..task.starting import owner_of
@@ -83,17 +82,19 @@ def secret_references(resource: Resource, backup: Mapping[str, Any] | None) -> d
     }
 
 
-def missing_secret(resource: Resource, backup: Mapping[str, Any] | None, seen: Observed) -> str:
+def missing_secret(
+    resource: Resource, backup: Mapping[str, Any] | None, existing: Collection[str]
+) -> str:
     """Say which Secret does not exist, and what to do; empty if all do.
 
     Args:
         resource: the RestoreJob.
         backup: the Backup that it names, if it names one.
-        seen: the Secrets by label.
+        existing: labels of the Secrets that exist.
     """
     metadata = resource["metadata"]
     for label, reference in secret_references(resource, backup).items():
-        if seen.get(label) is not None:
+        if label in existing:
             continue
         said = f"Secret {reference['name']} does not exist"
         meta = Fields("", backup or {}).table("meta")

@@ -10,14 +10,15 @@ from ...admission.pod_security import Level
 from ...admission.shapes import Mistake, look_for
 from ...api import names
 from ...api.fields import Fields
-from ...api.timestamps import timestamp_now
 from ...api.types import Resource
 from ...workload.component import Reference
 from ...workload.kind import Judge, Kind, PassStart, Planner, Reporter
 from ...workload.references import by_name
 from .. import users
 from ..job.mistakes import unsafe_in
+from ..task.observed import moment_of
 from .metrics import metrics_of, no_metrics_of
+from .observed import ScheduleObserved
 from .planning import SchedulePlan, plan_schedule
 from .reports import report_on_schedule
 from .runs import labels_of
@@ -43,12 +44,11 @@ def _references(start: PassStart) -> dict[str, Reference]:
 
 
 def _plan(start: PassStart) -> SchedulePlan:
-    resource, observed = start.resource, start.observed
-    now = str(observed.get("now") or timestamp_now())
+    resource, observed = start.resource, ScheduleObserved.read(start.observed)
     invalid = _JUDGE.invalid(resource, start.play.level)
-    if observed.get("backups") is None and not invalid:
+    if observed.backups is None and not invalid:
         invalid = needs_backups(resource)
-    return plan_schedule(resource, observed, now, invalid)
+    return plan_schedule(resource, observed, moment_of(start.observed), invalid)
 
 
 def _metrics(resource: Resource, status: Mapping[str, Any] | None) -> list[dict[str, Any]]:

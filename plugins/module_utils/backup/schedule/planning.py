@@ -12,11 +12,12 @@ from ...api import names
 from ...api.errors import InvalidSpec
 from ...api.timestamps import timestamp, unix_time
 from ...api.types import Manifest, Resource
-from ...workload.plans import Observed, Plan, is_paused, named
+from ...workload.plans import Plan, is_paused, named
 from .. import users
 from ..chains import Choice, Link, choose
 from ..links import links_of, unclear
 from ..task.tasks import Reason as TaskReason
+from .observed import ScheduleObserved
 from .retention import expired
 from .runs import ANNOTATION_DUE, FAILED, Past, labels, past_of
 from .spec import WAIT, ScheduleSpec
@@ -75,13 +76,14 @@ class _Run:
     why: str = ""
 
 
-def plan_schedule(resource: Resource, observed: Observed, now: str, invalid: str) -> SchedulePlan:
+def plan_schedule(
+    resource: Resource, observed: ScheduleObserved, now: str, invalid: str
+) -> SchedulePlan:
     """Decide what a pass does.
 
     Args:
         resource: the BackupSchedule.
-        observed: its BackupJobs as ``jobs``, its Backups as ``backups``, its RestoreJobs as
-            ``restoreJobs``, and what may use its Backups, see `users.references`.
+        observed: its BackupJobs, Backups and RestoreJobs, and what may use its Backups.
         now: the present, RFC 3339.
         invalid: what is wrong with the spec; empty if nothing is.
     """
@@ -94,14 +96,14 @@ def plan_schedule(resource: Resource, observed: Observed, now: str, invalid: str
     if invalid:
         return SchedulePlan(invalid=invalid, now=now)
     moment = _time(now)
-    past = past_of(resource, observed.get("jobs") or [])
-    backups = observed.get("backups") or []
+    past = past_of(resource, observed.jobs)
+    backups = observed.backups or ()
     links = links_of(backups)
     retained = _Retained() if spec.suspended else _retain(spec, backups, observed, moment)
     run = _Run() if spec.suspended else _decide(spec, resource, past, moment)
     job = _job(spec, run.start, past, links) if run.start else None
     following = None if spec.suspended else spec.schedule.next_after(moment)
-    proof = decide(spec, resource, observed.get("restoreJobs") or [], links, moment)
+    proof = decide(spec, resource, observed.restore_jobs, links, moment)
     objects = [*([job[0]] if job else []), *([proof.job] if proof.job else [])]
     return SchedulePlan(
         now=now,
@@ -184,7 +186,7 @@ def _spoiled(past: Past, links: Sequence[Link]) -> list[str]:
 
 
 def _retain(
-    spec: ScheduleSpec, backups: Sequence[Manifest], observed: Observed, now: datetime
+    spec: ScheduleSpec, backups: Sequence[Manifest], observed: ScheduleObserved, now: datetime
 ) -> _Retained:
     """Decide which Backups go: none while it is not known how one of them is, or who needs them."""
     if not spec.retention.deletes:
@@ -193,7 +195,7 @@ def _retain(
         more = f" and {len(unknown) - 1} more" if len(unknown) > 1 else ""
         why = f"it is not known yet whether Backup {unknown[0]}{more} can be restored"
         return _Retained(waits=f"no Backup is deleted: {why}")
-    everything = users.Everything.of(observed)
+    everything = observed.everything
     if everything is None:
         return _Retained(waits="no Backup is deleted: the operator may not list what uses them")
     links = links_of(backups)

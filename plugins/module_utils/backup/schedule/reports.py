@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from ...api import names
@@ -14,6 +14,7 @@ from ...reporting.events import Occurrence, occurrence
 from ...reporting.report import Report, is_ready_and_synced, unobserved
 from ...workload.kind import PassEnd
 from .cron import duration
+from .observed import ScheduleObserved
 from .planning import SchedulePlan
 from .runs import COMPLETED, FAILED
 from .status import Facts, schedule_status
@@ -28,16 +29,16 @@ _NAMED: Final = 5
 
 def report_on_schedule(end: PassEnd[SchedulePlan]) -> Report:
     """Report what a pass came to."""
-    resource, plan, observed = end.resource, end.plan, end.observed
+    resource, plan, observed = end.resource, end.plan, ScheduleObserved.read(end.observed)
     applied, failure = end.applied, end.failure
     if failure and not plan.now:
         return unobserved(resource, failure)
     removed = {change.name for change in applied.deleted() if change.kind == "Backup"}
-    backups = observed.get("backups")
+    backups = observed.backups
     if backups is not None:
         backups = [one for one in backups if one["metadata"]["name"] not in removed]
-    jobs = _seen(observed.get("jobs"), applied, "BackupJob")
-    proofs = _seen(observed.get("restoreJobs"), applied, names.RESTORE_JOB)
+    jobs = _seen(observed.jobs, applied, "BackupJob")
+    proofs = _seen(observed.restore_jobs, applied, names.RESTORE_JOB)
     facts = Facts.of(resource, plan, jobs, backups, failure, proofs)
     status = schedule_status(facts)
     return Report(
@@ -49,9 +50,9 @@ def report_on_schedule(end: PassEnd[SchedulePlan]) -> Report:
     )
 
 
-def _seen(observed: Any, applied: Applied, kind: str) -> list[Manifest]:
+def _seen(observed: Iterable[Manifest], applied: Applied, kind: str) -> list[Manifest]:
     """Return the objects of a kind, with the one that was created."""
-    found = {one["metadata"]["name"]: one for one in observed or []}
+    found = {one["metadata"]["name"]: one for one in observed}
     for one in applied.objects.values():
         if one["kind"] == kind:
             found[one["metadata"]["name"]] = one

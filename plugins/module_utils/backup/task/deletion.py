@@ -7,15 +7,16 @@ that.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeVar
 
 from ...api.timestamps import unix_time
 from ...api.types import Manifest, Resource
 from ...reporting.reasons import BackupReason
-from ...workload.plans import Observed, Plan
+from ...workload.plans import Plan
 from . import jobs
+from .observed import TaskObserved
 from .plan import PassContext
 from .starting import beyond
 from .state import State, TaskState, has_ended, result_of
@@ -59,14 +60,14 @@ def released(resource: Resource) -> str:
     return f"the annotation {ANNOTATION_RELEASE} keeps the data" if kept else ""
 
 
-def in_time(plan: PlanT, resource: Resource, observed: Observed, around: PassContext) -> PlanT:
+def in_time(plan: PlanT, resource: Resource, observed: TaskObserved, around: PassContext) -> PlanT:
     """Give up, and keep the data, when the deletion takes too long.
 
     Not before it was tried: the operator may have been away, or the data in use. A Job that gets on
     has a deadline of its own.
     """
     since = unix_time(around.now) - unix_time(resource["metadata"]["deletionTimestamp"])
-    was_tried = observed.get("job") is None and result_of(observed.get("result")) is not None
+    was_tried = observed.job is None and result_of(observed.result) is not None
     is_tried = was_tried or plan.problem.get("reason") not in (None, BackupReason.WAITING.value)
     if plan.done or since <= _GIVE_UP_SECONDS or not is_tried:
         return plan
@@ -74,14 +75,14 @@ def in_time(plan: PlanT, resource: Resource, observed: Observed, around: PassCon
     return replace(plan, done=True, kept=f"not deleted within {hours} h: {plan.message}")
 
 
-def halted(plan: PlanT, observed: Observed) -> PlanT:
+def halted(plan: PlanT, observed: TaskObserved) -> PlanT:
     """Return a plan that keeps the data, once nothing deletes them any more; it ends the Job first.
 
     Args:
         plan: that may be done and keep the data.
-        observed: the Job, its Pods and its result.
+        observed: the objects of the task.
     """
-    job = observed.get("job")
+    job = observed.job
     is_active = job is not None and not has_ended(job)
     pods = running(observed)
     if not (plan.done and plan.kept and (is_active or pods)):
@@ -92,25 +93,25 @@ def halted(plan: PlanT, observed: Observed) -> PlanT:
     return wrong(waiting, BackupReason.WAITING.value, f"{plan.kept}; waiting for {what}")
 
 
-def _deleted(observed: Observed) -> str:
+def _deleted(observed: TaskObserved) -> str:
     """Return what a Job that did not end had deleted, for messages; empty if nothing."""
-    result = result_of(observed.get("result"))
+    result = result_of(observed.result)
     if result is None or result.step is not Step.DELETE or not result.done.files:
         return ""
     return f", but for {result.done.files} objects that were deleted before"
 
 
-def running(observed: Observed) -> list[str]:
+def running(observed: TaskObserved) -> list[str]:
     """Return the names of Pods that may still delete data."""
     return [
         str(pod["metadata"]["name"])
-        for pod in observed.get("pods") or []
+        for pod in observed.pods
         if (pod.get("status") or {}).get("phase") not in ("Succeeded", "Failed")
     ]
 
 
 def ongoing(
-    plan: PlanT, stands: TaskState, observed: Observed, around: PassContext
+    plan: PlanT, stands: TaskState, observed: TaskObserved, around: PassContext
 ) -> PlanT | None:
     """Return the plan while there is a Job that has not deleted the data; None if there is none."""
     if stands.state is State.ABSENT:
@@ -124,7 +125,7 @@ def ongoing(
 
 
 def missing_secret(
-    plan: PlanT, secrets: Mapping[str, str], namespace: str, observed: Observed
+    plan: PlanT, secrets: Mapping[str, str], namespace: str, existing: Collection[str]
 ) -> PlanT | None:
     """Return the plan while a Secret does not exist; None if all do.
 
@@ -132,10 +133,10 @@ def missing_secret(
         plan: the plan so far.
         secrets: names by the label of their reference.
         namespace: of the Secrets.
-        observed: what the references led to.
+        existing: the labels of those that exist.
     """
     for label, name in secrets.items():
-        if observed.get(label) is None:
+        if label not in existing:
             message = f"Secret {namespace}/{name} does not exist"
             return wrong(plan, BackupReason.SECRET_MISSING.value, message)
     return None
@@ -155,16 +156,14 @@ def wrong(plan: PlanT, reason: str, message: str) -> PlanT:
     return replace(plan, problem={"reason": reason, "message": message}, message=message)
 
 
-def _again(plan: PlanT, observed: Observed, around: PassContext) -> PlanT:
+def _again(plan: PlanT, observed: TaskObserved, around: PassContext) -> PlanT:
     """Remove a failed attempt when it is time for the next one."""
-    found = [("batch/v1", "Job", "job"), ("v1", "ConfigMap", "result")]
-    left = [(*kind, observed[kind[2]]) for kind in found if observed.get(kind[2])]
-    created = max((one[3]["metadata"].get("creationTimestamp") or "" for one in left), default="")
-    if unix_time(around.now) - unix_time(created) < _AGAIN_SECONDS:
+    made = [("batch/v1", "Job", observed.job), ("v1", "ConfigMap", observed.result)]
+    left = [(version, kind, live) for version, kind, live in made if live]
+    times = (live["metadata"].get("creationTimestamp") or "" for _version, _kind, live in left)
+    if unix_time(around.now) - unix_time(max(times, default="")) < _AGAIN_SECONDS:
         return plan
-    return replace(
-        plan, stop=[_identity(version, kind, one) for version, kind, _label, one in left]
-    )
+    return replace(plan, stop=[_identity(version, kind, live) for version, kind, live in left])
 
 
 def _identity(version: str, kind: str, found: Mapping[str, Any]) -> dict[str, Any]:

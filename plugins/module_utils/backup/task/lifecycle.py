@@ -3,19 +3,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
 from ...api import durations
 from ...api.fields import Fields
 from ...api.timestamps import timestamp, unix_time
-from ...api.types import Resource
+from ...api.types import Manifest, Resource
 from ...reporting.reasons import BackupReason
-from ...workload.plans import Observed
 from ..errors import InvalidTask
 from . import jobs, tasks
 from .facts import facts_of
+from .observed import TaskObserved
 from .plan import COMPLETED, FAILED, PENDING, RUNNING, JobPlan, PassContext, failed
 from .starting import deadline
 from .state import State, TaskState
@@ -60,18 +60,36 @@ def identity(one: Mapping[str, Any]) -> dict[str, Any]:
     return {"apiVersion": one["apiVersion"], "kind": one["kind"], "metadata": kept}
 
 
-def begun_at(resource: Resource, observed: Observed) -> str:
+def left_of(observed: TaskObserved) -> list[Manifest]:
+    """Return by what the objects of a task are deleted, as far as there are any."""
+    made = ((JOB, observed.job), (_CONFIG_MAP, observed.order), (_CONFIG_MAP, observed.result))
+    return [identity({**kind, **live}) for kind, live in made if live]
+
+
+def begun_at(resource: Resource, job: Manifest | None = None) -> str:
     """Return when the resource had its turn; a Job that was suspended begins anew."""
-    started = ((observed.get("job") or {}).get("status") or {}).get("startTime")
+    started = ((job or {}).get("status") or {}).get("startTime")
     return str(started or (resource.get("status") or {}).get("startTime") or "")
 
 
 def under_way(
-    resource: Resource, observed: Observed, stands: TaskState, around: PassContext
+    resource: Resource,
+    job: Manifest,
+    stands: TaskState,
+    around: PassContext,
+    base: Mapping[str, str] | None = None,
 ) -> JobPlan:
-    """Follow a Job that has not ended, or end it when the deadline is over."""
+    """Follow a Job that has not ended, or end it when the deadline is over.
+
+    Args:
+        resource: whose Job it is.
+        job: the Job.
+        stands: how it stands.
+        around: time, image and level.
+        base: name and id of what the backup continues; empty or None for nothing.
+    """
     spec = Fields("spec", resource.get("spec") or {})
-    job, begun = observed["job"], begun_at(resource, observed) or around.now
+    begun = begun_at(resource, job) or around.now
     late = "" if _stands_still(job) else lateness(spec, begun, around, _PATIENCE)
     if late:
         ended = failed(tasks.Reason.DEADLINE_EXCEEDED.value, late, begun, facts_of(stands))
@@ -89,7 +107,7 @@ def under_way(
         problem={"reason": stands.reason, "message": stands.message} if stands.reason else {},
         message=stands.message,
         begun=begun,
-        facts=facts_of(stands, base_of_task(observed)),
+        facts=facts_of(stands, base),
         patches=[{**JOB, "metadata": place, "spec": settings}],
         requeue="5s" if stands.state is State.STARTING else "15s",
     )
@@ -109,7 +127,8 @@ def _stands_still(job: Mapping[str, Any]) -> bool:
 
 
 JOB: Final = {"apiVersion": "batch/v1", "kind": "Job"}
-"""What a Job that was observed does not say of itself."""
+_CONFIG_MAP: Final = {"apiVersion": "v1", "kind": "ConfigMap"}
+"""What objects that were observed do not say of themselves."""
 _PROGRESS: Final = {
     State.STARTING: BackupReason.STARTING.value,
     State.RUNNING: BackupReason.RUNNING.value,
@@ -152,9 +171,14 @@ def unless_late(plan: JobPlan, spec: Fields, around: PassContext) -> JobPlan:
     return failed(tasks.Reason.DEADLINE_EXCEEDED.value, why, plan.begun)
 
 
-def base_of_task(observed: Observed) -> dict[str, str]:
-    """Return name and id of the base as the task has it, whatever the Backups are by now."""
-    text = ((observed.get("task") or {}).get("data") or {}).get(tasks.TASK_KEY)
+def base_of_task(order: Manifest | None, backups: Iterable[Resource]) -> dict[str, str]:
+    """Return name and id of the base as the task has it, whatever the Backups are by now.
+
+    Args:
+        order: the ConfigMap with the task; None if there is none.
+        backups: among which to find its name.
+    """
+    text = ((order or {}).get("data") or {}).get(tasks.TASK_KEY)
     if not text:
         return {}
     try:
@@ -163,7 +187,7 @@ def base_of_task(observed: Observed) -> dict[str, str]:
         return {}
     if task.base is None:
         return {}
-    for backup in observed.get("backups") or []:
+    for backup in backups:
         if (backup.get("meta") or {}).get("id") == task.base.id:
             return {"name": str(backup["metadata"]["name"]), "id": task.base.id}
     return {"id": task.base.id}

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...admission.pod_security import Level
-from ...api.timestamps import timestamp_now
 from ...api.types import Manifest
 from ...reporting.reasons import BackupReason
 from ...workload.kind import PassStart
 from ...workload.plans import Plan
+from .observed import moment_of
 
 PENDING, RUNNING, COMPLETED, FAILED = "Pending", "Running", "Completed", "Failed"
 """Phases."""
@@ -69,8 +69,7 @@ class PassContext:
     @classmethod
     def of(cls, start: PassStart) -> PassContext:
         """Return what a pass is made in; the clock's time where it was not given one."""
-        now = str(start.observed.get("now") or timestamp_now())
-        return cls(now, start.play.image, start.play.level)
+        return cls(moment_of(start.observed), start.play.image, start.play.level)
 
 
 def failed(reason: str, message: str, begun: str = "", facts: Any = None) -> JobPlan:

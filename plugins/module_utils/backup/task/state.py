@@ -14,10 +14,11 @@ from typing import Any, Final
 
 from ...api.timestamps import unix_time
 from ...reporting import pods as pod_states
-from ...reporting.pod_problems import ANY_POD, NO_PROBLEMS, PodProblems
+from ...reporting.pod_problems import ANY_POD, PodProblems
 from ...reporting.reasons import BackupReason
 from ..errors import InvalidTask
 from . import tasks
+from .observed import TaskObserved
 from .tasks import Result
 
 Json = Mapping[str, Any]
@@ -58,23 +59,14 @@ class TaskState:
     result: Result | None = None
 
 
-def task_state(
-    job: Json | None,
-    pods: Sequence[Json],
-    result_map: Json | None,
-    now: str,
-    problems: PodProblems = NO_PROBLEMS,
-) -> TaskState:
+def task_state_of(observed: TaskObserved, now: str) -> TaskState:
     """Return how a task stands.
 
     Args:
-        job: its Job; None if there is none.
-        pods: of the Job.
-        result_map: the ConfigMap with the result, with its data.
+        observed: its objects.
         now: the present, RFC 3339.
-        problems: what keeps Pods of the Job from existing or from starting.
     """
-    result = result_of(result_map)
+    job, result = observed.job, result_of(observed.result)
     if result is not None and result.phase is tasks.Phase.SUCCEEDED:
         return TaskState(State.SUCCEEDED, result=result)
     if job is None:
@@ -85,22 +77,10 @@ def task_state(
         result = None
     ended = _ended(job)
     if ended is not None:
-        return _of_ended(ended, result, pods, now, problems)
+        return _of_ended(ended, result, observed.pods, now, observed.problems)
     if result is not None and result.phase is tasks.Phase.FAILED:
         return _failed(result) if not result.retryable else _retrying(result)
-    return _of_pods(job, pods, result, now, problems)
-
-
-def task_state_of(observed: Mapping[str, Any], now: str) -> TaskState:
-    """Return how the task stands whose objects were observed by ``task_references``.
-
-    Args:
-        observed: the objects by label.
-        now: the present, RFC 3339.
-    """
-    problems = PodProblems.read(observed.get("podProblems"))
-    pods = observed.get("pods") or []
-    return task_state(observed.get("job"), pods, observed.get("result"), now, problems)
+    return _of_pods(job, observed.pods, result, now, observed.problems)
 
 
 def has_ended(job: Json) -> bool:

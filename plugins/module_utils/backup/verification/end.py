@@ -14,16 +14,16 @@ from ...api import names
 from ...api.errors import RenderingError
 from ...api.fields import Fields
 from ...api.timestamps import unix_time
-from ...api.types import Resource
+from ...api.types import Manifest, Resource
 from ...reporting.reasons import BackupReason
-from ...workload.plans import Observed
 from ..task.facts import facts_of
 from ..task.lifecycle import JOB, identity
 from ..task.plan import COMPLETED, RUNNING, JobPlan, PassContext, failed
-from ..task.state import State, TaskState
+from ..task.state import State, TaskState, task_state_of
 from ..task.tasks import Reason
 from . import verdicts
-from .jobs import PURGE, PURGE_SECONDS, Created, purge_objects, standing_of
+from .jobs import PURGE_SECONDS, Created, purge_objects
+from .observed import VerificationObserved
 
 _REMOVAL_SECONDS: Final = PURGE_SECONDS + 1800
 """For the deletion of a throw-away cluster and its data."""
@@ -68,7 +68,7 @@ def _version_of(resource: Resource) -> str:
     return Fields("", resource).table("spec").table("verify").text("version")
 
 
-def remove(resource: Resource, observed: Observed, around: PassContext) -> JobPlan:
+def remove(resource: Resource, observed: VerificationObserved, around: PassContext) -> JobPlan:
     """Delete the throw-away cluster and its data, and end."""
     status, metadata = resource.get("status") or {}, resource["metadata"]
     begun = str(status.get("startTime") or "")
@@ -87,12 +87,12 @@ def remove(resource: Resource, observed: Observed, around: PassContext) -> JobPl
     return replace(plan, begun=begun, facts=facts)
 
 
-def _tried_since(observed: Observed, around: PassContext) -> float:
+def _tried_since(observed: VerificationObserved, around: PassContext) -> float:
     """Return since when the present step of the end is tried; now if it has not begun.
 
     The operator may have been away, and the cluster goes before its data.
     """
-    live, purge = observed.get("throwAway"), observed.get("purgeJob")
+    live, purge = observed.cluster, observed.purging.job
     if live is not None:
         return unix_time(live["metadata"].get("deletionTimestamp") or around.now)
     if purge is None:
@@ -103,7 +103,10 @@ def _tried_since(observed: Observed, around: PassContext) -> float:
 
 
 def _removing(
-    resource: Resource, observed: Observed, around: PassContext, record: Mapping[str, Any]
+    resource: Resource,
+    observed: VerificationObserved,
+    around: PassContext,
+    record: Mapping[str, Any],
 ) -> JobPlan:
     waiting = JobPlan(
         phase=RUNNING,
@@ -111,7 +114,7 @@ def _removing(
         facts={"step": "Remove"},
         requeue="5s",
     )
-    live, purge, reader = (observed.get(name) for name in ("throwAway", "purgeJob", "readJob"))
+    live, purge, reader = observed.cluster, observed.purging.job, observed.reading.job
     stop = [identity({**JOB, **reader})] if reader else []
     if live is not None:
         name = live["metadata"]["name"]
@@ -123,19 +126,22 @@ def _removing(
         return replace(waiting, stop=[*stop, cluster])
     if purge is None:
         return replace(_ended(record), stop=stop)
-    return replace(_purging(observed, around, record, waiting), stop=stop)
+    return replace(_purging(purge, observed, around, record, waiting), stop=stop)
 
 
 def _purging(
-    observed: Observed, around: PassContext, record: Mapping[str, Any], waiting: JobPlan
+    purge: Manifest,
+    observed: VerificationObserved,
+    around: PassContext,
+    record: Mapping[str, Any],
+    waiting: JobPlan,
 ) -> JobPlan:
     """Follow the Job that deletes the data, which begins when the cluster is gone."""
-    purge = observed["purgeJob"]
     if (purge.get("spec") or {}).get("suspend"):
         place = {key: purge["metadata"][key] for key in ("name", "namespace")}
         patch = {**JOB, "metadata": place, "spec": {"suspend": False}}
         return replace(waiting, patches=[patch], message="its data are being deleted")
-    stands = standing_of(PURGE, observed, around)
+    stands = task_state_of(observed.purging, around.now)
     if stands.state is State.SUCCEEDED:
         return _ended(record)
     if stands.state is State.FAILED:

@@ -7,22 +7,19 @@ it is known where they are and how they are recognized, and at the end the Backu
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 from ...api.fields import Fields
 from ...api.timestamps import unix_time
 from ...api.types import Manifest, Resource
-from ...reporting.pod_problems import PodProblems
 from ...workload.component import Reference
-from ...workload.plans import Observed
 from ...workload.references import POD_PROBLEMS, pod_problems
 from ..task import jobs
 from ..task.objects import task_references
 from ..task.plan import PassContext
 from ..task.starting import beyond, deadline
-from ..task.state import TaskState, task_state
 from ..task.tasks import Login, Task, Verb
 from . import cluster as verification_cluster
 from .checks import Check
@@ -66,19 +63,6 @@ def job_references(resource: Resource) -> dict[str, Reference]:
             elif label == "pods":
                 found[label] = reference
     return found
-
-
-def standing_of(suffix: str, observed: Observed, around: PassContext) -> TaskState:
-    """Return how one of the Jobs stands."""
-    pods = [one for one in observed.get("pods") or [] if _component(one) == suffix]
-    job, result = observed.get(f"{suffix}Job"), observed.get(f"{suffix}Result")
-    problems = PodProblems.read(observed.get(f"{suffix}Problems"))
-    return task_state(job, pods, result, around.now, problems)
-
-
-def _component(pod: Mapping[str, Any]) -> str:
-    labels = pod["metadata"].get("labels") or {}
-    return str(labels.get("app.kubernetes.io/component") or "")
 
 
 def read_objects(resource: Resource, cluster: Resource, around: PassContext, begun: str) -> Created:

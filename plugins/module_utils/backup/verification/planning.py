@@ -17,24 +17,25 @@ from ...api.timestamps import unix_time
 from ...api.types import Manifest, Resource
 from ...reporting.conditions import find, holds
 from ...reporting.reasons import BackupReason, ConditionType
-from ...workload.plans import Observed, is_paused, named
+from ...workload.plans import is_paused, named
 from ..restore.task import missing_secret, source_name
 from ..sources import has_begun, has_ended
 from ..task.facts import facts_of
 from ..task.lifecycle import afterwards, as_suspended, lateness, until_expiry
 from ..task.plan import RUNNING, JobPlan, PassContext
-from ..task.state import State, TaskState
+from ..task.state import State, TaskState, task_state_of
 from ..task.tasks import Reason
 from . import cluster as verification_cluster
 from . import verdicts
 from .end import concluded, remove
-from .jobs import READ, purge_objects, read_objects, standing_of
+from .jobs import purge_objects, read_objects
+from .observed import VerificationObserved
 
 _SOON, _LATER = "5s", "15s"
 
 
 def plan_verification(
-    resource: Resource, observed: Observed, around: PassContext, mistakes: str = ""
+    resource: Resource, observed: VerificationObserved, around: PassContext, mistakes: str = ""
 ) -> JobPlan:
     """Decide what a pass does.
 
@@ -60,7 +61,7 @@ def plan_verification(
     plan = replace(
         plan,
         facts={"from": source_name(resource), **plan.facts},
-        verified=_shown(resource, observed.get("backup"), known),
+        verified=_shown(resource, observed.backup, known),
     )
     return until_expiry(plan, resource)
 
@@ -83,7 +84,7 @@ def _shown(
     return verdicts.backup_status(backup, record)
 
 
-def _pursue(resource: Resource, observed: Observed, around: PassContext) -> JobPlan:
+def _pursue(resource: Resource, observed: VerificationObserved, around: PassContext) -> JobPlan:
     """Go on until there is a result, or until the deadline is over."""
     spec = Fields("", resource).table("spec")
     begun = str((resource.get("status") or {}).get("startTime") or "")
@@ -108,19 +109,19 @@ def _pursue(resource: Resource, observed: Observed, around: PassContext) -> JobP
     return plan
 
 
-def ahead(resource: Resource, observed: Observed) -> str:
+def ahead(resource: Resource, observed: VerificationObserved) -> str:
     """Return the name of the verification of the same database whose turn comes first; or empty.
 
     One that has begun goes on, even while it is being deleted; of the others, the oldest is first.
     """
     origins = {
         one["metadata"]["name"]: (one.get("meta") or {}).get("sourceRef")
-        for one in observed.get("backups") or []
+        for one in observed.backups
     }
     database = origins.get(source_name(resource))
     rivals = [
         one
-        for one in observed.get("restoreJobs") or []
+        for one in observed.restore_jobs
         if one["metadata"].get("uid") != resource["metadata"].get("uid")
         and (one.get("spec") or {}).get("verify") is not None
         and origins.get(source_name(one)) == database
@@ -148,19 +149,21 @@ def _order(job: Resource) -> tuple[bool, str, str]:
     return not has_begun(job), created, str(metadata.get("uid") or "")
 
 
-def _advance(resource: Resource, observed: Observed, around: PassContext, begun: str) -> JobPlan:
+def _advance(
+    resource: Resource, observed: VerificationObserved, around: PassContext, begun: str
+) -> JobPlan:
     """Do the next step.
 
     Raises:
         RenderingError: it cannot be done.
     """
-    live, known = observed.get("throwAway"), (resource.get("status") or {}).get("cluster") or {}
+    live, known = observed.cluster, (resource.get("status") or {}).get("cluster") or {}
     if live is None and known.get("uid"):
         message = f"MatrixOneCluster {known['name']} was deleted by somebody else"
         return concluded(resource, around, begun, Reason.INTERRUPTED.value, message)
     if live is None:
         return _begin(resource, observed, around, begun)
-    plan = _follow(resource, observed, around, begun)
+    plan = _follow(resource, live, observed, around, begun)
     cluster = {"name": live["metadata"]["name"], "uid": live["metadata"]["uid"]}
     purge = purge_objects(resource, live, around)
     return replace(
@@ -171,13 +174,15 @@ def _advance(resource: Resource, observed: Observed, around: PassContext, begun:
     )
 
 
-def _begin(resource: Resource, observed: Observed, around: PassContext, begun: str) -> JobPlan:
+def _begin(
+    resource: Resource, observed: VerificationObserved, around: PassContext, begun: str
+) -> JobPlan:
     """Create the throw-away cluster, or say what that waits for.
 
     Raises:
         RenderingError: it cannot be created.
     """
-    backup, source = observed.get("backup"), observed.get("source")
+    backup, source = observed.backup, observed.source
     waiting = JobPlan(requeue=_LATER)
     if backup is None:
         message = f"waiting for Backup {source_name(resource)}, which does not exist"
@@ -189,7 +194,7 @@ def _begin(resource: Resource, observed: Observed, around: PassContext, begun: s
             f"{resource['metadata']['namespace']}, to take version and credential from"
         )
         return concluded(resource, around, begun, Reason.INVALID_TASK.value, message)
-    if missing := missing_secret(resource, backup, observed):
+    if missing := missing_secret(resource, backup, observed.existing):
         problem = {"reason": BackupReason.SECRET_MISSING.value, "message": missing}
         return replace(waiting, message=f"waiting: {missing}", problem=problem)
     cluster = verification_cluster.cluster_of(resource, backup, source)
@@ -216,24 +221,29 @@ def _refused(resource: Resource, cluster: Manifest, around: PassContext) -> str:
     return purge_objects(resource, later, around).invalid
 
 
-def _follow(resource: Resource, observed: Observed, around: PassContext, begun: str) -> JobPlan:
+def _follow(
+    resource: Resource,
+    live: Resource,
+    observed: VerificationObserved,
+    around: PassContext,
+    begun: str,
+) -> JobPlan:
     """Follow the throw-away cluster, then the Job that reads it.
 
     Raises:
         RenderingError: the Job cannot be created.
     """
-    live = observed["throwAway"]
     name, status = live["metadata"]["name"], live.get("status") or {}
     going_on = JobPlan(phase=RUNNING, progress=BackupReason.RUNNING.value, requeue=_LATER)
     if live["metadata"].get("deletionTimestamp"):
         message = f"MatrixOneCluster {name} was deleted by somebody else"
         return concluded(resource, around, begun, Reason.INTERRUPTED.value, message)
-    stands = standing_of(READ, observed, around)
+    stands = task_state_of(observed.reading, around.now)
     if stands.state is not State.ABSENT:
         return _of_reading(resource, around, begun, stands, going_on)
     restored = status.get("restore") or {}
     if restored.get("phase") == "Failed":
-        why = find(observed.get("copy"), ConditionType.DEGRADED).get("reason")
+        why = find(observed.copy, ConditionType.DEGRADED).get("reason")
         reason = str(why or BackupReason.RESTORE_FAILED.value)
         message = f"the restore failed: {restored.get('message') or reason}"
         return concluded(resource, around, begun, reason, message)
