@@ -8,20 +8,18 @@ from typing import Any
 
 from ..api.types import Resource
 from ..reporting.events import Occurrence, occurrence
-
-Result = Mapping[str, Any]
-"""Result of the action: ``metrics`` and ``made``; empty when it was not needed or not reached."""
+from .database_results import DatabaseResults
 
 LOOK_AGAIN = "10m"
 """A change of a Secret starts no pass: none is watched."""
 
 
-def status_of(resource: Resource, result: Result) -> dict[str, Any]:
+def status_of(resource: Resource, results: DatabaseResults) -> dict[str, Any]:
     """Return ``status.clusterMetrics``; empty when no such user is asked for."""
     if not (resource.get("spec") or {}).get("metricReaderEnabled"):
         return {}
     before = (resource.get("status") or {}).get("clusterMetrics") or {}
-    return dict(result.get("metrics") or before)
+    return dict(results.metrics or before)
 
 
 def requeue(resource: Resource, metrics: Mapping[str, Any], otherwise: str) -> str:
@@ -37,11 +35,11 @@ def requeue(resource: Resource, metrics: Mapping[str, Any], otherwise: str) -> s
     return LOOK_AGAIN if metrics.get("initialized") else "15s"
 
 
-def occurrences(result: Result, resource: Resource) -> list[Occurrence]:
+def occurrences(results: DatabaseResults, resource: Resource) -> list[Occurrence]:
     """Return an event when the user was created, or when it newly cannot be."""
-    metrics = result.get("metrics") or {}
+    metrics = results.metrics
     before = (resource.get("status") or {}).get("clusterMetrics") or {}
-    if result.get("made"):
+    if results.metric_user_created:
         note = f"the metric user has the password of Secret {metrics['secretRef']['name']}"
         return [occurrence("MetricUserReady", note, action="Create")]
     problem = metrics.get("message") or ""

@@ -9,7 +9,6 @@ from typing import Any
 from ..api.errors import RenderingError
 from ..api.types import Manifest, Resource
 from ..reporting.events import Occurrence, occurrence
-from ..reporting.health import Health
 from ..reporting.reasons import ConditionType, Reason
 from ..reporting.report import Report, is_ready_and_synced, unobserved
 from ..upgrade.record import CATALOG, UPDATING
@@ -19,6 +18,7 @@ from . import metric_user_status as metrics
 from . import restore_status, restoring, upgrade_status, upgrading
 from . import root_credential_events as logins
 from .conditions import ClusterFacts
+from .database_results import DatabaseResults
 from .planning import ClusterPlan
 from .rendering import render_matrixonecluster
 from .status import cluster_status
@@ -36,12 +36,12 @@ def report_on_cluster(end: PassEnd[ClusterPlan]) -> Report:
     resource, plan, observed, failure = end.resource, end.plan, end.observed, end.failure
     if failure and "logSet" not in observed:
         return unobserved(resource, failure)
-    result = observed.get("results") or {}
-    status = cluster_status(_facts(end))
+    results = DatabaseResults.read(observed.get("results") or {})
+    status = cluster_status(_facts(end, results))
     ready = is_ready_and_synced(status) or _is_stopped(status)
     idle = ready or plan.paused or bool(plan.invalid)
-    requeue = "" if idle else _REFUSED if logins.problem(result) else _PERIOD
-    if _unanswered(result) or plan.upgrade.get("phase") == CATALOG:
+    requeue = "" if idle else _REFUSED if results.login.problem else _PERIOD
+    if results.unanswered or plan.upgrade.get("phase") == CATALOG:
         requeue = _SOON
     if plan.restoring and plan.restore.get("phase") == restoring.COMPLETED and not failure:
         # Components follow as soon as it is on record that the data are there.
@@ -55,11 +55,10 @@ def report_on_cluster(end: PassEnd[ClusterPlan]) -> Report:
         status=status,
         events=[
             *_credential_events(plan, observed, failure),
-            *logins.occurrences(result),
-            *metrics.occurrences(result, resource),
+            *logins.occurrences(results.login),
+            *metrics.occurrences(results, resource),
             *restore_status.occurrences(plan.restoring, plan.restore, failure),
             *_upgrade_events(resource, plan, observed, failure),
-            *(result.get("events") or []),
         ],
         ready=ready,
         message=str(status["message"]),
@@ -74,11 +73,11 @@ def _is_stopped(status: Mapping[str, Any]) -> bool:
     return is_synced and bool(states[ConditionType.READY.value]["reason"] == Reason.STOPPED)
 
 
-def _facts(end: PassEnd[ClusterPlan]) -> ClusterFacts:
+def _facts(end: PassEnd[ClusterPlan], results: DatabaseResults) -> ClusterFacts:
     resource, plan, observed, failure = end.resource, end.plan, end.observed, end.failure
     single = [observed.get(label) for label in ("logSet", "dnSet", "proxySet", "webUI")]
     found = [one for one in [*single, *(observed.get("cnSets") or [])] if one is not None]
-    credential, result = observed.get("credential"), observed.get("results") or {}
+    credential = observed.get("credential")
     return ClusterFacts(
         resource=resource,
         desired=(() if plan.restoring or plan.held else plan.objects) or _parts(resource, found),
@@ -88,20 +87,15 @@ def _facts(end: PassEnd[ClusterPlan]) -> ClusterFacts:
         invalid=plan.invalid,
         waiting=plan.waiting_for,
         failure=failure,
-        metrics=metrics.status_of(resource, result),
-        login=logins.problem(result),
-        unanswered=_unanswered(result),
+        metrics=metrics.status_of(resource, results),
+        login=logins.problem(results.login),
+        unanswered=results.unanswered,
         restore=plan.restore or restoring.recorded(resource, observed),
         restoring=plan.restoring,
         upgrade=plan.upgrade or upgrading.recorded(resource, observed),
         no_answer=plan.unanswered,
         stuck=plan.stuck,
     )
-
-
-def _unanswered(result: Mapping[str, Any]) -> str:
-    """Return what the database lacks although all its components serve; empty if nothing."""
-    return Health.read(result.get("health") or {}).lacking
 
 
 def _created(plan: ClusterPlan, failure: str) -> str:

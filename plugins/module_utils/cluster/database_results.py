@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the steps of a pass came to that log in to the database of a MatrixOneCluster."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..reporting.health import Health
+
+
+@dataclass(frozen=True, slots=True)
+class LoginResult:
+    """What the action ``root_credential`` did; the default is that it was not needed or reached.
+
+    Attributes:
+        secret: name of the Secret with the credential.
+        problem: why the database does not have that credential; empty if it has.
+        rotated: whether the database has got another one.
+    """
+
+    secret: str = ""
+    problem: str = ""
+    rotated: bool = False
+
+    @classmethod
+    def read(cls, result: Mapping[str, Any]) -> LoginResult:
+        """Return it from a task's result: ``credential``; empty when it did not run."""
+        return cls(
+            secret=str(result.get("secret") or ""),
+            problem=str(result.get("problem") or ""),
+            rotated=bool(result.get("rotated")),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseResults:
+    """What all of them did.
+
+    Attributes:
+        login: what became of the root credential.
+        metrics: ``status.clusterMetrics`` as the action ``metric_user`` returned it; empty when it
+            was not needed or reached.
+        metric_user_created: whether it has created the user, or changed its password.
+        unanswered: what the database lacks although all its components serve; empty if nothing.
+    """
+
+    login: LoginResult = field(default_factory=LoginResult)
+    metrics: Mapping[str, Any] = field(default_factory=dict)
+    metric_user_created: bool = False
+    unanswered: str = ""
+
+    @classmethod
+    def read(cls, results: Mapping[str, Any]) -> DatabaseResults:
+        """Return them from the result of ``metric_user``, with ``login`` and ``health`` in it."""
+        return cls(
+            login=LoginResult.read(results.get("login") or {}),
+            metrics=results.get("metrics") or {},
+            metric_user_created=bool(results.get("made")),
+            unanswered=Health.read(results.get("health") or {}).lacking,
+        )
