@@ -6,7 +6,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: apply_plan
-short_description: Carry out what was decided for a set
+short_description: "Internal: carry out what was decided for a set"
 version_added: 0.2.0
 author: MatrixOne maintainers (@matrixorigin)
 description:
@@ -15,6 +15,7 @@ description:
     the objects in order and deletes what is no longer desired, as M(matrixorigin.matrixone.apply)
     does.
 extends_documentation_fragment:
+  - matrixorigin.matrixone.internal
   - matrixorigin.matrixone.connection
 attributes:
   check_mode:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: await_ready
-short_description: Wait until a set of a MatrixOne cluster serves
+short_description: "Internal: wait until a set of a MatrixOne cluster serves"
 version_added: 0.1.0
 author: MatrixOne maintainers (@matrixorigin)
 description:
@@ -19,6 +19,7 @@ description:
   - What somebody holds back on purpose, by C(updateStrategy.partition) or C(pauseUpdate), and what
     depends on that, is not waited for.
 extends_documentation_fragment:
+  - matrixorigin.matrixone.internal
   - matrixorigin.matrixone.connection
 attributes:
   check_mode:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: catalog
-short_description: Ask a database that is being upgraded how far it is
+short_description: "Internal: ask a database that is being upgraded how far it is"
 version_added: 0.1.0
 author: MatrixOne maintainers (@matrixorigin)
 description:
@@ -19,6 +19,7 @@ description:
 requirements:
   - PyMySQL
 extends_documentation_fragment:
+  - matrixorigin.matrixone.internal
   - matrixorigin.matrixone.connection
 attributes:
   check_mode:

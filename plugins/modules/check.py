@@ -6,7 +6,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: check
-short_description: Check whether there is anything to do for a resource
+short_description: "Internal: check whether there is anything to do for a resource"
 version_added: 0.1.0
 author: MatrixOne maintainers (@matrixorigin)
 description:
@@ -19,6 +19,7 @@ description:
     task fails. It fails as well if the resource has a field that its kind does not know, which the
     API server refuses to store.
 extends_documentation_fragment:
+  - matrixorigin.matrixone.internal
   - matrixorigin.matrixone.connection
 attributes:
   check_mode:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: cn_claim_set
-short_description: Create and delete the claims of a CNClaimSet
+short_description: "Internal: create and delete the claims of a CNClaimSet"
 version_added: 0.2.0
 author: MatrixOne maintainers (@matrixorigin)
 description:
@@ -14,6 +14,7 @@ description:
     their Pod, deletes those that are too many, those without a Pod first, and replaces claims of
     Pods of an earlier template one by one.
 extends_documentation_fragment:
+  - matrixorigin.matrixone.internal
   - matrixorigin.matrixone.connection
 attributes:
   check_mode:

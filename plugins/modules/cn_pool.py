@@ -6,7 +6,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: cn_pool
-short_description: Serve the claims of a CNPool, and create, drain and delete its Pods
+short_description: "Internal: serve the claims of a CNPool, and create, drain and delete its Pods"
 version_added: 0.2.0
 author: MatrixOne maintainers (@matrixorigin)
 description:
@@ -19,6 +19,7 @@ description:
   - It ends by its timeout, whatever MatrixOne does. When HAKeeper cannot be reached, that is a
     result and no failure, and no Pod counts as drained.
 extends_documentation_fragment:
+  - matrixorigin.matrixone.internal
   - matrixorigin.matrixone.connection
 attributes:
   check_mode:

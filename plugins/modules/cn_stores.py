@@ -6,7 +6,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: cn_stores
-short_description: Set work state and labels of compute nodes in HAKeeper, drain those that leave
+short_description: "Internal: set work states in HAKeeper, drain compute nodes that leave"
 version_added: 0.1.0
 author: MatrixOne maintainers (@matrixorigin)
 description:
@@ -16,6 +16,7 @@ description:
   - It ends by its timeout, whatever MatrixOne does. When HAKeeper cannot be reached, that is a
     result and no failure, and what could not be found out counts as busy.
 extends_documentation_fragment:
+  - matrixorigin.matrixone.internal
   - matrixorigin.matrixone.connection
 attributes:
   check_mode:
@@ -77,39 +78,9 @@ EXAMPLES = r"""
 
 RETURN = r"""
 stores:
-  description: How the pass ended; empty where there was none, in check mode for example.
+  description: >-
+    How the pass ended, with the fields of C(CNStoresResult); empty where there was none, in check
+    mode for example.
   returned: success
   type: dict
-  contains:
-    managed:
-      description: Whether anything of this set is to be set in HAKeeper.
-      type: bool
-      returned: always
-    reached:
-      description: Whether HAKeeper answered.
-      type: bool
-      returned: always
-    problem:
-      description: The first thing that went wrong; empty if nothing did.
-      type: str
-      returned: always
-    states:
-      description: Work state by Pod.
-      type: dict
-      returned: always
-    unsettled:
-      description: Pods that are ready but not yet what they should be in HAKeeper.
-      type: list
-      elements: str
-      returned: always
-    replicas:
-      description: Replicas that the workload keeps until a drain is over; null for the spec's.
-      type: int
-      returned: always
-    drains:
-      description:
-        - How far the drain of each Pod is that leaves, as C(step), C(message), C(finished), and
-          C(until), the Unix time at which it is given up.
-      type: dict
-      returned: always
 """

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: grow
-short_description: Grow the volumes of a StatefulSet
+short_description: "Internal: grow the volumes of a StatefulSet"
 version_added: 0.1.0
 author: MatrixOne maintainers (@matrixorigin)
 description:
@@ -15,6 +15,7 @@ description:
   - Whatever was done before is not done again, so that it may be interrupted at any moment.
   - If the StorageClass does not allow expansion, nothing is changed, and the result contains that.
 extends_documentation_fragment:
+  - matrixorigin.matrixone.internal
   - matrixorigin.matrixone.connection
 attributes:
   check_mode:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: health
-short_description: Ask the processes of a set for a sign of life, or a cluster to answer SQL
+short_description: "Internal: ask the processes of a set, or the SQL port of a cluster"
 version_added: 0.1.0
 author: MatrixOne maintainers (@matrixorigin)
 description:
@@ -22,6 +22,7 @@ description:
   - It only asks if all Pods are ready and the set is not paused. It never fails because MatrixOne
     does not answer; that is a result.
 extends_documentation_fragment:
+  - matrixorigin.matrixone.internal
   - matrixorigin.matrixone.connection
 attributes:
   check_mode:
@@ -73,31 +74,8 @@ asked:
   returned: success
   type: bool
 health:
-  description: What was found; empty if nothing was asked.
+  description: >-
+    What was found, with the fields of C(Health); empty if nothing was asked.
   returned: success
   type: dict
-  contains:
-    unknown:
-      description: Why the health is unknown; empty if it is known.
-      type: str
-      returned: when asked
-    silent:
-      description: What is wrong with each ready Pod that gives no sign of life.
-      type: dict
-      returned: when asked
-    mute:
-      description:
-        - Those of the silent Pods that HAKeeper hears, but that answer no login since the
-          transaction node was restarted, and are to be replaced.
-      type: list
-      elements: str
-      returned: when asked
-    lacking:
-      description: What else keeps it from serving, such as the quorum of a log shard.
-      type: str
-      returned: when asked
-    storage:
-      description: Whether the object store of a LogSet answered; null if there is none.
-      type: bool
-      returned: when asked
 """

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: log_stores
-short_description: Replace lost log stores and let surplus log stores leave
+short_description: "Internal: replace lost log stores and let surplus log stores leave"
 version_added: 0.1.0
 author: MatrixOne maintainers (@matrixorigin)
 description:
@@ -25,6 +25,7 @@ description:
   - It ends by its timeout, whatever MatrixOne does. When HAKeeper cannot be reached, that is a
     result and no failure.
 extends_documentation_fragment:
+  - matrixorigin.matrixone.internal
   - matrixorigin.matrixone.connection
 attributes:
   check_mode:
@@ -71,53 +72,9 @@ EXAMPLES = r"""
 
 RETURN = r"""
 stores:
-  description: How the pass ended; empty where there was none, in check mode for example.
+  description: >-
+    How the pass ended, with the fields of C(LogStoresResult); empty where there was none, in check
+    mode for example.
   returned: success
   type: dict
-  contains:
-    asked:
-      description: Whether HAKeeper was asked; a log service that is still starting is not.
-      type: bool
-      returned: always
-    reached:
-      description: Whether HAKeeper answered.
-      type: bool
-      returned: always
-    problem:
-      description: Why it did not; empty if it did.
-      type: str
-      returned: always
-    shards:
-      description: >-
-        C(shard), C(replicas) and C(available) of each log shard; null when HAKeeper did not answer.
-      type: list
-      elements: dict
-      returned: always
-    empty:
-      description: Pods whose store has lost its data.
-      type: list
-      elements: str
-      returned: always
-    repair:
-      description: >-
-        What is being done about a store that is down, as C(step), C(pod), C(message), C(due).
-      type: dict
-      returned: always
-    replicas:
-      description: Replicas that the workload keeps for now; null for the spec's.
-      type: int
-      returned: always
-    scaling:
-      description: What the next store that leaves waits for; empty for nothing.
-      type: str
-      returned: always
-    incarnations:
-      description: How often the store of each ordinal was replaced.
-      type: dict
-      returned: always
-    events:
-      description: What happened, to be emitted as Events.
-      type: list
-      elements: dict
-      returned: always
 """

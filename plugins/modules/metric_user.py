@@ -6,7 +6,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: metric_user
-short_description: Create the SQL user that may read the metrics tables
+short_description: "Internal: create the SQL user that may read the metrics tables"
 version_added: 0.1.0
 author: MatrixOne maintainers (@matrixorigin)
 description:
@@ -19,6 +19,7 @@ description:
 requirements:
   - PyMySQL
 extends_documentation_fragment:
+  - matrixorigin.matrixone.internal
   - matrixorigin.matrixone.connection
 attributes:
   check_mode:

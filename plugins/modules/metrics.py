@@ -6,12 +6,14 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: metrics
-short_description: Show numbers as metrics of the operator
+short_description: "Internal: show numbers as metrics of the operator"
 version_added: 0.2.0
 author: MatrixOne maintainers (@matrixorigin)
 description:
   - Hands metrics to the operator that plays the role, which exposes them with its own.
   - Without an operator it does nothing. Metrics that the operator does not take are a warning.
+extends_documentation_fragment:
+  - matrixorigin.matrixone.internal
 attributes:
   check_mode:
     description: Nothing is reported.

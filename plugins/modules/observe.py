@@ -6,7 +6,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: observe
-short_description: Fetch Kubernetes objects by name or by label
+short_description: "Internal: fetch Kubernetes objects by name or by label"
 version_added: 0.1.0
 author: MatrixOne maintainers (@matrixorigin)
 description:
@@ -14,6 +14,7 @@ description:
     error.
   - Values in Secrets are never returned, those in ConfigMaps only when asked for.
 extends_documentation_fragment:
+  - matrixorigin.matrixone.internal
   - matrixorigin.matrixone.connection
 attributes:
   check_mode:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: remove
-short_description: Delete Kubernetes objects and wait until they are gone
+short_description: "Internal: delete Kubernetes objects and wait until they are gone"
 version_added: 0.1.0
 author: MatrixOne maintainers (@matrixorigin)
 description:
@@ -14,6 +14,7 @@ description:
     and what depends on them are gone.
   - Before that it can change objects, and release those that outlive the deletion.
 extends_documentation_fragment:
+  - matrixorigin.matrixone.internal
   - matrixorigin.matrixone.connection
 attributes:
   check_mode:

@@ -6,13 +6,15 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: requeue_after
-short_description: Ask the operator for another pass after some time
+short_description: "Internal: ask the operator for another pass after some time"
 version_added: 0.1.0
 author: MatrixOne maintainers (@matrixorigin)
 description:
   - Asks the operator that plays the role to play it again after a while, even if nothing has
     changed until then.
   - Without an operator it does nothing.
+extends_documentation_fragment:
+  - matrixorigin.matrixone.internal
 attributes:
   check_mode:
     description: It changes nothing.

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: roll
-short_description: Take the rolling update of a LogSet or DNSet one step further
+short_description: "Internal: take the rolling update of a LogSet or DNSet one step further"
 version_added: 0.1.0
 author: MatrixOne maintainers (@matrixorigin)
 description:
@@ -18,6 +18,7 @@ description:
   - A log store is replaced only if every log shard has all its other replicas in HAKeeper. Where
     the operator cannot reach the network of the log service, readiness has to suffice.
 extends_documentation_fragment:
+  - matrixorigin.matrixone.internal
   - matrixorigin.matrixone.connection
 attributes:
   check_mode:
@@ -42,28 +43,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 roll:
-  description: What the step did.
+  description: What the step did, with the fields of C(RollStep).
   returned: success
   type: dict
-  contains:
-    outdated:
-      description: Pods of an earlier template, those included that were replaced now.
-      type: list
-      elements: str
-      returned: always
-    replaced:
-      description: Pods that were deleted; they come back with the new template.
-      type: list
-      elements: str
-      returned: always
-    waiting:
-      description: What the next replacement waits for; empty when nothing is left.
-      type: str
-      returned: always
-    seconds:
-      description:
-        - After how many seconds a Pod has been ready for the C(minReadySeconds) of its set,
-          where that is all that the next replacement waits for; else 0.
-      type: int
-      returned: always
 """

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: root_credential
-short_description: Set the password of the root user of a database to that of its Secret
+short_description: "Internal: set the password of the root user of a database to that of its Secret"
 version_added: 0.1.0
 author: MatrixOne maintainers (@matrixorigin)
 description:
@@ -23,6 +23,7 @@ description:
 requirements:
   - PyMySQL
 extends_documentation_fragment:
+  - matrixorigin.matrixone.internal
   - matrixorigin.matrixone.connection
 attributes:
   check_mode:
@@ -68,20 +69,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 credential:
-  description: What became of it.
+  description: What became of it, with the fields of C(LoginResult).
   returned: success
   type: dict
-  contains:
-    secret:
-      description: Name of the Secret.
-      type: str
-      returned: always
-    rotated:
-      description: Whether the database has another credential now than it had.
-      type: bool
-      returned: always
-    problem:
-      description: Why it does not have the one of the Secret; empty if it has.
-      type: str
-      returned: always
 """

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: status
-short_description: Write the status of a custom resource
+short_description: "Internal: write the status of a custom resource"
 version_added: 0.1.0
 author: MatrixOne maintainers (@matrixorigin)
 description:
@@ -15,6 +15,7 @@ description:
   - Emits Kubernetes Events for the conditions that changed, and for O(events).
   - Does nothing for a resource that no longer exists.
 extends_documentation_fragment:
+  - matrixorigin.matrixone.internal
   - matrixorigin.matrixone.connection
 attributes:
   check_mode:

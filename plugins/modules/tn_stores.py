@@ -6,7 +6,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: tn_stores
-short_description: Ask which shards transaction nodes serve, force-delete their Pods on dead nodes
+short_description: "Internal: ask what transaction nodes serve, force-delete Pods on dead nodes"
 version_added: 0.1.0
 author: MatrixOne maintainers (@matrixorigin)
 description:
@@ -20,6 +20,7 @@ description:
   - It ends by its timeout, whatever MatrixOne does. When HAKeeper cannot be reached, that is a
     result and no failure.
 extends_documentation_fragment:
+  - matrixorigin.matrixone.internal
   - matrixorigin.matrixone.connection
 attributes:
   check_mode:
@@ -64,42 +65,9 @@ EXAMPLES = r"""
 
 RETURN = r"""
 stores:
-  description: What was found; empty where nothing was asked, in check mode for example.
+  description: >-
+    What was found, with the fields of C(TNStoresResult); empty where nothing was asked, in check
+    mode for example.
   returned: success
   type: dict
-  contains:
-    asked:
-      description: Whether HAKeeper was asked; while Pods are not ready it is not.
-      type: bool
-      returned: always
-    reached:
-      description: Whether HAKeeper answered.
-      type: bool
-      returned: always
-    problem:
-      description: Why it did not; empty if it did.
-      type: str
-      returned: always
-    unserved:
-      description: Pods whose transaction node has no shard.
-      type: list
-      elements: str
-      returned: always
-    tnShards:
-      description: >-
-        Lines with ordinal, shard, log shard and replica of what transaction nodes serve; empty if
-        that is unknown.
-      type: str
-      returned: always
-    blocked:
-      description: >-
-        Why a Pod on a node that does not answer is not force-deleted, and what a person has to do;
-        empty if there is none.
-      type: str
-      returned: always
-    events:
-      description: What happened, to be emitted as Events.
-      type: list
-      elements: dict
-      returned: always
 """
