@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kubernetes quantities, as exact numbers and in the spelling that MatrixOne reads.
 
-Source: Kubernetes resource quantities.
+Source: Kubernetes resource quantities. The function of the kubernetes package also takes what the
+API server refuses (``1_000``, ``NaN``, a blank before the number), and importing it takes a quarter
+of a second, for its whole client.
 """
 
 from __future__ import annotations

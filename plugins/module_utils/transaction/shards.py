@@ -6,6 +6,9 @@ HAKeeper without a shard and gets one about ten seconds later, under a new numbe
 that asks HAKeeper in between sees a transaction node without shards, and for up to ten seconds
 more it commits to none: it acknowledges rows that are not stored (MatrixOne 1.3; docs/change.md).
 So the file is kept in a ConfigMap, and the start script puts it back.
+
+The few lines that encode it are here: what decides imports no client, whose codec is for calls, and
+the package crc32c is required of those who make backups alone.
 """
 
 from __future__ import annotations

@@ -9,6 +9,10 @@ What differs on purpose: a CronJob leaves out a run whose time the clock skips, 
 whose time comes twice. Here, as in the cron of Debian, a time of day that is skipped is the moment
 at which the clock is put forward, and one that comes twice is the first of the two. Expressions
 for every hour (``*/10 * * * *``) go by elapsed time in any case.
+
+A library would read another language: cronsim 2.8 takes ``L`` and 7 for Sunday, which a CronJob
+refuses, and neither ``?`` nor ``@daily``, which it takes. And filters need this module, on every
+controller.
 """
 
 from __future__ import annotations

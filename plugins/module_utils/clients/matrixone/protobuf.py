@@ -4,6 +4,9 @@
 A message is a dict from field name to value: numbers, ``bool``, ``str``, ``bytes``, a dict for a
 sub-message, a list for a repeated field, a dict for a map. A sub-message that is present but empty
 is an empty dict; an absent one is no key. Here are tables and encoding; ``decoding`` reads.
+
+The package protobuf needs code generated from all of MatrixOne's schema, for the range of versions
+that the installed one accepts; and it reads a message whole, before anything in it can be bounded.
 """
 
 from __future__ import annotations

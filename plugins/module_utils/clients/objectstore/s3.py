@@ -1,5 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A prefix of a bucket as an object store."""
+"""A prefix of a bucket as an object store.
+
+botocore sends the requests. Its paginators would take an answer that is no listing for an empty
+one, and data would be called deleted. s3transfer, which is no requirement of botocore, sends the
+parts of an upload from several threads, each of which holds one in memory; here a part is released
+before the next one is read.
+"""
 
 from __future__ import annotations
 

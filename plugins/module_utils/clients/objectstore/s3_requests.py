@@ -3,6 +3,10 @@
 
 To ask for the latter without leaving an object, or a version of one, an upload in parts is begun,
 gets a part of one byte, and is aborted.
+
+These four requests do not go through botocore, the client of backups: passes over LogSets send
+them and may have to do without that package, and must reach no address but those that ``Reach``
+allows, nor wait longer than its deadline. botocore resolves names itself, and bounds single reads.
 """
 
 from __future__ import annotations
