@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """One request to a server of HTTP that users name: bounded in time, in bytes, and in its reach.
 
-Certificates are not checked: nothing is sent that is worth protecting. urllib3 resolves names itself
-and bounds single reads; here the address that was allowed is the one that is asked, and one deadline
-and one number of bytes hold for the whole, headers included.
+Certificates are not checked: nothing is sent that is worth protecting. urllib3 resolves names
+itself and bounds single reads; here the address that was allowed is the one that is asked, and one
+deadline and one number of bytes hold for the whole, headers included.
 """
 
 from __future__ import annotations
