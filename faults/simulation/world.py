@@ -244,30 +244,34 @@ class World:
     def _reconcile(self, kind: str, key: Key, live: Json) -> None:
         watch = watches()[kind]
         finalizer = (watch.get("finalizer") or {}).get("name")
-        going = bool(live["metadata"].get("deletionTimestamp"))
-        if finalizer and not going and finalizer not in (live["metadata"].get("finalizers") or []):
+        is_deleted = bool(live["metadata"].get("deletionTimestamp"))
+        if (
+            finalizer
+            and not is_deleted
+            and finalizer not in (live["metadata"].get("finalizers") or [])
+        ):
             try:
                 self._finalizers(key, lambda known: [*known, finalizer])
             except KubeError as error:
                 self.failures[f"{kind} {key[3]}"] = str(error)
                 return
             live = self.server.objects[key]
-        if going and finalizer not in (live["metadata"].get("finalizers") or []):
+        if is_deleted and finalizer not in (live["metadata"].get("finalizers") or []):
             return
-        if not going and not _is_selected(watch, live):
+        if not is_deleted and not _is_selected(watch, live):
             return
         role = watch["role"].removeprefix("matrixorigin.matrixone.")
         variables: Json = {f"{role}_resource": self.server.read(key)}
         variables[f"{role}_resource"]["metadata"].pop("managedFields", None)
         variables["ansible_operator_trigger"] = {}
-        if going:
+        if is_deleted:
             variables[f"{role}_state"] = "absent"
         try:
             Player(self.session).play(role, variables)
         except TaskFailed as error:
             self.failures[f"{kind} {key[3]}"] = str(error)
             return
-        if going:
+        if is_deleted:
             self._finish(kind, key, str(finalizer))
 
     def _finish(self, kind: str, key: Key, finalizer: str) -> None:

@@ -99,7 +99,7 @@ def _pass_input(session: Session, arguments: Json) -> PassInput:
     return replace(
         found,
         degraded=found.degraded or bool(health.silent),
-        mute=frozenset(health.mute),
+        unresponsive=frozenset(health.unresponsive),
     )
 
 

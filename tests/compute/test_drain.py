@@ -71,7 +71,7 @@ def store(pod: str = "cn-a", **values: Any) -> CNStore:
         "pod": pod,
         "uuid": f"uuid-of-{pod}",
         "ready": True,
-        "going": False,
+        "is_terminating": False,
         "cordoned": False,
         "created": "2026-01-01T00:00:00Z",
         "process": PROCESS,
@@ -99,8 +99,8 @@ OLD, NEW = {"created": "2026-01-01T00:00:00Z"}, {"created": "2026-02-01T00:00:00
         ([store("a", draining_since=5.0, **OLD), store("b", ready=False, **NEW)], 1, {"a"}),
         ([store("a", asked_process=PROCESS), store("b", draining_since=1.0)], 1, {"a"}),
         ([store("a", asked_process="another"), store("b", draining_since=1.0)], 1, {"b"}),
-        ([store("a", going=True), store("b")], 1, set()),
-        ([store("a", going=True), store("b"), store("c", **NEW)], 1, {"c"}),
+        ([store("a", is_terminating=True), store("b")], 1, set()),
+        ([store("a", is_terminating=True), store("b"), store("c", **NEW)], 1, {"c"}),
     ],
 )
 def test_victims(stores: list[CNStore], wanted: int, gone: set[str]) -> None:
@@ -157,7 +157,7 @@ def test_victims_do_not_depend_on_the_order_and_stay_chosen(
         (store(), False, WorkState.WORKING),
         (store(), True, WorkState.DRAINING),
         (store(cordoned=True), False, WorkState.DRAINING),
-        (store(going=True), False, WorkState.DRAINING),
+        (store(is_terminating=True), False, WorkState.DRAINING),
         (store(draining_since=5.0), False, WorkState.WORKING),
     ],
 )
@@ -226,7 +226,7 @@ UP = registered(WorkState.WORKING, {})
         (store(gated=False, record=UP), False),
         (store(gated=True, ready=False, record=None), False),
         (store(gated=True, record=registered(WorkState.WORKING, {}, expired=True)), False),
-        (store(gated=True, going=True, record=UP), False),
+        (store(gated=True, is_terminating=True, record=UP), False),
     ],
 )
 def test_the_gate_opens_when_hakeeper_knows_the_store(one: CNStore, opens: bool) -> None:
@@ -339,7 +339,7 @@ def test_a_drain_called_off_after_the_locks_were_taken_needs_another_pod() -> No
     asked = replace(DRAINING, asked_process=PROCESS)
     assert unusable([asked], frozenset()) == {"cn-a"}
     assert not unusable([asked], frozenset({"cn-a"}))
-    assert not unusable([replace(asked, going=True)], frozenset())
+    assert not unusable([replace(asked, is_terminating=True)], frozenset())
     assert not unusable([replace(asked, process="newer")], frozenset())
     assert not unusable([DRAINING], frozenset())
 
@@ -356,9 +356,12 @@ CUT_OFF = {"unheard": 10.5, "peers_heard": False}
         ([store("a", **REFUSED, **SILENT), store("b")], set()),
         ([store("a", unheard_process="an earlier one"), store("b")], set()),
         ([store("a", **REFUSED), store("b", **REFUSED), store("c")], {"a"}),
-        ([store("a", **REFUSED), store("b", **REFUSED), store("c", going=True)], {"a", "b"}),
+        (
+            [store("a", **REFUSED), store("b", **REFUSED), store("c", is_terminating=True)],
+            {"a", "b"},
+        ),
         ([store("a", **REFUSED), store("b"), store("c", ready=False)], set()),
-        ([store("a", **REFUSED), store("b", going=True), store("c")], set()),
+        ([store("a", **REFUSED), store("b", is_terminating=True), store("c")], set()),
         ([store("a", **REFUSED), store("b", **REFUSED)], {"a", "b"}),
         ([store("a", **REFUSED), store("b", **SILENT)], {"a"}),
         ([store("a", **REFUSED, **CUT_OFF), store("b", **REFUSED, **CUT_OFF)], set()),
@@ -387,14 +390,14 @@ def test_who_was_not_heard_is_replaced_when_it_is_back(
     ("one", "expected"),
     [
         (store(**SILENT), {UNHEARD: PROCESS}),
-        (store(mute=True), {UNHEARD: PROCESS}),
+        (store(unresponsive=True), {UNHEARD: PROCESS}),
         (store(**SILENT, **REFUSED), {}),
         (store(**CUT_OFF), {}),
         (store(**REFUSED), {}),
         (store(unheard_process="an earlier one"), {UNHEARD: None}),
         (store(**SILENT, process=""), {}),
         (store(record=None), {}),
-        (store(**SILENT, going=True), {}),
+        (store(**SILENT, is_terminating=True), {}),
     ],
 )
 def test_silence_is_recorded_on_the_pod(one: CNStore, expected: dict[str, str | None]) -> None:

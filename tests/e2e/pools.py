@@ -95,9 +95,9 @@ def await_gone(cluster: Cluster) -> None:
 
     def left() -> list[str]:
         listed = cluster.get("pods", "-l", f"pool.matrixorigin.io/pool-name={POOL}")["items"]
-        going = [one for one in listed if "deletionTimestamp" in one["metadata"]]
+        deleted = [one for one in listed if "deletionTimestamp" in one["metadata"]]
         drains = [name for name, phase in pods(cluster).items() if phase == "Draining"]
-        return [*drains, *(one["metadata"]["name"] for one in going)]
+        return [*drains, *(one["metadata"]["name"] for one in deleted)]
 
     eventually(lambda: not left(), 2 * READY_SECONDS, "no Pod that leaves", otherwise=left)
 

@@ -106,13 +106,13 @@ def test_sessions_are_served_until_they_end(
     where = proxy(real_testbed, real_namespace)
     with ThreadPoolExecutor(1) as pool:
         with sql.connect(where, time.monotonic() + 60) as session:
-            going = pool.submit(play, "-e", "state=absent")
+            removal = pool.submit(play, "-e", "state=absent")
             until = time.monotonic() + SERVED_SECONDS
             while time.monotonic() < until:
                 assert "1" in sql.run(session, "select 1")
-                assert not going.done(), going.result()
+                assert not removal.done(), removal.result()
                 time.sleep(0.5)
-        output = going.result()
+        output = removal.result()
 
     assert changed(output) > 0
     assert "1 sessions" in output

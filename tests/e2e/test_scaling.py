@@ -110,8 +110,8 @@ def log_stores(cluster: Cluster) -> dict[str, tuple[str, bool]]:
     found = {}
     for name, pod in cluster.pods("LogSet").items():
         said = {one["type"]: one["status"] for one in pod["status"].get("conditions", [])}
-        going = "deletionTimestamp" in pod["metadata"]
-        found[name] = (pod["metadata"]["uid"], said.get("Ready") == "True" and not going)
+        is_deleted = "deletionTimestamp" in pod["metadata"]
+        found[name] = (pod["metadata"]["uid"], said.get("Ready") == "True" and not is_deleted)
     return found
 
 

@@ -516,32 +516,32 @@ def test_claims_of_a_deleted_pool_go_to_another_one_or_are_lost():
 LOCKS_ASKED_AT = "pool.matrixorigin.io/locks-asked-at"
 
 
-def _going(phase=Phase.TERMINATING, **more):
+def _terminating(phase=Phase.TERMINATING, **more):
     """A used Pod whose deletion began a minute ago, while its hook keeps it up."""
     times = {"deleted_at": NOW - 60, "returned_at": NOW - 300}
     return pod("a", phase, deleting=True, **{**times, **more})
 
 
 @pytest.mark.parametrize(
-    ("going", "store", "sampled", "asked"),
+    ("terminating", "store", "sampled", "asked"),
     [
-        (_going(), {}, ("a",), ()),
-        (_going(), {"load": IDLE_LOAD, "sampled_at": NOW}, (), (HandOver("a", True),)),
-        (_going(), {"load": Load(1, 0, 0), "sampled_at": NOW}, (), ()),
-        (_going(), {"load": Load(), "sampled_at": NOW}, (), ()),
+        (_terminating(), {}, ("a",), ()),
+        (_terminating(), {"load": IDLE_LOAD, "sampled_at": NOW}, (), (HandOver("a", True),)),
+        (_terminating(), {"load": Load(1, 0, 0), "sampled_at": NOW}, (), ()),
+        (_terminating(), {"load": Load(), "sampled_at": NOW}, (), ()),
         (
-            _going(locks_asked_at=NOW - 5),
+            _terminating(locks_asked_at=NOW - 5),
             {"load": IDLE_LOAD, "sampled_at": NOW},
             (),
             (HandOver("a", False),),
         ),
-        (_going(), {"locks": Locks.HANDED_OVER}, (), ()),
-        (_going(), {"known": False}, (), ()),
-        (_going(), {"known": None}, (), ()),
-        (_going(returned_at=None), {}, (), ()),
-        (_going(ended=True), {}, (), ()),
-        (_going(Phase.BOUND, claim="c", draining_since=NOW - 14), {}, (), ()),
-        (_going(Phase.BOUND, claim="c", draining_since=NOW - 15), {}, ("a",), ()),
+        (_terminating(), {"locks": Locks.HANDED_OVER}, (), ()),
+        (_terminating(), {"known": False}, (), ()),
+        (_terminating(), {"known": None}, (), ()),
+        (_terminating(returned_at=None), {}, (), ()),
+        (_terminating(ended=True), {}, (), ()),
+        (_terminating(Phase.BOUND, claim="c", draining_since=NOW - 14), {}, (), ()),
+        (_terminating(Phase.BOUND, claim="c", draining_since=NOW - 15), {}, ("a",), ()),
     ],
     ids=[
         "asks what is left",
@@ -558,24 +558,24 @@ def _going(phase=Phase.TERMINATING, **more):
         "all proxies know",
     ],
 )
-def test_a_pod_that_is_deleted_hands_over_its_locks(going, store, sampled, asked):
+def test_a_pod_that_is_deleted_hands_over_its_locks(terminating, store, sampled, asked):
     """Else statements of all compute nodes wait for them for a minute after it has gone."""
-    plan = _plan([going], [], stores={"a": replace(CLEAN, **store)})
+    plan = _plan([terminating], [], stores={"a": replace(CLEAN, **store)})
     assert (plan.sample, plan.hand_over) == (sampled, asked)
 
 
 def test_locks_are_asked_for_once():
     """Asking twice undoes it, so it is on record before anything else."""
     stores = {"a": replace(CLEAN, locks=Locks.HELD, locks_asked=True)}
-    write = _one(_plan([_going()], [], stores=stores), PodWrite)
+    write = _one(_plan([_terminating()], [], stores=stores), PodWrite)
     assert set(write.annotations) == {LOCKS_ASKED_AT}
-    assert not _of(_plan([_going(locks_asked_at=NOW)], [], stores=stores), PodWrite)
+    assert not _of(_plan([_terminating(locks_asked_at=NOW)], [], stores=stores), PodWrite)
 
 
 def test_a_bound_pod_that_somebody_deletes_drains_when_a_set_had_time_to_replace_it():
-    young = _going(Phase.BOUND, claim="c", deleted_at=NOW - 4)
+    young = _terminating(Phase.BOUND, claim="c", deleted_at=NOW - 4)
     assert not _of(_plan([young], [], stores={"a": WORKING}), StoreWrite)
-    old = _going(Phase.BOUND, claim="c")
+    old = _terminating(Phase.BOUND, claim="c")
     (drains,) = _of(_plan([old], [], stores={"a": WORKING}), StoreWrite)
     assert (drains.state, drains.labels) == (WorkState.DRAINING, {})
     (noted,) = _of(_plan([old], [], stores={"a": CLEAN}), PodWrite)

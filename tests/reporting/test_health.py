@@ -75,7 +75,7 @@ def test_quorum(shards, expected):
 
 def test_health_survives_being_a_result():
     found = Health(
-        unknown="a", silent={"b": "c"}, mute=("b",), lacking="d", storage=StorageAnswer.FULL
+        unknown="a", silent={"b": "c"}, unresponsive=("b",), lacking="d", storage=StorageAnswer.FULL
     )
     assert Health.read(found.as_result()) == found
     assert not found.is_good

@@ -51,11 +51,13 @@ def taken(
     for claim in claims:
         metadata, spec = claim["metadata"], Fields("", claim).table("spec")
         place = _named(metadata)
-        going = _is_going(claim, spec)
+        is_deleting = _is_deleting(claim, spec)
         user = (metadata["namespace"], spec.table("logSetRef").text("name"))
         in_use = (claim.get("status") or {}).get("state") == _IN_USE and user != own
-        if (going or in_use) and locations.may_overlap(target, spec, scope_of(claim)):
-            what = "its data are being deleted" if going else f"LogSet {'/'.join(user)} uses it"
+        if (is_deleting or in_use) and locations.may_overlap(target, spec, scope_of(claim)):
+            what = (
+                "its data are being deleted" if is_deleting else f"LogSet {'/'.join(user)} uses it"
+            )
             return f"the path of BucketClaim {place} is not free: {what}"
     return ""
 
@@ -97,7 +99,7 @@ def scope_of(claim: Mapping[str, Any]) -> Scope:
     )
 
 
-def _is_going(claim: Mapping[str, Any], spec: Fields) -> bool:
+def _is_deleting(claim: Mapping[str, Any], spec: Fields) -> bool:
     if (claim.get("status") or {}).get("state") == _DELETING:
         return True
     s3 = spec.raw("s3")

@@ -93,8 +93,8 @@ def status_of_proven(resource: Resource) -> Mapping[str, Any]:
 
 def is_rechecked(resource: Resource) -> bool:
     """Return whether a pass has to find out how a Backup is."""
-    is_going = bool(resource["metadata"].get("deletionTimestamp"))
-    return not (is_going or is_paused(resource) or is_known(resource))
+    is_deleted = bool(resource["metadata"].get("deletionTimestamp"))
+    return not (is_deleted or is_paused(resource) or is_known(resource))
 
 
 def _generation(resource: Resource) -> int:
@@ -123,22 +123,22 @@ def _conditions(resource: Resource, plan: BackupPlan, failure: str) -> list[Cond
         PENDING: BackupReason.PENDING,
         DELETING: BackupReason.DELETING,
     }
-    going, pending = plan.phase == DELETING, plan.phase == PENDING
+    is_deleting, pending = plan.phase == DELETING, plan.phase == PENDING
     synced = BackupReason.APPLY_FAILED if failure else BackupReason.APPLIED
     problem = plan.problem
     return [
         say(ConditionType.READY, plan.phase == AVAILABLE, reasons[plan.phase], message),
         say(
             ConditionType.SYNCED,
-            not (going or failure),
-            reasons[DELETING] if going else synced,
-            message if going or failure else "",
+            not (is_deleting or failure),
+            reasons[DELETING] if is_deleting else synced,
+            message if is_deleting or failure else "",
         ),
         say(
             ConditionType.PROGRESSING,
-            going or pending,
+            is_deleting or pending,
             _progress(plan),
-            message if going or pending else "",
+            message if is_deleting or pending else "",
         ),
         say(ConditionType.DEGRADED, True, problem["reason"], problem["message"])
         if problem

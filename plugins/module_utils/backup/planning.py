@@ -54,16 +54,16 @@ class BackupPlan(DeletionPlan):
     requeue: str = ""
 
 
-def plan_backup(resource: Resource, observed: BackupObserved, around: PassContext) -> BackupPlan:
+def plan_backup(resource: Resource, observed: BackupObserved, context: PassContext) -> BackupPlan:
     """Decide what a pass does.
 
     Args:
         resource: the Backup.
         observed: what its references led to.
-        around: time, image and level.
+        context: time, image and level.
     """
     if resource["metadata"].get("deletionTimestamp"):
-        return _deletion(resource, observed, around)
+        return _deletion(resource, observed, context)
     if is_paused(resource):
         shown = str((resource.get("status") or {}).get("phase") or PENDING)
         return BackupPlan(paused=True, phase=shown)
@@ -71,21 +71,21 @@ def plan_backup(resource: Resource, observed: BackupObserved, around: PassContex
     return BackupPlan(phase=BROKEN if phase == BROKEN else AVAILABLE, done=True)
 
 
-def _deletion(resource: Resource, observed: BackupObserved, around: PassContext) -> BackupPlan:
+def _deletion(resource: Resource, observed: BackupObserved, context: PassContext) -> BackupPlan:
     plan = BackupPlan(phase=DELETING)
     if resource.get("deletionPolicy") != "Delete":
         return replace(plan, done=True)
     if kept := released(resource):
         return halted(replace(plan, done=True, kept=kept), observed.task)
-    stands = task_state_of(observed.task, around.now)
-    if stands.state is State.SUCCEEDED:
-        return replace(plan, done=True, kept=stands.result.message if stands.result else "")
-    if stands.state is State.ABSENT and (user := _user(resource, observed)):
+    task_state = task_state_of(observed.task, context.now)
+    if task_state.state is State.SUCCEEDED:
+        return replace(plan, done=True, kept=task_state.result.message if task_state.result else "")
+    if task_state.state is State.ABSENT and (user := _user(resource, observed)):
         # Whatever time it takes: the data, and the object by which they are found, are needed.
         return wrong(plan, BackupReason.IN_USE.value, user)
-    plan = _deleting(plan, resource, observed, stands, around)
+    plan = _deleting(plan, resource, observed, task_state, context)
     if plan.problem.get("reason") not in _NEEDED:
-        plan = in_time(plan, resource, observed.task, around)
+        plan = in_time(plan, resource, observed.task, context)
     return halted(plan, observed.task)
 
 
@@ -93,18 +93,18 @@ def _deleting(
     plan: BackupPlan,
     resource: Resource,
     observed: BackupObserved,
-    stands: TaskState,
-    around: PassContext,
+    task_state: TaskState,
+    context: PassContext,
 ) -> BackupPlan:
-    if (going := ongoing(plan, stands, observed.task, around)) is not None:
-        return going
+    if (under_way := ongoing(plan, task_state, observed.task, context)) is not None:
+        return under_way
     namespace = secret_namespace(resource)
     if (
         waiting := missing_secret(plan, secrets_of(resource), namespace, observed.existing)
     ) is not None:
         return waiting
     try:
-        return _start(plan, resource, around)
+        return _start(plan, resource, context)
     except RenderingError as error:
         return wrong(plan, BackupReason.INVALID_SPEC.value, str(error))
 
@@ -127,7 +127,7 @@ def secrets_of(resource: Resource) -> dict[str, str]:
     return jobs.secrets_of(place, "target")
 
 
-def _start(plan: BackupPlan, resource: Resource, around: PassContext) -> BackupPlan:
+def _start(plan: BackupPlan, resource: Resource, context: PassContext) -> BackupPlan:
     meta = Fields("", resource).table("meta")
     namespace = meta.required_text("secretNamespace", "must be set to delete the data")
     place = meta.table("location")
@@ -148,5 +148,5 @@ def _start(plan: BackupPlan, resource: Resource, around: PassContext) -> BackupP
     )
     given = Fields("spec", {"serviceAccountName": meta.text("serviceAccountName") or None})
     work = jobs.Work(resource=resource, namespace=namespace, suffix=SUFFIX, task=task, target=place)
-    settings = jobs.Settings.of(given, around.image)
-    return started(plan, jobs.task_objects(work, settings), around)
+    settings = jobs.Settings.of(given, context.image)
+    return started(plan, jobs.task_objects(work, settings), context)

@@ -68,13 +68,13 @@ def recheck_references(resource: Resource) -> dict[str, Reference]:
     }
 
 
-def plan_recheck(resource: Resource, observed: BackupObserved, around: PassContext) -> BackupPlan:
+def plan_recheck(resource: Resource, observed: BackupObserved, context: PassContext) -> BackupPlan:
     """Decide what a pass does about a Backup of which nothing is known.
 
     Args:
         resource: the Backup.
         observed: what `recheck_references` led to.
-        around: time, image and level.
+        context: time, image and level.
     """
     if _is_just_made(resource, observed.made_by):
         return BackupPlan(phase=AVAILABLE, done=True)
@@ -82,23 +82,23 @@ def plan_recheck(resource: Resource, observed: BackupObserved, around: PassConte
     if not secret_namespace(resource):
         message = "meta.secretNamespace must be set to look for its files"
         return wrong(plan, BackupReason.INVALID_SPEC.value, message)
-    stands = task_state_of(observed.task, around.now)
-    return _concluded(resource, observed, stands, around) or _pursue(
-        plan, resource, observed, stands, around
+    task_state = task_state_of(observed.task, context.now)
+    return _concluded(resource, observed, task_state, context) or _pursue(
+        plan, resource, observed, task_state, context
     )
 
 
 def _concluded(
-    resource: Resource, observed: BackupObserved, stands: TaskState, around: PassContext
+    resource: Resource, observed: BackupObserved, task_state: TaskState, context: PassContext
 ) -> BackupPlan | None:
     """Return the plan that records what the Job has found; None while it has found nothing."""
     over = left_of(observed.task)
-    manifest = stands.result.manifest if stands.result else None
-    if stands.state is State.SUCCEEDED and manifest and manifest.id == _id_of(resource):
-        return BackupPlan(phase=AVAILABLE, done=True, verified_at=around.now, stop=over)
-    if stands.state is State.FAILED and verdicts.is_of_data(stands.reason):
+    manifest = task_state.result.manifest if task_state.result else None
+    if task_state.state is State.SUCCEEDED and manifest and manifest.id == _id_of(resource):
+        return BackupPlan(phase=AVAILABLE, done=True, verified_at=context.now, stop=over)
+    if task_state.state is State.FAILED and verdicts.is_of_data(task_state.reason):
         broken = BackupPlan(phase=BROKEN, done=True, stop=over)
-        return wrong(broken, stands.reason, stands.message)
+        return wrong(broken, task_state.reason, task_state.message)
     return None
 
 
@@ -106,19 +106,19 @@ def _pursue(
     plan: BackupPlan,
     resource: Resource,
     observed: BackupObserved,
-    stands: TaskState,
-    around: PassContext,
+    task_state: TaskState,
+    context: PassContext,
 ) -> BackupPlan:
     """Create the Job, follow it, or try again later."""
-    if (going := ongoing(plan, stands, observed.task, around)) is not None:
-        return going if going.problem else replace(going, requeue=_SOON)
+    if (under_way := ongoing(plan, task_state, observed.task, context)) is not None:
+        return under_way if under_way.problem else replace(under_way, requeue=_SOON)
     namespace = secret_namespace(resource)
     if (
         waiting := missing_secret(plan, _secrets_of(resource), namespace, observed.existing)
     ) is not None:
         return waiting
     try:
-        return _start(replace(plan, requeue=_SOON), resource, around)
+        return _start(replace(plan, requeue=_SOON), resource, context)
     except RenderingError as error:
         return wrong(plan, BackupReason.INVALID_SPEC.value, str(error))
 
@@ -135,7 +135,7 @@ def _is_just_made(resource: Resource, job: Mapping[str, Any] | None) -> bool:
     return not ended or unix_time(created) <= unix_time(ended) + _RECORDED_SECONDS
 
 
-def _start(plan: BackupPlan, resource: Resource, around: PassContext) -> BackupPlan:
+def _start(plan: BackupPlan, resource: Resource, context: PassContext) -> BackupPlan:
     """Return the plan that creates the Job.
 
     Raises:
@@ -159,9 +159,9 @@ def _start(plan: BackupPlan, resource: Resource, around: PassContext) -> BackupP
         source=place,
     )
     given = Fields("spec", {"serviceAccountName": meta.text("serviceAccountName") or None})
-    settings = jobs.Settings.of(given, around.image)
+    settings = jobs.Settings.of(given, context.image)
     settings = replace(settings, deadline_seconds=_DEADLINE_SECONDS)
-    plan = started(plan, jobs.task_objects(work, settings), around)
+    plan = started(plan, jobs.task_objects(work, settings), context)
     return plan if plan.problem else replace(plan, message="its files are being looked for")
 
 

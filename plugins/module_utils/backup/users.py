@@ -119,8 +119,8 @@ def _backups(backup: Json, others: Iterable[Json]) -> Iterator[str]:
 
 def _takes_its_data_along(backup: Json) -> bool:
     """Return whether a Backup is being deleted with its data."""
-    is_going = bool(backup["metadata"].get("deletionTimestamp"))
-    return is_going and backup.get("deletionPolicy") == "Delete"
+    is_deleted = bool(backup["metadata"].get("deletionTimestamp"))
+    return is_deleted and backup.get("deletionPolicy") == "Delete"
 
 
 def _may_continue(job: Json, backup: Json) -> bool:

@@ -211,8 +211,8 @@ def _state(claim: Json) -> str:
     state = str((claim.get("status") or {}).get("state") or "")
     s3 = Fields("", claim).table("spec").raw("s3")
     deletes = isinstance(s3, Mapping) and s3.get("s3RetentionPolicy") == "Delete"
-    going = deletes and claim["metadata"].get("deletionTimestamp")
-    return DELETING if going and state == RELEASED else state
+    is_deleted = deletes and claim["metadata"].get("deletionTimestamp")
+    return DELETING if is_deleted and state == RELEASED else state
 
 
 def _order(claim: Json) -> tuple[str, str]:

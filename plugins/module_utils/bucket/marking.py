@@ -64,51 +64,51 @@ class Marking:
     others: Iterable[Mapping[str, Any]]
     is_running: bool = False
 
-    def plan(self, observed: BucketObserved, around: PassContext) -> BucketPlan:
+    def plan(self, observed: BucketObserved, context: PassContext) -> BucketPlan:
         """Return the plan that grants the path once it is marked.
 
         Args:
             observed: the Job, its task and result, and the Secrets.
-            around: time, image and level.
+            context: time, image and level.
 
         Raises:
             InvalidSpec: the Job cannot be created.
         """
         here = Granted.at(location_of(self.resource))
-        if not around.image:
+        if not context.image:
             facts = {"granted": here.document}
             return replace(self.using, facts=facts, unmarked=_WITHOUT_IMAGE)
         task = self._task()
         if _is_of_another_task(task, observed.task):
             message = "the Job that marks the path is replaced, as what it marks has changed"
             return self._unmarked(message=message, stop=left_of(observed.task), requeue=_SOON)
-        return self._of_job(task, here, observed, around)
+        return self._of_job(task, here, observed, context)
 
     def _of_job(
-        self, task: Task, here: Granted, observed: BucketObserved, around: PassContext
+        self, task: Task, here: Granted, observed: BucketObserved, context: PassContext
     ) -> BucketPlan:
-        stands = task_state_of(observed.task, around.now)
-        if stands.state is State.SUCCEEDED:
-            said = stands.result.message if stands.result else ""
+        task_state = task_state_of(observed.task, context.now)
+        if task_state.state is State.SUCCEEDED:
+            said = task_state.result.message if task_state.result else ""
             facts = {"granted": replace(here, mark=task.id).document}
             return replace(self.using, facts=facts, message=said, stop=left_of(observed.task))
-        if stands.state is State.FAILED:
-            return self._failed(stands.reason, stands.message, observed, around)
-        going = ongoing(self.waiting, stands, observed.task, around)
-        if going is not None and going.problem:
-            return self._wrong(going.problem["reason"], going.message, _LATER)
-        if going is not None:
+        if task_state.state is State.FAILED:
+            return self._failed(task_state.reason, task_state.message, observed, context)
+        under_way = ongoing(self.waiting, task_state, observed.task, context)
+        if under_way is not None and under_way.problem:
+            return self._wrong(under_way.problem["reason"], under_way.message, _LATER)
+        if under_way is not None:
             return self._unmarked(message="marking the path", requeue=_SOON)
-        return self._begun(task, observed, around)
+        return self._begun(task, observed, context)
 
-    def _begun(self, task: Task, observed: BucketObserved, around: PassContext) -> BucketPlan:
+    def _begun(self, task: Task, observed: BucketObserved, context: PassContext) -> BucketPlan:
         namespace = self.resource["metadata"]["namespace"]
         secrets = secrets_of(self.resource)
         lacking = missing_secret(self.waiting, secrets, namespace, observed.existing)
         if lacking is not None:
             return self._wrong(lacking.problem["reason"], lacking.message, _LATER)
-        objects = objects_of(self.resource, SUFFIX, task, around.image, _DEADLINE_SECONDS)
-        begun = started(self.waiting, objects, around)
+        objects = objects_of(self.resource, SUFFIX, task, context.image, _DEADLINE_SECONDS)
+        begun = started(self.waiting, objects, context)
         if begun.problem:
             return self._wrong(begun.problem["reason"], begun.message, _LATER)
         return self._unmarked(
@@ -119,7 +119,7 @@ class Marking:
         )
 
     def _failed(
-        self, reason: str, message: str, observed: BucketObserved, around: PassContext
+        self, reason: str, message: str, observed: BucketObserved, context: PassContext
     ) -> BucketPlan:
         """Say why the path is not marked, and remove the attempt when it is time for the next."""
         is_foreign = reason == Reason.TARGET_NOT_EMPTY.value
@@ -131,7 +131,7 @@ class Marking:
         made = filter(None, (observed.task.job, observed.task.result))
         created = (one["metadata"].get("creationTimestamp") for one in made)
         since = unix_time(max((str(one or "") for one in created), default=""))
-        if unix_time(around.now) - since < pause:
+        if unix_time(context.now) - since < pause:
             return replace(plan, requeue="10m") if self.is_running else plan
         return replace(plan, stop=left_of(observed.task))
 

@@ -67,21 +67,21 @@ _UNPROVEN: Final = (
 )
 
 
-def plan_bucket(resource: Resource, observed: BucketObserved, around: PassContext) -> BucketPlan:
+def plan_bucket(resource: Resource, observed: BucketObserved, context: PassContext) -> BucketPlan:
     """Decide what a pass does.
 
     Args:
         resource: the claim.
         observed: what its references led to.
-        around: time, image and level.
+        context: time, image and level.
     """
     try:
         location_of(resource)
         if resource["metadata"].get("deletionTimestamp"):
-            return _deletion(resource, observed, around)
+            return _deletion(resource, observed, context)
         if is_paused(resource):
             return BucketPlan(paused=True)
-        return _standing_claim(resource, observed, around)
+        return _of_live(resource, observed, context)
     except RenderingError as error:
         return _unusable(resource, str(error))
 
@@ -96,24 +96,22 @@ def _unusable(resource: Resource, mistake: str) -> BucketPlan:
     return _without_legacy_finalizers(plan, resource) if is_deleted else plan
 
 
-def _standing_claim(
-    resource: Resource, observed: BucketObserved, around: PassContext
-) -> BucketPlan:
+def _of_live(resource: Resource, observed: BucketObserved, context: PassContext) -> BucketPlan:
     owner, others = owner_of(resource), observed.others
     if owner is None or not (is_live(owner, observed.log_set) or observed.log_pods):
         return replace(_released(resource, others), stop=left_of(observed.task))
     bind_to = f"{resource['metadata']['namespace']}/{owner.name}"
     using = BucketPlan(phase=IN_USE, bind_to=bind_to, done=True)
     if (resource.get("status") or {}).get("state") != IN_USE:
-        return _asked_for(resource, using, BucketPlan(phase=PENDING), observed, around)
+        return _asked_for(resource, using, BucketPlan(phase=PENDING), observed, context)
     here = Granted.at(location_of(resource))
     granted = granted_of(resource) or here  # of a claim that an earlier release granted
     waiting = replace(using, facts={"granted": granted.document})
     if not granted.is_at(here):
-        return _asked_for(resource, using, waiting, observed, around)
+        return _asked_for(resource, using, waiting, observed, context)
     if granted.mark:
         return replace(waiting, stop=left_of(observed.task), expired=followed(resource, others))
-    return Marking(resource, using, waiting, others, is_running=True).plan(observed, around)
+    return Marking(resource, using, waiting, others, is_running=True).plan(observed, context)
 
 
 def _asked_for(
@@ -121,7 +119,7 @@ def _asked_for(
     using: BucketPlan,
     waiting: BucketPlan,
     observed: BucketObserved,
-    around: PassContext,
+    context: PassContext,
 ) -> BucketPlan:
     """Grant a path that nobody else has."""
     others = observed.others
@@ -129,9 +127,9 @@ def _asked_for(
     if other is not None:
         taken = wrong(waiting, BackupReason.PATH_TAKEN.value, named(other))
         return replace(taken, requeue=_CONTESTED)
-    if unix_time(around.now) - unix_time(resource["metadata"]["creationTimestamp"]) < _SETTLING:
+    if unix_time(context.now) - unix_time(resource["metadata"]["creationTimestamp"]) < _SETTLING:
         return replace(waiting, message="checking whether the path is free", requeue="1s")
-    return Marking(resource, using, waiting, others).plan(observed, around)
+    return Marking(resource, using, waiting, others).plan(observed, context)
 
 
 def _released(resource: Resource, others: Sequence[Mapping[str, Any]]) -> BucketPlan:
@@ -148,8 +146,8 @@ def _released(resource: Resource, others: Sequence[Mapping[str, Any]]) -> Bucket
     return replace(plan, message=f"of no more use: {named(successor)}", expired=[gone])
 
 
-def _deletion(resource: Resource, observed: BucketObserved, around: PassContext) -> BucketPlan:
-    plan = _going(resource, observed, around)
+def _deletion(resource: Resource, observed: BucketObserved, context: PassContext) -> BucketPlan:
+    plan = _of_deleted(resource, observed, context)
     if (kept := released(resource)) and not plan.done:
         plan = replace(plan, done=True, kept=kept, objects=())
     plan = halted(plan, observed.task)
@@ -173,7 +171,7 @@ def _without_legacy_finalizers(plan: BucketPlan, resource: Resource) -> BucketPl
     return plan
 
 
-def _going(resource: Resource, observed: BucketObserved, around: PassContext) -> BucketPlan:
+def _of_deleted(resource: Resource, observed: BucketObserved, context: PassContext) -> BucketPlan:
     """Return what is to be done about the data of a claim that is deleted."""
     owner, metadata = owner_of(resource), resource["metadata"]
     if owner is not None and is_live(owner, observed.log_set):
@@ -184,8 +182,8 @@ def _going(resource: Resource, observed: BucketObserved, around: PassContext) ->
     decided = _without_a_job(plan, resource, observed)
     if decided is not None:
         return decided
-    plan = _deleting(plan, resource, observed, around)
-    return in_time(plan, resource, observed.task, around)
+    plan = _deleting(plan, resource, observed, context)
+    return in_time(plan, resource, observed.task, context)
 
 
 def _without_a_job(
@@ -226,33 +224,33 @@ def _reason_to_keep(resource: Resource, observed: BucketObserved) -> str:
 
 
 def _deleting(
-    plan: BucketPlan, resource: Resource, observed: BucketObserved, around: PassContext
+    plan: BucketPlan, resource: Resource, observed: BucketObserved, context: PassContext
 ) -> BucketPlan:
-    stands = task_state_of(observed.task, around.now)
-    plan = replace(plan, facts=facts_of(stands))
-    if stands.state is State.SUCCEEDED:
+    task_state = task_state_of(observed.task, context.now)
+    plan = replace(plan, facts=facts_of(task_state))
+    if task_state.state is State.SUCCEEDED:
         return replace(plan, done=True, message="the data are deleted")
-    if (going := ongoing(plan, stands, observed.task, around)) is not None:
-        return going
-    if (waits := _waits(plan, resource, observed, around)) is not None:
+    if (under_way := ongoing(plan, task_state, observed.task, context)) is not None:
+        return under_way
+    if (waits := _waits(plan, resource, observed, context)) is not None:
         return waits
-    namespace, objects = resource["metadata"]["namespace"], _objects(resource, around)
+    namespace, objects = resource["metadata"]["namespace"], _objects(resource, context)
     secrets = secrets_of(resource)
     if (waiting := missing_secret(plan, secrets, namespace, observed.existing)) is not None:
         # In a namespace that is being deleted, the Secret never comes back. The API server says so
         # when anything is created there, which ends the wait.
         asking = [one for one in objects if one["kind"] == "ConfigMap" and "data" not in one]
         return replace(waiting, objects=asking)
-    return started(plan, objects, around)
+    return started(plan, objects, context)
 
 
 def _waits(
-    plan: BucketPlan, resource: Resource, observed: BucketObserved, around: PassContext
+    plan: BucketPlan, resource: Resource, observed: BucketObserved, context: PassContext
 ) -> BucketPlan | None:
     """Return the plan while somebody may still use the path, or take it; None afterwards."""
     if user := _user(resource, observed):
         return wrong(plan, BackupReason.IN_USE.value, f"waiting for {user}, which uses the path")
-    if not _is_held(resource, around):
+    if not _is_held(resource, context):
         message = "holding the path, so that nobody takes it while it is deleted"
         return wrong(plan, BackupReason.WAITING.value, message)
     if (marking := observed.marking_job) is not None:
@@ -262,7 +260,7 @@ def _waits(
     return None
 
 
-def _is_held(resource: Resource, around: PassContext) -> bool:
+def _is_held(resource: Resource, context: PassContext) -> bool:
     """Return whether all claims have seen that the path is being deleted, or are seen themselves.
 
     The state is written first. A pass that granted the path before it was written has ended by now,
@@ -276,7 +274,7 @@ def _is_held(resource: Resource, around: PassContext) -> bool:
         for one in status.get("conditions") or []
         if (one.get("type"), one.get("status")) == (ConditionType.PROGRESSING.value, "True")
     ]
-    return not since or unix_time(around.now) - unix_time(since[0]) >= _HELD_SECONDS
+    return not since or unix_time(context.now) - unix_time(since[0]) >= _HELD_SECONDS
 
 
 def _user(resource: Resource, observed: BucketObserved) -> str:
@@ -291,7 +289,7 @@ def _user(resource: Resource, observed: BucketObserved) -> str:
     return ""
 
 
-def _objects(resource: Resource, around: PassContext) -> list[Manifest]:
+def _objects(resource: Resource, context: PassContext) -> list[Manifest]:
     """Return the objects of the Job that deletes the data."""
     task = Task(
         verb=Verb.RECLAIM,
@@ -299,4 +297,4 @@ def _objects(resource: Resource, around: PassContext) -> list[Manifest]:
         owner=owner_of_task(resource),
         target=location_of(resource),
     )
-    return objects_of(resource, SUFFIX, task, around.image)
+    return objects_of(resource, SUFFIX, task, context.image)

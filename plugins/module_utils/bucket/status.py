@@ -48,7 +48,7 @@ def status_of(resource: Resource, plan: BucketPlan, failure: str) -> Json:
 
 
 def _conditions(plan: BucketPlan, failure: str, generation: int) -> list[Condition]:
-    message, going = failure or plan.invalid or plan.message, plan.phase == DELETING
+    message, is_deleting = failure or plan.invalid or plan.message, plan.phase == DELETING
     usable = plan.phase in (IN_USE, RELEASED) and not plan.invalid
     reasons = {
         IN_USE: BackupReason.IN_USE,
@@ -64,9 +64,9 @@ def _conditions(plan: BucketPlan, failure: str, generation: int) -> list[Conditi
         _synced(plan, failure, reason, generation),
         condition(
             ConditionType.PROGRESSING,
-            going,
-            BackupReason.DELETING_DATA if going else BackupReason.SETTLED,
-            message if going else "",
+            is_deleting,
+            BackupReason.DELETING_DATA if is_deleting else BackupReason.SETTLED,
+            message if is_deleting else "",
             generation,
         ),
         _told(ConditionType.DEGRADED.value, "True", plan.problem, generation)

@@ -24,7 +24,7 @@ def ungreeted(addresses: Mapping[str, tuple[str, int]], seconds: float) -> list[
         seconds: how long to wait for the answers.
     """
     deadline = time.monotonic() + seconds
-    mute = set(addresses)
+    silent = set(addresses)
     sockets: dict[str, socket.socket] = {}
     with selectors.DefaultSelector() as selector:
         try:
@@ -36,12 +36,12 @@ def ungreeted(addresses: Mapping[str, tuple[str, int]], seconds: float) -> list[
             while selector.get_map() and (left := deadline - time.monotonic()) > 0:
                 for key, _events in selector.select(left):
                     if _has_spoken(sockets[key.data]):
-                        mute.discard(key.data)
+                        silent.discard(key.data)
                     selector.unregister(key.fileobj)
         finally:
             for found in sockets.values():
                 found.close()
-    return sorted(mute)
+    return sorted(silent)
 
 
 def _connecting(host: str, port: int) -> socket.socket | None:

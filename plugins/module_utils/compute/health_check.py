@@ -13,11 +13,11 @@ from ..clients.logins import answering
 from ..clients.matrixone import ClusterDetails, Deadline
 from ..passes.hakeeper import addresses_of, ask_details, members_of_dependency
 from ..reporting.health import Health, was_silent, without_heartbeat
-from . import mute
+from . import tn_restart
 from .pods import uuid_of
 
 _REPLACED: Final = "it was not heard, or did not answer, for too long; it is replaced"
-_MUTE: Final = "it answers no login since the transaction node was restarted"
+_UNANSWERED: Final = "it answers no login since the transaction node was restarted"
 _ANSWER_SECONDS: Final = 3.0
 _MOST_ASKED: Final = 32
 """Each is asked by a thread of its own."""
@@ -46,18 +46,19 @@ def observe_compute_nodes(
     silent = {**replaced, **unheard}
     others = [pod for pod in pods if pod["metadata"]["name"] not in silent]
     logins = after_restart(details, members, others, deadline, now)
-    return Health(silent={**silent, **dict.fromkeys(logins.mute, _MUTE)}, mute=logins.replaced)
+    unanswered = dict.fromkeys(logins.unanswered, _UNANSWERED)
+    return Health(silent={**silent, **unanswered}, unresponsive=logins.replaced)
 
 
 class Logins(NamedTuple):
     """Which compute nodes answer no login after a restart of the transaction node.
 
     Attributes:
-        mute: all of them.
+        unanswered: all of them.
         replaced: those that are replaced because they do not.
     """
 
-    mute: tuple[str, ...] = ()
+    unanswered: tuple[str, ...] = ()
     replaced: tuple[str, ...] = ()
 
 
@@ -79,14 +80,14 @@ def after_restart(
         deadline: for the answers.
         now: the present, Unix time.
     """
-    restart = mute.restart_of(_transaction_node(details, members), now)
+    restart = tn_restart.restart_of(_transaction_node(details, members), now)
     if restart is None:
         return Logins()
-    due = mute.to_ask(pods, restart)
+    due = tn_restart.to_ask(pods, restart)
     asked = sql_addresses(random.sample(due, min(_MOST_ASKED, len(due))))
     answers = answering(asked, min(_ANSWER_SECONDS, deadline.remaining()))
     silent = tuple(name for name, answered in answers.items() if not answered)
-    return Logins(silent, mute.to_replace(answers, restart))
+    return Logins(silent, tn_restart.to_replace(answers, restart))
 
 
 def _transaction_node(details: ClusterDetails, members: Iterable[Pod]) -> Pod | None:

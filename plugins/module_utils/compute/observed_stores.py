@@ -28,8 +28,8 @@ def observed(
     if details is None:
         return cn_pods.cn_store(pod, None, asked=False)
     record = details.cn_store(cn_pods.uuid_of(pod))
-    mute = pod["metadata"]["name"] in pass_input.mute
-    store = cn_pods.cn_store(pod, record, asked=True, mute=mute)
+    unresponsive = pod["metadata"]["name"] in pass_input.unresponsive
+    store = cn_pods.cn_store(pod, record, asked=True, unresponsive=unresponsive)
     if record is None:
         return store
     return replace(

@@ -27,7 +27,7 @@ class PassInput:
         chosen: Pods that are deleted first when the set shrinks.
         degraded: whether the set is reported to have lost something.
         log_set: the LogSet that the set depends on; None where the log service is an external one.
-        mute: Pods that do not answer, although HAKeeper hears them.
+        unresponsive: Pods that do not answer, although HAKeeper hears them.
     """
 
     policy: Policy
@@ -41,7 +41,7 @@ class PassInput:
     chosen: Sequence[str] = ()
     degraded: bool = False
     log_set: Mapping[str, Any] | None = None
-    mute: frozenset[str] = frozenset()
+    unresponsive: frozenset[str] = frozenset()
 
     @property
     def chooses(self) -> bool:

@@ -88,14 +88,16 @@ def recorded_states(resource: Mapping[str, Any]) -> dict[str, str]:
     return {str(one["podName"]): str(one.get("state") or WorkState.UNKNOWN) for one in listed}
 
 
-def cn_store(pod: Pod, record: CNStoreRecord | None, *, asked: bool, mute: bool = False) -> CNStore:
+def cn_store(
+    pod: Pod, record: CNStoreRecord | None, *, asked: bool, unresponsive: bool = False
+) -> CNStore:
     """Return what is known about a Pod and its store.
 
     Args:
         pod: the Pod.
         record: what HAKeeper knows; None if it does not know it or was not asked.
         asked: whether it could be asked.
-        mute: whether it does not answer, although HAKeeper hears it.
+        unresponsive: whether it does not answer, although HAKeeper hears it.
     """
     metadata = pod["metadata"]
     annotations = metadata.get("annotations") or {}
@@ -104,7 +106,7 @@ def cn_store(pod: Pod, record: CNStoreRecord | None, *, asked: bool, mute: bool 
         pod=metadata["name"],
         uuid=uuid_of(pod),
         ready=is_ready(pod),
-        going=bool(metadata.get("deletionTimestamp")),
+        is_terminating=bool(metadata.get("deletionTimestamp")),
         cordoned=ANNOTATION_CORDON in annotations,
         created=metadata.get("creationTimestamp") or "",
         process=process,
@@ -118,7 +120,7 @@ def cn_store(pod: Pod, record: CNStoreRecord | None, *, asked: bool, mute: bool 
         template=(metadata.get("labels") or {}).get(_LABEL_TEMPLATE) or "",
         gated=is_gated(pod),
         unheard_process=annotations.get(names.ANNOTATION_UNHEARD) or "",
-        mute=mute,
+        unresponsive=unresponsive,
     )
 
 
@@ -203,9 +205,9 @@ def records(store: CNStore, *, leaves: bool, now: float) -> dict[str, str | None
         now: the present, Unix time.
     """
     changes: dict[str, str | None] = {}
-    if store.going:
+    if store.is_terminating:
         return changes
-    if (store.isolated or store.mute) and not store.refused and store.process:
+    if (store.isolated or store.unresponsive) and not store.refused and store.process:
         changes[names.ANNOTATION_UNHEARD] = store.process
     elif store.unheard_process and not store.refused:
         changes[names.ANNOTATION_UNHEARD] = None

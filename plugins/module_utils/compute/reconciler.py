@@ -130,7 +130,7 @@ class ComputeReconciler:
         self._choose(stores)
         for store in stores:
             self._correct(store, hakeeper)
-        ending = [store for store in stores if store.going and self._input.policy.drains]
+        ending = [store for store in stores if store.is_terminating and self._input.policy.drains]
         leaving = [store for store in stores if self._leaves(store)] + ending
         self._drain(leaving, details)
         self._conclude()
@@ -168,7 +168,7 @@ class ComputeReconciler:
         if change in {Change.STATE, Change.BOTH} and done:
             shown = state
         self._result.states[store.pod] = shown.value
-        if store.ready and not store.going and (known is None or not done):
+        if store.ready and not store.is_terminating and (known is None or not done):
             self._result.unsettled.append(store.pod)
         records = cn_pods.records(store, leaves=leaves, now=self._input.now)
         if known is not None and store.marked != shown:
@@ -217,7 +217,7 @@ class ComputeReconciler:
         for store, load in zip(begun, loads, strict=True):
             drain = self._step(store, load, details)
             # A Pod that is being deleted ends with its hook: nothing waits for it here.
-            if not (store.going and drain.finished):
+            if not (store.is_terminating and drain.finished):
                 drains[store.pod] = drain
 
     def _conclude(self) -> None:

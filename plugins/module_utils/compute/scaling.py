@@ -20,7 +20,7 @@ def pods_to_delete(
 
     While Pods are replaced by those of a newer template, there are more of them for a time, and
     Kubernetes deletes the older ones when the newer ones serve: then only a set that shrinks has
-    victims, older ones, besides those that drain already.
+    Pods to delete, older ones, besides those that drain already.
 
     Those whose locks were taken leave first, since they serve no more; then those that were chosen;
     then those that drain already, so that a choice once made stays; then, as Kubernetes does it,
@@ -32,7 +32,7 @@ def pods_to_delete(
         present: how many Pods its workload has been told to have.
         chosen: Pods that ``spec.podsToDelete`` names.
     """
-    candidates = [one for one in stores if not one.going]
+    candidates = [one for one in stores if not one.is_terminating]
     surplus = max(0, len(candidates) - desired)
     older = _older(candidates)
     if older:
@@ -72,12 +72,12 @@ def unusable(stores: Sequence[CNStore], chosen: frozenset[str]) -> frozenset[str
         stores: the Pods of the set.
         chosen: Pods that leave in any case.
     """
-    staying = [one for one in stores if not one.going and one.pod not in chosen]
+    staying = [one for one in stores if not one.is_terminating and one.pod not in chosen]
     without_locks = {one.pod for one in staying if one.locks_asked}
     back = sorted(one.pod for one in staying if one.refused and not one.silent)
     serving = [one for one in staying if one.ready and not one.refused and not one.silent]
     if serving:
-        changing = any(one.going or not one.ready for one in stores)
+        changing = any(one.is_terminating or not one.ready for one in stores)
         back = [] if changing else back[:1]
     return frozenset(without_locks.union(back))
 
@@ -85,13 +85,13 @@ def unusable(stores: Sequence[CNStore], chosen: frozenset[str]) -> frozenset[str
 def replicas_to_keep(present: int, desired: int, drains: Iterable[Drain]) -> int:
     """Return how many replicas the workload keeps for now.
 
-    It shrinks when the drain of all victims is over, at once: Kubernetes then takes exactly them,
-    because they have been the cheapest for as long as they drained.
+    It shrinks when the drain of all Pods to delete is over, at once: Kubernetes then takes exactly
+    them, because they have been the cheapest for as long as they drained.
 
     Args:
         present: replicas of the workload.
         desired: replicas that the set should have.
-        drains: those of the victims.
+        drains: those of the Pods to delete.
     """
     if present <= desired or all(drain.finished for drain in drains):
         return desired

@@ -23,7 +23,7 @@ class CNStore:
         pod: name of the Pod.
         uuid: store id.
         ready: whether the Pod is ready.
-        going: whether the Pod is being deleted.
+        is_terminating: whether the Pod is being deleted.
         cordoned: whether an annotation keeps new sessions away.
         created: when the Pod was created, RFC 3339.
         process: when its main container started, RFC 3339; empty while it does not run.
@@ -38,7 +38,8 @@ class CNStore:
         gated: whether the Pod is not ready before this operator says that its store is known.
         unheard_process: the `process` of which HAKeeper had not heard for too long, or that did not
             answer; empty if there was none.
-        mute: whether it does not answer, although HAKeeper hears it, and will not by itself.
+        unresponsive: whether it does not answer, although HAKeeper hears it, and will not by
+            itself.
         unheard: seconds since the last heartbeat of its present process.
         peers_heard: whether the transaction node was heard meanwhile; it may take it for dead.
     """
@@ -46,7 +47,7 @@ class CNStore:
     pod: str
     uuid: str
     ready: bool
-    going: bool
+    is_terminating: bool
     cordoned: bool
     created: str
     process: str
@@ -60,7 +61,7 @@ class CNStore:
     template: str = ""
     gated: bool = False
     unheard_process: str = ""
-    mute: bool = False
+    unresponsive: bool = False
     unheard: float = 0.0
     peers_heard: bool = True
 
@@ -76,7 +77,7 @@ class CNStore:
 
     @property
     def refused(self) -> bool:
-        """Whether this process has to be replaced: its commits may be refused, or it is mute.
+        """Whether this process has to be replaced: commits may be refused, or it does not answer.
 
         A lock service that did not answer counts as inactive for a day, although its process goes
         on, and the commits of its transactions fail: "cannot commit a orphan transaction"

@@ -21,7 +21,7 @@ def desired_state(store: CNStore, *, leaves: bool) -> WorkState:
         store: the Pod and its store.
         leaves: whether it is a victim or has to be replaced.
     """
-    if leaves or store.going or store.cordoned:
+    if leaves or store.is_terminating or store.cordoned:
         return WorkState.DRAINING
     return WorkState.WORKING
 
@@ -32,7 +32,7 @@ def opens_gate(store: CNStore) -> bool:
     It is said once: what happens to the node later, its own probes tell.
     """
     known = store.record
-    return store.gated and not store.going and known is not None and not known.expired
+    return store.gated and not store.is_terminating and known is not None and not known.expired
 
 
 class Change(StrEnum):

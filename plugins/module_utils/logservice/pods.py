@@ -207,22 +207,22 @@ class SetState:
     volumes: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
 
 
-def log_store(name: str, down_since: float | None, around: SetState) -> LogStore:
+def log_store(name: str, down_since: float | None, state: SetState) -> LogStore:
     """Return what is known about an expected store.
 
     Args:
         name: of its Pod.
         down_since: since when it is down (Unix time); None while it is up.
-        around: Pods, nodes and volumes.
+        state: Pods, nodes and volumes.
     """
-    pod = next((one for one in around.pods if one["metadata"]["name"] == name), None)
+    pod = next((one for one in state.pods if one["metadata"]["name"] == name), None)
     if down_since is None:
         return LogStore(name, ordinal_of_pod(name))
     return LogStore(
         name,
         ordinal_of_pod(name),
         down_since,
-        obstacle=obstacle_of(pod, around),
+        obstacle=obstacle_of(pod, state),
         attempted=attempted(pod) if pod else 0.0,
         fails_repeatedly=ended_after(pod, down_since) if pod else False,
         is_created=pod is not None,
@@ -239,39 +239,39 @@ def attempted(pod: Pod) -> float:
     return max(unix_time(placed), unix_time(first_start(pod)))
 
 
-def obstacle_of(pod: Pod | None, around: SetState) -> str:
+def obstacle_of(pod: Pod | None, state: SetState) -> str:
     """Return why a new, empty store in place of a Pod would not start either; empty if it might."""
     if pod is None:
         return "Kubernetes has not created its Pod"
     if pod["metadata"].get("deletionTimestamp"):
-        lost = node_states.is_lost(node_states.node_name(pod), around.nodes)
+        lost = node_states.is_lost(node_states.node_name(pod), state.nodes)
         return "" if lost else "its Pod is being deleted"
-    return _why_pending(pod, around) or _unproven(pod, around)
+    return _why_pending(pod, state) or _unproven(pod, state)
 
 
-def _why_pending(pod: Pod, around: SetState) -> str:
+def _why_pending(pod: Pod, state: SetState) -> str:
     """Return what keeps a Pod from starting that a Pod without data would meet, too."""
     reason = why(pod)
     if reason in _USELESS:
         return f"its Pod cannot start ({reason}), nor would a new one"
     scheduled = condition(pod, "PodScheduled")
     if scheduled.get("status") == "False":
-        volumes = around.volumes.get(pod["metadata"]["name"]) or ()
-        if any(not node_states.is_reachable(volume, around.nodes) for volume in volumes):
+        volumes = state.volumes.get(pod["metadata"]["name"]) or ()
+        if any(not node_states.is_reachable(volume, state.nodes) for volume in volumes):
             return ""
         return f"its Pod waits for a node ({scheduled.get('message') or scheduled.get('reason')})"
     mounted = condition(pod, "PodReadyToStartContainers").get("status") == "True"
     return "its image is being pulled" if reason == "ContainerCreating" and mounted else ""
 
 
-def _unproven(pod: Pod, around: SetState) -> str:
+def _unproven(pod: Pod, state: SetState) -> str:
     """Return a reason where a Pod runs an update that has not started anywhere: not its volume."""
-    status = around.workload.get("status") or {}
+    status = state.workload.get("status") or {}
     newest = status.get("updateRevision")
     revision = _revision(pod)
     if not newest or newest == status.get("currentRevision") or revision != newest:
         return ""
-    if any(is_ready(other) and _revision(other) == newest for other in around.pods):
+    if any(is_ready(other) and _revision(other) == newest for other in state.pods):
         return ""
     return "it runs an update that has not come up anywhere yet; correct the spec"
 

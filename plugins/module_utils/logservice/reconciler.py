@@ -138,15 +138,15 @@ class LogServiceReconciler:
             self._result.empty,
             pass_input.now,
         )
-        around = SetState(pass_input.pods, pass_input.workload)
+        state = SetState(pass_input.pods, pass_input.workload)
         overdue = [
             pod
             for pod, moment in since.items()
             if moment is not None and moment + policy.timeout <= pass_input.now
         ]
         if overdue or self._record is not None:
-            around = self._set_state(overdue)
-        return [log_pods.log_store(pod, moment, around) for pod, moment in since.items()]
+            state = self._set_state(overdue)
+        return [log_pods.log_store(pod, moment, state) for pod, moment in since.items()]
 
     def _set_state(self, overdue: Sequence[str]) -> SetState:
         """Observe nodes and volumes, which matter only when a store is to be replaced."""
@@ -303,5 +303,5 @@ class LogServiceReconciler:
 
 def _is_to_replace(log_set: Json, record: Record) -> bool:
     """Return whether a LogSet still has the record of a failover, and is neither held nor going."""
-    is_going = bool(log_set["metadata"].get("deletionTimestamp"))
-    return log_pods.recorded(log_set) == record and not is_going and not is_paused(log_set)
+    is_deleted = bool(log_set["metadata"].get("deletionTimestamp"))
+    return log_pods.recorded(log_set) == record and not is_deleted and not is_paused(log_set)

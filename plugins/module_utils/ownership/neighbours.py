@@ -30,8 +30,8 @@ def require_none_around(store: ObjectStore) -> None:
         Foreign: one is.
         StoreError: a store around does not tell, for another reason than missing rights.
     """
-    for around, _path, keys in _held_around(store):
-        raise Foreign(f"{store.name} is inside of what {', '.join(keys)} in {around.name} marks")
+    for outer, _path, keys in _held_around(store):
+        raise Foreign(f"{store.name} is inside of what {', '.join(keys)} in {outer.name} marks")
 
 
 def require_outside(store: ObjectStore, owner: Owner) -> None:
@@ -48,11 +48,11 @@ def require_outside(store: ObjectStore, owner: Owner) -> None:
         Foreign: it is.
         StoreError: a store around does not tell, for another reason than missing rights.
     """
-    for around, path, keys in _held_around(store):
-        others = [key for key in keys if not _is_of(around, key, owner)]
+    for outer, path, keys in _held_around(store):
+        others = [key for key in keys if not _is_of(outer, key, owner)]
         is_apart = path.split("/")[0] not in BACKUP_FOLDERS
-        if others and not (is_apart and all(_is_of_a_backup(around, key) for key in others)):
-            raise Foreign(f"{store.name} is a part of what {others[0]} in {around.name} marks")
+        if others and not (is_apart and all(_is_of_a_backup(outer, key) for key in others)):
+            raise Foreign(f"{store.name} is a part of what {others[0]} in {outer.name} marks")
 
 
 def _held_around(store: ObjectStore) -> Iterator[tuple[ObjectStore, str, list[str]]]:
@@ -60,31 +60,31 @@ def _held_around(store: ObjectStore) -> Iterator[tuple[ObjectStore, str, list[st
 
     Credentials for one prefix alone may not look around it. They cannot do anything there either.
     """
-    for around, path in store.ancestors():
+    for outer, path in store.ancestors():
         try:
-            keys = marks.holders(around.beginning(marks.BEGINNING))
+            keys = marks.holders(outer.beginning(marks.BEGINNING))
         except Forbidden:
             continue
         if keys:
-            yield around, path, keys
+            yield outer, path, keys
 
 
-def _is_of(around: ObjectStore, key: str, owner: Owner) -> bool:
+def _is_of(outer: ObjectStore, key: str, owner: Owner) -> bool:
     """Return whether a mark is the owner's, or of a copy that has become its database.
 
     A database that has a whole bucket has folders in it, while the mark of the copy is at its root.
     """
     if key == marks.first_key(marks.RESTORE) and owner.kind == names.BUCKET_CLAIM:
-        copied = marks.read(around, key)
+        copied = marks.read(outer, key)
         return copied is not None and copied.state == marks.DONE
-    mark = marks.read(around, key) if key == marks.first_key(marks.OWNER) else None
+    mark = marks.read(outer, key) if key == marks.first_key(marks.OWNER) else None
     return mark is not None and mark.owner.uid == owner.uid
 
 
-def _is_of_a_backup(around: ObjectStore, key: str) -> bool:
+def _is_of_a_backup(outer: ObjectStore, key: str) -> bool:
     if key in (manifests.FILE, marks.EARLIER_ATTEMPT):
         return True
-    mark = marks.read(around, key) if key == marks.first_key(marks.OWNER) else None
+    mark = marks.read(outer, key) if key == marks.first_key(marks.OWNER) else None
     return mark is not None and mark.owner.kind in _OF_BACKUPS
 
 

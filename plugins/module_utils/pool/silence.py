@@ -58,4 +58,6 @@ def silence_among(
     }
     heard = [pod for name, pod in pods.items() if name not in unheard]
     logins = after_restart(details, members, heard, deadline, now)
-    return Silence(frozenset({*unheard, *logins.mute}), frozenset({*isolated, *logins.replaced}))
+    return Silence(
+        frozenset({*unheard, *logins.unanswered}), frozenset({*isolated, *logins.replaced})
+    )

@@ -14,7 +14,7 @@ from ..clients.mysql_handshake import ungreeted
 from ..passes.hakeeper import ask_details, of_dependency
 from ..reporting.health import Health, without_heartbeat
 
-_MUTE: Final = "it accepts connections, but does not greet clients"
+_UNANSWERED: Final = "it accepts connections, but does not greet clients"
 Pod = Mapping[str, Any]
 
 
@@ -32,15 +32,16 @@ def observe_proxies(
     Raises:
         MatrixOneError: HAKeeper does not answer, while all proxies do.
     """
-    mute = dict.fromkeys(ungreeted(sql_addresses(pods), deadline.remaining() / 2), _MUTE)
+    ungreeted_pods = ungreeted(sql_addresses(pods), deadline.remaining() / 2)
+    unanswered = dict.fromkeys(ungreeted_pods, _UNANSWERED)
     try:
         details = ask_details(of_dependency(session, resource), deadline)
     except MatrixOneError:
-        if mute:
-            return Health(silent=mute)
+        if unanswered:
+            return Health(silent=unanswered)
         raise
     silent = {store.uuid: store.silent for store in details.proxies}
-    return Health(silent={**without_heartbeat(pods, silent, _uuid_of, now), **mute})
+    return Health(silent={**without_heartbeat(pods, silent, _uuid_of, now), **unanswered})
 
 
 def _uuid_of(pod: Pod) -> str:

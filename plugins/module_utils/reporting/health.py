@@ -41,7 +41,8 @@ class Health:
     Attributes:
         unknown: why it is not known how they are; empty if it is.
         silent: what is wrong with each ready Pod that gives no sign of life.
-        mute: those of the silent ones that HAKeeper hears, and that do not recover by themselves.
+        unresponsive: those of the silent ones that HAKeeper hears, and that do not recover by
+            themselves.
         lacking: what else keeps the set from serving; empty if nothing does.
         storage: what the shared storage answered; None where nobody could tell.
         credential: which Pods have former keys of the object store, and what to do; empty if none
@@ -50,7 +51,7 @@ class Health:
 
     unknown: str = ""
     silent: Mapping[str, str] = field(default_factory=dict)
-    mute: tuple[str, ...] = ()
+    unresponsive: tuple[str, ...] = ()
     lacking: str = ""
     storage: StorageAnswer | None = None
     credential: str | None = None
@@ -61,7 +62,7 @@ class Health:
         return cls(
             unknown=str(found.get("unknown") or ""),
             silent=dict(found.get("silent") or {}),
-            mute=tuple(found.get("mute") or ()),
+            unresponsive=tuple(found.get("unresponsive") or ()),
             lacking=str(found.get("lacking") or ""),
             storage=StorageAnswer(found["storage"]) if found.get("storage") else None,
             credential=found.get("credential"),
@@ -72,7 +73,7 @@ class Health:
         return {
             "unknown": self.unknown,
             "silent": dict(self.silent),
-            "mute": list(self.mute),
+            "unresponsive": list(self.unresponsive),
             "lacking": self.lacking,
             "storage": self.storage.value if self.storage else None,
             "credential": self.credential,

@@ -39,28 +39,28 @@ from .starting import backup_id, start
 
 
 def plan_backup_job(
-    resource: Resource, observed: JobObserved, around: PassContext, mistakes: str = ""
+    resource: Resource, observed: JobObserved, context: PassContext, mistakes: str = ""
 ) -> JobPlan:
     """Decide what a pass does.
 
     Args:
         resource: the BackupJob.
         observed: what its references led to.
-        around: time, image and level.
+        context: time, image and level.
         mistakes: what is wrong with the spec beyond its schema; empty if nothing is.
     """
     if resource["metadata"].get("deletionTimestamp"):
-        return _of_deleted(resource, observed, around)
+        return _of_deleted(resource, observed, context)
     if is_paused(resource):
         return JobPlan(paused=True)
     if sources.has_ended(resource):
-        return afterwards(resource, around)
+        return afterwards(resource, context)
     if mistakes:
         return JobPlan(invalid=mistakes)
-    return until_expiry(_of_task(resource, observed, around), resource)
+    return until_expiry(_of_task(resource, observed, context), resource)
 
 
-def _of_deleted(resource: Resource, observed: JobObserved, around: PassContext) -> JobPlan:
+def _of_deleted(resource: Resource, observed: JobObserved, context: PassContext) -> JobPlan:
     """Record a backup that nobody has recorded yet, or say what is left of one; its Job has ended.
 
     Whoever deletes a BackupJob whose backup is complete keeps the backup, whether or not a pass had
@@ -70,9 +70,9 @@ def _of_deleted(resource: Resource, observed: JobObserved, around: PassContext) 
     unchanged = JobPlan(phase=before.get("phase") or PENDING, message=before.get("message") or "")
     if sources.has_ended(resource):
         return unchanged
-    stands = task_state_of(observed.task, around.now)
-    if stands.state is State.SUCCEEDED:
-        plan = _succeeded(resource, observed, stands)
+    task_state = task_state_of(observed.task, context.now)
+    if task_state.state is State.SUCCEEDED:
+        plan = _succeeded(resource, observed, task_state)
         # Without the BackupJob, the Backup would be looked for in its store first.
         return replace(plan, verified=status_of_proven(plan.record[0])) if plan.record else plan
     left = leftovers.message_at_deletion(resource, observed.task.result)
@@ -82,24 +82,24 @@ def _of_deleted(resource: Resource, observed: JobObserved, around: PassContext) 
     return failed(tasks.Reason.INTERRUPTED.value, message, begun_at(resource, observed.task.job))
 
 
-def _of_task(resource: Resource, observed: JobObserved, around: PassContext) -> JobPlan:
-    stands = task_state_of(observed.task, around.now)
-    if stands.state is State.SUCCEEDED:
-        return _succeeded(resource, observed, stands)
-    if stands.state is State.FAILED:
-        parts = (stands.message, leftovers.message_of(resource, stands.result))
+def _of_task(resource: Resource, observed: JobObserved, context: PassContext) -> JobPlan:
+    task_state = task_state_of(observed.task, context.now)
+    if task_state.state is State.SUCCEEDED:
+        return _succeeded(resource, observed, task_state)
+    if task_state.state is State.FAILED:
+        parts = (task_state.message, leftovers.message_of(resource, task_state.result))
         message = "; ".join(part for part in parts if part)
         return failed(
-            stands.reason, message, begun_at(resource, observed.task.job), facts_of(stands)
+            task_state.reason, message, begun_at(resource, observed.task.job), facts_of(task_state)
         )
     job = observed.task.job
-    if stands.state is State.ABSENT or job is None:
-        return _not_started(resource, observed, around)
-    return under_way(resource, job, stands, around, _base(observed))
+    if task_state.state is State.ABSENT or job is None:
+        return _not_started(resource, observed, context)
+    return under_way(resource, job, task_state, context, _base(observed))
 
 
-def _succeeded(resource: Resource, observed: JobObserved, stands: TaskState) -> JobPlan:
-    manifest = stands.result.manifest if stands.result else None
+def _succeeded(resource: Resource, observed: JobObserved, task_state: TaskState) -> JobPlan:
+    manifest = task_state.result.manifest if task_state.result else None
     if manifest is None or manifest.id != backup_id(resource):
         message = "the program reported success without the record of this backup"
         return failed(BackupReason.NO_RESULT.value, message, begun_at(resource, observed.task.job))
@@ -111,9 +111,9 @@ def _succeeded(resource: Resource, observed: JobObserved, stands: TaskState) -> 
     return JobPlan(
         phase=COMPLETED,
         progress=BackupReason.SETTLED.value,
-        message=stands.result.message if stands.result else "",
+        message=task_state.result.message if task_state.result else "",
         begun=begun_at(resource, observed.task.job),
-        facts=facts_of(stands, base),
+        facts=facts_of(task_state, base),
         record=record,
         record_once=[named(one) for one in record],
     )
@@ -137,7 +137,7 @@ def _verification(resource: Resource, record: Manifest, verify: Mapping[str, Any
     return order
 
 
-def _not_started(resource: Resource, observed: JobObserved, around: PassContext) -> JobPlan:
+def _not_started(resource: Resource, observed: JobObserved, context: PassContext) -> JobPlan:
     spec = Fields("spec", resource.get("spec") or {})
     waiting = JobPlan(begun=begun_at(resource), requeue="10s")
     if spec.flag("suspend"):
@@ -149,6 +149,6 @@ def _not_started(resource: Resource, observed: JobObserved, around: PassContext)
             reason = BackupReason.ANOTHER_IS_RUNNING.value
             return failed(reason, f"{message}, and concurrencyPolicy is Forbid")
         turn = replace(waiting, message=f"waiting: {message}")
-        return unless_late(turn, spec, around) if turn.begun else turn
-    begun = waiting.begun or around.now
-    return unless_late(replace(start(resource, observed, around), begun=begun), spec, around)
+        return unless_late(turn, spec, context) if turn.begun else turn
+    begun = waiting.begun or context.now
+    return unless_late(replace(start(resource, observed, context), begun=begun), spec, context)

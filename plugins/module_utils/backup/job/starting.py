@@ -42,7 +42,7 @@ def backup_id(resource: Resource) -> str:
     return str(uuid.uuid5(_NAMESPACE, f"{metadata['namespace']}/{metadata['name']}"))
 
 
-def start(resource: Resource, observed: JobObserved, around: PassContext) -> JobPlan:
+def start(resource: Resource, observed: JobObserved, context: PassContext) -> JobPlan:
     """Create the task, or say what that waits for or why it cannot be done."""
     waiting = JobPlan(requeue="10s")
     source = sources.find_source(resource, observed.source, observed.log_sets)
@@ -56,7 +56,7 @@ def start(resource: Resource, observed: JobObserved, around: PassContext) -> Job
         problem = {"reason": BackupReason.SECRET_MISSING.value, "message": message}
         return replace(waiting, message=message, problem=problem)
     try:
-        return _create(resource, observed, source, around)
+        return _create(resource, observed, source, context)
     except RenderingError as error:
         return JobPlan(invalid=str(error))
 
@@ -82,7 +82,7 @@ def target_secrets(resource: Resource) -> dict[str, str]:
 
 
 def _create(
-    resource: Resource, observed: JobObserved, source: Source, around: PassContext
+    resource: Resource, observed: JobObserved, source: Source, context: PassContext
 ) -> JobPlan:
     spec = Fields("spec", resource.get("spec") or {})
     place = spec.table("target")
@@ -104,7 +104,7 @@ def _create(
     base, why = _base(spec, observed, source, target)
     if why:
         return failed(tasks.Reason.BASE_MISSING.value, why)
-    settings = jobs.Settings.of(spec, around.image)
+    settings = jobs.Settings.of(spec, context.image)
     task = Task(
         verb=Verb.BACKUP,
         id=backup_id(resource),
@@ -131,7 +131,7 @@ def _create(
         settings,
     )
     facts = {"base": {"name": base.name, "id": base.backup.id}} if base else {}
-    return started(objects, around.level, facts)
+    return started(objects, context.level, facts)
 
 
 def _base(

@@ -37,18 +37,18 @@ def require_last(store: ObjectStore, manifest: Manifest) -> None:
             be read that may be of such a one.
         StoreError: the store does not tell, for another reason than missing rights.
     """
-    around, path = next(iter(store.ancestors()), (None, ""))
-    if around is None:
+    outer, path = next(iter(store.ancestors()), (None, ""))
+    if outer is None:
         return
-    for key in successors(_records(around, path), manifest.id):
+    for key in successors(_records(outer, path), manifest.id):
         raise TaskFailed(
             Reason.CHAIN_BROKEN,
-            f"{store.name} is not deleted: the backup in {key} of {around.name} continues it; "
+            f"{store.name} is not deleted: the backup in {key} of {outer.name} continues it; "
             "delete that one first",
         )
 
 
-def _records(around: ObjectStore, own: str) -> Iterator[tuple[str, Manifest]]:
+def _records(outer: ObjectStore, own: str) -> Iterator[tuple[str, Manifest]]:
     """Yield the records below a folder, with their folders, but for one folder.
 
     Raises:
@@ -57,33 +57,33 @@ def _records(around: ObjectStore, own: str) -> Iterator[tuple[str, Manifest]]:
     waiting, count = [""], 0
     while waiting:
         folder = waiting.pop()
-        for name in _folders(around, folder):
+        for name in _folders(outer, folder):
             key = f"{folder}{name}/"
             count += 1
             if count > _MOST:
-                message = f"{around.name} has more than {_MOST} folders, which are too many to read"
+                message = f"{outer.name} has more than {_MOST} folders, which are too many to read"
                 raise TaskFailed(Reason.CHAIN_BROKEN, f"nothing is deleted: {message}")
             if key == f"{own}/":
                 continue
-            if (record := _record(around, key)) is not None:
+            if (record := _record(outer, key)) is not None:
                 yield key, record
             elif key.count("/") < _DEPTH:
                 waiting.append(key)
 
 
-def _folders(around: ObjectStore, folder: str) -> Iterator[str]:
+def _folders(outer: ObjectStore, folder: str) -> Iterator[str]:
     try:
-        yield from around.folders(folder)
+        yield from outer.folders(folder)
     except (Forbidden, StoreAbsent):
         return
 
 
-def _record(around: ObjectStore, folder: str) -> Manifest | None:
+def _record(outer: ObjectStore, folder: str) -> Manifest | None:
     key = posixpath.join(folder, manifests.FILE)
     try:
-        return manifests.from_json(interface.read_small(around, key, manifests.LARGEST))
+        return manifests.from_json(interface.read_small(outer, key, manifests.LARGEST))
     except (Absent, Forbidden):
         return None
     except (InvalidManifest, ValueError) as error:
-        message = f"{key} in {around.name} cannot be read, and may continue this backup: {error}"
+        message = f"{key} in {outer.name} cannot be read, and may continue this backup: {error}"
         raise TaskFailed(Reason.CHAIN_BROKEN, f"nothing is deleted: {message}") from error

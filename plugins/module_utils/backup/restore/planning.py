@@ -42,46 +42,46 @@ _LATER = "60s"
 
 
 def plan_restore_job(
-    resource: Resource, observed: RestoreObserved, around: PassContext, mistakes: str = ""
+    resource: Resource, observed: RestoreObserved, context: PassContext, mistakes: str = ""
 ) -> JobPlan:
     """Decide what a pass does.
 
     Args:
         resource: the RestoreJob.
         observed: what its references led to.
-        around: time, image and level.
+        context: time, image and level.
         mistakes: what is wrong with the spec beyond its schema; empty if nothing is.
     """
     if is_paused(resource):
         return JobPlan(paused=True)
     if has_ended(resource):
-        return _afterwards(resource, observed, around)
+        return _afterwards(resource, observed, context)
     if mistakes:
         return JobPlan(invalid=mistakes)
-    stands = task_state_of(observed.task, around.now)
-    plan = _of_standing(resource, observed, stands, around)
+    task_state = task_state_of(observed.task, context.now)
+    plan = _of_task_state(resource, observed, task_state, context)
     plan = replace(plan, facts={**plan.facts, "from": source_name(resource)})
     return until_expiry(plan, resource)
 
 
-def _of_standing(
-    resource: Resource, observed: RestoreObserved, stands: TaskState, around: PassContext
+def _of_task_state(
+    resource: Resource, observed: RestoreObserved, task_state: TaskState, context: PassContext
 ) -> JobPlan:
-    job, facts = observed.task.job, facts_of(stands)
+    job, facts = observed.task.job, facts_of(task_state)
     begun = begun_at(resource, job)
-    if stands.state is State.SUCCEEDED:
+    if task_state.state is State.SUCCEEDED:
         settled = BackupReason.SETTLED.value
         return JobPlan(phase=COMPLETED, progress=settled, begun=begun, facts=facts)
-    if stands.state is State.FAILED:
-        return failed(stands.reason, stands.message, begun, facts)
-    if stands.state is State.ABSENT or job is None:
-        return _not_started(resource, observed, around)
-    return under_way(resource, job, stands, around)
+    if task_state.state is State.FAILED:
+        return failed(task_state.reason, task_state.message, begun, facts)
+    if task_state.state is State.ABSENT or job is None:
+        return _not_started(resource, observed, context)
+    return under_way(resource, job, task_state, context)
 
 
-def _afterwards(resource: Resource, observed: RestoreObserved, around: PassContext) -> JobPlan:
+def _afterwards(resource: Resource, observed: RestoreObserved, context: PassContext) -> JobPlan:
     """Keep what was reported until the time to live is over, and the cluster has it on record."""
-    plan, cluster = afterwards(resource, around), observed.cluster
+    plan, cluster = afterwards(resource, context), observed.cluster
     if not plan.expired or not owning_cluster(resource) or cluster is None:
         return plan
     record = (cluster.get("status") or {}).get("restore") or {}
@@ -90,16 +90,16 @@ def _afterwards(resource: Resource, observed: RestoreObserved, around: PassConte
     return replace(plan, expired=(), requeue=_LATER)
 
 
-def _not_started(resource: Resource, observed: RestoreObserved, around: PassContext) -> JobPlan:
+def _not_started(resource: Resource, observed: RestoreObserved, context: PassContext) -> JobPlan:
     spec = Fields("", resource).table("spec")
     waiting = JobPlan(begun=begun_at(resource), requeue="10s")
     if spec.flag("suspend"):
         return as_suspended(waiting)
-    begun = waiting.begun or around.now
-    return unless_late(replace(_start(resource, observed, around), begun=begun), spec, around)
+    begun = waiting.begun or context.now
+    return unless_late(replace(_start(resource, observed, context), begun=begun), spec, context)
 
 
-def _start(resource: Resource, observed: RestoreObserved, around: PassContext) -> JobPlan:
+def _start(resource: Resource, observed: RestoreObserved, context: PassContext) -> JobPlan:
     """Create the task, or say what that waits for or why it cannot be done."""
     waiting, backup = JobPlan(requeue="10s"), observed.backup
     source = source_place(resource, backup)
@@ -114,13 +114,13 @@ def _start(resource: Resource, observed: RestoreObserved, around: PassContext) -
         problem = {"reason": BackupReason.SECRET_MISSING.value, "message": missing}
         return replace(waiting, message=f"waiting: {missing}", problem=problem)
     try:
-        return _create(resource, observed, source, around)
+        return _create(resource, observed, source, context)
     except RenderingError as error:
         return JobPlan(invalid=str(error))
 
 
 def _create(
-    resource: Resource, observed: RestoreObserved, source: Fields, around: PassContext
+    resource: Resource, observed: RestoreObserved, source: Fields, context: PassContext
 ) -> JobPlan:
     spec = Fields("", resource).table("spec")
     task = task_of(resource, observed.backup, source)
@@ -137,5 +137,5 @@ def _create(
         target=spec.table("target"),
         source=source,
     )
-    objects = jobs.task_objects(work, jobs.Settings.of(spec, around.image))
-    return started(objects, around.level)
+    objects = jobs.task_objects(work, jobs.Settings.of(spec, context.image))
+    return started(objects, context.level)

@@ -216,9 +216,9 @@ def _used(
 
     An increment of the same schedule that goes, too, goes first.
     """
-    going = set(expired_names)
+    removed = set(expired_names)
     by_name = {one["metadata"]["name"]: one for one in backups}
-    staying = [one for one in everything.backups if one["metadata"]["name"] not in going]
+    staying = [one for one in everything.backups if one["metadata"]["name"] not in removed]
     others = replace(everything, backups=staying)
     return {name for name in expired_names if any(users.users_of(by_name[name], others))}
 

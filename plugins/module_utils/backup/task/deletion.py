@@ -60,13 +60,13 @@ def released(resource: Resource) -> str:
     return f"the annotation {ANNOTATION_RELEASE} keeps the data" if kept else ""
 
 
-def in_time(plan: PlanT, resource: Resource, observed: TaskObserved, around: PassContext) -> PlanT:
+def in_time(plan: PlanT, resource: Resource, observed: TaskObserved, context: PassContext) -> PlanT:
     """Give up, and keep the data, when the deletion takes too long.
 
     Not before it was tried: the operator may have been away, or the data in use. A Job that gets on
     has a deadline of its own.
     """
-    since = unix_time(around.now) - unix_time(resource["metadata"]["deletionTimestamp"])
+    since = unix_time(context.now) - unix_time(resource["metadata"]["deletionTimestamp"])
     was_tried = observed.job is None and result_of(observed.result) is not None
     is_tried = was_tried or plan.problem.get("reason") not in (None, BackupReason.WAITING.value)
     if plan.done or since <= _GIVE_UP_SECONDS or not is_tried:
@@ -111,17 +111,17 @@ def running(observed: TaskObserved) -> list[str]:
 
 
 def ongoing(
-    plan: PlanT, stands: TaskState, observed: TaskObserved, around: PassContext
+    plan: PlanT, task_state: TaskState, observed: TaskObserved, context: PassContext
 ) -> PlanT | None:
     """Return the plan while there is a Job that has not deleted the data; None if there is none."""
-    if stands.state is State.ABSENT:
+    if task_state.state is State.ABSENT:
         pods = running(observed)
         message = f"waiting for Pod {pods[0]} of an earlier Job to end" if pods else ""
         return wrong(plan, BackupReason.WAITING.value, message) if pods else None
-    if stands.state is State.FAILED:
-        return _again(wrong(plan, stands.reason, stands.message), observed, around)
-    plan = replace(plan, message=stands.message)
-    return wrong(plan, stands.reason, stands.message) if stands.reason else plan
+    if task_state.state is State.FAILED:
+        return _again(wrong(plan, task_state.reason, task_state.message), observed, context)
+    plan = replace(plan, message=task_state.message)
+    return wrong(plan, task_state.reason, task_state.message) if task_state.reason else plan
 
 
 def missing_secret(
@@ -142,9 +142,9 @@ def missing_secret(
     return None
 
 
-def started(plan: PlanT, objects: Sequence[Manifest], around: PassContext) -> PlanT:
+def started(plan: PlanT, objects: Sequence[Manifest], context: PassContext) -> PlanT:
     """Return the plan that creates the Job, unless its Pods are refused in this namespace."""
-    refused = "; ".join(map(str, beyond(objects, around.level)))
+    refused = "; ".join(map(str, beyond(objects, context.level)))
     if refused:
         return wrong(plan, BackupReason.INVALID_SPEC.value, refused)
     once = jobs.created_once(objects)
@@ -156,12 +156,12 @@ def wrong(plan: PlanT, reason: str, message: str) -> PlanT:
     return replace(plan, problem={"reason": reason, "message": message}, message=message)
 
 
-def _again(plan: PlanT, observed: TaskObserved, around: PassContext) -> PlanT:
+def _again(plan: PlanT, observed: TaskObserved, context: PassContext) -> PlanT:
     """Remove a failed attempt when it is time for the next one."""
     made = [("batch/v1", "Job", observed.job), ("v1", "ConfigMap", observed.result)]
     left = [(version, kind, live) for version, kind, live in made if live]
     times = (live["metadata"].get("creationTimestamp") or "" for _version, _kind, live in left)
-    if unix_time(around.now) - unix_time(max(times, default="")) < _AGAIN_SECONDS:
+    if unix_time(context.now) - unix_time(max(times, default="")) < _AGAIN_SECONDS:
         return plan
     return replace(plan, stop=[_identity(version, kind, live) for version, kind, live in left])
 

@@ -11,15 +11,15 @@ from .state import TaskState
 from .tasks import Amount, Result
 
 
-def facts_of(stands: TaskState, base: Mapping[str, str] | None = None) -> dict[str, Any]:
+def facts_of(task_state: TaskState, base: Mapping[str, str] | None = None) -> dict[str, Any]:
     """Return the fields ``step``, ``progress``, ``size``, ``id``, ``atTime`` and ``base``.
 
     Args:
-        stands: how the task stands.
+        task_state: how the task stands.
         base: of an incremental backup, its ``name`` and ``id``.
     """
     found: dict[str, Any] = {"base": dict(base)} if base else {}
-    result = stands.result
+    result = task_state.result
     if result is None:
         return found
     if result.step:

@@ -41,13 +41,13 @@ def _within_an_hour(seconds: float) -> str:
     return f"{max(1, min(int(seconds) + 1, 3600))}s"
 
 
-def afterwards(resource: Resource, around: PassContext) -> JobPlan:
+def afterwards(resource: Resource, context: PassContext) -> JobPlan:
     """Keep what was reported, until the time to live is over."""
     status = resource.get("status") or {}
     # One of which it is not known when it ended, for example as it was applied again, stays.
-    ended = status.get("completionTime") or around.now
+    ended = status.get("completionTime") or context.now
     over = unix_time(ended) + max(_time_to_live(resource), 0 if status.get("completionTime") else 1)
-    left = over - unix_time(around.now)
+    left = over - unix_time(context.now)
     plan = JobPlan(phase=status.get("phase") or FAILED)
     if left > 0:
         return replace(plan, requeue=_within_an_hour(left))
@@ -75,8 +75,8 @@ def begun_at(resource: Resource, job: Manifest | None = None) -> str:
 def under_way(
     resource: Resource,
     job: Manifest,
-    stands: TaskState,
-    around: PassContext,
+    task_state: TaskState,
+    context: PassContext,
     base: Mapping[str, str] | None = None,
 ) -> JobPlan:
     """Follow a Job that has not ended, or end it when the deadline is over.
@@ -84,32 +84,34 @@ def under_way(
     Args:
         resource: whose Job it is.
         job: the Job.
-        stands: how it stands.
-        around: time, image and level.
+        task_state: how it stands.
+        context: time, image and level.
         base: name and id of what the backup continues; empty or None for nothing.
     """
     spec = Fields("spec", resource.get("spec") or {})
-    begun = begun_at(resource, job) or around.now
-    late = "" if _stands_still(job) else lateness(spec, begun, around, _PATIENCE)
+    begun = begun_at(resource, job) or context.now
+    late = "" if _stands_still(job) else lateness(spec, begun, context, _PATIENCE)
     if late:
-        ended = failed(tasks.Reason.DEADLINE_EXCEEDED.value, late, begun, facts_of(stands))
+        ended = failed(tasks.Reason.DEADLINE_EXCEEDED.value, late, begun, facts_of(task_state))
         return replace(ended, stop=[identity({**JOB, **job})])
     suspended = spec.flag("suspend")
     settings = {
         "suspend": suspended,
         "activeDeadlineSeconds": deadline(spec),
-        "backoffLimit": jobs.Settings.of(spec, around.image or "any").backoff_limit,
+        "backoffLimit": jobs.Settings.of(spec, context.image or "any").backoff_limit,
     }
     place = {key: job["metadata"][key] for key in ("name", "namespace")}
     plan = JobPlan(
         phase=RUNNING,
-        progress=_PROGRESS[stands.state],
-        problem={"reason": stands.reason, "message": stands.message} if stands.reason else {},
-        message=stands.message,
+        progress=_PROGRESS[task_state.state],
+        problem={"reason": task_state.reason, "message": task_state.message}
+        if task_state.reason
+        else {},
+        message=task_state.message,
         begun=begun,
-        facts=facts_of(stands, base),
+        facts=facts_of(task_state, base),
         patches=[{**JOB, "metadata": place, "spec": settings}],
-        requeue="5s" if stands.state is State.STARTING else "15s",
+        requeue="5s" if task_state.state is State.STARTING else "15s",
     )
     return as_suspended(plan) if suspended else plan
 
@@ -147,24 +149,24 @@ def as_suspended(plan: JobPlan) -> JobPlan:
     )
 
 
-def lateness(spec: Fields, begun: str, around: PassContext, patience: int = 0) -> str:
+def lateness(spec: Fields, begun: str, context: PassContext, patience: int = 0) -> str:
     """Say that the deadline is over; empty while it is not.
 
     Args:
         spec: of the BackupJob or RestoreJob.
         begun: when it had its turn, RFC 3339.
-        around: time, image and level.
+        context: time, image and level.
         patience: seconds that it has beyond its deadline.
     """
     seconds = deadline(spec)
-    if spec.flag("suspend") or unix_time(around.now) < unix_time(begun) + seconds + patience:
+    if spec.flag("suspend") or unix_time(context.now) < unix_time(begun) + seconds + patience:
         return ""
     return f"not done {seconds} s after the start at {timestamp(unix_time(begun))}"
 
 
-def unless_late(plan: JobPlan, spec: Fields, around: PassContext) -> JobPlan:
+def unless_late(plan: JobPlan, spec: Fields, context: PassContext) -> JobPlan:
     """Return the plan of a resource that has no Job yet, or its failure after the deadline."""
-    late = lateness(spec, plan.begun, around)
+    late = lateness(spec, plan.begun, context)
     if not late or plan.phase == FAILED:
         return plan
     why = f"{late}; {plan.message}" if plan.message else late

@@ -27,7 +27,7 @@ from .observed import VerificationObserved
 
 _REMOVAL_SECONDS: Final = PURGE_SECONDS + 1800
 """For the deletion of a throw-away cluster and its data."""
-_GOING_SECONDS: Final = 900
+_DELETED_SECONDS: Final = 900
 """The same, when the RestoreJob is deleted in the middle."""
 
 _AWAY_SECONDS: Final = 24 * 3600
@@ -35,24 +35,24 @@ _AWAY_SECONDS: Final = 24 * 3600
 
 
 def concluded(
-    resource: Resource, around: PassContext, begun: str, reason: str = "", message: str = "",
-    stands: TaskState | None = None,
+    resource: Resource, context: PassContext, begun: str, reason: str = "", message: str = "",
+    task_state: TaskState | None = None,
 ) -> JobPlan:  # fmt: skip
     """Return the plan that records a result; the next pass begins to delete.
 
     Args:
         resource: the RestoreJob.
-        around: time, image and level.
+        context: time, image and level.
         begun: when the verification began.
         reason: what is wrong; empty if nothing is.
         message: the same for people.
-        stands: the Job that has read; None if none has.
+        task_state: the Job that has read; None if none has.
     """
-    reading = stands.result.reading if stands and stands.result else None
+    reading = task_state.result.reading if task_state and task_state.result else None
     name = resource["metadata"]["name"]
     version = _version_of(resource)
-    record = verdicts.verdict(name, begun, around.now, reason, message, reading, version)
-    shown = facts_of(stands) if stands else {}
+    record = verdicts.verdict(name, begun, context.now, reason, message, reading, version)
+    shown = facts_of(task_state) if task_state else {}
     return JobPlan(
         phase=RUNNING,
         progress=BackupReason.RECORDING.value,
@@ -68,44 +68,48 @@ def _version_of(resource: Resource) -> str:
     return Fields("", resource).table("spec").table("verify").text("version")
 
 
-def remove(resource: Resource, observed: VerificationObserved, around: PassContext) -> JobPlan:
+def remove(resource: Resource, observed: VerificationObserved, context: PassContext) -> JobPlan:
     """Delete the throw-away cluster and its data, and end."""
     status, metadata = resource.get("status") or {}, resource["metadata"]
     begun = str(status.get("startTime") or "")
-    going = metadata.get("deletionTimestamp")
+    deleted_at = metadata.get("deletionTimestamp")
     record = status.get("verification") or verdicts.verdict(
-        metadata["name"], begun, around.now, Reason.INTERRUPTED.value, "the RestoreJob was deleted",
+        metadata["name"],
+        begun,
+        context.now,
+        Reason.INTERRUPTED.value,
+        "the RestoreJob was deleted",
         version=_version_of(resource),
-    )  # fmt: skip
-    asked = unix_time(going or record["completionTime"])
-    since = max(asked, min(_tried_since(observed, around), asked + _AWAY_SECONDS))
-    patience = _GOING_SECONDS if going else _REMOVAL_SECONDS
-    plan = _removing(resource, observed, around, record)
-    if plan.phase == RUNNING and unix_time(around.now) - since > patience:
+    )
+    asked = unix_time(deleted_at or record["completionTime"])
+    since = max(asked, min(_tried_since(observed, context), asked + _AWAY_SECONDS))
+    patience = _DELETED_SECONDS if deleted_at else _REMOVAL_SECONDS
+    plan = _removing(resource, observed, context, record)
+    if plan.phase == RUNNING and unix_time(context.now) - since > patience:
         plan = _ended(record, f"not deleted within {patience} s: {plan.message}")
     facts = {**plan.facts, "verification": record} if begun else plan.facts
     return replace(plan, begun=begun, facts=facts)
 
 
-def _tried_since(observed: VerificationObserved, around: PassContext) -> float:
+def _tried_since(observed: VerificationObserved, context: PassContext) -> float:
     """Return since when the present step of the end is tried; now if it has not begun.
 
     The operator may have been away, and the cluster goes before its data.
     """
     live, purge = observed.cluster, observed.purging.job
     if live is not None:
-        return unix_time(live["metadata"].get("deletionTimestamp") or around.now)
+        return unix_time(live["metadata"].get("deletionTimestamp") or context.now)
     if purge is None:
         return 0.0
     if (purge.get("spec") or {}).get("suspend"):
-        return unix_time(around.now)
-    return unix_time((purge.get("status") or {}).get("startTime") or around.now)
+        return unix_time(context.now)
+    return unix_time((purge.get("status") or {}).get("startTime") or context.now)
 
 
 def _removing(
     resource: Resource,
     observed: VerificationObserved,
-    around: PassContext,
+    context: PassContext,
     record: Mapping[str, Any],
 ) -> JobPlan:
     waiting = JobPlan(
@@ -120,19 +124,19 @@ def _removing(
         name = live["metadata"]["name"]
         cluster = identity({"apiVersion": names.API_VERSION, "kind": names.CLUSTER, **live})
         waiting = replace(waiting, message=f"waiting until MatrixOneCluster {name} is deleted")
-        late = None if purge else _purge_of(resource, live, around)
+        late = None if purge else _purge_of(resource, live, context)
         if late and late.objects:
             return replace(waiting, objects=late.objects, create_only=late.create_only)
         return replace(waiting, stop=[*stop, cluster])
     if purge is None:
         return replace(_ended(record), stop=stop)
-    return replace(_purging(purge, observed, around, record, waiting), stop=stop)
+    return replace(_purging(purge, observed, context, record, waiting), stop=stop)
 
 
 def _purging(
     purge: Manifest,
     observed: VerificationObserved,
-    around: PassContext,
+    context: PassContext,
     record: Mapping[str, Any],
     waiting: JobPlan,
 ) -> JobPlan:
@@ -141,20 +145,20 @@ def _purging(
         place = {key: purge["metadata"][key] for key in ("name", "namespace")}
         patch = {**JOB, "metadata": place, "spec": {"suspend": False}}
         return replace(waiting, patches=[patch], message="its data are being deleted")
-    stands = task_state_of(observed.purging, around.now)
-    if stands.state is State.SUCCEEDED:
+    task_state = task_state_of(observed.purging, context.now)
+    if task_state.state is State.SUCCEEDED:
         return _ended(record)
-    if stands.state is State.FAILED:
-        return _ended(record, f"Job {purge['metadata']['name']}: {stands.message}")
-    return replace(waiting, message=f"its data are being deleted: {stands.message}")
+    if task_state.state is State.FAILED:
+        return _ended(record, f"Job {purge['metadata']['name']}: {task_state.message}")
+    return replace(waiting, message=f"its data are being deleted: {task_state.message}")
 
 
-def _purge_of(resource: Resource, live: Resource, around: PassContext) -> Created | None:
+def _purge_of(resource: Resource, live: Resource, context: PassContext) -> Created | None:
     """Return what is going to delete the data of a cluster that nobody has deleted yet."""
     if live["metadata"].get("deletionTimestamp"):
         return None
     try:
-        return purge_objects(resource, live, around)
+        return purge_objects(resource, live, context)
     except RenderingError:  # a later spec of the RestoreJob; the cluster goes in any case
         return None
 

@@ -65,20 +65,22 @@ def job_references(resource: Resource) -> dict[str, Reference]:
     return found
 
 
-def read_objects(resource: Resource, cluster: Resource, around: PassContext, begun: str) -> Created:
+def read_objects(
+    resource: Resource, cluster: Resource, context: PassContext, begun: str
+) -> Created:
     """Return the objects that read the throw-away database.
 
     Args:
         resource: the RestoreJob.
         cluster: the throw-away cluster, which serves.
-        around: time, image and level.
+        context: time, image and level.
         begun: when the verification began; it has one deadline.
 
     Raises:
         InvalidSpec: a field that shapes the Pod cannot be used.
     """
     spec, status = Fields("", resource).table("spec"), cluster["status"]
-    left = unix_time(begun) + deadline(spec) - unix_time(around.now)
+    left = unix_time(begun) + deadline(spec) - unix_time(context.now)
     seconds = max(_LEAST_SECONDS, int(left))
     task = Task(
         verb=Verb.READ,
@@ -90,14 +92,14 @@ def read_objects(resource: Resource, cluster: Resource, around: PassContext, beg
         parallelism=_SESSIONS,
     )
     login = str(cluster["spec"]["credentialSecretRef"]["name"])
-    settings = jobs.Settings.of(spec, around.image)
+    settings = jobs.Settings.of(spec, context.image)
     settings = replace(
         settings, backoff_limit=_READ_RETRIES, deadline_seconds=seconds, suspend=False
     )
-    return _created(resource, READ, task, settings, around, login=login)
+    return _created(resource, READ, task, settings, context, login=login)
 
 
-def purge_objects(resource: Resource, cluster: Resource, around: PassContext) -> Created:
+def purge_objects(resource: Resource, cluster: Resource, context: PassContext) -> Created:
     """Return the objects that are going to delete the data of the throw-away cluster.
 
     None for a volume, which is deleted with the cluster.
@@ -117,13 +119,13 @@ def purge_objects(resource: Resource, cluster: Resource, around: PassContext) ->
         expected_id=str(cluster["metadata"]["uid"]),
         deadline_seconds=PURGE_SECONDS,
     )
-    settings = jobs.Settings.of(Fields("", resource).table("spec"), around.image)
+    settings = jobs.Settings.of(Fields("", resource).table("spec"), context.image)
     settings = replace(settings, deadline_seconds=PURGE_SECONDS, suspend=True)
-    return _created(resource, PURGE, task, settings, around, target=table)
+    return _created(resource, PURGE, task, settings, context, target=table)
 
 
 def _created(
-    resource: Resource, suffix: str, task: Task, settings: jobs.Settings, around: PassContext,
+    resource: Resource, suffix: str, task: Task, settings: jobs.Settings, context: PassContext,
     login: str = "", target: Fields | None = None,
 ) -> Created:  # fmt: skip
     work = jobs.Work(
@@ -135,5 +137,5 @@ def _created(
         target=target,
     )
     objects = jobs.task_objects(work, settings)
-    refused = "; ".join(map(str, beyond(objects, around.level)))
+    refused = "; ".join(map(str, beyond(objects, context.level)))
     return Created(invalid=refused) if refused else Created(objects, jobs.created_once(objects))

@@ -35,28 +35,28 @@ _SOON, _LATER = "5s", "15s"
 
 
 def plan_verification(
-    resource: Resource, observed: VerificationObserved, around: PassContext, mistakes: str = ""
+    resource: Resource, observed: VerificationObserved, context: PassContext, mistakes: str = ""
 ) -> JobPlan:
     """Decide what a pass does.
 
     Args:
         resource: the RestoreJob.
         observed: what its references led to.
-        around: time, image and level.
+        context: time, image and level.
         mistakes: what is wrong with the spec beyond its schema; empty if nothing is.
     """
-    going = bool(resource["metadata"].get("deletionTimestamp"))
+    is_deleted = bool(resource["metadata"].get("deletionTimestamp"))
     record = (resource.get("status") or {}).get("verification") or {}
     if has_ended(resource):
-        return afterwards(resource, around)
-    if is_paused(resource) and not going:
+        return afterwards(resource, context)
+    if is_paused(resource) and not is_deleted:
         return JobPlan(paused=True)
-    if going or record.get("result"):
-        plan = remove(resource, observed, around)
+    if is_deleted or record.get("result"):
+        plan = remove(resource, observed, context)
     elif mistakes:
         return JobPlan(invalid=mistakes)
     else:
-        plan = _pursue(resource, observed, around)
+        plan = _pursue(resource, observed, context)
     known = plan.facts.get("verification") or record
     plan = replace(
         plan,
@@ -84,7 +84,7 @@ def _shown(
     return verdicts.backup_status(backup, record)
 
 
-def _pursue(resource: Resource, observed: VerificationObserved, around: PassContext) -> JobPlan:
+def _pursue(resource: Resource, observed: VerificationObserved, context: PassContext) -> JobPlan:
     """Go on until there is a result, or until the deadline is over."""
     spec = Fields("", resource).table("spec")
     begun = str((resource.get("status") or {}).get("startTime") or "")
@@ -96,16 +96,16 @@ def _pursue(resource: Resource, observed: VerificationObserved, around: PassCont
         if first := ahead(resource, observed):
             message = f"waiting: RestoreJob {first} verifies a backup of the same database"
             return JobPlan(message=message, requeue=_LATER)
-    begun = begun or around.now
+    begun = begun or context.now
     try:
-        plan = replace(_advance(resource, observed, around, begun), begun=begun)
+        plan = replace(_advance(resource, observed, context, begun), begun=begun)
     except RenderingError as error:
-        return concluded(resource, around, begun, Reason.INVALID_TASK.value, str(error))
+        return concluded(resource, context, begun, Reason.INVALID_TASK.value, str(error))
     limits = Fields("spec", {**spec.data, "suspend": False})
-    late = lateness(limits, begun, around)
+    late = lateness(limits, begun, context)
     if late and "verification" not in plan.facts:
         why = f"{late}; {plan.message}" if plan.message else late
-        return concluded(resource, around, begun, Reason.DEADLINE_EXCEEDED.value, why)
+        return concluded(resource, context, begun, Reason.DEADLINE_EXCEEDED.value, why)
     return plan
 
 
@@ -150,7 +150,7 @@ def _order(job: Resource) -> tuple[bool, str, str]:
 
 
 def _advance(
-    resource: Resource, observed: VerificationObserved, around: PassContext, begun: str
+    resource: Resource, observed: VerificationObserved, context: PassContext, begun: str
 ) -> JobPlan:
     """Do the next step.
 
@@ -160,12 +160,12 @@ def _advance(
     live, known = observed.cluster, (resource.get("status") or {}).get("cluster") or {}
     if live is None and known.get("uid"):
         message = f"MatrixOneCluster {known['name']} was deleted by somebody else"
-        return concluded(resource, around, begun, Reason.INTERRUPTED.value, message)
+        return concluded(resource, context, begun, Reason.INTERRUPTED.value, message)
     if live is None:
-        return _begin(resource, observed, around, begun)
-    plan = _follow(resource, live, observed, around, begun)
+        return _begin(resource, observed, context, begun)
+    plan = _follow(resource, live, observed, context, begun)
     cluster = {"name": live["metadata"]["name"], "uid": live["metadata"]["uid"]}
-    purge = purge_objects(resource, live, around)
+    purge = purge_objects(resource, live, context)
     return replace(
         plan,
         facts={**plan.facts, "cluster": cluster},
@@ -175,7 +175,7 @@ def _advance(
 
 
 def _begin(
-    resource: Resource, observed: VerificationObserved, around: PassContext, begun: str
+    resource: Resource, observed: VerificationObserved, context: PassContext, begun: str
 ) -> JobPlan:
     """Create the throw-away cluster, or say what that waits for.
 
@@ -193,12 +193,12 @@ def _begin(
             f"the backup is of {origin}; a MatrixOneCluster of that name must be in namespace "
             f"{resource['metadata']['namespace']}, to take version and credential from"
         )
-        return concluded(resource, around, begun, Reason.INVALID_TASK.value, message)
+        return concluded(resource, context, begun, Reason.INVALID_TASK.value, message)
     if missing := missing_secret(resource, backup, observed.existing):
         problem = {"reason": BackupReason.SECRET_MISSING.value, "message": missing}
         return replace(waiting, message=f"waiting: {missing}", problem=problem)
     cluster = verification_cluster.cluster_of(resource, backup, source)
-    if refused := _refused(resource, cluster, around):
+    if refused := _refused(resource, cluster, context):
         return JobPlan(invalid=refused)
     return JobPlan(
         phase=RUNNING,
@@ -211,21 +211,21 @@ def _begin(
     )
 
 
-def _refused(resource: Resource, cluster: Manifest, around: PassContext) -> str:
+def _refused(resource: Resource, cluster: Manifest, context: PassContext) -> str:
     """Say why the data of a cluster that does not exist yet could not be deleted; or empty.
 
     Raises:
         InvalidSpec: a field that shapes the Pod cannot be used.
     """
     later = {**cluster, "metadata": {**cluster["metadata"], "uid": "unknown"}}
-    return purge_objects(resource, later, around).invalid
+    return purge_objects(resource, later, context).invalid
 
 
 def _follow(
     resource: Resource,
     live: Resource,
     observed: VerificationObserved,
-    around: PassContext,
+    context: PassContext,
     begun: str,
 ) -> JobPlan:
     """Follow the throw-away cluster, then the Job that reads it.
@@ -237,23 +237,23 @@ def _follow(
     going_on = JobPlan(phase=RUNNING, progress=BackupReason.RUNNING.value, requeue=_LATER)
     if live["metadata"].get("deletionTimestamp"):
         message = f"MatrixOneCluster {name} was deleted by somebody else"
-        return concluded(resource, around, begun, Reason.INTERRUPTED.value, message)
-    stands = task_state_of(observed.reading, around.now)
-    if stands.state is not State.ABSENT:
-        return _of_reading(resource, around, begun, stands, going_on)
+        return concluded(resource, context, begun, Reason.INTERRUPTED.value, message)
+    task_state = task_state_of(observed.reading, context.now)
+    if task_state.state is not State.ABSENT:
+        return _of_reading(resource, context, begun, task_state, going_on)
     restored = status.get("restore") or {}
     if restored.get("phase") == "Failed":
         why = find(observed.copy, ConditionType.DEGRADED).get("reason")
         reason = str(why or BackupReason.RESTORE_FAILED.value)
         message = f"the restore failed: {restored.get('message') or reason}"
-        return concluded(resource, around, begun, reason, message)
+        return concluded(resource, context, begun, reason, message)
     if not (holds(live, ConditionType.READY) and status.get("host")):
         step = "Start" if restored.get("phase") == "Completed" else "Restore"
         why = status.get("message") or restored.get("message") or "it is being created"
         return replace(
             going_on, message=f"waiting for MatrixOneCluster {name}: {why}", facts={"step": step}
         )
-    reading = read_objects(resource, live, around, begun)
+    reading = read_objects(resource, live, context, begun)
     return replace(
         going_on,
         message="the Job that reads is being created",
@@ -266,13 +266,17 @@ def _follow(
 
 
 def _of_reading(
-    resource: Resource, around: PassContext, begun: str, stands: TaskState, plan: JobPlan
+    resource: Resource, context: PassContext, begun: str, task_state: TaskState, plan: JobPlan
 ) -> JobPlan:
     """Follow the Job that reads."""
-    if stands.state is State.SUCCEEDED:
-        return concluded(resource, around, begun, stands=stands)
-    if stands.state is State.FAILED:
-        return concluded(resource, around, begun, stands.reason, stands.message, stands)
-    shown: dict[str, Any] = {**facts_of(stands), "step": "Read"}
-    problem = {"reason": stands.reason, "message": stands.message} if stands.reason else {}
-    return replace(plan, message=stands.message, problem=problem, facts=shown)
+    if task_state.state is State.SUCCEEDED:
+        return concluded(resource, context, begun, task_state=task_state)
+    if task_state.state is State.FAILED:
+        return concluded(
+            resource, context, begun, task_state.reason, task_state.message, task_state
+        )
+    shown: dict[str, Any] = {**facts_of(task_state), "step": "Read"}
+    problem = (
+        {"reason": task_state.reason, "message": task_state.message} if task_state.reason else {}
+    )
+    return replace(plan, message=task_state.message, problem=problem, facts=shown)

@@ -12,13 +12,13 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.mat
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute import (
     health_check,
 )
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute.mute import (
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute.pods import uuid_of
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute.tn_restart import (
     Restart,
     restart_of,
     to_ask,
     to_replace,
 )
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute.pods import uuid_of
 
 from tests.support import resources
 from tests.support.builders import pod
@@ -90,7 +90,7 @@ def test_who_does_not_answer_while_it_could_is_replaced(
 
 
 @pytest.mark.parametrize(
-    ("heard", "answers", "silent", "mute"),
+    ("heard", "answers", "silent", "unresponsive"),
     [
         (1.0, {"old": False}, {"old"}, ()),
         (1.0, {"old": False, "second": True}, {"old"}, ("old",)),
@@ -104,7 +104,7 @@ def test_what_is_reported_of_a_node_that_does_not_answer(
     heard: float,
     answers: dict[str, bool],
     silent: set[str],
-    mute: tuple[str, ...],
+    unresponsive: tuple[str, ...],
 ) -> None:
     """HAKeeper hears it, so only the login tells."""
     serving = SimpleNamespace(lock_address="mo-dn-0.mo-dn-headless.prod.svc:6003")
@@ -130,5 +130,5 @@ def test_what_is_reported_of_a_node_that_does_not_answer(
         NOW,
     )
     assert set(found.silent) == silent
-    assert found.mute == mute
+    assert found.unresponsive == unresponsive
     assert asked == [{"old"} if heard < 10 else set()]
