@@ -25,7 +25,20 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.cluster.upg
 
 from tests.support.builders import states
 
-from .test_upgrading import LATER, NEW, NOW, OLD, PAUSED, cluster, observed, part, told, updating
+from .test_upgrading import (
+    LATER,
+    NEW,
+    NOW,
+    OLD,
+    PAUSED,
+    RAISED,
+    RAISING,
+    cluster,
+    observed,
+    part,
+    told,
+    updating,
+)
 
 Json = dict[str, Any]
 
@@ -92,8 +105,37 @@ def test_compute_nodes_keep_their_version_until_the_canary_answers(
     assert report["status"]["readable"]["cn"] == "1/1"
 
 
-def test_all_follow_when_it_answers_and_it_is_deleted() -> None:
-    found, plan, report = passed(canary(), canaryAnswer={"problem": ""})
+SINCE = "2026-11-26T11:59:00Z"
+"""A minute before `NOW`."""
+ANSWERED = {**DONE, "canaryAnswersSince": SINCE}
+
+
+@pytest.mark.parametrize(
+    ("record", "how", "changed", "since"),
+    [
+        (DONE, {"canaryAnswer": {"problem": ""}}, WITH_CANARY, NOW),
+        (ANSWERED, {"canaryAnswer": {"problem": ""}}, ALL, None),
+        (ANSWERED, {"canaryAnswer": {}}, WITH_CANARY, SINCE),
+        (ANSWERED, {"canaryAnswer": {"problem": "refused"}}, WITH_CANARY, None),
+        (ANSWERED, {"more": STARTING}, WITH_CANARY, None),
+        (DONE, {"canaryAnswer": {"problem": ""}, "catalog": RAISED}, ALL, None),
+        (DONE, {"canaryAnswer": {"problem": "refused"}, "catalog": RAISED}, WITH_CANARY, None),
+        (DONE, {"canaryAnswer": {"problem": ""}, "catalog": RAISING}, WITH_CANARY, NOW),
+    ],
+)
+def test_it_has_to_answer_for_a_minute_or_with_the_catalog_complete(
+    record: Json, how: Json, changed: list[str], since: str | None
+) -> None:
+    more = how.get("more", canary())
+    rest = {key: value for key, value in how.items() if key != "more"}
+    found, _plan, report = passed(more, record=record, now=NOW, **rest)
+    assert found == changed
+    assert report["status"]["upgrade"].get("canaryAnswersSince") == since
+    assert states(report["status"])["Degraded"][0] == "False"
+
+
+def test_all_follow_when_it_has_answered_and_it_is_deleted() -> None:
+    found, plan, report = passed(canary(), record=ANSWERED, canaryAnswer={"problem": ""})
     assert found == ALL
     assert {"api_version": "core.matrixorigin.io/v1alpha1", "kind": "CNSet"} in plan["prune"][
         "kinds"

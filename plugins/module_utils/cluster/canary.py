@@ -3,10 +3,12 @@
 
 It is a CNSet of its own beside the groups, with the spec of the first one that is to be updated. It
 is cordoned from its start, so that neither proxies nor other compute nodes send it anything, and it
-has no address outside the cluster. The operator logs in there; when that and the user's statements
-are answered, all others follow, and the canary is deleted with what is no longer desired: it drains
-then, because locks that it holds, of the upgrade of the catalog for example, would stay for a
-minute. While they are not answered, the compute nodes keep the version that serves.
+has no address outside the cluster. The operator logs in there and runs the user's statements. Once
+is not enough: a compute node that cannot read the catalog may answer until it comes to upgrade it.
+So it has to answer for a minute, or with the catalog of the new version complete. All others follow
+then, and the canary is deleted with what is no longer desired: it drains, because locks that it
+holds, of the upgrade of the catalog for example, would stay for a minute. Until then, the compute
+nodes keep the version that serves.
 """
 
 from __future__ import annotations
@@ -52,6 +54,8 @@ _LEFT_OUT: Final = (
 )
 """Of the spec of its group: what brings clients to it, or is about more than one Pod."""
 _OTHERS: Final = "all other compute nodes keep the previous version"
+_ANSWERING_SECONDS: Final = 60.0
+"""For how long it has to answer: MatrixOne begins to upgrade its catalog within 20 seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +66,14 @@ class Canary:
         applied: the only components that are changed meanwhile; None where all are.
         message: what is waited for; empty if nothing is.
         state: ``status.upgrade.canary``; empty without one.
+        answers_since: since when it has answered each time, RFC 3339; empty if it does not.
         stuck: whether it has not answered for too long.
     """
 
     applied: Sequence[Manifest] | None = None
     message: str = ""
     state: str = ""
+    answers_since: str = ""
     stuck: bool = False
 
 
@@ -91,6 +97,7 @@ def try_canary(
     children: Sequence[Manifest],
     *,
     waived: bool,
+    is_upgraded: bool,
     now: str,
     longest: float,
 ) -> Canary:
@@ -101,6 +108,7 @@ def try_canary(
         observed: what the references of the cluster led to, with the answer of the canary.
         children: what the cluster consists of, rendered.
         waived: whether no canary is wanted.
+        is_upgraded: whether the catalog is known to be that of the new version, and complete.
         now: the present, RFC 3339.
         longest: seconds after which a canary without an answer is stuck.
     """
@@ -110,25 +118,41 @@ def try_canary(
     if behind := _behind(first, observed):
         return Canary(first, f"waiting for {behind} before a compute node", CANARY_WAITING)
     desired, live = canary_of(waiting, children), observed.get(_CANARY)
-    message = _awaited(desired, live, observed.get(ANSWER))
-    if not message:
+    changed, answer = [*first, desired], observed.get(ANSWER)
+    if problem := _problem(desired, live, answer):
+        stuck = live is not None and _age(_tried_since(live, record, now), now) >= longest
+        return Canary(changed, problem, CANARY_WAITING, stuck=stuck)
+    since = str(record.get("canaryAnswersSince") or (now if answer else ""))
+    has_endured = bool(since) and _age(unix_time(since), now) >= _ANSWERING_SECONDS
+    if answer and (is_upgraded or has_endured):
         return Canary(state=CANARY_PASSED)
-    stuck = live is not None and unix_time(now) - _tried_since(live, record, now) >= longest
-    return Canary([*first, desired], message, CANARY_WAITING, stuck)
+    message = f"waiting for an answer of {_what(desired)}"
+    if since:
+        message = (
+            f"{_what(desired)}, answers since {since}; it has to for {_ANSWERING_SECONDS:.0f} "
+            f"seconds; {_OTHERS}"
+        )
+    return Canary(changed, message, CANARY_WAITING, since)
 
 
-def _awaited(desired: Manifest, live: Resource | None, answer: Mapping[str, Any] | None) -> str:
-    """Return what is awaited of the canary; empty when it has answered."""
-    what = f"CNSet {desired['metadata']['name']}, the canary"
+def _problem(desired: Manifest, live: Resource | None, answer: Mapping[str, Any] | None) -> str:
+    """Return why the canary does not answer; empty if it does, or was not asked."""
+    what = _what(desired)
     if live is None:
         return f"creating {what}"
     if not _serves(live, desired):
         lacking = find(live, ConditionType.READY).get("message") or "it has no status yet"
         return f"waiting for {what}: {lacking}; {_OTHERS}"
-    if not answer:
-        return f"waiting for an answer of {what}"
-    problem = answer.get("problem")
+    problem = (answer or {}).get("problem")
     return f"{what}, does not answer: {problem}; {_OTHERS}" if problem else ""
+
+
+def _what(desired: Manifest) -> str:
+    return f"CNSet {desired['metadata']['name']}, the canary"
+
+
+def _age(since: float, now: str) -> float:
+    return unix_time(now) - since
 
 
 def canary_to_ask(observed: Observed, children: Sequence[Manifest]) -> str:

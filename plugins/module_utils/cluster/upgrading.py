@@ -6,9 +6,9 @@ the components are changed in order: first the log stores alone, so that a pause
 as they are. From the DNSet on, nothing stops it: a transaction node that fails would be recreated
 with the new version. That it has begun is known from the record, and from the DNSet alone, if the
 record was lost. From the first start of a newer transaction node on there is no way back. One
-compute node of the new version has to answer then, before all others get it, and the upgrade of the
-catalog is followed to its end. A change within a minor release is none of this, and of versions
-that cannot be read nothing is known.
+compute node of the new version has to answer for a while then, before all others get it, and the
+upgrade of the catalog is followed to its end. A change within a minor release is none of this, and
+of versions that cannot be read nothing is known.
 """
 
 from __future__ import annotations
@@ -381,7 +381,7 @@ def _followed(
     if rolled:
         catalog.setdefault("since", now)
     record = {**before, "pointOfNoReturn": PASSED, "phase": CATALOG if rolled else UPDATING}
-    for name in ("message", "paused", "runs", "canary"):
+    for name in ("message", "paused", "runs", "canary", "canaryAnswersSince"):
         record.pop(name, None)
     problem = found.problem if found else ""
     longest = _longest_wait(present)
@@ -390,11 +390,14 @@ def _followed(
         observed,
         children,
         waived=_waives(present, Name.CANARY, target),
+        is_upgraded=bool(found and found.is_complete and _is_of(found, target)),
         now=now,
         longest=longest,
     )
     if canary.state:
         record["canary"] = canary.state
+    if canary.answers_since:
+        record["canaryAnswersSince"] = canary.answers_since
     if rolled and _waives(present, Name.CATALOG, target):
         message = f"updated from {record.get('from')} to {target}; its catalog is not waited for"
         return Upgrade({**record, "phase": COMPLETED, "completedAt": now, "message": message})
@@ -454,10 +457,14 @@ def _is_final(catalog: Json, found: Catalog, target: Version | None, now: str) -
     MatrixOne names its catalog by a version of its own, mostly that of the release. Another one is
     final if it did not move since the components are up.
     """
-    if target and found.release == target.release:
+    if _is_of(found, target):
         return True
     still = unix_time(now) - max(unix_time(catalog["since"]), unix_time(catalog["changedAt"]))
     return still >= _SETTLING
+
+
+def _is_of(found: Catalog, target: Version | None) -> bool:
+    return target is not None and found.release == target.release
 
 
 def _is_stuck(catalog: Json, found: Catalog | None, now: str, longest: float) -> bool:
