@@ -33,6 +33,7 @@ from .test_upgrading import (
     PAUSED,
     RAISED,
     RAISING,
+    canary,
     cluster,
     observed,
     part,
@@ -43,14 +44,6 @@ from .test_upgrading import (
 Json = dict[str, Any]
 
 DONE = updating("Passed")
-
-
-def canary(version: str = NEW, name: str = "mo-canary", **how: Any) -> Json:
-    """Return the CNSet of the canary, created at `NOW`."""
-    made = part("CNSet", name, version, **how)
-    made["metadata"]["labels"] = {"matrixorigin.io/canary": "true"}
-    made["metadata"]["creationTimestamp"] = NOW
-    return made
 
 
 def seen(*more: Json, **how: Any) -> Json:
@@ -217,7 +210,9 @@ def test_it_runs_what_its_group_runs_and_gets_no_client() -> None:
         del kept[name]
     over = {**kept["overlay"], "podAnnotations": {"matrixorigin.io/store-cordon": ""}}
     drained = {"storeDrainEnabled": True, "storeDrainTimeout": "1m"}
-    assert spec == {**kept, "replicas": 1, "scalingConfig": drained, "overlay": over}
+    in_place = {"maxSurge": 0, "maxUnavailable": 1}
+    made_of = {"scalingConfig": drained, "overlay": over, "updateStrategy": in_place}
+    assert spec == {**kept, "replicas": 1, **made_of}
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,8 @@ class World:
         status: of the cluster.
         may_begin: whether a pass has seen that all checks pass.
         asked: how many questions it got.
-        answers_since: since when the canary has answered each of them; None if it does not.
+        answers_since: since when it has answered each of them, as far as that is on record; None
+            if it has not.
     """
 
     proven_after: int
@@ -102,14 +103,11 @@ class World:
     def observed(self, resource: Json) -> Json:
         nodes = [one for name, one in self.sets.items() if name.startswith("CNSet/")]
         answer: Json = {}
-        if "CNSet/mo-canary" in self.sets and self.is_synced("CNSet/mo-canary"):
+        name = "CNSet/mo-canary"
+        if name in self.sets and self.image(name) == NEW and self.is_synced(name):
             is_refused = self.asked in self.in_vain
             self.asked += 1
             answer = {"problem": "refused" if is_refused else ""}
-            if is_refused:
-                self.answers_since = None
-            elif self.answers_since is None:
-                self.answers_since = self.moment
         rolled = all(self.image(name) == NEW for name in self.sets)
         return {
             "now": self.now,
@@ -132,6 +130,9 @@ class World:
                 assert name == "CNSet/mo-canary", "only the canary is deleted"
                 del self.sets[name]
         elif verb == "report":
+            if answer := seen["canaryAnswer"]:
+                since = self.moment if self.answers_since is None else self.answers_since
+                self.answers_since = None if answer["problem"] else since
             applied = {"objects": dict(self.sets)}
             self.status = report_on(resource, what, seen, applied, "", self.now)["status"]
             self.status.setdefault("tn", {})["dataVersion"] = self.sets["DNSet/mo"]["status"][
@@ -144,7 +145,9 @@ class World:
         kind, name = what["kind"], what["metadata"]["name"]
         live = self.sets.get(f"{kind}/{name}")
         if live is None:
-            live = part(kind, name, NEW, "0/1", generation=3)
+            assert name == "mo-canary", "nothing else is created"
+            assert self.image("DNSet/mo") == OLD, "it keeps its room before anything is changed"
+            live = part(kind, name, OLD, "0/1", generation=3)
             live["metadata"] |= {
                 "labels": what["metadata"]["labels"],
                 "creationTimestamp": self.now,

@@ -69,7 +69,17 @@ def part(kind: str, name: str, version: str, pods: str = "1/1", **how: Any) -> J
     return child
 
 
+def canary(version: str = NEW, name: str = "mo-canary", **how: Any) -> Json:
+    """Return the CNSet of the canary, created at `NOW`."""
+    made = part("CNSet", name, version, **how)
+    made["metadata"]["labels"] = {"matrixorigin.io/canary": "true"}
+    made["metadata"]["creationTimestamp"] = NOW
+    return made
+
+
 def observed(version: str = OLD, written: str = OLD, **more: Any) -> Json:
+    """Return what is observed; before an upgrade, there is room for one more compute node."""
+    room = [canary(OLD)] if version == OLD else []
     dn_set = part("DNSet", "mo", version)
     dn_set["status"]["dataVersion"] = written
     return {
@@ -77,7 +87,7 @@ def observed(version: str = OLD, written: str = OLD, **more: Any) -> Json:
         "credential": None,
         "logSet": part("LogSet", "mo", version, "3/3"),
         "dnSet": dn_set,
-        "cnSets": [part("CNSet", "mo-tp", version)],
+        "cnSets": [part("CNSet", "mo-tp", version), *room],
         "backups": [BACKUP],
         "catalog": READY,
         **more,
@@ -94,6 +104,18 @@ def told(resource: Json, seen: Json) -> tuple[Json, Json]:
     }
     applied = {"objects": {name: found[name] for name in live if name in found}}
     return plan, report_on(resource, plan, seen, applied, "", NOW)
+
+
+def images(plan: Json) -> list[tuple[str, str]]:
+    """Return the names of the components that a pass applies, with their tags."""
+    return [
+        (one["metadata"]["name"], one["spec"]["image"].rpartition(":")[2])
+        for one in plan["objects"]
+    ]
+
+
+KEPT = [("mo-canary", OLD)]
+"""What keeps room for the canary."""
 
 
 def reasons(report: Json) -> list[str]:
@@ -186,7 +208,7 @@ def test_no_cluster_is_rendered_to_learn_that_no_upgrade_is_under_way(
 )
 def test_while_a_check_fails_nothing_is_changed(changes: Json, failing: str) -> None:
     plan, report = told(cluster(), observed(**changes))
-    assert (plan["objects"], plan["prune"], plan["held"]) == ([], None, ["spec.version"])
+    assert (images(plan), plan["prune"], plan["held"]) == (KEPT, None, ["spec.version"])
     record = report["status"]["upgrade"]
     assert (record["phase"], record["pointOfNoReturn"]) == ("Held", "Ahead")
     assert (record["from"], record["to"], record["runs"]) == (OLD, NEW, OLD)
@@ -238,6 +260,42 @@ def test_an_upgrade_begins_when_all_checks_pass_and_that_is_on_record_first() ->
     assert reasons(report) == ["CredentialCreated"]
 
 
+NONE = {"cnSets": [part("CNSet", "mo-tp", OLD)]}
+"""Without one more compute node."""
+
+
+@pytest.mark.parametrize(
+    ("changes", "seen", "applied", "result", "message"),
+    [
+        ({}, NONE, KEPT, "Unknown", "starting CNSet mo-canary, one more compute node"),
+        ({}, {**NONE, "backups": []}, [], "Unknown", "when all other checks pass"),
+        (
+            {},
+            {"cnSets": [part("CNSet", "mo-tp", OLD), canary(OLD, generation=3)]},
+            KEPT,
+            "Unknown",
+            "CNSet mo-canary, one more compute node, is not ready: ",
+        ),
+        ({}, {}, [], "Passed", "CNSet mo-canary, one more compute node, has room"),
+        ({"spec.upgrade": {"waive": {"to": NEW, "checks": ["Room"]}}}, NONE, [], None, ""),
+        ({"spec.upgrade": {"waive": {"to": NEW, "checks": ["Canary"]}}}, NONE, [], None, ""),
+        ({"spec.cnGroups": [{"name": "tp", "replicas": 0}]}, NONE, [], None, ""),
+    ],
+)
+def test_one_more_compute_node_has_to_have_room(
+    changes: Json, seen: Json, applied: Any, result: str | None, message: str
+) -> None:
+    plan, report = told(cluster(**changes), observed(**seen))
+    record = report["status"]["upgrade"]
+    found = {one["name"]: one for one in record["checks"]}.get("Room", {})
+    assert found.get("result") == result
+    assert message in found.get("message", "")
+    assert images(plan) == applied
+    assert record["phase"] == ("Held" if result == "Unknown" else "Updating")
+    made = [one for one in plan["objects"] if one["metadata"]["name"] == "mo-canary"]
+    assert all(one["spec"]["replicas"] == 1 for one in made)
+
+
 def test_waived_checks_do_not_hold_it_back() -> None:
     _plan, report = told(cluster(**WAIVER), observed(backups=[], catalog={}))
     assert report["status"]["upgrade"]["phase"] == "Updating"
@@ -247,6 +305,8 @@ def test_waived_checks_do_not_hold_it_back() -> None:
         "Backup": "Waived",
         "Catalog": "Waived",
         "Path": "Passed",
+        "Configuration": "Passed",
+        "Room": "Passed",
     }
 
 
@@ -301,7 +361,7 @@ def require_paused(report: Json, phase: str) -> None:
 
 def test_a_pause_before_the_upgrade_begins_holds_it_although_all_checks_pass() -> None:
     plan, report = told(cluster(**PAUSED), observed())
-    assert (plan["objects"], plan["prune"]) == ([], None)
+    assert (images(plan), plan["prune"]) == (KEPT, None)
     require_paused(report, "Held")
     assert "all checks pass" in report["status"]["message"]
     assert report["status"]["upgrade"]["runs"] == OLD

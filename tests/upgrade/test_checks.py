@@ -49,6 +49,7 @@ SUBJECT = Subject(
     backups=[backup()],
     catalog=READY,
     settings={},
+    configurations={"LogSet/mo": {}, "DNSet/mo": {}, "CNSet/mo-tp": {"cn": {"txn": {}}}},
     now="2026-11-26T12:00:00Z",
 )
 
@@ -63,8 +64,8 @@ def result(name: str, **changes: Any) -> tuple[str, str]:
 
 def test_a_healthy_cluster_with_a_proven_backup_passes() -> None:
     found = checks_of(SUBJECT)
-    assert [one.result.value for one in found] == ["Passed"] * 4
-    assert [one.subject for one in found] == ["", "b", "", ""]
+    assert [one.result.value for one in found] == ["Passed"] * 5
+    assert [one.subject for one in found] == ["", "b", "", "", ""]
     assert not any(one.holds_back for one in found)
 
 
@@ -168,6 +169,38 @@ def test_some_paths_are_known_to_fail(origin: Any, target: Any, fails: bool) -> 
     found = result("Path", origin=Version(*origin), target=Version(*target))
     assert found[0] == ("Failed" if fails else "Passed")
     assert ("is known to fail" if fails else "is not known to fail") in found[1]
+
+
+LOGSTORE = {"cn": {"Engine": {"logstore": "logservice"}}}
+DEBUG = {"tn": {"debug-mode": True}}
+
+
+@pytest.mark.parametrize(
+    ("origin", "target", "table", "removed"),
+    [
+        ((2, 0, 5), (2, 1, 0), LOGSTORE, "cn.Engine.logstore is not read by MatrixOne 2.1"),
+        ((2, 0, 5), (3, 0, 18), LOGSTORE, "cn.Engine.logstore"),
+        ((2, 0, 5), (3, 0, 18), {"CN": {"engine": {"LogStore": ""}}}, "cn.Engine.logstore"),
+        ((2, 1, 0), (3, 0, 18), LOGSTORE, ""),
+        ((1, 2, 3), (2, 0, 5), LOGSTORE, ""),
+        ((2, 0, 5), (2, 1, 0), {"cn": {"Engine": "logstore"}}, ""),
+        ((2, 0, 5), (2, 1, 0), {"logstore": {"cn": 1}}, ""),
+        ((4, 1, 4), (4, 2, 0), DEBUG, "tn.debug-mode is not read by MatrixOne 4.2"),
+        ((3, 0, 18), (4, 1, 4), DEBUG, ""),
+        ((1, 2, 4), (2, 0, 0), {"observability": {"mergeCycle": "5m"}}, "observability.mergeCycle"),
+    ],
+)
+def test_the_new_version_has_to_read_all_settings(
+    origin: Any, target: Any, table: Json, removed: str
+) -> None:
+    found = result(
+        "Configuration",
+        origin=Version(*origin),
+        target=Version(*target),
+        configurations={"CNSet/mo-tp": table},
+    )
+    assert found[0] == ("Failed" if removed else "Passed")
+    assert (f"CNSet mo-tp: {removed}" if removed else "no setting is known") in found[1]
 
 
 REHEARSED = {"result": "Passed", "version": "3.0.18"}

@@ -37,6 +37,8 @@ _GROUPS: Final = ("canary", *(f"c{number}" for number in range(10)))
 """Names for it, as a group of the cluster: the first that is free, and short enough."""
 _DRAIN: Final = {"storeDrainEnabled": True, "storeDrainTimeout": "1m"}
 """It has no clients, and hands its locks over within seconds."""
+_IN_PLACE: Final = {"maxSurge": 0, "maxUnavailable": 1}
+"""Its new Pod takes the place that the one of the version before has kept for it."""
 _LEFT_OUT: Final = (
     "cnLabels",
     "exportToPrometheus",
@@ -117,7 +119,7 @@ def try_canary(
         return Canary(state=CANARY_PASSED if record.get("canary") == CANARY_PASSED else "")
     if behind := _behind(first, observed):
         return Canary(first, f"waiting for {behind} before a compute node", CANARY_WAITING)
-    desired, live = canary_of(waiting, children), observed.get(_CANARY)
+    desired, live = canary_of(waiting, children), canary_in(observed)
     changed, answer = [*first, desired], observed.get(ANSWER)
     if problem := _problem(desired, live, answer):
         stuck = live is not None and _age(_tried_since(live, record, now), now) >= longest
@@ -140,7 +142,7 @@ def _problem(desired: Manifest, live: Resource | None, answer: Mapping[str, Any]
     what = _what(desired)
     if live is None:
         return f"creating {what}"
-    if not _serves(live, desired):
+    if not serves(live, desired):
         lacking = find(live, ConditionType.READY).get("message") or "it has no status yet"
         return f"waiting for {what}: {lacking}; {_OTHERS}"
     problem = (answer or {}).get("problem")
@@ -162,23 +164,23 @@ def canary_to_ask(observed: Observed, children: Sequence[Manifest]) -> str:
         observed: what the references of the cluster led to.
         children: what the cluster consists of, rendered.
     """
-    live, outdated = observed.get(_CANARY), _outdated(observed, children)
-    if live is None or not outdated or not _serves(live, canary_of(outdated, children)):
+    live, changed = canary_in(observed), outdated(observed, children)
+    if live is None or not changed or not serves(live, canary_of(changed, children)):
         return ""
     return names.base_name(names.CN_SET, live["metadata"]["name"])
 
 
-def canary_of(outdated: Sequence[Manifest], children: Sequence[Manifest]) -> Manifest:
+def canary_of(groups: Sequence[Manifest], children: Sequence[Manifest]) -> Manifest:
     """Return the CNSet of the canary.
 
     Args:
-        outdated: CNSets that are to be updated, one at least.
+        groups: CNSets, one at least; it is like the first.
         children: what the cluster consists of, rendered.
 
     Raises:
         InvalidSpec: the name of the cluster leaves no room for its own.
     """
-    group = outdated[0]
+    group = groups[0]
     metadata = group["metadata"]
     spec = {name: value for name, value in group["spec"].items() if name not in _LEFT_OUT}
     over = as_table(spec.get("overlay"))
@@ -191,6 +193,7 @@ def canary_of(outdated: Sequence[Manifest], children: Sequence[Manifest]) -> Man
             **spec,
             "replicas": 1,
             "scalingConfig": dict(_DRAIN),
+            "updateStrategy": dict(_IN_PLACE),
             "overlay": {**over, "podAnnotations": cordoned},
         },
     }
@@ -206,6 +209,11 @@ def canary_checks(resource: Resource) -> list[Check]:
 def is_canary(one: Mapping[str, Any]) -> bool:
     """Return whether a set is the canary of an upgrade."""
     return names.LABEL_CANARY in as_table(one["metadata"].get("labels"))
+
+
+def canary_in(observed: Observed) -> Resource | None:
+    """Return the canary among what was observed, once `apart`; None if there is none."""
+    return observed.get(_CANARY)
 
 
 def apart(observed: Observed) -> Observed:
@@ -252,10 +260,10 @@ def _waiting(
     """Return the CNSets that wait for the canary; none where it has passed or is waived."""
     if waived or record.get("canary") == CANARY_PASSED:
         return []
-    return _outdated(observed, children)
+    return outdated(observed, children)
 
 
-def _outdated(observed: Observed, children: Sequence[Manifest]) -> list[Manifest]:
+def outdated(observed: Observed, children: Sequence[Manifest]) -> list[Manifest]:
     """Return the CNSets with Pods that do not have the image that is asked for."""
     live = {one["metadata"]["name"]: one for one in observed.get("cnSets") or []}
     return [
@@ -277,7 +285,8 @@ def _behind(first: Sequence[Manifest], observed: Observed) -> str:
     return ""
 
 
-def _serves(live: Resource, desired: Manifest) -> bool:
+def serves(live: Resource, desired: Manifest) -> bool:
+    """Return whether a canary is ready with the image that it is to have."""
     ready = holds_now(live, ConditionType.READY) and holds_now(live, ConditionType.SYNCED)
     return ready and _image(live) == _image(desired)
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from ..admission.shapes import FORBIDDEN, Mistake
-from ..api import names, versions
+from ..api import names, toml, versions
 from ..api.durations import seconds
 from ..api.errors import RenderingError
 from ..api.fields import Fields, as_table
@@ -51,6 +51,7 @@ from .data_version import asked_by, naming_field, with_data_version
 from .entrances import entrance
 from .rehearsing import missing_rehearsal, rehearsal_references, under_way
 from .rendering import render_matrixonecluster
+from .room import Room, find_room
 
 Json = dict[str, Any]
 CATALOG_KEY: Final = "catalog"
@@ -266,13 +267,9 @@ def _examined(
         checks = [
             replace(one, message=said) if one.name is Name.REHEARSAL else one for one in checks
         ]
-    backup = next((one.subject for one in checks if one.subject), "")
-    record: Json = {"checks": [one.as_status() for one in checks]}
-    if backup:
-        record["backup"] = backup
-    dn_set = as_table(as_table(observed.get("dnSet")).get("spec"))
-    if runs := str(dn_set.get("image") or "").partition("@")[0].rpartition(":")[2]:
-        record["runs"] = runs
+    room = _room(present, observed, children, checks, target)
+    checks += [room.check] if room else []
+    record = _examination(checks, observed)
     held = [one for one in checks if one.holds_back]
     if held or _is_paused(present):
         ends: Json = {
@@ -284,10 +281,35 @@ def _examined(
         found = Catalog.read(observed.get(CATALOG_KEY))
         message = _held(held, written, target) if held else _paused("all checks pass", written)
         ends |= {"message": message} if held else {"message": message, "paused": True}
-        return Upgrade({**record, **ends}, (), rehearsal, _no_answer(found))
+        started = [room.canary] if room and room.canary else []
+        return Upgrade({**record, **ends}, started, rehearsal, _no_answer(found))
     # On record before anything is changed: once the new transaction node runs, only the record
     # tells that there was an earlier version, and that canary and catalog are to be waited for.
     return Upgrade(_begun(record, written, target, now), ())
+
+
+def _room(
+    present: Resource,
+    observed: Observed,
+    children: Sequence[Manifest],
+    checks: Sequence[Check],
+    target: Version,
+) -> Room | None:
+    """Return whether one more compute node has room; None where none is needed, or no canary is."""
+    if _waives(present, Name.CANARY, target) or _waives(present, Name.ROOM, target):
+        return None
+    return find_room(observed, children, is_due=not any(one.holds_back for one in checks))
+
+
+def _examination(checks: Sequence[Check], observed: Observed) -> Json:
+    """Return what is on record of the checks."""
+    record: Json = {"checks": [one.as_status() for one in checks]}
+    if backup := next((one.subject for one in checks if one.subject), ""):
+        record["backup"] = backup
+    dn_set = as_table(as_table(observed.get("dnSet")).get("spec"))
+    if runs := str(dn_set.get("image") or "").partition("@")[0].rpartition(":")[2]:
+        record["runs"] = runs
+    return record
 
 
 def _advanced(
@@ -366,6 +388,11 @@ def _subject(
         backups=observed.get(_BACKUPS),
         catalog=Catalog.read(observed.get(CATALOG_KEY)),
         settings=_settings(present),
+        configurations={
+            named(one): toml.parse(one["spec"].get("config"), f"{named(one)}: spec.config")
+            for one in children
+            if one["kind"] != names.WEB_UI
+        },
         now=now,
     )
 

@@ -20,6 +20,7 @@ from ..reporting.conditions import find, holds_now
 from ..reporting.reasons import RESTORABLE, ConditionType
 from .catalog import Catalog
 from .paths import known_failure
+from .settings import removed
 
 Json = Mapping[str, Any]
 
@@ -33,7 +34,9 @@ class Name(StrEnum):
     BACKUP = "Backup"
     CATALOG = "Catalog"
     PATH = "Path"
+    CONFIGURATION = "Configuration"
     REHEARSAL = "Rehearsal"
+    ROOM = "Room"
     CANARY = "Canary"
     PREVIOUS_UPGRADE = "PreviousUpgrade"
 
@@ -85,6 +88,7 @@ class Subject:
         backups: all Backups; None if they could not be listed.
         catalog: what the database says; None if it was not asked.
         settings: ``spec.upgrade``.
+        configurations: of its components, as TOML read it, by ``Kind/name``.
         now: the present, RFC 3339.
     """
 
@@ -95,12 +99,13 @@ class Subject:
     backups: Sequence[Resource] | None
     catalog: Catalog | None
     settings: Json
+    configurations: Mapping[str, Json]
     now: str
 
 
 def checks_of(subject: Subject) -> list[Check]:
     """Return all checks with their results, those that are waived included."""
-    asked: list[Callable[[Subject], Check]] = [_health, _backup, _catalog, _path]
+    asked: list[Callable[[Subject], Check]] = [_health, _backup, _catalog, _path, _configuration]
     if subject.target.major != subject.origin.major:
         asked.append(_rehearsal)
     return [_waived(one(subject), subject) for one in asked]
@@ -230,6 +235,17 @@ def _path(subject: Subject) -> Check:
         message = f"the upgrade {path} is known to fail: {failure}"
         return Check(Name.PATH, Result.FAILED, message)
     return Check(Name.PATH, Result.PASSED, f"the upgrade {path} is not known to fail")
+
+
+def _configuration(subject: Subject) -> Check:
+    """Check that the new version reads each setting that somebody has made."""
+    for name, table in subject.configurations.items():
+        for setting in removed(table, subject.origin, subject.target):
+            what = f"{name.replace('/', ' ')}: {setting.name}"
+            message = f"{what} is not read by MatrixOne {setting.text} and newer; remove it"
+            return Check(Name.CONFIGURATION, Result.FAILED, message)
+    message = "no setting is known that the new version does not read"
+    return Check(Name.CONFIGURATION, Result.PASSED, message)
 
 
 def _rehearsal(subject: Subject) -> Check:
