@@ -3,7 +3,8 @@
 
 ``MATRIXONE`` names a release line that is built. ``MO_SERVICE`` is the path of any other
 mo-service, and ``MO_VERSION`` the tag of the image that it is packed into, from which the operator
-reads the version; by default it is the version that the program reports.
+reads the version; by default it is the version that the program reports. ``UPGRADE_SERVICE`` and
+``UPGRADE_VERSION`` likewise are the program that a test of upgrades ends with.
 """
 
 import os
@@ -101,19 +102,32 @@ def chosen(environment: Mapping[str, str] = os.environ) -> Database:
     return BUILT[line]
 
 
-def _given(service: str, version: str) -> Database:
+def upgraded(environment: Mapping[str, str] = os.environ) -> Database | None:
+    """Return the MatrixOne that a test of upgrades ends with; None if none is given.
+
+    Raises:
+        RequirementError: it cannot be run; the message names the variable and the remedy.
+    """
+    service = environment.get("UPGRADE_SERVICE", "")
+    return _given(service, environment.get("UPGRADE_VERSION", ""), "UPGRADE") if service else None
+
+
+def _given(service: str, version: str, prefix: str = "MO") -> Database:
     path = Path(service).expanduser().resolve()
     problem = _problem(path)
     if problem:
-        raise RequirementError(f"MO_SERVICE: {path} {problem}")
+        raise RequirementError(f"{prefix}_SERVICE: {path} {problem}")
     _libraries(path, _library_path(path))
     tag = version or reported(_answer([path, "-version"], _library_path(path)))
     if not tag:
         raise RequirementError(
-            f"MO_SERVICE: {path} does not report its version: set MO_VERSION, for example to 3.0.18"
+            f"{prefix}_SERVICE: {path} does not report its version: set {prefix}_VERSION, for "
+            "example to 3.0.18"
         )
     if not _TAG.fullmatch(tag):
-        raise RequirementError(f"MO_VERSION: {tag!r} is not the tag of an image, such as 3.0.18")
+        raise RequirementError(
+            f"{prefix}_VERSION: {tag!r} is not the tag of an image, such as 3.0.18"
+        )
     return Database(tag, given=path)
 
 

@@ -583,3 +583,23 @@ def test_a_pass_that_leaves_a_cluster_alone_keeps_the_record() -> None:
     paused = cluster(NEW, NEW, FOLLOWED)
     paused["metadata"]["annotations"] = {"matrixorigin.io/paused": "true"}
     assert told(paused, observed(NEW, NEW))[1]["status"]["upgrade"] == FOLLOWED
+
+
+@pytest.mark.parametrize(
+    ("nodes", "since"),
+    [
+        ([part("CNSet", "mo-tp", OLD)], OLD),
+        ([part("CNSet", "mo-tp", NEW)], None),
+        ([part("CNSet", "mo-tp", "nightly-20261101")], None),
+        ([part("CNSet", "mo-old", OLD)], None),
+    ],
+)
+def test_a_record_that_was_lost_is_found_again_while_compute_nodes_are_behind(
+    nodes: list[Json], since: str | None
+) -> None:
+    plan, report = told(cluster(NEW, NEW), observed(NEW, NEW, cnSets=nodes))
+    record = report["status"].get("upgrade") or {}
+    assert record.get("from") == since
+    if since:
+        assert (record["pointOfNoReturn"], record["canary"]) == ("Passed", "Waiting")
+        assert ("mo-tp", NEW) not in images(plan)

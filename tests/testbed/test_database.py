@@ -119,6 +119,17 @@ def test_what_cannot_run_is_refused_with_the_remedy(
     assert str(refused.value).startswith(message.replace("{}", there))
 
 
+def test_an_upgrade_ends_with_a_program_of_its_own(tmp_path: Path) -> None:
+    path = program(tmp_path / "mo-service")
+    given = {"UPGRADE_SERVICE": str(path), "UPGRADE_VERSION": "3.0.18"}
+    assert database.upgraded({}) is None
+    newer = database.upgraded(given)
+    assert newer is not None
+    assert (newer.tag, newer.given) == ("3.0.18", path)
+    with pytest.raises(RequirementError, match="set UPGRADE_VERSION, for example"):
+        database.upgraded({"UPGRADE_SERVICE": str(path)})
+
+
 @pytest.mark.parametrize("folder", ["bin", "bin/lib", "lib"])
 def test_libraries_are_found_where_releases_keep_them(tmp_path: Path, folder: str) -> None:
     """They end up where the loader of the image looks, under the names that the program needs."""

@@ -46,7 +46,7 @@ from ..upgrade.record import (
 from ..workload.component import Reference
 from ..workload.gates import only_scaled
 from ..workload.plans import Observed, is_paused, named
-from .canary import apart, before_compute_nodes, canary_to_ask, try_canary
+from .canary import apart, before_compute_nodes, canary_to_ask, outdated, try_canary
 from .data_version import asked_by, naming_field, with_data_version
 from .entrances import entrance
 from .rehearsing import missing_rehearsal, rehearsal_references, under_way
@@ -172,6 +172,7 @@ def decide(
         if not _has_begun(before, observed, target):
             return _examined(present, observed, children, (written, target), now)
         return _advanced(present, observed, children, _begun(before, written, target, now))
+    before = before or _found_again(observed, children, written, target, now)
     if _is_past(before, target, written):
         return _followed(present, observed, children, {**before, "to": str(target)}, now)
     if before.get("phase") in {HELD, *UNFINISHED}:
@@ -228,6 +229,27 @@ def _has_begun(before: Record, observed: Observed, target: Version) -> bool:
     dn_set = as_table(observed.get("dnSet"))
     live = asked_version(as_table(dn_set.get("spec"))) if dn_set else None
     return live is not None and live.release == target.release
+
+
+def _found_again(
+    observed: Observed, children: Sequence[Manifest], written: Version, target: Version, now: str
+) -> Json:
+    """Return the record of an upgrade whose record was lost; empty if none is seen to go on.
+
+    It is, if compute nodes are still of an earlier release than the data. They must not follow
+    without a canary.
+    """
+    changed = {one["metadata"]["name"] for one in outdated(observed, children)}
+    versions_left = [
+        asked_version(as_table(one.get("spec")))
+        for one in observed.get("cnSets") or []
+        if one["metadata"]["name"] in changed
+    ]
+    earlier = [one for one in versions_left if one is not None and one.release < target.release]
+    if not earlier or written.release != target.release:
+        return {}
+    record = {"from": str(min(earlier, key=lambda one: one.numbers)), "to": str(target)}
+    return {**record, "startedAt": now, "phase": UPDATING, "pointOfNoReturn": PASSED}
 
 
 def _is_past(before: Record, target: Version, written: Version) -> bool:
