@@ -60,6 +60,19 @@ def test_what_a_server_cannot_use_is_named_without_its_content(data, problem):
     assert found.not_after == ""
 
 
+@pytest.mark.parametrize(
+    ("start", "end", "renewal"),
+    [
+        ("2026-01-01T00:00:00Z", "2027-01-01T00:00:00Z", "2026-12-25T00:00:00Z"),
+        ("2026-01-01T00:00:00Z", "2026-01-31T00:00:00Z", "2026-01-28T00:00:00Z"),
+        ("2026-01-01T00:00:00Z", "2026-01-01T10:00:00Z", "2026-01-01T09:00:00Z"),
+        ("", "", ""),
+    ],
+)
+def test_it_should_be_renewed_a_week_or_a_tenth_of_its_life_before_its_end(start, end, renewal):
+    assert Certificate(not_after=end, not_before=start).renew_before == renewal
+
+
 @pytest.mark.parametrize(("now", "expired"), [("2026-01-01T00:00:00Z", False), ("9", True)])
 def test_expiry_is_that_of_a_moment(now, expired):
     assert certificate_of({"data": GOOD}).has_expired(now) is expired

@@ -23,6 +23,9 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.bucket impo
     status as bucket_status,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.pool import pool_metrics
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload import (
+    certificate_metrics,
+)
 
 from ansible_operator.metrics import REGISTRY
 from crds.generate.__main__ import main
@@ -423,6 +426,7 @@ def metrics_in(text: str) -> set[str]:
 def known_metrics() -> set[str]:
     """Names of all series that the runner exports, and those of the roles."""
     names = {"up", *METRICS, *verdicts.METRICS, *pool_metrics.series(), bucket_status.METRIC}
+    names |= set(certificate_metrics.METRICS)
     for metric in REGISTRY.collect():
         names.add(metric.name)
         if metric.type == "counter":

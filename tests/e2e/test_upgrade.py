@@ -153,7 +153,7 @@ def test_an_upgrade_waits_for_a_proven_backup_and_ends_in_the_catalog(
         assert [one["metadata"]["name"] for one in cluster.get("cnset")["items"]] == ["mo-tp"]
         assert {one["result"] for one in ended["checks"]} == {"Passed"}
         assert cluster.get("mo", "mo")["status"]["tn"]["dataVersion"] == target
-        assert not before & _pods(cluster)
+        eventually(lambda: not before & _pods(cluster), 120, "the last compute node has drained")
         for reason in (
             "UpgradeHeld",
             "UpgradeStarted",

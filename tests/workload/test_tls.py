@@ -6,15 +6,20 @@ import tomllib
 
 import pytest
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api.fields import Fields
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api.timestamps import unix_time
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.cluster.rendering import (
     render_matrixonecluster,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.passes.observing import shown
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload import tls
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.certificate_metrics import (
+    certificate_metrics,
+)
 
 from tests.support import resources as r
+from tests.support.builders import states
 from tests.support.certificates import Authority
-from tests.support.passes import plan_of
+from tests.support.passes import plan_of, report_on
 
 AUTHORITY = Authority()
 TLS = {"secretRef": {"name": "mo-tls"}}
@@ -125,7 +130,71 @@ def test_the_status_names_the_secret_and_the_end():
     assert tls.status(r.cnset(), None) is None
     assert tls.status(r.cnset(tls=TLS), None) == {"secretName": "mo-tls"}
     told = tls.status(r.cnset(tls=TLS), found)
-    assert told == {"secretName": "mo-tls", "notAfter": found.not_after}
+    assert told == {
+        "secretName": "mo-tls",
+        "notAfter": found.not_after,
+        "renewBefore": found.renew_before,
+    }
+
+
+@pytest.mark.parametrize("data", [None, {"tls.crt": ""}])
+def test_while_the_secret_has_none_the_status_tells_of_the_one_that_pods_have(data):
+    ends = {"notAfter": "2026-12-01T00:00:00Z", "renewBefore": "2026-11-24T00:00:00Z"}
+    before = {**r.proxyset(tls=TLS), "status": {"tls": {"secretName": "mo-tls", **ends}}}
+    found = None if data is None else certificate(data)
+    assert tls.status(before, found) == {"secretName": "mo-tls", **ends}
+    other = {**before, "spec": {**before["spec"], "tls": {"secretRef": {"name": "other"}}}}
+    assert tls.status(other, found) == {"secretName": "other"}
+
+
+TOLD = {
+    "secretName": "mo-tls",
+    "notAfter": "2026-12-01T00:00:00Z",
+    "renewBefore": "2026-11-24T00:00:00Z",
+}
+
+
+@pytest.mark.parametrize(
+    ("told", "now", "expected"),
+    [
+        (TOLD, "2026-11-23T23:59:59Z", None),
+        (TOLD, "2026-11-24T00:00:00Z", ("CertificateExpiring", "expires at 2026-12-01T00:00:00Z")),
+        (TOLD, "2026-12-01T00:00:00Z", ("CertificateExpired", "has expired at 2026-12-01")),
+        ({"secretName": "mo-tls"}, "2999-01-01T00:00:00Z", None),
+        ({}, "2999-01-01T00:00:00Z", None),
+        (None, "2999-01-01T00:00:00Z", None),
+        (
+            {"secretName": "mo-tls", "notAfter": "2026-12-01T00:00:00Z"},
+            "2026-11-30T00:00:00Z",
+            None,
+        ),
+    ],
+)
+def test_one_that_is_not_renewed_in_time_is_reported_before_it_expires(told, now, expected):
+    found = tls.expiring(told, now)
+    assert (found and found[0]) == (expected and expected[0])
+    assert expected is None or expected[1] in found[1]
+
+
+def test_a_set_whose_certificate_expires_serves_and_is_degraded():
+    ends = certificate()
+    found = {
+        "workload": live(r.render(r.proxyset(tls=TLS))),
+        "pods": [],
+        tls.LABEL: {**secret(), "certificate": {**ends.as_fields(), "not_after": NOW}},
+    }
+    given = r.proxyset(tls=TLS)
+    plan = plan_of(given, found, references={"logSet": r.logset()})
+    report = report_on(given, plan, found, {}, "", NOW)
+    assert states(report["status"])["Degraded"] == ("True", "CertificateExpired")
+    (expiry, renewal) = certificate_metrics(given, report["status"])
+    assert expiry["gauge"] == {"set": unix_time(NOW)}
+    assert expiry["labels"] == {"set_namespace": "prod", "set_kind": "ProxySet", "set": "mo"}
+    assert renewal["gauge"]["set"] < expiry["gauge"]["set"]
+    for status in (None, {}):
+        assert [one["gauge"] for one in certificate_metrics(given, status)] == [
+            {"remove": True}
+        ] * 2
 
 
 def test_no_name_is_no_tls():

@@ -13,8 +13,11 @@ from dataclasses import asdict, dataclass
 from datetime import datetime, timezone
 from typing import Any, Final, Self
 
+from .timestamps import timestamp, unix_time
+
 CERTIFICATE: Final = "tls.crt"
 KEY: Final = "tls.key"
+_WEEK: Final = 7 * 24 * 3600.0
 _DIGITS: Final = 16
 """Of a fingerprint: enough to tell a certificate from those before it."""
 
@@ -26,12 +29,26 @@ class Certificate:
     Attributes:
         fingerprint: of the certificate with its chain; empty where there is none.
         not_after: when it expires, RFC 3339; empty where it cannot be read.
+        not_before: from when on it is valid, likewise.
         problem: why a server cannot use it; empty if it can.
     """
 
     fingerprint: str = ""
     not_after: str = ""
+    not_before: str = ""
     problem: str = ""
+
+    @property
+    def renew_before(self) -> str:
+        """When it should have been renewed, RFC 3339; empty where that is not known.
+
+        It is a week, or a tenth of its life, before its end. cert-manager renews it at two thirds
+        of its life, so that something is wrong by then.
+        """
+        if not self.not_after:
+            return ""
+        end = unix_time(self.not_after)
+        return timestamp(end - min(_WEEK, (end - unix_time(self.not_before)) / 10))
 
     def has_expired(self, now: str) -> bool:
         """Return whether it is not valid any more at a time, RFC 3339."""
@@ -59,7 +76,7 @@ def certificate_of(secret: Mapping[str, Any]) -> Certificate:
         return Certificate(problem=str(error))
     fingerprint = hashlib.sha256(chain).hexdigest()[:_DIGITS]
     try:
-        return Certificate(fingerprint, _checked(chain, key))
+        return Certificate(fingerprint, *_checked(chain, key))
     except ValueError as error:
         return Certificate(fingerprint, problem=str(error))
 
@@ -74,8 +91,8 @@ def _decoded(secret: Mapping[str, Any], name: str) -> bytes:
         raise ValueError(f"{name} is not base64") from error
 
 
-def _checked(chain: bytes, key: bytes) -> str:
-    """Return when a certificate expires.
+def _checked(chain: bytes, key: bytes) -> tuple[str, str]:
+    """Return when a certificate expires, and from when on it is valid.
 
     Raises:
         ValueError: it cannot be read, or the key is not the one that belongs to it. What the
@@ -102,12 +119,11 @@ def _checked(chain: bytes, key: bytes) -> str:
     form = Encoding.DER, PublicFormat.SubjectPublicKeyInfo
     if public.public_bytes(*form) != private.public_key().public_bytes(*form):
         raise ValueError(f"{KEY} is not the key of {CERTIFICATE}")
-    return _utc(certificate)
+    return _utc(certificate, "not_valid_after"), _utc(certificate, "not_valid_before")
 
 
-def _utc(certificate: Any) -> str:
-    try:
-        end: datetime = certificate.not_valid_after_utc
-    except AttributeError:  # cryptography before 42
-        end = certificate.not_valid_after.replace(tzinfo=timezone.utc)
-    return end.strftime("%Y-%m-%dT%H:%M:%SZ")
+def _utc(certificate: Any, name: str) -> str:
+    moment: datetime | None = getattr(certificate, f"{name}_utc", None)
+    if moment is None:  # cryptography before 42
+        moment = getattr(certificate, name).replace(tzinfo=timezone.utc)
+    return timestamp(moment.timestamp())

@@ -12,6 +12,7 @@ from typing import Final
 
 from ..api import names
 from ..api.pods import live_pods
+from ..api.timestamps import timestamp
 from ..cluster.parts import PARTS
 from ..cluster.upgrading import questions
 from ..compute.pass_input import PassInput
@@ -21,6 +22,7 @@ from ..reporting.rollout import partition_of
 from ..workload import nodes
 from ..workload.roll import is_rolling
 from ..workload.set_kind import growth_of_set
+from ..workload.tls import expiring
 from .snapshot import Snapshot
 
 Need = Callable[[Snapshot], bool]
@@ -79,6 +81,13 @@ def _asks_for_catalog(snapshot: Snapshot) -> bool:
     return bool(questions(snapshot.resource, snapshot.observed).catalog)
 
 
+def _certificate_expires(snapshot: Snapshot) -> bool:
+    """Tell whether an alert has to be kept up: an operator that has restarted shows no metrics."""
+    status = snapshot.resource.get("status") or {}
+    return expiring(status.get("tls"), timestamp(snapshot.now)) is not None
+
+
+_CERTIFICATE: Final = "Show when its certificate expires as metrics"
 NEEDS: Final[Mapping[str, Mapping[str, Need]]] = {
     names.CLUSTER: {
         "Ask the database how far its catalog is, and the canary of an upgrade": _asks_for_catalog,
@@ -92,6 +101,7 @@ NEEDS: Final[Mapping[str, Mapping[str, Need]]] = {
         "Replace lost log stores and let surplus ones leave": _asks_about_log_stores,
         "Grow volumes": _grows,
         "Replace log stores of an earlier template": _rolls,
+        _CERTIFICATE: _certificate_expires,
     },
     names.DN_SET: {
         "Ask which shards the transaction nodes serve and force-delete Pods on dead nodes": (
@@ -99,13 +109,15 @@ NEEDS: Final[Mapping[str, Mapping[str, Need]]] = {
         ),
         "Grow volumes": _grows,
         "Replace transaction nodes of an earlier template": _rolls,
+        _CERTIFICATE: _certificate_expires,
     },
     names.CN_SET: {
         "Set work state and labels in HAKeeper and drain compute nodes that leave": (
             _asks_about_compute_nodes
         ),
+        _CERTIFICATE: _certificate_expires,
     },
-    names.PROXY_SET: {},
-    names.WEB_UI: {},
+    names.PROXY_SET: {_CERTIFICATE: _certificate_expires},
+    names.WEB_UI: {_CERTIFICATE: _certificate_expires},
 }
 """By kind, and by the name of the task in its role; the cheapest first."""

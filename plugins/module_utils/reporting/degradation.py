@@ -28,7 +28,7 @@ def broken(facts: SetFacts) -> tuple[Reason, str] | None:
         return (Reason.STORES_FAILED, faults) if faults else (Reason.HAKEEPER_UNREACHABLE, unknown)
     if facts.rollout.ready and findings.unreachable:
         return Reason.HAKEEPER_UNREACHABLE, findings.unreachable
-    return storage_fault(facts.resource, facts.health.storage)
+    return storage_fault(facts.resource, facts.health.storage) or facts.certificate
 
 
 def _stuck(facts: SetFacts) -> tuple[Reason, str] | None:

@@ -76,6 +76,8 @@ class Reason(StrEnum):
     CANARY_FAILED = "CanaryFailed"
     CATALOG_UPGRADE_STUCK = "CatalogUpgradeStuck"
     HAKEEPER_UNREACHABLE = "HAKeeperUnreachable"
+    CERTIFICATE_EXPIRING = "CertificateExpiring"
+    CERTIFICATE_EXPIRED = "CertificateExpired"
     AS_EXPECTED = "AsExpected"
     STORAGE_NOT_WRITABLE = "StorageNotWritable"
     # StorageReachable, the latter also StorageWritable and Degraded

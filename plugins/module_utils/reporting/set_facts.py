@@ -57,6 +57,7 @@ class SetFacts:
         has_stores: whether the status lists stores that are up and down.
         health: what the processes behind ready Pods answered.
         problems: what keeps Pods from existing or from starting.
+        certificate: why its certificate has to be renewed; None if it has not.
     """
 
     resource: Resource
@@ -74,6 +75,7 @@ class SetFacts:
     has_stores: bool = False
     health: Health = field(default_factory=Health)
     problems: PodProblems = field(default_factory=PodProblems)
+    certificate: tuple[Reason, str] | None = None
 
     @property
     def generation(self) -> int:

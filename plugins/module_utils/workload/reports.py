@@ -105,6 +105,7 @@ def _status(
         has_stores=component.has_stores,
         health=seen.health,
         problems=problems,
+        certificate=tls.expiring(tls.status(seen.resource, seen.observed.certificate), seen.now),
     )
     found = set_status(facts, seen.now)
     seen = replace(seen, serves=holds({"status": found}, ConditionType.READY))

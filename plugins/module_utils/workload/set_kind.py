@@ -15,6 +15,7 @@ from ..admission.storage import shared_storage_mistakes
 from ..api.timestamps import timestamp_now
 from ..api.types import Resource
 from ..reporting.report import Report
+from .certificate_metrics import certificate_metrics
 from .component import Component, Reference, SetStart
 from .kind import Judge, Kind, PassEnd, PassStart, Planner, Reporter
 from .planning import plan_set
@@ -42,7 +43,7 @@ def kind_of_set(component: Component) -> Kind[Plan]:
             plan=partial(_plan, component, judge),
             removal=partial(_removal, component),
         ),
-        reporter=Reporter(report=partial(_report, component)),
+        reporter=Reporter(report=partial(_report, component), metrics=certificate_metrics),
         judge=judge,
     )
 

@@ -12,8 +12,9 @@ from typing import Any, Final
 
 from ..api import names
 from ..api.certificates import CERTIFICATE, KEY, Certificate
-from ..api.fields import Fields
+from ..api.fields import Fields, as_table
 from ..api.types import Manifest, Resource
+from ..reporting.reasons import Reason
 from .plans import named
 
 LABEL: Final = "tlsSecret"
@@ -60,12 +61,37 @@ def certificate_in(found: Mapping[str, Any] | None) -> Certificate | None:
 
 
 def status(resource: Resource, certificate: Certificate | None) -> dict[str, str] | None:
-    """Return what the status of a set tells of its certificate; None without TLS."""
+    """Return what the status of a set tells of its certificate; None without TLS.
+
+    While its Secret has none that can be used, the Pods go on with the one that was told before.
+    """
     name = secret_name(Fields("spec", resource.get("spec") or {}))
     if not name:
         return None
-    end = certificate.not_after if certificate else ""
-    return {"secretName": name, **({"notAfter": end} if end else {})}
+    if certificate and certificate.not_after:
+        ends = {"notAfter": certificate.not_after, "renewBefore": certificate.renew_before}
+    else:
+        told = as_table(as_table(resource.get("status")).get("tls"))
+        kept = told if told.get("secretName") == name else {}
+        ends = {key: str(kept[key]) for key in ("notAfter", "renewBefore") if key in kept}
+    return {"secretName": name, **ends}
+
+
+def expiring(told: Mapping[str, str] | None, now: str) -> tuple[Reason, str] | None:
+    """Return reason and message if a certificate has expired, or should have been renewed by now.
+
+    Args:
+        told: what `status` returned.
+        now: the present, RFC 3339.
+    """
+    end, renew = (str((told or {}).get(key) or "") for key in ("notAfter", "renewBefore"))
+    if not end or now < (renew or end):
+        return None
+    what = f"the certificate of Secret {(told or {})['secretName']}"
+    if now >= end:
+        message = f"{what} has expired at {end}: clients that verify it cannot connect; renew it"
+        return Reason.CERTIFICATE_EXPIRED, message
+    return Reason.CERTIFICATE_EXPIRING, f"{what} expires at {end}; renew it"
 
 
 def hold(
