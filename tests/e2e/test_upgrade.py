@@ -91,6 +91,10 @@ def _target(bed: TestBed, present: database.Database) -> database.Database:
     return newer
 
 
+def _node_sets(cluster: Cluster) -> list[str]:
+    return [one["metadata"]["name"] for one in cluster.get("cnset")["items"]]
+
+
 def _is_major(origin: str, target: str) -> bool:
     first, second = (parse(tag) for tag in (origin, target))
     return first is None or second is None or first.major != second.major
@@ -150,7 +154,8 @@ def test_an_upgrade_waits_for_a_proven_backup_and_ends_in_the_catalog(
         assert (ended["from"], ended["to"]) == (present.tag, target)
         assert (ended["pointOfNoReturn"], ended["catalog"]["state"]) == ("Passed", 2)
         assert ended["canary"] == "Passed"
-        assert [one["metadata"]["name"] for one in cluster.get("cnset")["items"]] == ["mo-tp"]
+        # They drain: the canary, which has upgraded the catalog, and those of before.
+        eventually(lambda: _node_sets(cluster) == ["mo-tp"], 120)
         assert {one["result"] for one in ended["checks"]} == {"Passed"}
         assert cluster.get("mo", "mo")["status"]["tn"]["dataVersion"] == target
         eventually(lambda: not before & _pods(cluster), 120, "the last compute node has drained")
