@@ -17,6 +17,7 @@ from ..clients.matrixone.records import CNStoreRecord, Labels, WorkState
 from ..reporting.pods import (
     closed_gates,
 )
+from ..workload.kruise import is_left_behind
 from .drain import (
     Policy,
 )
@@ -60,6 +61,7 @@ def is_managed(policy: Policy, stores: Iterable[CNStore]) -> bool:
         or store.cordoned
         or store.gated
         or store.unheard_process
+        or store.stray
         or store.marked == WorkState.DRAINING
         for store in stores
     )
@@ -121,6 +123,7 @@ def cn_store(
         gated=is_gated(pod),
         unheard_process=annotations.get(names.ANNOTATION_UNHEARD) or "",
         unresponsive=unresponsive,
+        stray=is_left_behind(pod),
     )
 
 

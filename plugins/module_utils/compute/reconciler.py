@@ -31,7 +31,7 @@ from .observed_stores import observed
 from .pass_input import PassInput
 from .pass_result import PassResult
 from .pod_writer import ComputePodWriter
-from .scaling import pods_to_delete, replicas_to_keep, unusable
+from .scaling import outlived, pods_to_delete, replicas_to_keep, unusable
 from .stores import CNStore
 from .work_states import Change, change_needed, desired_state, opens_gate
 
@@ -137,12 +137,14 @@ class ComputeReconciler:
 
     def _choose(self, stores: Sequence[CNStore]) -> None:
         """Find the Pods to delete because of the size, or because they cannot serve any more."""
-        desired = self._input.desired
+        desired, present = self._input.desired, self._input.present
+        own = [store for store in stores if not store.stray]
         if self._input.chooses and desired is not None:
-            present = desired if self._input.present is None else self._input.present
-            chosen = self._input.chosen
-            self._pods_to_delete = pods_to_delete(stores, desired, present, chosen)
-        self._unusable = unusable(stores, self._pods_to_delete)
+            size = desired if present is None else present
+            self._pods_to_delete = pods_to_delete(own, desired, size, self._input.chosen)
+        size = max(desired or 0, present or 0)
+        strays = outlived(stores, size) if present is not None else frozenset()
+        self._unusable = unusable(own, self._pods_to_delete) | strays
 
     def _leaves(self, store: CNStore) -> bool:
         return store.pod in self._pods_to_delete or store.pod in self._unusable

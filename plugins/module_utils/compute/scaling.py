@@ -82,6 +82,20 @@ def unusable(stores: Sequence[CNStore], chosen: frozenset[str]) -> frozenset[str
     return frozenset(without_locks.union(back))
 
 
+def outlived(stores: Sequence[CNStore], desired: int) -> frozenset[str]:
+    """Return the Pods that no workload has, once the set has all those that it should have.
+
+    Args:
+        stores: the Pods of the set.
+        desired: how many Pods the set should have.
+    """
+    own = [one for one in stores if not one.stray]
+    serving = [one for one in own if one.ready and not one.refused and not one.silent]
+    if not serving or len(serving) < desired:
+        return frozenset()
+    return frozenset(one.pod for one in stores if one.stray and not one.going)
+
+
 def replicas_to_keep(present: int, desired: int, drains: Iterable[Drain]) -> int:
     """Return how many replicas the workload keeps for now.
 

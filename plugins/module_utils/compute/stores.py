@@ -40,6 +40,7 @@ class CNStore:
             answer; empty if there was none.
         unresponsive: whether it does not answer, although HAKeeper hears it, and will not by
             itself.
+        stray: whether a CloneSet of OpenKruise left the Pod behind: no workload has it.
         unheard: seconds since the last heartbeat of its present process.
         peers_heard: whether the transaction node was heard meanwhile; it may take it for dead.
     """
@@ -62,6 +63,7 @@ class CNStore:
     gated: bool = False
     unheard_process: str = ""
     unresponsive: bool = False
+    stray: bool = False
     unheard: float = 0.0
     peers_heard: bool = True
 

@@ -83,11 +83,14 @@ class Policy:
         timeout: seconds that a store must be down before it is replaced.
         shard_replicas: voting replicas that shards are founded with.
         served: whether the set was ever ready.
+        adopting: whether it is just being taken over from another operator: what keeps a store from
+            coming up then is not the loss of its data.
     """
 
     timeout: int
     shard_replicas: int
     served: bool = True
+    adopting: bool = False
 
 
 class Step(StrEnum):
@@ -224,10 +227,8 @@ def why_not(store: LogStore, down: Sequence[LogStore], view: View | None, policy
         view: what HAKeeper says; None when it did not answer.
         policy: how the set repairs itself.
     """
-    if not policy.served or (view is not None and not view.running):
-        return "the log service has never been up as a whole"
-    if view is None:
-        return "HAKeeper does not answer, so it is unknown which replicas are left"
+    if view is None or policy.adopting or not (policy.served and view.running):
+        return _too_early(view, policy)
     counted = [one.pod for one in down if one is store or view.counts_on(one.ordinal)]
     if len(counted) > policy.shard_replicas // 2:
         majority = "more than a minority of the replicas of a log shard; recover one of them"
@@ -239,6 +240,15 @@ def why_not(store: LogStore, down: Sequence[LogStore], view: View | None, policy
     if lost:
         return f"log shard {listed(lost)} would have no quorum without it"
     return REFUSES_REPLICAS if view.refuses_replicas(store.ordinal) else store.obstacle
+
+
+def _too_early(view: View | None, policy: Policy) -> str:
+    """Return why none of the stores of a set may be replaced, whichever is down."""
+    if policy.adopting:
+        return "its adoption is under way, and its data are there"
+    if not policy.served or view is not None:
+        return "the log service has never been up as a whole"
+    return "HAKeeper does not answer, so it is unknown which replicas are left"
 
 
 def _continued(

@@ -18,8 +18,8 @@ from ..reporting.conditions import has_served
 from ..reporting.pods import (
     why,
 )
+from ..workload import kruise, storage
 from ..workload import nodes as node_states
-from ..workload import storage
 from .failover import LogStore, Policy, Repair
 from .health import REPAIR_ANNOTATION
 from .view import ordinal_of_pod
@@ -149,7 +149,9 @@ def policy_of(resource: Resource) -> Policy:
     timeout = _DEFAULT_TIMEOUT
     if spec.raw("storeFailureTimeout") is not None:
         timeout = seconds(spec, "storeFailureTimeout")
-    return Policy(timeout, _shard_replicas(resource), has_served(resource))
+    annotations = resource["metadata"].get("annotations") or {}
+    adopting = annotations.get(kruise.ANNOTATION_ADOPTION) == kruise.UNDER_WAY
+    return Policy(timeout, _shard_replicas(resource), has_served(resource), adopting)
 
 
 def _shard_replicas(resource: Resource) -> int:

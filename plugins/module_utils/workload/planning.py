@@ -12,7 +12,7 @@ from ..api.errors import RenderingError
 from ..api.timestamps import timestamp_now
 from ..api.types import Manifest, Resource
 from ..reporting.rollout import partition_of
-from . import tls
+from . import kruise, tls
 from .component import Component, SetRenderer, SetStart
 from .gates import blocker, check_references, held_back, only_scaled
 from .observed import SetObserved
@@ -45,8 +45,10 @@ def plan_set(component: Component, start: SetStart, mistakes: str = "") -> Plan:
     plan = Plan(workload=workload_name(resource), partition=partition_of(resource))
     if is_paused(resource):
         return replace(plan, paused=True)
-    if mistakes:
-        return replace(plan, invalid=mistakes)
+    foreign = kruise.hold(observed.pods, observed.claims)
+    if foreign or mistakes:
+        held = ["spec.template"] if foreign else []
+        return replace(plan, waiting_for=foreign, held=held, invalid="" if foreign else mistakes)
     waiting = blocker(resource, observed, start.played)
     if waiting and start.played is None and _lacks_dependency(resource, observed):
         return replace(plan, waiting_for=waiting, held=["spec.template"])
