@@ -43,7 +43,7 @@ def log_set() -> Json:
 
 
 def claim() -> Json:
-    return {"kind": "PersistentVolumeClaim", "metadata": PLACE, "spec": {}}
+    return {"kind": "PersistentVolumeClaim", "metadata": dict(PLACE), "spec": {}}
 
 
 @pytest.mark.parametrize("label", ["pods", "claims"])

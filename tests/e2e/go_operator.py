@@ -168,12 +168,14 @@ class GoOperator:
             self._create_set(found, cluster)
 
     def make_workloads(self) -> None:
-        """Create the workloads of all sets that lack them, as after a restart of the operator."""
+        """Create what the sets lack, which is their workloads, as after a restart of it."""
         for found in self._children():
             kind, name = found["kind"], found["metadata"]["name"]
             live = self._api.request("GET", self._path_of(kind, name))
-            with suppress(ApiError):
-                self._create(self._workload(live))
+            for one in self._parts(live):
+                with suppress(ApiError):  # it is there
+                    self._create(one)
+            self._create(self._workload(live))
 
     def _meta_of_cluster(self) -> Json:
         return {
