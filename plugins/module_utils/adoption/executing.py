@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from ..api import names
 from ..clients.kubernetes.editing import Editor
-from ..clients.kubernetes.errors import ApiError, KubeError, NotFound, WaitExpired
+from ..clients.kubernetes.errors import ApiError, Conflict, KubeError, NotFound, WaitExpired
 from ..clients.kubernetes.kinds import object_path
 from ..clients.kubernetes.session import MERGE_PATCH, Session
 from ..reporting.conditions import find
@@ -29,6 +29,7 @@ from .steps import Action, Step
 Json = dict[str, Any]
 
 _PAUSE: Final = 2.0  # seconds
+_ATTEMPTS: Final = 5
 _GONE_SECONDS: Final = 120.0
 """What the garbage collector and a controller have to let go of a workload's Pods."""
 
@@ -104,18 +105,37 @@ class Executor:
             raise Changed(f"{step.kind} {step.name} does not exist any more")
         return found
 
-    def _merge(self, step: Step, live: Mapping[str, Any], change: Json) -> None:
-        """Change an object, if nobody has changed it since it was read."""
-        version = {"resourceVersion": live["metadata"]["resourceVersion"]}
-        body = {**change, "metadata": {**change.get("metadata", {}), **version}}
+    def _merge(self, step: Step, change: Json) -> None:
+        """Change fields of an object, whatever else others change of it."""
         self.session.request(
             "PATCH",
             object_path(self.session, self._identity(step)),
             attempt=f"change {step.kind} {step.name}",
             query={"fieldManager": names.FIELD_MANAGER},
-            body=body,
+            body=change,
             content_type=MERGE_PATCH,
         )
+
+    def _thin_out(self, step: Step, field: str, leaves: Callable[[Any], bool]) -> None:
+        """Remove entries from a list of an object's metadata, and no entry that is added meanwhile.
+
+        Raises:
+            Conflict: others change the object all the time.
+        """
+        for attempts_left in reversed(range(_ATTEMPTS)):
+            live = self._live(step)
+            entries = [] if live is None else live["metadata"].get(field) or []
+            kept = [entry for entry in entries if not leaves(entry)]
+            if live is None or kept == entries:
+                return
+            version = live["metadata"]["resourceVersion"]
+            try:
+                self._merge(step, {"metadata": {field: kept, "resourceVersion": version}})
+            except Conflict:
+                if not attempts_left:
+                    raise
+            else:
+                return
 
     def _annotate(self, step: Step) -> None:
         paused = PAUSE_ANNOTATIONS[0]
@@ -126,7 +146,8 @@ class Executor:
             Action.COMPLETE: {kruise.ANNOTATION_ADOPTION: kruise.COMPLETE},
             Action.HAND_BACK: {kruise.ANNOTATION_ADOPTION: None},
         }[step.action]
-        self._merge(step, self._required(step), {"metadata": {"annotations": annotations}})
+        self._required(step)
+        self._merge(step, {"metadata": {"annotations": annotations}})
 
     def _keep_claims(self, step: Step) -> None:
         """Tell a workload to keep its claims, and wait until its controller has heard that.
@@ -134,8 +155,8 @@ class Executor:
         Controllers name the workload as the owner of claims as long as they do not know better.
         """
         policy = {"whenDeleted": "Retain", "whenScaled": "Retain"}
-        change = {"spec": {"persistentVolumeClaimRetentionPolicy": policy}}
-        self._merge(step, self._required(step), change)
+        self._required(step)
+        self._merge(step, {"spec": {"persistentVolumeClaimRetentionPolicy": policy}})
         deadline = time.monotonic() + _GONE_SECONDS
         while not _has_seen(self._required(step)):
             if time.monotonic() > deadline:
@@ -144,18 +165,11 @@ class Executor:
             time.sleep(_PAUSE)
 
     def _free_claim(self, step: Step) -> None:
-        live = self._required(step)
-        owners = live["metadata"].get("ownerReferences") or []
-        others = [owner for owner in owners if owner.get("kind") != "StatefulSet"]
-        if others != owners:
-            self._merge(step, live, {"metadata": {"ownerReferences": others}})
+        self._required(step)
+        self._thin_out(step, "ownerReferences", lambda owner: owner.get("kind") == "StatefulSet")
 
     def _release_pod(self, step: Step) -> None:
-        live = self._live(step)
-        if live is None:
-            return
-        left = [one for one in live["metadata"].get("finalizers") or [] if one not in step.removes]
-        self._merge(step, live, {"metadata": {"finalizers": left}})
+        self._thin_out(step, "finalizers", lambda name: name in step.removes)
 
     def _let_go(self, step: Step) -> None:
         """Delete a workload without its Pods, and wait until these belong to nobody.

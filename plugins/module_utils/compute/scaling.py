@@ -93,7 +93,7 @@ def outlived(stores: Sequence[CNStore], desired: int) -> frozenset[str]:
     serving = [one for one in own if one.ready and not one.refused and not one.silent]
     if not serving or len(serving) < desired:
         return frozenset()
-    return frozenset(one.pod for one in stores if one.stray and not one.going)
+    return frozenset(one.pod for one in stores if one.stray and not one.is_terminating)
 
 
 def replicas_to_keep(present: int, desired: int, drains: Iterable[Drain]) -> int:
