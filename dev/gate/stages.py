@@ -71,6 +71,7 @@ _BUILD_SECONDS = 2400
 """What the first build of that one, or of the operator's image, may add to any stage with it."""
 
 DEPLOYED: Mapping[str, tuple[int, Sequence[str]]] = {
+    "adoption": (650, ("adoption",)),
     "backups": (1550, ("backup", "backup_schedule", "upgrade")),
     "changes": (1700, ("changes", "scaling", "tls")),
     "compute": (1350, ("compute_nodes", "pools", "pools_traffic")),

@@ -19,6 +19,7 @@ from testbed.bed import TestBed
 from testbed.object_store import ObjectStore
 from tests.e2e.clusters import Cluster, Json, Operator, tiny_cluster
 from tests.e2e.conftest import Command
+from tests.e2e.deployed import Deployed
 from tests.e2e.go_operator import GoOperator
 from tests.e2e.traffic import Traffic
 from tests.support.places import ROOT
@@ -62,10 +63,19 @@ def volume(folder: Path, namespace: str, claim: str) -> Json:
     }
 
 
+def operator_for(bed: TestBed, namespace: str, folder: Path) -> Operator | Deployed:
+    """Return our operator, which is not started yet: as OPERATOR says, in the cluster or here."""
+    if os.environ.get("OPERATOR") == "deployment":
+        return Deployed(bed, folder)
+    return Operator(bed, namespace, folder)
+
+
 class World:
     """A cluster of the Go operator, beside ours, which is not started yet."""
 
-    def __init__(self, cluster: Cluster, go_operator: GoOperator, operator: Operator) -> None:
+    def __init__(
+        self, cluster: Cluster, go_operator: GoOperator, operator: Operator | Deployed
+    ) -> None:
         self.cluster, self.go_operator, self.operator = cluster, go_operator, operator
 
     def kruise(self) -> list[str]:
@@ -112,7 +122,7 @@ def world(
     real_object_store.make_bucket(BUCKET)
     bed.kubectl("apply", "--server-side", "--force-conflicts", "-f", str(ROOT / "crds"))
     with bed.namespace("adopt") as namespace:
-        operator = Operator(bed, namespace, tmp_path_factory.mktemp("operator"))
+        operator = operator_for(bed, namespace, tmp_path_factory.mktemp("operator"))
         cluster = Cluster(bed, namespace, operator)
         secret = object_storage.secret(real_object_store)
         cluster.kubectl("apply", "-f", "-", input=json.dumps(secret))
@@ -129,7 +139,7 @@ def world(
             try:
                 yield made
             finally:
-                operator.end()
+                operator.remove()
                 cluster.kubectl("delete", "mo", "--all", "--wait=false")
                 volumes = [f"{namespace}-mo-data-mo-log-{ordinal}" for ordinal in range(3)]
                 bed.kubectl("delete", "pv", "--wait=false", *volumes)
