@@ -71,7 +71,6 @@ _BUILD_SECONDS = 2400
 """What the first build of that one, or of the operator's image, may add to any stage with it."""
 
 DEPLOYED: Mapping[str, tuple[int, Sequence[str]]] = {
-    "adoption": (650, ("adoption",)),
     "backups": (1550, ("backup", "backup_schedule", "upgrade")),
     "changes": (1700, ("changes", "scaling", "tls")),
     "compute": (1350, ("compute_nodes", "pools", "pools_traffic")),
@@ -79,8 +78,8 @@ DEPLOYED: Mapping[str, tuple[int, Sequence[str]]] = {
     "health": (2550, ("health",)),
     "install": (750, ("demo", "deployment", "playbook")),
     "stores": (
-        1300,
-        ("external_log_service", "log_stores", "object_storage", "one_database"),
+        1850,
+        ("adoption", "external_log_service", "log_stores", "object_storage", "one_database"),
     ),
 }
 """Files of tests/e2e that a stage runs with the operator in the cluster, and its usual seconds."""
