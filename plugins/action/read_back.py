@@ -43,7 +43,7 @@ class ActionModule(BackupAction):
         entrance = Entrance(
             *(arguments[f"login_{name}"] for name in ("host", "port", "user", "password"))
         )
-        wanted = [Check.of(one) for one in arguments["checks"]]
+        wanted = [Check.of(check) for check in arguments["checks"]]
         progress = self.progress(arguments["timeout"])
         found = read_back(entrance, wanted, arguments["parallelism"], progress)
         problems = found.problems

@@ -104,7 +104,11 @@ def _generation(resource: Resource) -> int:
 def _conditions(resource: Resource, plan: BackupPlan, failure: str) -> list[Condition]:
     before: Mapping[str, Any] = resource.get("status") or {}
     if plan.paused and before.get("conditions"):
-        kept = [one for one in before["conditions"] if one["type"] != ConditionType.PAUSED.value]
+        kept = [
+            condition
+            for condition in before["conditions"]
+            if condition["type"] != ConditionType.PAUSED.value
+        ]
         return [*kept, *paused(resource, True, _generation(resource))]
 
     def say(kind: ConditionType, status: bool, reason: BackupReason | str, message: str) -> Any:

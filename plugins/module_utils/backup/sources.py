@@ -156,7 +156,10 @@ def database_of(job: Resource, cn_sets: Iterable[Json]) -> str:
 def has_ended(job: Resource) -> bool:
     """Return whether a BackupJob or RestoreJob will do no more."""
     conditions = (job.get("status") or {}).get("conditions") or []
-    return any(one.get("type") == ENDED and one.get("status") == "True" for one in conditions)
+    return any(
+        condition.get("type") == ENDED and condition.get("status") == "True"
+        for condition in conditions
+    )
 
 
 def has_begun(job: Resource) -> bool:
@@ -183,16 +186,16 @@ def ahead(job: Resource, others: Iterable[Resource], cn_sets: Sequence[Json]) ->
     """
     database = database_of(job, cn_sets)
     rivals = [
-        one
-        for one in others
-        if one["metadata"]["uid"] != job["metadata"].get("uid")
-        and not has_ended(one)
-        and not one["metadata"].get("deletionTimestamp")
-        and not (one.get("spec") or {}).get("suspend")
-        and not _is_refused(one)
-        and (is_running(one) or not has_begun(one))
-        and _is_readable(one)
-        and database_of(one, cn_sets) == database
+        other
+        for other in others
+        if other["metadata"]["uid"] != job["metadata"].get("uid")
+        and not has_ended(other)
+        and not other["metadata"].get("deletionTimestamp")
+        and not (other.get("spec") or {}).get("suspend")
+        and not _is_refused(other)
+        and (is_running(other) or not has_begun(other))
+        and _is_readable(other)
+        and database_of(other, cn_sets) == database
     ]
     first = min(rivals, key=_order, default=None)
     if first is None or _order(job) < _order(first):

@@ -50,8 +50,12 @@ def objects_of(
 def _settings(pod: Fields) -> Fields:
     """Return the settings of the Job that follow from a Pod template."""
     over: dict[str, Any] = {name: pod.raw(name) for name in _OF_OVERLAY if pod.raw(name)}
-    main = [one for one in pod.tables("containers") if one.text("name") == names.CONTAINER_MAIN]
-    env = [one.data for own in main for one in own.tables("env")]
-    over["env"] = [one for one in env if str(one.get("name")).startswith("AWS_")]
+    main = [
+        container
+        for container in pod.tables("containers")
+        if container.text("name") == names.CONTAINER_MAIN
+    ]
+    env = [variable.data for own in main for variable in own.tables("env")]
+    over["env"] = [variable for variable in env if str(variable.get("name")).startswith("AWS_")]
     account = pod.text("serviceAccountName")
     return Fields("spec", {"overlay": over, "serviceAccountName": account or None})

@@ -158,7 +158,9 @@ def _without_legacy_finalizers(plan: BucketPlan, resource: Resource) -> BucketPl
     """Take the finalizers of the Go operator off a claim that may go."""
     metadata = resource["metadata"]
     left = [
-        one for one in metadata.get("finalizers") or [] if not one.startswith(LEGACY_FINALIZERS)
+        finalizer
+        for finalizer in metadata.get("finalizers") or []
+        if not finalizer.startswith(LEGACY_FINALIZERS)
     ]
     if plan.done and len(left) < len(metadata.get("finalizers") or []):
         place = {key: metadata[key] for key in ("name", "namespace")}
@@ -239,7 +241,11 @@ def _deleting(
     if (waiting := missing_secret(plan, secrets, namespace, observed.existing)) is not None:
         # In a namespace that is being deleted, the Secret never comes back. The API server says so
         # when anything is created there, which ends the wait.
-        asking = [one for one in objects if one["kind"] == "ConfigMap" and "data" not in one]
+        asking = [
+            manifest
+            for manifest in objects
+            if manifest["kind"] == "ConfigMap" and "data" not in manifest
+        ]
         return replace(waiting, objects=asking)
     return started(plan, objects, context)
 
@@ -270,9 +276,10 @@ def _is_held(resource: Resource, context: PassContext) -> bool:
     if status.get("state") != DELETING:
         return False
     since = [
-        str(one.get("lastTransitionTime") or "")
-        for one in status.get("conditions") or []
-        if (one.get("type"), one.get("status")) == (ConditionType.PROGRESSING.value, "True")
+        str(condition.get("lastTransitionTime") or "")
+        for condition in status.get("conditions") or []
+        if (condition.get("type"), condition.get("status"))
+        == (ConditionType.PROGRESSING.value, "True")
     ]
     return not since or unix_time(context.now) - unix_time(since[0]) >= _HELD_SECONDS
 

@@ -49,7 +49,7 @@ def load_of(record: CNStoreRecord | None, deadline: Deadline, reach: Reach = Rea
         with QueryService(record.query_address, reach) as query:
             sessions = query.sessions(deadline)
             return Load(
-                user_sessions((one.account, one.from_proxy) for one in sessions),
+                user_sessions((session.account, session.from_proxy) for session in sessions),
                 _counted(lambda: query.pipelines(deadline)),
                 _counted(lambda: query.replicas(record, deadline)),
             )

@@ -194,7 +194,7 @@ def _labels(text: str | None) -> Labels:
     """Read the labels that rendering wrote on a Pod; other text holds none."""
     try:
         entries = json.loads(text or "null") or []
-        return {str(one["key"]): tuple(map(str, one.get("values") or ())) for one in entries}
+        return {str(entry["key"]): tuple(map(str, entry.get("values") or ())) for entry in entries}
     except (ValueError, TypeError, KeyError, AttributeError):
         return {}
 

@@ -32,14 +32,16 @@ def pods_to_delete(
         present: how many Pods its workload has been told to have.
         chosen: Pods that ``spec.podsToDelete`` names.
     """
-    candidates = [one for one in stores if not one.is_terminating]
+    candidates = [store for store in stores if not store.is_terminating]
     surplus = max(0, len(candidates) - desired)
     older = _older(candidates)
     if older:
         candidates = older
-        draining = sum(one.draining_since is not None for one in older)
+        draining = sum(store.draining_since is not None for store in older)
         surplus = max(draining, present - desired)
-    youngest_first = sorted(candidates, key=lambda one: (one.created, one.pod), reverse=True)
+    youngest_first = sorted(
+        candidates, key=lambda candidate: (candidate.created, candidate.pod), reverse=True
+    )
     ranked = sorted(
         youngest_first,
         key=lambda one: (
@@ -57,8 +59,8 @@ def _older(candidates: Sequence[CNStore]) -> list[CNStore]:
     """Return those that are not of the template that the youngest was made from."""
     if not candidates:
         return []
-    newest = max(candidates, key=lambda one: (one.created, one.pod)).template
-    return [one for one in candidates if one.template != newest]
+    newest = max(candidates, key=lambda candidate: (candidate.created, candidate.pod)).template
+    return [candidate for candidate in candidates if candidate.template != newest]
 
 
 def unusable(stores: Sequence[CNStore], chosen: frozenset[str]) -> frozenset[str]:
@@ -72,12 +74,12 @@ def unusable(stores: Sequence[CNStore], chosen: frozenset[str]) -> frozenset[str
         stores: the Pods of the set.
         chosen: Pods that leave in any case.
     """
-    staying = [one for one in stores if not one.is_terminating and one.pod not in chosen]
+    staying = [store for store in stores if not store.is_terminating and store.pod not in chosen]
     without_locks = {one.pod for one in staying if one.locks_asked}
     back = sorted(one.pod for one in staying if one.refused and not one.silent)
     serving = [one for one in staying if one.ready and not one.refused and not one.silent]
     if serving:
-        changing = any(one.is_terminating or not one.ready for one in stores)
+        changing = any(store.is_terminating or not store.ready for store in stores)
         back = [] if changing else back[:1]
     return frozenset(without_locks.union(back))
 

@@ -83,7 +83,7 @@ def plan_early(resource: Resource, observed: EarlyObserved, now: datetime) -> Ea
     if too_many(context):
         return replace(plan, refusal=refused(EarlyReason.UNSUPPORTED_REPLICAS, TOO_MANY))
     live = observed.workload
-    objects = [with_live_sizes(one, live, context, observed) for one in objects]
+    objects = [with_live_sizes(manifest, live, context, observed) for manifest in objects]
     resized = live is not None and sizes(live) != sizes(objects[-1])
     plan = replace(
         plan,

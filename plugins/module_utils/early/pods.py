@@ -47,7 +47,10 @@ def doomed(
 def crashing(pod: Mapping[str, Any]) -> bool:
     """Return whether a Pod that is not ready keeps failing; one without containers yet does not."""
     status = pod.get("status") or {}
-    conditions = {one.get("type"): one.get("status") for one in status.get("conditions") or []}
+    conditions = {
+        condition.get("type"): condition.get("status")
+        for condition in status.get("conditions") or []
+    }
     if conditions.get("ContainersReady") != "False" and status.get("phase") == "Running":
         return False
     containers = [

@@ -119,7 +119,7 @@ def _lists(resource: Resource, observed: EarlyObserved, applied: Applied) -> dic
         seen = {f"{kind}/{one['metadata']['name']}" for one in listed[field]}
         applied_names = {name for name in applied.objects if name.startswith(f"{kind}/")}
         found[field] = sorted(name.partition("/")[2] for name in (seen | applied_names) - gone)
-    pods = (one["metadata"]["name"] for one in observed.pods)
+    pods = (pod["metadata"]["name"] for pod in observed.pods)
     claims = own_claims(resource["metadata"]["name"], observed.claims)
     found["pods"] = sorted(name for name in pods if f"Pod/{name}" not in gone)
     found["persistentVolumeClaims"] = sorted(one["metadata"]["name"] for _template, one in claims)

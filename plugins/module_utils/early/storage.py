@@ -70,7 +70,7 @@ def _requested(claim: Mapping[str, Any]) -> int:
 def sizes(workload: Mapping[str, Any]) -> dict[str, int]:
     """Return the bytes of each claim template of a StatefulSet."""
     templates = (workload.get("spec") or {}).get("volumeClaimTemplates") or []
-    return {one["metadata"]["name"]: _requested(one) for one in templates}
+    return {template["metadata"]["name"]: _requested(template) for template in templates}
 
 
 def storage_refusal(context: EarlyContext, observed: EarlyObserved) -> Mapping[str, str]:
@@ -99,12 +99,15 @@ def with_live_sizes(
     if manifest["kind"] != "StatefulSet" or live is None:
         return manifest
     kept = _unreachable(context, observed)
-    known = {one["metadata"]["name"]: one for one in live["spec"].get("volumeClaimTemplates") or []}
+    known = {
+        template["metadata"]["name"]: template
+        for template in live["spec"].get("volumeClaimTemplates") or []
+    }
     templates = [
-        {**one, "spec": {**one["spec"], "resources": known[name]["spec"]["resources"]}}
-        if (name := one["metadata"]["name"]) in kept and name in known
-        else one
-        for one in manifest["spec"]["volumeClaimTemplates"]
+        {**template, "spec": {**template["spec"], "resources": known[name]["spec"]["resources"]}}
+        if (name := template["metadata"]["name"]) in kept and name in known
+        else template
+        for template in manifest["spec"]["volumeClaimTemplates"]
     ]
     return {**manifest, "spec": {**manifest["spec"], "volumeClaimTemplates": templates}}
 

@@ -170,7 +170,11 @@ def claim_of(resource: Resource, live: Mapping[str, Any] | None, pods: Any = ())
 def _template(spec: Mapping[str, Any]) -> Json:
     """Return what the Job that deletes the data takes over from the Pods."""
     over = spec.get("overlay") or {}
-    env = [one for one in over.get("env") or [] if str(one.get("name")).startswith("AWS_")]
+    env = [
+        variable
+        for variable in over.get("env") or []
+        if str(variable.get("name")).startswith("AWS_")
+    ]
     pod: Json = {name: over[name] for name in _OF_POD if over.get(name)}
     if spec.get("nodeSelector"):
         pod["nodeSelector"] = spec["nodeSelector"]

@@ -89,7 +89,7 @@ def came_back_lately(resource: Resource, pod: Pod, now: float, seconds: float) -
     created = unix_time(resource["metadata"].get("creationTimestamp"))
     born = unix_time(pod["metadata"].get("creationTimestamp"))
     containers = (pod.get("status") or {}).get("containerStatuses") or []
-    restarted = any(one.get("restartCount") for one in containers)
+    restarted = any(container.get("restartCount") for container in containers)
     return restarted or born > created + _FIRST_SECONDS
 
 
@@ -125,5 +125,5 @@ def down_since(
     """
     desired = list(expected)
     listed = pod_status.stores(pods, desired, resource.get("status"), timestamp(now), empty)
-    down = {one["podName"]: one["lastTransition"] for one in listed["failedStores"]}
+    down = {store["podName"]: store["lastTransition"] for store in listed["failedStores"]}
     return {pod: unix_time(down[pod]) if pod in down else None for pod in desired}

@@ -214,7 +214,7 @@ class LogServiceReconciler:
             began=pass_input.now,
             keep=log_pods.keeps_volumes(pass_input.resource),
             pod_uid=old["metadata"]["uid"] if old else "",
-            claims={one["metadata"]["name"]: one["metadata"]["uid"] for one in claims},
+            claims={claim["metadata"]["name"]: claim["metadata"]["uid"] for claim in claims},
             before=result.incarnations.get(str(ordinal), 0),
             # One that is replaced in its turn never held what the first one did.
             hold=self._record is None,

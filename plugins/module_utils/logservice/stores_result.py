@@ -60,7 +60,7 @@ class LogStoresResult(StoresResult):
             "asked": self.asked,
             "reached": self.reached,
             "problem": self.problem,
-            "shards": None if self.shards is None else [one.as_field() for one in self.shards],
+            "shards": None if self.shards is None else [shard.as_field() for shard in self.shards],
             "empty": sorted(self.empty),
             "repair": {
                 "step": self.repair.step.value,

@@ -130,7 +130,10 @@ def _refused_by_job(
 ) -> dict[str, str]:
     """Return why a Job gets no Pod; what was said before its last one failed is outdated."""
     conditions = (job.get("status") or {}).get("conditions") or []
-    is_done = any(one["type"] == "Complete" and one["status"] == "True" for one in conditions)
+    is_done = any(
+        condition["type"] == "Complete" and condition["status"] == "True"
+        for condition in conditions
+    )
     is_suspended = bool((job.get("spec") or {}).get("suspend"))
     lives = any((pod.get("status") or {}).get("phase") not in _ENDED for pod in pods)
     since = max(unix_time(one["metadata"].get("creationTimestamp")) for one in [job, *pods])

@@ -80,7 +80,7 @@ class Executor:
         """Carry out the writes of one plan."""
         written = WriteResults()
         requests = [one for one in planned if not isinstance(one, writes.StoreWrite)]
-        calls = [call for one in requests for call in self._calls(one)]
+        calls = [call for request in requests for call in self._calls(request)]
         with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="pool") as pool:
             answers = pool.map(_attempted, calls)
             # HAKeeper has one connection, which is used while the API server works.
@@ -146,7 +146,7 @@ class Executor:
         if write.labels:
             metadata["labels"] = dict(write.labels)
         if write.owner_references is not None:
-            metadata["ownerReferences"] = [dict(one) for one in write.owner_references]
+            metadata["ownerReferences"] = [dict(owner) for owner in write.owner_references]
         body: Json = {"metadata": metadata}
         if write.spec:
             body["spec"] = dict(write.spec)

@@ -56,6 +56,6 @@ def measured(claim: Json, status: Json, now: float) -> Measures:
 
 def _waits_for_a_pod(status: Json) -> bool:
     return any(
-        one.get("type") == ConditionType.READY.value and one.get("reason") in _MISSES
-        for one in status.get("conditions") or ()
+        condition.get("type") == ConditionType.READY.value and condition.get("reason") in _MISSES
+        for condition in status.get("conditions") or ()
     )

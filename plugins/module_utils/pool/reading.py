@@ -163,8 +163,8 @@ def cn_labels(entries: object) -> Labels:
     """Return the labels of a store from a list of keys and values; the last of a key counts."""
     if not isinstance(entries, list):
         return {}
-    tables = [one for one in entries if isinstance(one, Mapping) and one.get("key")]
-    return {str(one["key"]): tuple(map(str, one.get("values") or ())) for one in tables}
+    tables = [entry for entry in entries if isinstance(entry, Mapping) and entry.get("key")]
+    return {str(table["key"]): tuple(map(str, table.get("values") or ())) for table in tables}
 
 
 def controller_of(metadata: Json) -> str:

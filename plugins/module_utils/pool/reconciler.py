@@ -215,7 +215,7 @@ class PoolReconciler:
             for key, one in sorted(found.items())
         )
         return Snapshot(
-            pool=next(one for one in pools if one.name == name),
+            pool=next(pool for pool in pools if pool.name == name),
             now=time.time(),
             pods=self._pod_facts.of(objects.pods),
             claims=self._claim_facts.of(objects.claims),

@@ -52,8 +52,8 @@ _INTENDED: Final = frozenset(
 
 def with_kstatus(conditions: Iterable[Mapping[str, Any]]) -> list[Condition]:
     """Return conditions with Reconciling and Stalled as the others imply them."""
-    others = [dict(one) for one in conditions if one["type"] not in KSTATUS_TYPES]
-    states = {one["type"]: one for one in others}
+    others = [dict(condition) for condition in conditions if condition["type"] not in KSTATUS_TYPES]
+    states = {other["type"]: other for other in others}
     if not others or states.get(ConditionType.PAUSED.value, {}).get("status") == "True":
         return others
     stalled, working = _stalled(states), _working(states)

@@ -129,8 +129,11 @@ def refused_helpers(objects: Mapping[str, Mapping[str, Any]], workload: str) -> 
         workload: ``Kind/name`` of the workload.
     """
     helpers = (one for name, one in objects.items() if name != workload)
-    deployments = (one for one in helpers if one.get("kind") == "Deployment")
-    causes = {str(one["metadata"]["name"]): replica_failure(one) for one in deployments}
+    deployments = (helper for helper in helpers if helper.get("kind") == "Deployment")
+    causes = {
+        str(deployment["metadata"]["name"]): replica_failure(deployment)
+        for deployment in deployments
+    }
     return {name: cause for name, cause in causes.items() if cause}
 
 
@@ -154,7 +157,9 @@ def unprovisioned(claim: str, events: Iterable[Event]) -> str:
         claim: its name.
         events: those about it.
     """
-    told = sorted((one for one in events if one.get("reason") in _PROVISIONING), key=event_time)
+    told = sorted(
+        (event for event in events if event.get("reason") in _PROVISIONING), key=event_time
+    )
     if not told:
         return ""
     newest = event_time(told[-1])

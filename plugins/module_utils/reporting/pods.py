@@ -310,7 +310,7 @@ def stuck(pods: Iterable[Pod]) -> str:
     found = [
         f"{pod['metadata']['name']} ({why(pod)})"
         for pod in pods
-        if is_hopeless(pod) and {_held_up(one) for one in _containers(pod)} & _STUCK
+        if is_hopeless(pod) and {_held_up(container) for container in _containers(pod)} & _STUCK
     ]
     return ", ".join(found[:5]) + (f" and {len(found) - 5} more" if len(found) > 5 else "")
 

@@ -105,4 +105,4 @@ def _is_heard(
             stores = hakeeper.cluster_details(deadline.within(_SECONDS)).tn_stores
     except MatrixOneError:
         return None
-    return any(one.uuid == uuid and one.silent <= HEARD_SECONDS for one in stores)
+    return any(store.uuid == uuid and store.silent <= HEARD_SECONDS for store in stores)

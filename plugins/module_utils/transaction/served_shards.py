@@ -115,4 +115,4 @@ def ask(
 
 
 def _store(details: ClusterDetails, uuid: str) -> TNStoreRecord | None:
-    return next((one for one in details.tn_stores if one.uuid == uuid), None)
+    return next((store for store in details.tn_stores if store.uuid == uuid), None)

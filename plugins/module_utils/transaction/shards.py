@@ -52,7 +52,8 @@ class TNShard:
 def lines(shards: Iterable[TNShard]) -> str:
     """Return shards as text, one line of four numbers each."""
     return "".join(
-        f"{one.ordinal} {one.shard} {one.log_shard} {one.replica}\n" for one in sorted(shards)
+        f"{shard.ordinal} {shard.shard} {shard.log_shard} {shard.replica}\n"
+        for shard in sorted(shards)
     )
 
 
@@ -78,7 +79,8 @@ def kept_map(context: SetContext, text: str) -> Manifest:
         immutable=False,
     )
     by_ordinal = {
-        one.ordinal: [same for same in shards if same.ordinal == one.ordinal] for one in shards
+        shard.ordinal: [same for same in shards if same.ordinal == shard.ordinal]
+        for shard in shards
     }
     found["binaryData"] = {
         store_uuid(context, ordinal): base64.b64encode(
@@ -107,7 +109,9 @@ def shard_file(uuid: str, address: str, shards: Sequence[TNShard]) -> bytes:
     Raises:
         ValueError: it does not fit into one block.
     """
-    content = _text(1, uuid.encode()) + b"".join(_text(2, _shard(one, address)) for one in shards)
+    content = _text(1, uuid.encode()) + b"".join(
+        _text(2, _shard(shard, address)) for shard in shards
+    )
     if len(content) > _LONGEST:
         raise ValueError(f"{len(shards)} shards do not fit into a block of {_LONGEST} bytes")
     return crc32c(content).to_bytes(4, "little") + content

@@ -132,7 +132,7 @@ def _has_quorum(dependency: Mapping[str, Any]) -> bool:
     A LogSet that is not ready reports shards only as HAKeeper had them in its latest pass.
     """
     shards = (dependency.get("status") or {}).get("shards") or []
-    return bool(shards) and all(2 * one["available"] > one["replicas"] for one in shards)
+    return bool(shards) and all(2 * shard["available"] > shard["replicas"] for shard in shards)
 
 
 def _does_all_it_can(dependency: Mapping[str, Any]) -> bool:

@@ -53,7 +53,10 @@ def _readiness(node: Node | None) -> str:
     if node is None:
         return ""
     conditions = (node.get("status") or {}).get("conditions") or []
-    return next((str(one["status"]) for one in conditions if one["type"] == "Ready"), "Unknown")
+    return next(
+        (str(condition["status"]) for condition in conditions if condition["type"] == "Ready"),
+        "Unknown",
+    )
 
 
 def nodes_of(volume: Mapping[str, Any]) -> set[str]:
@@ -66,7 +69,11 @@ def nodes_of(volume: Mapping[str, Any]) -> set[str]:
     for term in affinity.get("nodeSelectorTerms") or []:
         named = [
             *(one for one in term.get("matchExpressions") or [] if one.get("key") == _HOST_LABEL),
-            *(one for one in term.get("matchFields") or [] if one.get("key") == "metadata.name"),
+            *(
+                field
+                for field in term.get("matchFields") or []
+                if field.get("key") == "metadata.name"
+            ),
         ]
         listed = [one.get("values") or [] for one in named if one.get("operator") == "In"]
         if not listed:

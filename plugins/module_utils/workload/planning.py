@@ -121,8 +121,10 @@ def _keep_replicas(
         # It is another object by now: whether that may lose Pods, the next pass decides.
         replicas = max(replicas, _size(observed.workload))
     return [
-        {**one, "spec": {**one["spec"], "replicas": replicas}} if named(one) == workload else one
-        for one in objects
+        {**manifest, "spec": {**manifest["spec"], "replicas": replicas}}
+        if named(manifest) == workload
+        else manifest
+        for manifest in objects
     ]
 
 
@@ -153,7 +155,8 @@ def _keep_volumes(plan: Plan, field: str, resource: Resource, observed: SetObser
     stays = refused or found.templates or found.as_claimed
     if live is not None and not observed.volumes.remade and stays:
         objects = [
-            keep_templates(one, live) if named(one) == plan.workload else one for one in objects
+            keep_templates(manifest, live) if named(manifest) == plan.workload else manifest
+            for manifest in objects
         ]
     return replace(plan, refused=refused, objects=objects)
 
@@ -162,10 +165,10 @@ def _keep_claims(objects: Sequence[Manifest], claims: Sequence[Manifest]) -> lis
     """Leave claims of the same name as they are, but for their size and whose they are."""
     live = {claim["metadata"]["name"]: claim for claim in claims}
     return [
-        keep_claim(one, live[one["metadata"]["name"]])
-        if one["kind"] == "PersistentVolumeClaim" and one["metadata"]["name"] in live
-        else one
-        for one in objects
+        keep_claim(manifest, live[manifest["metadata"]["name"]])
+        if manifest["kind"] == "PersistentVolumeClaim" and manifest["metadata"]["name"] in live
+        else manifest
+        for manifest in objects
     ]
 
 
@@ -173,7 +176,7 @@ def _hold_back(plan: Plan, waiting: str, observed: SetObserved) -> Plan:
     """Take the workload, and what only it needs, out of the plan while a dependency is not up."""
     if not waiting:
         return plan
-    workload = next(one for one in plan.objects if named(one) == plan.workload)
+    workload = next(manifest for manifest in plan.objects if named(manifest) == plan.workload)
     live = observed.workload
     held = held_back(live, workload)
     if not held:
@@ -183,6 +186,10 @@ def _hold_back(plan: Plan, waiting: str, observed: SetObserved) -> Plan:
         plan,
         held=held,
         waiting_for=waiting,
-        objects=[one for one in plan.objects if one is not workload and one["kind"] != "ConfigMap"],
+        objects=[
+            manifest
+            for manifest in plan.objects
+            if manifest is not workload and manifest["kind"] != "ConfigMap"
+        ],
         patches=[] if scaled is None else [scaled],
     )

@@ -79,7 +79,10 @@ def with_operator(objects: Iterable[Manifest], namespace: str) -> list[Manifest]
     if not namespace:
         return list(objects)
     peer = _peer(namespace, {"matchLabels": dict(_OPERATOR_LABELS)})
-    return [_admitting(one, peer) if one["kind"] == "NetworkPolicy" else one for one in objects]
+    return [
+        _admitting(manifest, peer) if manifest["kind"] == "NetworkPolicy" else manifest
+        for manifest in objects
+    ]
 
 
 def _admitting(policy: Manifest, peer: Mapping[str, Any]) -> Manifest:

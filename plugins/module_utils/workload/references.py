@@ -148,7 +148,9 @@ def find_references(resource: Resource, candidates: Sequence[Manifest]) -> Refer
 
     def find(key: str) -> Resource | None:
         desired = dependency_of(resource, key)
-        found = (one for one in candidates if _is(one, DEPENDENCIES[key], desired))
+        found = (
+            candidate for candidate in candidates if _is(candidate, DEPENDENCIES[key], desired)
+        )
         return next((one for one in found if allows(one, own)), None)
 
     return {"logSet": find("logSet"), "dnSet": find("dnSet"), "cnSet": find("cnset")}

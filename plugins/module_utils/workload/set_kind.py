@@ -153,9 +153,9 @@ def _within(level: Level, plan: Plan) -> Plan:
     """
     found = [
         str(mistake)
-        for one in plan.objects
-        if named(one) == plan.workload
-        for mistake in pod_mistakes(plan.workload, one["spec"]["template"], level)
+        for manifest in plan.objects
+        if named(manifest) == plan.workload
+        for mistake in pod_mistakes(plan.workload, manifest["spec"]["template"], level)
     ]
     return replace(plan, invalid="; ".join(found), objects=(), records=()) if found else plan
 

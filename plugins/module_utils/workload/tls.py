@@ -134,7 +134,10 @@ def with_certificate(
     fingerprint = certificate.fingerprint if certificate else ""
     if not fingerprint:
         return list(objects)
-    return [_marked(one, fingerprint) if named(one) == workload else one for one in objects]
+    return [
+        _marked(manifest, fingerprint) if named(manifest) == workload else manifest
+        for manifest in objects
+    ]
 
 
 def _marked(workload: Manifest, fingerprint: str) -> Manifest:

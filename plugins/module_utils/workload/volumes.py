@@ -73,7 +73,9 @@ def _compared(
     if broken := _only_at_creation(desired, has, field):
         return Growth(broken=broken, refused=broken)
     live = list(claims)
-    comparable = [_as_claimed(one, has, claims_of(workload, one, live)) for one in desired]
+    comparable = [
+        _as_claimed(template, has, claims_of(workload, template, live)) for template in desired
+    ]
     if refused := _refused(comparable, has, field):
         return Growth(refused=refused)
     grown = [
@@ -82,7 +84,10 @@ def _compared(
         for claim in claims_of(workload, template, live)
         if _is_bound(claim) and _size(claim["spec"]) < _size(template["spec"])
     ]
-    larger = (_size(has[one["metadata"]["name"]]["spec"]) < _size(one["spec"]) for one in desired)
+    larger = (
+        _size(has[manifest["metadata"]["name"]]["spec"]) < _size(manifest["spec"])
+        for manifest in desired
+    )
     templates = desired if any(larger) else ()
     return Growth(claims=grown, templates=templates, as_claimed=comparable != desired)
 
@@ -113,7 +118,7 @@ def _live_templates(workload: Manifest) -> list[Json]:
 
 def _only_at_creation(desired: Sequence[Json], has: Mapping[str, Json], field: str) -> str:
     """Refuse to add or remove volumes: Pods of the one kind cannot become Pods of the other."""
-    names_wanted = {one["metadata"]["name"] for one in desired}
+    names_wanted = {template["metadata"]["name"] for template in desired}
     changed = sorted(names_wanted ^ set(has))
     if not changed:
         return ""
@@ -213,7 +218,11 @@ def growing(claims: Iterable[Claim]) -> str:
 def _progress(claim: Claim) -> str:
     """Return how far Kubernetes is with a claim, in its own words."""
     status = claim.get("status") or {}
-    waiting = [one["type"] for one in status.get("conditions") or [] if one.get("status") == "True"]
+    waiting = [
+        condition["type"]
+        for condition in status.get("conditions") or []
+        if condition.get("status") == "True"
+    ]
     state = (status.get("allocatedResourceStatuses") or {}).get("storage")
     states = ", ".join(dict.fromkeys([*waiting, *([state] if state else [])]))
     hint = "; some storage needs its Pod restarted for that" if _PENDING in waiting else ""

@@ -73,5 +73,5 @@ def as_text(findings: Sequence[Finding], core: str) -> str:
 def as_json(findings: Sequence[Finding], core: str) -> str:
     """The same for programs: ``{"ansibleCore": …, "findings": […]}``."""
     return json.dumps(
-        {"ansibleCore": core, "findings": [asdict(one) for one in findings]}, indent=2
+        {"ansibleCore": core, "findings": [asdict(finding) for finding in findings]}, indent=2
     )

@@ -126,7 +126,7 @@ class Project:
                 documents = read(path) if path.exists() else []
             except UnreadableError:
                 continue
-            for part in (item for one in documents for item in (one, *one.items)):
+            for part in (item for document in documents for item in (document, *document.items)):
                 listed = part.keys.get("collections")
                 found |= {item.text: None for item in (listed.items if listed else [])}
         return list(found)

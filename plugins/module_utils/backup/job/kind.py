@@ -120,7 +120,7 @@ def _recorded(plan: JobPlan, recorded: Mapping[str, Any]) -> tuple[JobPlan, dict
     if (live.get("meta") or {}).get("id") != record["meta"]["id"]:
         message = f"the backup is complete, but another Backup has the name {name}"
         return _with_problem(plan, BackupReason.NAME_TAKEN, message), {}
-    if any(named(one) not in objects for one in others):
+    if any(named(other) not in objects for other in others):
         message = f"the backup is complete, but it is not going to be verified: {why}"
         return _with_problem(plan, BackupReason.NOT_RECORDED, message), {"backup": name}
     return plan, {"backup": name}

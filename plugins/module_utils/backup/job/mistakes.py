@@ -64,5 +64,5 @@ def unsafe_in(spec: Fields, level: Level) -> Iterator[Mistake]:
     """
     # Its target mounts a volume as the shared storage of a set does.
     asked = {"overlay": spec.raw("overlay"), "sharedStorage": spec.raw("target")}
-    for one in asked_mistakes(spec.path, asked, level):
-        yield replace(one, field=one.field.replace(".sharedStorage", ".target"))
+    for mistake in asked_mistakes(spec.path, asked, level):
+        yield replace(mistake, field=mistake.field.replace(".sharedStorage", ".target"))

@@ -206,7 +206,7 @@ def _remove_earlier_attempts(hold: Hold, progress: Progress) -> None:
         progress.sleep(SETTLED)
     with_record = _with_record(hold)
     for _cleaning in range(_CLEANINGS):
-        if all(marks.is_mark(one.key) for one in hold.store.entries()):
+        if all(marks.is_mark(entry.key) for entry in hold.store.entries()):
             return
         if hold.store.size(manifests.FILE) is not None:  # the record goes before what it is about
             deletion.discard(with_record, [manifests.FILE], progress.sleep)

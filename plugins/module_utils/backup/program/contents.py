@@ -35,7 +35,9 @@ class Contents:
 
     def sizes(self) -> dict[str, int]:
         """Return the bytes of content of every object by its key."""
-        return {one.key: self._content_size(one.key, one.size) for one in self.store.entries()}
+        return {
+            entry.key: self._content_size(entry.key, entry.size) for entry in self.store.entries()
+        }
 
     def _content_size(self, key: str, size: int) -> int:
         return blocks.content_size(size) if self._is_in_blocks(key) else size

@@ -65,7 +65,7 @@ def delete(task: Task, store: ObjectStore, progress: Progress) -> Manifest | Non
         return None
     if found.manifest:
         require_last(store, found.manifest)
-    amount = Amount(len(found.entries), sum(one.size for one in found.entries))
+    amount = Amount(len(found.entries), sum(entry.size for entry in found.entries))
     progress.begin(Step.DELETE, amount)
     taken = attempts.attempt(
         store, found.mark, progress, own=found.own, is_empty=False, elsewhere=True
@@ -107,7 +107,7 @@ def purge(task: Task, store: ObjectStore, progress: Progress) -> None:
             Reason.TARGET_NOT_EMPTY,
             f"{store.name} holds {held}, not the restore {task.expected_id}",
         )
-    progress.begin(Step.DELETE, Amount(len(entries), sum(one.size for one in entries)))
+    progress.begin(Step.DELETE, Amount(len(entries), sum(entry.size for entry in entries)))
     with attempts.attempt(
         store, _again(mark), progress, base=marks.RESTORE, is_empty=False
     ) as hold:

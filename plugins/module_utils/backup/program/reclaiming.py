@@ -86,8 +86,8 @@ def _counted(owned: list[Counted], progress: Progress) -> Amount:
     files = size = 0
     for store, own in owned:
         neighbours.require_none_below(store, own | {marks.first_key(marks.OWNER)})
-        for one in store.entries():
-            files, size = files + 1, size + one.size
+        for entry in store.entries():
+            files, size = files + 1, size + entry.size
             if files % _CHECKED == 0:
                 progress.check()
     return Amount(files, size)

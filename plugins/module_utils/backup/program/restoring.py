@@ -158,7 +158,7 @@ class _Copying:
 
     def run(self) -> None:
         moves = list(self._moves())
-        there = {one.key: one.size for one in self._target.entries()}
+        there = {entry.key: entry.size for entry in self._target.entries()}
         total = Amount(len(moves), sum(move.holding.size for move in moves))
         self._progress.begin(Step.COPY, total)
         workers = self._task.parallelism
@@ -177,7 +177,7 @@ class _Copying:
 
     def _require_all(self, moves: list[Move]) -> None:
         """Compare the target with what must be there now, by size."""
-        there = {one.key: one.size for one in self._target.entries()}
+        there = {entry.key: entry.size for entry in self._target.entries()}
         for move in moves:
             if there.get(move.to) != self._stored_size(move):
                 # This says nothing of the backup.

@@ -45,7 +45,7 @@ def _references(start: PassStart) -> dict[str, Reference]:
     """
     resource = start.resource
     metadata = resource["metadata"]
-    backups = [one for one in start.play.siblings if one.get("kind") == names.BACKUP]
+    backups = [sibling for sibling in start.play.siblings if sibling.get("kind") == names.BACKUP]
     if is_verification(resource):
         return verification_references(resource, backups[0] if backups else None)
     found = {
@@ -100,10 +100,14 @@ def _unsafe(resource: Resource, level: Level) -> list[Mistake]:
     return look_for(
         _as_written(
             resource,
-            Mistake(one.field.replace(".sharedStorage", f".{place}"), one.message, one.reason),
+            Mistake(
+                mistake.field.replace(".sharedStorage", f".{place}"),
+                mistake.message,
+                mistake.reason,
+            ),
         )
         for place, _role in _PLACES
-        for one in asked_mistakes(
+        for mistake in asked_mistakes(
             "spec", {"overlay": spec.get("overlay"), "sharedStorage": spec.get(place)}, level
         )
     )

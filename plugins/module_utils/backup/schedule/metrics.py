@@ -64,7 +64,7 @@ def _request(resource: Resource, name: str, value: float | None) -> Json:
 
 def _values(resource: Resource, status: Mapping[str, Any]) -> dict[str, float | None]:
     counts = status.get("backups") or {}
-    completed = [one for one in status.get("history") or [] if one.get("phase") == COMPLETED]
+    completed = [run for run in status.get("history") or [] if run.get("phase") == COMPLETED]
     last = completed[0] if completed else {}
     numbers = (
         _moment(status.get("lastBackupTime")),

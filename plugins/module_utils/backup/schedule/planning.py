@@ -108,7 +108,7 @@ def plan_schedule(
     return SchedulePlan(
         now=now,
         objects=objects,
-        create_only=[named(one) for one in objects],
+        create_only=[named(manifest) for manifest in objects],
         verify=proof.job["spec"]["backupName"] if proof.job else "",
         next_verify=proof.next,
         folder=spec.folder,
@@ -217,8 +217,8 @@ def _used(
     An increment of the same schedule that goes, too, goes first.
     """
     removed = set(expired_names)
-    by_name = {one["metadata"]["name"]: one for one in backups}
-    staying = [one for one in everything.backups if one["metadata"]["name"] not in removed]
+    by_name = {backup["metadata"]["name"]: backup for backup in backups}
+    staying = [backup for backup in everything.backups if backup["metadata"]["name"] not in removed]
     others = replace(everything, backups=staying)
     return {name for name in expired_names if any(users.users_of(by_name[name], others))}
 

@@ -36,7 +36,7 @@ def report_on_schedule(end: PassEnd[SchedulePlan]) -> Report:
     removed = {change.name for change in applied.deleted() if change.kind == "Backup"}
     backups = observed.backups
     if backups is not None:
-        backups = [one for one in backups if one["metadata"]["name"] not in removed]
+        backups = [backup for backup in backups if backup["metadata"]["name"] not in removed]
     jobs = _seen(observed.jobs, applied, "BackupJob")
     proofs = _seen(observed.restore_jobs, applied, names.RESTORE_JOB)
     facts = Facts.of(resource, plan, jobs, backups, failure, proofs)
@@ -53,9 +53,9 @@ def report_on_schedule(end: PassEnd[SchedulePlan]) -> Report:
 def _seen(observed: Iterable[Manifest], applied: Applied, kind: str) -> list[Manifest]:
     """Return the objects of a kind, with the one that was created."""
     found = {one["metadata"]["name"]: one for one in observed}
-    for one in applied.objects.values():
-        if one["kind"] == kind:
-            found[one["metadata"]["name"]] = one
+    for manifest in applied.objects.values():
+        if manifest["kind"] == kind:
+            found[manifest["metadata"]["name"]] = manifest
     return list(found.values())
 
 

@@ -101,7 +101,7 @@ def _run_of(job: Manifest) -> Json:
     if base := ((job.get("spec") or {}).get("base") or {}).get("backupName"):
         run["base"] = base
     if run["phase"] == FAILED:
-        states = {one.get("type"): one for one in status.get("conditions") or []}
+        states = {condition.get("type"): condition for condition in status.get("conditions") or []}
         run["reason"] = str((states.get("Degraded") or {}).get("reason") or "")
         run["message"] = str(status.get("message") or "")
     return run

@@ -85,7 +85,7 @@ class Facts:
         if not self.unseen:
             return newest
         # A Job starts before its statement, so that this is never too late.
-        started = [one.get("startTime") or "" for one in self.past.runs if _is_complete(one)]
+        started = [run.get("startTime") or "" for run in self.past.runs if _is_complete(run)]
         return max([*started, before])
 
     @property

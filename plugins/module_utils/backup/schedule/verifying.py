@@ -92,9 +92,11 @@ def verification_status(
     """
     before = resource.get("status") or {}
     last = _last(resource, jobs)
-    ended = [_record(one) for one in jobs if _result(one)]
+    ended = [_record(job) for job in jobs if _result(job)]
     ended += [
-        {**_result(one), "backup": one["metadata"]["name"]} for one in backups if _result(one)
+        {**_result(backup), "backup": backup["metadata"]["name"]}
+        for backup in backups
+        if _result(backup)
     ]
     ended += [before["verification"]] if before.get("verification") else []
     newest = max(ended, key=lambda one: str(one.get("completionTime")), default={})
@@ -120,7 +122,7 @@ def _last(resource: Resource, jobs: Sequence[Manifest]) -> datetime | None:
     A RestoreJob counts even if the operator ended before it had written the status.
     """
     known = [(resource.get("status") or {}).get("lastVerifyTime")]
-    known += [(one["metadata"].get("annotations") or {}).get(ANNOTATION_DUE) for one in jobs]
+    known += [(job["metadata"].get("annotations") or {}).get(ANNOTATION_DUE) for job in jobs]
     return max((_time(one) for one in known if one), default=None)
 
 

@@ -206,9 +206,9 @@ def task_objects(work: Work, settings: Settings) -> list[Manifest]:
 def created_once(objects: Iterable[Manifest]) -> list[str]:
     """Return ``Kind/name`` of those that are never changed: what runs keeps its task and image."""
     return [
-        f"{one['kind']}/{one['metadata']['name']}"
-        for one in objects
-        if one["kind"] == "Job" or one.get("immutable")
+        f"{manifest['kind']}/{manifest['metadata']['name']}"
+        for manifest in objects
+        if manifest["kind"] == "Job" or manifest.get("immutable")
     ]
 
 
@@ -317,8 +317,12 @@ def _volumes(work: Work) -> Iterable[_Mounted]:
 
 def _beside_overlay(volumes: Iterable[_Mounted], over: Fields) -> list[_Mounted]:
     """Return the volumes but for folders that the overlay mounts itself."""
-    mounts = {one.text("mountPath").rstrip("/") for one in over.tables("volumeMounts")}
-    return [one for one in volumes if not (one[0]["name"].endswith("-files") and one[1] in mounts)]
+    mounts = {mount.text("mountPath").rstrip("/") for mount in over.tables("volumeMounts")}
+    return [
+        volume
+        for volume in volumes
+        if not (volume[0]["name"].endswith("-files") and volume[1] in mounts)
+    ]
 
 
 def _secrets_of(role: str, s3: Fields) -> Iterable[_Mounted]:

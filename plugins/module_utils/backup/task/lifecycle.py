@@ -123,7 +123,8 @@ def _stands_still(job: Mapping[str, Any]) -> bool:
     """
     conditions = (job.get("status") or {}).get("conditions") or []
     is_held = any(
-        one.get("type") == "Suspended" and one.get("status") == "True" for one in conditions
+        condition.get("type") == "Suspended" and condition.get("status") == "True"
+        for condition in conditions
     )
     return is_held or bool((job.get("spec") or {}).get("suspend"))
 

@@ -28,10 +28,10 @@ def deadline(spec: Fields) -> int:
 
 def beyond(objects: Iterable[Manifest], level: Level) -> Iterable[Any]:
     """Yield what the Pods of Jobs have beyond a level of the Pod Security Standards."""
-    for one in objects:
-        if one["kind"] == "Job":
+    for manifest in objects:
+        if manifest["kind"] == "Job":
             yield from pod_mistakes(
-                f"Job {one['metadata']['name']}", one["spec"]["template"], level
+                f"Job {manifest['metadata']['name']}", manifest["spec"]["template"], level
             )
 
 

@@ -78,7 +78,9 @@ def report_on_job(
 
 def _of_generation(status: Mapping[str, Any], generation: int) -> dict[str, Any]:
     """Return the status of what has ended for the present generation, which changes nothing."""
-    renewed = [{**one, "observedGeneration": generation} for one in status["conditions"]]
+    renewed = [
+        {**condition, "observedGeneration": generation} for condition in status["conditions"]
+    ]
     return {**status, "observedGeneration": generation, "conditions": renewed}
 
 
@@ -97,7 +99,11 @@ def conditions(resource: Resource, plan: JobPlan, phase: str, failure: str) -> l
     """Return the conditions, complete but for their times."""
     found = resource.get("status") or {}
     if plan.paused and found.get("conditions"):
-        kept = [one for one in found["conditions"] if one["type"] != ConditionType.PAUSED.value]
+        kept = [
+            condition
+            for condition in found["conditions"]
+            if condition["type"] != ConditionType.PAUSED.value
+        ]
         return [*kept, *paused(resource, True, _generation(resource))]
 
     def say(kind: str, status: str, reason: str, message: str = "") -> Condition:

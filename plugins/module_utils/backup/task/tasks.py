@@ -258,7 +258,7 @@ def task_to_json(task: Task) -> str:
         **({"predecessor": asdict(task.predecessor)} if task.predecessor else {}),
         "forbidden": [locations.to_document(one) for one in task.forbidden],
         "expects": {"id": task.expected_id},
-        **({"checks": [one.document for one in task.checks]} if task.checks else {}),
+        **({"checks": [check.document for check in task.checks]} if task.checks else {}),
         **({"upgradedTo": task.upgraded_to} if task.upgraded_to else {}),
         **({"attempts": task.attempts} if task.attempts else {}),
         **({} if task.checksums else {"checksums": False}),

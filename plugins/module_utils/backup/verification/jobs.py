@@ -86,7 +86,7 @@ def read_objects(
         verb=Verb.READ,
         id=str(resource["metadata"]["uid"]),
         login=Login(str(status["host"]), int(status.get("port") or 6001)),
-        checks=tuple(Check.of(one.data) for one in spec.table("verify").tables("checks")),
+        checks=tuple(Check.of(check.data) for check in spec.table("verify").tables("checks")),
         upgraded_to=spec.table("verify").text("version"),
         deadline_seconds=seconds,
         parallelism=_SESSIONS,

@@ -115,18 +115,18 @@ def ahead(resource: Resource, observed: VerificationObserved) -> str:
     One that has begun goes on, even while it is being deleted; of the others, the oldest is first.
     """
     origins = {
-        one["metadata"]["name"]: (one.get("meta") or {}).get("sourceRef")
-        for one in observed.backups
+        backup["metadata"]["name"]: (backup.get("meta") or {}).get("sourceRef")
+        for backup in observed.backups
     }
     database = origins.get(source_name(resource))
     rivals = [
-        one
-        for one in observed.restore_jobs
-        if one["metadata"].get("uid") != resource["metadata"].get("uid")
-        and (one.get("spec") or {}).get("verify") is not None
-        and origins.get(source_name(one)) == database
-        and not has_ended(one)
-        and (has_begun(one) or not _is_held(one))
+        job
+        for job in observed.restore_jobs
+        if job["metadata"].get("uid") != resource["metadata"].get("uid")
+        and (job.get("spec") or {}).get("verify") is not None
+        and origins.get(source_name(job)) == database
+        and not has_ended(job)
+        and (has_begun(job) or not _is_held(job))
     ]
     first = min(rivals, key=_order, default=None)
     if first is None or _order(resource) < _order(first):

@@ -92,7 +92,9 @@ def backup_status(backup: Resource | None, record: Mapping[str, Any]) -> Json:
     before = backup.get("status") or {}
     if record.get("version"):
         return {**before, "rehearsal": dict(record)}
-    others = [one for one in before.get("conditions") or [] if not _is_restorable(one)]
+    others = [
+        condition for condition in before.get("conditions") or [] if not _is_restorable(condition)
+    ]
     generation = int(backup["metadata"].get("generation") or 0)
     return {
         **before,

@@ -103,7 +103,7 @@ def _tn_store(values: Values, newest: int) -> TNStoreRecord:
         lock_address=values.get("LockServiceAddress", ""),
         query_address=values.get("QueryAddress", ""),
         logtail_address=values.get("LogtailServerAddress", ""),
-        shards={one.get("ShardID", 0): one.get("ReplicaID", 0) for one in shards},
+        shards={shard.get("ShardID", 0): shard.get("ReplicaID", 0) for shard in shards},
     )
 
 
@@ -149,7 +149,7 @@ def _deleted(values: Values) -> DeletedStore:
 
 
 def _newest(lists: Iterable[list[Values]]) -> int:
-    return max((one.get("Tick", 0) for stores in lists for one in stores), default=0)
+    return max((store.get("Tick", 0) for stores in lists for store in stores), default=0)
 
 
 def cluster_details(values: Values) -> ClusterDetails:
@@ -163,7 +163,7 @@ def cluster_details(values: Values) -> ClusterDetails:
         tuple(_log_store(one, newest) for one in log),
         tuple(_tn_store(one, newest) for one in tn),
         tuple(_cn_store(one, newest) for one in cn),
-        tuple(_proxy(one, newest) for one in proxies),
+        tuple(_proxy(proxy, newest) for proxy in proxies),
         tuple(map(_deleted, values.get("DeletedStores", []))),
     )
 
@@ -176,8 +176,8 @@ def cluster_state(values: Values) -> ClusterState:
         tick=values.get("Tick", 0),
         running=values.get("State", 0) == _RUNNING,
         wanted_replicas={
-            one.get("ShardID", 0): one.get("NumberOfReplicas", 0)
-            for one in info.get("LogShards", [])
+            shard.get("ShardID", 0): shard.get("NumberOfReplicas", 0)
+            for shard in info.get("LogShards", [])
         },
         log_shard_of={
             one.get("ShardID", 0): one.get("LogShardID", 0) for one in info.get("TNShards", [])

@@ -211,15 +211,15 @@ class ClusterDetails:
     @property
     def log_silences(self) -> list[float]:
         """Seconds since the last heartbeat of each log store that HAKeeper has not given up."""
-        return [one.silent for one in self.log_stores if not one.expired]
+        return [store.silent for store in self.log_stores if not store.expired]
 
     def cn_store(self, uuid: str) -> CNStoreRecord | None:
         """Return a compute node; None when it is not registered."""
-        return next((one for one in self.cn_stores if one.uuid == uuid), None)
+        return next((store for store in self.cn_stores if store.uuid == uuid), None)
 
     def serving_tn(self) -> TNStoreRecord | None:
         """Return the transaction node that serves; its lock address moves with its Pod."""
-        return next((one for one in self.tn_stores if one.serving), None)
+        return next((store for store in self.tn_stores if store.serving), None)
 
 
 @dataclass(frozen=True, slots=True)

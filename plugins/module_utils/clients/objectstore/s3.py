@@ -214,8 +214,8 @@ class S3Store:
         """Yield the names of the prefixes that end with the next slash."""
         whole = self._root + folder
         for page in self._pages("list_objects_v2", _TOKEN, Prefix=whole, Delimiter="/"):
-            for one in page.get("CommonPrefixes", ()):
-                if name := self._key(one, "Prefix").removeprefix(folder).rstrip("/"):
+            for prefix in page.get("CommonPrefixes", ()):
+                if name := self._key(prefix, "Prefix").removeprefix(folder).rstrip("/"):
                     yield name
 
     def ancestors(self) -> Iterator[tuple[S3Store, str]]:
@@ -234,14 +234,15 @@ class S3Store:
             for page in self._pages("list_multipart_uploads", _UPLOAD_MARKS, Prefix=whole):
                 uploads = page.get("Uploads", ())
                 yield [
-                    self._erasable(one, upload=self._given(one, "UploadId", str)) for one in uploads
+                    self._erasable(upload, upload=self._given(upload, "UploadId", str))
+                    for upload in uploads
                 ]
         with contextlib.suppress(Unsupported):
             for page in self._pages("list_object_versions", _VERSION_MARKS, Prefix=whole):
                 versions = (*page.get("Versions", ()), *page.get("DeleteMarkers", ()))
                 yield [
-                    self._erasable(one, version=self._given(one, "VersionId", str))
-                    for one in versions
+                    self._erasable(version, version=self._given(version, "VersionId", str))
+                    for version in versions
                 ]
         for page in self._pages("list_objects_v2", _TOKEN, Prefix=whole):
             yield [self._erasable(one) for one in page.get("Contents", ())]
