@@ -115,6 +115,15 @@ def test_what_is_in_use_stays_with_its_bases():
     assert sorted({one.name for one in CHAINS} - set(gone))[:3] == ["d00", "d01", "d02"]
 
 
+@pytest.mark.parametrize("base", ["", "d01"])
+def test_the_bases_of_both_stay_where_two_backups_have_one_id(base):
+    """One of them was applied again with another base, and either may be what is in use."""
+    twin = replace(link("twin", 5, base=base), id="d03")
+    links = [DAYS[0], DAYS[1], link("d03", 3, base="d00"), DAYS[4], twin, DAYS[6]]
+    gone = expired(links, Policy(last=1), START, UTC, in_use={"d03"})
+    assert set(gone) == {"d04", *({"d01"} - {base})}
+
+
 def test_days_are_those_of_the_time_zone():
     late, early = link("late", 0), link("early", 0)
     late = replace(late, at=late.at + timedelta(hours=11, minutes=30))

@@ -78,7 +78,7 @@ def expired(
     for group in _by_source(links):
         of_group = [link for link in restorable if link.source == group[0].source]
         wanted |= _kept_of(group, of_group, policy, now, zone)
-    wanted |= set(_bases(links, wanted))
+    wanted |= _bases(links, wanted)
     return [link.name for link in newest_first(links) if link.id not in wanted]
 
 
@@ -159,13 +159,18 @@ def _is_young(link: Link, policy: Policy, now: datetime) -> bool:
     return policy.max_age is None or now - link.at <= policy.max_age
 
 
-def _bases(links: Sequence[Link], wanted: Iterable[str]) -> Iterator[str]:
-    """Yield the ids of all bases of the wanted backups, as far as they are known."""
-    by_id = {link.id: link for link in links}
-    for identity in wanted:
-        link = by_id[identity]
-        seen = {link.id}
-        while (below := by_id.get(link.base)) is not None and below.id not in seen:
-            yield below.id
-            seen.add(below.id)
-            link = below
+def _bases(links: Iterable[Link], wanted: Iterable[str]) -> set[str]:
+    """Return the ids of all bases of the wanted backups.
+
+    Two Backups may have one id, and name different bases: what either of them needs stays.
+    """
+    bases_of: defaultdict[str, set[str]] = defaultdict(set)
+    for link in links:
+        if link.base:
+            bases_of[link.id].add(link.base)
+    found, unread = set(wanted), list(wanted)
+    while unread:
+        below = bases_of[unread.pop()] - found
+        found |= below
+        unread += below
+    return found
