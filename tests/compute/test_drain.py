@@ -8,7 +8,6 @@ import pytest
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.matrixone.records import (
     CNStoreRecord,
     Labels,
-    Resources,
     WorkState,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute.drain import (
@@ -58,10 +57,7 @@ def registered(state: WorkState, labels: Labels, *, expired: bool = False) -> CN
         labels=labels,
         **dict.fromkeys(("service_address", "sql_address", "lock_address"), ""),
         query_address="",
-        shard_address="",
-        up_since=None,
         commit="",
-        resources=Resources(0, 0.0, 0, 0),
         config_data=b"",
     )
 

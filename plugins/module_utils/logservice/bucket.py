@@ -29,7 +29,7 @@ Json = dict[str, Any]
 IN_USE: Final = "InUse"
 """State of a claim whose path is granted."""
 _GRANTING, _TAKEN = "2s", "10s"
-_PASSING: Final = (None, BackupReason.WAITING.value)
+_HARMLESS_REASONS: Final = (None, BackupReason.WAITING.value)
 """Reasons of a claim that is about to be granted."""
 _OF_POD: Final = (
     "tolerations",
@@ -83,7 +83,7 @@ def requeue(resource: Resource, observed: SetObserved, otherwise: str) -> str:
     # While it is being marked, that takes seconds; what is wrong lasts.
     found = find(observed.bucket, ConditionType.DEGRADED)
     synced = find(observed.bucket, ConditionType.SYNCED)
-    is_wrong = found.get("status") == "True" or synced.get("reason") not in _PASSING
+    is_wrong = found.get("status") == "True" or synced.get("reason") not in _HARMLESS_REASONS
     return _TAKEN if is_wrong else _GRANTING
 
 

@@ -186,7 +186,7 @@ class ClaimFacts:
         pod_labels: ``spec.additionalPodLabels``.
         priority: higher ones are served first.
         pool, pod, node: ``spec.poolName``, ``podName`` and ``nodeName``.
-        source, source_node: ``spec.sourcePod``; empty outside a migration.
+        source: name in ``spec.sourcePod``; empty outside a migration.
         labels: labels of the claim.
         controller: uid of the object that controls it.
         status: as it is.
@@ -207,7 +207,6 @@ class ClaimFacts:
     pod: str = ""
     node: str = ""
     source: str = ""
-    source_node: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
     controller: str = ""
     status: Mapping[str, Any] = field(default_factory=dict)

@@ -95,7 +95,6 @@ def claim_facts(claim: Json) -> ClaimFacts:
         pod=_text(spec.get("podName")),
         node=_text(spec.get("nodeName")),
         source=_text(source.get("podName")),
-        source_node=_text(source.get("nodeName")),
         labels=_texts(metadata.get("labels")),
         controller=controller_of(metadata),
         status=as_table(claim.get("status")),

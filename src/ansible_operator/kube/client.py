@@ -48,7 +48,7 @@ DEAD_SECONDS = 30
 _KEEPALIVE = {"TCP_KEEPIDLE": 15, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3}
 T = TypeVar("T")
 _READS = frozenset({"GET", "HEAD"})
-_PASSING = frozenset({429, 500, 502, 503, 504})
+_RETRYABLE_STATUSES = frozenset({429, 500, 502, 503, 504})
 
 
 class HttpClient:
@@ -351,7 +351,7 @@ def _document(what: str, payload: bytes) -> dict[str, Any]:
 def _may_repeat(method: str, failure: KubeError) -> bool:
     if failure.status == 429 or (failure.status == 503 and failure.retry_after is not None):
         return True
-    return method in _READS and failure.status in _PASSING
+    return method in _READS and failure.status in _RETRYABLE_STATUSES
 
 
 def kube_error(what: str, status: int, headers: Mapping[str, str], payload: bytes) -> KubeError:

@@ -38,7 +38,7 @@ HEALTHY_SECONDS = 5.0
 LONGEST_LINE = 64 << 20
 """Bytes of an event: etcd stores a fortieth of that."""
 _MOST_REPORTED = 1000
-_PASSING = frozenset({401, 403, 429, 500, 502, 503, 504})
+_RETRYABLE_STATUSES = frozenset({401, 403, 429, 500, 502, 503, 504})
 """Answers after which a watch continues where it was; others need a new list."""
 
 _CHANGES = ("ADDED", "MODIFIED", "DELETED")
@@ -215,7 +215,7 @@ class KindInformer:
                     version = ""
                     self.tried.set()
                 if isinstance(error, KubeError) and error.status:
-                    version = version if error.status in _PASSING else ""
+                    version = version if error.status in _RETRYABLE_STATUSES else ""
                     asked = error.retry_after or 0.0
                     self.tried.set()
                 self._note(error)

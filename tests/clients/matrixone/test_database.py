@@ -98,7 +98,6 @@ def test_a_compute_node_is_not_asked_what_it_would_die_of(db: Database, hakeeper
             with pytest.raises(Unsupported, match="sharding is not enabled"):
                 query.replicas(node, soon())
             assert query.pipelines(soon()) == 0
-            assert query.protocol_version(soon()) >= 3
     db.require_alive()
 
 

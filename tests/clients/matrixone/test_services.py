@@ -57,7 +57,6 @@ def test_counts(frozen: Peers) -> None:
         assert sessions[0].began is not None
         assert query.pipelines(soon()) == 4
         assert query.replicas(nodes[1], soon()) == 5
-        assert query.protocol_version(soon()) >= 3
     with QueryService(frozen.query[0], Reach.MACHINE) as query:
         assert query.sessions(soon()) == ()
         assert (query.pipelines(soon()), query.replicas(nodes[0], soon())) == (0, 0)

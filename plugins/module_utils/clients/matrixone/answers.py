@@ -28,7 +28,7 @@ NOT_SUPPORTED: Final = 20105
 _NO_HAKEEPER: Final = 20417
 _RAFT_TIMEOUT: Final = 20429
 _SHARD_NOT_FOUND: Final = 20437
-_PASSING: Final = frozenset({20401, _RAFT_TIMEOUT, 20434, 20435, 20438})
+_RETRYABLE_CODES: Final = frozenset({20401, _RAFT_TIMEOUT, 20434, 20435, 20438})
 # A store that found no quorum needs two seconds to say so; asking again at once does not help.
 _PAUSE_WITHOUT_QUORUM: Final = 1.0
 _ELSEWHERE: Final = frozenset({_NO_HAKEEPER, _SHARD_NOT_FOUND})
@@ -48,7 +48,7 @@ def _refusal(what: str, code: int, text: str) -> Refused | NotLeader:
     message = f"{what}: {text or _MEANINGS.get(code, 'refused')} (code {code})"
     if code in _ELSEWHERE:
         return NotLeader(message)
-    if code in _PASSING:
+    if code in _RETRYABLE_CODES:
         pause = _PAUSE_WITHOUT_QUORUM if code == _RAFT_TIMEOUT else 0.0
         return NotNow(message, code, text, pause)
     if code == NOT_SUPPORTED:

@@ -18,7 +18,6 @@ from .tables import logservice
 from .tables.logservice import Method
 
 HAKEEPER_SHARD: Final = 0
-LOG_SHARD: Final = 1
 PROTOCOL: Final = Protocol(
     "log service",
     logservice.REQUEST,

@@ -17,7 +17,6 @@ from .records import (
     LogStoreRecord,
     ProxyRecord,
     Replica,
-    Resources,
     ShardRecord,
     TNStoreRecord,
     WorkState,
@@ -60,7 +59,6 @@ def _shard(values: Values) -> ShardRecord:
     return ShardRecord(
         values.get("ShardID", 0),
         {number: _uuid(one) for number, one in values.get("Replicas", {}).items()},
-        {number: _uuid(one) for number, one in values.get("NonVotingReplicas", {}).items()},
         values.get("LeaderID", 0) or None,
         values.get("Epoch", 0),
         values.get("Term", 0),
@@ -102,17 +100,7 @@ def _tn_store(values: Values, newest: int) -> TNStoreRecord:
         service_address=values.get("ServiceAddress", ""),
         lock_address=values.get("LockServiceAddress", ""),
         query_address=values.get("QueryAddress", ""),
-        logtail_address=values.get("LogtailServerAddress", ""),
         shards={shard.get("ShardID", 0): shard.get("ReplicaID", 0) for shard in shards},
-    )
-
-
-def _resources(values: Values) -> Resources:
-    return Resources(
-        values.get("CPUTotal", 0),
-        values.get("CPUAvailable", 0.0),
-        values.get("MemTotal", 0),
-        values.get("MemAvailable", 0),
     )
 
 
@@ -126,10 +114,7 @@ def _cn_store(values: Values, newest: int) -> CNStoreRecord:
         sql_address=values.get("SQLAddress", ""),
         lock_address=values.get("LockServiceAddress", ""),
         query_address=values.get("QueryAddress", ""),
-        shard_address=values.get("ShardServiceAddress", ""),
-        up_since=when(values.get("UpTime", 0)),
         commit=values.get("CommitID", ""),
-        resources=_resources(values.get("Resource", {})),
         config_data=values.get("ConfigData", b""),
     )
 
@@ -183,6 +168,4 @@ def cluster_state(values: Values) -> ClusterState:
             one.get("ShardID", 0): one.get("LogShardID", 0) for one in info.get("TNShards", [])
         },
         shards={number: _shard(one) for number, one in shards.items()},
-        non_voting_replicas=values.get("NonVotingReplicaNum", 0),
-        non_voting_locality=_locality(values.get("NonVotingLocality", {})),
     )

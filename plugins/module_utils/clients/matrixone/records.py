@@ -77,7 +77,6 @@ class ShardRecord:
     Attributes:
         number: shard id.
         members: store UUID by id of the voting replica.
-        learners: store UUID by id of the replica without a vote.
         leader: replica id of the leader; None while there is none.
         epoch: grows with each change of the members.
         term: grows with each election.
@@ -85,7 +84,6 @@ class ShardRecord:
 
     number: int
     members: Mapping[int, str]
-    learners: Mapping[int, str]
     leader: int | None
     epoch: int
     term: int
@@ -116,7 +114,6 @@ class TNStoreRecord(Store):
     service_address: str
     lock_address: str
     query_address: str
-    logtail_address: str
     shards: Mapping[int, int]
 
     @property
@@ -126,21 +123,10 @@ class TNStoreRecord(Store):
 
 
 @dataclass(frozen=True, slots=True)
-class Resources:
-    """What a compute node has: cores, and bytes of memory."""
-
-    cores: int
-    free_cores: float
-    memory: int
-    free_memory: int
-
-
-@dataclass(frozen=True, slots=True)
 class CNStoreRecord(Store):
     """A compute node.
 
     Attributes:
-        up_since: when it registered last; the replicas of HAKeeper differ by milliseconds.
         commit: git commit of its program.
         config_data: settings in force, encoded; see `settings`.
     """
@@ -151,10 +137,7 @@ class CNStoreRecord(Store):
     sql_address: str
     lock_address: str
     query_address: str
-    shard_address: str
-    up_since: datetime | None
     commit: str
-    resources: Resources
     config_data: bytes = field(repr=False)
 
     def settings(self, deadline: Deadline | None = None) -> dict[str, str]:
@@ -232,8 +215,6 @@ class ClusterState:
         wanted_replicas: voting replicas that each log shard should have.
         log_shard_of: log shard behind each shard of the transaction node.
         shards: the log shards as HAKeeper sees them.
-        non_voting_replicas: replicas without a vote that are wanted.
-        non_voting_locality: where they may be.
     """
 
     tick: int
@@ -241,5 +222,3 @@ class ClusterState:
     wanted_replicas: Mapping[int, int]
     log_shard_of: Mapping[int, int]
     shards: Mapping[int, ShardRecord]
-    non_voting_replicas: int
-    non_voting_locality: Mapping[str, str]

@@ -136,12 +136,6 @@ class QueryService(Peer):
         name = "GetReplicaCount"
         return self._count(QueryMethod.GET_REPLICA_COUNT, {name: {}}, name, deadline)
 
-    def protocol_version(self, deadline: Deadline) -> int:
-        """Return the version of the RPC that the compute node runs with."""
-        name = "GetProtocolVersion"
-        method = QueryMethod.GET_PROTOCOL_VERSION
-        return int(self._ask(method, {name: {}}, name, deadline).get("Version", 0))
-
     def _count(
         self, method: QueryMethod, values: Mapping[str, Any], name: str, deadline: Deadline
     ) -> int:

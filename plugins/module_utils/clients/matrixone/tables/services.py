@@ -65,7 +65,6 @@ LOCK_RESPONSE: Final = table(
 
 EMPTY: Final = table("query.Empty")
 COUNT_RESULT: Final = table("query.CountResult", Field(1, "Count", Kind.INT64))
-VERSION_RESULT: Final = table("query.VersionResult", Field(1, "Version", Kind.INT64))
 SESSION: Final = table(
     "status.Session",
     *strings(1, "NodeID"),
