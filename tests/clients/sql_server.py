@@ -2,6 +2,7 @@
 """The server's side of the SQL protocol, as a script tells it."""
 
 import socket
+import ssl
 import struct
 
 from faults.peers.sql import OK, result
@@ -10,7 +11,8 @@ NATIVE = b"mysql_native_password"
 SALT = bytes(range(1, 21))
 
 __all__ = ["NATIVE", "OK", "SALT", "Server"]
-_CAPABILITIES = 0x001FF7FF & ~0x0800
+_TLS = 0x0800
+_CAPABILITIES = 0x001FF7FF & ~_TLS
 _HEADER = 4
 
 
@@ -39,8 +41,9 @@ class Server:
             data += more
         return data
 
-    def greet(self, plugin: bytes = NATIVE) -> None:
-        low, high = _CAPABILITIES & 0xFFFF, _CAPABILITIES >> 16
+    def greet(self, plugin: bytes = NATIVE, *, tls: bool = False) -> None:
+        offered = _CAPABILITIES | (_TLS if tls else 0)
+        low, high = offered & 0xFFFF, offered >> 16
         self.send(
             b"\x0a8.0.30-MatrixOne\x00"
             + struct.pack("<I", 7)
@@ -51,6 +54,11 @@ class Server:
             + plugin
             + b"\x00"
         )
+
+    def secure(self, context: ssl.SSLContext) -> None:
+        """Take the request for TLS, and do the handshake."""
+        self.take()
+        self.peer = context.wrap_socket(self.peer, server_side=True)
 
     def switch(self, plugin: bytes, data: bytes = SALT + b"\x00") -> None:
         self.send(b"\xfe" + plugin + b"\x00" + data)

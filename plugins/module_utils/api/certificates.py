@@ -17,6 +17,8 @@ from .timestamps import timestamp, unix_time
 
 CERTIFICATE: Final = "tls.crt"
 KEY: Final = "tls.key"
+AUTHORITY: Final = "ca.crt"
+"""Of who has signed the certificate; cert-manager adds it."""
 _WEEK: Final = 7 * 24 * 3600.0
 _DIGITS: Final = 16
 """Of a fingerprint: enough to tell a certificate from those before it."""

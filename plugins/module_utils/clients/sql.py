@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ssl
 import struct
 import time
 from collections import deque
@@ -15,7 +16,7 @@ from .matrixone.texts import shown
 try:
     import pymysql
 
-    from .sql_session import CANNOT_LOAD_PLUGIN, Session
+    from .sql_session import CANNOT_LOAD_PLUGIN, NO_TLS, Session
 except ImportError:  # reported when a statement is to be run
     pymysql = None
 
@@ -64,12 +65,15 @@ class Entrance:
         port: of the SQL protocol.
         user: name of the user.
         password: never shown.
+        trusted: certificates in PEM, one of which the server has to have, or to be certified by;
+            empty for a session without TLS.
     """
 
     host: str
     port: int
     user: str
     password: str = field(repr=False)
+    trusted: str = field(default="", repr=False)
 
 
 def run(
@@ -195,6 +199,7 @@ def _answers(
     session = Session(
         deadline=max(deadline, time.monotonic() + _SHORTEST),
         longest_answer=longest_answer,
+        trusted=entrance.trusted,
         host=entrance.host,
         port=entrance.port,
         user=entrance.user,
@@ -235,6 +240,12 @@ def _said(entrance: Entrance, error: Exception) -> str:
     if isinstance(error, _MALFORMED):
         return f"{where} does not speak the database's protocol"
     code = _code(error)
+    cause = getattr(error, "original_exception", error)
+    if isinstance(cause, ssl.SSLError):
+        problem = getattr(cause, "verify_message", "") or cause.reason or "no handshake"
+        return f"{where} is not trusted, or speaks no TLS: {shown(problem)}"
+    if code == NO_TLS:
+        return f"{where} offers no TLS (error {code})"
     if code == CANNOT_LOAD_PLUGIN:
         return f"{where} wants the password itself, and does not get it (error {code})"
     number = f" (error {code})" if code else ""
@@ -266,5 +277,5 @@ _QUESTIONS: Final = frozenset({"select", "show", "with"})
 _DENIED: Final = 1045
 _INTERNAL: Final = 20101
 _CANNOT_CONNECT: Final = 2003
-_OF_THE_CLIENT: Final = frozenset({0, 2002, 2003, 2006, 2013, 2014})
+_OF_THE_CLIENT: Final = frozenset({0, 2002, 2003, 2006, 2013, 2014, 2026})
 """Error codes of the driver itself: no connection, or one that was lost."""

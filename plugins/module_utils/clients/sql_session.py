@@ -9,14 +9,16 @@ this session speaks no other.
 
 from __future__ import annotations
 
+import ssl
 import time
 from typing import Any, Final
 
 try:
     from pymysql import err
     from pymysql.connections import Connection
+    from pymysql.constants import CLIENT
 except ImportError:  # the caller reports it when a statement is to be run
-    err, Connection = None, object
+    err, CLIENT, Connection = None, None, object
 
 PLUGIN: Final = "mysql_native_password"
 LARGEST_PACKET: Final = 1 << 20
@@ -24,6 +26,7 @@ LARGEST_SESSION: Final = 4 << 20
 """Bytes of all packets of a server together; our statements return a few rows."""
 CANNOT_LOAD_PLUGIN: Final = 2059
 LOST: Final = 2013
+NO_TLS: Final = 2026
 _LONGEST_ANSWER: Final = 10.0
 """Seconds that one packet may take."""
 
@@ -35,27 +38,40 @@ class Session(Connection):  # type: ignore[misc]
         deadline: of ``time.monotonic()``, for login and statements together.
         longest_answer: seconds that one packet may take, 10 by default; a statement that works for
             long before it answers needs more.
+        trusted: certificates in PEM, one of which the server has to have, or to be certified by;
+            empty without TLS, which the driver must not try then: compute nodes of MatrixOne lose
+            the beginning of some handshakes.
         given: parameters of ``pymysql.connect``, without timeouts.
 
     Raises:
         pymysql.OperationalError: with `CANNOT_LOAD_PLUGIN` when the server wants the password in
-            another form, with `LOST` when it sends too much or takes too long.
+            another form, with `LOST` when it sends too much or takes too long, with `NO_TLS` when
+            it offers no TLS where that is required.
+        ssl.SSLError: what is to be trusted is no certificate.
     """
 
     def __init__(
-        self, *, deadline: float, longest_answer: float | None = None, **given: Any
+        self,
+        *,
+        deadline: float,
+        longest_answer: float | None = None,
+        trusted: str = "",
+        **given: Any,
     ) -> None:
         self._deadline = self._until = deadline
         self._longest_answer = longest_answer or _LONGEST_ANSWER
         self._received = 0
         seconds = max(0.1, min(_LONGEST_ANSWER, deadline - time.monotonic()))
-        super().__init__(
-            connect_timeout=seconds, read_timeout=seconds, write_timeout=seconds, **given
-        )
+        self._needs_tls = bool(trusted)
+        protected = {"ssl": _trusting(trusted)} if trusted else {"ssl_disabled": True}
+        timeouts = dict.fromkeys(("connect_timeout", "read_timeout", "write_timeout"), seconds)
+        super().__init__(**timeouts, **protected, **given)
 
     def _get_server_information(self) -> None:
         super()._get_server_information()
         _require_native(self._auth_plugin_name)
+        if self._needs_tls and not self.server_capabilities & CLIENT.SSL:
+            raise err.OperationalError(NO_TLS, "the server offers no TLS")
 
     def _process_auth(self, plugin_name: bytes, *rest: Any) -> Any:
         _require_native(plugin_name.decode("ascii", "replace"))
@@ -98,6 +114,18 @@ class Session(Connection):  # type: ignore[misc]
     def _lost(self, why: str) -> err.OperationalError:
         self._force_close()
         return err.OperationalError(LOST, why)
+
+
+def _trusting(certificates: str) -> ssl.SSLContext:
+    """Return a context that trusts nothing else, whether it signs certificates or is one.
+
+    Names are not compared: the server is addressed by the IP of its Service.
+    """
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    context.load_verify_locations(cadata=certificates)
+    return context
 
 
 def _require_native(plugin: str) -> None:

@@ -3,12 +3,16 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Mapping
 from typing import Any
 
 from ..api import names
+from ..api.certificates import AUTHORITY, CERTIFICATE
+from ..api.fields import Fields, as_table
 from ..clients.kubernetes.applying import Writer
 from ..clients.sql import Entrance
+from ..workload.tls import secret_name
 from .credentials import is_ours
 from .rendering import credential_secret
 from .root_credential import Login, login_of
@@ -26,7 +30,7 @@ def entrance(writer: Writer, resource: Mapping[str, Any], service: str, login: L
     """Return where and how to log in, by address: names are known in the cluster only.
 
     Raises:
-        ValueError: there is no such Service.
+        ValueError: there is no such Service, or no certificate in the Secret for TLS.
     """
     place = {"namespace": resource["metadata"]["namespace"], "name": service}
     found = writer.get({"apiVersion": "v1", "kind": "Service", "metadata": place})
@@ -37,7 +41,31 @@ def entrance(writer: Writer, resource: Mapping[str, Any], service: str, login: L
         port=names.PORT_SQL,
         user=login.user,
         password=login.password,
+        trusted=_trusted(writer, resource, service),
     )
+
+
+def _trusted(writer: Writer, resource: Mapping[str, Any], service: str) -> str:
+    """Return the certificates, in PEM, by which a proxy proves what it is; empty without TLS.
+
+    It is asked with TLS as soon as the spec has it, and never without any more. Compute nodes are
+    asked without: some versions of MatrixOne lose the beginning of a handshake there.
+
+    Raises:
+        ValueError: the Secret has no certificate.
+    """
+    spec, name = Fields("spec", resource.get("spec") or {}), resource["metadata"]["name"]
+    secret = secret_name(spec)
+    if not secret or service != names.base_name(names.PROXY_SET, name):
+        return ""
+    data = as_table((find_secret(writer, resource, secret) or {}).get("data"))
+    pem = [data[key] for key in (CERTIFICATE, AUTHORITY) if data.get(key)]
+    if not data.get(CERTIFICATE):
+        raise ValueError(f"Secret {secret}, which spec.tls.secretRef names, has no {CERTIFICATE}")
+    try:
+        return "\n".join(base64.b64decode(one, validate=True).decode("ascii") for one in pem)
+    except ValueError as error:
+        raise ValueError(f"Secret {secret}, for TLS, holds no text") from error
 
 
 def root_login(writer: Writer, resource: Mapping[str, Any]) -> Login:
