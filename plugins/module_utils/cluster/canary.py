@@ -143,8 +143,7 @@ def _problem(desired: Manifest, live: Resource | None, answer: Mapping[str, Any]
     if live is None:
         return f"creating {what}"
     if not serves(live, desired):
-        lacking = find(live, ConditionType.READY).get("message") or "it has no status yet"
-        return f"waiting for {what}: {lacking}; {_OTHERS}"
+        return f"waiting for {what}: {lacking(live)}; {_OTHERS}"
     problem = (answer or {}).get("problem")
     return f"{what}, does not answer: {problem}; {_OTHERS}" if problem else ""
 
@@ -289,6 +288,12 @@ def serves(live: Resource, desired: Manifest) -> bool:
     """Return whether a canary is ready with the image that it is to have."""
     ready = holds_now(live, ConditionType.READY) and holds_now(live, ConditionType.SYNCED)
     return ready and _image(live) == _image(desired)
+
+
+def lacking(live: Resource) -> str:
+    """Return what a canary that does not serve lacks, for people."""
+    kind = ConditionType.SYNCED if holds_now(live, ConditionType.READY) else ConditionType.READY
+    return str(find(live, kind).get("message") or "its status does not tell yet")
 
 
 def _image(one: Mapping[str, Any]) -> Any:

@@ -12,11 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..api.types import Manifest
-from ..reporting.conditions import find
-from ..reporting.reasons import ConditionType
 from ..upgrade.checks import Check, Name, Result
 from ..workload.plans import Observed
-from .canary import canary_in, canary_of, outdated, serves
+from .canary import canary_in, canary_of, lacking, outdated, serves
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +55,7 @@ def find_room(observed: Observed, children: Sequence[Manifest], *, is_due: bool)
     if serves(live, present):
         message = f"CNSet {name}, one more compute node, has room"
         return Room(Check(Name.ROOM, Result.PASSED, message), present)
-    lacking = find(live, ConditionType.READY).get("message") or "it has no status yet"
-    message = f"CNSet {name}, one more compute node, is not ready: {lacking}"
+    message = f"CNSet {name}, one more compute node, is not ready: {lacking(live)}"
     return Room(Check(Name.ROOM, Result.UNKNOWN, message), present)
 
 
