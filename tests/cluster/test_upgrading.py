@@ -506,6 +506,20 @@ def test_a_catalog_of_another_name_is_final_when_it_stands_still(now: str, phase
     assert report["status"]["upgrade"]["phase"] == phase
 
 
+def test_where_compute_nodes_leave_the_catalog_alone_it_is_waited_for() -> None:
+    """The settling of `READY` alone would end the upgrade before anybody has upgraded it."""
+    stood = {"since": NOW, "changedAt": NOW, "version": "2.0.5", "state": 2}
+    record = updating("Passed", phase="UpgradingCatalog", canary="Passed", catalog=stood)
+    manual = {"spec.cnGroups": [{"name": "tp", "config": "[cn]\nauto-upgrade = false\n"}]}
+    given = cluster(NEW, NEW, record, **manual)
+    _plan, report = told(given, observed(NEW, NEW, now=LATER, catalog=READY))
+    ended = report["status"]["upgrade"]
+    assert ended["phase"] == "UpgradingCatalog"
+    assert "run UPGRADE ACCOUNT ALL as root" in ended["message"]
+    _plan, report = told(given, observed(NEW, NEW, now=LATER, catalog=RAISED))
+    assert report["status"]["upgrade"]["phase"] == "Completed"
+
+
 def test_a_catalog_that_does_not_move_is_degraded() -> None:
     seen = {"version": "2.1.0", "state": 0, "stepsLeft": 2, "tenantsLeft": 0}
     stays = {**seen, "step": "2.0.5 to 2.1.0"}

@@ -203,6 +203,26 @@ def test_the_new_version_has_to_read_all_settings(
     assert (f"CNSet mo-tp: {removed}" if removed else "no setting is known") in found[1]
 
 
+MANUAL = {"cn": {"auto-upgrade": False}}
+
+
+@pytest.mark.parametrize(
+    ("nodes", "found"),
+    [
+        ([MANUAL], "Failed"),
+        ([{"CN": {"Auto-Upgrade": False}}], "Failed"),
+        ([MANUAL, {}], "Passed"),
+        ([{"cn": {"auto-upgrade": True}}], "Passed"),
+        ([], "Passed"),
+    ],
+)
+def test_some_compute_node_has_to_upgrade_the_catalog(nodes: list[Json], found: str) -> None:
+    tables = {f"CNSet/mo-{number}": table for number, table in enumerate(nodes)}
+    said = result("Configuration", configurations={"LogSet/mo": MANUAL, **tables})
+    assert said[0] == found
+    assert ("run UPGRADE ACCOUNT ALL as root" in said[1]) is (found == "Failed")
+
+
 REHEARSED = {"result": "Passed", "version": "3.0.18"}
 
 

@@ -30,7 +30,7 @@ from ..reporting.conditions import holds_now
 from ..reporting.reasons import ConditionType
 from ..transaction.data_version import asked_version, written_by
 from ..upgrade.catalog import Catalog
-from ..upgrade.checks import Check, Name, Subject, checks_of, is_waived
+from ..upgrade.checks import Check, Name, Subject, checks_of, is_waived, may_upgrade_catalog
 from ..upgrade.record import (
     AHEAD,
     CANCELED,
@@ -410,13 +410,17 @@ def _subject(
         backups=observed.get(_BACKUPS),
         catalog=Catalog.read(observed.get(CATALOG_KEY)),
         settings=_settings(present),
-        configurations={
-            named(one): toml.parse(one["spec"].get("config"), f"{named(one)}: spec.config")
-            for one in children
-            if one["kind"] != names.WEB_UI
-        },
+        configurations=_configurations(children),
         now=now,
     )
+
+
+def _configurations(children: Sequence[Manifest]) -> dict[str, Json]:
+    return {
+        named(one): toml.parse(one["spec"].get("config"), f"{named(one)}: spec.config")
+        for one in children
+        if one["kind"] != names.WEB_UI
+    }
 
 
 def _followed(
@@ -450,12 +454,15 @@ def _followed(
     if rolled and _waives(present, Name.CATALOG, target):
         message = f"updated from {record.get('from')} to {target}; its catalog is not waited for"
         return Upgrade({**record, "phase": COMPLETED, "completedAt": now, "message": message})
-    if rolled and found and found.is_complete and _is_final(catalog, found, target, now):
+    by_hand = not may_upgrade_catalog(_configurations(children))
+    if rolled and found and found.is_complete and _is_final(catalog, found, target, now, by_hand):
         catalog = {key: value for key, value in catalog.items() if key != "message"}
         ended = {**record, "phase": COMPLETED, "completedAt": now, "catalog": catalog}
         return Upgrade({**ended, "message": f"upgraded from {record.get('from')} to {target}"})
     stuck = canary.stuck or _is_stuck(catalog, found, now, longest)
     said = found.summary if found and rolled else "the components are being updated"
+    if rolled and by_hand:
+        said += "; run UPGRADE ACCOUNT ALL as root: cn.auto-upgrade is false"
     what = "; ".join(filter(None, (canary.message, problem))) or said
     if _is_paused(present):
         what += "; spec.upgrade.paused has no effect any more"
@@ -500,14 +507,16 @@ def _is_rolled(observed: Observed, children: Sequence[Manifest]) -> bool:
     )
 
 
-def _is_final(catalog: Json, found: Catalog, target: Version | None, now: str) -> bool:
+def _is_final(
+    catalog: Json, found: Catalog, target: Version | None, now: str, by_hand: bool
+) -> bool:
     """Return whether the catalog has reached the version of the program that runs.
 
     MatrixOne names its catalog by a version of its own, mostly that of the release. Another one is
-    final if it did not move since the components are up.
+    final if it did not move since the components are up, unless it waits for somebody's statement.
     """
-    if _is_of(found, target):
-        return True
+    if by_hand or _is_of(found, target):
+        return _is_of(found, target)
     still = unix_time(now) - max(unix_time(catalog["since"]), unix_time(catalog["changedAt"]))
     return still >= _SETTLING
 

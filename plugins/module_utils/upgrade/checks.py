@@ -20,7 +20,7 @@ from ..reporting.conditions import find, holds_now
 from ..reporting.reasons import RESTORABLE, ConditionType
 from .catalog import Catalog
 from .paths import known_failure
-from .settings import removed
+from .settings import AUTO_UPGRADE, removed, upgrades_catalog
 
 Json = Mapping[str, Any]
 
@@ -238,14 +238,31 @@ def _path(subject: Subject) -> Check:
 
 
 def _configuration(subject: Subject) -> Check:
-    """Check that the new version reads each setting that somebody has made."""
+    """Check that the new version reads each setting, and that compute nodes upgrade the catalog."""
     for name, table in subject.configurations.items():
         for setting in removed(table, subject.origin, subject.target):
             what = f"{name.replace('/', ' ')}: {setting.name}"
             message = f"{what} is not read by MatrixOne {setting.text} and newer; remove it"
             return Check(Name.CONFIGURATION, Result.FAILED, message)
+    if not may_upgrade_catalog(subject.configurations):
+        message = (
+            f"{'.'.join(AUTO_UPGRADE)} is false in the configuration of all compute nodes: they "
+            "would not upgrade the catalog; remove it, or waive this check and run UPGRADE ACCOUNT "
+            "ALL as root when the compute nodes have the new version"
+        )
+        return Check(Name.CONFIGURATION, Result.FAILED, message)
     message = "no setting is known that the new version does not read"
     return Check(Name.CONFIGURATION, Result.PASSED, message)
+
+
+def may_upgrade_catalog(configurations: Mapping[str, Json]) -> bool:
+    """Return whether any compute node upgrades the catalog by itself; True where there is none.
+
+    Args:
+        configurations: as `Subject` has them.
+    """
+    nodes = [table for name, table in configurations.items() if name.startswith("CNSet/")]
+    return not nodes or any(map(upgrades_catalog, nodes))
 
 
 def _rehearsal(subject: Subject) -> Check:

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings that newer versions of MatrixOne do not read any more: they ignore them silently."""
+"""Settings that matter to an upgrade: those that newer versions of MatrixOne silently ignore, and
+the one by which compute nodes do not upgrade the catalog.
+"""
 
 from __future__ import annotations
 
@@ -43,6 +45,7 @@ _OBSERVABILITY: Final = (
     "tcpPacket",
     "traceExportInterval",
 )
+AUTO_UPGRADE: Final = ("cn", "auto-upgrade")
 REMOVED: Final = (
     *(Removed(("observability", key), (2, 0)) for key in _OBSERVABILITY),
     Removed(("cn", "Engine", "logstore"), (2, 1)),
@@ -65,11 +68,24 @@ def removed(table: Mapping[str, Any], origin: Version, target: Version) -> Itera
             yield setting
 
 
+def upgrades_catalog(table: Mapping[str, Any]) -> bool:
+    """Return whether a compute node with this configuration upgrades the catalog by itself.
+
+    Otherwise it does when it gets the statement `UPGRADE ACCOUNT ALL` (MatrixOne,
+    ``pkg/bootstrap/custom_upgrade.go``).
+    """
+    return True not in (value is False for value in _values(table, AUTO_UPGRADE))
+
+
 def _has(table: Any, path: tuple[str, ...]) -> bool:
-    """Return whether a configuration has a key; MatrixOne does not mind upper and lower case."""
+    return any(True for _value in _values(table, path))
+
+
+def _values(table: Any, path: tuple[str, ...]) -> Iterator[Any]:
+    """Yield what a configuration has at a path; MatrixOne does not mind upper and lower case."""
     if not path:
-        return True
-    if not isinstance(table, Mapping):
-        return False
-    inner = (value for key, value in table.items() if str(key).lower() == path[0].lower())
-    return any(_has(one, path[1:]) for one in inner)
+        yield table
+    elif isinstance(table, Mapping):
+        for key, value in table.items():
+            if str(key).lower() == path[0].lower():
+                yield from _values(value, path[1:])
