@@ -6,9 +6,11 @@ The database is real; the Go operator and OpenKruise are played by `go_operator.
 
 import json
 import os
+import signal
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pymysql
@@ -28,6 +30,7 @@ from tests.support.waiting import eventually
 pytestmark = pytest.mark.node
 
 ROWS = 1000
+SHARED = "/var/lib/matrixone-shared"
 BUCKET = object_storage.BUCKET
 READY_SECONDS = 300
 HELD = "waiting for its adoption"
@@ -41,6 +44,33 @@ def go_cluster(store: ObjectStore, namespace: str) -> Json:
     log_service["sharedStorage"]["s3"]["path"] = f"{BUCKET}/{namespace}"
     log_service["volume"]["storageClassName"] = namespace
     return resource
+
+
+def go_cluster_in_a_folder() -> Json:
+    """Return one with its data in a folder that all Pods share, whose files stay root's."""
+    resource = tiny_cluster()
+    spec = resource["spec"]
+    spec["logService"]["sharedStorage"] = {"fileSystem": {"path": SHARED}}
+    source = {"claimName": "mo-shared"}
+    root = {"runAsUser": 0, "runAsGroup": 0, "runAsNonRoot": False}
+    for part in (spec["logService"], spec["tn"], *spec["cnGroups"], spec["proxy"]):
+        part["overlay"] = {
+            "volumes": [{"name": "shared", "persistentVolumeClaim": source}],
+            "volumeMounts": [{"name": "shared", "mountPath": SHARED}],
+            "securityContext": root,
+        }
+    return resource
+
+
+def shared_claim() -> Json:
+    """Return the claim of that folder, which its user has made."""
+    size = {"requests": {"storage": "1Gi"}}
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "mo-shared"},
+        "spec": {"accessModes": ["ReadWriteOnce"], "resources": size},
+    }
 
 
 def volume(folder: Path, namespace: str, claim: str) -> Json:
@@ -120,29 +150,38 @@ def world(
     """Three log stores, a transaction node, a compute node and a proxy, with numbered rows."""
     bed = bed_with_jobs
     real_object_store.make_bucket(BUCKET)
-    bed.kubectl("apply", "--server-side", "--force-conflicts", "-f", str(ROOT / "crds"))
     with bed.namespace("adopt") as namespace:
-        operator = operator_for(bed, namespace, tmp_path_factory.mktemp("operator"))
-        cluster = Cluster(bed, namespace, operator)
         secret = object_storage.secret(real_object_store)
-        cluster.kubectl("apply", "-f", "-", input=json.dumps(secret))
+        bed.kubectl("-n", namespace, "apply", "-f", "-", input=json.dumps(secret))
         for ordinal in range(3):
             folder = bed.places.volumes / f"{namespace}-{ordinal}"
             folder.mkdir(parents=True)
             made_of = volume(folder, namespace, f"mo-data-mo-log-{ordinal}")
             bed.kubectl("apply", "-f", "-", input=json.dumps(made_of))
         resource = go_cluster(real_object_store, namespace)
-        with GoOperator(bed, namespace, resource) as go_operator:
-            go_operator.create()
-            made = World(cluster, go_operator, operator)
-            eventually(lambda: _filled(made), READY_SECONDS, "a database with rows")
-            try:
+        try:
+            with running(bed, namespace, resource, tmp_path_factory.mktemp("operator")) as made:
                 yield made
-            finally:
-                operator.remove()
-                cluster.kubectl("delete", "mo", "--all", "--wait=false")
-                volumes = [f"{namespace}-mo-data-mo-log-{ordinal}" for ordinal in range(3)]
-                bed.kubectl("delete", "pv", "--wait=false", *volumes)
+        finally:
+            volumes = [f"{namespace}-mo-data-mo-log-{ordinal}" for ordinal in range(3)]
+            bed.kubectl("delete", "pv", "--wait=false", *volumes)
+
+
+@contextmanager
+def running(bed: TestBed, namespace: str, resource: Json, folder: Path) -> Iterator[World]:
+    """Run a cluster of the Go operator with numbered rows until the end of the block."""
+    bed.kubectl("apply", "--server-side", "--force-conflicts", "-f", str(ROOT / "crds"))
+    operator = operator_for(bed, namespace, folder)
+    cluster = Cluster(bed, namespace, operator)
+    with GoOperator(bed, namespace, resource) as go_operator:
+        go_operator.create()
+        made = World(cluster, go_operator, operator)
+        eventually(lambda: _filled(made), READY_SECONDS, "a database with rows")
+        try:
+            yield made
+        finally:
+            operator.remove()
+            cluster.kubectl("delete", "mo", "--all", "--wait=false")
 
 
 def _filled(world: World) -> bool:
@@ -157,6 +196,30 @@ def _filled(world: World) -> bool:
         return world.rows() == list(range(ROWS))
     except (pymysql.MySQLError, OSError):
         return False
+
+
+def test_a_cluster_in_a_folder_is_taken_over_where_its_pods_stay_root(
+    bed_with_jobs: TestBed,
+    tmp_path: Path,
+    command: Command,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Nobody hands files of such a volume over: without that, the plan refuses the adoption.
+
+    It comes first, before an operator of another level is deployed that would watch its namespace.
+    """
+    if os.environ.get("OPERATOR") == "deployment":
+        monkeypatch.setenv("OPERATOR", "process")  # whose level of Pod security can be set here
+    monkeypatch.setenv("MATRIXONE_POD_SECURITY", "baseline")
+    bed, resource = bed_with_jobs, go_cluster_in_a_folder()
+    with bed.namespace("adopt-folder") as namespace:
+        bed.kubectl("-n", namespace, "apply", "-f", "-", input=json.dumps(shared_claim()))
+        with running(bed, namespace, resource, tmp_path) as world:
+            world.operator.start()
+            eventually(world.held, 60, "sets that are left alone")
+            command(*world.command(), KUBECONFIG=str(bed.kubeconfig))
+            assert world.kruise() == []
+            eventually(lambda: _rows(world) == ROWS, 60, "all rows")
 
 
 def test_our_operator_leaves_everything_alone_at_first(world: World) -> None:
@@ -213,13 +276,20 @@ def test_a_go_operator_that_runs_is_refused(world: World) -> None:
     assert len(world.kruise()) == 4
 
 
-def test_the_cluster_is_taken_over_with_every_row(world: World, command: Command) -> None:
+def test_the_cluster_is_taken_over_with_every_row(
+    world: World, command: Command, tmp_path: Path
+) -> None:
+    """The first play is killed in the middle of the first set; the second one goes on."""
     claims = world.claims()
     kubeconfig = str(world.cluster.bed.kubeconfig)
+    login = tmp_path / "login.json"
+    login.write_text(json.dumps({f"login_{k}": v for k, v in world.cluster.entrance.items()}))
     with Traffic(world.cluster, "adoption") as traffic:
         time.sleep(2)
-        command(*world.command(), KUBECONFIG=kubeconfig)
+        _kill_when(world, lambda: "statefulset.apps.kruise.io/mo-log" not in world.kruise())
+        told = command(*world.command("-e", f"@{login}"), KUBECONFIG=kubeconfig)
         time.sleep(2)
+    assert "tables afterwards" in told
     assert world.kruise() == []
     assert world.rows() == list(range(ROWS))
     now = world.claims()
@@ -272,6 +342,27 @@ def test_and_forth(world: World, command: Command) -> None:
     command(*world.command(), KUBECONFIG=str(world.cluster.bed.kubeconfig))
     assert world.kruise() == []
     eventually(lambda: _rows(world) == ROWS, 60, "all rows")
+
+
+def _kill_when(world: World, reached: Callable[[], bool]) -> None:
+    """Begin an adoption, and kill the play without a warning as soon as something is reached."""
+    environment = {
+        **os.environ,
+        "KUBECONFIG": str(world.cluster.bed.kubeconfig),
+        "ANSIBLE_COLLECTIONS_PATH": str(ROOT / ".collections"),
+    }
+    play = subprocess.Popen(
+        world.command(),
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        eventually(reached, 120, "the first workload that is let go")
+    finally:
+        os.killpg(play.pid, signal.SIGKILL)
+        play.wait(30)
 
 
 def _rows(world: World) -> int:
