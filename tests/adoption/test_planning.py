@@ -268,7 +268,7 @@ def test_no_step_deletes_a_claim_or_a_bucket(found: tuple[Set, ...], planner: An
     """In whatever state a cluster is, only workloads and Pods are deleted, each by its uid."""
     for step in planner(kruise_cluster(*found)).steps if found else ():
         if step.action in DELETING:
-            assert step.kind in {"StatefulSet", "CloneSet", "Deployment", "Pod"}
+            assert step.kind in {"StatefulSet", "CloneSet", "Deployment", "Pod", "NetworkPolicy"}
             assert step.uid
         if step.action is Action.LET_GO:
             assert step.part.split()[0] in {"LogSet", "DNSet"} or "kruise" in step.api_version
@@ -300,6 +300,14 @@ def test_the_way_back_keeps_claims_and_our_operator_away():
     assert let_go == ["mo-dn", "mo-log"]
     assert Action.END_WORKLOAD not in {step.action for step in plan.steps}
     assert "start the Go operator again" in plan.notes[0]
+
+
+def test_the_go_operator_can_reach_the_pods_again():
+    """It asks HAKeeper from another namespace, which our NetworkPolicies do not admit."""
+    plan = plan_return(kruise_cluster(replace(adopted(PLAIN), policy="np"), paused=True))
+    (step,) = [one for one in plan.steps if one.action is Action.END_POLICY]
+
+    assert (step.kind, step.name, step.uid) == ("NetworkPolicy", "mo-log", "np")
 
 
 def test_our_deployments_end_when_the_others_serve():

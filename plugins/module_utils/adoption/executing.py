@@ -74,6 +74,7 @@ class Executor:
             Action.LET_GO: self._let_go,
             Action.END_POD: self._end,
             Action.END_WORKLOAD: self._end,
+            Action.END_POLICY: self._end,
             Action.AWAIT_HELD: self._await_held,
             Action.AWAIT_SERVING: self._await_serving,
         }

@@ -133,6 +133,7 @@ class Set:
         own: our workload; None without one.
         pods: those with its labels that no pool has.
         claims: those that were made for its Pods, one for each template and Pod.
+        policy: uid of the NetworkPolicy that we have made for its Pods; empty without one.
         held: our operator reports that it leaves the set alone until it is adopted.
         serves: our operator reports that the set serves as its spec asks for.
         paused: whether an annotation keeps operators away; ours, with the value of `PAUSED`.
@@ -154,6 +155,7 @@ class Set:
     own: Workload | None = None
     pods: tuple[Pod, ...] = ()
     claims: tuple[Claim, ...] = ()
+    policy: str = ""
     held: bool = False
     serves: bool = False
     paused: bool = False

@@ -75,6 +75,7 @@ def _objects(session: Session, resource: Json, common: Mapping[str, Any]) -> Set
         foreign=_get(session, _identity(api_version, foreign, namespace, base)),
         own=_get(session, _identity("apps/v1", names.WORKLOADS[kind], namespace, base)),
         pods=Selection("v1", "Pod", namespace, labels).list(session),
+        policy=_get(session, _identity("networking.k8s.io/v1", "NetworkPolicy", namespace, base)),
         **common,
     )
 

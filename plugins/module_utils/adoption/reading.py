@@ -42,6 +42,7 @@ class SetObjects:
         foreign: the workload of OpenKruise of its name; None without one.
         own: the workload of ``apps/v1`` of its name; None without one.
         pods: the Pods with its labels.
+        policy: the NetworkPolicy of its name; None without one.
         claims: all PersistentVolumeClaims of the namespace, by name.
         volumes: the PersistentVolumes, by name.
         drivers: the CSIDrivers, by name.
@@ -52,6 +53,7 @@ class SetObjects:
     foreign: Json | None
     own: Json | None
     pods: Sequence[Json] = ()
+    policy: Json | None = None
     claims: Mapping[str, Json] = field(default_factory=dict)
     volumes: Mapping[str, Json] = field(default_factory=dict)
     drivers: Mapping[str, Json] = field(default_factory=dict)
@@ -135,6 +137,7 @@ def read_set(objects: SetObjects) -> Set:
             for name, claim in sorted(objects.claims.items())
             if name in own_claims
         ),
+        policy=_own_policy(metadata["uid"], objects.policy),
         held=str(synced.get("message") or "").startswith(kruise.HELD),
         serves=_serves(resource, pods),
         paused=is_paused(dict(resource)),
@@ -143,6 +146,13 @@ def read_set(objects: SetObjects) -> Set:
         adoption=str(annotations.get(kruise.ANNOTATION_ADOPTION) or ""),
         replaced=_has_replaced(annotations.get(names.ANNOTATION_INCARNATIONS)),
     )
+
+
+def _own_policy(uid: str, policy: Json | None) -> str:
+    """Return the uid of a NetworkPolicy that a set owns; empty for one of somebody else."""
+    metadata = (policy or {}).get("metadata") or {}
+    owners = metadata.get("ownerReferences") or []
+    return str(metadata["uid"]) if any(owner.get("uid") == uid for owner in owners) else ""
 
 
 def _serves(resource: Json, pods: Iterable[Pod]) -> bool:

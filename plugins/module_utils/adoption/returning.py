@@ -67,6 +67,15 @@ def steps_back(one: Set) -> Iterator[Step]:
         yield _workload(one, Action.LET_GO)
     elif own is not None and _serves_again(one):
         yield _workload(one, Action.END_WORKLOAD)
+    if one.policy:
+        yield Step(
+            Action.END_POLICY,
+            "networking.k8s.io/v1",
+            "NetworkPolicy",
+            one.base,
+            one.policy,
+            one.title,
+        )
     if one.adoption:
         yield _about(one, Action.HAND_BACK)
 

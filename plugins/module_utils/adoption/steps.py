@@ -29,6 +29,7 @@ class Action(StrEnum):
     END_POD = "end, since its successor serves,"
     PAUSE = "keep our operator away from"
     HAND_BACK = "remove the record of the adoption of"
+    END_POLICY = "delete, since it would keep the Go operator from the Pods,"
     END_WORKLOAD = "delete, with its Pods, since those of OpenKruise serve,"
 
     @property
@@ -42,8 +43,8 @@ class Action(StrEnum):
         return self in {Action.RESUME, Action.PAUSE, Action.AWAIT_HELD}
 
 
-DELETING: Final = frozenset({Action.LET_GO, Action.END_POD, Action.END_WORKLOAD})
-"""Actions that delete an object: a workload or a Pod, never a claim."""
+DELETING: Final = frozenset({Action.LET_GO, Action.END_POD, Action.END_WORKLOAD, Action.END_POLICY})
+"""Actions that delete an object: a workload, a Pod or a NetworkPolicy, never a claim."""
 
 
 @dataclass(frozen=True, slots=True)
