@@ -294,6 +294,11 @@ def test_the_cluster_is_taken_over_with_every_row(
     assert world.rows() == list(range(ROWS))
     now = world.claims()
     assert {name: now[name] for name in claims} == claims
+    (bucket,) = world.cluster.get("bucketclaim")["items"]
+    log_set = world.cluster.get("logset", "mo")
+    assert bucket["metadata"]["name"] == f"bucket-{log_set['metadata']['uid']}"
+    assert bucket["status"]["state"] == "InUse"
+    assert bucket["status"]["granted"]["mark"] == bucket["metadata"]["uid"]
     for pod in _pods(world).values():
         (owner,) = pod["metadata"]["ownerReferences"]
         assert owner["apiVersion"] == "apps/v1"
