@@ -110,7 +110,9 @@ def _patched(writer: Writer, arguments: Mapping[str, Any]) -> Iterator[Outcome]:
 
 def _as_patched(candidates: Iterable[Json], patched: Iterable[Outcome]) -> list[Json]:
     """Return the candidates as they are after the patches, one of which may let an object go."""
-    after = {identity(one.after): one.after for one in patched if one.after is not None}
+    after = {
+        identity(outcome.after): outcome.after for outcome in patched if outcome.after is not None
+    }
     return [{**found, **after.get(identity(found), {})} for found in candidates]
 
 
@@ -123,7 +125,7 @@ def _deleted(
 
 
 def _identities(deleted: Sequence[Outcome]) -> list[Mapping[str, Any]]:
-    return [one.before for one in deleted if one.before is not None]
+    return [outcome.before for outcome in deleted if outcome.before is not None]
 
 
 def _with_its_message(found: Mapping[str, Any]) -> str:

@@ -86,7 +86,7 @@ def _listed(part: Any, kind: str, text: str) -> Any:
     if kind == "v":
         return value if value in elements else None
     keys = value if isinstance(value, Mapping) else {}
-    return next((one for one in elements if keys and _fits(one, keys)), None)
+    return next((element for element in elements if keys and _fits(element, keys)), None)
 
 
 def _fits(element: Any, keys: Mapping[str, Any]) -> bool:

@@ -14,7 +14,6 @@ from ..reporting.report import Report
 from ..workload.component import Reference
 from ..workload.kind import Kind, PassEnd, PassStart, Planner, Reporter
 from ..workload.plans import is_paused
-from ..workload.references import by_name
 from . import users
 from .links import AVAILABLE, BROKEN, looked_at
 from .observed import BackupObserved
@@ -29,7 +28,7 @@ from .planning import (
 )
 from .rechecking import is_known, plan_recheck, recheck_references
 from .task import jobs
-from .task.objects import task_references
+from .task.objects import secret_references, task_references
 from .task.plan import PassContext
 from .verification import verdicts
 
@@ -45,10 +44,7 @@ def _references(start: PassStart) -> dict[str, Reference]:
     others = users.references()
     if not namespace:
         return others
-    secrets = {
-        label: by_name("v1", "Secret", {"namespace": namespace, "name": name})
-        for label, name in secrets_of(resource).items()
-    }
+    secrets = secret_references(namespace, secrets_of(resource))
     base = jobs.base_name(metadata["name"], SUFFIX)
     return {**others, **secrets, **task_references(resource, namespace, base)}
 

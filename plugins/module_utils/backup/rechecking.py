@@ -30,7 +30,7 @@ from .sources import scope_of_record
 from .task import jobs
 from .task.deletion import missing_secret, ongoing, started, wrong
 from .task.lifecycle import left_of
-from .task.objects import task_references
+from .task.objects import secret_references, task_references
 from .task.plan import PassContext
 from .task.state import State, TaskState, task_state_of
 from .task.tasks import Task, Verb
@@ -53,17 +53,12 @@ def recheck_references(resource: Resource) -> dict[str, Reference]:
     namespace = secret_namespace(resource)
     if not namespace:
         return {}
-    named = _secrets_of(resource)
-    secrets = {
-        label: by_name("v1", "Secret", {"namespace": namespace, "name": name})
-        for label, name in named.items()
-    }
     job = resource["metadata"]["name"].removesuffix(backup_name("", _id_of(resource)))
     place = {"namespace": namespace, "name": job}
     base = jobs.base_name(resource["metadata"]["name"], _suffix(resource))
     return {
         "madeBy": by_name(names.API_VERSION, names.BACKUP_JOB, place),
-        **secrets,
+        **secret_references(namespace, _secrets_of(resource)),
         **task_references(resource, namespace, base),
     }
 

@@ -8,7 +8,7 @@ from typing import Final
 from ..api import names
 from ..api.types import Resource
 from ..backup.task import jobs
-from ..backup.task.objects import task_references
+from ..backup.task.objects import secret_references, task_references
 from ..backup.task.plan import PassContext
 from ..reporting.events import Occurrence, occurrence
 from ..reporting.report import Report
@@ -40,10 +40,7 @@ def _references(start: PassStart) -> dict[str, Reference]:
         found["logPods"] = {**_all("v1", "Pod", namespace), "labels": labels}
     name = resource["metadata"]["name"]
     marking = task_references(resource, namespace, jobs.base_name(name, CLAIM))
-    found |= {
-        label: by_name("v1", "Secret", {"namespace": namespace, "name": secret})
-        for label, secret in secrets_of(resource).items()
-    }
+    found |= secret_references(namespace, secrets_of(resource))
     if not resource["metadata"].get("deletionTimestamp"):
         return {**found, **marking}
     base = jobs.base_name(name, SUFFIX)

@@ -91,11 +91,11 @@ def outlived(stores: Sequence[CNStore], desired: int) -> frozenset[str]:
         stores: the Pods of the set.
         desired: how many Pods the set should have.
     """
-    own = [one for one in stores if not one.stray]
+    own = [store for store in stores if not store.stray]
     serving = [one for one in own if one.ready and not one.refused and not one.silent]
     if not serving or len(serving) < desired:
         return frozenset()
-    return frozenset(one.pod for one in stores if one.stray and not one.is_terminating)
+    return frozenset(store.pod for store in stores if store.stray and not store.is_terminating)
 
 
 def replicas_to_keep(present: int, desired: int, drains: Iterable[Drain]) -> int:

@@ -181,7 +181,7 @@ def answer_of(pods: Iterable[Mapping[str, Any]], now: float) -> StorageAnswer | 
 def _is_refused(pod: Mapping[str, Any], now: float) -> bool:
     started = main_process(pod)
     statuses = (pod.get("status") or {}).get("containerStatuses") or []
-    is_unready = any(one.get("ready") is False for one in statuses)
+    is_unready = any(status.get("ready") is False for status in statuses)
     return bool(started) and is_unready and unix_time(started) + _SETTLING_SECONDS <= now
 
 

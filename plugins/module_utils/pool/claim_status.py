@@ -46,7 +46,7 @@ def desired_status(work: Round, claim: ClaimFacts, waiting: Waiting | None) -> d
     """Return the status that a claim should have; conditions lack their times."""
     held = work.held.get(claim.name, ())
     if held:
-        named = next((one for one in held if one.name == claim.pod), None)
+        named = next((pod for pod in held if pod.name == claim.pod), None)
         return _bound(work, claim, named or primary(claim, held))
     if claim.name in work.lost or is_lost(claim):
         return lost_status(claim, work.lost.get(claim.name, ""))

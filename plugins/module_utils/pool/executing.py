@@ -79,14 +79,14 @@ class Executor:
     def run(self, planned: Sequence[writes.Write]) -> WriteResults:
         """Carry out the writes of one plan."""
         written = WriteResults()
-        requests = [one for one in planned if not isinstance(one, writes.StoreWrite)]
+        requests = [write for write in planned if not isinstance(write, writes.StoreWrite)]
         calls = [call for request in requests for call in self._calls(request)]
         with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="pool") as pool:
             answers = pool.map(_attempted, calls)
             # HAKeeper has one connection, which is used while the API server works.
-            for one in planned:
-                if isinstance(one, writes.StoreWrite):
-                    self._set(one, written)
+            for write in planned:
+                if isinstance(write, writes.StoreWrite):
+                    self._set(write, written)
             for call, (problem, kept) in zip(calls, answers, strict=True):
                 if problem is None:
                     name = type(call.write).__name__

@@ -172,10 +172,10 @@ def _synced(found: Mapping[str, Any]) -> _State:
     former = [
         one for one in found["generations"] if one["name"] != found["generation"] and one["pods"]
     ]
-    replaced = sum(one["pods"] - one["inUse"] for one in former)
+    replaced = sum(generation["pods"] - generation["inUse"] for generation in former)
     if replaced:
         return False, Reason.ROLLING_OUT, f"{replaced} Pods of earlier templates are replaced"
-    used = sum(one["inUse"] for one in former)
+    used = sum(generation["inUse"] for generation in former)
     return True, Reason.APPLIED, f"{used} Pods of earlier templates are in use" if used else ""
 
 

@@ -20,7 +20,7 @@ def matches(selector: Selector | None, labels: Mapping[str, str]) -> bool:
     wanted = selector.get("matchLabels") or {}
     if any(labels.get(key) != value for key, value in wanted.items()):
         return False
-    return all(_holds(one, labels) for one in selector.get("matchExpressions") or ())
+    return all(_holds(expression, labels) for expression in selector.get("matchExpressions") or ())
 
 
 def _holds(expression: Mapping[str, Any], labels: Mapping[str, str]) -> bool:

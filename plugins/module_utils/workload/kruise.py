@@ -45,7 +45,7 @@ def hold(pods: Iterable[Json], claims: Iterable[Json]) -> str:
 def kruise_owner(found: Json) -> Json | None:
     """Return the owner of an object that is a workload of OpenKruise; None without one."""
     owners = found["metadata"].get("ownerReferences") or []
-    return next((one for one in owners if is_kruise(one.get("apiVersion"))), None)
+    return next((owner for owner in owners if is_kruise(owner.get("apiVersion"))), None)
 
 
 def is_kruise(api_version: object) -> bool:

@@ -45,7 +45,7 @@ def is_given_up(name: str, nodes: Nodes) -> bool:
         return False
     node = nodes[name]
     taints = ((node or {}).get("spec") or {}).get("taints") or []
-    return node is None or any(one.get("key") == OUT_OF_SERVICE for one in taints)
+    return node is None or any(taint.get("key") == OUT_OF_SERVICE for taint in taints)
 
 
 def _readiness(node: Node | None) -> str:
@@ -68,7 +68,11 @@ def nodes_of(volume: Mapping[str, Any]) -> set[str]:
     found: set[str] = set()
     for term in affinity.get("nodeSelectorTerms") or []:
         named = [
-            *(one for one in term.get("matchExpressions") or [] if one.get("key") == _HOST_LABEL),
+            *(
+                expression
+                for expression in term.get("matchExpressions") or []
+                if expression.get("key") == _HOST_LABEL
+            ),
             *(
                 field
                 for field in term.get("matchFields") or []

@@ -36,21 +36,24 @@ class Changes:
         changed = [one for one in self.done if one.change is not Change.UNCHANGED]
         result: dict[str, Any] = {
             "changed": bool(changed),
-            "changes": [f"{one.title} {one.change.value}" for one in changed],
-            "done": [_named(one) for one in changed],
+            "changes": [f"{outcome.title} {outcome.change.value}" for outcome in changed],
+            "done": [_named(outcome) for outcome in changed],
             "objects": {
                 _key(one.after): without_payload(one.after)
                 for one in self.done
                 if one.after is not None
             },
             "before": {
-                _key(one.after): without_payload(one.before)
-                for one in changed
-                if one.after is not None and one.before is not None
+                _key(outcome.after): without_payload(outcome.before)
+                for outcome in changed
+                if outcome.after is not None and outcome.before is not None
             },
         }
         if diff:
-            shown = [shown_difference(one.title, one.before, one.after) for one in changed]
+            shown = [
+                shown_difference(outcome.title, outcome.before, outcome.after)
+                for outcome in changed
+            ]
             result["diff"] = shown
         return result
 

@@ -23,7 +23,7 @@ from ..claimed_paths import claim_references
 from ..manifest import INCREMENTAL
 from ..sources import named_source
 from ..task import jobs
-from ..task.objects import removals_with_result, task_references
+from ..task.objects import removals_with_result, secret_references, task_references
 from ..task.observed import moment_of
 from ..task.plan import JobPlan, PassContext
 from ..task.status import report_on_job
@@ -53,8 +53,8 @@ def _references(start: PassStart) -> dict[str, Reference]:
         "logSets": _listed(resource, names.LOG_SET),
         **of_task,
     }
-    for label, secret in {**target_secrets(resource), **login_secret(resource)}.items():
-        found[label] = by_name("v1", "Secret", {**metadata, "name": secret})
+    secrets = {**target_secrets(resource), **login_secret(resource)}
+    found |= secret_references(metadata["namespace"], secrets)
     return found | claim_references(resource) | _backups(resource)
 
 

@@ -257,7 +257,9 @@ class _Questions:
                 is_alive = self._await_answer(error)
                 failures.append(_meant(error, is_alive))
         # One attempt of which nothing is known leaves the question open.
-        raise next((one for one in failures if isinstance(one, Unanswered)), failures[-1])
+        raise next(
+            (failure for failure in failures if isinstance(failure, Unanswered)), failures[-1]
+        )
 
     def _await_answer(self, error: sql.SqlError) -> bool:
         """Wait until the database answers anything, and return whether it did so at once.

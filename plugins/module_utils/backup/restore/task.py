@@ -15,7 +15,7 @@ from ...location.endpoints import Scope
 from ...location.locations import S3Location
 from ...workload.component import Reference
 from ..sources import scope_of_record
-from ..task import jobs, tasks
+from ..task import jobs, objects, tasks
 from ..task.starting import owner_of
 from ..task.tasks import Task, Verb
 
@@ -75,11 +75,7 @@ def secret_references(resource: Resource, backup: Mapping[str, Any] | None) -> d
     wanted = jobs.secrets_of(target, "target")
     if source is not None:
         wanted |= jobs.secrets_of(source, "source")
-    namespace = resource["metadata"]["namespace"]
-    return {
-        label: {"api_version": "v1", "kind": "Secret", "name": name, "namespace": namespace}
-        for label, name in wanted.items()
-    }
+    return objects.secret_references(resource["metadata"]["namespace"], wanted)
 
 
 def missing_secret(

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from ...api.types import Resource
@@ -35,6 +35,19 @@ def task_references(resource: Resource, namespace: str, base: str) -> dict[str, 
         "result": one("v1", "ConfigMap", jobs.result_name(base), data=True),
         "pods": {"api_version": "v1", "kind": "Pod", "namespace": namespace, "labels": labels},
         POD_PROBLEMS: pod_problems("job"),
+    }
+
+
+def secret_references(namespace: str, secrets: Mapping[str, str]) -> dict[str, Reference]:
+    """Return the references to the Secrets that a task needs.
+
+    Args:
+        namespace: of the Secrets.
+        secrets: their names by the labels of the references.
+    """
+    return {
+        label: by_name("v1", "Secret", {"namespace": namespace, "name": name})
+        for label, name in secrets.items()
     }
 
 

@@ -256,7 +256,7 @@ def task_to_json(task: Task) -> str:
         "source": locations.to_document(task.source),
         "target": locations.to_document(task.target),
         **({"predecessor": asdict(task.predecessor)} if task.predecessor else {}),
-        "forbidden": [locations.to_document(one) for one in task.forbidden],
+        "forbidden": [locations.to_document(location) for location in task.forbidden],
         "expects": {"id": task.expected_id},
         **({"checks": [check.document for check in task.checks]} if task.checks else {}),
         **({"upgradedTo": task.upgraded_to} if task.upgraded_to else {}),

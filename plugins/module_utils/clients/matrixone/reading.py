@@ -145,9 +145,9 @@ def cluster_details(values: Values) -> ClusterDetails:
     )
     newest = _newest((log, tn, cn, proxies))
     return ClusterDetails(
-        tuple(_log_store(one, newest) for one in log),
-        tuple(_tn_store(one, newest) for one in tn),
-        tuple(_cn_store(one, newest) for one in cn),
+        tuple(_log_store(store, newest) for store in log),
+        tuple(_tn_store(store, newest) for store in tn),
+        tuple(_cn_store(store, newest) for store in cn),
         tuple(_proxy(proxy, newest) for proxy in proxies),
         tuple(map(_deleted, values.get("DeletedStores", []))),
     )

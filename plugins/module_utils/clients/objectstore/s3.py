@@ -81,8 +81,8 @@ class S3Store:
     def entries(self, prefix: str = "") -> Iterator[Entry]:
         """Yield all objects below a key prefix."""
         for page in self._pages("list_objects_v2", _TOKEN, Prefix=f"{self._root}{prefix}"):
-            for one in page.get("Contents", ()):
-                key, size = self._key(one), self._given(one, "Size", int)
+            for entry in page.get("Contents", ()):
+                key, size = self._key(entry), self._given(entry, "Size", int)
                 if size < 0:
                     raise Refused(f"{self.name}: {key} has {size} bytes")
                 if key:  # what some tools create for a folder
@@ -207,7 +207,7 @@ class S3Store:
         """Return the keys that begin with a text, without those in a folder below that."""
         whole = self._root + start
         pages = self._pages("list_objects_v2", _TOKEN, Prefix=whole, Delimiter="/")
-        found = (self._key(one) for page in pages for one in page.get("Contents", ()))
+        found = (self._key(entry) for page in pages for entry in page.get("Contents", ()))
         return [key for key in found if key]
 
     def folders(self, folder: str = "") -> Iterator[str]:
@@ -245,7 +245,7 @@ class S3Store:
                     for version in versions
                 ]
         for page in self._pages("list_objects_v2", _TOKEN, Prefix=whole):
-            yield [self._erasable(one) for one in page.get("Contents", ())]
+            yield [self._erasable(entry) for entry in page.get("Contents", ())]
 
     def _erasable(self, listed: Mapping[str, Any], version: str = "", upload: str = "") -> Erasable:
         return Erasable(self._key(listed), version, upload)
