@@ -105,7 +105,7 @@ def test_our_operator_has_to_know_first():
     ("change", "says"),
     [
         ({"exists": False, "sets": ()}, "does not exist"),
-        ({"going": True}, "is being deleted"),
+        ({"is_deleted": True}, "is being deleted"),
         ({"paused": True}, "is paused"),
         ({"operators": ("Deployment mo-system/matrixone-operator",)}, "Go operator is at work"),
         ({"webhooks": ("ValidatingWebhookConfiguration x",)}, "webhook of the Go operator"),
@@ -128,11 +128,11 @@ PLAIN = kruise_set()
 @pytest.mark.parametrize(
     ("one", "says"),
     [
-        (replace(PLAIN, going=True), "is being deleted"),
+        (replace(PLAIN, is_deleted=True), "is being deleted"),
         (replace(PLAIN, paused=True), "is paused"),
         (of(PLAIN, owner_uid="other"), "does not belong to LogSet mo"),
         (of(PLAIN, owner_uid=""), "does not belong to LogSet mo"),
-        (of(PLAIN, going=True), "is being deleted"),
+        (of(PLAIN, is_deleted=True), "is being deleted"),
         (of(PLAIN, settled=False), "in the middle of an update"),
         (of(PLAIN, reserved=(1,)), "leaves out the ordinals 1"),
         (of(PLAIN, replicas=2), "asks for 3"),

@@ -97,7 +97,7 @@ class Workload:
         reserved: ordinals that an Advanced StatefulSet leaves out.
         keeps_claims: whether claims stay when it is deleted or gets smaller.
         settled: its controller has brought it to its latest template and size.
-        going: whether it is being deleted.
+        is_deleted: whether it is being deleted.
     """
 
     api_version: str
@@ -109,7 +109,7 @@ class Workload:
     reserved: tuple[int, ...] = ()
     keeps_claims: bool = True
     settled: bool = True
-    going: bool = False
+    is_deleted: bool = False
 
     @property
     def title(self) -> str:
@@ -138,7 +138,7 @@ class Set:
         serves: our operator reports that the set serves as its spec asks for.
         paused: whether an annotation keeps operators away; ours, with the value of `PAUSED`.
         paused_by_us: whether that annotation was set when the cluster was given back.
-        going: whether it is being deleted.
+        is_deleted: whether it is being deleted.
         adoption: what is on record about it; empty before it is handed over.
         replaced: whether log stores have been replaced since, of which the Go operator knows
             nothing.
@@ -160,7 +160,7 @@ class Set:
     serves: bool = False
     paused: bool = False
     paused_by_us: bool = False
-    going: bool = False
+    is_deleted: bool = False
     adoption: str = ""
     replaced: bool = False
 
@@ -201,7 +201,7 @@ class Cluster:
         namespace: of the cluster.
         name: of the cluster.
         exists: whether there is such a resource.
-        going: whether it is being deleted.
+        is_deleted: whether it is being deleted.
         paused: whether an annotation keeps operators away from it.
         paused_by_us: whether that was set when the cluster was given back.
         sets: LogSet, DNSet, CNSets, ProxySet, as far as they exist.
@@ -214,7 +214,7 @@ class Cluster:
     namespace: str
     name: str
     exists: bool = True
-    going: bool = False
+    is_deleted: bool = False
     paused: bool = False
     paused_by_us: bool = False
     sets: tuple[Set, ...] = ()

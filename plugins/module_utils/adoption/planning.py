@@ -42,7 +42,7 @@ def _of_cluster(cluster: Cluster) -> Iterator[str]:
     place = f"MatrixOneCluster {cluster.namespace}/{cluster.name}"
     if not cluster.exists:
         yield f"{place} does not exist"
-    if cluster.going:
+    if cluster.is_deleted:
         yield f"{place} is being deleted"
     if cluster.paused and not cluster.paused_by_us:
         yield f"{place} is paused by an annotation; remove that first"
@@ -67,7 +67,7 @@ def _of_cluster(cluster: Cluster) -> Iterator[str]:
 
 def _of_set(one: Set) -> Iterator[str]:
     """Yield what stands in the way of taking a set over."""
-    if one.going:
+    if one.is_deleted:
         yield f"{one.title} is being deleted"
     if one.paused and not one.paused_by_us:
         yield f"{one.title} is paused by an annotation; remove that first"
@@ -87,7 +87,7 @@ def _of_workload(one: Set) -> Iterator[str]:
         return
     if found.owner_uid != one.uid:
         yield f"{found.title} does not belong to {one.title}: its owner is another object"
-    if found.going:
+    if found.is_deleted:
         yield f"{found.title} is being deleted"
     if one.own is not None:
         yield f"{found.title} and our {one.own.title} exist both: which Pods are whose is unknown"

@@ -102,7 +102,7 @@ def read_cluster(
     return Cluster(
         *place,
         exists=resource is not None,
-        going=bool(metadata.get("deletionTimestamp")),
+        is_deleted=bool(metadata.get("deletionTimestamp")),
         paused=resource is not None and is_paused(dict(resource)),
         paused_by_us=_paused_by_us(metadata),
         sets=tuple(found),
@@ -142,7 +142,7 @@ def read_set(objects: SetObjects) -> Set:
         serves=_serves(resource, pods),
         paused=is_paused(dict(resource)),
         paused_by_us=_paused_by_us(metadata),
-        going=bool(metadata.get("deletionTimestamp")),
+        is_deleted=bool(metadata.get("deletionTimestamp")),
         adoption=str(annotations.get(kruise.ANNOTATION_ADOPTION) or ""),
         replaced=_has_replaced(annotations.get(names.ANNOTATION_INCARNATIONS)),
     )
@@ -265,7 +265,7 @@ def read_workload(found: Json | None) -> Workload | None:
         reserved=tuple(sorted(int(one) for one in spec.get("reserveOrdinals") or [])),
         keeps_claims="Delete" not in policy.values(),
         settled=_is_settled(metadata, status, replicas),
-        going=bool(metadata.get("deletionTimestamp")),
+        is_deleted=bool(metadata.get("deletionTimestamp")),
     )
 
 

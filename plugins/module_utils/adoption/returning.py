@@ -31,10 +31,10 @@ def _refusals(cluster: Cluster, sets: list[Set]) -> Iterator[str]:
     place = f"MatrixOneCluster {cluster.namespace}/{cluster.name}"
     if not cluster.exists:
         yield f"{place} does not exist"
-    if cluster.going:
+    if cluster.is_deleted:
         yield f"{place} is being deleted"
     for one in sets:
-        if one.going:
+        if one.is_deleted:
             yield f"{one.title} is being deleted"
         if one.replaced:
             yield (
