@@ -100,30 +100,47 @@ def test_compute_nodes_keep_their_version_until_the_canary_answers(
 
 SINCE = "2026-11-26T11:59:00Z"
 """A minute before `NOW`."""
-ANSWERED = {**DONE, "canaryAnswersSince": SINCE}
+ANSWERED = {**DONE, "canary": "Answering", "canarySince": SINCE}
+IN_VAIN = {**DONE, "canary": "Waiting", "canarySince": SINCE}
 
 
 @pytest.mark.parametrize(
-    ("record", "how", "changed", "since"),
+    ("record", "how", "changed", "state", "since"),
     [
-        (DONE, {"canaryAnswer": {"problem": ""}}, WITH_CANARY, NOW),
-        (ANSWERED, {"canaryAnswer": {"problem": ""}}, ALL, None),
-        (ANSWERED, {"canaryAnswer": {}}, WITH_CANARY, SINCE),
-        (ANSWERED, {"canaryAnswer": {"problem": "refused"}}, WITH_CANARY, None),
-        (ANSWERED, {"more": STARTING}, WITH_CANARY, None),
-        (DONE, {"canaryAnswer": {"problem": ""}, "catalog": RAISED}, ALL, None),
-        (DONE, {"canaryAnswer": {"problem": "refused"}, "catalog": RAISED}, WITH_CANARY, None),
-        (DONE, {"canaryAnswer": {"problem": ""}, "catalog": RAISING}, WITH_CANARY, NOW),
+        (DONE, {"canaryAnswer": {"problem": ""}}, WITH_CANARY, "Answering", NOW),
+        (IN_VAIN, {"canaryAnswer": {"problem": ""}}, WITH_CANARY, "Answering", NOW),
+        (ANSWERED, {"canaryAnswer": {"problem": ""}}, ALL, "Passed", None),
+        (ANSWERED, {"canaryAnswer": {}}, WITH_CANARY, "Answering", SINCE),
+        (ANSWERED, {"canaryAnswer": {"problem": "refused"}}, WITH_CANARY, "Waiting", NOW),
+        (ANSWERED, {"more": STARTING}, WITH_CANARY, "Waiting", NOW),
+        (IN_VAIN, {"canaryAnswer": {"problem": "refused"}}, WITH_CANARY, "Waiting", SINCE),
+        (IN_VAIN, {"canaryAnswer": {}}, WITH_CANARY, "Waiting", SINCE),
+        (DONE, {"canaryAnswer": {"problem": ""}, "catalog": RAISED}, ALL, "Passed", None),
+        (
+            DONE,
+            {"canaryAnswer": {"problem": "refused"}, "catalog": RAISED},
+            WITH_CANARY,
+            "Waiting",
+            NOW,
+        ),
+        (
+            DONE,
+            {"canaryAnswer": {"problem": ""}, "catalog": RAISING},
+            WITH_CANARY,
+            "Answering",
+            NOW,
+        ),
     ],
 )
 def test_it_has_to_answer_for_a_minute_or_with_the_catalog_complete(
-    record: Json, how: Json, changed: list[str], since: str | None
+    record: Json, how: Json, changed: list[str], state: str, since: str | None
 ) -> None:
     more = how.get("more", canary())
     rest = {key: value for key, value in how.items() if key != "more"}
     found, _plan, report = passed(more, record=record, now=NOW, **rest)
     assert found == changed
-    assert report["status"]["upgrade"].get("canaryAnswersSince") == since
+    after = report["status"]["upgrade"]
+    assert (after["canary"], after.get("canarySince")) == (state, since)
     assert states(report["status"])["Degraded"][0] == "False"
 
 
@@ -157,22 +174,26 @@ def test_where_no_compute_node_changes_or_it_is_waived_there_is_none(
     assert ("canary" in report["status"]["upgrade"]) is (named == WITH_CANARY)
 
 
-def test_one_that_gives_no_answer_for_long_is_reported_with_the_way_back() -> None:
-    answer = {"canaryAnswer": {"problem": "refused"}}
-    _found, _plan, report = passed(canary(), now=LATER, **answer)
+@pytest.mark.parametrize("answer", [{"problem": "refused"}, {}])
+def test_one_that_gives_no_answer_for_long_is_reported_with_the_way_back(answer: Json) -> None:
+    """An operator that does not observe health never asks it."""
+    tried = {"record": {**IN_VAIN, "canarySince": NOW}, "canaryAnswer": answer}
+    _found, _plan, report = passed(canary(), now=LATER, **tried)
     assert states(report["status"])["Degraded"] == ("True", "CanaryFailed")
     assert "spec.restoreFrom: b" in report["status"]["upgrade"]["message"]
-    _found, _plan, report = passed(canary(), now=NOW, **answer)
+    _found, _plan, report = passed(canary(), now=NOW, **tried)
     assert states(report["status"])["Degraded"][0] == "False"
     patient = {"spec.upgrade": {"catalogTimeout": "1h"}}
-    _found, _plan, report = passed(canary(), now=LATER, changes=patient, **answer)
+    _found, _plan, report = passed(canary(), now=LATER, changes=patient, **tried)
     assert states(report["status"])["Degraded"][0] == "False"
 
 
-def test_one_of_an_earlier_upgrade_is_not_reported_at_once() -> None:
-    old = canary()
-    old["metadata"]["creationTimestamp"] = "2026-11-20T12:00:00Z"
-    _found, _plan, report = passed(old, now=NOW, canaryAnswer={"problem": "refused"})
+def test_the_time_of_the_log_stores_does_not_count() -> None:
+    """It has been there since before the upgrade, to keep its room."""
+    begun_long_ago = {**DONE, "startedAt": "2026-11-26T08:00:00Z"}
+    _found, _plan, report = passed(
+        canary(), now=NOW, record=begun_long_ago, canaryAnswer={"problem": "refused"}
+    )
     assert states(report["status"])["Degraded"][0] == "False"
 
 

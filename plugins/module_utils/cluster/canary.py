@@ -26,7 +26,7 @@ from ..backup.verification.checks import Check
 from ..compute.work_states import ANNOTATION_CORDON
 from ..reporting.conditions import find, holds_now
 from ..reporting.reasons import ConditionType
-from ..upgrade.record import CANARY_PASSED, CANARY_WAITING, Record
+from ..upgrade.record import CANARY_ANSWERING, CANARY_PASSED, CANARY_WAITING, Record
 from ..workload.plans import Observed
 
 ANSWER: Final = "canaryAnswer"
@@ -68,14 +68,14 @@ class Canary:
         applied: the only components that are changed meanwhile; None where all are.
         message: what is waited for; empty if nothing is.
         state: ``status.upgrade.canary``; empty without one.
-        answers_since: since when it has answered each time, RFC 3339; empty if it does not.
+        since: since when it is tried in vain or answers, RFC 3339; empty otherwise.
         stuck: whether it has not answered for too long.
     """
 
     applied: Sequence[Manifest] | None = None
     message: str = ""
     state: str = ""
-    answers_since: str = ""
+    since: str = ""
     stuck: bool = False
 
 
@@ -119,22 +119,26 @@ def try_canary(
         return Canary(state=CANARY_PASSED if record.get("canary") == CANARY_PASSED else "")
     if behind := _behind(first, observed):
         return Canary(first, f"waiting for {behind} before a compute node", CANARY_WAITING)
-    desired, live = canary_of(waiting, children), canary_in(observed)
-    changed, answer = [*first, desired], observed.get(ANSWER)
-    if problem := _problem(desired, live, answer):
-        stuck = live is not None and _age(_tried_since(live, record, now), now) >= longest
-        return Canary(changed, problem, CANARY_WAITING, stuck=stuck)
-    since = str(record.get("canaryAnswersSince") or (now if answer else ""))
-    has_endured = bool(since) and _age(unix_time(since), now) >= _ANSWERING_SECONDS
-    if answer and (is_upgraded or has_endured):
-        return Canary(state=CANARY_PASSED)
-    message = f"waiting for an answer of {_what(desired)}"
-    if since:
-        message = (
-            f"{_what(desired)}, answers since {since}; it has to for {_ANSWERING_SECONDS:.0f} "
-            f"seconds; {_OTHERS}"
-        )
-    return Canary(changed, message, CANARY_WAITING, since)
+    desired, answer = canary_of(waiting, children), observed.get(ANSWER)
+    changed, what = [*first, desired], _what(desired)
+    problem = _problem(desired, canary_in(observed), answer)
+    if not problem and (answer or record.get("canary") == CANARY_ANSWERING):
+        since = _since(record, CANARY_ANSWERING, now)
+        if answer and (is_upgraded or _age(since, now) >= _ANSWERING_SECONDS):
+            return Canary(state=CANARY_PASSED)
+        lasting = f"it has to for {_ANSWERING_SECONDS:.0f} seconds"
+        message = f"{what}, answers since {since}; {lasting}; {_OTHERS}"
+        return Canary(changed, message, CANARY_ANSWERING, since)
+    since = _since(record, CANARY_WAITING, now)
+    stuck = _age(since, now) >= longest
+    message = problem or f"waiting for an answer of {what}"
+    return Canary(changed, message, CANARY_WAITING, since, stuck)
+
+
+def _since(record: Record, state: str, now: str) -> str:
+    """Return since when a canary is as it is, RFC 3339."""
+    before = record.get("canarySince") if record.get("canary") == state else None
+    return str(before or now)
 
 
 def _problem(desired: Manifest, live: Resource | None, answer: Mapping[str, Any] | None) -> str:
@@ -152,8 +156,8 @@ def _what(desired: Manifest) -> str:
     return f"CNSet {desired['metadata']['name']}, the canary"
 
 
-def _age(since: float, now: str) -> float:
-    return unix_time(now) - since
+def _age(since: str, now: str) -> float:
+    return unix_time(now) - unix_time(since)
 
 
 def canary_to_ask(observed: Observed, children: Sequence[Manifest]) -> str:
@@ -298,9 +302,3 @@ def lacking(live: Resource) -> str:
 
 def _image(one: Mapping[str, Any]) -> Any:
     return as_table(one.get("spec")).get("image")
-
-
-def _tried_since(live: Resource, record: Record, now: str) -> float:
-    """Return since when a canary is tried: it may be there since an earlier upgrade."""
-    moments = (live["metadata"].get("creationTimestamp"), record.get("startedAt"))
-    return max((unix_time(str(one)) for one in moments if one), default=unix_time(now))

@@ -434,7 +434,7 @@ def _followed(
     if rolled:
         catalog.setdefault("since", now)
     record = {**before, "pointOfNoReturn": PASSED, "phase": CATALOG if rolled else UPDATING}
-    for name in ("message", "paused", "runs", "canary", "canaryAnswersSince"):
+    for name in ("message", "paused", "runs", "canary", "canarySince"):
         record.pop(name, None)
     problem = found.problem if found else ""
     longest = _longest_wait(present)
@@ -449,8 +449,8 @@ def _followed(
     )
     if canary.state:
         record["canary"] = canary.state
-    if canary.answers_since:
-        record["canaryAnswersSince"] = canary.answers_since
+    if canary.since:
+        record["canarySince"] = canary.since
     if rolled and _waives(present, Name.CATALOG, target):
         message = f"updated from {record.get('from')} to {target}; its catalog is not waited for"
         return Upgrade({**record, "phase": COMPLETED, "completedAt": now, "message": message})

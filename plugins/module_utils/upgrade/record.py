@@ -19,6 +19,7 @@ AHEAD: Final = "Ahead"
 PASSED: Final = "Passed"
 """Where the point of no return is."""
 CANARY_WAITING: Final = "Waiting"
+CANARY_ANSWERING: Final = "Answering"
 CANARY_PASSED: Final = "Passed"
 """What became of the first compute node of the new version."""
 
