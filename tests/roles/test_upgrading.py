@@ -178,7 +178,7 @@ def test_what_is_waived_passes_and_the_upgrade_completes(space, cluster):
     stays = [one for one in space.listed("cnsets") if not one["metadata"].get("deletionTimestamp")]
     assert [one["metadata"]["name"] for one in stays] == ["mo-tp"], "the canary drains, and goes"
     space.wait("Ready")
-    assert images(space) == {"3.1.0"}
+    eventually(lambda: images(space) == {"3.1.0"}, otherwise=lambda: images(space))
     results = {one["name"]: one["result"] for one in record["checks"]}
     assert results["Backup"] == results["Catalog"] == "Waived"
     assert record["pointOfNoReturn"] == "Passed"
