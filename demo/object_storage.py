@@ -3,15 +3,19 @@
 
 import copy
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
-from testbed import ObjectStore
+from testbed import ObjectStore, database
 
 BUCKET = "matrixone"
 SECRET = "object-store"  # noqa: S105 - its name
 
 Json = dict[str, Any]
+
+_RELEASE = re.compile(r"(\d+)\.(\d+)\.")
+_AWS_SINCE = (2, 1)
 
 
 def on_s3(cluster: Mapping[str, Any], store: ObjectStore) -> Json:
@@ -24,7 +28,7 @@ def on_s3(cluster: Mapping[str, Any], store: ObjectStore) -> Json:
     changed: Json = copy.deepcopy(dict(cluster))
     changed["spec"]["logService"]["sharedStorage"] = {
         "s3": {
-            "type": "minio",
+            "type": dialect(),
             "path": f"{BUCKET}/{cluster['metadata']['name']}",
             "endpoint": store.endpoint,
             "region": store.region,
@@ -32,6 +36,16 @@ def on_s3(cluster: Mapping[str, Any], store: ObjectStore) -> Json:
         }
     }
     return changed
+
+
+def dialect() -> str:
+    """Return the type of the bucket: the client for MinIO of 2.2 signs by version 2.
+
+    The server of the test bed knows version 4 only.
+    """
+    release = _RELEASE.match(database.chosen().tag)
+    is_newer = release is not None and tuple(map(int, release.groups())) >= _AWS_SINCE
+    return "aws" if is_newer else "minio"
 
 
 def secret(store: ObjectStore) -> Json:

@@ -9,7 +9,7 @@ import yaml
 
 from demo import object_storage
 from demo.clusters import ClusterError, ExistingCluster
-from testbed import ObjectStore
+from testbed import ObjectStore, database
 from tests.support.places import ROOT
 
 STORE = ObjectStore("10.1.0.1", 7070, Path("/none"), "the-key", "the-secret")
@@ -59,3 +59,20 @@ def test_an_existing_cluster_gets_no_server(tmp_path: Path) -> None:
     """Its Pods would not reach one on this machine."""
     with pytest.raises(ClusterError, match="S3=1 needs the demo's own cluster"):
         ExistingCluster(tmp_path / "kubeconfig", "kubectl").object_store("matrixone")
+
+
+@pytest.mark.parametrize(
+    ("tag", "kind"),
+    [
+        ("1.3.0", "minio"),
+        ("2.0.1", "minio"),
+        ("2.2.2", "aws"),
+        ("3.0.18", "aws"),
+        ("nightly", "minio"),
+    ],
+)
+def test_newer_releases_get_the_type_that_signs_as_the_server_can(
+    monkeypatch: pytest.MonkeyPatch, tag: str, kind: str
+) -> None:
+    monkeypatch.setattr(database, "chosen", lambda: database.Database(tag))
+    assert object_storage.dialect() == kind
