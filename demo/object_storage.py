@@ -15,7 +15,10 @@ SECRET = "object-store"  # noqa: S105 - its name
 Json = dict[str, Any]
 
 _RELEASE = re.compile(r"(\d+)\.(\d+)\.")
-_AWS_SINCE = (2, 1)
+STORED_AS_AWS = (2, 1)
+BACKED_UP_AS_AWS = (2, 0)
+"""Releases from which MatrixOne's client for MinIO signs by version 2: that of its data, and that
+of the BACKUP statement."""
 
 
 def on_s3(cluster: Mapping[str, Any], store: ObjectStore) -> Json:
@@ -28,7 +31,7 @@ def on_s3(cluster: Mapping[str, Any], store: ObjectStore) -> Json:
     changed: Json = copy.deepcopy(dict(cluster))
     changed["spec"]["logService"]["sharedStorage"] = {
         "s3": {
-            "type": dialect(),
+            "type": dialect(STORED_AS_AWS),
             "path": f"{BUCKET}/{cluster['metadata']['name']}",
             "endpoint": store.endpoint,
             "region": store.region,
@@ -38,13 +41,14 @@ def on_s3(cluster: Mapping[str, Any], store: ObjectStore) -> Json:
     return changed
 
 
-def dialect() -> str:
-    """Return the type of the bucket: the client for MinIO of 2.2 signs by version 2.
+def dialect(since: tuple[int, int]) -> str:
+    """Return the type of a bucket: the server of the test bed knows signatures of version 4 only.
 
-    The server of the test bed knows version 4 only.
+    Args:
+        since: release from which the client for MinIO signs by version 2.
     """
     release = _RELEASE.match(database.chosen().tag)
-    is_newer = release is not None and tuple(map(int, release.groups())) >= _AWS_SINCE
+    is_newer = release is not None and tuple(map(int, release.groups())) >= since
     return "aws" if is_newer else "minio"
 
 

@@ -75,4 +75,4 @@ def test_newer_releases_get_the_type_that_signs_as_the_server_can(
     monkeypatch: pytest.MonkeyPatch, tag: str, kind: str
 ) -> None:
     monkeypatch.setattr(database, "chosen", lambda: database.Database(tag))
-    assert object_storage.dialect() == kind
+    assert object_storage.dialect(object_storage.STORED_AS_AWS) == kind

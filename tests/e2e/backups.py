@@ -11,10 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pymysql
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api.versions import parse
 
 from demo import object_storage
-from testbed import database
 from testbed.bed import TestBed
 from testbed.object_store import ObjectStore
 from tests.e2e.clusters import Cluster, tiny_cluster
@@ -60,12 +58,6 @@ class Place(ABC):
         """Require that a deleted database has left no data."""
 
 
-def _dialect() -> str:
-    """Return the type of bucket: from 2.0 on, MatrixOne first signs for MinIO as the server cannot."""
-    version = parse(database.chosen().tag)
-    return "aws" if version and version.release >= (2, 0) else "minio"
-
-
 @dataclass
 class Bucket(Place):
     """All in buckets of one S3 server."""
@@ -86,7 +78,7 @@ class Bucket(Place):
     def location(self, name: str) -> Json:
         return {
             "s3": {
-                "type": _dialect(),
+                "type": object_storage.dialect(object_storage.BACKED_UP_AS_AWS),
                 "path": f"{BUCKET}/{name}",
                 "endpoint": self.store.endpoint,
                 "region": self.store.region,
