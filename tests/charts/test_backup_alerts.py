@@ -3,16 +3,10 @@
 
 import pytest
 
-from testbed.building import provide
-from tests.charts.alerting import DAY, HOUR, Alerts, Engine, alerts_of, always, without_page
+from tests.charts.alerting import DAY, HOUR, Alerts, alerts_of, always, without_page
 from tests.charts.releases import Helm
 
 pytestmark = pytest.mark.rpc
-
-
-@pytest.fixture(scope="module")
-def engine() -> Engine:
-    return Engine(provide(["promql"])["promql"])
 
 
 @pytest.fixture(scope="module")

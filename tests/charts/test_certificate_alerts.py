@@ -3,19 +3,13 @@
 
 import pytest
 
-from testbed.building import provide
-from tests.charts.alerting import Alerts, Engine, alerts_of, always, without_page
+from tests.charts.alerting import Alerts, alerts_of, always, without_page
 from tests.charts.releases import Helm
 
 OWN = {"set_namespace": "prod", "set_kind": "ProxySet", "set": "mo"}
 RENEWAL, EXPIRY = (f"certificate_{what}_timestamp_seconds" for what in ("renew_before", "expiry"))
 
 pytestmark = pytest.mark.rpc
-
-
-@pytest.fixture(scope="module")
-def engine() -> Engine:
-    return Engine(provide(["promql"])["promql"])
 
 
 @pytest.fixture(scope="module")

@@ -3,8 +3,7 @@
 
 import pytest
 
-from testbed.building import provide
-from tests.charts.alerting import HOUR, Alerts, Engine, alerts_of, always, without_page
+from tests.charts.alerting import HOUR, Alerts, alerts_of, always, without_page
 from tests.charts.releases import Helm
 
 OWN = {"pool_namespace": "prod", "pool": "shared"}
@@ -14,11 +13,6 @@ DESIRED = "pool_idle_desired"
 MISSES, BOUND = "pool_misses_total", "pool_bind_seconds_count"
 
 pytestmark = pytest.mark.rpc
-
-
-@pytest.fixture(scope="module")
-def engine() -> Engine:
-    return Engine(provide(["promql"])["promql"])
 
 
 @pytest.fixture(scope="module")
