@@ -89,6 +89,7 @@ def _status(
     component: Component, seen: SetPass, problems: PodProblems, failure: str
 ) -> dict[str, Any]:
     plan, rollout, reporter = seen.plan, seen.rollout, component.reporter
+    certificate = tls.status(seen.resource, seen.observed.certificate)
     facts = SetFacts(
         resource=seen.resource,
         rollout=rollout,
@@ -105,26 +106,28 @@ def _status(
         has_stores=component.has_stores,
         health=seen.health,
         problems=problems,
-        certificate=tls.expiring(tls.status(seen.resource, seen.observed.certificate), seen.now),
+        certificate=tls.expiring(certificate, seen.now),
     )
     found = set_status(facts, seen.now)
     seen = replace(seen, serves=holds({"status": found}, ConditionType.READY))
     status = {
         **found,
-        **_client_address(component, seen),
+        **_client_address(component, seen, certificate),
         **(reporter.status(seen) if reporter.status else {}),
     }
     return {name: value for name, value in status.items() if value is not None}
 
 
-def _client_address(component: Component, seen: SetPass) -> dict[str, Any]:
+def _client_address(
+    component: Component, seen: SetPass, certificate: dict[str, str] | None
+) -> dict[str, Any]:
     """Return where clients connect, and with which certificate."""
     if component.client_port is None or not seen.rollout.exists:
         return {}
     metadata = seen.resource["metadata"]
     base = names.base_name(component.kind, metadata["name"])
     address = {"host": f"{base}.{metadata['namespace']}", "port": component.client_port}
-    return {**address, "tls": tls.status(seen.resource, seen.observed.certificate)}
+    return {**address, "tls": certificate}
 
 
 def expected_pods(resource: Resource, replicas: int) -> list[str]:
