@@ -58,7 +58,7 @@ def test_the_steps_of_a_log_service():
         (Action.FREE_CLAIM, "mo-data-mo-log-0"),
         (Action.FREE_CLAIM, "mo-data-mo-log-1"),
         (Action.FREE_CLAIM, "mo-data-mo-log-2"),
-        (Action.LET_GO, "mo-log"),
+        (Action.ORPHAN, "mo-log"),
         (Action.HAND_OVER, "mo"),
         (Action.AWAIT_SERVING, "mo"),
         (Action.COMPLETE, "mo"),
@@ -72,7 +72,7 @@ def test_the_steps_of_compute_nodes():
 
     assert [step.action for step in steps] == [
         Action.RELEASE_POD,
-        Action.LET_GO,
+        Action.ORPHAN,
         Action.HAND_OVER,
         Action.AWAIT_SERVING,
         Action.COMPLETE,
@@ -225,7 +225,7 @@ def test_no_workload_goes_while_it_would_take_claims_with_it(count: int):
     """Whenever a workload is deleted, no claim of a stateful set has an owner any more."""
     cluster = kruise_cluster()
     for step in plan_adoption(cluster).steps[:count]:
-        if step.action is Action.LET_GO:
+        if step.action is Action.ORPHAN:
             (part,) = [one for one in cluster.sets if one.title == step.part]
             assert not part.stateful or all(not claim.owners for claim in part.claims)
             assert not part.stateful or (part.foreign and part.foreign.keeps_claims)
@@ -270,7 +270,7 @@ def test_no_step_deletes_a_claim_or_a_bucket(found: tuple[Set, ...], planner: An
         if step.action in DELETING:
             assert step.kind in {"StatefulSet", "CloneSet", "Deployment", "Pod", "NetworkPolicy"}
             assert step.uid
-        if step.action is Action.LET_GO:
+        if step.action is Action.ORPHAN:
             assert step.part.split()[0] in {"LogSet", "DNSet"} or "kruise" in step.api_version
 
 
@@ -296,8 +296,8 @@ def test_the_way_back_keeps_claims_and_our_operator_away():
 
     begin = [step.action for step in plan.steps[:5]]
     assert begin == [Action.PAUSE] * 5
-    let_go = [step.name for step in plan.steps if step.action is Action.LET_GO]
-    assert let_go == ["mo-dn", "mo-log"]
+    orphaned = [step.name for step in plan.steps if step.action is Action.ORPHAN]
+    assert orphaned == ["mo-dn", "mo-log"]
     assert Action.END_WORKLOAD not in {step.action for step in plan.steps}
     assert "start the Go operator again" in plan.notes[0]
 

@@ -179,7 +179,7 @@ def test_a_workload_that_owns_data_is_not_deleted(space: Space):
     space.pod("mo-log-0", "mo-data-mo-log-0", workload)
 
     with pytest.raises(Changed, match="is owned by StatefulSet again"):
-        space.executor.run(step(Action.LET_GO, workload))
+        space.executor.run(step(Action.ORPHAN, workload))
     assert space.get("statefulsets", "mo-log") is not None
 
 
@@ -190,7 +190,7 @@ def test_pods_and_claims_outlive_their_workload(space: Space):
     space.executor.run(step(Action.FREE_CLAIM, claim))
 
     for _again in range(2):
-        space.executor.run(step(Action.LET_GO, workload))
+        space.executor.run(step(Action.ORPHAN, workload))
 
     assert space.get("statefulsets", "mo-log") is None
     after = space.get("pods", "mo-log-0")
@@ -206,7 +206,7 @@ def test_another_object_of_the_name_is_left_alone(space: Space):
     other = {**workload, "metadata": {**workload["metadata"], "uid": "another"}}
 
     with pytest.raises(Changed, match="is another one"):
-        space.executor.run(step(Action.LET_GO, other))
+        space.executor.run(step(Action.ORPHAN, other))
     space.executor.run(step(Action.END_WORKLOAD, other))
     assert space.get("statefulsets", "mo-log") is not None
 

@@ -129,7 +129,7 @@ def _after_workload(one: Set, step: Step) -> Set:
             replace(claim, owners=()) if claim.name == step.name else claim for claim in one.claims
         )
         return replace(one, claims=tuple(claims))
-    assert step.action is Action.LET_GO
+    assert step.action is Action.ORPHAN
     pods = (replace(pod, owner=None, left_behind=not one.stateful) for pod in one.pods)
     return replace(one, foreign=None, held=False, pods=tuple(pods))
 

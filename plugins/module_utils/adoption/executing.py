@@ -31,7 +31,7 @@ Json = dict[str, Any]
 _PAUSE: Final = 2.0  # seconds
 _ATTEMPTS: Final = 5
 _GONE_SECONDS: Final = 120.0
-"""What the garbage collector and a controller have to let go of a workload's Pods."""
+"""For a controller to see a change, and for the garbage collector to orphan a workload's Pods."""
 
 
 class Changed(KubeError):
@@ -71,7 +71,7 @@ class Executor:
             Action.KEEP_CLAIMS: self._keep_claims,
             Action.FREE_CLAIM: self._free_claim,
             Action.RELEASE_POD: self._release_pod,
-            Action.LET_GO: self._let_go,
+            Action.ORPHAN: self._orphan,
             Action.END_POD: self._end,
             Action.END_WORKLOAD: self._end,
             Action.END_POLICY: self._end,
@@ -172,7 +172,7 @@ class Executor:
     def _release_pod(self, step: Step) -> None:
         self._thin_out(step, "finalizers", lambda name: name in step.removes)
 
-    def _let_go(self, step: Step) -> None:
+    def _orphan(self, step: Step) -> None:
         """Delete a workload without its Pods, and wait until these belong to nobody.
 
         Raises:

@@ -197,7 +197,7 @@ def steps_of_set(one: Set) -> Iterator[Step]:
             yield from _keeping_claims(one)
         for pod in one.pods:
             yield from _release(one, pod)
-        yield Step(Action.LET_GO, found.api_version, found.kind, found.name, found.uid, one.title)
+        yield Step(Action.ORPHAN, found.api_version, found.kind, found.name, found.uid, one.title)
     old = [pod for pod in one.pods if pod.left_behind]
     if found is None:
         for pod in old:

@@ -64,7 +64,7 @@ def steps_back(one: Set) -> Iterator[Step]:
             yield Step(
                 Action.FREE_CLAIM, "v1", "PersistentVolumeClaim", claim.name, claim.uid, one.title
             )
-        yield _workload(one, Action.LET_GO)
+        yield _workload(one, Action.ORPHAN)
     elif own is not None and _serves_again(one):
         yield _workload(one, Action.END_WORKLOAD)
     if one.policy:

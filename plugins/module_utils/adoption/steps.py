@@ -22,7 +22,7 @@ class Action(StrEnum):
     KEEP_CLAIMS = "keep the claims when it is deleted, of"
     FREE_CLAIM = "take the owner of OpenKruise off"
     RELEASE_POD = "take the finalizers of the Go operator off"
-    LET_GO = "delete, and leave its Pods running,"
+    ORPHAN = "delete, and leave its Pods running,"
     HAND_OVER = "record the adoption, which starts a pass, of"
     AWAIT_SERVING = "wait until it serves under our operator:"
     COMPLETE = "record that the adoption is complete, of"
@@ -43,7 +43,7 @@ class Action(StrEnum):
         return self in {Action.RESUME, Action.PAUSE, Action.AWAIT_HELD}
 
 
-DELETING: Final = frozenset({Action.LET_GO, Action.END_POD, Action.END_WORKLOAD, Action.END_POLICY})
+DELETING: Final = frozenset({Action.ORPHAN, Action.END_POD, Action.END_WORKLOAD, Action.END_POLICY})
 """Actions that delete an object: a workload, a Pod or a NetworkPolicy, never a claim."""
 
 
