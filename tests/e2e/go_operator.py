@@ -21,6 +21,7 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.kinds impor
     render_everything,
 )
 
+from faults.simulation.controllers import owner_of
 from testbed.api import ApiClient, ApiError
 from testbed.bed import TestBed
 
@@ -200,7 +201,7 @@ class GoOperator:
             "namespace": self._namespace,
             "finalizers": [f"matrixorigin.io/{kind.lower()}"],
             "labels": {"matrixorigin.io/cluster": "mo"} if kind == "CNSet" else {},
-            "ownerReferences": [_owner(cluster)],
+            "ownerReferences": [owner_of(cluster)],
         }
         if kind == "LogSet":
             members = [
@@ -256,7 +257,7 @@ class GoOperator:
             if place["labels"][names.LABEL_INSTANCE] != name:
                 continue
             own = {"name": place["name"], "namespace": self._namespace, "labels": labels}
-            own["ownerReferences"] = [_owner(live)]
+            own["ownerReferences"] = [owner_of(live)]
             if one["kind"] == "Service":
                 yield {**one, "metadata": own}
             elif place["name"] == f"{base}-bootstrap":
@@ -287,7 +288,7 @@ class GoOperator:
                 "name": base,
                 "namespace": self._namespace,
                 "labels": labels,
-                "ownerReferences": [_owner(live)],
+                "ownerReferences": [owner_of(live)],
             },
             "spec": {
                 "replicas": spec["replicas"],
@@ -413,7 +414,7 @@ class GoOperator:
         if workload["kind"] != "StatefulSet" or owners or metadata.get("deletionTimestamp"):
             return False
         path = f"/api/v1/namespaces/{self._namespace}/pods/{metadata['name']}"
-        self._api.merge(path, {"metadata": {"ownerReferences": [_owner(workload)]}})
+        self._api.merge(path, {"metadata": {"ownerReferences": [owner_of(workload)]}})
         return True
 
     def _create_pod(self, workload: Json, name: str) -> None:
@@ -437,14 +438,14 @@ class GoOperator:
             "name": name,
             "namespace": self._namespace,
             "labels": labels,
-            "ownerReferences": [_owner(workload)],
+            "ownerReferences": [owner_of(workload)],
         }
         if not metadata.get("deletionTimestamp"):
             self._create({"apiVersion": "v1", "kind": "Pod", **template, "metadata": place})
 
     def _claim(self, workload: Json, template: Json, pod: str) -> None:
         policy = workload["spec"]["persistentVolumeClaimRetentionPolicy"]
-        owners = [_owner(workload)] if policy["whenDeleted"] == "Delete" else []
+        owners = [owner_of(workload)] if policy["whenDeleted"] == "Delete" else []
         metadata = {
             "name": f"{template['metadata']['name']}-{pod}",
             "namespace": self._namespace,
@@ -517,21 +518,10 @@ def _credential(namespace: str, cluster: Json) -> Json:
     metadata = {
         "name": "mo-credential",
         "namespace": namespace,
-        "ownerReferences": [_owner(cluster)],
+        "ownerReferences": [owner_of(cluster)],
     }
     login = {"username": "dump", "password": "111"}
     return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "stringData": login}
-
-
-def _owner(live: Json) -> Json:
-    return {
-        "apiVersion": live["apiVersion"],
-        "kind": live["kind"],
-        "name": live["metadata"]["name"],
-        "uid": live["metadata"]["uid"],
-        "controller": True,
-        "blockOwnerDeletion": True,
-    }
 
 
 def _condition(kind: str, live: Json) -> Json:
