@@ -3,7 +3,9 @@
 
 import os
 import subprocess
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -161,3 +163,47 @@ def test_small_objects_are_small(store: FolderStore) -> None:
     assert interface.read_small(store, "a", 5) == b"12345"
     with pytest.raises(ValueError, match="more than 4 bytes"):
         interface.read_small(store, "a", 4)
+
+
+def test_a_folder_that_another_attempt_tidies_up(store: FolderStore) -> None:
+    """In threads: what is empty for a moment is removed, and made again."""
+    ended = threading.Event()
+
+    def tidy() -> None:
+        while not ended.is_set():
+            store.tidy()
+
+    with ThreadPoolExecutor(1) as pool:
+        tidying = pool.submit(tidy)
+        try:
+            for number in range(300):
+                store.require()
+                assert store.create("a/b/mark", b"x")
+                store.erase([Erasable("a/b/mark")])
+                store.write("c/d/file", [b"x"], 1)
+                assert keys(store) == {"c/d/file": 1}, number
+                store.erase([Erasable("c/d/file")])
+        finally:
+            ended.set()
+    tidying.result()
+
+
+def test_files_that_are_deleted_while_they_are_listed(store: FolderStore) -> None:
+    """In threads: what stays is listed, what goes is listed or not."""
+    ended = threading.Event()
+    store.write("stays", [b"x"], 1)
+
+    def change() -> None:
+        while not ended.is_set():
+            for name in ("0", "1", "2"):
+                store.write(name, [b"x"], 1)
+            store.erase([Erasable(name) for name in ("0", "1", "2")])
+
+    with ThreadPoolExecutor(1) as pool:
+        changing = pool.submit(change)
+        try:
+            for _ in range(300):
+                assert keys(store).items() >= {"stays": 1}.items()
+        finally:
+            ended.set()
+    changing.result()

@@ -100,10 +100,13 @@ def store_at(url: str) -> s3.S3Store:
     return s3.S3Store(s3_connection.Connection(server), "bucket", "data/mo")
 
 
-@pytest.fixture(autouse=True)
-def _no_configuration(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("AWS_CONFIG_FILE", "/dev/null")
-    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", "/dev/null")
+@pytest.fixture(autouse=True, scope="module")
+def _no_configuration(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    absent = str(tmp_path_factory.mktemp("aws") / "absent")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("AWS_CONFIG_FILE", absent)
+        patch.setenv("AWS_SHARED_CREDENTIALS_FILE", absent)
+        yield
 
 
 CALLS: dict[str, Callable[[s3.S3Store], object]] = {

@@ -25,6 +25,9 @@ _DENIED: Final = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 _NO_LINKS: Final = frozenset(
     {errno.EPERM, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EMLINK}
 )
+_NEW: Final = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC
+_CREATIONS: Final = 100
+"""Attempts to make a file and its folders."""
 _LIBC: Final = ctypes.CDLL(None, use_errno=True)
 _LOST: Final = frozenset({errno.EIO, errno.ESTALE, errno.ENOTCONN, errno.ETIMEDOUT})
 
@@ -50,11 +53,12 @@ class FolderStore:
 
     def require(self) -> None:
         """Return when the folder, or the nearest above it, can be listed."""
-        existing = next(path for path in (self._root, *self._root.parents) if path.exists())
-        with _understood(self.name):
-            if not existing.is_dir() or existing == Path("/"):
-                raise StoreAbsent(f"{self.name} is not there; is the volume mounted?")
-            next(os.scandir(existing), None)
+        with _understood(self.name), contextlib.suppress(NotADirectoryError):
+            for path in (self._root, *self._root.parents[:-1]):
+                with contextlib.suppress(FileNotFoundError):
+                    next(os.scandir(path), None)
+                    return
+        raise StoreAbsent(f"{self.name} is not there; is the volume mounted?")
 
     def entries(self, prefix: str = "") -> Iterator[Entry]:
         """Yield all files below a folder, without our own unfinished ones."""
@@ -71,7 +75,9 @@ class FolderStore:
                 if prefix or one.name not in _OF_THE_VOLUME:
                     yield from self._entries_in(f"{prefix}{one.name}/")
             elif not one.name.startswith(_TEMPORARY):
-                yield Entry(f"{prefix}{one.name}", one.stat(follow_symlinks=False).st_size)
+                with contextlib.suppress(FileNotFoundError):  # deleted since it was listed
+                    size = one.stat(follow_symlinks=False).st_size
+                    yield Entry(f"{prefix}{one.name}", size)
 
     def size(self, key: str) -> int | None:
         """Return the size of a file in bytes; None when there is none."""
@@ -95,7 +101,6 @@ class FolderStore:
         """Write a file beside its place and move it there; see `flush`."""
         path = self._path(key)
         with _understood(f"{key} in {self.name}"):
-            path.parent.mkdir(parents=True, exist_ok=True)
             unfinished = path.parent / f"{_TEMPORARY}{secrets.token_hex(8)}"
             try:
                 _write_all(unfinished, pieces, size)
@@ -119,7 +124,6 @@ class FolderStore:
         """Write a file beside its place, and link it there unless there is one."""
         path = self._path(key)
         with _understood(f"{key} in {self.name}"):
-            path.parent.mkdir(parents=True, exist_ok=True)
             unfinished = path.parent / f"{_TEMPORARY}{secrets.token_hex(8)}"
             try:
                 _write_all(unfinished, [content], len(content), durable=True)
@@ -217,9 +221,25 @@ def _read_fully(descriptor: int) -> bytes:
     return piece
 
 
+def _created(path: Path) -> int:
+    """Return the descriptor of a new file, with the folders above it.
+
+    An attempt that tidies up removes empty folders, also one that another attempt has just made.
+    """
+    left = _CREATIONS
+    while True:
+        left -= 1
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            return os.open(path, _NEW, 0o666)
+        except FileNotFoundError:
+            if not left:
+                raise
+
+
 def _write_all(path: Path, pieces: Iterable[bytes], size: int, *, durable: bool = False) -> None:
     written = 0
-    with open(path, "xb", buffering=0) as file:  # noqa: PTH123
+    with open(_created(path), "wb", buffering=0) as file:
         for piece in pieces:
             view = memoryview(piece)
             written += len(view)
