@@ -6,6 +6,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api.timestamps import (
+    timestamp,
+    unix_time,
+)
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.sql import (
     LIVENESS,
     Entrance,
@@ -44,6 +48,8 @@ from .test_upgrading import (
 Json = dict[str, Any]
 
 DONE = updating("Passed")
+ANSWERS = {"problem": ""}
+FAILS = {"problem": "refused"}
 
 
 def seen(*more: Json, **how: Any) -> Json:
@@ -100,47 +106,42 @@ def test_compute_nodes_keep_their_version_until_the_canary_answers(
 
 SINCE = "2026-11-26T11:59:00Z"
 """A minute before `NOW`."""
-ANSWERED = {**DONE, "canary": "Answering", "canarySince": SINCE}
+LONG_SINCE = "2026-11-26T11:50:00Z"
+ANSWERED = {
+    **DONE,
+    "canary": "Answering",
+    "canarySince": LONG_SINCE,
+    "canaryAnswersSince": SINCE,
+}
 IN_VAIN = {**DONE, "canary": "Waiting", "canarySince": SINCE}
 
 
 @pytest.mark.parametrize(
-    ("record", "how", "changed", "state", "since"),
+    ("record", "how", "changed", "state", "since", "answers"),
     [
-        (DONE, {"canaryAnswer": {"problem": ""}}, WITH_CANARY, "Answering", NOW),
-        (IN_VAIN, {"canaryAnswer": {"problem": ""}}, WITH_CANARY, "Answering", NOW),
-        (ANSWERED, {"canaryAnswer": {"problem": ""}}, ALL, "Passed", None),
-        (ANSWERED, {"canaryAnswer": {}}, WITH_CANARY, "Answering", SINCE),
-        (ANSWERED, {"canaryAnswer": {"problem": "refused"}}, WITH_CANARY, "Waiting", NOW),
-        (ANSWERED, {"more": STARTING}, WITH_CANARY, "Waiting", NOW),
-        (IN_VAIN, {"canaryAnswer": {"problem": "refused"}}, WITH_CANARY, "Waiting", SINCE),
-        (IN_VAIN, {"canaryAnswer": {}}, WITH_CANARY, "Waiting", SINCE),
-        (DONE, {"canaryAnswer": {"problem": ""}, "catalog": RAISED}, ALL, "Passed", None),
-        (
-            DONE,
-            {"canaryAnswer": {"problem": "refused"}, "catalog": RAISED},
-            WITH_CANARY,
-            "Waiting",
-            NOW,
-        ),
-        (
-            DONE,
-            {"canaryAnswer": {"problem": ""}, "catalog": RAISING},
-            WITH_CANARY,
-            "Answering",
-            NOW,
-        ),
+        (DONE, {"canaryAnswer": ANSWERS}, WITH_CANARY, "Answering", NOW, NOW),
+        (IN_VAIN, {"canaryAnswer": ANSWERS}, WITH_CANARY, "Answering", SINCE, NOW),
+        (ANSWERED, {"canaryAnswer": ANSWERS}, ALL, "Passed", None, None),
+        (ANSWERED, {"canaryAnswer": {}}, WITH_CANARY, "Answering", LONG_SINCE, SINCE),
+        (ANSWERED, {"canaryAnswer": FAILS}, WITH_CANARY, "Waiting", LONG_SINCE, None),
+        (ANSWERED, {"more": STARTING}, WITH_CANARY, "Waiting", LONG_SINCE, None),
+        (IN_VAIN, {"canaryAnswer": FAILS}, WITH_CANARY, "Waiting", SINCE, None),
+        (IN_VAIN, {"canaryAnswer": {}}, WITH_CANARY, "Waiting", SINCE, None),
+        (DONE, {"canaryAnswer": ANSWERS, "catalog": RAISED}, ALL, "Passed", None, None),
+        (DONE, {"canaryAnswer": FAILS, "catalog": RAISED}, WITH_CANARY, "Waiting", NOW, None),
+        (DONE, {"canaryAnswer": ANSWERS, "catalog": RAISING}, WITH_CANARY, "Answering", NOW, NOW),
     ],
 )
 def test_it_has_to_answer_for_a_minute_or_with_the_catalog_complete(
-    record: Json, how: Json, changed: list[str], state: str, since: str | None
+    record: Json, how: Json, changed: list[str], state: str, since: str | None, answers: str | None
 ) -> None:
     more = how.get("more", canary())
     rest = {key: value for key, value in how.items() if key != "more"}
     found, _plan, report = passed(more, record=record, now=NOW, **rest)
     assert found == changed
     after = report["status"]["upgrade"]
-    assert (after["canary"], after.get("canarySince")) == (state, since)
+    times = (after.get("canarySince"), after.get("canaryAnswersSince"))
+    assert (after["canary"], *times) == (state, since, answers)
     assert states(report["status"])["Degraded"][0] == "False"
 
 
@@ -186,6 +187,20 @@ def test_one_that_gives_no_answer_for_long_is_reported_with_the_way_back(answer:
     patient = {"spec.upgrade": {"catalogTimeout": "1h"}}
     _found, _plan, report = passed(canary(), now=LATER, changes=patient, **tried)
     assert states(report["status"])["Degraded"][0] == "False"
+
+
+def test_one_that_answers_and_fails_in_turn_is_reported() -> None:
+    """Each for less than a minute, so that it neither passes nor fails for long."""
+    record: Json = DONE
+    start = unix_time(NOW)
+    for number in range(31):
+        now = timestamp(start + 30 * number)
+        answer = FAILS if number % 2 else ANSWERS
+        _found, _plan, report = passed(canary(), now=now, record=record, canaryAnswer=answer)
+        record = report["status"]["upgrade"]
+        assert record["canary"] == ("Waiting" if number % 2 else "Answering")
+        degraded = states(report["status"])["Degraded"]
+        assert (degraded == ("True", "CanaryFailed")) is (number == 30), (number, degraded)
 
 
 def test_the_time_of_the_log_stores_does_not_count() -> None:

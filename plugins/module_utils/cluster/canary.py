@@ -68,14 +68,16 @@ class Canary:
         applied: the only components that are changed meanwhile; None where all are.
         message: what is waited for; empty if nothing is.
         state: ``status.upgrade.canary``; empty without one.
-        since: since when it is tried in vain or answers, RFC 3339; empty otherwise.
-        stuck: whether it has not answered for too long.
+        since: since when it is tried, RFC 3339; empty before, and when it has passed.
+        answers_since: since when it answers without a failure, RFC 3339; empty if it does not.
+        stuck: whether it has been tried for too long.
     """
 
     applied: Sequence[Manifest] | None = None
     message: str = ""
     state: str = ""
     since: str = ""
+    answers_since: str = ""
     stuck: bool = False
 
 
@@ -122,23 +124,18 @@ def try_canary(
     desired, answer = canary_of(waiting, children), observed.get(ANSWER)
     changed, what = [*first, desired], _what(desired)
     problem = _problem(desired, canary_in(observed), answer)
+    since = str(record.get("canarySince") or now)
+    # One that answers and fails in turn is stuck as well: its time counts from the first try.
+    stuck = _age(since, now) >= longest
     if not problem and (answer or record.get("canary") == CANARY_ANSWERING):
-        since = _since(record, CANARY_ANSWERING, now)
-        if answer and (is_upgraded or _age(since, now) >= _ANSWERING_SECONDS):
+        begun = str(record.get("canaryAnswersSince") or now)
+        if answer and (is_upgraded or _age(begun, now) >= _ANSWERING_SECONDS):
             return Canary(state=CANARY_PASSED)
         lasting = f"it has to for {_ANSWERING_SECONDS:.0f} seconds"
-        message = f"{what}, answers since {since}; {lasting}; {_OTHERS}"
-        return Canary(changed, message, CANARY_ANSWERING, since)
-    since = _since(record, CANARY_WAITING, now)
-    stuck = _age(since, now) >= longest
+        message = f"{what}, answers since {begun}; {lasting}; {_OTHERS}"
+        return Canary(changed, message, CANARY_ANSWERING, since, begun, stuck)
     message = problem or f"waiting for an answer of {what}"
-    return Canary(changed, message, CANARY_WAITING, since, stuck)
-
-
-def _since(record: Record, state: str, now: str) -> str:
-    """Return since when a canary is as it is, RFC 3339."""
-    before = record.get("canarySince") if record.get("canary") == state else None
-    return str(before or now)
+    return Canary(changed, message, CANARY_WAITING, since, stuck=stuck)
 
 
 def _problem(desired: Manifest, live: Resource | None, answer: Mapping[str, Any] | None) -> str:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from ..reporting.events import Occurrence, occurrence
 from ..reporting.reasons import Reason
 from ..upgrade.record import (
+    CANARY_ANSWERING,
     CANARY_PASSED,
     CANARY_WAITING,
     CANCELED,
@@ -44,7 +45,7 @@ def stuck(record: Record, is_stuck: bool) -> tuple[Reason, str] | None:
     """Return reason and message where canary or catalog do not get on; None otherwise."""
     if not is_stuck:
         return None
-    waits = record.get("canary") == CANARY_WAITING
+    waits = record.get("canary") in {CANARY_WAITING, CANARY_ANSWERING}
     reason = Reason.CANARY_FAILED if waits else Reason.CATALOG_UPGRADE_STUCK
     return reason, str(record.get("message"))
 

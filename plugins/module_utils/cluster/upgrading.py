@@ -434,7 +434,7 @@ def _followed(
     if rolled:
         catalog.setdefault("since", now)
     record = {**before, "pointOfNoReturn": PASSED, "phase": CATALOG if rolled else UPDATING}
-    for name in ("message", "paused", "runs", "canary", "canarySince"):
+    for name in ("message", "paused", "runs", "canary", "canarySince", "canaryAnswersSince"):
         record.pop(name, None)
     problem = found.problem if found else ""
     longest = _longest_wait(present)
@@ -451,6 +451,8 @@ def _followed(
         record["canary"] = canary.state
     if canary.since:
         record["canarySince"] = canary.since
+    if canary.answers_since:
+        record["canaryAnswersSince"] = canary.answers_since
     if rolled and _waives(present, Name.CATALOG, target):
         message = f"updated from {record.get('from')} to {target}; its catalog is not waited for"
         return Upgrade({**record, "phase": COMPLETED, "completedAt": now, "message": message})
