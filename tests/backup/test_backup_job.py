@@ -674,6 +674,34 @@ def test_without_an_image_nothing_is_created() -> None:
     assert "OPERATOR_IMAGE" in plan["invalid"]
 
 
+TLS = {"tls": {"secretRef": {"name": "mo-tls"}}}
+
+
+@pytest.mark.parametrize(
+    ("host", "spec", "mounted"),
+    [
+        ("mo-proxy.prod", TLS, ["mo-tls"]),
+        ("mo-proxy.prod", {}, []),
+        ("mo-tp-cn.prod", TLS, []),
+    ],
+    ids=["a proxy with TLS", "without TLS", "a compute node"],
+)
+def test_a_proxy_with_tls_has_to_prove_what_it_is(
+    host: str, spec: Json, mounted: list[str]
+) -> None:
+    source = w.cluster()
+    source["spec"] |= spec
+    source["status"]["host"] = host
+    made = planned(w.backup_job(), w.around(source=source))["objects"]
+    [job] = [one for one in made if one["kind"] == "Job"]
+    volumes = job["spec"]["template"]["spec"]["volumes"]
+    shown = [one["secret"] for one in volumes if one["name"] == "tls"]
+    assert [one["secretName"] for one in shown] == mounted
+    assert all({item["key"] for item in one["items"]} == {"tls.crt", "ca.crt"} for one in shown)
+    [text] = [one["data"]["task.json"] for one in made if one.get("data")]
+    assert json.loads(text)["login"].get("tls", False) is bool(mounted)
+
+
 def test_a_paused_backup_is_left_alone() -> None:
     resource = w.backup_job(status={**RUNNING, "conditions": [], "message": ""})
     resource["metadata"]["annotations"] = {"matrixorigin.io/paused": "true"}

@@ -3,6 +3,7 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +89,7 @@ VARIANTS = {
         work({"fileSystem": FILES}),
         settings(suspend=True, resources={"limits": {"memory": "512Mi"}}),
     ),
+    "tls": (replace(work({"fileSystem": FILES}), certificate="mo-tls"), settings()),
     "overlay": (work({"fileSystem": {"path": "/backup/mo"}}), settings(overlay=OVERLAY)),
 }
 

@@ -66,6 +66,7 @@ TASKS = [
     PURGE,
     BACKUP,
     CONTINUED,
+    replace(BACKUP, login=Login("mo-proxy.ns.svc", 6001, tls=True)),
     RESTORE,
     Task(Verb.VERIFY, "v1", source=PLACE),
     Task(Verb.DELETE, "d1", target=PLACE),

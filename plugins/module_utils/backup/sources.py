@@ -13,6 +13,7 @@ from ..api.types import Resource
 from ..location.endpoints import Scope
 from ..reporting.conditions import holds_now
 from ..reporting.reasons import ENDED, ConditionType
+from ..workload.tls import secret_name
 from .task.plan import RUNNING
 
 Json = Mapping[str, Any]
@@ -29,6 +30,8 @@ class Source:
         host: where SQL is answered; empty while that is not known.
         port: where SQL is answered.
         secret: name of the Secret with user and password; empty while that is not known.
+        certificate: name of the Secret by whose certificates the database proves what it is; empty
+            where it is asked without TLS.
         storage: its own shared storage; None where that is not known.
         cluster_domain: DNS domain that its spec names; empty for the usual one.
         since: when the resource was created, RFC 3339; an older backup is of another database.
@@ -45,6 +48,7 @@ class Source:
     since: str
     cluster_domain: str = ""
     uid: str = ""
+    certificate: str = ""
 
     @property
     def scope(self) -> Scope:
@@ -108,7 +112,19 @@ def find_source(
         since=str(live["metadata"].get("creationTimestamp") or ""),
         cluster_domain=root.table("spec").text("clusterDomain"),
         uid=str(live["metadata"].get("uid") or ""),
+        certificate=_certificate_of(kind, name, root),
     )
+
+
+def _certificate_of(kind: str, name: str, root: Fields) -> str:
+    """Return the Secret of a cluster's certificate if it is asked through proxies, which have it.
+
+    Compute nodes are asked without TLS: some versions lose the beginning of a handshake there.
+    """
+    proxy = names.base_name(names.PROXY_SET, name)
+    if kind != names.CLUSTER or root.table("status").text("host").partition(".")[0] != proxy:
+        return ""
+    return secret_name(root.table("spec"))
 
 
 def _storage_of_cn_set(root: Fields, log_sets: Iterable[Json]) -> Fields | None:

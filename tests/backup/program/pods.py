@@ -67,13 +67,15 @@ class Ended:
 class Pods:
     """Runs programs in folders below a root, with the keys of a server.
 
-    ``certificates`` are those of the target and the source, ``variables`` those of the Pod.
+    ``certificates`` are those of the target and the source, ``proof`` what the database proves by
+    what it is, ``variables`` those of the Pod.
     """
 
     root: Path
     keys: Mapping[str, str]
     login: Mapping[str, str] = field(default_factory=dict)
     certificates: Mapping[str, str] = field(default_factory=dict)
+    proof: Mapping[str, str] = field(default_factory=dict)
     variables: Mapping[str, str] = field(default_factory=dict)
     numbers: "count[int]" = field(default_factory=count)
     seconds: float = _SECONDS
@@ -84,6 +86,7 @@ class Pods:
         (folder / "task" / tasks.TASK_KEY).write_text(tasks.task_to_json(task))
         for name, values in (
             ("login", self.login),
+            ("tls", self.proof),
             *((role, self.keys) for role in ("target", "source")),
             *((f"{role}-ca", self.certificates) for role in ("target", "source")),
         ):
@@ -97,10 +100,14 @@ class Pods:
         folder = self._folder(Task(Verb.VERIFY, "store", source=location))
         return Mounts(folder, 1).open(location)
 
+    def mounts(self, task: Task) -> Mounts:
+        """Return the Secrets of a new Pod."""
+        return Mounts(self._folder(task), task.parallelism)
+
     def attempt(self, task: Task) -> Ended:
         """Carry a task out in this process, which takes a tenth of the time of another one."""
         progress = Progress(lambda *_: None, time.monotonic() + self.seconds)
-        result = program.outcome(task, Mounts(self._folder(task), task.parallelism), progress)
+        result = program.outcome(task, self.mounts(task), progress)
         written = tasks.result_to_json(result)
         assert not any(secret in written for secret in self.keys.values())
         return Ended(program.exit_code(result), tasks.result_from_json(written), "")

@@ -11,6 +11,9 @@ import pytest
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.program import (
     statements,
 )
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.program.errors import (
+    TaskFailed,
+)
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.task.tasks import (
     Login,
     Reason,
@@ -25,6 +28,9 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.location.lo
 
 from tests.clients.matrixone.scripted import serving
 from tests.clients.test_sql import OK, Server
+from tests.clients.test_sql_tls import database as serving_tls
+from tests.clients.test_sql_tls import pem
+from tests.support.certificates import Authority
 
 from .pods import Pods
 
@@ -98,6 +104,40 @@ def test_a_statement_that_does_not_end(
         ended = pods.attempt(task)
     assert (ended.result.reason, said in ended.result.message) == (reason, True), ended
     assert ended.result.retryable is (reason == Reason.STATEMENT_FAILED)
+
+
+OURS, OTHER = (Authority().secret() for _ in range(2))
+UNKNOWN = "is not trusted, or speaks no TLS"
+
+
+@pytest.mark.parametrize(
+    ("served", "mounted", "reason", "said"),
+    [
+        (OURS, OURS, None, ""),
+        (OURS, OTHER, Reason.UNREACHABLE, UNKNOWN),
+        (None, OURS, Reason.UNREACHABLE, "offers no TLS"),
+        (OURS, {}, Reason.ACCESS_DENIED, "the Secret of tls has no usable key tls.crt"),
+    ],
+    ids=["ours", "of another", "without", "no certificate"],
+)
+def test_a_database_with_a_certificate_has_to_prove_what_it_is(
+    tmp_path: Path,
+    served: dict[str, str] | None,
+    mounted: dict[str, str],
+    reason: Reason | None,
+    said: str,
+) -> None:
+    shown = {"tls.crt": pem(mounted)} if mounted else {}
+    login = {"username": "dump", "password": "a-word"}
+    pods, received = Pods(tmp_path / "pods", {}, login, proof=shown), bytearray()
+    with serving_tls(tmp_path, served, received) as port:
+        task = Task(Verb.READ, "b", login=Login("127.0.0.1", port, tls=True))
+        if reason is None:
+            assert statements.version(statements.entrance_of(task, pods.mounts(task))) == "1"
+            return
+        with pytest.raises(TaskFailed, match=said) as caught:
+            statements.version(statements.entrance_of(task, pods.mounts(task)))
+    assert (caught.value.reason, received) == (reason, b"")
 
 
 KEYS = ("access_key_id", "an-id", "secret_access_key", "a-secret-of-40-characters")

@@ -7,8 +7,10 @@ import itertools
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
+from pathlib import Path
 from typing import Final
 
+from ...api.certificates import AUTHORITY, CERTIFICATE
 from ...clients import sql
 from ...clients.objectstore.interface import ObjectStore
 from ...clients.sql import Entrance, Statement
@@ -99,9 +101,20 @@ def entrance_of(task: Task, mounts: Mounts) -> Entrance:
     login, folder = task.login, mounts.folder / "login"
     if login is None:  # tasks are checked when they are read
         raise TaskFailed(Reason.INVALID_TASK, "the task lacks a login")
-    return Entrance(
-        login.host, login.port, read_secret(folder / "username"), read_secret(folder / "password")
-    )
+    user, password = read_secret(folder / "username"), read_secret(folder / "password")
+    trusted = _trusted(mounts.folder / "tls") if login.tls else ""
+    return Entrance(login.host, login.port, user, password, trusted)
+
+
+def _trusted(folder: Path) -> str:
+    """Return the certificates, in PEM, by which the database proves what it is.
+
+    Raises:
+        TaskFailed: the Secret has no certificate.
+    """
+    authority = folder / AUTHORITY
+    more = [read_secret(authority)] if authority.exists() else []
+    return "\n".join([read_secret(folder / CERTIFICATE), *more])
 
 
 def version(entrance: Entrance) -> str:

@@ -22,7 +22,7 @@ class Mounts:
     """Where the Secrets of a task are.
 
     Attributes:
-        folder: with ``target/``, ``source/``, ``target-ca/``, ``source-ca/``, ``login/``.
+        folder: with ``target/``, ``source/``, ``target-ca/``, ``source-ca/``, ``login/``, ``tls/``.
         connections: that a store may have at a time.
     """
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from ...api import digests, names
+from ...api.certificates import AUTHORITY, CERTIFICATE
 from ...api.fields import Fields
 from ...api.types import Manifest, Resource
 from ...workload import overlay
@@ -117,6 +118,7 @@ class Work:
         suffix: of their names: ``backup``, ``restore``, ``delete`` or ``verify``.
         task: what to do; its report is set here.
         login: name of the Secret with user and password; empty for none.
+        certificate: name of the Secret by which the database proves what it is; empty for none.
         target: the table with ``s3`` or ``fileSystem`` of the task's target.
         source: that of its source.
     """
@@ -126,6 +128,7 @@ class Work:
     suffix: str
     task: Task
     login: str = ""
+    certificate: str = ""
     target: Fields | None = None
     source: Fields | None = None
 
@@ -307,6 +310,8 @@ def _volumes(work: Work) -> Iterable[_Mounted]:
     yield config_map_volume("task", task_name(work.base)), f"{tasks.FOLDER}/task", True
     if work.login:
         yield _secret("login", work.login)
+    if work.certificate:
+        yield _certificates("tls", work.certificate)
     taken: dict[str, Mapping[str, Any]] = {}
     for role, place in (("target", work.target), ("source", work.source)):
         if place is not None:
@@ -335,6 +340,13 @@ def _secrets_of(role: str, s3: Fields) -> Iterable[_Mounted]:
 def _secret(name: str, secret: str) -> _Mounted:
     volume = {"name": name, "secret": {"secretName": secret, "defaultMode": 0o644}}
     return volume, f"{tasks.FOLDER}/{name}", True
+
+
+def _certificates(name: str, secret: str) -> _Mounted:
+    """Mount what a Secret of TLS shows to everybody: never its key. The program says what lacks."""
+    items = [{"key": key, "path": key} for key in (CERTIFICATE, AUTHORITY)]
+    shown = {"secretName": secret, "defaultMode": 0o644, "items": items, "optional": True}
+    return {"name": name, "secret": shown}, f"{tasks.FOLDER}/{name}", True
 
 
 def _folder_of(role: str, files: Fields, taken: dict[str, Mapping[str, Any]]) -> Iterable[_Mounted]:

@@ -25,8 +25,8 @@ from ..manifest import Manifest, Origin
 from ..verification.checks import Check
 
 FOLDER: Final = "/etc/matrixone-backup"
-"""Where the Job's Pod has ``task/task.json``, ``login/``, ``target/``, ``source/`` and
-``target-ca/``, ``source-ca/``."""
+"""Where the Job's Pod has ``task/task.json``, ``login/``, ``tls/``, ``target/``, ``source/``
+and ``target-ca/``, ``source-ca/``."""
 TASK_KEY: Final = "task.json"
 RESULT_KEY: Final = "result.json"
 LONGEST_MESSAGE: Final = 1024
@@ -110,10 +110,17 @@ RETRYABLE: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """Where the database answers SQL; user and password are files of the Pod."""
+    """Where the database answers SQL; user and password are files of the Pod.
+
+    Attributes:
+        host: name or address.
+        port: of the SQL protocol.
+        tls: whether it has to prove what it is, by the certificates in files of the Pod.
+    """
 
     host: str
     port: int
+    tls: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,7 +253,7 @@ def task_to_json(task: Task) -> str:
         "type": task.type,
         "base": base and {"location": locations.to_document(base.location), "id": base.id},
         **({} if task.owner == Owner() else {"owner": asdict(task.owner)}),
-        "login": task.login and {"host": task.login.host, "port": task.login.port},
+        "login": task.login and _login_document(task.login),
         "origin": {
             "kind": task.origin.kind,
             "namespace": task.origin.namespace,
@@ -267,6 +274,11 @@ def task_to_json(task: Task) -> str:
         "parallelism": task.parallelism,
     }
     return json.dumps(document, separators=(",", ":"), ensure_ascii=False)
+
+
+def _login_document(login: Login) -> dict[str, Any]:
+    tls = {"tls": True} if login.tls else {}
+    return {"host": login.host, "port": login.port, **tls}
 
 
 def task_from_json(text: str | bytes) -> Task:
@@ -295,7 +307,7 @@ def _task_of(fields: Fields) -> Task:
         if base.data
         else None,
         owner=_owner(fields.table("owner")),
-        login=Login(login.required_text("host"), login.number("port", 1) or 0)
+        login=Login(login.required_text("host"), login.number("port", 1) or 0, login.flag("tls"))
         if login.data
         else None,
         origin=Origin(
