@@ -38,6 +38,7 @@ class ActionModule(BackupAction):
         "login_port": {"type": "int", "default": 6001},
         "login_user": {"type": "str"},
         "login_password": {"type": "str", "no_log": True},
+        "login_certificates": {"type": "str", "default": ""},
         "storage": options.LOCATION,
         "source": {
             "type": "dict",
@@ -54,7 +55,12 @@ class ActionModule(BackupAction):
         mounts = Mounts(folder, arguments["parallelism"])
         if arguments["state"] == "absent":
             return self._delete(arguments, mounts)
-        options.write_login(folder, arguments["login_user"], arguments["login_password"])
+        options.write_login(
+            folder,
+            arguments["login_user"],
+            arguments["login_password"],
+            arguments["login_certificates"],
+        )
         return self._make(arguments, mounts)
 
     def _make(self, arguments: Json, mounts: Mounts) -> Json:
@@ -103,7 +109,11 @@ def _task(arguments: Json, mounts: Mounts) -> Task:
         owner=owner,
         type=INCREMENTAL if base else FULL,
         base=base,
-        login=Login(arguments["login_host"], arguments["login_port"]),
+        login=Login(
+            arguments["login_host"],
+            arguments["login_port"],
+            tls=bool(arguments["login_certificates"]),
+        ),
         origin=Origin(*(source.get(name) or "" for name in ("kind", "namespace", "name"))),
         target=target,
         forbidden=own,

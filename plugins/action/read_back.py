@@ -13,6 +13,7 @@ from ..module_utils.clients.sql import Entrance
 from ..plugin_utils.backup.action import BackupAction
 
 Json = dict[str, Any]
+_LOGIN = ("host", "port", "user", "password", "certificates")
 
 
 class ActionModule(BackupAction):
@@ -23,6 +24,7 @@ class ActionModule(BackupAction):
         "login_port": {"type": "int", "default": 6001},
         "login_user": {"type": "str", "required": True},
         "login_password": {"type": "str", "required": True, "no_log": True},
+        "login_certificates": {"type": "str", "default": ""},
         "checks": {
             "type": "list",
             "elements": "dict",
@@ -40,9 +42,7 @@ class ActionModule(BackupAction):
     def act(self, arguments: Json, folder: Path) -> Json:
         """Read, and fail if anything is missing or differs."""
         del folder
-        entrance = Entrance(
-            *(arguments[f"login_{name}"] for name in ("host", "port", "user", "password"))
-        )
+        entrance = Entrance(*(arguments[f"login_{name}"] for name in _LOGIN))
         wanted = [Check.of(check) for check in arguments["checks"]]
         progress = self.progress(arguments["timeout"])
         found = read_back(entrance, wanted, arguments["parallelism"], progress)

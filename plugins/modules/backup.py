@@ -68,6 +68,11 @@ options:
   login_password:
     description: The password. Required with O(state=present).
     type: str
+  login_certificates:
+    description: >-
+      Certificates in PEM, one of which the database must have, or be certified by. The login is
+      over TLS then, or fails; without them, it is without TLS. Names are not compared.
+    type: str
   storage:
     description: >-
       The shared storage of the database. A target inside it or around it is rejected. Keys are

@@ -45,6 +45,11 @@ options:
     description: The password.
     type: str
     required: true
+  login_certificates:
+    description: >-
+      Certificates in PEM, one of which the database must have, or be certified by. The login is
+      over TLS then, or fails; without them, it is without TLS. Names are not compared.
+    type: str
   checks:
     description: Statements, and what they must return.
     type: list

@@ -30,6 +30,7 @@ LOGIN: Json = {
     "login_port": {"type": "int", "default": 6001},
     "login_user": {"type": "str", "required": True},
     "login_password": {"type": "str", "required": True, "no_log": True},
+    "login_certificates": {"type": "str", "default": ""},
     "timeout": {"type": "int", "default": 3600},
 }
 """Options of both; ``documentation`` is in ``doc_fragments/versions.py``."""
@@ -98,7 +99,11 @@ class VersionsAction(ControllerAction):
         arguments = self.validated(self.SPEC, **self.RULES)
         user = arguments["login_user"]
         entrance = Entrance(
-            arguments["login_host"], arguments["login_port"], user, arguments["login_password"]
+            arguments["login_host"],
+            arguments["login_port"],
+            user,
+            arguments["login_password"],
+            arguments["login_certificates"],
         )
         deadline = time.monotonic() + arguments["timeout"]
         database = Database(entrance, account_of(user), deadline)

@@ -10,6 +10,9 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.prog
 )
 
 from testbed.object_store import ObjectStore
+from tests.clients.test_sql_tls import database as serving_tls
+from tests.clients.test_sql_tls import pem
+from tests.support.certificates import Authority
 
 from . import written
 from .plays import played, s3
@@ -118,3 +121,36 @@ def test_what_is_refused(server: ObjectStore, tmp_path: Path) -> None:
     assert "login_host" in found["login"]["msg"]
     assert found["token"]["failed"]
     assert found["whole"]["reason"] == "InvalidTask"
+
+
+def test_a_login_over_tls_goes_to_nobody_else(tmp_path: Path) -> None:
+    served, other = Authority().secret(), pem(Authority().secret())
+    received = bytearray()
+    with serving_tls(tmp_path, served, received) as port:
+        login = {
+            "login_host": "127.0.0.1",
+            "login_port": port,
+            "login_user": "dump",
+            "login_password": "not-shown",
+            "timeout": 10,
+        }
+        target = {"file_system": {"path": str(tmp_path / "target")}}
+        tasks = {
+            "backup": {"backup": {"target": target}},
+            "read_back": {"read_back": {}},
+            "snapshot": {"snapshot": {"name": "before"}},
+            "pitr": {"pitr": {"name": "week", "keep": 7, "unit": "days"}},
+        }
+        given = {**login, "login_certificates": other}
+        untrusted = {
+            name: {action: {**arguments, **given}}
+            for name, task in tasks.items()
+            for action, arguments in task.items()
+        }
+        found = played(tmp_path, untrusted, "not-shown")
+        assert received == b""
+        trusted = {**login, "login_certificates": pem(served)}
+        played(tmp_path, {"snapshot": {"snapshot": {"name": "before", **trusted}}}, "not-shown")
+        assert b"dump" in received
+    for name, one in found.items():
+        assert "is not trusted, or speaks no TLS" in one["msg"], (name, one)

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+from ...api.certificates import CERTIFICATE
 from ...api.fields import Fields
 from ...location import locations
 from ...location.locations import FolderLocation, Location, S3Location
@@ -98,9 +99,18 @@ def write_secrets(folder: Path, role: str, options: Options) -> None:
         _write(folder / f"{role}-ca", {_CERTIFICATES: s3["certificates"]})
 
 
-def write_login(folder: Path, user: str, password: str) -> None:
-    """Write user and password of the database where the program looks for them."""
+def write_login(folder: Path, user: str, password: str, certificates: str = "") -> None:
+    """Write the login of a database where the program looks for it.
+
+    Args:
+        folder: that only this user can read.
+        user: of the database.
+        password: of the user.
+        certificates: in PEM, by which the database proves what it is; empty without TLS.
+    """
     _write(folder / "login", {"username": user, "password": password})
+    if certificates:
+        _write(folder / "tls", {CERTIFICATE: certificates})
 
 
 def _write(folder: Path, values: Mapping[str, str]) -> None:
