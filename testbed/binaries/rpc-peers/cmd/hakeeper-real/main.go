@@ -9,6 +9,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"os/signal"
@@ -191,7 +192,9 @@ func main() {
 		txnMu.Unlock()
 		fmt.Fprintln(w, ls.Unlock(c, []byte(r.FormValue("txn")), timestamp.Timestamp{}))
 	})
-	go func() { fatal(http.ListenAndServe(*control, m)) }()
+	listener, err := net.Listen("tcp", *control)
+	fatal(err)
+	go func() { fatal(http.Serve(listener, m)) }()
 	fmt.Printf("ready hakeeper=%s lock=%s control=%s\n", strings.Join(svc, ","), *lockAddr, *control)
 	ch := make(chan os.Signal, 1)
 	signal.Notify(ch, syscall.SIGINT, syscall.SIGTERM)

@@ -108,7 +108,9 @@ func main() {
 		}()
 	}
 	if *control != "" {
-		go func() { fatal(http.ListenAndServe(*control, controlMux(c, logger))) }()
+		listener, err := net.Listen("tcp", *control)
+		fatal(err)
+		go func() { fatal(http.Serve(listener, controlMux(c, logger))) }()
 	}
 	fmt.Printf("ready hakeeper=%s lock=%s query=%s control=%s\n", *listen, *lockListen, *queryListen, *control)
 	ch := make(chan os.Signal, 1)
