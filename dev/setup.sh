@@ -12,7 +12,7 @@ if ! "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then
   exit 1
 fi
 
-wanted=$(cat pyproject.toml dev/constraints.txt dev/setup.sh | sha256sum | cut -d' ' -f1)
+wanted=$(cat pyproject.toml src/kubectl_matrixone/pyproject.toml dev/constraints.txt dev/setup.sh | sha256sum | cut -d' ' -f1)
 if [ "$(cat $venv/.ready 2>/dev/null || true)" != "$wanted" ]; then
   rm -f $venv/.ready
   [ -x $venv/bin/python ] || "$python" -m venv $venv || {
@@ -20,7 +20,7 @@ if [ "$(cat $venv/.ready 2>/dev/null || true)" != "$wanted" ]; then
     exit 1
   }
   [ -x $venv/bin/uv ] || $venv/bin/pip install --quiet --disable-pip-version-check uv
-  VIRTUAL_ENV=$PWD/$venv $venv/bin/uv pip install --quiet --compile-bytecode --constraint dev/constraints.txt --editable '.[sql,backup,bench,dev]'
+  VIRTUAL_ENV=$PWD/$venv $venv/bin/uv pip install --quiet --compile-bytecode --constraint dev/constraints.txt --editable '.[sql,backup,bench,dev]' --editable src/kubectl_matrixone
   echo "$wanted" >$venv/.ready
 fi
 

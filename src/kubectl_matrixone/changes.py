@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a user changes of a cluster: annotations and fields that anybody could set by kubectl."""
+
+import json
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Final
+
+from .errors import PluginError
+from .kubectl import Json, Kubectl
+from .reading import CLUSTER, CORDON, LABEL, SETS
+
+_PAUSED: Final = ("matrixorigin.io/paused", "matrixorigin.io/skip-sync")
+_RESTARTED: Final = "matrixorigin.io/restartedAt"
+_COMPONENT: Final = "matrixorigin.io/component"
+
+
+def pause(kubectl: Kubectl, cluster: Json) -> str:
+    """Keep the operator away from a cluster."""
+    _annotate(kubectl, cluster, {_PAUSED[0]: "true"})
+    return f"{_title(cluster)} is paused: the operator leaves it alone until it is resumed"
+
+
+def resume(kubectl: Kubectl, cluster: Json) -> str:
+    """Let the operator act on a cluster again."""
+    _annotate(kubectl, cluster, dict.fromkeys(_PAUSED))
+    return f"{_title(cluster)} is resumed"
+
+
+def restart(kubectl: Kubectl, cluster: Json, part: str, now: datetime) -> str:
+    """Replace the Pods of a cluster, or of one of its sets.
+
+    Args:
+        kubectl: with the namespace of the cluster.
+        cluster: the MatrixOneCluster.
+        part: a set as ``kind/name``; empty for all.
+        now: the present, which tells one restart from another.
+
+    Raises:
+        PluginError: the set is not one of the cluster.
+    """
+    one = _set_of(kubectl, cluster, part) if part else cluster
+    _annotate(kubectl, one, {_RESTARTED: f"{now:%Y-%m-%dT%H:%M:%SZ}"})
+    return f"{_title(one)} replaces its Pods, as after a change; see: kubectl matrixone status"
+
+
+def _set_of(kubectl: Kubectl, cluster: Json, part: str) -> Json:
+    kind, _slash, name = part.partition("/")
+    known = {each.lower(): each for each in SETS}
+    if kind.lower() not in known or not name:
+        raise PluginError(f"{part!r} names no set; write it as in the status, such as cnset/mo-tp")
+    found = kubectl.get(f"{kind.lower()}s.core.matrixorigin.io", name)
+    owner = (found["metadata"].get("labels") or {}).get(LABEL)
+    if owner != cluster["metadata"]["name"]:
+        raise PluginError(f"{known[kind.lower()]} {name} is not one of {_title(cluster)}")
+    return found
+
+
+def cordon(kubectl: Kubectl, pod: str, *, is_cordoned: bool) -> str:
+    """Keep new sessions away from a compute node, or let them come again.
+
+    Raises:
+        PluginError: the Pod is no compute node.
+    """
+    found = kubectl.get("pod", pod)
+    if (found["metadata"].get("labels") or {}).get(_COMPONENT) != "CNSet":
+        raise PluginError(f"Pod {pod} is no compute node: only those have sessions to keep away")
+    _annotate(kubectl, found, {CORDON: "" if is_cordoned else None})
+    effect = "gets no new sessions; those that it has go on" if is_cordoned else "serves again"
+    return f"Pod {pod} {effect}"
+
+
+def upgrade(kubectl: Kubectl, cluster: Json, version: str) -> str:
+    """Ask for another version of MatrixOne."""
+    _patch(kubectl, cluster, {"spec": {"version": version}})
+    return f"{_title(cluster)} is asked for {version}; see: kubectl matrixone status"
+
+
+def hold_upgrade(kubectl: Kubectl, cluster: Json, *, is_held: bool) -> str:
+    """Pause an upgrade before the point of no return, or let it go on."""
+    _patch(kubectl, cluster, {"spec": {"upgrade": {"paused": True if is_held else None}}})
+    return f"the upgrade of {_title(cluster)} {'is paused' if is_held else 'goes on'}"
+
+
+def cancel_upgrade(kubectl: Kubectl, cluster: Json) -> str:
+    """Set the version of before the upgrade again.
+
+    Raises:
+        PluginError: there is no upgrade, or it cannot be taken back any more.
+    """
+    record = (cluster.get("status") or {}).get("upgrade") or {}
+    before = record.get("from")
+    if record.get("phase") not in {"Held", "Updating"} or not before:
+        raise PluginError(f"no upgrade of {_title(cluster)} is under way that could be canceled")
+    if record.get("pointOfNoReturn") != "Ahead":
+        raise PluginError(
+            f"the upgrade to {record.get('to')} is past the point of no return: earlier versions "
+            f"cannot read the data any more. {record.get('message') or ''}".strip()
+        )
+    return upgrade(kubectl, cluster, str(before))
+
+
+def _annotate(kubectl: Kubectl, one: Json, values: Mapping[str, str | None]) -> None:
+    _patch(kubectl, one, {"metadata": {"annotations": dict(values)}})
+
+
+def _patch(kubectl: Kubectl, one: Json, change: dict[str, Any]) -> None:
+    kind = CLUSTER if one["kind"] == "MatrixOneCluster" else _resource(one["kind"])
+    kubectl.run(
+        *("patch", kind, one["metadata"]["name"], "--type=merge"),
+        *("--field-manager=kubectl-matrixone", "--patch", json.dumps(change)),
+    )
+
+
+def _resource(kind: str) -> str:
+    return "pods" if kind == "Pod" else f"{kind.lower()}s.core.matrixorigin.io"
+
+
+def _title(one: Json) -> str:
+    return f"{one['kind']} {one['metadata']['namespace']}/{one['metadata']['name']}"

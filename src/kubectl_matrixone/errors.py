@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What can go wrong, with what to do about it."""
+
+
+class PluginError(Exception):
+    """The command cannot be carried out; the message is for the user."""
+
+
+class UsageError(PluginError):
+    """The command line makes no sense."""
+
+
+class KubectlError(PluginError):
+    """kubectl refused; the message is its own."""
+
+
+class NoSuchCluster(PluginError):
+    """There is no MatrixOneCluster of that name, or more than one could be meant."""

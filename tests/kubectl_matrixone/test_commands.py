@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Commands on an API server, without an operator: what they show, change and refuse."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import yaml
+
+from testbed.bed import TestBed
+from tests.support.namespaces import install
+from tests.support.places import ROOT
+
+from . import objects
+from .conftest import Run
+
+pytestmark = pytest.mark.api
+
+Json = dict[str, Any]
+SETS = "logsets,dnsets,cnsets,proxysets"
+HELD = {"phase": "Held", "from": "2.2.2", "to": "3.0.18", "pointOfNoReturn": "Ahead"}
+
+
+class Space:
+    """A namespace with clusters that nobody operates."""
+
+    def __init__(self, bed: TestBed, namespace: str) -> None:
+        self.bed, self.name = bed, namespace
+
+    def kubectl(self, *arguments: str, given: str = "") -> str:
+        return self.bed.kubectl("-n", self.name, *arguments, input=given or None)
+
+    def apply(self, one: Json, status: Json | None = None) -> None:
+        self.kubectl("apply", "-f", "-", given=json.dumps(one))
+        if status is not None:
+            kind = f"{one['kind']}.{one['apiVersion'].partition('/')[0]}"
+            self.kubectl(
+                *("patch", kind, one["metadata"]["name"], "--subresource=status"),
+                *("--type=merge", "-p", json.dumps({"status": status})),
+            )
+
+    def get(self, kind: str, name: str) -> Json:
+        found: Json = json.loads(self.kubectl("get", kind, name, "-o", "json"))
+        return found
+
+    def annotations(self, kind: str, name: str) -> Json:
+        return self.get(kind, name)["metadata"].get("annotations") or {}
+
+
+@pytest.fixture(scope="module")
+def space(fake_testbed: TestBed) -> Iterator[Space]:
+    install(fake_testbed)
+    with fake_testbed.namespace("plugin") as namespace:
+        made = Space(fake_testbed, namespace)
+        made.apply(_cluster("mo"), objects.cluster(upgrade=HELD)["status"])
+        labels = {"matrixorigin.io/cluster": "mo", "matrixorigin.io/component": "CNSet"}
+        made.apply(_pod("mo-tp-cn-a", labels))
+        made.apply(_pod("other", {}))
+        yield made
+
+
+def _cluster(name: str) -> Json:
+    resource: Json = yaml.safe_load((ROOT / "examples" / "tiny-cluster.yaml").read_text())
+    resource["metadata"] = {"name": name}
+    return resource
+
+
+def _pod(name: str, labels: Json) -> Json:
+    container = {"name": "main", "image": "matrixorigin/matrixone:3.0.18"}
+    metadata = {"name": name, "labels": labels}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": metadata,
+        "spec": {"containers": [container]},
+    }
+
+
+def test_the_only_cluster_of_a_namespace_needs_no_name(space: Space, plugin: Run) -> None:
+    shown = plugin("status", "-n", space.name)
+    assert shown.returncode == 0, shown.stderr
+    assert shown.stdout.startswith(f"MatrixOneCluster {space.name}/mo  Ready  3.0.18\n")
+    assert "mo-tp-cn-a" in shown.stdout
+    assert "Upgrade from 2.2.2 to 3.0.18: Held" in shown.stdout
+    assert "\033" not in shown.stdout
+    for form, parse in (("json", json.loads), ("yaml", yaml.safe_load)):
+        facts = parse(plugin("status", "mo", "-n", space.name, "-o", form).stdout)
+        assert (facts["name"], facts["upgrade"]["phase"], facts["unread"]) == ("mo", "Held", [])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (("status", "absent"), 1, '"absent" not found'),
+        (("status", "-n", "nowhere"), 1, "no MatrixOneCluster in this namespace"),
+        (("status", "--context", "none"), 1, 'context "none" does not exist'),
+        (("status", "--watch", "-o", "json"), 2, "leave --output out"),
+        (("status", "--kubeconfig", "/nowhere"), 1, "/nowhere"),
+        (("restart", "mo", "--part", "cnset"), 1, "such as cnset/mo-tp"),
+        (("restart", "mo", "--part", "pod/mo-tp-cn-a"), 1, "names no set"),
+        (("restart", "mo", "--part", "cnset/absent"), 1, '"absent" not found'),
+        (("cordon", "other"), 1, "is no compute node"),
+        (("upgrade", "mo"), 2, "one of the arguments"),
+        (("upgrade", "mo", "--to", "1 0"), 1, "spec.version"),
+        (("logs", "mo", "--grep", "("), 2, "is no regular expression"),
+        (("sql", "mo"), 1, '"mo-credential" not found'),
+        (("fly",), 2, "invalid choice"),
+    ],
+)
+def test_what_cannot_be_done_is_said(
+    space: Space, plugin: Run, arguments: tuple[str, ...], code: int, said: str
+) -> None:
+    here = () if "-n" in arguments or arguments == ("fly",) else ("-n", space.name)
+    ended = plugin(*arguments, *here)
+    assert (ended.returncode, said in ended.stderr) == (code, True), ended
+    assert "Traceback" not in ended.stderr
+
+
+def test_a_cluster_that_is_not_ready_is_told_to_scripts(space: Space, plugin: Run) -> None:
+    space.apply(_cluster("new"))
+    try:
+        assert plugin("status", "new", "-n", space.name).returncode == 0
+        assert plugin("status", "new", "-n", space.name, "--exit-code").returncode == 3
+        assert plugin("status", "mo", "-n", space.name, "--exit-code").returncode == 0
+        several = plugin("status", "-n", space.name)
+        assert (several.returncode, "name one of them: mo, new" in several.stderr) == (1, True)
+    finally:
+        space.kubectl("delete", "mo", "new")
+
+
+def test_pausing_restarting_and_cordoning_are_annotations(space: Space, plugin: Run) -> None:
+    def done(*arguments: str) -> str:
+        ended = plugin(*arguments, "-n", space.name)
+        assert ended.returncode == 0, ended.stderr
+        return ended.stdout
+
+    assert "leaves it alone" in done("pause", "mo")
+    assert space.annotations("mo", "mo")["matrixorigin.io/paused"] == "true"
+    space.kubectl("annotate", "mo", "mo", "matrixorigin.io/skip-sync=true")
+    done("resume")
+    assert not {"matrixorigin.io/paused", "matrixorigin.io/skip-sync"} & set(
+        space.annotations("mo", "mo")
+    )
+    done("restart", "mo")
+    first = space.annotations("mo", "mo")["matrixorigin.io/restartedAt"]
+    assert first.endswith("Z")
+    assert "gets no new sessions" in done("cordon", "mo-tp-cn-a")
+    assert "matrixorigin.io/store-cordon" in space.annotations("pod", "mo-tp-cn-a")
+    assert "Pending, cordoned" in done("status") or "Running, cordoned" in done("status")
+    assert "serves again" in done("uncordon", "mo-tp-cn-a")
+    assert "matrixorigin.io/store-cordon" not in space.annotations("pod", "mo-tp-cn-a")
+
+
+def test_an_upgrade_is_held_and_taken_back(space: Space, plugin: Run) -> None:
+    def upgrade(*arguments: str) -> Any:
+        return plugin("upgrade", "mo", "-n", space.name, *arguments)
+
+    assert upgrade("--to", "3.1.0").returncode == 0
+    assert space.get("mo", "mo")["spec"]["version"] == "3.1.0"
+    assert upgrade("--pause").returncode == 0
+    assert space.get("mo", "mo")["spec"]["upgrade"]["paused"] is True
+    assert upgrade("--resume").returncode == 0
+    assert not space.get("mo", "mo")["spec"]["upgrade"].get("paused")
+    assert upgrade("--cancel").returncode == 0
+    assert space.get("mo", "mo")["spec"]["version"] == "2.2.2"
+    space.apply(
+        _cluster("mo"), {"upgrade": {**HELD, "phase": "Updating", "pointOfNoReturn": "Passed"}}
+    )
+    late = upgrade("--cancel")
+    assert (late.returncode, "past the point of no return" in late.stderr) == (1, True)
+    space.apply(_cluster("mo"), {"upgrade": {**HELD, "phase": "Completed"}})
+    assert "no upgrade" in upgrade("--cancel").stderr
+    space.apply(_cluster("mo"), {"upgrade": HELD})
+
+
+def test_a_user_with_few_rights_sees_what_may_be_seen(space: Space, plugin: Run) -> None:
+    space.kubectl(
+        "create", "role", "some", "--verb=get,list", "--resource=matrixoneclusters,cnsets"
+    )
+    space.kubectl("create", "rolebinding", "some", "--role=some", "--user=eve")
+    shown = plugin("status", "mo", "-n", space.name, "--as", "eve")
+    assert shown.returncode == 0, shown.stderr
+    assert shown.stdout.startswith(f"MatrixOneCluster {space.name}/mo")
+    for kind in ("logsets", "pods", "persistentvolumeclaims", "backups"):
+        assert f'cannot list resource "{kind}"' in shown.stdout
+    refused = plugin("pause", "mo", "-n", space.name, "--as", "eve")
+    assert (refused.returncode, "cannot patch resource" in refused.stderr) == (1, True)
+    stranger = plugin("status", "mo", "-n", space.name, "--as", "mallory")
+    assert (stranger.returncode, "cannot get resource" in stranger.stderr) == (1, True)
