@@ -9,11 +9,12 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, Final
 
 import yaml
 
-from . import changes, logs, sql
+from . import changes, logs, report, sql
 from .errors import PluginError, UsageError
 from .kubectl import Json, Kubectl
 from .reading import chosen, read
@@ -66,6 +67,10 @@ def _parser() -> argparse.ArgumentParser:
     _add_status(commands)
     _add_sql(commands)
     _add_logs(commands)
+    command = _about_cluster(
+        commands, "report", "write a zip for a support case, without secrets", _report
+    )
+    command.add_argument("-C", "--directory", type=Path, default=Path(), help="of the zip")
     for name, text in (
         ("pause", "keep the operator away from a cluster"),
         ("resume", "let the operator act on a cluster again"),
@@ -206,6 +211,20 @@ def _logs(options: argparse.Namespace, kubectl: Kubectl) -> int:
     fields = ("tail", "since", "follow", "previous", "grep")
     given = {name: getattr(options, name) for name in fields}
     logs.show(kubectl, logs.Wanted(metadata["name"], **given), sys.stdout)
+    return 0
+
+
+def _report(options: argparse.Namespace, kubectl: Kubectl) -> int:
+    cluster = chosen(kubectl, options.cluster)
+    shows = sys.stderr.isatty()
+
+    def say(page: str) -> None:
+        if shows:
+            print(f"\r\033[Kreading {page}", end="", file=sys.stderr, flush=True)
+
+    path = report.write(kubectl, cluster, options.directory, datetime.now(UTC), say)
+    say("done\n")
+    print(f"{path}: look through it before you send it; what could not be read is in not-read.txt")
     return 0
 
 

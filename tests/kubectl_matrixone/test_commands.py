@@ -2,7 +2,9 @@
 """Commands on an API server, without an operator: what they show, change and refuse."""
 
 import json
+import zipfile
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -188,3 +190,43 @@ def test_a_user_with_few_rights_sees_what_may_be_seen(space: Space, plugin: Run)
     assert (refused.returncode, "cannot patch resource" in refused.stderr) == (1, True)
     stranger = plugin("status", "mo", "-n", space.name, "--as", "mallory")
     assert (stranger.returncode, "cannot get resource" in stranger.stderr) == (1, True)
+
+
+def test_a_report_has_what_a_maintainer_asks_for_and_no_secret(
+    space: Space, plugin: Run, tmp_path: Path
+) -> None:
+    secret = "of-nobody-else"
+    space.kubectl("create", "secret", "generic", "store", f"--from-literal=key={secret}")
+    with_secret = _pod("with-secret", {"matrixorigin.io/cluster": "mo"})
+    with_secret["spec"]["containers"][0]["env"] = [{"name": "ANY", "value": secret}]
+    space.apply(with_secret)
+    ended = plugin("report", "mo", "-n", space.name, "-C", str(tmp_path))
+    assert ended.returncode == 0, ended.stderr
+    [path] = tmp_path.glob(f"matrixone-{space.name}-mo-*.zip")
+    assert str(path) in ended.stdout
+    assert path.stat().st_mode & 0o777 == 0o600
+    with zipfile.ZipFile(path) as found:
+        texts = {name.partition("/")[2]: found.read(name).decode() for name in found.namelist()}
+    assert not [name for name, text in texts.items() if secret in text]
+    assert "with-secret" in texts["objects/pods.yaml"]
+    assert "spec:" in texts["objects/matrixoneclusters.core.matrixorigin.io.yaml"]
+    assert texts["status.txt"].startswith(f"MatrixOneCluster {space.name}/mo")
+    assert {"versions.yaml", "events.txt", "objects/nodes.yaml"} <= set(texts)
+    assert "secrets" not in "".join(texts)
+    nowhere = plugin("report", "mo", "-n", space.name, "-C", str(tmp_path / "absent"))
+    assert (nowhere.returncode, "No such file" in nowhere.stderr) == (1, True)
+
+
+def test_a_report_names_what_its_user_may_not_read(
+    space: Space, plugin: Run, tmp_path: Path
+) -> None:
+    space.kubectl("create", "role", "report", "--verb=get,list", "--resource=matrixoneclusters")
+    space.kubectl("create", "rolebinding", "report", "--role=report", "--user=frank")
+    ended = plugin("report", "mo", "-n", space.name, "-C", str(tmp_path), "--as", "frank")
+    assert ended.returncode == 0, ended.stderr
+    [path] = tmp_path.glob("*.zip")
+    with zipfile.ZipFile(path) as found:
+        [name] = [one for one in found.namelist() if one.endswith("/not-read.txt")]
+        unread = found.read(name).decode()
+    for kind in ("pods", "nodes", "events"):
+        assert f'"frank" cannot list resource "{kind}"' in unread
