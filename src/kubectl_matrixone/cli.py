@@ -14,16 +14,23 @@ from typing import Any, Final
 
 import yaml
 
-from . import changes, logs, report, sql
+from . import changes, doctor, logs, report, sql
 from .errors import PluginError, UsageError
 from .kubectl import Json, Kubectl
 from .reading import chosen, read
 from .status import screen
-from .terminal import Style
+from .terminal import Colour, Style
 
 _FAILED, _USAGE, _NOT_READY, _INTERRUPTED = 1, 2, 3, 130
 _WATCH_SECONDS: Final = 2.0
 _CLEAR: Final = "\033[H\033[2J"
+
+_VERDICTS: Final = {
+    doctor.Verdict.GOOD: Colour.GOOD,
+    doctor.Verdict.WARNING: Colour.WARNING,
+    doctor.Verdict.BAD: Colour.BAD,
+    doctor.Verdict.UNKNOWN: Colour.WARNING,
+}
 
 Command = Callable[[argparse.Namespace, Kubectl], int]
 
@@ -86,7 +93,13 @@ def _parser() -> argparse.ArgumentParser:
         command.set_defaults(is_cordoned=name == "cordon")
         command.add_argument("pod", metavar="POD")
     _add_upgrade(commands)
+    _add_doctor(commands)
     return parser
+
+
+def _add_doctor(commands: Any) -> None:
+    text = "look for what would keep a cluster from working here"
+    _command(commands, "doctor", text, _doctor)
 
 
 def _command(commands: Any, name: str, text: str, run: Command) -> argparse.ArgumentParser:
@@ -258,6 +271,15 @@ def _upgrade(options: argparse.Namespace, kubectl: Kubectl, cluster: Json) -> st
     if options.cancel:
         return changes.cancel_upgrade(kubectl, cluster)
     return changes.hold_upgrade(kubectl, cluster, is_held=options.pause)
+
+
+def _doctor(_options: argparse.Namespace, kubectl: Kubectl) -> int:
+    style, failed = Style.of(sys.stdout), False
+    for found in doctor.examine(kubectl):
+        verdict = style.paint(found.verdict.value.ljust(7), _VERDICTS[found.verdict])
+        print(f"{verdict}  {found.name.ljust(10)}  {found.message}", flush=True)
+        failed |= found.verdict is doctor.Verdict.BAD
+    return _FAILED if failed else 0
 
 
 def _cordon(options: argparse.Namespace, kubectl: Kubectl) -> int:

@@ -2,6 +2,7 @@
 """The API server, by way of kubectl: its configuration, credentials and plugins are the user's."""
 
 import json
+import re
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -12,6 +13,7 @@ from .errors import KubectlError, PluginError
 
 Json = dict[str, Any]
 
+_PREFIX = re.compile(r"^(error: |Error from server )(\(\w+\): )?")
 _SECONDS = 60.0
 """For one request; kubectl itself gives up on a server that does not answer after 32 seconds."""
 
@@ -81,10 +83,10 @@ class Kubectl:
         """Return the objects of several kinds, as many as the user may read.
 
         Raises:
-            KubectlError: none can be read.
+            KubectlError: none can be read. kubectl prints an empty list then, which means nothing.
         """
         done = self._run(("get", ",".join(kinds), *arguments, "--output=json"), "")
-        if done.returncode and not done.stdout.strip():
+        if done.returncode and (len(kinds) == 1 or not done.stdout.strip()):
             raise KubectlError(_reason(done.stderr))
         problems = [_reason(line) for line in done.stderr.splitlines() if line.strip()]
         return Listing(list(_parsed(done.stdout).get("items") or []), problems)
@@ -110,7 +112,5 @@ def _parsed(text: str) -> Json:
 
 def _reason(text: str) -> str:
     """Return kubectl's message without its prefixes."""
-    shown = " ".join(text.split())
-    for prefix in ("error: ", "Error from server "):
-        shown = shown.removeprefix(prefix)
+    shown = _PREFIX.sub("", " ".join(text.split()))
     return shown or "kubectl failed and said nothing"

@@ -13,6 +13,7 @@ import yaml
 from testbed.bed import TestBed
 from tests.support.namespaces import install
 from tests.support.places import ROOT
+from tests.support.waiting import eventually
 
 from . import objects
 from .conftest import Run
@@ -188,8 +189,9 @@ def test_a_user_with_few_rights_sees_what_may_be_seen(space: Space, plugin: Run)
         assert f'cannot list resource "{kind}"' in shown.stdout
     refused = plugin("pause", "mo", "-n", space.name, "--as", "eve")
     assert (refused.returncode, "cannot patch resource" in refused.stderr) == (1, True)
-    stranger = plugin("status", "mo", "-n", space.name, "--as", "mallory")
-    assert (stranger.returncode, "cannot get resource" in stranger.stderr) == (1, True)
+    for name, verb in (("mo", "get"), ("", "list")):
+        stranger = plugin("status", *filter(None, [name]), "-n", space.name, "--as", "mallory")
+        assert (stranger.returncode, f"cannot {verb} resource" in stranger.stderr) == (1, True)
 
 
 def test_a_report_has_what_a_maintainer_asks_for_and_no_secret(
@@ -230,3 +232,30 @@ def test_a_report_names_what_its_user_may_not_read(
         unread = found.read(name).decode()
     for kind in ("pods", "nodes", "events"):
         assert f'"frank" cannot list resource "{kind}"' in unread
+
+
+def test_the_doctor_says_what_is_missing(space: Space, plugin: Run) -> None:
+    def lines(*arguments: str) -> dict[str, str]:
+        ended = plugin("doctor", *arguments)
+        found = [line.split(maxsplit=2) for line in ended.stdout.splitlines()]
+        assert ended.returncode == int(any(one[0] == "failed" for one in found)), ended
+        return {name: f"{verdict} {message}" for verdict, name, message in found}
+
+    here = lines("-n", space.name)
+    assert here["Kubernetes"].startswith("ok v1.")
+    assert here["Kinds"] == "ok the kinds of core.matrixorigin.io are installed"
+    assert here["Operator"].startswith("warning no Deployment of the operator")
+    assert here["Nodes"].startswith("ok 3 of 3")
+    assert here["Quota"] == "ok the namespace has no quota"
+    assert here["Clock"].startswith("ok ")
+    assert here["Rights"].startswith("ok ")
+    space.kubectl("create", "quota", "full", "--hard=pods=0")
+    try:
+        # The quota's controller counts what is there; only then it is known to be used up.
+        expected = "ResourceQuota full: pods "
+        eventually(lambda: expected in lines("-n", space.name)["Quota"], what=expected)
+    finally:
+        space.kubectl("delete", "quota", "full")
+    stranger = lines("-n", space.name, "--as", "mallory")
+    assert stranger["Nodes"].startswith("unknown nodes is forbidden")
+    assert "you may not get matrixoneclusters" in stranger["Rights"]
