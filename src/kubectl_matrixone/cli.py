@@ -5,6 +5,7 @@ import argparse
 import dataclasses
 import getpass
 import json
+import os
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -50,6 +51,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except PluginError as error:
         _say_error(error)
         return _FAILED
+    except BrokenPipeError:
+        # Whoever reads, as head does, has enough; Python would complain again when it ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     except KeyboardInterrupt:
         return _INTERRUPTED
 
