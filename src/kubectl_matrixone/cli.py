@@ -42,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     1: it could not be carried out; 2: the command line makes no sense; 3: the cluster is not Ready
     (``status --exit-code``).
     """
-    options = _parser().parse_args(arguments)
+    options = command_line().parse_args(arguments)
     try:
         return int(options.command(options, _kubectl(options)))
     except UsageError as error:
@@ -71,7 +71,8 @@ def _kubectl(options: argparse.Namespace) -> Kubectl:
     )
 
 
-def _parser() -> argparse.ArgumentParser:
+def command_line() -> argparse.ArgumentParser:
+    """Return the parser of all commands; each sets ``command``, which carries it out."""
     parser = argparse.ArgumentParser(
         prog="kubectl matrixone", description="See and change MatrixOne clusters."
     )

@@ -4,19 +4,42 @@
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from testbed.bed import TestBed
 
-Run = Callable[..., "subprocess.CompletedProcess[str]"]
 _SECONDS = 120
 
 
+class Run:
+    """Runs ``kubectl matrixone`` with some arguments."""
+
+    def __init__(self, environment: dict[str, str]) -> None:
+        self._environment = environment
+
+    def __call__(self, *arguments: str, given: str = "") -> "subprocess.CompletedProcess[str]":
+        return self._kubectl("matrixone", *arguments, given=given)
+
+    def completed(self, *words: str) -> list[str]:
+        """Return what kubectl's completion offers for the last word, and its directive."""
+        return self._kubectl("__complete", "matrixone", *words).stdout.splitlines()
+
+    def _kubectl(self, *arguments: str, given: str = "") -> "subprocess.CompletedProcess[str]":
+        return subprocess.run(
+            ["kubectl", *arguments],
+            env=self._environment,
+            input=given,
+            capture_output=True,
+            text=True,
+            timeout=_SECONDS,
+            check=False,
+        )
+
+
 def plugin_of(bed: TestBed, folder: Path) -> Run:
-    """Return a function that runs ``kubectl matrixone`` with some arguments."""
+    """Return the plugin, with the rights of an administrator of a test bed."""
     programs = folder / "programs"
     programs.mkdir()
     (programs / "kubectl").symlink_to(bed.kubectl_path)
@@ -26,19 +49,7 @@ def plugin_of(bed: TestBed, folder: Path) -> Run:
         "KUBECONFIG": str(bed.kubeconfig),
         "HOME": str(folder),
     }
-
-    def run(*arguments: str, given: str = "") -> "subprocess.CompletedProcess[str]":
-        return subprocess.run(
-            ["kubectl", "matrixone", *arguments],
-            env=environment,
-            input=given,
-            capture_output=True,
-            text=True,
-            timeout=_SECONDS,
-            check=False,
-        )
-
-    return run
+    return Run(environment)
 
 
 @pytest.fixture

@@ -259,3 +259,28 @@ def test_the_doctor_says_what_is_missing(space: Space, plugin: Run) -> None:
     stranger = lines("-n", space.name, "--as", "mallory")
     assert stranger["Nodes"].startswith("unknown nodes is forbidden")
     assert "you may not get matrixoneclusters" in stranger["Rights"]
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (("st",), ["status"]),
+        (("",), None),
+        (("status", "--ex"), ["--exit-code"]),
+        (("status", "m"), ["mo"]),
+        (("status", "x"), []),
+        (("cordon", "mo-"), ["mo-tp-cn-a"]),
+        (("fly", ""), []),
+    ],
+)
+def test_the_shell_completes_commands_options_and_names(
+    space: Space, plugin: Run, words: tuple[str, ...], expected: list[str] | None
+) -> None:
+    """As kubectl does: `__complete` is what its completion scripts call."""
+    here = ("-n", space.name) if len(words) > 1 else ()
+    *found, directive = plugin.completed(*words[:1], *here, *words[1:])
+    assert directive == ":4"
+    if expected is None:
+        expected = ["cordon", "doctor", "logs", "pause", "report", "restart", "resume", "sql"]
+        expected += ["status", "uncordon", "upgrade"]
+    assert sorted(found) == expected
