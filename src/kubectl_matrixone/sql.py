@@ -115,16 +115,26 @@ def client_session(port: int, login: Login, database: str) -> int | None:
     with tempfile.TemporaryDirectory(prefix="kubectl-matrixone-") as folder:
         options = Path(folder) / "client.cnf"
         options.touch(mode=0o600)
-        options.write_text(option_file(port, login), encoding="utf-8")
+        options.write_text(option_file(port, login, _without_tls(program)), encoding="utf-8")
         command = [program, f"--defaults-extra-file={options}", *([database] if database else [])]
         return subprocess.run(command, check=False).returncode
 
 
-def option_file(port: int, login: Login) -> str:
+def _without_tls(program: str) -> str:
+    """Return the option of a client for a session without TLS, on which newer ones insist.
+
+    The tunnel begins at this machine, and goes through the TLS of the API server.
+    """
+    version = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)
+    return "skip-ssl" if "MariaDB" in version.stdout else "ssl-mode=DISABLED"
+
+
+def option_file(port: int, login: Login, more: str = "") -> str:
     """Return the options of a client, with the password."""
     values = {"host": "127.0.0.1", "port": str(port), "user": login.user}
     lines = [f"{name}={_quoted(value)}" for name, value in values.items()]
-    return "\n".join(("[client]", *lines, f"password={_quoted(login.password)}", ""))
+    password = f"password={_quoted(login.password)}"
+    return "\n".join(("[client]", *lines, password, more, ""))
 
 
 def _quoted(value: str) -> str:
