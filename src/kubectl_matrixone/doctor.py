@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Any, Final
+from typing import Final
 
 from .errors import KubectlError
-from .kubectl import Json, Kubectl
+from .kubectl import Json, Kubectl, table_in
 from .reading import CLUSTER, moment
 
 _LEAST: Final = (1, 29)
@@ -117,7 +117,7 @@ def _everywhere(kubectl: Kubectl, kind: str, *arguments: str) -> list[Json]:
 def _nodes(kubectl: Kubectl) -> Iterator[tuple[Verdict, str]]:
     items = kubectl.list(["nodes"]).items
     ready = [
-        one for one in items if _is_ready(one) and not _table(one, "spec").get("unschedulable")
+        one for one in items if _is_ready(one) and not table_in(one, "spec").get("unschedulable")
     ]
     shown = f"{len(ready)} of {len(items)} take Pods"
     if not ready:
@@ -132,7 +132,7 @@ def _nodes(kubectl: Kubectl) -> Iterator[tuple[Verdict, str]]:
 
 
 def _is_ready(node: Json) -> bool:
-    conditions = _table(node, "status").get("conditions") or []
+    conditions = table_in(node, "status").get("conditions") or []
     return any(one["type"] == "Ready" and one.get("status") == "True" for one in conditions)
 
 
@@ -157,8 +157,8 @@ def _quotas(kubectl: Kubectl) -> Iterator[tuple[Verdict, str]]:
     if not items:
         yield Verdict.GOOD, "the namespace has no quota"
     for one in items:
-        status = _table(one, "status")
-        hard, used = _table(status, "hard"), _table(status, "used")
+        status = table_in(one, "status")
+        hard, used = table_in(status, "hard"), table_in(status, "used")
         full = [name for name, most in hard.items() if str(used.get(name)) == str(most)]
         shown = ", ".join(f"{name} {used.get(name, '?')}/{most}" for name, most in hard.items())
         verdict = Verdict.BAD if full else Verdict.WARNING
@@ -198,9 +198,4 @@ def _rights(kubectl: Kubectl) -> Iterator[tuple[Verdict, str]]:
 
 
 def _annotations(one: Json) -> Json:
-    return _table(one["metadata"], "annotations")
-
-
-def _table(of: Json, name: str) -> dict[str, Any]:
-    found = of.get(name)
-    return found if isinstance(found, dict) else {}
+    return table_in(one["metadata"], "annotations")

@@ -18,6 +18,12 @@ _SECONDS = 60.0
 """For one request; kubectl itself gives up on a server that does not answer after 32 seconds."""
 
 
+def table_in(one: Json, name: str) -> Json:
+    """Return a field with fields of its own; an empty one where there is none."""
+    found = one.get(name)
+    return found if isinstance(found, dict) else {}
+
+
 @dataclass(frozen=True, slots=True)
 class Listing:
     """What was found of several kinds.

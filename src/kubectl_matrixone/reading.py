@@ -18,7 +18,7 @@ from .facts import (
     Upgrade,
     Volume,
 )
-from .kubectl import Json, Kubectl, Listing
+from .kubectl import Json, Kubectl, Listing, table_in
 
 CLUSTER: Final = "matrixoneclusters.core.matrixorigin.io"
 LABEL: Final = "matrixorigin.io/cluster"
@@ -89,7 +89,11 @@ def facts_of(
         backups: of any database.
         unread: what could not be read.
     """
-    spec, status, metadata = _table(cluster, "spec"), _table(cluster, "status"), cluster["metadata"]
+    spec, status, metadata = (
+        table_in(cluster, "spec"),
+        table_in(cluster, "status"),
+        cluster["metadata"],
+    )
     sets = sorted((one for one in parts if one["kind"] in SETS), key=_place)
     host, port = status.get("host"), status.get("port")
     return Cluster(
@@ -100,8 +104,8 @@ def facts_of(
         version=str(status.get("version") or ""),
         wanted=str(spec.get("version") or ""),
         address=f"{host}:{port}" if host and port else "",
-        credential=str(_table(status, "credentialRef").get("name") or ""),
-        storage=_storage(_table(_table(spec, "logService"), "sharedStorage")),
+        credential=str(table_in(status, "credentialRef").get("name") or ""),
+        storage=_storage(table_in(table_in(spec, "logService"), "sharedStorage")),
         problems=tuple(_problems(cluster, sets)),
         components=tuple(map(_component, sets)),
         pods=tuple(_pods(parts, sets)),
@@ -109,7 +113,7 @@ def facts_of(
         volumes=tuple(_volumes(parts)),
         backup=_newest(backups, metadata),
         certificate=_certificate(sets),
-        upgrade=_upgrade(_table(status, "upgrade")),
+        upgrade=_upgrade(table_in(status, "upgrade")),
         unread=tuple(unread),
     )
 
@@ -122,17 +126,12 @@ def moment(text: Any) -> datetime | None:
         return None
 
 
-def _table(of: Json, name: str) -> Json:
-    found = of.get(name)
-    return found if isinstance(found, dict) else {}
-
-
 def _place(one: Json) -> tuple[int, str]:
     return SETS.index(one["kind"]), one["metadata"]["name"]
 
 
 def _conditions(one: Json) -> list[Json]:
-    return _table(one, "status").get("conditions") or []
+    return table_in(one, "status").get("conditions") or []
 
 
 def _condition(one: Json, kind: str) -> Json:
@@ -158,7 +157,7 @@ def _title(one: Json, cluster: Json, text: str) -> str:
 
 
 def _component(one: Json) -> Component:
-    status = _table(one, "status")
+    status = table_in(one, "status")
     return Component(
         kind=one["kind"],
         name=one["metadata"]["name"],
@@ -170,7 +169,7 @@ def _component(one: Json) -> Component:
 
 
 def _storage(table: Json) -> str:
-    s3, files = _table(table, "s3"), _table(table, "fileSystem")
+    s3, files = table_in(table, "s3"), table_in(table, "fileSystem")
     if s3:
         return f"s3 {s3.get('path')} at {s3.get('endpoint') or 'AWS'}"
     return f"folder {files.get('path')}" if files else ""
@@ -180,7 +179,7 @@ def _pods(parts: Sequence[Json], sets: Sequence[Json]) -> Iterator[Pod]:
     stores = {
         str(store.get("podName")): str(store.get("state") or "Unknown")
         for one in sets
-        for store in _table(one, "status").get("stores") or []
+        for store in table_in(one, "status").get("stores") or []
     }
     order = {f"{one['kind']}/{one['metadata']['name']}": number for number, one in enumerate(sets)}
     found = [_pod(one, stores) for one in parts if one["kind"] == "Pod"]
@@ -188,8 +187,8 @@ def _pods(parts: Sequence[Json], sets: Sequence[Json]) -> Iterator[Pod]:
 
 
 def _pod(pod: Json, stores: dict[str, str]) -> Pod:
-    metadata, status = pod["metadata"], _table(pod, "status")
-    labels = _table(metadata, "labels")
+    metadata, status = pod["metadata"], table_in(pod, "status")
+    labels = table_in(metadata, "labels")
     containers = status.get("containerStatuses") or []
     ready = any(
         one["type"] == "Ready" and one.get("status") == "True"
@@ -202,7 +201,7 @@ def _pod(pod: Json, stores: dict[str, str]) -> Pod:
         state=_state(pod, containers, stores.get(metadata["name"], "")),
         restarts=sum(int(one.get("restartCount") or 0) for one in containers),
         started=moment(metadata.get("creationTimestamp")),
-        node=str(_table(pod, "spec").get("nodeName") or ""),
+        node=str(table_in(pod, "spec").get("nodeName") or ""),
     )
 
 
@@ -210,17 +209,17 @@ def _state(pod: Json, containers: Sequence[Json], store: str) -> str:
     if pod["metadata"].get("deletionTimestamp"):
         return "Terminating"
     for one in containers:
-        waiting = _table(_table(one, "state"), "waiting")
+        waiting = table_in(table_in(one, "state"), "waiting")
         if waiting:
             return str(waiting.get("reason") or "Waiting")
-    state = store or str(_table(pod, "status").get("phase") or "Unknown")
-    cordoned = CORDON in _table(pod["metadata"], "annotations")
+    state = store or str(table_in(pod, "status").get("phase") or "Unknown")
+    cordoned = CORDON in table_in(pod["metadata"], "annotations")
     return f"{state}, cordoned" if cordoned else state
 
 
 def _shards(sets: Sequence[Json]) -> Iterator[Shard]:
     for one in sets:
-        for shard in _table(one, "status").get("shards") or []:
+        for shard in table_in(one, "status").get("shards") or []:
             yield Shard(int(shard["shard"]), int(shard["available"]), int(shard["replicas"]))
 
 
@@ -228,20 +227,20 @@ def _volumes(parts: Sequence[Json]) -> Iterator[Volume]:
     for one in sorted(parts, key=lambda part: str(part["metadata"]["name"])):
         if one["kind"] != "PersistentVolumeClaim":
             continue
-        status = _table(one, "status")
-        asked = _table(_table(_table(one, "spec"), "resources"), "requests")
-        size = _table(status, "capacity").get("storage") or asked.get("storage")
+        status = table_in(one, "status")
+        asked = table_in(table_in(table_in(one, "spec"), "resources"), "requests")
+        size = table_in(status, "capacity").get("storage") or asked.get("storage")
         yield Volume(one["metadata"]["name"], str(size or "?"), str(status.get("phase") or "?"))
 
 
 def _newest(backups: Sequence[Json], metadata: Json) -> Backup | None:
     source = f"matrixonecluster/{metadata['namespace']}/{metadata['name']}"
-    own = [one for one in backups if _is_of(_table(one, "meta"), source, metadata.get("uid"))]
+    own = [one for one in backups if _is_of(table_in(one, "meta"), source, metadata.get("uid"))]
     newest = max(own, key=lambda one: str(one["meta"].get("atTime") or ""), default=None)
     if newest is None:
         return None
-    status = _table(newest, "status")
-    verification = _table(status, "verification")
+    status = table_in(newest, "status")
+    verification = table_in(status, "verification")
     return Backup(
         name=newest["metadata"]["name"],
         moment=moment(newest["meta"].get("atTime")),
@@ -258,7 +257,7 @@ def _is_of(meta: Json, source: str, uid: str | None) -> bool:
 
 def _certificate(sets: Sequence[Json]) -> Certificate | None:
     for one in sets:
-        tls = _table(_table(one, "status"), "tls")
+        tls = table_in(table_in(one, "status"), "tls")
         if tls:
             return Certificate(str(tls.get("secretName")), moment(tls.get("notAfter")))
     return None
