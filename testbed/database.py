@@ -19,7 +19,7 @@ from testbed.errors import RequirementError
 from testbed.progress import Progress, silent
 
 REPOSITORY = "matrixorigin/matrixone"
-DEFAULT = "1.3"
+DEFAULT = "2.0"
 VARIABLES = ("MATRIXONE", "MO_SERVICE", "MO_VERSION")
 
 _TAG = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")

@@ -10,12 +10,13 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import yaml
 
+from demo.object_storage import BACKED_UP_AS_AWS, dialect
 from testbed.bed import TestBed
 from testbed.object_store import ObjectStore
 from tests.docs.pages import Command, File, Page, differs
@@ -26,6 +27,8 @@ from tests.support.places import ROOT
 _COMMAND_SECONDS = 420
 """Longer than any command of a page waits by its own timeout, so that its message is seen."""
 _STORE_PORT = 7070
+STORE = f"http://object-store:{_STORE_PORT}"
+"""The object store, as pages name it."""
 _END = b"\0"
 
 
@@ -33,9 +36,10 @@ class Session:
     """Plays a page in one shell, as a reader would; all that a page may use is in its folder."""
 
     def __init__(
-        self, bed: TestBed, folder: Path, namespace: str, variables: Mapping[str, str]
+        self, bed: TestBed, folder: Path, namespace: str, store: ObjectStore | None = None
     ) -> None:
-        self._adapted = on_a_real_node if bed.state.nodes == "real" else str
+        self._store = store
+        self._is_real = bed.state.nodes == "real"
         for name in ("crds", "charts", "deploy", "playbooks", "Makefile"):
             if (ROOT / name).exists() and not (folder / name).exists():
                 (folder / name).symlink_to(ROOT / name)
@@ -58,7 +62,7 @@ class Session:
             cwd=folder,
             env={
                 **os.environ,
-                **variables,
+                **(store.variables() if store else {}),
                 "PATH": f"{programs}:{Path(sys.executable).parent}:{os.environ['PATH']}",
                 "KUBECONFIG": str(kubeconfig),
                 "ANSIBLE_COLLECTIONS_PATH": str(ROOT / ".collections"),
@@ -79,6 +83,17 @@ class Session:
                 (self._folder / step.name).write_text(self._adapted(step.content))
             else:
                 self._run(page, step)
+
+    def _adapted(self, text: str) -> str:
+        """Return a text of a page as this test bed can run it.
+
+        Users have MinIO, which accepts what its server of S3 does not (`demo.object_storage`).
+        """
+        if not self._is_real:
+            return text
+        if self._store is not None and dialect(BACKED_UP_AS_AWS) == "aws":
+            text = text.replace("type: minio", "type: aws").replace(STORE, self._store.endpoint)
+        return on_a_real_node(text)
 
     def end(self) -> None:
         """Stop the shell and what pages have started in the background."""
@@ -133,7 +148,7 @@ def session(
         runs = Operator(bed, namespace, folder, *period, everywhere=store is not None)
         if store:
             bed.kubectl("-n", namespace, "apply", "-f", "-", input=_service_of(store))
-        made = Session(bed, folder / "work", namespace, store.variables() if store else {})
+        made = Session(bed, folder / "work", namespace, store)
         try:
             if operator:
                 runs.start()

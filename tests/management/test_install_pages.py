@@ -35,7 +35,7 @@ def test_c32_the_commands_of_the_page_work(
         _copy_the_sources(tmp_path)
         _pack_kubernetes_core(tmp_path / "carry" / "collections")
     with bed.namespace("page") as space:
-        session = Session(bed, tmp_path, space, {})
+        session = Session(bed, tmp_path, space)
         try:
             session.play(read(DOCS / page))
         finally:
