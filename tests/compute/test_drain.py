@@ -42,6 +42,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 UNHEARD = "matrixorigin.io/store-unheard"
+UNANSWERED = "matrixorigin.io/store-unanswered"
+DRAINING_SINCE = "matrixorigin.io/store-draining-start"
 PROCESS = "2026-01-01T00:00:10Z"
 IDLE = Load(0, 0, 0)
 POLICY = Policy(drains=True, delay=15, timeout=300)
@@ -360,6 +362,9 @@ CUT_OFF = {"unheard": 10.5, "peers_heard": False}
         ([store("a", **REFUSED), store("b", is_terminating=True), store("c")], set()),
         ([store("a", **REFUSED), store("b", **REFUSED)], {"a", "b"}),
         ([store("a", **REFUSED), store("b", **SILENT)], {"a"}),
+        ([store("a", **REFUSED, resumes=True), store("b", **REFUSED)], {"b"}),
+        ([store("a", **REFUSED, resumes=True), store("b", is_terminating=True)], set()),
+        ([store("a", **REFUSED, asked=False, record=None)], set()),
         ([store("a", **REFUSED, **CUT_OFF), store("b", **REFUSED, **CUT_OFF)], set()),
     ],
     ids=[
@@ -372,6 +377,9 @@ CUT_OFF = {"unheard": 10.5, "peers_heard": False}
         "not while another goes",
         "all at once when none serves",
         "the other is silent",
+        "one that resumes serves",
+        "one that resumes stays",
+        "HAKeeper does not answer",
         "silent like all others",
     ],
 )
@@ -386,7 +394,13 @@ def test_who_was_not_heard_is_replaced_when_it_is_back(
     ("one", "expected"),
     [
         (store(**SILENT), {UNHEARD: PROCESS}),
-        (store(unresponsive=True), {UNHEARD: PROCESS}),
+        (store(unresponsive=True), {UNHEARD: PROCESS, UNANSWERED: PROCESS}),
+        (store(unresponsive=True, **REFUSED), {UNANSWERED: PROCESS}),
+        (store(unresponsive=True, **REFUSED, unanswered_process=PROCESS), {}),
+        (store(**REFUSED, unanswered_process=PROCESS), {}),
+        (store(unanswered_process="an earlier one"), {UNANSWERED: None}),
+        (store(**REFUSED, resumes=True), {UNHEARD: None}),
+        (store(**REFUSED, resumes=True, draining_since=5.0), {UNHEARD: None, DRAINING_SINCE: None}),
         (store(**SILENT, **REFUSED), {}),
         (store(**CUT_OFF), {}),
         (store(**REFUSED), {}),
@@ -399,6 +413,26 @@ def test_who_was_not_heard_is_replaced_when_it_is_back(
 def test_silence_is_recorded_on_the_pod(one: CNStore, expected: dict[str, str | None]) -> None:
     """Of the process that was silent: the next one is another."""
     assert records(one, leaves=False, now=0.0) == expected
+
+
+@pytest.mark.parametrize(
+    ("one", "asked"),
+    [
+        (store(**REFUSED), True),
+        (store(), False),
+        (store(**REFUSED, **SILENT), False),
+        (store(**REFUSED, record=None), False),
+        (store(**REFUSED, is_terminating=True), False),
+        (store(**REFUSED, unresponsive=True), False),
+        (store(**REFUSED, unanswered_process=PROCESS), False),
+        (store(**REFUSED, unanswered_process="an earlier one"), True),
+        (store(unheard_process="an earlier one"), False),
+        (store(**REFUSED, resumes=True), False),
+    ],
+)
+def test_who_is_asked_whether_it_resumes(one: CNStore, *, asked: bool) -> None:
+    """Not who answers no login: that is another fault, which no resuming ends."""
+    assert one.may_resume is asked
 
 
 @pytest.mark.parametrize(

@@ -83,6 +83,15 @@ def test_a_drain_that_was_given_up_is_told() -> None:
     assert "300 s" in told[0]["note"]
 
 
+def test_who_resumes_is_told() -> None:
+    stores = CNStoresResult.read({**GOOD, "resumed": ["a", "b"]})
+    told = rounds.resume_events(stores)
+    assert [(one["reason"], one["type"]) for one in told] == [("Resumed", "Normal")] * 2
+    assert told[1]["note"].startswith("b: HAKeeper hears it again")
+    assert CNStoresResult.read(stores.as_result()) == stores
+    assert rounds.resume_events(CNStoresResult.read({})) == []
+
+
 @pytest.mark.parametrize(
     ("before", "round_", "ending", "ends"),
     [

@@ -25,7 +25,8 @@ def _events(seen: SetPass) -> list[Occurrence]:
     if seen.plan.paused:
         return []
     ending = status.ending(seen.resource, seen.pods, seen.now)
-    return status.drain_events(seen.resource, CNStoresResult.of(seen.observed.stores), ending)
+    stores = CNStoresResult.of(seen.observed.stores)
+    return [*status.drain_events(seen.resource, stores, ending), *status.resume_events(stores)]
 
 
 def _requeue(seen: SetPass, otherwise: str) -> str:

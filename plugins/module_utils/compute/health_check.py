@@ -16,7 +16,9 @@ from ..reporting.health import Health, was_silent, without_heartbeat
 from . import tn_restart
 from .pods import uuid_of
 
-_REPLACED: Final = "it was not heard, or did not answer, for too long; it is replaced"
+_REPLACED: Final = (
+    "it was not heard, or did not answer, for too long; it is replaced unless it resumes"
+)
 _UNANSWERED: Final = "it answers no login since the transaction node was restarted"
 _ANSWER_SECONDS: Final = 3.0
 _MOST_ASKED: Final = 32

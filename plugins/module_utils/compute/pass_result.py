@@ -21,6 +21,7 @@ class PassResult:
         states: work state by Pod.
         drains: how far the drain of each Pod is that leaves.
         replicas: replicas that the workload keeps for now; None to leave them to the spec.
+        resumed: Pods that HAKeeper did not hear, and that serve on by themselves.
         unsettled: Pods that run but are not yet what they should be in HAKeeper.
     """
 
@@ -31,6 +32,7 @@ class PassResult:
     states: dict[str, str] = field(default_factory=dict)
     drains: dict[str, Drain] = field(default_factory=dict)
     replicas: int | None = None
+    resumed: list[str] = field(default_factory=list)
     unsettled: list[str] = field(default_factory=list)
 
     def stores(self) -> CNStoresResult:
@@ -41,6 +43,7 @@ class PassResult:
             reached=self.reached,
             problem=self.problem,
             states=self.states,
+            resumed=self.resumed,
             unsettled=self.unsettled,
             replicas=self.replicas,
             drains=self.drains,

@@ -123,6 +123,7 @@ def cn_store(
         gated=is_gated(pod),
         unheard_process=annotations.get(names.ANNOTATION_UNHEARD) or "",
         unresponsive=unresponsive,
+        unanswered_process=annotations.get(names.ANNOTATION_UNANSWERED) or "",
         stray=is_left_behind(pod),
     )
 
@@ -207,13 +208,9 @@ def records(store: CNStore, *, leaves: bool, now: float) -> dict[str, str | None
         leaves: whether it is a victim or has to be replaced.
         now: the present, Unix time.
     """
-    changes: dict[str, str | None] = {}
     if store.is_terminating:
-        return changes
-    if (store.isolated or store.unresponsive) and not store.refused and store.process:
-        changes[names.ANNOTATION_UNHEARD] = store.process
-    elif store.unheard_process and not store.refused:
-        changes[names.ANNOTATION_UNHEARD] = None
+        return {}
+    changes = _faults(store)
     if leaves:
         if store.draining_since is None:
             changes[ANNOTATION_DRAINING] = timestamp(now)
@@ -226,4 +223,18 @@ def records(store: CNStore, *, leaves: bool, now: float) -> dict[str, str | None
         changes[ANNOTATION_COST] = None
     if store.asked_process and not store.locks_asked:
         changes[ANNOTATION_LOCKS] = None
+    return changes
+
+
+def _faults(store: CNStore) -> dict[str, str | None]:
+    """Return what changes of the record of the process that was silent, or answered no login."""
+    changes: dict[str, str | None] = {}
+    if (store.isolated or store.unresponsive) and not store.refused and store.process:
+        changes[names.ANNOTATION_UNHEARD] = store.process
+    elif store.unheard_process and not store.refused:
+        changes[names.ANNOTATION_UNHEARD] = None
+    if store.unresponsive and store.unanswered_process != store.process:
+        changes[names.ANNOTATION_UNANSWERED] = store.process
+    elif store.unanswered_process not in {"", store.process}:
+        changes[names.ANNOTATION_UNANSWERED] = None
     return changes

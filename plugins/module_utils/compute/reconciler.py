@@ -31,6 +31,7 @@ from .observed_stores import observed
 from .pass_input import PassInput
 from .pass_result import PassResult
 from .pod_writer import ComputePodWriter
+from .resume_query import that_resume
 from .scaling import outlived, pods_to_delete, replicas_to_keep, unusable
 from .stores import CNStore
 from .work_states import Change, change_needed, desired_state, opens_gate
@@ -126,7 +127,9 @@ class ComputeReconciler:
             within = self._deadline.within(_DETAILS_SECONDS)
             details = self._attempt(lambda: hakeeper.cluster_details(within))
         self._result.reached = details is not None
-        stores = [observed(self._input, pod, details) for pod in self._input.pods]
+        stores = self._with_resumed(
+            [observed(self._input, pod, details) for pod in self._input.pods]
+        )
         self._choose(stores)
         for store in stores:
             self._correct(store, hakeeper)
@@ -134,6 +137,19 @@ class ComputeReconciler:
         leaving = [store for store in stores if self._leaves(store)] + ending
         self._drain(leaving, details)
         self._conclude()
+
+    def _with_resumed(self, stores: Sequence[CNStore]) -> list[CNStore]:
+        """Ask those that would be replaced whether they need not be."""
+        addresses = {
+            store.pod: reachable(store.record.lock_address, self._input.pods)
+            for store in stores
+            if store.may_resume and store.record is not None
+        }
+        resuming = that_resume(addresses, self._deadline, self._reach)
+        self._result.resumed = sorted(resuming)
+        return [
+            replace(store, resumes=True) if store.pod in resuming else store for store in stores
+        ]
 
     def _choose(self, stores: Sequence[CNStore]) -> None:
         """Find the Pods to delete because of the size, or because they cannot serve any more."""

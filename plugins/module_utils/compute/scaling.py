@@ -68,7 +68,8 @@ def unusable(stores: Sequence[CNStore], chosen: frozenset[str]) -> frozenset[str
 
     The locks of some were taken before their drain was called off. The commits of others are
     refused since HAKeeper did not hear them for a time; these are replaced one after the other
-    while a compute node is left that serves.
+    while a compute node is left that serves. Without an answer of HAKeeper it is unknown whether
+    they are back.
 
     Args:
         stores: the Pods of the set.
@@ -76,7 +77,7 @@ def unusable(stores: Sequence[CNStore], chosen: frozenset[str]) -> frozenset[str
     """
     staying = [store for store in stores if not store.is_terminating and store.pod not in chosen]
     without_locks = {one.pod for one in staying if one.locks_asked}
-    back = sorted(one.pod for one in staying if one.refused and not one.silent)
+    back = sorted(one.pod for one in staying if one.refused and one.asked and not one.silent)
     serving = [one for one in staying if one.ready and not one.refused and not one.silent]
     if serving:
         changing = any(store.is_terminating or not store.ready for store in stores)

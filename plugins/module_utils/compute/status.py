@@ -18,6 +18,10 @@ from .pods import recorded_states
 from .stores import node_entries
 from .stores_result import CNStoresResult
 
+_RESUMED = (
+    "HAKeeper hears it again; the transaction node may refuse its next commit, after which this "
+    "version serves on by itself, so it is not replaced"
+)
 _SOON = "5s"
 _NOW_AND_THEN = "60s"
 """HAKeeper forgets labels and work state of a node that was silent for half a minute."""
@@ -122,6 +126,11 @@ def requeue(stores: CNStoresResult, otherwise: str) -> str:
     if otherwise or not stores.managed:
         return otherwise
     return _NOW_AND_THEN
+
+
+def resume_events(stores: CNStoresResult) -> list[Occurrence]:
+    """Return an event for each compute node that is not replaced although it was not heard."""
+    return [occurrence("Resumed", f"{pod}: {_RESUMED}", action="Observe") for pod in stores.resumed]
 
 
 def drain_events(

@@ -40,6 +40,8 @@ class CNStore:
             answer; empty if there was none.
         unresponsive: whether it does not answer, although HAKeeper hears it, and will not by
             itself.
+        unanswered_process: the `process` that answered no login; empty if all did.
+        resumes: whether it serves on by itself after it was silent, see `resume_query`.
         stray: whether a CloneSet of OpenKruise left the Pod behind: no workload has it.
         unheard: seconds since the last heartbeat of its present process.
         peers_heard: whether the transaction node was heard meanwhile; it may take it for dead.
@@ -63,6 +65,8 @@ class CNStore:
     gated: bool = False
     unheard_process: str = ""
     unresponsive: bool = False
+    unanswered_process: str = ""
+    resumes: bool = False
     stray: bool = False
     unheard: float = 0.0
     peers_heard: bool = True
@@ -83,9 +87,17 @@ class CNStore:
 
         A lock service that did not answer counts as inactive for a day, although its process goes
         on, and the commits of its transactions fail: "cannot commit a orphan transaction"
-        (cleanCommitState in MatrixOne's pkg/lockservice/lock_table_allocator.go).
+        (cleanCommitState in MatrixOne's pkg/lockservice/lock_table_allocator.go). Newer versions
+        resume by themselves.
         """
-        return bool(self.process) and self.unheard_process == self.process
+        return bool(self.process) and self.unheard_process == self.process and not self.resumes
+
+    @property
+    def may_resume(self) -> bool:
+        """Whether only its commits may be refused, and it can be asked whether it resumes."""
+        unanswered = self.unresponsive or self.unanswered_process == self.process
+        heard = self.record is not None and not self.silent
+        return self.refused and heard and not unanswered and not self.is_terminating
 
     @property
     def locks_asked(self) -> bool:

@@ -21,6 +21,7 @@ class CNStoresResult(StoresResult):
         problem: the first thing that went wrong; empty if nothing did.
         states: work state by Pod.
         drains: how far the drain of each Pod is that leaves.
+        resumed: Pods that HAKeeper did not hear, and that serve on by themselves.
         unsettled: Pods that run but are not yet what they should be in HAKeeper.
     """
 
@@ -29,6 +30,7 @@ class CNStoresResult(StoresResult):
     problem: str = ""
     states: Mapping[str, str] = field(default_factory=dict)
     drains: Mapping[str, Drain] = field(default_factory=dict)
+    resumed: Sequence[str] = ()
     unsettled: Sequence[str] = ()
 
     @classmethod
@@ -41,6 +43,7 @@ class CNStoresResult(StoresResult):
             reached=bool(found.get("reached")),
             problem=str(found.get("problem") or ""),
             states=dict(found.get("states") or {}),
+            resumed=tuple(found.get("resumed") or ()),
             unsettled=tuple(found.get("unsettled") or ()),
             replicas=found.get("replicas"),
             drains={pod: _drain(drain) for pod, drain in drains.items()},
@@ -53,6 +56,7 @@ class CNStoresResult(StoresResult):
             "reached": self.reached,
             "problem": self.problem,
             "states": dict(self.states),
+            "resumed": list(self.resumed),
             "unsettled": list(self.unsettled),
             "replicas": self.replicas,
             "drains": {

@@ -17,12 +17,14 @@ Handler = Callable[[socket.socket], None]
 LARGEST = 1 << 20
 
 
-def request(peer: socket.socket) -> protobuf.Values:
-    """Read one request of the log service; an empty dict when the peer is gone."""
+def request(
+    peer: socket.socket, message: protobuf.Message = tables.logservice.REQUEST
+) -> protobuf.Values:
+    """Read one request, of the log service by default; an empty dict when the peer is gone."""
     buffer = framing.FrameBuffer()
     while data := peer.recv(LARGEST):
         for frame in buffer.feed(data):
-            return decoding.decode(tables.logservice.REQUEST, frame.body)
+            return decoding.decode(message, frame.body)
     return {}
 
 

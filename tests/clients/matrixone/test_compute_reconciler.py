@@ -18,6 +18,9 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.mat
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute import (
     pods as cn_pods,
 )
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute import (
+    reconciler,
+)
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute.drain import (
     Policy,
 )
@@ -44,6 +47,7 @@ from tests.clients.matrixone.conftest import Peers, simulated
 
 pytestmark = pytest.mark.rpc
 
+UNHEARD = "matrixorigin.io/store-unheard"
 GATE = "matrixorigin.io/cn-store"
 PLAIN, DRAINS = Policy(False, 15, 0), Policy(True, 15, 300)
 BEGIN = 1_800_000_000.0
@@ -374,6 +378,32 @@ def test_hakeeper_that_never_answers_holds_a_round_up_for_its_deadline_only(
     assert time.monotonic() - begun < 3
     assert (result.reached, result.replicas) == (False, 3)
     assert result.problem
+
+
+@pytest.mark.parametrize("resumes", [True, False])
+def test_who_was_not_heard_is_asked_before_it_is_replaced(
+    made: Callable[..., Set], monkeypatch: pytest.MonkeyPatch, *, resumes: bool
+) -> None:
+    """One that resumes by itself stays as it is; nobody else is asked."""
+    nodes = made()
+    nodes.round(PLAIN)
+    nodes.cluster.pods["cn-b"]["metadata"]["annotations"][UNHEARD] = STARTED
+    asked: list[str] = []
+
+    def that_resume(addresses: dict[str, str], *_: Any) -> frozenset[str]:
+        asked.extend(addresses)
+        return frozenset(addresses if resumes else ())
+
+    monkeypatch.setattr(reconciler, "that_resume", that_resume)
+    result = nodes.round(PLAIN)
+    assert asked == ["cn-b"]
+    assert result.resumed == (["cn-b"] if resumes else [])
+    assert nodes.cluster.deleted == ([] if resumes else ["cn-b"])
+    assert (UNHEARD in nodes.cluster.notes("cn-b")) is not resumes
+    asked.clear()
+    if resumes:
+        result = nodes.round(PLAIN)
+        assert (asked, result.resumed, nodes.cluster.deleted) == ([], [], [])
 
 
 def test_a_compute_node_that_does_not_answer_is_not_idle(made: Callable[..., Set]) -> None:

@@ -25,7 +25,7 @@ from .errors import (
 from .hakeeper import HAKeeper
 from .log_store import LogStore
 from .records import ClusterDetails, ClusterState, CNStoreRecord, WorkState
-from .services import LockService, QueryService, Session
+from .services import LockService, NodeLockService, QueryService, Session
 
 __all__ = [
     "BadRequest",
@@ -38,6 +38,7 @@ __all__ = [
     "LogStore",
     "MalformedAnswer",
     "MatrixOneError",
+    "NodeLockService",
     "NotLeader",
     "NotNow",
     "QueryService",

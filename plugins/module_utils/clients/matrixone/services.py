@@ -59,6 +59,32 @@ class LockService(Peer):
         return dict(part(self.title(method), answer, name))
 
 
+class NodeLockService(Peer):
+    """The lock service of one compute node."""
+
+    protocol = Protocol(
+        "lock service of a compute node",
+        tables.LOCK_REQUEST,
+        tables.LOCK_RESPONSE,
+        "Method",
+        _FLAGS,
+    )
+
+    def ends_remote_deadlocks(self, deadline: Deadline) -> bool:
+        """Tell whether this release ends deadlocks of transactions that wait elsewhere.
+
+        It is asked to end the transaction without an id, which nobody has: nothing happens
+        (abortDeadlockTxn in MatrixOne's pkg/lockservice/service.go).
+        """
+        method, name = LockMethod.ABORT_REMOTE_DEADLOCK, "AbortRemoteDeadlockTxn"
+        answer = self.exchange(method, {name: {"txn": {}}}, deadline)
+        try:
+            require_no_error(self.title(method), answer, deadline)
+        except Unsupported:
+            return False
+        return bool(part(self.title(method), answer, name).get("OK"))
+
+
 @dataclass(frozen=True, slots=True)
 class Session:
     """A session of a compute node.

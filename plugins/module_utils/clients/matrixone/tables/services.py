@@ -11,11 +11,15 @@ from .logservice import TIMESTAMP
 
 
 class LockMethod(IntEnum):
-    """The calls of the lock service that hand a compute node's locks over."""
+    """The calls of the lock services: of the transaction node, but for the last.
+
+    ``ResumeInvalidCN`` (16) is none of ours: see `compute.resume_query`.
+    """
 
     SET_RESTART = 12
     REMAINING = 13
     CAN_RESTART = 14
+    ABORT_REMOTE_DEADLOCK = 17
 
 
 class QueryMethod(IntEnum):
@@ -37,6 +41,19 @@ ERROR: Final = table(
 SERVICE_ARG: Final = table("lock.ServiceArg", *strings(1, "ServiceID"))
 OK_RESULT: Final = table("lock.OKResult", Field(1, "OK", Kind.BOOL))
 REMAIN_RESULT: Final = table("lock.RemainTxnResult", Field(1, "RemainTxn", Kind.INT32))
+ABORTED_TXN: Final = table(
+    "lock.AbortRemoteDeadlockTxnRequest",
+    Field(
+        1,
+        "txn",
+        Kind.MESSAGE,
+        table(
+            "lock.WaitTxn",
+            Field(1, "TxnID", Kind.BYTES),
+            *strings(2, "CreatedOn", "WaiterAddress"),
+        ),
+    ),
+)
 LOCK_REQUEST: Final = table(
     "lock.Request",
     Field(1, "RequestID", Kind.UINT64),
@@ -48,6 +65,7 @@ LOCK_REQUEST: Final = table(
     Field(15, "CanRestartService", Kind.MESSAGE, SERVICE_ARG),
     Field(16, "RemainTxnInService", Kind.MESSAGE, SERVICE_ARG),
     *opaque(17, "CheckOrphan"),
+    Field(20, "AbortRemoteDeadlockTxn", Kind.MESSAGE, ABORTED_TXN),
 )
 LOCK_RESPONSE: Final = table(
     "lock.Response",
@@ -61,6 +79,7 @@ LOCK_RESPONSE: Final = table(
     Field(16, "CanRestartService", Kind.MESSAGE, OK_RESULT),
     Field(17, "RemainTxnInService", Kind.MESSAGE, REMAIN_RESULT),
     *opaque(18, "CheckOrphan"),
+    Field(20, "AbortRemoteDeadlockTxn", Kind.MESSAGE, OK_RESULT),
 )
 
 EMPTY: Final = table("query.Empty")
