@@ -4,20 +4,20 @@
 
 from __future__ import annotations
 
-import secrets
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from ..module_utils.clients.kubernetes.applying import Writer
 from ..module_utils.clients.kubernetes.errors import KubeError
 from ..module_utils.clients.kubernetes.session import Session
-from ..module_utils.clients.sql import SqlError, run
+from ..module_utils.clients.sql import SqlError, accepts, run
 from ..module_utils.cluster import metric_user
 from ..module_utils.cluster.logins import entrance, find_secret, root_login
+from ..module_utils.cluster.passwords import broken_rule, login_problem, random_password
 from ..module_utils.cluster.root_credential import login_of
 from ..plugin_utils.kubernetes.action import KubeAction
 
 Json = dict[str, Any]
-_PASSWORD_BYTES = 24
 
 
 class ActionModule(KubeAction):
@@ -36,7 +36,7 @@ class ActionModule(KubeAction):
         name = metric_user.secret_name(resource["metadata"]["name"])
         live = find_secret(writer, resource, name)
         if live is None:
-            desired = metric_user.secret(resource, secrets.token_urlsafe(_PASSWORD_BYTES))
+            desired = metric_user.secret(resource, random_password())
             live = dict(writer.create_once(desired).after or desired)
         version = str(live["metadata"].get("resourceVersion") or "")
         metrics = {"secretRef": {"name": name}, "secretVersion": version, "initialized": True}
@@ -58,7 +58,14 @@ def _made(writer: Writer, arguments: Json, secret: Json) -> str:
         if not password:
             return "its Secret has no password"
         root = entrance(writer, resource, arguments["service"], root_login(writer, resource))
-        run(root, metric_user.statements(password), arguments["timeout"])
-    except (KubeError, SqlError, ValueError) as error:
+        seconds = arguments["timeout"]
+        run(root, metric_user.statements(password), seconds, is_final=broken_rule)
+        user = replace(root, user=metric_user.USER, password=password)
+        if not accepts(user, seconds, is_final=login_problem):
+            run(root, [metric_user.change(password)], seconds, is_final=broken_rule)
+    except SqlError as error:
+        why = broken_rule(error.words) or login_problem(error.words)
+        return f"{error}: {why}" if why else str(error)
+    except (KubeError, ValueError) as error:
         return str(error)
     return ""

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -13,8 +15,10 @@ from ..module_utils.clients.kubernetes.errors import KubeError
 from ..module_utils.clients.kubernetes.session import Session
 from ..module_utils.clients.sql import Entrance, SqlError, accepts, run
 from ..module_utils.cluster import root_credential
+from ..module_utils.cluster.credential_refusal import Refusal, without_refusal
 from ..module_utils.cluster.credentials import is_ours
 from ..module_utils.cluster.logins import entrance, find_secret
+from ..module_utils.cluster.passwords import broken_rule, login_problem
 from ..module_utils.cluster.planning import retains_data
 from ..module_utils.cluster.rendering import credential_secret
 from ..module_utils.cluster.restoring import has_other_credential
@@ -51,16 +55,32 @@ class ActionModule(KubeAction):
         resource = arguments["resource"]
         writer = Writer(session, dry_run=self.dry_run, owner=resource)
         name = credential_secret(resource)
-        result = {"secret": name, "problem": "", "rotated": False}
+        result = {"secret": name, "problem": "", "rotated": False, "retry": ""}
         secret = find_secret(writer, resource, name)
         if secret is None:
             return {"changed": False, "credential": result}
         try:
             result["rotated"] = _bring(writer, arguments, secret)
+        except DatabaseRefused as error:
+            result["problem"] = str(error)
+            result["retry"] = f"{max(1, math.ceil(error.seconds))}s"
         except (KubeError, SqlError, ValueError) as error:
             result["problem"] = str(error)
+        if result["problem"]:
             return {"changed": False, "credential": result, **_failure(arguments, result)}
         return {"changed": True, "credential": result}
+
+
+class DatabaseRefused(ValueError):
+    """The database itself does not take a credential.
+
+    Attributes:
+        seconds: until the next attempt.
+    """
+
+    def __init__(self, problem: str, seconds: float = 0.0) -> None:
+        super().__init__(problem)
+        self.seconds = seconds
 
 
 def _failure(arguments: Json, result: Json) -> Json:
@@ -75,8 +95,9 @@ def _bring(writer: Writer, arguments: Json, secret: Json) -> bool:
     """Bring database and record to what the Secret has; return whether that was changed.
 
     Raises:
+        DatabaseRefused: the database does not take the credential, or did not a moment ago.
         KubeError: the API server refuses.
-        SqlError: the database does not answer, or refuses.
+        SqlError: the database does not answer.
         ValueError: the Secret cannot be used, or the database cannot be asked yet.
     """
     resource = arguments["resource"]
@@ -95,9 +116,9 @@ def _bring(writer: Writer, arguments: Json, secret: Json) -> bool:
     known = login_of(record)
     rotates = desired != known
     if rotates and not writer.dry_run:
-        _change(writer, arguments, known, desired)
+        _change_in_time(writer, arguments, version, known, desired)
         _restart(writer, arguments, version)
-    writer.patch(manifest)
+    writer.patch(without_refusal(manifest, record))
     return rotates
 
 
@@ -115,22 +136,75 @@ def _require_accepted(writer: Writer, arguments: Json, login: Login) -> None:
         raise ValueError(_OF_SOURCE)
 
 
-def _change(writer: Writer, arguments: Json, known: Login, desired: Login) -> None:
-    """Make the database accept a login; what an earlier try has done is not done again.
+def _change_in_time(
+    writer: Writer, arguments: Json, version: str, known: Login, desired: Login
+) -> None:
+    """Change the login, unless the database refused just that a moment ago.
+
+    A play is not held up: whoever starts it has a reason to try.
 
     Raises:
-        SqlError: it does not answer, or refuses.
-        ValueError: neither login is accepted, or the database cannot be asked yet.
+        DatabaseRefused: it refuses, or did.
+        SqlError: it does not answer.
+        ValueError: it cannot be asked yet.
     """
     if not arguments["service"]:
         raise ValueError(_NOT_YET)
+    name = names.accepted_name(arguments["resource"]["metadata"]["name"])
+    refusal = Refusal.of(find_secret(writer, arguments["resource"], name), version)
+    if not arguments["required"] and (seconds := refusal.remaining(time.time())):
+        raise DatabaseRefused(refusal.problem, seconds)
+    if problem := _refusal_of_change(writer, arguments, known, desired):
+        now = time.time()
+        refusal = refusal.following(problem, now)
+        _record(writer, arguments["resource"], name, refusal)
+        raise DatabaseRefused(problem, refusal.remaining(now))
+
+
+def _refusal_of_change(writer: Writer, arguments: Json, known: Login, desired: Login) -> str:
+    """Change the login; return why the database does not take it, empty if it does.
+
+    Raises:
+        SqlError: it does not answer, or refuses for another reason.
+    """
+    try:
+        _change(writer, arguments, known, desired)
+    except DatabaseRefused as error:
+        return str(error)
+    except SqlError as error:
+        why = broken_rule(error.words) or login_problem(error.words)
+        if not why:
+            raise
+        return f"{error}: {why}"
+    return ""
+
+
+def _record(writer: Writer, resource: Json, name: str, refusal: Refusal) -> None:
+    place = {"namespace": resource["metadata"]["namespace"], "name": name}
+    annotations = refusal.annotation()
+    writer.patch(
+        {"apiVersion": "v1", "kind": "Secret", "metadata": {**place, "annotations": annotations}}
+    )
+
+
+def _change(writer: Writer, arguments: Json, known: Login, desired: Login) -> None:
+    """Make the database accept a login; what an earlier try has done is not done again.
+
+    The login that should work comes first: failed ones may lock a user.
+
+    Raises:
+        SqlError: it does not answer, or refuses.
+        DatabaseRefused: neither login is accepted.
+    """
     seconds = arguments["timeout"]
     present = entrance(writer, arguments["resource"], arguments["service"], desired)
-    if accepts(present, seconds):
-        return
     before = _as(present, known)
-    if not accepts(before, seconds):
-        raise ValueError(_NEITHER)
+    if not accepts(before, seconds, login_problem):
+        if accepts(present, seconds, login_problem):
+            return
+        raise DatabaseRefused(_NEITHER)
+    if known.user != desired.user and accepts(present, seconds, login_problem):
+        return
     others = root_credential.siblings(known, desired)
     following = [
         Login(other.user, desired.password)
@@ -139,9 +213,10 @@ def _change(writer: Writer, arguments: Json, known: Login, desired: Login) -> No
     ]
     # The user that logs in comes last: until then the previous login works for another try.
     order = sorted((*following, desired), key=lambda login: login.user == known.user)
-    run(before, [root_credential.alter(login) for login in order], seconds)
-    if not accepts(present, seconds):
-        raise ValueError(_NEITHER)
+    statements = [root_credential.alter(login) for login in order]
+    run(before, statements, seconds, is_final=broken_rule)
+    if not accepts(present, seconds, login_problem):
+        raise DatabaseRefused(_NEITHER)
 
 
 def _as(entrance_: Entrance, login: Login) -> Entrance:

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Callable
 from typing import Any
 
@@ -18,6 +17,7 @@ from ..module_utils.api.timestamps import timestamp_now
 from ..module_utils.backup.task.jobs import IMAGE_VARIABLE
 from ..module_utils.clients.kubernetes.kinds import describe
 from ..module_utils.cluster.parts import PARTS
+from ..module_utils.cluster.passwords import random_password
 from ..module_utils.cluster.planning import credential, makes_credential
 from ..module_utils.cluster.removal import drains_of_cluster, removal_of_leftovers
 from ..module_utils.compute.removal import scaled_to_zero
@@ -34,8 +34,6 @@ from ..module_utils.workload.references import find_references
 from ..module_utils.workload.roll import is_rolling
 from ..module_utils.workload.set_kind import growth_of_set
 from ..plugin_utils.manifests.schemas import refuse_unknown_fields
-
-_PASSWORD_BYTES = 24
 
 
 def references_of(resource: Any, siblings: Any = None) -> Any:
@@ -152,7 +150,7 @@ def credential_for(resource: Any, observed: Any) -> Any:
     subject = plain(resource)
     if observed.get("credential") is not None or not makes_credential(subject):
         return []
-    return [credential(subject, secrets.token_urlsafe(_PASSWORD_BYTES))]
+    return [credential(subject, random_password())]
 
 
 def leftovers_of(resource: Any, plan: Any) -> Any:

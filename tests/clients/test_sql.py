@@ -229,6 +229,25 @@ def test_a_refused_login_is_told_from_other_trouble() -> None:
         assert not sql.accepts(entrance, 5)
 
 
+@pytest.mark.parametrize(("final", "logins"), [(True, 1), (False, 2)])
+def test_what_the_database_says_can_end_the_attempts(*, final: bool, logins: int) -> None:
+    seen: list[str] = []
+
+    def script(peer: socket.socket) -> None:
+        seen.append("login")
+        server = Server(peer)
+        server.greet()
+        server.take()
+        server.send(b"\xff" + struct.pack("<H", 20101) + b"#HY000user is locked")
+
+    with serving(script) as address:
+        entrance = sql.Entrance("127.0.0.1", int(address.split(":")[1]), "dump", PASSWORD)
+        with pytest.raises(sql.SqlError) as caught:
+            sql.accepts(entrance, 4, lambda words: final and "locked" in words)
+    assert (len(seen), caught.value.words) == (logins, "user is locked")
+    assert "locked" not in str(caught.value)
+
+
 def test_the_driver_has_the_hooks() -> None:
     """A release of the driver that renames what the session overrides must not go unnoticed."""
     for name in ("_get_server_information", "_process_auth", "_read_packet", "_read_bytes"):

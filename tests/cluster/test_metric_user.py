@@ -4,6 +4,11 @@
 from typing import Any
 
 import pytest
+from ansible_collections.matrixorigin.matrixone.plugins.action import metric_user as action
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.sql import (
+    Entrance,
+    SqlError,
+)
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.cluster import metric_user
 
 from tests.support import resources as r
@@ -78,3 +83,53 @@ def test_passwords_are_values_of_statements_and_not_their_text():
 
     assert not any("pass" in text for text, _values in found)
     assert {values for _text, values in found if values} == {("pass'word",)}
+
+
+@pytest.mark.parametrize(
+    ("users", "altered"),
+    [
+        ({}, []),
+        ({"mo_operator": "new"}, []),
+        ({"mo_operator": "old"}, ["new"]),
+    ],
+    ids=["it is created", "it has the password", "it has another one"],
+)
+def test_a_password_that_the_user_has_is_not_set_again(monkeypatch, users, altered):
+    """With password_history, MatrixOne refuses that, even right after the user was created."""
+    done = []
+
+    def run(_entrance: Any, statements: Any, _seconds: float, **_how: Any) -> None:
+        for text, values in statements:
+            if text.startswith("create user"):
+                users.setdefault("mo_operator", values[0])
+            if text.startswith("alter user"):
+                done.append(values[0])
+                users["mo_operator"] = values[0]
+
+    def accepts(entrance: Any, _seconds: float, **_how: Any) -> bool:
+        return users.get(entrance.user) == entrance.password
+
+    root = Entrance("10.0.0.1", 6001, "dump", "secret")
+    monkeypatch.setattr(action, "run", run)
+    monkeypatch.setattr(action, "accepts", accepts)
+    monkeypatch.setattr(action, "root_login", lambda *_: None)
+    monkeypatch.setattr(action, "entrance", lambda *_: root)
+    arguments = {"resource": cluster(), "service": "mo-tp-cn", "timeout": 1.0}
+    assert action._made(None, arguments, {"data": {"password": "bmV3"}}) == ""
+    assert users == {"mo_operator": "new"}
+    assert done == altered
+
+
+def test_a_password_that_breaks_a_rule_is_reported_without_it(monkeypatch):
+    def run(*_: Any, **_how: Any) -> None:
+        error = SqlError("SQL at 10.0.0.1:6001 refused (error 20301)")
+        error.words = "Password 'new' does not meet the Special Char requirements"
+        raise error
+
+    monkeypatch.setattr(action, "run", run)
+    monkeypatch.setattr(action, "root_login", lambda *_: None)
+    monkeypatch.setattr(action, "entrance", lambda *_: None)
+    arguments = {"resource": cluster(), "service": "mo-tp-cn", "timeout": 1.0}
+    problem = action._made(None, arguments, {"data": {"password": "bmV3"}})
+    assert "validate_password.special_char_count" in problem
+    assert "'new'" not in problem

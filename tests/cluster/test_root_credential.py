@@ -2,18 +2,24 @@
 """The root credential of a running cluster: when it is looked at, and how it is changed."""
 
 import base64
+import json
 from collections.abc import Mapping
 from typing import Any
 
 import pytest
 from ansible_collections.matrixorigin.matrixone.plugins.action import root_credential as action
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.sql import SqlError
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.cluster.credential_refusal import (
+    Refusal,
+)
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.cluster.root_credential import (
     Login,
     accepted,
     login_of,
     mistake_in,
 )
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.support import resources as r
 from tests.support.builders import NOW, serving, states
@@ -46,6 +52,16 @@ def record(password: str, username: str = "dump", version: str = "7") -> Json:
     return accepted(cluster(), Login(username, password), version, kept=False)
 
 
+def merged(live: Any, patch: Any) -> Any:
+    """Apply a JSON merge patch, as the API server does."""
+    if not isinstance(patch, dict):
+        return patch
+    kept = {**live} if isinstance(live, dict) else {}
+    for key, value in patch.items():
+        kept.pop(key, None) if value is None else kept.update({key: merged(kept.get(key), value)})
+    return kept
+
+
 class Crash(Exception):
     """The operator ends here."""
 
@@ -57,6 +73,7 @@ class World:
         self.objects = {(one["kind"], one["metadata"]["name"]): one for one in objects}
         self.users = dict(users)
         self.steps, self.logins = steps, 0
+        self.policy = ""
         self.dry_run = False
 
     def step(self) -> None:
@@ -75,18 +92,25 @@ class World:
 
     def patch(self, manifest: Json) -> None:
         self.step()
-        self.objects[manifest["kind"], manifest["metadata"]["name"]] = manifest
+        key = manifest["kind"], manifest["metadata"]["name"]
+        self.objects[key] = merged(self.objects.get(key) or {}, manifest)
 
-    def accepts(self, entrance: Any, _seconds: float) -> bool:
+    def accepts(self, entrance: Any, _seconds: float, _is_final: Any = None) -> bool:
         self.step()
         self.logins += 1
         return self.users.get(entrance.user) == entrance.password
 
-    def run(self, entrance: Any, statements: list[tuple[str, tuple[str, str]]], _s: float) -> None:
+    def run(
+        self, entrance: Any, statements: list[tuple[str, tuple[str, str]]], _s: float, **_how: Any
+    ) -> None:
         assert self.accepts(entrance, 0)
         for text, (user, password) in statements:
             assert text == "alter user %s identified by %s"
             self.step()
+            if self.policy:
+                error = SqlError("SQL at 10.0.0.1:6001 refused (error 20301)")
+                error.words = self.policy.format(password)
+                raise error
             if user not in self.users:
                 raise SqlError("SQL at 10.0.0.1:6001 refused (error 20101)")
             self.users[user] = password
@@ -99,6 +123,7 @@ class World:
             "service": "mo-tp-cn",
             "dashboard": "",
             "timeout": 1.0,
+            "required": False,
             **arguments,
         }
         return action._bring(self, given, self.objects["Secret", "mo-credential"])
@@ -246,6 +271,92 @@ def test_what_cannot_be_done_leaves_everything_as_it_is(monkeypatch, wanted, use
     assert world.known == (Login("dump", "old"), "7")
 
 
+def test_a_change_needs_no_failed_login_of_the_user_that_is_known(monkeypatch):
+    """Failed logins may lock a user, so the login that should work comes first."""
+    users = {"dump": "old", "root": "else"}
+    world = World(secret("new", "dump", "8"), record("old"), users=users)
+    failed: list[str] = []
+    accepts = world.accepts
+
+    def watching(entrance: Any, seconds: float, _is_final: Any = None) -> bool:
+        accepted = accepts(entrance, seconds)
+        if not accepted:
+            failed.append(entrance.user)
+        return accepted
+
+    world.accepts = watching  # type: ignore[method-assign]
+    world.bring(monkeypatch)
+    assert failed == ["root"]
+
+
+REFUSALS = [
+    ("Password '{}' is too short, require at least 40 characters", "validate_password.length"),
+    ("The password has been used before, please change another one", "password_history"),
+    ("internal error: password has expired, please change the password", "has expired"),
+]
+
+
+@pytest.mark.parametrize(("policy", "told"), REFUSALS)
+def test_a_password_that_breaks_a_rule_is_refused_and_the_old_one_stays(monkeypatch, policy, told):
+    world = World(secret("gehe1m", version="8"), record("old"), users={"dump": "old"})
+    world.policy = policy
+
+    with pytest.raises(action.DatabaseRefused, match=told) as caught:
+        world.bring(monkeypatch)
+
+    assert "gehe1m" not in str(caught.value)
+    assert "gehe1m" not in str(world.objects["Secret", "mo-credential-accepted"]["metadata"])
+    assert world.users == {"dump": "old"}
+    assert world.known == (Login("dump", "old"), "7")
+    assert 0 < caught.value.seconds <= 60
+
+
+def test_a_refused_password_is_tried_again_less_and_less_often(monkeypatch):
+    world = World(secret("new", version="8"), record("old"), users={"dump": "else"})
+    now = 1_800_000_000.0
+    monkeypatch.setattr(action.time, "time", lambda: now)
+    tried = []
+    for second in range(0, 3600, 15):
+        now = 1_800_000_000.0 + second
+        before = world.logins
+        with pytest.raises(action.DatabaseRefused, match="accepts neither"):
+            world.bring(monkeypatch)
+        if world.logins > before:
+            tried.append(second)
+    assert tried == [0, 60, 180, 420, 900, 1800, 2700]
+
+
+@pytest.mark.parametrize("how", ["another Secret", "a play"])
+def test_a_change_of_the_secret_and_a_play_do_not_wait(monkeypatch, how):
+    world = World(secret("new", version="8"), record("old"), users={"dump": "old"})
+    world.policy = REFUSALS[0][0]
+    with pytest.raises(action.DatabaseRefused):
+        world.bring(monkeypatch)
+    world.policy = ""
+    if how == "another Secret":
+        world.objects["Secret", "mo-credential"] = secret("better", version="9")
+    assert world.bring(monkeypatch, required=how == "a play") is True
+    annotations = world.objects["Secret", "mo-credential-accepted"]["metadata"]["annotations"]
+    assert "matrixorigin.io/credential-refusal" not in annotations
+
+
+@given(
+    st.none()
+    | st.text(max_size=20)
+    | st.dictionaries(
+        st.sampled_from(["version", "attempts", "at", "problem"]),
+        st.none() | st.integers() | st.floats() | st.text(max_size=5) | st.lists(st.integers()),
+    ).map(json.dumps)
+)
+def test_any_record_of_a_refusal_can_be_read(text):
+    live = {"metadata": {"annotations": {"matrixorigin.io/credential-refusal": text}}}
+    found = Refusal.of(live, "8")
+    assert 0 <= found.remaining(1_800_000_000.0) <= 900
+    again = found.following("no", 1_800_000_000.0)
+    assert 60 <= again.remaining(1_800_000_000.0) <= 900
+    assert Refusal.of({"metadata": {"annotations": again.annotation()}}, "8") == again
+
+
 @pytest.mark.parametrize("required", [True, False])
 def test_a_play_fails_with_what_an_operator_reports(required):
     result = {"secret": "mo-credential", "problem": "no", "rotated": False}
@@ -287,6 +398,7 @@ def test_the_dashboard_reads_it_again(monkeypatch, there):
         ({"problem": "", "rotated": False}, ("True", "AllSetsSynced"), [], ""),
         ({"problem": "", "rotated": True}, ("True", "AllSetsSynced"), ["CredentialChanged"], ""),
         ({"problem": "no", "rotated": False}, ("False", "CredentialNotApplied"), [], "60s"),
+        ({"problem": "no", "retry": "120s"}, ("False", "CredentialNotApplied"), [], "120s"),
     ],
 )
 def test_what_is_said_of_it(result, synced, events, requeue):

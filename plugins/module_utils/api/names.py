@@ -111,6 +111,8 @@ ANNOTATION_SCRAPE: Final = "prometheus.io/scrape"
 ANNOTATION_SCRAPE_PORT: Final = "prometheus.io/port"
 ANNOTATION_KEEP: Final = "matrixorigin.io/keep"
 """Set to "true" on an object that must outlive its owner: it gets no owner reference."""
+ANNOTATION_CREDENTIAL_REFUSAL: Final = "matrixorigin.io/credential-refusal"
+"""On the Secret with what a database accepts: what it refused instead, as JSON."""
 ANNOTATION_CREDENTIAL_VERSION: Final = "matrixorigin.io/credential-version"
 """The resourceVersion of the Secret with the root credential that an object was created for."""
 

@@ -7,7 +7,7 @@ import ssl
 import struct
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -82,6 +82,7 @@ def run(
     seconds: float,
     *,
     patient: bool = True,
+    is_final: Callable[[str], object] | None = None,
 ) -> None:
     """Run statements in one session; an attempt that fails is repeated from the beginning.
 
@@ -90,6 +91,7 @@ def run(
         statements: to run in order; each may be run again.
         seconds: for all attempts together.
         patient: repeat an attempt that ended at the login, too.
+        is_final: tells by the words of the database that the next attempt would end the same.
 
     Raises:
         LoginRefused: the last attempt ended at the login.
@@ -103,28 +105,35 @@ def run(
         try:
             deque(_answers(entrance, statements, deadline), maxlen=0)
         except (pymysql.MySQLError, OSError, *_MALFORMED) as error:
-            refused = _is_refused_login(error)
-            at_once = (refused and not patient) or _code(error) == CANNOT_LOAD_PLUGIN
-            if at_once or time.monotonic() + _PAUSE + _SHORTEST > deadline:
-                kind = LoginRefused if refused else SqlError
-                raise kind(_said(entrance, error)) from None
+            failure = _failure(entrance, error)
+            in_vain = is_final is not None and is_final(failure.words)
+            at_once = isinstance(failure, LoginRefused) and not patient
+            if at_once or in_vain or failure.code == CANNOT_LOAD_PLUGIN or _is_over(deadline):
+                raise failure from None
             time.sleep(_PAUSE)
         else:
             return
 
 
-def accepts(entrance: Entrance, seconds: float) -> bool:
+def _is_over(deadline: float) -> bool:
+    return time.monotonic() + _PAUSE + _SHORTEST > deadline
+
+
+def accepts(
+    entrance: Entrance, seconds: float, is_final: Callable[[str], object] | None = None
+) -> bool:
     """Tell whether a user can log in with a password.
 
     Args:
         entrance: where the database answers.
         seconds: for all attempts together; a password that is refused is tried once.
+        is_final: as for `run`.
 
     Raises:
         SqlError: the database could not be reached, or says something else.
     """
     try:
-        run(entrance, (), seconds, patient=False)
+        run(entrance, (), seconds, patient=False, is_final=is_final)
     except LoginRefused:
         return False
     return True
@@ -178,15 +187,20 @@ def ask_all(
     try:
         rows.extend(_answers(entrance, statements, time.monotonic() + seconds, seconds))
     except (pymysql.MySQLError, OSError, *_MALFORMED) as error:
-        kind = LoginRefused if _is_refused_login(error) else SqlError
-        failure = kind(_said(entrance, error))
-        failure.refused = _is_of_the_database(_code(error))
-        failure.code = _code(error) or 0
-        failure.connected = _code(error) != _CANNOT_CONNECT
-        failure.words = shown(str(error.args[-1])) if failure.refused else ""
+        failure = _failure(entrance, error)
         failure.answered = len(rows)
         raise failure from None
     return rows
+
+
+def _failure(entrance: Entrance, error: Exception) -> SqlError:
+    kind = LoginRefused if _is_refused_login(error) else SqlError
+    failure = kind(_said(entrance, error))
+    failure.refused = _is_of_the_database(_code(error))
+    failure.code = _code(error) or 0
+    failure.connected = _code(error) != _CANNOT_CONNECT
+    failure.words = shown(str(error.args[-1])) if failure.refused else ""
+    return failure
 
 
 def _answers(

@@ -18,11 +18,13 @@ class LoginResult:
         secret: name of the Secret with the credential.
         problem: why the database does not have that credential; empty if it has.
         rotated: whether the database has got another one.
+        retry: after which time it is tried again, such as ``60s``; empty if that is as usual.
     """
 
     secret: str = ""
     problem: str = ""
     rotated: bool = False
+    retry: str = ""
 
     @classmethod
     def read(cls, result: Mapping[str, Any]) -> LoginResult:
@@ -31,6 +33,7 @@ class LoginResult:
             secret=str(result.get("secret") or ""),
             problem=str(result.get("problem") or ""),
             rotated=bool(result.get("rotated")),
+            retry=str(result.get("retry") or ""),
         )
 
 

@@ -29,12 +29,19 @@ def secret(resource: Resource, password: str) -> Manifest:
 
 
 def statements(password: str) -> list[tuple[str, tuple[str, ...]]]:
-    """Return the SQL that creates the user, or gives it another password."""
+    """Return the SQL that creates the user, as it is if it exists."""
     return [
         (f"create user if not exists {USER} identified by %s", (password,)),
-        (f"alter user {USER} identified by %s", (password,)),
         (f"create role if not exists {ROLE}", ()),
         (f"grant connect on account * to {ROLE}", ()),
         (f"grant select on table system_metrics.* to {ROLE}", ()),
         (f"grant {ROLE} to {USER}", ()),
     ]
+
+
+def change(password: str) -> tuple[str, tuple[str, ...]]:
+    """Return the SQL that gives the user another password.
+
+    With ``password_history``, MatrixOne refuses the one that it has.
+    """
+    return (f"alter user {USER} identified by %s", (password,))

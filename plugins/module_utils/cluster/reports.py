@@ -40,7 +40,7 @@ def report_on_cluster(end: PassEnd[ClusterPlan]) -> Report:
     status = cluster_status(_facts(end, results))
     ready = is_ready_and_synced(status) or _is_stopped(status)
     idle = ready or plan.paused or bool(plan.invalid)
-    requeue = "" if idle else _REFUSED if results.login.problem else _PERIOD
+    requeue = "" if idle else _retry(results) or _PERIOD
     if results.unanswered or plan.upgrade.get("phase") == CATALOG:
         requeue = _SOON
     if plan.restoring and plan.restore.get("phase") == restoring.COMPLETED and not failure:
@@ -64,6 +64,11 @@ def report_on_cluster(end: PassEnd[ClusterPlan]) -> Report:
         message=str(status["message"]),
         requeue=requeue,
     )
+
+
+def _retry(results: DatabaseResults) -> str:
+    """Return when the credential is tried again; empty if the database has it."""
+    return (results.login.retry or _REFUSED) if results.login.problem else ""
 
 
 def _is_stopped(status: Mapping[str, Any]) -> bool:
