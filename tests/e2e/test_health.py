@@ -6,11 +6,13 @@ Each scenario records the rows lost, what clients saw, and how long the cluster'
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager, suppress
 
+import pymysql
 import pytest
 
 from testbed.bed import TestBed
+from testbed.database import chosen
 from tests.e2e.clusters import Cluster, Json, operated, tiny_cluster
 from tests.e2e.compute_nodes import stores
 from tests.e2e.faults import cut_from, cut_off, frozen
@@ -30,6 +32,8 @@ from tests.support.waiting import eventually
 
 pytestmark = [pytest.mark.node, pytest.mark.scenario]
 
+RESUMES = tuple(map(int, chosen().tag.split("-")[0].split("."))) >= (2, 1, 1)
+"""Whether compute nodes resume by themselves (docs/health.md)."""
 REPLACED = frozenset({"log-majority", "transaction-node", "compute-node", "compute-nodes"})
 """Parts after whose silence Pods are replaced: who finds HAKeeper later than others may be, too."""
 Chosen = Callable[[Cluster], list[str]]
@@ -110,6 +114,73 @@ def test_status_tells_of_a_fault_and_of_its_end(
         within=REPLACED_SECONDS if replaced else STATUS_SECONDS,
     ):
         await_fault(cluster, kind, pods if part != "log-majority" else [])
+
+
+def test_a_compute_node_that_was_cut_off_resumes_or_is_replaced(cluster: Cluster) -> None:
+    """That depends on its version. Either way, each compute node takes commits afterwards.
+
+    A transaction that was open is committed or not, as its client is told.
+    """
+    cluster.await_ready()
+    node = min(cluster.pods("CNSet"))
+    before = cluster.pods("CNSet")[node]
+    with connected_to(cluster, before) as session, session.cursor() as cursor:
+        cursor.execute("create database if not exists resumed")
+        cursor.execute("create table if not exists resumed.entries (id varchar(80) primary key)")
+        session.begin()
+        cursor.execute("insert into resumed.entries values ('open')")
+        with suffering(
+            cluster,
+            "health-resumed",
+            cut_off(cluster, node),
+            settled=LOCK_SECONDS,
+            within=REPLACED_SECONDS,
+        ):
+            await_fault(cluster, "CNSet", [node])
+        committed = is_done(session.commit)
+    after = cluster.pods("CNSet").get(node)
+    assert (after is not None and uid_of(after) == uid_of(before)) is RESUMES
+    for name, pod in cluster.pods("CNSet").items():
+        with connected_to(cluster, pod) as session, session.cursor() as cursor:
+            cursor.execute("insert into resumed.entries values (%s)", (name,))
+            session.commit()
+            cursor.execute("select count(*) from resumed.entries where id = 'open'")
+            assert cursor.fetchone() == (int(committed),)
+    reasons = {one["reason"] for one in cluster.get("events.events.k8s.io")["items"]}
+    assert ("Resumed" in reasons) is RESUMES
+
+
+def uid_of(pod: Json) -> str:
+    return str(pod["metadata"]["uid"])
+
+
+def is_done(call: Callable[[], object]) -> bool:
+    """Return whether a statement was acknowledged."""
+    try:
+        call()
+    except pymysql.MySQLError:
+        return False
+    return True
+
+
+@contextmanager
+def connected_to(
+    cluster: Cluster, pod: Json
+) -> Iterator["pymysql.connections.Connection[pymysql.cursors.Cursor]"]:
+    """Open a session at one compute node, past the proxy."""
+    login = {
+        **cluster.entrance,
+        "connect_timeout": 15,
+        "read_timeout": 60,
+        "host": pod["status"]["podIP"],
+        "autocommit": False,
+    }
+    session = pymysql.connect(**login)
+    try:
+        yield session
+    finally:
+        with suppress(pymysql.MySQLError):
+            session.close()
 
 
 def test_a_transaction_node_cut_off_with_a_log_store_refuses_nothing_later(
