@@ -150,6 +150,13 @@ def test_task() -> None:
     assert "store" not in json.dumps(job["spec"]["template"]["spec"]["containers"])
 
 
+def test_the_task_knows_the_version_that_is_to_run() -> None:
+    subject = restore_job()
+    assert task_of(planned(subject, around())).runs == ""
+    subject["metadata"]["annotations"] = {"matrixorigin.io/runs-version": "3.0.4"}
+    assert task_of(planned(subject, around())).runs == "3.0.4"
+
+
 def test_a_cluster_goes_on_where_its_earlier_job_stopped() -> None:
     """Its RestoreJobs have one id, by which the program recognizes what it has copied."""
     first, second = restore_job(owned=True), restore_job(owned=True)

@@ -52,6 +52,7 @@ RESTORE = Task(
     source=PLACE,
     target=FolderLocation("/v/mo", "/v/mo"),
     expected_id="b2",
+    runs="3.0.4",
     checksums=False,
 )
 READ = Task(

@@ -74,6 +74,17 @@ def test_no_component_is_created_before_the_backup_is_there(live):
     assert plan["restore"]["phase"] == ((live or {}).get("status") or {}).get("phase", "Pending")
 
 
+@pytest.mark.parametrize(("version", "runs"), [("3.0.4", "3.0.4"), ("nightly", None)])
+def test_the_job_knows_the_version_that_is_to_run(version, runs):
+    subject = cluster()
+    subject["spec"]["version"] = version
+
+    _claim, job_ = planned(subject, restoreJob=None)["objects"]
+
+    annotations = job_["metadata"].get("annotations") or {}
+    assert annotations.get("matrixorigin.io/runs-version") == runs
+
+
 def test_completion_is_on_record_before_a_component_is_created():
     """The pass that finds the job completed writes that down; the next one creates components."""
     done = job("Completed", id="b1", atTime=NOW, completionTime="2026-01-02T03:09:00Z")

@@ -20,6 +20,7 @@ from ..reporting.conditions import RESTORE_ENDED
 from ..workload.component import Reference
 from ..workload.plans import Observed, named
 from ..workload.references import by_name
+from .data_version import asked_by
 
 Json = dict[str, Any]
 Record = Mapping[str, Any]
@@ -189,10 +190,13 @@ def restore_job(resource: Resource, log_set: Manifest) -> Manifest:
         desired["overlay"] = taken
     labels = {**log_set["metadata"]["labels"], "app.kubernetes.io/component": "restore"}
     place = {"name": names.restore_name(metadata["name"])}
+    version = asked_by(resource)
+    runs = {"annotations": {names.ANNOTATION_RUNS_VERSION: str(version)}} if version else {}
+    place |= {"namespace": log_set["metadata"]["namespace"]}
     return {
         "apiVersion": names.API_VERSION,
         "kind": names.RESTORE_JOB,
-        "metadata": {**place, "namespace": log_set["metadata"]["namespace"], "labels": labels},
+        "metadata": {**place, "labels": labels, **runs},
         "spec": desired,
     }
 

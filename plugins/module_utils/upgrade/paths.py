@@ -6,7 +6,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from ..api.versions import Version
+from ..api.versions import Version, parse
+
+_REPORTED: Final = "-MatrixOne-"
+"""What ``select version()`` answers has it before the version: ``8.0.30-MatrixOne-v3.0.4``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,3 +47,25 @@ def known_failure(origin: Version, target: Version) -> str:
         target: the version that it is upgraded to.
     """
     return next((one.what for one in FAILURES if one.concerns(origin, target)), "")
+
+
+def problem_of_restore(written_by: str, runs: str) -> str:
+    """Return why a database cannot run on a backup; empty if nothing is known against it.
+
+    Args:
+        written_by: what the database of the backup reported as its version.
+        runs: version of the one that is to run on it; empty if that is unknown.
+    """
+    reported = written_by.rpartition(_REPORTED)[2]
+    # Some builds report a commit, which may have digits only.
+    origin, target = parse(reported) if "." in reported else None, parse(runs)
+    if origin is None or target is None:
+        return ""
+    if target.release < origin.release:
+        return f"MatrixOne {target} cannot read what {origin} has written; restore it into {origin}"
+    if failure := known_failure(origin, target):
+        return (
+            f"a database of MatrixOne {origin} does not get to {target}: {failure}; restore it "
+            f"into {origin}"
+        )
+    return ""

@@ -315,6 +315,23 @@ def small_volume(tmp_path: Path) -> Iterator[Path]:
         subprocess.run(["umount", "--lazy", volume], check=True)
 
 
+@pytest.mark.parametrize(
+    ("runs", "code"), [("1.3.0", 0), ("", 0), ("1.2.4", 2), ("2.0.1", 2), ("4.2.0", 2)]
+)
+def test_a_backup_is_not_restored_into_a_version_that_cannot_run_on_it(
+    pods: Pods, mounts: Mounts, tmp_path: Path, runs: str, code: int
+) -> None:
+    """It was written by 1.3.0; nothing is copied."""
+    source = FolderLocation(str(tmp_path / "v"), str(tmp_path / "v"))
+    written.backup(mounts.open(source), "b", {"f_00000": b"x"})
+    target = FolderLocation(str(tmp_path / "mo"), str(tmp_path / "mo"))
+    ended = pods.attempt(Task(Verb.RESTORE, "r", source=source, target=target, runs=runs))
+    assert ended.code == code, ended
+    assert ended.result.reason == (Reason.VERSION_NOT_SUITABLE if code else None)
+    assert bool(list(mounts.open(target).entries())) is not bool(code)
+    assert not code or "restore it into 1.3.0" in ended.result.message
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts a file system")
 @pytest.mark.parametrize("to_bucket", [True, False], ids=["to-bucket", "to-folder"])
 def test_a_target_that_is_full(

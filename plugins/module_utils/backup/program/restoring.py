@@ -27,6 +27,7 @@ from ...location.locations import Location, are_on_one_server, overlap
 from ...ownership import deletion, marks, taking
 from ...ownership.marks import Mark
 from ...ownership.taking import Hold
+from ...upgrade.paths import problem_of_restore
 from ..manifest import Manifest
 from ..task.tasks import Amount, Reason, Step, Task
 from . import attempts, blocks, listings
@@ -111,7 +112,7 @@ def _open_source(task: Task, source: Opener, progress: Progress) -> list[Opened]
     """Read the backup, with what it continues.
 
     Raises:
-        TaskFailed: TargetIsSource, or what is wrong with the backup.
+        TaskFailed: TargetIsSource, VersionNotSuitable, or what is wrong with the backup.
     """
     origin, destination = _require(task.source), _require(task.target)
     progress.begin(Step.CHECK_TARGET)
@@ -123,6 +124,8 @@ def _open_source(task: Task, source: Opener, progress: Progress) -> list[Opened]
                 f"{destination.address} and the backup {one.location.address} are one inside the "
                 "other",
             )
+    if problem := problem_of_restore(chain[0].manifest.matrixone_version, task.runs):
+        raise TaskFailed(Reason.VERSION_NOT_SUITABLE, problem)
     return chain
 
 

@@ -128,6 +128,10 @@ def task_of(resource: Resource, backup: Mapping[str, Any] | None, source: Fields
         target=locations.from_fields(spec.table("target"), locations.TARGET, own),
         owner=owner_of(resource),
         expected_id=Fields("", backup or {}).table("meta").text("id") or None,
+        runs=Fields("", resource)
+        .table("metadata")
+        .table("annotations")
+        .text(names.ANNOTATION_RUNS_VERSION),
         deadline_seconds=spec.number("activeDeadlineSeconds", 1) or tasks.DEADLINE_SECONDS,
         parallelism=spec.number("parallelism", 1) or tasks.PARALLELISM,
     )

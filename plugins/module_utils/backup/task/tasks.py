@@ -93,6 +93,7 @@ class Reason(StrEnum):
     TABLE_UNREADABLE = "TableUnreadable"
     CHECK_FAILED = "CheckFailed"
     CATALOG_NOT_UPGRADED = "CatalogNotUpgraded"
+    VERSION_NOT_SUITABLE = "VersionNotSuitable"
     INVALID_TASK = "InvalidTask"
 
 
@@ -168,6 +169,7 @@ class Task:
         checks: of the user, for a database that is read.
         upgraded_to: version to which such a database has to upgrade its catalog before it is read;
             empty if it runs the version that has written it.
+        runs: version of the database that is to run on what is restored; empty if it is unknown.
         checksums: whether a restore compares checksums where the server itself copies (everywhere
             else it does so anyway), and a verification reads files at all.
         report: the ConfigMap of the result; None for none (playbooks read standard output).
@@ -190,6 +192,7 @@ class Task:
     attempts: int = 0
     checks: tuple[Check, ...] = ()
     upgraded_to: str = ""
+    runs: str = ""
     checksums: bool = True
     report: Report | None = None
     deadline_seconds: int = DEADLINE_SECONDS
@@ -267,6 +270,7 @@ def task_to_json(task: Task) -> str:
         "expects": {"id": task.expected_id},
         **({"checks": [check.document for check in task.checks]} if task.checks else {}),
         **({"upgradedTo": task.upgraded_to} if task.upgraded_to else {}),
+        **({"runs": task.runs} if task.runs else {}),
         **({"attempts": task.attempts} if task.attempts else {}),
         **({} if task.checksums else {"checksums": False}),
         "report": task.report and {"namespace": task.report.namespace, "name": task.report.name},
@@ -321,6 +325,7 @@ def _task_of(fields: Fields) -> Task:
         attempts=fields.number("attempts") or 0,
         checks=tuple(Check.of(table.data) for table in fields.tables("checks")),
         upgraded_to=fields.text("upgradedTo"),
+        runs=fields.text("runs"),
         checksums=fields.flag("checksums") or not fields.has("checksums"),
         report=Report(report.required_text("namespace"), report.required_text("name"))
         if report.data
