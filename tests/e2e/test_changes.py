@@ -21,7 +21,7 @@ from testbed.bed import TestBed
 from tests.e2e.clusters import Cluster, operated, tiny_cluster
 from tests.e2e.log_stores import old_log_stores
 from tests.e2e.traffic import Traffic
-from tests.support.examples import later
+from tests.support.examples import later, reaches
 from tests.support.waiting import eventually
 
 pytestmark = [
@@ -173,6 +173,58 @@ def test_the_root_user_gets_the_password_of_its_secret(cluster: Cluster) -> None
     cluster.await_ready()
     cluster.forget_entrance()
     cluster.connect().close()
+
+
+RULES = {
+    "validate_password": "on",
+    "validate_password.policy": "1",
+    "validate_password.length": "16",
+    "validate_password.mixed_case_count": "2",
+    "validate_password.number_count": "2",
+    "validate_password.special_char_count": "2",
+    "password_history": "3",
+}
+
+
+@pytest.mark.skipif(not reaches(2, 0, 1), reason="this MatrixOne has no rules for passwords")
+def test_a_root_password_that_breaks_a_rule_is_refused_without_a_word_of_it(
+    cluster: Cluster,
+) -> None:
+    """The one of before stays valid; generated ones comply, also that of the metric user."""
+    eventually(lambda: "mo-credential-accepted" in secret_names(cluster), 60, "record")
+    username, old = login(cluster, "mo-credential")
+    with cluster.connect() as session, session.cursor() as cursor:
+        for name, value in RULES.items():
+            cursor.execute(f"set global {name} = {value}")
+    try:
+        weak = f"Ab1-{secrets.token_hex(3)}"
+        set_password(cluster, weak)
+        eventually(lambda: _unsynced(cluster, "validate_password.length"), 90, "the rule")
+        status = json.dumps(cluster.get("mo", "mo")["status"])
+        assert "is too short, require at least 16 characters" in status
+        text = [status, cluster.operator.artifacts(), cluster.operator.log.read_text()]
+        assert not any(weak in one for one in text)
+        require_login(cluster, username, old)
+        assert login(cluster, "mo-credential-accepted") == (username, old)
+        cluster.kubectl("delete", "secret", "mo-metric", "mo-credential")
+        eventually(lambda: _is_synced(cluster, old), 120, "generated passwords")
+        cluster.forget_entrance()
+        rows_of_metrics(cluster, login(cluster, "mo-metric")[1])
+    finally:
+        cluster.forget_entrance()
+        with cluster.connect() as session, session.cursor() as cursor:
+            cursor.execute("set global validate_password = off")
+            cursor.execute("set global password_history = 0")
+
+
+def _is_synced(cluster: Cluster, old: str) -> bool:
+    names = secret_names(cluster)
+    if not {"mo-credential", "mo-metric"} <= names:
+        return False
+    given = login(cluster, "mo-credential")
+    metrics = cluster.get("mo", "mo")["status"].get("clusterMetrics") or {}
+    accepted = login(cluster, "mo-credential-accepted")
+    return given == accepted and given[1] != old and bool(metrics.get("initialized"))
 
 
 def test_a_root_password_that_is_changed_behind_the_secret_is_told(cluster: Cluster) -> None:

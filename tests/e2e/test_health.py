@@ -12,7 +12,6 @@ import pymysql
 import pytest
 
 from testbed.bed import TestBed
-from testbed.database import chosen
 from tests.e2e.clusters import Cluster, Json, operated, tiny_cluster
 from tests.e2e.compute_nodes import stores
 from tests.e2e.faults import cut_from, cut_off, frozen
@@ -28,11 +27,12 @@ from tests.e2e.health import (
     suffering,
 )
 from tests.e2e.traffic import Traffic
+from tests.support.examples import reaches
 from tests.support.waiting import eventually
 
 pytestmark = [pytest.mark.node, pytest.mark.scenario]
 
-RESUMES = tuple(map(int, chosen().tag.split("-")[0].split("."))) >= (2, 1, 1)
+RESUMES = reaches(2, 1, 1)
 """Whether compute nodes resume by themselves (docs/health.md)."""
 REPLACED = frozenset({"log-majority", "transaction-node", "compute-node", "compute-nodes"})
 """Parts after whose silence Pods are replaced: who finds HAKeeper later than others may be, too."""

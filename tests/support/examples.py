@@ -35,3 +35,10 @@ def later(patches: int) -> str:
     version = parse(database.chosen().tag)
     assert version, "the tag has to be a version"
     return str(replace(version, patch=version.patch + patches, suffix=""))
+
+
+def reaches(major: int, minor: int, patch: int) -> bool:
+    """Return whether the MatrixOne of the test bed is of this version or a later one."""
+    version = parse(database.chosen().tag)
+    assert version, "the tag has to be a version"
+    return version.numbers >= (major, minor, patch)
