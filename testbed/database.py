@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which MatrixOne runs: one that the test bed builds, or any program that is given.
+"""Which MatrixOne runs: one that the test bed builds, or any program or image that is given.
 
 ``MATRIXONE`` names a release line that is built. ``MO_SERVICE`` is the path of any other
-mo-service, and ``MO_VERSION`` the tag of the image that it is packed into, from which the operator
-reads the version; by default it is the version that the program reports. ``UPGRADE_SERVICE`` and
-``UPGRADE_VERSION`` likewise are the program that a test of upgrades ends with.
+mo-service, or of an archive of its image, and ``MO_VERSION`` the tag of the image, from which the
+operator reads the version; by default it is the version that program or archive report.
+``UPGRADE_SERVICE`` and ``UPGRADE_VERSION`` likewise are what a test of upgrades ends with.
 """
 
 import os
@@ -12,10 +12,13 @@ import re
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from testbed import building
 from testbed.errors import RequirementError
+from testbed.images import given as images
+from testbed.images.archives import ArchiveError, is_archive
 from testbed.progress import Progress, silent
 
 REPOSITORY = "matrixorigin/matrixone"
@@ -39,11 +42,13 @@ class Database:
         tag: of its image; the version, where it has one.
         program: what `testbed.building` builds it as; empty if it is given.
         given: the program that the user brings.
+        archive: the archive of an image that the user brings.
     """
 
     tag: str
     program: str = ""
     given: Path | None = None
+    archive: Path | None = None
 
     @property
     def image(self) -> str:
@@ -59,8 +64,13 @@ class Database:
         """Return the path of its program; build it if it is nowhere to be found.
 
         Raises:
-            TestBedError: it cannot be built.
+            TestBedError: it cannot be built, or is an image.
         """
+        if self.archive:
+            raise RequirementError(
+                f"{self.archive} is an image: what runs outside of a cluster needs MO_SERVICE as "
+                "the path of a program"
+            )
         if self.given:
             return self.given
         return building.provide([self.program], progress)[self.program]
@@ -114,11 +124,13 @@ def upgraded(environment: Mapping[str, str] = os.environ) -> Database | None:
 
 def _given(service: str, version: str, prefix: str = "MO") -> Database:
     path = Path(service).expanduser().resolve()
-    problem = _problem(path)
+    is_image = _is_readable(path) and not _is_program(path) and is_archive(path)
+    problem = "" if is_image else _problem(path)
     if problem:
         raise RequirementError(f"{prefix}_SERVICE: {path} {problem}")
-    _libraries(path, _library_path(path))
-    tag = version or reported(_answer([path, "-version"], _library_path(path)))
+    if not is_image:
+        _libraries(path, _library_path(path))
+    tag = version or (_version_of_image(path, prefix) if is_image else _version_of_program(path))
     if not tag:
         raise RequirementError(
             f"{prefix}_SERVICE: {path} does not report its version: set {prefix}_VERSION, for "
@@ -128,7 +140,25 @@ def _given(service: str, version: str, prefix: str = "MO") -> Database:
         raise RequirementError(
             f"{prefix}_VERSION: {tag!r} is not the tag of an image, such as 3.0.18"
         )
-    return Database(tag, given=path)
+    return Database(tag, archive=path) if is_image else Database(tag, given=path)
+
+
+def _version_of_image(path: Path, prefix: str) -> str:
+    stat = path.stat()
+    try:
+        return _version_in(path, (stat.st_size, stat.st_mtime_ns))
+    except ArchiveError as error:
+        raise RequirementError(f"{prefix}_SERVICE: {error}") from error
+
+
+@cache
+def _version_in(path: Path, _state: tuple[int, int]) -> str:
+    """Read the version of an archive, once for each state (bytes, nanoseconds) of the file."""
+    return images.version(path)
+
+
+def _version_of_program(path: Path) -> str:
+    return reported(_answer([path, "-version"], _library_path(path)))
 
 
 def _problem(path: Path) -> str:
@@ -137,11 +167,22 @@ def _problem(path: Path) -> str:
         return "does not exist"
     if not path.is_file():
         return "is not a file"
+    if not _is_readable(path):
+        return "cannot be read by this user"
     if not os.access(path, os.X_OK):
         return f"is not executable: chmod +x {path}"
+    if _is_program(path):
+        return ""
+    return "is not a program for Linux (ELF), nor an archive of an image (.tar, .tar.gz)"
+
+
+def _is_readable(path: Path) -> bool:
+    return path.is_file() and os.access(path, os.R_OK)
+
+
+def _is_program(path: Path) -> bool:
     with path.open("rb") as file:
-        is_program = file.read(len(_ELF)) == _ELF
-    return "" if is_program else "is not a program for Linux (ELF)"
+        return file.read(len(_ELF)) == _ELF
 
 
 def _library_folders(program: Path) -> list[Path]:

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 _INDEX = "application/vnd.oci.image.index.v1+json"
-_MANIFEST = "application/vnd.oci.image.manifest.v1+json"
-_CONFIG = "application/vnd.oci.image.config.v1+json"
-_LAYER = "application/vnd.oci.image.layer.v1.tar"
+MANIFEST = "application/vnd.oci.image.manifest.v1+json"
+CONFIG = "application/vnd.oci.image.config.v1+json"
+LAYER = "application/vnd.oci.image.layer.v1.tar"
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 _CHUNK = 1 << 20
 
@@ -79,7 +79,8 @@ def _with_parents(entries: Iterable[Entry]) -> list[Entry]:
     return [complete[path] for path in sorted(complete)]
 
 
-def _add(layer: tarfile.TarFile, entry: Entry) -> None:
+def add(layer: tarfile.TarFile, entry: Entry) -> None:
+    """Add an entry to a tar; its parent folders have to be there."""
     info = tarfile.TarInfo(entry.path.strip("/"))
     info.mode = entry.mode
     if entry.link is not None:
@@ -105,16 +106,58 @@ def _digest(path: Path) -> str:
     return f"sha256:{content.hexdigest()}"
 
 
+def descriptor(media_type: str, hexdigest: str, size: int) -> dict[str, Any]:
+    """Return how a blob is referred to.
+
+    Args:
+        media_type: of its content.
+        hexdigest: SHA-256 of its content.
+        size: bytes.
+    """
+    return {"mediaType": media_type, "digest": f"sha256:{hexdigest}", "size": size}
+
+
+def manifest(config: dict[str, Any], layers: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return the manifest of an image.
+
+    Args:
+        config: descriptor of its configuration.
+        layers: descriptors of its layers, from the lowest.
+    """
+    return {"schemaVersion": 2, "mediaType": MANIFEST, "config": config, "layers": list(layers)}
+
+
+def add_index(archive: tarfile.TarFile, described: dict[str, Any], name: str) -> None:
+    """Complete an archive of one image.
+
+    Args:
+        archive: it has the blobs.
+        described: descriptor of the image's manifest.
+        name: full reference, by which containerd knows the image.
+    """
+    names = {
+        "io.containerd.image.name": name,
+        "org.opencontainers.image.ref.name": name.rpartition(":")[2],
+    }
+    index = {
+        "schemaVersion": 2,
+        "mediaType": _INDEX,
+        "manifests": [{**described, "annotations": names}],
+    }
+    for path, content in (("index.json", index), ("oci-layout", {"imageLayoutVersion": "1.0.0"})):
+        add(archive, Entry(path, content=json.dumps(content).encode(), mode=0o644))
+
+
 def _blob(archive: tarfile.TarFile, media_type: str, content: dict[str, Any]) -> dict[str, Any]:
     encoded = json.dumps(content, sort_keys=True).encode()
-    digest = f"sha256:{hashlib.sha256(encoded).hexdigest()}"
-    _add(archive, Entry(f"blobs/sha256/{digest[7:]}", content=encoded, mode=0o644))
-    return {"mediaType": media_type, "digest": digest, "size": len(encoded)}
+    digest = hashlib.sha256(encoded).hexdigest()
+    add(archive, Entry(f"blobs/sha256/{digest}", content=encoded, mode=0o644))
+    return descriptor(media_type, digest, len(encoded))
 
 
 def _write_archive(archive: tarfile.TarFile, image: Image, layer: Path) -> None:
     digest = _digest(layer)
-    _add(archive, Entry(f"blobs/sha256/{digest[7:]}", source=layer, mode=0o644))
+    add(archive, Entry(f"blobs/sha256/{digest[7:]}", source=layer, mode=0o644))
     config = {
         "architecture": architecture(),
         "os": "linux",
@@ -126,24 +169,9 @@ def _write_archive(archive: tarfile.TarFile, image: Image, layer: Path) -> None:
         },
         "rootfs": {"type": "layers", "diff_ids": [digest]},
     }
-    manifest = {
-        "schemaVersion": 2,
-        "mediaType": _MANIFEST,
-        "config": _blob(archive, _CONFIG, config),
-        "layers": [{"mediaType": _LAYER, "digest": digest, "size": layer.stat().st_size}],
-    }
-    tag = image.name.rpartition(":")[2]
-    names = {
-        "io.containerd.image.name": image.name,
-        "org.opencontainers.image.ref.name": tag,
-    }
-    index = {
-        "schemaVersion": 2,
-        "mediaType": _INDEX,
-        "manifests": [{**_blob(archive, _MANIFEST, manifest), "annotations": names}],
-    }
-    for path, content in (("index.json", index), ("oci-layout", {"imageLayoutVersion": "1.0.0"})):
-        _add(archive, Entry(path, content=json.dumps(content).encode(), mode=0o644))
+    layers = [descriptor(LAYER, digest[7:], layer.stat().st_size)]
+    listed = manifest(_blob(archive, CONFIG, config), layers)
+    add_index(archive, _blob(archive, MANIFEST, listed), image.name)
 
 
 def write(image: Image, target: Path) -> Path:
@@ -157,7 +185,7 @@ def write(image: Image, target: Path) -> Path:
         layer, draft = Path(folder) / "layer.tar", Path(folder) / "image.tar"
         with tarfile.open(layer, "w", format=tarfile.PAX_FORMAT) as archive:
             for entry in _with_parents(image.entries):
-                _add(archive, entry)
+                add(archive, entry)
         with tarfile.open(draft, "w", format=tarfile.PAX_FORMAT) as archive:
             _write_archive(archive, image, layer)
         draft.replace(target)

@@ -10,7 +10,7 @@ from pathlib import Path
 from testbed import database
 from testbed.database import Database
 from testbed.errors import BuildError, NotFoundError
-from testbed.images import oci
+from testbed.images import archives, given, layers, oci
 from testbed.images.oci import Entry, Image
 from testbed.locks import locked
 from testbed.packages import IMAGE_PACKAGES, install, static_busybox
@@ -60,19 +60,20 @@ def _pause(program: Path) -> Image:
 
 def _fingerprint(sources: Iterable[Path]) -> str:
     """Return a digest of the files that determine an image."""
-    facts: list[object] = [Path(module).read_text() for module in (__file__, str(oci.__file__))]
+    code = (__file__, *(str(module.__file__) for module in (archives, given, layers, oci)))
+    facts: list[object] = [Path(module).read_text() for module in code]
     for path in sources:
         stat = path.stat()
         facts.append((str(path), stat.st_size, stat.st_mtime_ns))
     return hashlib.sha256(repr(facts).encode()).hexdigest()[:12]
 
 
-def _cached(name: str, sources: Sequence[Path], image: Callable[[], Image]) -> Path:
+def _cached(name: str, sources: Sequence[Path], write: Callable[[Path], object]) -> Path:
     """Return an image's archive; write it when its sources have changed, and drop old ones."""
     target = cache_root() / "images" / f"{name}-{_fingerprint(sources)}.tar"
     with locked(cache_root() / "locks" / f"image-{name}", timeout=_BUILD_SECONDS):
         if not target.exists():
-            oci.write(image(), target)
+            write(target)
             for old in target.parent.glob(f"{name}-*.tar"):
                 # Somebody with other sources may be about to read a fresh one.
                 if old.stat().st_mtime < time.time() - _KEEP_SECONDS:
@@ -105,16 +106,26 @@ def pause(program: Path) -> Path:
     Args:
         program: the ``node-init`` program.
     """
-    return _cached("pause", [program], lambda: _pause(program))
+    return _cached("pause", [program], lambda target: oci.write(_pause(program), target))
 
 
 def matrixone(chosen: Database, progress: Progress) -> Path:
     """Return the archive of a MatrixOne image; builds the database when need be.
 
+    An image that is given is checked and copied under the name that Pods use.
+
     Raises:
+        ArchiveError: the image that is given cannot be used.
         RequirementError: busybox or a compiler is missing and cannot be installed.
         BuildError: the compiler fails.
     """
+    if chosen.archive:
+        path = chosen.archive
+        return _cached(
+            f"{MATRIXONE}-{chosen.tag}",
+            [path],
+            lambda target: given.write(path, chosen.reference, target),
+        )
     install(IMAGE_PACKAGES, progress)
     program = chosen.provide(progress)
     busybox = static_busybox()
@@ -125,5 +136,5 @@ def matrixone(chosen: Database, progress: Progress) -> Path:
     return _cached(
         f"{MATRIXONE}-{chosen.tag}",
         sources,
-        lambda: _matrixone(chosen.reference, program, libraries, busybox),
+        lambda target: oci.write(_matrixone(chosen.reference, program, libraries, busybox), target),
     )
