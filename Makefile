@@ -36,7 +36,7 @@ cluster-up: venv ## start a test bed; NODE=fake|real NAME=<name>
 cluster-down: venv ## delete the test bed NAME=<name>
 	@$(PYTHON) -m testbed down --name $(NAME)
 
-demo: venv ## run the demo: from a new machine to a MatrixOne that answers SQL queries; S3=1 for S3; MATRIXONE= MO_SERVICE= MO_VERSION= select (testbed/README.md)
+demo: venv ## run the demo: from a new machine to a MatrixOne that answers SQL queries, and a backup; S3=1 BACKUP=0 MATRIXONE= MO_SERVICE= MO_VERSION= select (README.md)
 	@$(PYTHON) -m demo up
 
 demo-down: venv ## remove everything that the demo has created

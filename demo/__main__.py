@@ -1,19 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """`python -m demo up` and `python -m demo down`.
 
-DEMO=existing uses the cluster of KUBECONFIG, S3=1 keeps the database's data in an S3 server.
+DEMO=existing uses the cluster of KUBECONFIG, S3=1 keeps the database's data in an S3 server,
+BACKUP=0 makes no backup.
 """
 
-import json
 import os
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import click
 import yaml
 
-from demo import object_storage, operator_process, sql
+from demo import backup_job, backups, object_storage, operator_process, sql
 from demo.clusters import (
     NAME,
     NAMESPACE,
@@ -25,17 +27,39 @@ from demo.clusters import (
 )
 from demo.stages import Timeline, observe
 from demo.watching import Watcher
-from testbed import TestBedError
+from testbed import ObjectStore, TestBedError
 from testbed.interrupts import end_as_by_ctrl_c
 from testbed.processes import Launcher
 
 PROJECT = Path(__file__).resolve().parents[1]
 MANIFEST = PROJECT / "examples" / "tiny-cluster.yaml"
 
+Json = dict[str, Any]
+
 _CLUSTER_SECONDS = 600.0
 _DELETE_SECONDS = 300
 _SQL_SECONDS = 60.0
 _REMINDER_SECONDS = 15.0
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What runs.
+
+    Attributes:
+        database: the MatrixOneCluster.
+        beside: objects that it refers to.
+        store: the S3 server of its data and backups; None if they are on volumes.
+    """
+
+    database: Json
+    beside: tuple[Json, ...] = ()
+    store: ObjectStore | None = None
+
+    @property
+    def resources(self) -> tuple[Json, ...]:
+        """All that is applied."""
+        return (*self.beside, self.database)
 
 
 class Clock:
@@ -68,44 +92,57 @@ def cli() -> None:
 
 @cli.command()
 def up() -> None:
-    """Start a MatrixOne cluster and run SQL statements."""
+    """Start a MatrixOne cluster, run SQL statements and make a backup."""
     clock = Clock()
     cluster: Cluster = (
         ExistingCluster.of_environment() if _existing() else TestBedCluster.up(clock.say)
     )
-    manifest = _manifest(cluster, clock)
+    choice = _choose(cluster, clock)
     clock.end_stage("Kubernetes")
     cluster.kubectl("apply", "--server-side", "--force-conflicts", "-f", str(PROJECT / "crds"))
     cluster.kubectl(
         *("wait", "--for=condition=Established", "--timeout=60s"),
         *("crd", "-l", "app.kubernetes.io/part-of=matrixone"),
     )
-    operator_process.start(cluster.launcher, PROJECT, cluster.kubeconfig, clock.say)
+    if choice.store:  # a Job marks the database's path in a bucket
+        cluster.load_operator_image(clock.say)
+        clock.end_stage("operator's image")
+    kubeconfig, image = cluster.kubeconfig, cluster.operator_image
+    operator_process.start(cluster.launcher, PROJECT, kubeconfig, image, clock.say)
     clock.end_stage("operator")
     _refuse_another_version(cluster)
-    timeline = _bring_up_database(cluster, clock, manifest)
+    timeline = _bring_up_database(cluster, clock, backups.list_of(*choice.resources))
     clock.end_stage("database")
     where = endpoint(cluster)
     _talk(where, clock)
     clock.end_stage("SQL")
     _report(cluster, clock, timeline, where)
+    _back_up(cluster, clock, choice)
+    click.echo("remove it: make demo-down")
 
 
 def _existing() -> bool:
     return os.environ.get("DEMO", "") == "existing"
 
 
-def _manifest(cluster: Cluster, clock: Clock) -> str:
-    """Return the example; with S3=1, on an S3 server that is started for it."""
+def _is_set(variable: str) -> bool:
+    return os.environ.get(variable, "") not in {"", "0"}
+
+
+def _choose(cluster: Cluster, clock: Clock) -> Choice:
+    """Return the example, where backups can be written; with S3=1, on an S3 server."""
     resource = yaml.safe_load(MANIFEST.read_text())
     if cluster.version:
         clock.say(f"MatrixOne {cluster.version}, where users pull {resource['spec']['version']}")
         resource["spec"]["version"] = cluster.version
-    if os.environ.get("S3", "") in {"", "0"}:
-        return json.dumps(resource)
-    store = cluster.object_store(object_storage.BUCKET)
-    clock.say(f"S3 server at {store.endpoint}, files in {store.folder}")
-    return object_storage.manifests(resource, store)
+    if _is_set("S3"):
+        store = cluster.object_store(object_storage.BUCKET, backups.BUCKET)
+        clock.say(f"S3 server at {store.endpoint}, files in {store.folder}")
+        on_s3 = object_storage.on_s3(resource, store)
+        return Choice(on_s3, (object_storage.secret(store),), store)
+    if _existing():
+        return Choice(resource)
+    return Choice(backups.on_volumes(resource), (backups.claim(),))
 
 
 def _refuse_another_version(cluster: Cluster) -> None:
@@ -163,6 +200,26 @@ def _talk(where: sql.Endpoint, clock: Clock) -> None:
             click.echo(f"\nmysql> {statement};\n{sql.run(connection, statement)}")
 
 
+def _back_up(cluster: Cluster, clock: Clock, choice: Choice) -> None:
+    """Back the database up once, and print what the user can do next."""
+    if os.environ.get("BACKUP", "") == "0" or not cluster.load_operator_image(clock.say):
+        return
+    clock.end_stage("operator's image")
+    name = backup_job.completed(cluster, clock.say, choice.store)
+    clock.end_stage("backup")
+    manifest = cluster.launcher.places.root / "restored.yaml"
+    manifest.write_text(yaml.safe_dump(backups.restored(choice.database, name), sort_keys=False))
+    click.echo("\nseconds per stage")
+    for stage, seconds in clock.stages[-2:]:
+        click.echo(f"  {stage:<18}{seconds:6.1f}")
+    click.echo(
+        f"backups: kubectl get backupjobs,backups\n"
+        f"restore into a second cluster:\n"
+        f"  kubectl apply -f {manifest}\n"
+        f"  kubectl wait --for=condition=Ready mo/{backups.RESTORED} --timeout=10m"
+    )
+
+
 def _report(cluster: Cluster, clock: Clock, timeline: Timeline, where: sql.Endpoint) -> None:
     own = timeline.own_seconds()
     click.echo("\nseconds per stage")
@@ -177,8 +234,7 @@ def _report(cluster: Cluster, clock: Clock, timeline: Timeline, where: sql.Endpo
         f"  export KUBECONFIG={cluster.kubeconfig}\n"
         f"  mysql -h {where.host} -P {where.port} -u {where.user} "
         f'-p"$({secret} -o jsonpath={{.data.password}} | base64 -d)"\n'
-        f"status: kubectl get matrixone -A\n"
-        f"remove it: make demo-down"
+        f"status: kubectl get matrixone -A"
     )
 
 

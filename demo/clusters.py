@@ -13,12 +13,14 @@ from typing import Any, Protocol
 
 import testbed
 from demo.sql import Endpoint
-from testbed import database
+from demo.stages import CLUSTER
+from image.operator import IMAGE, operator_archive
+from testbed import database, lifecycle
 from testbed.places import Places, state_root
 from testbed.ports import choose_ports
 from testbed.processes import Launcher, find, kill
 
-NAME = "mo"
+NAME = CLUSTER
 NAMESPACE = "default"
 _NAME_OF_TEST_BED = "demo"
 _KUBECTL_SECONDS = 300
@@ -50,8 +52,24 @@ class Cluster(Protocol):
         """The tag of the MatrixOne that its nodes have; empty if a registry has the images."""
         ...
 
-    def object_store(self, bucket: str) -> testbed.ObjectStore:
-        """Give the demo an S3 server with a bucket.
+    @property
+    def operator_image(self) -> str:
+        """The image that Jobs of the operator run; empty if none is known."""
+        ...
+
+    def load_operator_image(self, progress: Callable[[str], None]) -> bool:
+        """Give the operator's image to the nodes, built if need be.
+
+        Returns:
+            Whether they have it, so that Jobs of backups run.
+
+        Raises:
+            TestBedError: it could not be built.
+        """
+        ...
+
+    def object_store(self, *buckets: str) -> testbed.ObjectStore:
+        """Give the demo an S3 server with buckets.
 
         Raises:
             ClusterError: nobody can start one here.
@@ -106,9 +124,19 @@ class TestBedCluster:
         """What the test bed was asked for; there is no registry."""
         return database.chosen().tag
 
-    def object_store(self, bucket: str) -> testbed.ObjectStore:
+    @property
+    def operator_image(self) -> str:
+        """Name of the image that is built of this checkout."""
+        return IMAGE
+
+    def load_operator_image(self, progress: Callable[[str], None]) -> bool:
+        """Import the image's archive, which is built once for each state of the sources."""
+        lifecycle.load_image(str(operator_archive(progress)), self.bed.name)
+        return True
+
+    def object_store(self, *buckets: str) -> testbed.ObjectStore:
         """Add an S3 server to the test bed."""
-        return testbed.add_object_store(self.bed.name, [bucket])
+        return testbed.add_object_store(self.bed.name, buckets)
 
     def service_address(self) -> tuple[str, int]:
         """Cluster addresses of a test bed are reached from its machine directly."""
@@ -159,9 +187,19 @@ class ExistingCluster:
         """Its registry has what the example names."""
         return ""
 
-    def object_store(self, bucket: str) -> testbed.ObjectStore:
+    @property
+    def operator_image(self) -> str:
+        """What the user says that the cluster can pull."""
+        return os.environ.get("OPERATOR_IMAGE", "")
+
+    def load_operator_image(self, progress: Callable[[str], None]) -> bool:
+        """Load nothing: the nodes are the user's, and so are their volumes and buckets."""
+        progress("no backup: where this cluster can keep one is for you to say (docs/backup.md)")
+        return False
+
+    def object_store(self, *buckets: str) -> testbed.ObjectStore:
         """Refuse: Pods of a foreign cluster do not reach a server on this machine."""
-        message = f"S3=1 needs the demo's own cluster, without DEMO=existing, for bucket {bucket}"
+        message = f"S3=1 needs the demo's own cluster, without DEMO=existing ({', '.join(buckets)})"
         raise ClusterError(message)
 
     def kubectl(self, *args: str, input: str | None = None) -> str:  # noqa: A002

@@ -2,7 +2,6 @@
 """The demo's database on S3: the example with its shared storage in a bucket."""
 
 import copy
-import json
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -29,16 +28,28 @@ def on_s3(cluster: Mapping[str, Any], store: ObjectStore) -> Json:
         store: the S3 server; the bucket is ``BUCKET``, the prefix the cluster's name.
     """
     changed: Json = copy.deepcopy(dict(cluster))
+    path = f"{BUCKET}/{cluster['metadata']['name']}"
     changed["spec"]["logService"]["sharedStorage"] = {
-        "s3": {
-            "type": dialect(STORED_AS_AWS),
-            "path": f"{BUCKET}/{cluster['metadata']['name']}",
-            "endpoint": store.endpoint,
-            "region": store.region,
-            "secretRef": {"name": SECRET},
-        }
+        "s3": bucket(store, path, dialect(STORED_AS_AWS))
     }
     return changed
+
+
+def bucket(store: ObjectStore, path: str, kind: str) -> Json:
+    """Return a prefix of a bucket as resources name it.
+
+    Args:
+        store: the S3 server.
+        path: bucket and prefix.
+        kind: its type, as `dialect` returns it.
+    """
+    return {
+        "type": kind,
+        "path": path,
+        "endpoint": store.endpoint,
+        "region": store.region,
+        "secretRef": {"name": SECRET},
+    }
 
 
 def dialect(since: tuple[int, int]) -> str:
@@ -63,9 +74,3 @@ def secret(store: ObjectStore) -> Json:
             "AWS_SECRET_ACCESS_KEY": store.secret_key,
         },
     }
-
-
-def manifests(cluster: Mapping[str, Any], store: ObjectStore) -> str:
-    """Return the Secret and the cluster as kubectl takes them from its standard input."""
-    items = [secret(store), on_s3(cluster, store)]
-    return json.dumps({"apiVersion": "v1", "kind": "List", "items": items})

@@ -40,9 +40,20 @@ def require_running(launcher: Launcher) -> None:
 
 
 def start(
-    launcher: Launcher, project: Path, kubeconfig: Path, progress: Callable[[str], None]
+    launcher: Launcher,
+    project: Path,
+    kubeconfig: Path,
+    image: str,
+    progress: Callable[[str], None],
 ) -> None:
     """Start the operator unless it runs, and wait until it says that it is ready.
+
+    Args:
+        launcher: its folder gets the records of the operator's runs.
+        project: folder with ``watches.yaml`` and the collections.
+        kubeconfig: the cluster.
+        image: what Jobs of the operator run; empty if none is known.
+        progress: told what happens.
 
     Raises:
         OperatorError: it ended, or was not ready in time.
@@ -60,12 +71,14 @@ def start(
             *("--metrics-bind-address", f"127.0.0.1:{ports['metrics']}"),
             *("--proxy-port", str(ports["proxy"])),
             *("--metrics-api-port", str(ports["metrics_api"])),
+            *("--run-directory", launcher.places.root / "runs"),
         ],
         env={
             "KUBECONFIG": str(kubeconfig),
             "ANSIBLE_COLLECTIONS_PATH": str(project / ".collections"),
             "ANSIBLE_GATHERING": "explicit",
             "TMPDIR": os.environ.get("TMPDIR", "/tmp"),  # noqa: S108
+            **({"OPERATOR_IMAGE": image} if image else {}),
         },
     )
     _wait_until_ready(launcher, ports["probes"])

@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+CLUSTER = "mo"
+
 COMPONENTS = {
     "StatefulSet/mo-log": "log service",
     "StatefulSet/mo-dn": "transaction node",
@@ -95,6 +97,8 @@ def cluster_is_ready(resource: Mapping[str, Any]) -> bool:
 def observe(timeline: Timeline, kind: str, resource: Mapping[str, Any], at: float) -> str:
     """Note what an event says; return a line for the user, or "" if it is no news."""
     if kind == "MatrixOneCluster":
+        if resource["metadata"]["name"] != CLUSTER:
+            return ""
         return _observe_cluster(timeline, resource, at)
     component = f"{kind}/{resource['metadata']['name']}"
     if component not in COMPONENTS:

@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+from testbed.errors import TestBedError
 from testbed.locks import locked
 from testbed.packages import find_tool, install
 from testbed.places import cache_root
@@ -21,7 +22,7 @@ _KEPT = ("/usr/share/doc/*/copyright",)
 _SECONDS = 900.0
 
 
-class BaseError(Exception):
+class BaseError(TestBedError):
     """The base image could not be built; the message ends with the tool's output."""
 
 

@@ -33,7 +33,7 @@ def test_only_the_storage_differs_from_the_example() -> None:
 
 
 def test_credentials_stand_in_the_secret_alone() -> None:
-    secret, cluster = json.loads(object_storage.manifests(EXAMPLE, STORE))["items"]
+    secret, cluster = object_storage.secret(STORE), object_storage.on_s3(EXAMPLE, STORE)
     assert secret["kind"] == "Secret"
     assert secret["stringData"] == {
         "AWS_ACCESS_KEY_ID": "the-key",

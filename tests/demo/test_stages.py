@@ -60,6 +60,14 @@ def test_a_cluster_is_ready_only_for_the_generation_that_is_asked_for(
     assert expected is cluster_is_ready(resource)
 
 
+def test_another_cluster_is_no_news() -> None:
+    """One that is restored from the demo's backup is ready before the demo's own may be."""
+    timeline, other = Timeline(applied=0.0), cluster(READY)
+    other["metadata"]["name"] = "restored"
+    assert observe(timeline, "MatrixOneCluster", other, 1.0) == ""
+    assert timeline.cluster_ready is None
+
+
 def test_the_operators_part_leaves_the_databases_own_start_out() -> None:
     timeline = Timeline(applied=10.0)
     for at, kind, resource in (

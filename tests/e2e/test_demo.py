@@ -1,22 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """`make demo` as a new user meets it: the real database on a real node, then nothing left."""
 
+import gzip
 import json
 import os
 import re
 import signal
 import subprocess
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import testbed
-from demo import clusters, sql
+from demo import backups, clusters, sql
+from image.operator import operator_archive
 from testbed import database
+from testbed.images import recipes
+from testbed.progress import silent
 from tests.e2e.conftest import Command
-from tests.support.examples import later
 from tests.support.places import ROOT
 from tests.support.waiting import eventually
 from tests.testbed import traces
@@ -29,8 +33,15 @@ WRITTEN_SECONDS = 60.0
 OURS = (
     "matrixoneclusters,logsets,dnsets,cnsets,proxysets,"
     "statefulsets,deployments,services,configmaps,secrets,persistentvolumeclaims,"
-    "poddisruptionbudgets,networkpolicies"
+    "poddisruptionbudgets,networkpolicies,backupjobs"
 )
+
+
+@pytest.fixture(scope="module", autouse=True)
+def built() -> None:
+    """Build what the first demo on a machine builds, which takes longer than a command may."""
+    recipes.matrixone(database.chosen(), silent)
+    operator_archive()
 
 
 def generations(bed: testbed.TestBed) -> dict[str, Any]:
@@ -64,6 +75,7 @@ def test_demo_brings_a_database_up_changes_nothing_twice_and_leaves_nothing(
     assert "of the database's stage, the operator's own part:" in first
     bed = testbed.get("demo")
     made = generations(bed)
+    assert "backup: Completed" in first
 
     second = command("make", "demo")
 
@@ -71,6 +83,7 @@ def test_demo_brings_a_database_up_changes_nothing_twice_and_leaves_nothing(
     assert "2   from MatrixOne" in second
     assert made == generations(bed)
     told_by_kubectl(bed)
+    require_restored(bed, second)
 
     command("make", "demo-down")
 
@@ -83,6 +96,7 @@ def test_demo_keeps_its_data_in_an_s3_server_if_asked_to(command: Command, own_s
     output = command("make", "demo", "S3=1")
 
     assert "2   from MatrixOne" in output
+    assert "backup: Completed" in output
     bed, store = testbed.get("demo"), testbed.get_object_store("demo")
     assert f"S3 server at {store.endpoint}" in output
     folder = store.folder / "matrixone" / "mo"
@@ -93,23 +107,40 @@ def test_demo_keeps_its_data_in_an_s3_server_if_asked_to(command: Command, own_s
         "tables and statistics in the bucket",
         otherwise=lambda: sorted(path.name for path in folder.iterdir()),
     )
+    assert (store.folder / backups.BUCKET / backups.JOB / "matrixone-backup.json").is_file()
+    require_restored(bed, output)
     claims = json.loads(bed.kubectl("get", "pvc", "-n", "default", "-o", "json"))["items"]
-    assert all(one["metadata"]["name"].startswith("mo-data-") for one in claims)
+    names = {one["metadata"]["name"] for one in claims}
+    assert all(name.startswith(("mo-data-", "restored-data-")) for name in names), names
 
     command("make", "demo-down")
 
     assert traces.none(traces.of(bed.state.identity, own_state))
 
 
-def test_demo_runs_a_given_program_under_a_tag_of_ones_choice(
-    command: Command, own_state: Path
+@pytest.mark.parametrize("kind", ["program", "image"])
+def test_demo_runs_what_is_given_under_a_tag_of_its_own(
+    command: Command, own_state: Path, tmp_path: Path, kind: str
 ) -> None:
     """And never turns a demo that runs into an upgrade."""
-    tag = later(7)
-    given = (f"MO_SERVICE={database.chosen().provide()}", f"MO_VERSION={tag}")
+    present = database.chosen()
+    tag = f"{present.tag.rpartition('.')[0]}.77"
+    given: tuple[str, ...]
+    if kind == "program":
+        if present.archive:
+            pytest.skip("MO_SERVICE is an image")
+        given = (f"MO_SERVICE={present.provide()}", f"MO_VERSION={tag}")
+    else:
+        archive = recipes.matrixone(replace(present, tag=tag), silent)
+        saved = tmp_path / "image.tar.gz"
+        with gzip.open(saved, "wb", compresslevel=1) as file:
+            file.write(archive.read_bytes())
+        given = (f"MO_SERVICE={saved}",)
 
-    assert "2   from MatrixOne" in command("make", "demo", *given)
+    output = command("make", "demo", *given, "BACKUP=0")
 
+    assert "2   from MatrixOne" in output
+    assert "backup: " not in output
     bed = testbed.get("demo")
     pods = json.loads(bed.kubectl("get", "pods", "-n", "default", "-o", "json"))["items"]
     images = {pod["spec"]["containers"][0]["image"] for pod in pods}
@@ -120,6 +151,30 @@ def test_demo_runs_a_given_program_under_a_tag_of_ones_choice(
     command("make", "demo-down")
 
     assert traces.none(traces.of(bed.state.identity, own_state))
+
+
+def require_restored(bed: testbed.TestBed, output: str) -> None:
+    """Follow the demo's last lines: a second cluster out of the backup has the rows of the first.
+
+    Args:
+        bed: where the demo runs.
+        output: of the demo.
+    """
+    commands = re.findall(r"^  kubectl (apply|wait) (.*)$", output, re.MULTILINE)
+    assert [verb for verb, _ in commands] == ["apply", "wait"]
+    for verb, arguments in commands:
+        bed.kubectl("-n", "default", verb, *arguments.split())
+    where = replace(
+        clusters.endpoint(clusters.TestBedCluster(bed)),
+        host=bed.kubectl(
+            *("-n", "default", "get", "svc", f"{backups.RESTORED}-proxy"),
+            *("-o", "jsonpath={.spec.clusterIP}"),
+        ),
+    )
+    with sql.connect(where, time.monotonic() + WRITTEN_SECONDS) as session:
+        rows = sql.run(session, "select id, text from demo.greetings order by id")
+    assert "2   from MatrixOne" in rows
+    bed.kubectl("-n", "default", "delete", "mo", backups.RESTORED, "--timeout=240s")
 
 
 def make_checkpoint(bed: testbed.TestBed) -> None:
@@ -149,7 +204,7 @@ def told_by_kubectl(bed: testbed.TestBed) -> None:
 def test_a_demo_interrupted_at_any_moment_can_go_on_or_be_removed(
     command: Command, own_state: Path
 ) -> None:
-    for seconds in (1.0, 4.0, 9.0):
+    for moment in (1.0, 4.0, 9.0, "backup: "):
         process = subprocess.Popen(
             ["make", "demo"],
             cwd=ROOT,
@@ -159,7 +214,10 @@ def test_a_demo_interrupted_at_any_moment_can_go_on_or_be_removed(
             text=True,
             start_new_session=True,
         )
-        time.sleep(seconds)
+        if isinstance(moment, str):
+            assert any(moment in line for line in process.stdout or ())
+        else:
+            time.sleep(moment)
         os.killpg(process.pid, signal.SIGINT)  # Ctrl-C reaches the whole foreground group
         output, _ = process.communicate(timeout=60)
         assert "Traceback" not in output
