@@ -7,12 +7,11 @@ from datetime import datetime
 from typing import Any, Final
 
 from .errors import PluginError
-from .kubectl import Json, Kubectl
-from .reading import CLUSTER, CORDON, LABEL, SETS
+from .kubectl import Json, Kubectl, table_in
+from .reading import COMPONENT, CORDON, LABEL, SETS, resource_of
 
 _PAUSED: Final = ("matrixorigin.io/paused", "matrixorigin.io/skip-sync")
 _RESTARTED: Final = "matrixorigin.io/restartedAt"
-_COMPONENT: Final = "matrixorigin.io/component"
 
 
 def pause(kubectl: Kubectl, cluster: Json) -> str:
@@ -31,7 +30,7 @@ def restart(kubectl: Kubectl, cluster: Json, part: str, now: datetime) -> str:
     """Replace the Pods of a cluster, or of one of its sets.
 
     Args:
-        kubectl: with the namespace of the cluster.
+        kubectl: where the cluster was found.
         cluster: the MatrixOneCluster.
         part: a set as ``kind/name``; empty for all.
         now: the present, which tells one restart from another.
@@ -49,9 +48,8 @@ def _set_of(kubectl: Kubectl, cluster: Json, part: str) -> Json:
     known = {each.lower(): each for each in SETS}
     if kind.lower() not in known or not name:
         raise PluginError(f"{part!r} names no set; write it as in the status, such as cnset/mo-tp")
-    found = kubectl.get(f"{kind.lower()}s.core.matrixorigin.io", name)
-    owner = (found["metadata"].get("labels") or {}).get(LABEL)
-    if owner != cluster["metadata"]["name"]:
+    found = kubectl.get(resource_of(kind), name)
+    if _labels(found).get(LABEL) != cluster["metadata"]["name"]:
         raise PluginError(f"{known[kind.lower()]} {name} is not one of {_title(cluster)}")
     return found
 
@@ -63,7 +61,7 @@ def cordon(kubectl: Kubectl, pod: str, *, is_cordoned: bool) -> str:
         PluginError: the Pod is no compute node.
     """
     found = kubectl.get("pod", pod)
-    if (found["metadata"].get("labels") or {}).get(_COMPONENT) != "CNSet":
+    if _labels(found).get(COMPONENT) != "CNSet":
         raise PluginError(f"Pod {pod} is no compute node: only those have sessions to keep away")
     _annotate(kubectl, found, {CORDON: "" if is_cordoned else None})
     effect = "gets no new sessions; those that it has go on" if is_cordoned else "serves again"
@@ -88,7 +86,7 @@ def cancel_upgrade(kubectl: Kubectl, cluster: Json) -> str:
     Raises:
         PluginError: there is no upgrade, or it cannot be taken back any more.
     """
-    record = (cluster.get("status") or {}).get("upgrade") or {}
+    record = table_in(table_in(cluster, "status"), "upgrade")
     before = record.get("from")
     if record.get("phase") not in {"Held", "Updating"} or not before:
         raise PluginError(f"no upgrade of {_title(cluster)} is under way that could be canceled")
@@ -105,15 +103,15 @@ def _annotate(kubectl: Kubectl, one: Json, values: Mapping[str, str | None]) -> 
 
 
 def _patch(kubectl: Kubectl, one: Json, change: dict[str, Any]) -> None:
-    kind = CLUSTER if one["kind"] == "MatrixOneCluster" else _resource(one["kind"])
+    kind = "pods" if one["kind"] == "Pod" else resource_of(one["kind"])
     kubectl.run(
         *("patch", kind, one["metadata"]["name"], "--type=merge"),
         *("--field-manager=kubectl-matrixone", "--patch", json.dumps(change)),
     )
 
 
-def _resource(kind: str) -> str:
-    return "pods" if kind == "Pod" else f"{kind.lower()}s.core.matrixorigin.io"
+def _labels(one: Json) -> Json:
+    return table_in(one["metadata"], "labels")
 
 
 def _title(one: Json) -> str:

@@ -17,7 +17,7 @@ import yaml
 
 from . import changes, doctor, logs, report, sql
 from .errors import PluginError, UsageError
-from .kubectl import Json, Kubectl
+from .kubectl import Json, Kubectl, table_in
 from .reading import chosen, read
 from .status import screen
 from .terminal import Colour, Style
@@ -185,12 +185,11 @@ def _document(facts: Json, form: str) -> str:
 
 def _sql(options: argparse.Namespace, kubectl: Kubectl) -> int:
     cluster = chosen(kubectl, options.cluster)
-    kubectl = dataclasses.replace(kubectl, namespace=cluster["metadata"]["namespace"])
-    status = cluster.get("status") or {}
+    status = table_in(cluster, "status")
     if options.login:
         login = sql.Login(options.login, getpass.getpass(f"Password of {options.login}: "))
     else:
-        login = sql.root_login(kubectl, (status.get("credentialRef") or {}).get("name") or "")
+        login = sql.root_login(kubectl, table_in(status, "credentialRef").get("name") or "")
     host, port = status.get("host"), status.get("port")
     with sql.tunnel(kubectl, f"{host}:{port}" if host and port else "") as local:
         if not options.execute and sys.stdin.isatty():
@@ -225,11 +224,10 @@ def _prompted() -> Any:
 
 
 def _logs(options: argparse.Namespace, kubectl: Kubectl) -> int:
-    metadata = chosen(kubectl, options.cluster)["metadata"]
-    kubectl = dataclasses.replace(kubectl, namespace=metadata["namespace"])
+    name = chosen(kubectl, options.cluster)["metadata"]["name"]
     fields = ("tail", "since", "follow", "previous", "grep")
     given = {name: getattr(options, name) for name in fields}
-    logs.show(kubectl, logs.Wanted(metadata["name"], **given), sys.stdout)
+    logs.show(kubectl, logs.Wanted(name, **given), sys.stdout)
     return 0
 
 
@@ -251,9 +249,7 @@ def _changing(change: Callable[[argparse.Namespace, Kubectl, Json], str]) -> Com
     """Return the command of a change: it says what it has done."""
 
     def run(options: argparse.Namespace, kubectl: Kubectl) -> int:
-        cluster = chosen(kubectl, options.cluster)
-        kubectl = dataclasses.replace(kubectl, namespace=cluster["metadata"]["namespace"])
-        print(change(options, kubectl, cluster))
+        print(change(options, kubectl, chosen(kubectl, options.cluster)))
         return 0
 
     return run

@@ -16,13 +16,13 @@ from typing import Final
 from .cli import command_line
 from .errors import PluginError
 from .kubectl import Kubectl
-from .reading import CLUSTER
+from .reading import CLUSTER, COMPONENT
 
 _NO_FILES: Final = ":4"
 """Nothing else, and no names of files, may follow."""
 _NAMED: Final = {
     "cluster": (CLUSTER,),
-    "pod": ("pods", "--selector=matrixorigin.io/component=CNSet"),
+    "pod": ("pods", f"--selector={COMPONENT}=CNSet"),
 }
 """What the names of a position are those of."""
 

@@ -4,20 +4,18 @@
 import json
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Final
 
 from .errors import KubectlError
 from .kubectl import Json, Kubectl, table_in
-from .reading import CLUSTER, moment
+from .reading import CLUSTER, GROUP, OPERATOR, moment
 
 _LEAST: Final = (1, 29)
 """Kubernetes that the operator needs, see docs/versions.md."""
 _KINDS: Final = ("matrixoneclusters", "logsets", "dnsets", "cnsets", "proxysets", "bucketclaims")
-_GROUP: Final = "core.matrixorigin.io"
-_OPERATOR: Final = "app.kubernetes.io/name=matrixone-operator"
 _DEFAULT_CLASS: Final = "storageclass.kubernetes.io/is-default-class"
 _SKEW_SECONDS: Final = 30.0
 """Beyond it, certificates and leases begin to fail, and ages in a status are wrong."""
@@ -77,7 +75,7 @@ def examine(kubectl: Kubectl) -> Iterator[Finding]:
 
 def _version(kubectl: Kubectl) -> Iterator[tuple[Verdict, str]]:
     text = kubectl.run("version", "--output=json")
-    server = str((json.loads(text).get("serverVersion") or {}).get("gitVersion") or "")
+    server = str(table_in(json.loads(text), "serverVersion").get("gitVersion") or "")
     found = re.match(r"v?(\d+)\.(\d+)", server)
     if found is None:
         yield Verdict.UNKNOWN, f"the API server names no version: {server!r}"
@@ -89,29 +87,24 @@ def _version(kubectl: Kubectl) -> Iterator[tuple[Verdict, str]]:
 
 
 def _kinds(kubectl: Kubectl) -> Iterator[tuple[Verdict, str]]:
-    text = kubectl.run("api-resources", f"--api-group={_GROUP}", "--output=name", "--cached=false")
-    missing = [kind for kind in _KINDS if f"{kind}.{_GROUP}" not in text.split()]
+    text = kubectl.run("api-resources", f"--api-group={GROUP}", "--output=name", "--cached=false")
+    missing = [kind for kind in _KINDS if f"{kind}.{GROUP}" not in text.split()]
     if missing:
         yield Verdict.BAD, f"not installed: {', '.join(missing)}; install the operator's CRDs"
     else:
-        yield Verdict.GOOD, f"the kinds of {_GROUP} are installed"
+        yield Verdict.GOOD, f"the kinds of {GROUP} are installed"
 
 
 def _operator(kubectl: Kubectl) -> Iterator[tuple[Verdict, str]]:
-    items = _everywhere(kubectl, "deployments", f"--selector={_OPERATOR}")
+    items = kubectl.list(["deployments"], "--all-namespaces", f"--selector={OPERATOR}").items
     if not items:
         yield Verdict.WARNING, "no Deployment of the operator; a process elsewhere may do its work"
     for one in items:
         title = f"Deployment {one['metadata']['namespace']}/{one['metadata']['name']}"
-        available = int((one.get("status") or {}).get("availableReplicas") or 0)
-        wanted = (one.get("spec") or {}).get("replicas", 1)
+        available = int(table_in(one, "status").get("availableReplicas") or 0)
+        wanted = table_in(one, "spec").get("replicas", 1)
         shown = f"{title}: {available} of {wanted} Pods are available"
         yield (Verdict.GOOD if available else Verdict.BAD), shown
-
-
-def _everywhere(kubectl: Kubectl, kind: str, *arguments: str) -> list[Json]:
-    place = replace(kubectl, namespace="")
-    return place.list([kind], "--all-namespaces", *arguments).items
 
 
 def _nodes(kubectl: Kubectl) -> Iterator[tuple[Verdict, str]]:

@@ -20,16 +20,15 @@ from .facts import (
 )
 from .kubectl import Json, Kubectl, Listing, table_in
 
-CLUSTER: Final = "matrixoneclusters.core.matrixorigin.io"
+GROUP: Final = "core.matrixorigin.io"
 LABEL: Final = "matrixorigin.io/cluster"
 """On all that belongs to a cluster: its name."""
+COMPONENT: Final = "matrixorigin.io/component"
+"""On a Pod: the kind of its set."""
+OPERATOR: Final = "app.kubernetes.io/name=matrixone-operator"
+"""What selects the Deployment and the Pods of the operator."""
 CORDON: Final = "matrixorigin.io/store-cordon"
 SETS: Final = ("LogSet", "DNSet", "CNSet", "ProxySet", "WebUI")
-_KINDS: Final = (
-    *(f"{kind.lower()}s.core.matrixorigin.io" for kind in SETS),
-    "pods",
-    "persistentvolumeclaims",
-)
 _SERVING: Final = frozenset(
     {"Ready", "Synced", "StorageReachable", "StorageWritable", "StorageCredentialCurrent"}
 )
@@ -38,8 +37,17 @@ _FAULTS: Final = frozenset({"Degraded", "Paused", "Stalled"})
 """Conditions that are True where something is not."""
 _OF_SETS: Final = frozenset({*_SERVING, "Degraded"} - {"Ready", "Synced"})
 """Conditions of sets that their cluster does not repeat."""
-_COMPONENT: Final = "matrixorigin.io/component"
 _INSTANCE: Final = "matrixorigin.io/instance"
+
+
+def resource_of(kind: str) -> str:
+    """Return by which name the API serves one of our kinds."""
+    return f"{kind.lower()}s.{GROUP}"
+
+
+CLUSTER: Final = resource_of("MatrixOneCluster")
+BACKUPS: Final = resource_of("Backup")
+_KINDS: Final = (*map(resource_of, SETS), "pods", "persistentvolumeclaims")
 
 
 def chosen(kubectl: Kubectl, name: str) -> Json:
@@ -64,7 +72,7 @@ def read(kubectl: Kubectl, cluster: Json) -> Cluster:
     """Read what belongs to a cluster; what the user may not read is said in ``unread``."""
     unread: list[str] = []
     parts = _listed(kubectl, unread, _KINDS, f"--selector={LABEL}={cluster['metadata']['name']}")
-    backups = _listed(kubectl, unread, ["backups.core.matrixorigin.io"])
+    backups = _listed(kubectl, unread, [BACKUPS])
     return facts_of(cluster, parts.items, backups.items, unread)
 
 
@@ -196,13 +204,19 @@ def _pod(pod: Json, stores: dict[str, str]) -> Pod:
     )
     return Pod(
         name=metadata["name"],
-        part=f"{labels.get(_COMPONENT) or '?'}/{labels.get(_INSTANCE) or '?'}",
+        part=f"{labels.get(COMPONENT) or '?'}/{labels.get(_INSTANCE) or '?'}",
         ready=ready and not metadata.get("deletionTimestamp"),
         state=_state(pod, containers, stores.get(metadata["name"], "")),
-        restarts=sum(int(one.get("restartCount") or 0) for one in containers),
+        restarts=restarts_of(pod),
         started=moment(metadata.get("creationTimestamp")),
         node=str(table_in(pod, "spec").get("nodeName") or ""),
     )
+
+
+def restarts_of(pod: Json) -> int:
+    """Return how often the containers of a Pod were restarted."""
+    containers = table_in(pod, "status").get("containerStatuses") or []
+    return sum(int(one.get("restartCount") or 0) for one in containers)
 
 
 def _state(pod: Json, containers: Sequence[Json], store: str) -> str:

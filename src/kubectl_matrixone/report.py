@@ -8,14 +8,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import yaml
 
 from . import redaction
 from .errors import KubectlError, PluginError
 from .kubectl import Json, Kubectl
-from .reading import LABEL, read
+from .reading import BACKUPS, GROUP, LABEL, OPERATOR, read, restarts_of
 from .status import screen
 from .terminal import Style
 
@@ -28,7 +28,7 @@ _OF_KUBERNETES: Final = (
     *("deployments", "replicasets", "jobs", "poddisruptionbudgets", "networkpolicies"),
     *("resourcequotas", "limitranges"),
 )
-_OF_ALL: Final = ("nodes", "persistentvolumes", "storageclasses", "backups.core.matrixorigin.io")
+_OF_ALL: Final = ("nodes", "persistentvolumes", "storageclasses", BACKUPS)
 _LINES: Final = 5000
 """Of each log."""
 
@@ -65,7 +65,6 @@ def write(
         PluginError: it cannot be written.
     """
     metadata = cluster["metadata"]
-    kubectl = replace(kubectl, namespace=metadata["namespace"])
     name = f"matrixone-{metadata['namespace']}-{metadata['name']}-{now:%Y%m%dT%H%M%SZ}"
     path = folder / f"{name}.zip"
     try:
@@ -101,9 +100,7 @@ def _fill(
 def _pages(kubectl: Kubectl, cluster: Json, now: datetime) -> Iterator[Page]:
     yield Page("status.txt", lambda: redaction.text(screen(read(kubectl, cluster), now, Style())))
     yield Page("versions.yaml", lambda: kubectl.run("version", "--output=yaml"))
-    for kind in (*(f"{one}.core.matrixorigin.io" for one in _OWN), *_OF_KUBERNETES):
-        yield Page(f"objects/{kind}.yaml", _objects(kubectl, kind))
-    for kind in _OF_ALL:
+    for kind in (*(f"{one}.{GROUP}" for one in _OWN), *_OF_KUBERNETES, *_OF_ALL):
         yield Page(f"objects/{kind}.yaml", _objects(kubectl, kind))
     yield Page("events.txt", _printed(kubectl, "get", "events", "--sort-by=.lastTimestamp"))
     yield from _logs(kubectl, cluster["metadata"]["name"])
@@ -130,8 +127,7 @@ def _logs(kubectl: Kubectl, cluster: str) -> Iterator[Page]:
 
 def _operators(kubectl: Kubectl) -> Iterator[Page]:
     """Yield the logs of the operator, in whichever namespace it runs."""
-    label = "app.kubernetes.io/name=matrixone-operator"
-    found = _names(replace(kubectl, namespace=""), "--all-namespaces", f"--selector={label}")
+    found = _names(kubectl, "--all-namespaces", f"--selector={OPERATOR}")
     for namespace, pod, _restarts in found:
         place = replace(kubectl, namespace=namespace)
         yield Page(f"operator/{pod}.log", _printed(place, "logs", pod, f"--tail={_LINES}"))
@@ -153,10 +149,5 @@ def _names(kubectl: Kubectl, *arguments: str) -> list[tuple[str, str, int]]:
     except KubectlError:
         return []
     return [
-        (one["metadata"]["namespace"], one["metadata"]["name"], _restarts(one)) for one in items
+        (one["metadata"]["namespace"], one["metadata"]["name"], restarts_of(one)) for one in items
     ]
-
-
-def _restarts(pod: Json) -> int:
-    statuses: list[Any] = (pod.get("status") or {}).get("containerStatuses") or []
-    return sum(int(one.get("restartCount") or 0) for one in statuses)

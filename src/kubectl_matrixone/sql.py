@@ -18,7 +18,7 @@ from typing import IO, Any, Final
 import pymysql
 
 from .errors import KubectlError, PluginError
-from .kubectl import Kubectl
+from .kubectl import Kubectl, table_in
 from .terminal import Style, table
 
 _CLIENTS: Final = ("mysql", "mariadb")
@@ -43,7 +43,7 @@ def root_login(kubectl: Kubectl, secret: str) -> Login:
     """
     if not secret:
         raise PluginError("the status of the cluster names no Secret of the root user yet")
-    data = kubectl.get("secret", secret).get("data") or {}
+    data = table_in(kubectl.get("secret", secret), "data")
     try:
         user, password = (
             base64.b64decode(data[key], validate=True).decode() for key in ("username", "password")
@@ -58,7 +58,7 @@ def tunnel(kubectl: Kubectl, address: str) -> Iterator[int]:
     """Yield a port of this machine that leads to the Service of a cluster.
 
     Args:
-        kubectl: with the namespace of the cluster.
+        kubectl: where the cluster was found.
         address: ``host:port`` in its status.
 
     Raises:
