@@ -3,6 +3,7 @@
 
 import re
 import subprocess
+import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import IO, Final
@@ -14,6 +15,7 @@ from .reading import LABEL
 _LINE: Final = re.compile(r"\[pod/(?P<pod>[^/\]]+)/[^\]]+\] (?P<time>\S+) (?P<text>.*)")
 _PODS: Final = 500
 """Whose logs are read at a time; kubectl asks for a limit."""
+_LONGEST_MESSAGE: Final = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,25 +47,29 @@ def show(kubectl: Kubectl, wanted: Wanted, output: IO[str]) -> None:
         KubectlError: the logs cannot be read.
     """
     pattern = _compiled(wanted.grep)
-    process = subprocess.Popen(
-        kubectl.command(*_arguments(wanted)),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        errors="replace",
-    )
-    try:
-        printed = process.stdout or ()
-        lines = printed if wanted.follow else _by_time(printed)
-        for line in shown(lines, pattern):
-            print(line, file=output, flush=wanted.follow)
-        _stdout, problems = process.communicate()
-    finally:
-        process.kill()
-        process.wait()
-    if process.returncode:
-        raise KubectlError(" ".join(problems.split()) or "kubectl logs failed and said nothing")
+    # A file, because a pipe that nobody reads meanwhile stops kubectl when it is full.
+    with tempfile.TemporaryFile("w+", errors="replace") as problems:
+        process = subprocess.Popen(
+            kubectl.command(*_arguments(wanted)),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=problems,
+            text=True,
+            errors="replace",
+        )
+        try:
+            printed = process.stdout or ()
+            lines = printed if wanted.follow else _by_time(printed)
+            for line in shown(lines, pattern):
+                print(line, file=output, flush=wanted.follow)
+            code = process.wait()
+        finally:
+            process.kill()
+            process.wait()
+        problems.seek(0)
+        message = " ".join(problems.read(_LONGEST_MESSAGE).split())
+    if code:
+        raise KubectlError(message or "kubectl logs failed and said nothing")
 
 
 def _compiled(pattern: str) -> "re.Pattern[str]":

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A zip with what a maintainer would ask for, without secrets; see `redaction`."""
 
+import contextlib
 import json
 import os
 import zipfile
@@ -29,6 +30,8 @@ _OF_KUBERNETES: Final = (
     *("resourcequotas", "limitranges"),
 )
 _OF_ALL: Final = ("nodes", "persistentvolumes", "storageclasses", BACKUPS)
+_TASKS: Final = "app.kubernetes.io/name=matrixone"
+"""On the Pods of backups and restores, which are of no cluster."""
 _LINES: Final = 5000
 """Of each log."""
 
@@ -70,16 +73,23 @@ def write(
     try:
         descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
         with (
+            _removed_if_unfinished(path),
             os.fdopen(descriptor, "wb") as file,
             zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as target,
         ):
             _fill(target, name, _pages(kubectl, cluster, now), say)
     except OSError as error:
         raise PluginError(f"{path} cannot be written: {error.strerror}") from error
+    return path
+
+
+@contextlib.contextmanager
+def _removed_if_unfinished(path: Path) -> Iterator[None]:
+    try:
+        yield
     except BaseException:
         path.unlink(missing_ok=True)
         raise
-    return path
 
 
 def _fill(
@@ -122,7 +132,7 @@ def _objects(kubectl: Kubectl, kind: str) -> Callable[[], str]:
 def _logs(kubectl: Kubectl, cluster: str) -> Iterator[Page]:
     """Yield the logs of all Pods, and of the containers before their last restarts."""
     yield from _logs_of(kubectl, "logs", f"{LABEL}={cluster}")
-    yield from _logs_of(kubectl, "logs/backups", "app.kubernetes.io/component in (backup,restore)")
+    yield from _logs_of(kubectl, "logs/tasks", f"{_TASKS},!{LABEL}")
 
 
 def _operators(kubectl: Kubectl) -> Iterator[Page]:

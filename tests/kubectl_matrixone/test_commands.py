@@ -202,6 +202,8 @@ def test_a_report_has_what_a_maintainer_asks_for_and_no_secret(
     with_secret = _pod("with-secret", {"matrixorigin.io/cluster": "mo"})
     with_secret["spec"]["containers"][0]["env"] = [{"name": "ANY", "value": secret}]
     space.apply(with_secret)
+    space.apply(_pod("of-a-backup", {"app.kubernetes.io/name": "matrixone"}))
+    space.apply(_pod("of-others", {"app.kubernetes.io/component": "backup"}))
     ended = plugin("report", "mo", "-n", space.name, "-C", str(tmp_path))
     assert ended.returncode == 0, ended.stderr
     [path] = tmp_path.glob(f"matrixone-{space.name}-mo-*.zip")
@@ -215,6 +217,9 @@ def test_a_report_has_what_a_maintainer_asks_for_and_no_secret(
     assert texts["status.txt"].startswith(f"MatrixOneCluster {space.name}/mo")
     assert {"versions.yaml", "events.txt", "objects/nodes.yaml"} <= set(texts)
     assert "secrets" not in "".join(texts)
+    logs = {name for name in (*texts, *texts["not-read.txt"].split()) if name.startswith("logs/")}
+    assert any("of-a-backup" in name for name in logs)
+    assert not any("of-others" in name for name in logs)
     nowhere = plugin("report", "mo", "-n", space.name, "-C", str(tmp_path / "absent"))
     assert (nowhere.returncode, "No such file" in nowhere.stderr) == (1, True)
 
