@@ -23,8 +23,7 @@ from testbed.places import cache_root
 SAVE_AGAIN = "save the image again"
 
 _SUFFIXES = (".tar", ".tar.gz", ".tgz")
-_GZIP, _USTAR, _USTAR_AT = b"\x1f\x8b", b"ustar", 257
-_MOST_BYTES = 64 << 30
+_USTAR, _USTAR_AT = b"ustar", 257
 _MOST_DOCUMENT = 4 << 20
 _MOST_MEMBERS = 100_000
 _CHUNK = 1 << 20
@@ -102,7 +101,7 @@ def is_archive(path: Path) -> bool:
         return True
     with path.open("rb") as file:
         begin = file.read(_USTAR_AT + len(_USTAR))
-    return begin.startswith(_GZIP) or begin[_USTAR_AT:] == _USTAR
+    return begin.startswith(layers.GZIP) or begin[_USTAR_AT:] == _USTAR
 
 
 @contextmanager
@@ -131,14 +130,14 @@ def _drafts() -> Path:
 def _decompressed(path: Path, target: Path) -> Path:
     """Return a file that can be read in any order: the archive, or a copy without gzip."""
     with path.open("rb") as file:
-        if file.read(len(_GZIP)) != _GZIP:
+        if file.read(len(layers.GZIP)) != layers.GZIP:
             return path
     try:
         with gzip.open(path) as source, target.open("wb") as plain:
             while chunk := source.read(_CHUNK):
                 plain.write(chunk)
-                if plain.tell() > _MOST_BYTES:
-                    raise ArchiveError(f"{path} has more than {_MOST_BYTES >> 30} GiB in it")
+                if plain.tell() > layers.MOST_BYTES:
+                    raise ArchiveError(f"{path} has more than {layers.MOST_BYTES >> 30} GiB in it")
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         problem = f"is damaged or ends too early ({error})"
         raise ArchiveError(f"{path} {problem}: copy it or {SAVE_AGAIN}") from error

@@ -23,7 +23,6 @@ from testbed.images.oci import Entry
 PROGRAM = "mo-service"
 """What the containers of MatrixOne start, in the root folder of their image."""
 
-_GZIP = b"\x1f\x8b"
 _MOST_DESCRIPTORS = 1000
 _MOST_LAYERS = 500
 _CHUNK = 1 << 20
@@ -213,7 +212,7 @@ def _of_entry(archive: Archive, entry: Json) -> Found | None:
     members = [archive.open(normal(entry["Config"]))[0]]
     for name in names:
         member, content = archive.open(name)
-        is_compressed = content.read(len(_GZIP)) == _GZIP
+        is_compressed = content.read(len(layers.GZIP)) == layers.GZIP
         content.seek(0)
         media_type = f"{oci.LAYER}+gzip" if is_compressed else oci.LAYER
         described.append(oci.descriptor(media_type, _hexdigest(content), member.size))

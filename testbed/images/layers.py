@@ -9,8 +9,11 @@ import tarfile
 import zlib
 from typing import IO
 
-_GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
-_MOST_BYTES = 64 << 30
+GZIP = b"\x1f\x8b"
+"""What a gzipped file begins with."""
+MOST_BYTES = 64 << 30
+"""Of an image, without compression."""
+_ZSTD = b"\x28\xb5\x2f\xfd"
 _MOST_ENTRIES = 1_000_000
 
 
@@ -47,7 +50,7 @@ def names(content: IO[bytes]) -> frozenset[str]:
     if begin == _ZSTD:
         raise LayerError("is compressed with zstd: save the image again with gzip, or without")
     plain: IO[bytes] = content
-    if begin.startswith(_GZIP):
+    if begin.startswith(GZIP):
         plain = gzip.GzipFile(fileobj=content)  # type: ignore[assignment]
     try:
         with tarfile.open(fileobj=plain, mode="r|") as layer:
@@ -60,7 +63,7 @@ def _names(layer: tarfile.TarFile) -> frozenset[str]:
     found, count, size = set(), 0, 0
     while (member := layer.next()) is not None:
         count, size = count + 1, size + member.size
-        if count > _MOST_ENTRIES or size > _MOST_BYTES:
+        if count > _MOST_ENTRIES or size > MOST_BYTES:
             raise LayerError("is larger than any image: refused")
         if leads_out(member.name) or (member.islnk() and leads_out(member.linkname)):
             raise LayerError(f"has {member.name!r}, which leads out of the image: refused")

@@ -76,15 +76,8 @@ class Bucket(Place):
         cluster.kubectl("apply", "-f", "-", input=json.dumps(object_storage.secret(self.store)))
 
     def location(self, name: str) -> Json:
-        return {
-            "s3": {
-                "type": object_storage.dialect(object_storage.BACKED_UP_AS_AWS),
-                "path": f"{BUCKET}/{name}",
-                "endpoint": self.store.endpoint,
-                "region": self.store.region,
-                "secretRef": {"name": object_storage.SECRET},
-            }
-        }
+        kind = object_storage.dialect(object_storage.BACKED_UP_AS_AWS)
+        return {"s3": object_storage.bucket(self.store, f"{BUCKET}/{name}", kind)}
 
     def folder(self, name: str) -> Path:
         return self.store.folder / BUCKET / name

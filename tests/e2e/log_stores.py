@@ -144,8 +144,8 @@ def await_replacement(cluster: Cluster, ordinal: int, incarnation: int) -> float
         otherwise=lambda: state(cluster),
     )
     seconds = time.monotonic() - begun
-    # A Pod that was slow to start may be up when it is to be taken away: then the failover is called
-    # off, with its incarnation on record, and begins again when the store has failed for good.
+    # A Pod that was slow to start may be up before the failover deletes it: then the failover is
+    # canceled, with its incarnation on record, and begins again when the store has failed for good.
     eventually(
         lambda: shards(cluster) == [(3, 3)] * 2,
         REPAIR_SECONDS,

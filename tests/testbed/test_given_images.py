@@ -380,7 +380,7 @@ def test_a_layer_larger_than_any_image_is_refused(
 ) -> None:
     """A few bytes of gzip can be as many as one likes."""
     path = saved(tmp_path / "image.tar", layout(LAYER))
-    monkeypatch.setattr(layers, "_MOST_BYTES", len(PROGRAM) - 1)
+    monkeypatch.setattr(layers, "MOST_BYTES", len(PROGRAM) - 1)
     with pytest.raises(ArchiveError, match="that is larger than any image: refused"):
         given.write(path, REFERENCE, cache / "images" / "copy.tar")
 
