@@ -116,7 +116,7 @@ def _bring(writer: Writer, arguments: Json, secret: Json) -> bool:
     known = login_of(record)
     rotates = desired != known
     if rotates and not writer.dry_run:
-        _change_in_time(writer, arguments, version, known, desired)
+        _change_in_time(writer, arguments, Refusal.of(record, version), known, desired)
         _restart(writer, arguments, version)
     writer.patch(without_refusal(manifest, record))
     return rotates
@@ -137,11 +137,18 @@ def _require_accepted(writer: Writer, arguments: Json, login: Login) -> None:
 
 
 def _change_in_time(
-    writer: Writer, arguments: Json, version: str, known: Login, desired: Login
+    writer: Writer, arguments: Json, refusal: Refusal, known: Login, desired: Login
 ) -> None:
     """Change the login, unless the database refused just that a moment ago.
 
     A play is not held up: whoever starts it has a reason to try.
+
+    Args:
+        writer: of the record.
+        arguments: of the action.
+        refusal: what is on record of this version of the Secret.
+        known: the login that the database accepted last.
+        desired: the one that it is to accept.
 
     Raises:
         DatabaseRefused: it refuses, or did.
@@ -150,14 +157,12 @@ def _change_in_time(
     """
     if not arguments["service"]:
         raise ValueError(_NOT_YET)
-    name = names.accepted_name(arguments["resource"]["metadata"]["name"])
-    refusal = Refusal.of(find_secret(writer, arguments["resource"], name), version)
     if not arguments["required"] and (seconds := refusal.remaining(time.time())):
         raise DatabaseRefused(refusal.problem, seconds)
     if problem := _refusal_of_change(writer, arguments, known, desired):
         now = time.time()
         refusal = refusal.following(problem, now)
-        _record(writer, arguments["resource"], name, refusal)
+        _record(writer, arguments["resource"], refusal)
         raise DatabaseRefused(problem, refusal.remaining(now))
 
 
@@ -179,8 +184,12 @@ def _refusal_of_change(writer: Writer, arguments: Json, known: Login, desired: L
     return ""
 
 
-def _record(writer: Writer, resource: Json, name: str, refusal: Refusal) -> None:
-    place = {"namespace": resource["metadata"]["namespace"], "name": name}
+def _record(writer: Writer, resource: Json, refusal: Refusal) -> None:
+    metadata = resource["metadata"]
+    place = {
+        "namespace": metadata["namespace"],
+        "name": names.accepted_name(metadata["name"]),
+    }
     annotations = refusal.annotation()
     writer.patch(
         {"apiVersion": "v1", "kind": "Secret", "metadata": {**place, "annotations": annotations}}
