@@ -11,7 +11,7 @@ from ..module_utils.snapshot import moments, ranges
 from ..module_utils.snapshot.ranges import Length, Range
 from ..module_utils.snapshot.scopes import Scope, record_name
 from ..plugin_utils.snapshot.action import (
-    LOGIN,
+    OPTIONS,
     Database,
     Refused,
     VersionsAction,
@@ -27,7 +27,7 @@ class ActionModule(VersionsAction):
     """Keep older versions of rows for some time, or restore what was there at a moment."""
 
     SPEC: ClassVar[Json] = {
-        **LOGIN,
+        **OPTIONS,
         "keep": {"type": "int"},
         "unit": {"type": "str", "choices": list(ranges.UNITS), "default": "days"},
         "at": {"type": "str"},

@@ -9,22 +9,17 @@ from typing import Any, ClassVar
 
 from ..module_utils.backup.program.reading_back import read_back
 from ..module_utils.backup.verification.checks import Check, in_short
-from ..module_utils.clients.sql import Entrance
+from ..module_utils.clients.login_options import LOGIN, entrance_of
 from ..plugin_utils.backup.action import BackupAction
 
 Json = dict[str, Any]
-_LOGIN = ("host", "port", "user", "password", "certificates")
 
 
 class ActionModule(BackupAction):
     """Read every table of a database and compare the answers to statements."""
 
     SPEC: ClassVar[Json] = {
-        "login_host": {"type": "str", "required": True},
-        "login_port": {"type": "int", "default": 6001},
-        "login_user": {"type": "str", "required": True},
-        "login_password": {"type": "str", "required": True, "no_log": True},
-        "login_certificates": {"type": "str", "default": ""},
+        **LOGIN,
         "checks": {
             "type": "list",
             "elements": "dict",
@@ -42,10 +37,9 @@ class ActionModule(BackupAction):
     def act(self, arguments: Json, folder: Path) -> Json:
         """Read, and fail if anything is missing or differs."""
         del folder
-        entrance = Entrance(*(arguments[f"login_{name}"] for name in _LOGIN))
         wanted = [Check.of(check) for check in arguments["checks"]]
         progress = self.progress(arguments["timeout"])
-        found = read_back(entrance, wanted, arguments["parallelism"], progress)
+        found = read_back(entrance_of(arguments), wanted, arguments["parallelism"], progress)
         problems = found.problems
         return {
             "changed": False,

@@ -11,7 +11,7 @@ from ..module_utils.snapshot import snapshots
 from ..module_utils.snapshot.scopes import Scope, record_name
 from ..module_utils.snapshot.snapshots import Snapshot
 from ..plugin_utils.snapshot.action import (
-    LOGIN,
+    OPTIONS,
     Database,
     Refused,
     VersionsAction,
@@ -25,7 +25,7 @@ Json = dict[str, Any]
 class ActionModule(VersionsAction):
     """Take, drop or restore a snapshot of a database."""
 
-    SPEC: ClassVar[Json] = LOGIN
+    SPEC: ClassVar[Json] = OPTIONS
     RULES: ClassVar[Json] = {
         "required_by": {"table": ["database"]},
         "mutually_exclusive": [["cluster", "account"], ["cluster", "database"]],

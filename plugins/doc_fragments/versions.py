@@ -25,27 +25,10 @@ options:
   table:
     description: A table of O(database).
     type: str
-  login_host:
-    description: Host that answers SQL, as the controller reaches it.
-    type: str
-    required: true
-  login_port:
-    description: Port that answers SQL.
-    type: int
-    default: 6001
   login_user:
     description: An administrator of the account, in the form C(USER) or C(ACCOUNT:USER).
     type: str
     required: true
-  login_password:
-    description: The password.
-    type: str
-    required: true
-  login_certificates:
-    description: >-
-      Certificates in PEM, one of which the database must have, or be certified by. The login is
-      over TLS then, or fails; without them, it is without TLS. Names are not compared.
-    type: str
   timeout:
     description: Seconds for all of it.
     type: int

@@ -17,6 +17,7 @@ description:
   - Moments before the range was created or changed are rejected. The database accepts them, but
     the versions may be gone.
 extends_documentation_fragment:
+  - matrixorigin.matrixone.login
   - matrixorigin.matrixone.versions
 attributes:
   check_mode:

@@ -18,6 +18,8 @@ description:
   - The tables are those that the user sees. Those of other accounts (tenants) need a user of each.
 notes:
   - It runs on the controller, in Ansible's own process.
+extends_documentation_fragment:
+  - matrixorigin.matrixone.login
 requirements:
   - python >= 3.11
   - PyMySQL >= 1.1, on the controller
@@ -29,27 +31,10 @@ attributes:
     description: It has nothing to show.
     support: none
 options:
-  login_host:
-    description: Host that answers SQL, as the controller reaches it.
-    type: str
-    required: true
-  login_port:
-    description: Port that answers SQL.
-    type: int
-    default: 6001
   login_user:
     description: A user who may read all tables.
     type: str
     required: true
-  login_password:
-    description: The password.
-    type: str
-    required: true
-  login_certificates:
-    description: >-
-      Certificates in PEM, one of which the database must have, or be certified by. The login is
-      over TLS then, or fails; without them, it is without TLS. Names are not compared.
-    type: str
   checks:
     description: Statements, and what they must return.
     type: list

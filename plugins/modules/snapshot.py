@@ -16,6 +16,7 @@ description:
   - With O(state=restored), replaces an account, a database or a table by what the snapshot has of
     it.
 extends_documentation_fragment:
+  - matrixorigin.matrixone.login
   - matrixorigin.matrixone.versions
 attributes:
   check_mode:

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 from ...module_utils.api.errors import InvalidSpec
 from ...module_utils.clients import sql
+from ...module_utils.clients.login_options import LOGIN, entrance_of
 from ...module_utils.clients.sql import Entrance, Statement
 from ...module_utils.snapshot import lookups
 from ...module_utils.snapshot.scopes import Scope, account_of
@@ -19,18 +20,14 @@ from ..controller_action import ControllerAction
 Json = dict[str, Any]
 
 STATES = ("present", "absent", "restored")
-LOGIN: Json = {
+OPTIONS: Json = {
     "name": {"type": "str", "required": True},
     "state": {"type": "str", "choices": list(STATES), "default": "present"},
     "account": {"type": "str"},
     "cluster": {"type": "bool", "default": False},
     "database": {"type": "str"},
     "table": {"type": "str"},
-    "login_host": {"type": "str", "required": True},
-    "login_port": {"type": "int", "default": 6001},
-    "login_user": {"type": "str", "required": True},
-    "login_password": {"type": "str", "required": True, "no_log": True},
-    "login_certificates": {"type": "str", "default": ""},
+    **LOGIN,
     "timeout": {"type": "int", "default": 3600},
 }
 """Options of both; ``documentation`` is in ``doc_fragments/versions.py``."""
@@ -97,16 +94,8 @@ class VersionsAction(ControllerAction):
         """Validate the arguments, act, and turn errors into a failed result."""
         result: Json = super().run(tmp, task_vars)
         arguments = self.validated(self.SPEC, **self.RULES)
-        user = arguments["login_user"]
-        entrance = Entrance(
-            arguments["login_host"],
-            arguments["login_port"],
-            user,
-            arguments["login_password"],
-            arguments["login_certificates"],
-        )
-        deadline = time.monotonic() + arguments["timeout"]
-        database = Database(entrance, account_of(user), deadline)
+        entrance, deadline = entrance_of(arguments), time.monotonic() + arguments["timeout"]
+        database = Database(entrance, account_of(entrance.user), deadline)
         try:
             result.update(self.act(database, arguments))
         except InvalidSpec as error:
