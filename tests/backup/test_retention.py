@@ -5,10 +5,10 @@ from dataclasses import replace
 from datetime import UTC, timedelta
 
 import pytest
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.chains import whole
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.schedule.cron import (
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api.cron import (
     find_zone,
 )
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.chains import whole
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.schedule.retention import (
     Policy,
     expired,

@@ -62,6 +62,7 @@ class World:
     others: list[Json] = field(default_factory=list)
     restores: list[Json] = field(default_factory=list)
     clusters: list[Json] = field(default_factory=list)
+    source: Json | None = None
     events: list[Json] = field(default_factory=list)
     report: Any = None
     plan: Any = None
@@ -77,6 +78,7 @@ class World:
                 "everyBackupJob": list(self.jobs.values()),
                 "everyRestoreJob": self.restores,
                 "everyCluster": self.clusters,
+                "source": self.source,
                 "now": text(self.now),
             }
         )
@@ -764,3 +766,55 @@ def test_nothing_is_deleted_where_users_cannot_be_listed():
     world.clusters = None
     assert kept_of(world) == names
     assert "may not list what uses them" in world.resource["status"]["message"]
+
+
+def cluster(reason: str, ready: str = "False") -> Json:
+    state = {"type": "Ready", "status": ready, "reason": reason}
+    return {"kind": "MatrixOneCluster", "status": {"conditions": [state]}}
+
+
+@pytest.mark.parametrize("reason", ["Hibernated", "Stopped"])
+def test_a_backup_waits_while_its_database_sleeps(reason: str) -> None:
+    """No BackupJob is started that could only fail, no alert fires, and it is made on waking."""
+    world = World(schedule(alertAfter="26h"), source=cluster(reason))
+    world.play()
+    world.wait(days=3)
+
+    status = world.play()
+    assert world.jobs == {}
+    assert status["message"] == "the backup of 2026-11-25T03:00:00Z waits until the database wakes"
+    assert "alertAfterSeconds" not in status
+    assert degraded(status) == "AsExpected"
+    assert world.report.requeue == "0h0m30s"
+
+    world.source = cluster("AllSetsReady", "True")
+    status = world.play()
+    assert list(world.jobs) == ["nightly-202611250300"]
+    assert status["alertAfterSeconds"] == 26 * 3600
+
+
+@pytest.mark.parametrize(
+    "source", [None, cluster("SQLNotAnswered"), cluster("LogServiceNotReady"), {"status": {}}]
+)
+def test_a_database_that_should_answer_is_backed_up_in_time(source: Json | None) -> None:
+    """Its BackupJob waits for it, and says so; what is broken is no sleep."""
+    world = World(schedule(), source=source)
+    world.play()
+    world.wait(days=1)
+
+    assert "alertAfterSeconds" in world.play()
+    assert list(world.jobs) == ["nightly-202611230300"]
+
+
+def test_what_waited_too_long_is_left_out() -> None:
+    """startingDeadlineSeconds counts while it sleeps, too."""
+    world = World(schedule(startingDeadlineSeconds=600), source=cluster("Hibernated"))
+    world.play()
+    world.wait(days=1)
+
+    assert world.play()["lastMissedTime"] == "2026-11-23T03:00:00Z"
+    assert world.jobs == {}
+
+
+def degraded(status: Json) -> str:
+    return str(next(one["reason"] for one in status["conditions"] if one["type"] == "Degraded"))

@@ -5,10 +5,8 @@ import contextlib
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.schedule import (
-    cron as schedules,
-)
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.backup.schedule.cron import (
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api import cron as schedules
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api.cron import (
     InvalidSchedule,
     duration,
     find_zone,

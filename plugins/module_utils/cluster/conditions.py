@@ -24,7 +24,7 @@ from ..reporting.conditions import (
 )
 from ..reporting.kstatus import needs_a_person
 from ..reporting.reasons import ConditionType, Reason
-from . import upgrade_status
+from . import hibernation, upgrade_status
 from .restore_status import awaited
 
 Child = Mapping[str, Any]
@@ -71,6 +71,7 @@ class ClusterFacts:
         upgrade: ``status.upgrade``; empty without one.
         no_answer: why the database gave no answer during an upgrade; empty if it did.
         stuck: whether the upgrade of the catalog does not move.
+        hibernation: what was decided about its sleep; see `hibernation.Hibernation.as_variable`.
     """
 
     resource: Resource
@@ -89,6 +90,7 @@ class ClusterFacts:
     upgrade: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     no_answer: str = ""
     stuck: bool = False
+    hibernation: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
     @property
     def generation(self) -> int:
@@ -174,12 +176,18 @@ def _served(facts: ClusterFacts) -> Condition:
     if facts.unanswered:
         reason, message = Reason.SQL_NOT_ANSWERED, f"waiting for {facts.unanswered}"
         return condition(ConditionType.READY, False, reason, message, facts.generation)
+    return condition(ConditionType.READY, *_running(facts), facts.generation)
+
+
+def _running(facts: ClusterFacts) -> tuple[bool, Reason, str]:
+    """Return whether SQL is answered where all components are as their specs ask for."""
+    if facts.hibernation.get("asleep"):
+        return False, Reason.HIBERNATED, hibernation.sentence(facts.hibernation)
     stopped = ", ".join(_stopped(facts))
     if _stops_sql(facts):
-        message = f"stopped with replicas 0: {stopped}; no SQL is answered"
-        return condition(ConditionType.READY, False, Reason.STOPPED, message, facts.generation)
+        return False, Reason.STOPPED, f"stopped with replicas 0: {stopped}; no SQL is answered"
     message = f"stopped with replicas 0: {stopped}; all others serve" if stopped else _ALL_SERVE
-    return condition(ConditionType.READY, True, Reason.ALL_SETS_READY, message, facts.generation)
+    return True, Reason.ALL_SETS_READY, message
 
 
 def _unknown_reason(facts: ClusterFacts) -> Reason:

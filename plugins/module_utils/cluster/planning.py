@@ -13,7 +13,7 @@ from ..api.errors import RenderingError
 from ..api.types import Manifest, Resource
 from ..logservice.removal import retention_deletes
 from ..workload.plans import Observed, Plan, Prune, is_paused, named
-from . import restoring, upgrading
+from . import hibernation, restoring, upgrading
 from .credentials import is_ours, login_secret
 from .data_version import with_data_version
 from .entrances import answers, entrance
@@ -40,6 +40,7 @@ class ClusterPlan(Plan):
         upgrade: ``status.upgrade`` as it is to be; empty without one.
         unanswered: why the database gave no answer when it was asked for its catalog.
         stuck: whether the upgrade of the catalog does not move.
+        hibernation: whether it sleeps, and until when; see `hibernation.Hibernation.as_variable`.
     """
 
     credential: str = ""
@@ -52,6 +53,7 @@ class ClusterPlan(Plan):
     upgrade: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     unanswered: str = ""
     stuck: bool = False
+    hibernation: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
 
 def plan_cluster(resource: Resource, observed: Observed, mistakes: str = "") -> ClusterPlan:
@@ -72,6 +74,7 @@ def plan_cluster(resource: Resource, observed: Observed, mistakes: str = "") -> 
         restore = restoring.decide(resource, observed, children)
         present = with_data_version(resource, observed)
         upgrade = upgrading.decide(present, observed, children, str(observed.get("now") or ""))
+        sleep = hibernation.decide(resource, observed, upgrade.record)
     except RenderingError as error:
         return ClusterPlan(invalid=str(error))
     leftovers = Prune(
@@ -79,6 +82,7 @@ def plan_cluster(resource: Resource, observed: Observed, mistakes: str = "") -> 
         namespace=metadata["namespace"],
         owner_uid=metadata.get("uid") or "",
     )
+    children = hibernation.put_to_sleep(children, sleep.stops)
     objects = [*restore.objects, *(() if restore.pending else children)]
     plan = ClusterPlan(
         objects=objects,
@@ -89,6 +93,7 @@ def plan_cluster(resource: Resource, observed: Observed, mistakes: str = "") -> 
         upgrade=upgrade.record,
         unanswered=upgrade.problem,
         stuck=upgrade.stuck,
+        hibernation=sleep.as_variable(),
     )
     plan = _plan_logins(plan, resource, observed)
     if upgrade.applied is None:

@@ -14,8 +14,8 @@ from ..reporting.report import Report, is_ready_and_synced, unobserved
 from ..upgrade.record import CATALOG, UPDATING
 from ..workload.kind import PassEnd
 from ..workload.plans import Observed, named
+from . import hibernation, restore_status, restoring, upgrade_status, upgrading
 from . import metric_user_status as metrics
-from . import restore_status, restoring, upgrade_status, upgrading
 from . import root_credential_events as logins
 from .conditions import ClusterFacts
 from .database_results import DatabaseResults
@@ -49,8 +49,10 @@ def report_on_cluster(end: PassEnd[ClusterPlan]) -> Report:
     if plan.upgrade.get("phase") == UPDATING != upgrading.recorded(resource, observed).get("phase"):
         # They are changed as soon as it is on record that this begins.
         requeue = _NEXT
+    sleep = status.get("hibernation") or {}
     if not plan.paused:
         requeue = metrics.requeue(resource, status.get("clusterMetrics") or {}, requeue)
+        requeue = hibernation.requeue(sleep, plan.hibernation, requeue)
     return Report(
         status=status,
         events=[
@@ -59,6 +61,7 @@ def report_on_cluster(end: PassEnd[ClusterPlan]) -> Report:
             *metrics.occurrences(results, resource),
             *restore_status.occurrences(plan.restoring, plan.restore, failure),
             *_upgrade_events(resource, plan, observed, failure),
+            *hibernation.occurrences(hibernation.recorded(resource), sleep),
         ],
         ready=ready,
         message=str(status["message"]),
@@ -75,7 +78,8 @@ def _is_stopped(status: Mapping[str, Any]) -> bool:
     """Return whether a cluster is as its spec asks for, and answers no SQL because of that."""
     states = {entry["type"]: entry for entry in status["conditions"]}
     is_synced = states[ConditionType.SYNCED.value]["status"] == "True"
-    return is_synced and bool(states[ConditionType.READY.value]["reason"] == Reason.STOPPED)
+    reasons = {Reason.STOPPED.value, Reason.HIBERNATED.value}
+    return is_synced and states[ConditionType.READY.value]["reason"] in reasons
 
 
 def _facts(end: PassEnd[ClusterPlan], results: DatabaseResults) -> ClusterFacts:
@@ -100,6 +104,7 @@ def _facts(end: PassEnd[ClusterPlan], results: DatabaseResults) -> ClusterFacts:
         upgrade=plan.upgrade or upgrading.recorded(resource, observed),
         no_answer=plan.unanswered,
         stuck=plan.stuck,
+        hibernation=plan.hibernation,
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from ..api import names
 from ..reporting.conditions import holds, phase, summary
 from ..reporting.reasons import ConditionType
+from . import hibernation
 from .conditions import READY_RULES, ClusterFacts, cluster_conditions, count, is_synced
 from .data_version import recorded
 
@@ -52,12 +53,13 @@ def cluster_status(facts: ClusterFacts) -> dict[str, Any]:
         status["tn"] = {**kept, **status.get("tn", {})}
     if "tn" in status and "dn" in (facts.resource.get("spec") or {}):
         status["dn"] = status["tn"]
-    if facts.metrics:
-        status["clusterMetrics"] = dict(facts.metrics)
-    if facts.restore:
-        status["restore"] = dict(facts.restore)
-    if facts.upgrade:
-        status["upgrade"] = dict(facts.upgrade)
+    records = {
+        "clusterMetrics": facts.metrics,
+        "restore": facts.restore,
+        "upgrade": facts.upgrade,
+        "hibernation": hibernation.report(facts.resource, facts.hibernation, conditions),
+    }
+    status.update((name, dict(record)) for name, record in records.items() if record)
     status.update(_entrance(facts))
     return status
 

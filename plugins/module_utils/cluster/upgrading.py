@@ -47,6 +47,7 @@ from ..workload.component import Reference
 from ..workload.gates import only_scaled
 from ..workload.plans import Observed, is_paused, named
 from .canary import apart, before_compute_nodes, canary_to_ask, outdated, try_canary
+from .conditions import count
 from .data_version import asked_by, naming_field, with_data_version
 from .entrances import entrance
 from .rehearsing import missing_rehearsal, rehearsal_references, under_way
@@ -134,6 +135,8 @@ def questions(resource: Resource, observed: Observed) -> Questions:
     if is_paused(resource) or not _asks_catalog(resource, observed):
         return Questions()
     seen = apart(observed)
+    if not any(count(one)[1] for one in seen.get("cnSets") or []):
+        return Questions()
     try:
         children = render_matrixonecluster(resource)
         live = {named(one) for one in _live(seen)}

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..clients.kubernetes.session import Session
+from ..cluster.hibernation import is_near
 from ..reporting.conditions import holds_now
 from ..reporting.reasons import ConditionType
 from ..workload.plans import is_paused
@@ -49,6 +50,8 @@ def _reports(snapshot: Snapshot) -> bool:
     """Tell whether there is anything to report, or to wait for: Pods that terminate, too."""
     plan = snapshot.plan
     if plan.paused or plan.invalid or plan.waiting_for or plan.held:
+        return True
+    if is_near(snapshot.resource, snapshot.now):
         return True
     if any(pod["metadata"].get("deletionTimestamp") for pod in snapshot.pods):
         return True

@@ -58,7 +58,9 @@ _WARNINGS = frozenset(
         BackupReason.VERIFICATION_INCOMPLETE.value,
     }
 )
-_STOPPED = frozenset({EarlyReason.STOPPED.value, BackupReason.SUSPENDED.value})
+_STOPPED = frozenset(
+    {EarlyReason.STOPPED.value, Reason.HIBERNATED.value, BackupReason.SUSPENDED.value}
+)
 """Why something is not served because somebody wants it so."""
 _QUIET = frozenset(
     {

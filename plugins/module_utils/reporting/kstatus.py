@@ -45,6 +45,7 @@ _INTENDED: Final = frozenset(
         Reason.UPGRADE_PAUSED.value,
         BackupReason.SUSPENDED.value,
         EarlyReason.STOPPED.value,
+        Reason.HIBERNATED.value,
     }
 )
 """Why something is neither served nor applied, because somebody wants it so."""

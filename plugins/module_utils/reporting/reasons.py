@@ -37,6 +37,7 @@ class Reason(StrEnum):
     PROXY_SET_NOT_READY = "ProxySetNotReady"
     SQL_NOT_ANSWERED = "SQLNotAnswered"
     STOPPED = "Stopped"
+    HIBERNATED = "Hibernated"
     RESTORE_FAILED = "RestoreFailed"
     NOT_ENOUGH_READY_STORES = "NoEnoughReadyStores"
     RECONCILING = "Reconciling"

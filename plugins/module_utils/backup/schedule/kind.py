@@ -9,7 +9,7 @@ from typing import Any, Final
 from ...admission.pod_security import Level
 from ...admission.shapes import Mistake, look_for
 from ...api import names
-from ...api.fields import Fields
+from ...api.fields import Fields, as_table
 from ...api.types import Resource
 from ...workload.component import Reference
 from ...workload.kind import Judge, Kind, PassStart, Planner, Reporter
@@ -37,10 +37,21 @@ def _references(start: PassStart) -> dict[str, Reference]:
     return {
         **(users.references() if _deletes(resource) else {}),
         "self": by_name(resource["apiVersion"], resource["kind"], metadata),
+        **_source(resource),
         "jobs": {**found, "kind": names.BACKUP_JOB, "namespace": namespace},
         "backups": {**found, "kind": names.BACKUP, "if_allowed": True},
         "restoreJobs": {**found, "kind": names.RESTORE_JOB, "namespace": namespace},
     }
+
+
+def _source(resource: Resource) -> dict[str, Reference]:
+    """Return the reference of the cluster that is backed up; nothing where it names none."""
+    template = as_table(as_table(resource.get("spec")).get("template"))
+    name = as_table(template.get("source")).get("clusterRef")
+    if not name or not isinstance(name, str):
+        return {}
+    place = {"namespace": resource["metadata"]["namespace"], "name": name}
+    return {"source": by_name(names.API_VERSION, names.CLUSTER, place)}
 
 
 def _plan(start: PassStart) -> SchedulePlan:

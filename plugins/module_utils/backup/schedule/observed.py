@@ -7,8 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...api.types import Manifest
+from ...reporting.conditions import find
+from ...reporting.reasons import ConditionType, Reason
 from ...workload.plans import Observed
 from ..users import Everything
+
+_INTENDED = frozenset({Reason.STOPPED.value, Reason.HIBERNATED.value})
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,12 +24,15 @@ class ScheduleObserved:
         backups: its Backups; None where they may not be read.
         restore_jobs: its RestoreJobs, which verify.
         everything: all that may need its Backups; None where some of that could not be listed.
+        source_sleeps: whether its database answers nobody because somebody wants it so: nothing is
+            written there, and no backup can be made.
     """
 
     jobs: Sequence[Manifest] = ()
     backups: Sequence[Manifest] | None = None
     restore_jobs: Sequence[Manifest] = ()
     everything: Everything | None = None
+    source_sleeps: bool = False
 
     @classmethod
     def read(cls, observed: Observed) -> ScheduleObserved:
@@ -35,4 +42,6 @@ class ScheduleObserved:
             backups=observed.get("backups"),
             restore_jobs=observed.get("restoreJobs") or (),
             everything=Everything.of(observed),
+            source_sleeps=find(observed.get("source"), ConditionType.READY).get("reason")
+            in _INTENDED,
         )

@@ -41,6 +41,8 @@ class SchedulePlan(Plan):
         why: why it is left out, or why the one that is started is full or incremental.
         next: when the next backup is due; empty if there is none, or while suspended.
         too_old: age in seconds of the newest backup from which there is something wrong.
+        asleep: whether the database sleeps, so that nothing is written that a backup could lack.
+        waits: whether a backup that is due waits until it wakes.
         verify: name of the Backup whose verification is started; empty if none is.
         next_verify: when the next verification is due; empty if none is.
         folder: of the backups, below the target; empty while the spec cannot be read.
@@ -54,6 +56,8 @@ class SchedulePlan(Plan):
     why: str = ""
     next: str = ""
     too_old: int = 0
+    asleep: bool = False
+    waits: bool = False
     verify: str = ""
     next_verify: str = ""
     folder: str = ""
@@ -74,6 +78,7 @@ class _Run:
     start: datetime | None = None
     missed: datetime | None = None
     why: str = ""
+    waits: bool = False
 
 
 def plan_schedule(
@@ -101,6 +106,9 @@ def plan_schedule(
     links = links_of(backups)
     retained = _Retained() if spec.suspended else _retain(spec, backups, observed, moment)
     run = _Run() if spec.suspended else _decide(spec, resource, past, moment)
+    if run.start and observed.source_sleeps:
+        why = f"the backup of {_text(run.start)} waits until the database wakes"
+        run = _Run(why=why, waits=True)
     job = _job(spec, run.start, past, links) if run.start else None
     following = None if spec.suspended else spec.schedule.next_after(moment)
     proof = decide(spec, resource, observed.restore_jobs, links, moment)
@@ -117,6 +125,8 @@ def plan_schedule(
         why=job[1].why if job else run.why or proof.why,
         next=_text(following),
         too_old=int(spec.too_old(moment).total_seconds()),
+        asleep=observed.source_sleeps,
+        waits=run.waits,
         remove=retained.remove,
         retention_waits=retained.waits,
     )

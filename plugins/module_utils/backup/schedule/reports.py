@@ -7,13 +7,13 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from ...api import names
+from ...api.cron import duration
 from ...api.timestamps import unix_time
 from ...api.types import Manifest, Resource
 from ...reporting.applied import Applied
 from ...reporting.events import Occurrence, occurrence
 from ...reporting.report import Report, is_ready_and_synced, unobserved
 from ...workload.kind import PassEnd
-from .cron import duration
 from .observed import ScheduleObserved
 from .planning import SchedulePlan
 from .runs import COMPLETED, FAILED
@@ -22,7 +22,7 @@ from .status import Facts, schedule_status
 _PERIOD: Final = 600
 """Seconds after which the ages of backups are looked at again."""
 _SOON: Final = 30
-"""The same while it is not known of a Backup whether it can be restored."""
+"""The same while a database sleeps, or it is not known of a Backup whether it can be restored."""
 _NAMED: Final = 5
 """Deleted Backups that an Event names."""
 
@@ -46,7 +46,7 @@ def report_on_schedule(end: PassEnd[SchedulePlan]) -> Report:
         events=[*_of_run(plan, applied), *_of_ends(resource, status), *_of_removal(plan, removed)],
         ready=is_ready_and_synced(status),
         message=str(status["message"]),
-        requeue=_requeue(plan, any(not link.known for link in facts.links)),
+        requeue=_requeue(plan, plan.waits or any(not link.known for link in facts.links)),
     )
 
 
@@ -59,12 +59,12 @@ def _seen(observed: Iterable[Manifest], applied: Applied, kind: str) -> list[Man
     return list(found.values())
 
 
-def _requeue(plan: SchedulePlan, is_unclear: bool) -> str:
-    """Return when to look again; Backups do not belong to the schedule, so that none triggers."""
+def _requeue(plan: SchedulePlan, is_soon: bool) -> str:
+    """Return when to look again: what is waited for does not belong to it, so none triggers."""
     if not plan.next:
-        return duration(_SOON) if is_unclear else ""
+        return duration(_SOON) if is_soon else ""
     first = min(unix_time(one) for one in (plan.next, plan.next_verify) if one)
-    return duration(min(first - unix_time(plan.now), _SOON if is_unclear else _PERIOD))
+    return duration(min(first - unix_time(plan.now), _SOON if is_soon else _PERIOD))
 
 
 def _of_run(plan: SchedulePlan, applied: Applied) -> list[Occurrence]:

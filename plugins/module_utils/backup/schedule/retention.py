@@ -15,8 +15,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, tzinfo
 
+from ...api.cron import CALENDAR
 from ..chains import Link, newest_first, whole
-from .cron import CALENDAR
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

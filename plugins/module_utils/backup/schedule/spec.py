@@ -11,13 +11,13 @@ from typing import Any, Final
 
 from ...admission.shapes import Mistake
 from ...api import durations
+from ...api.cron import InvalidSchedule, Schedule, find_zone, parse
 from ...api.errors import InvalidSpec
 from ...api.fields import Fields
 from ...api.types import Resource
 from ...location.locations import TARGET, Location, from_fields
 from ..job.mistakes import mistakes_in
 from ..verification.observing import verification_mistakes
-from .cron import InvalidSchedule, Schedule, find_zone, parse
 from .retention import Policy
 
 Json = dict[str, Any]

@@ -112,17 +112,25 @@ def schedule_status(facts: Facts) -> Json:
         "nextScheduleTime": plan.next,
         "lastBackup": newest.name if newest else "",
         "lastBackupTime": facts.reaches,
-        "alertAfterSeconds": plan.too_old or before.get("alertAfterSeconds"),
+        "alertAfterSeconds": _alert_after(facts),
         "history": list(facts.past.runs[:REMEMBERED]),
     }
     return {
-        **{name: value for name, value in status.items() if value not in (None, "")},
+        **{name: value for name, value in status.items() if value not in (None, "", 0)},
         "message": _message(facts, conditions),
         "active": facts.past.active,
         "failures": len(facts.past.failures),
         **verification_status(facts.resource, facts.proofs, facts.backups, plan.next_verify),
         **({} if facts.unseen else {"backups": _counts(facts)}),
     }
+
+
+def _alert_after(facts: Facts) -> int:
+    """Return the age in seconds that is too much for the newest backup; 0 for none."""
+    if facts.plan.asleep:
+        return 0
+    before = facts.resource.get("status") or {}
+    return facts.plan.too_old or int(before.get("alertAfterSeconds") or 0)
 
 
 def _message(facts: Facts, conditions: Sequence[Condition]) -> str:
@@ -206,5 +214,5 @@ def _degraded(facts: Facts) -> _State:
 
 
 def _is_too_old(facts: Facts) -> bool:
-    limit = facts.plan.too_old or (facts.resource.get("status") or {}).get("alertAfterSeconds")
-    return bool(limit) and unix_time(facts.plan.now) - facts.newest > int(limit or 0)
+    limit = _alert_after(facts)
+    return bool(limit) and unix_time(facts.plan.now) - facts.newest > limit

@@ -1,0 +1,273 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The sleep of a cluster that nobody uses: it keeps its data and its settings, and runs no Pods.
+
+``spec.hibernation`` asks for it, by hand or by a schedule, and ``status.hibernation`` is the record
+of it. Compute nodes and proxies are stopped first; transaction node and log service follow where
+the whole database is to sleep, each when those that depend on it have ended. On waking, the gates
+of the sets bring them up in the order of their creation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from typing import Any, Final
+
+from ..admission.shapes import Mistake
+from ..api import names
+from ..api.cron import InvalidSchedule, Schedule, duration, find_zone, parse
+from ..api.errors import InvalidSpec
+from ..api.fields import Fields, as_table
+from ..api.timestamps import timestamp, unix_time
+from ..api.types import Manifest, Resource
+from ..reporting.conditions import holds, holds_now
+from ..reporting.events import Occurrence, occurrence
+from ..reporting.reasons import ConditionType
+from ..upgrade.record import UNFINISHED
+from ..workload.plans import Observed
+
+Record = Mapping[str, Any]
+"""``status.hibernation``: state, since, nextChange, message."""
+Child = Mapping[str, Any]
+
+AWAKE: Final = "Awake"
+FALLING_ASLEEP: Final = "FallingAsleep"
+ASLEEP: Final = "Asleep"
+WAKING: Final = "Waking"
+_DATABASE: Final = "Database"
+_COMPUTE: Final = frozenset({names.CN_SET, names.PROXY_SET, names.WEB_UI})
+_LONGEST: Final = timedelta(days=366)
+_NEAR: Final = 11 * 60.0
+"""Seconds; a little longer than ``reconcilePeriod``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Timetable:
+    """When a cluster sleeps.
+
+    Attributes:
+        sleep: when it falls asleep.
+        wake: when it wakes.
+    """
+
+    sleep: Schedule
+    wake: Schedule
+
+    def is_night(self, moment: datetime) -> bool:
+        """Return whether it sleeps at a moment: it fell asleep since it woke the last time."""
+        asleep = self.sleep.last_until(moment, since=moment - _LONGEST)
+        awake = self.wake.last_until(moment, since=moment - _LONGEST)
+        return asleep is not None and (awake is None or asleep > awake)
+
+    def next_change(self, moment: datetime) -> datetime | None:
+        """Return when it wakes, or falls asleep, next; None if it does not within nine years."""
+        return (self.wake if self.is_night(moment) else self.sleep).next_after(moment)
+
+
+@dataclass(frozen=True, slots=True)
+class Hibernation:
+    """What a pass does about the sleep of a cluster.
+
+    Attributes:
+        asleep: whether it is to sleep.
+        stops: kinds of components of which no Pod is to run.
+        next_change: when the schedule changes that, RFC 3339; empty if it does not.
+        postponed: why it is awake although it is to sleep; empty if it is not.
+        at: the moment of the decision, RFC 3339.
+    """
+
+    asleep: bool = False
+    stops: frozenset[str] = frozenset()
+    next_change: str = ""
+    postponed: str = ""
+    at: str = ""
+
+    def as_variable(self) -> dict[str, Any]:
+        """Return it as it travels with the plan; empty for a cluster that is never to sleep."""
+        found = {"nextChange": self.next_change, "message": self.postponed, "at": self.at}
+        return {"asleep": self.asleep, **{name: text for name, text in found.items() if text}}
+
+
+def decide(resource: Resource, observed: Observed, upgrade: Mapping[str, Any]) -> Hibernation:
+    """Decide whether a cluster sleeps, and what of it is stopped at once.
+
+    Args:
+        resource: the cluster.
+        observed: what its references led to, with the present as ``now``.
+        upgrade: ``status.upgrade`` as it is to be.
+
+    Raises:
+        InvalidSpec: the schedule cannot be read.
+    """
+    now = str(observed.get("now") or "")
+    asked, next_change = _asked(Fields("", resource).table("spec").table("hibernation"), now)
+    if not asked:
+        return Hibernation(next_change=next_change, at=now)
+    if upgrade.get("phase") in UNFINISHED:
+        why = f"it sleeps when the upgrade to {upgrade.get('to')} has completed"
+        return Hibernation(next_change=next_change, postponed=why, at=now)
+    stops = frozenset(_stops(resource, observed))
+    return Hibernation(asleep=True, stops=stops, next_change=next_change, at=now)
+
+
+def put_to_sleep(children: Iterable[Manifest], stops: frozenset[str]) -> list[Manifest]:
+    """Return the components of a cluster, of which those of some kinds have no Pods."""
+    return [
+        {**one, "spec": {**one["spec"], "replicas": 0}} if one["kind"] in stops else one
+        for one in children
+    ]
+
+
+def is_near(resource: Resource, now: float) -> bool:
+    """Return whether a change of the schedule is due, or a pass has to wait for it by the second.
+
+    An operator that has restarted has forgotten when it was to look again, and looks again after
+    ``reconcilePeriod`` of ``watches.yaml``.
+
+    Args:
+        resource: the cluster, with its status.
+        now: the present, Unix time.
+    """
+    expected = str(recorded(resource).get("nextChange") or "")
+    return bool(expected) and unix_time(expected) - now <= _NEAR
+
+
+def requeue(record: Record, planned: Mapping[str, Any], otherwise: str) -> str:
+    """Return when to look again: when the schedule changes something, or before.
+
+    Args:
+        record: ``status.hibernation`` as it is to be.
+        planned: what was decided.
+        otherwise: when to look again without a schedule; empty for never.
+    """
+    change, now = record.get("nextChange"), planned.get("at")
+    if otherwise or not change or not now:
+        return otherwise
+    return duration(unix_time(change) - unix_time(now))
+
+
+def recorded(resource: Resource) -> Record:
+    """Return ``status.hibernation``; empty without one."""
+    return as_table(as_table(resource.get("status")).get("hibernation"))
+
+
+def sentence(planned: Mapping[str, Any]) -> str:
+    """Return why a cluster that sleeps answers no SQL, and until when."""
+    until = f", until {planned['nextChange']}" if planned.get("nextChange") else ""
+    return f"it sleeps, as spec.hibernation asks{until}; no SQL is answered"
+
+
+def report(
+    resource: Resource, planned: Mapping[str, Any], conditions: Iterable[Mapping[str, Any]]
+) -> Record:
+    """Return ``status.hibernation`` at the end of a pass.
+
+    Args:
+        resource: the cluster, with its status so far.
+        planned: what was decided; empty, or without a moment, where nothing is to be reported.
+        conditions: as they are to be.
+    """
+    before = recorded(resource)
+    if not planned.get("at"):
+        return before
+    wanted = as_table(as_table(resource.get("spec")).get("hibernation"))
+    state = _state(before, bool(planned.get("asleep")), conditions)
+    if not wanted and state == AWAKE:
+        return {}
+    since = before.get("since") if before.get("state") == state else planned.get("at")
+    found = {
+        "state": state,
+        "since": since,
+        "nextChange": planned.get("nextChange"),
+        "message": planned.get("message"),
+    }
+    return {name: value for name, value in found.items() if value}
+
+
+def occurrences(before: Record, record: Record) -> list[Occurrence]:
+    """Return the event of a cluster that has fallen asleep, or woken.
+
+    Args:
+        before: ``status.hibernation`` so far.
+        record: as it is to be.
+    """
+    state, was = record.get("state") or AWAKE, before.get("state") or AWAKE
+    if state == ASLEEP != was:
+        return [occurrence("Hibernated", "its compute nodes are stopped", action="Hibernate")]
+    if state == AWAKE and was == WAKING:
+        return [occurrence("Woken", "it answers SQL again", action="Wake")]
+    return []
+
+
+def mistakes(resource: Resource) -> Iterator[Mistake]:
+    """Yield what is wrong with the schedule beyond its schema."""
+    try:
+        _timetable(Fields("", resource).table("spec").table("hibernation"))
+    except InvalidSpec as error:
+        yield Mistake(error.field_path, error.message)
+
+
+def _asked(wanted: Fields, now: str) -> tuple[bool, str]:
+    """Return whether a cluster is to sleep, and when its schedule changes that."""
+    timetable = _timetable(wanted)
+    if wanted.raw("asleep") is not None:
+        return wanted.flag("asleep"), ""
+    if timetable is None or not now:
+        return False, ""
+    moment = datetime.fromtimestamp(unix_time(now), timezone.utc)
+    change = timetable.next_change(moment)
+    return timetable.is_night(moment), timestamp(change.timestamp()) if change else ""
+
+
+def _timetable(wanted: Fields) -> Timetable | None:
+    if wanted.raw("schedule") is None:
+        return None
+    fields = wanted.table("schedule")
+    zone = fields.text("timeZone")
+    try:
+        find_zone(zone)
+    except InvalidSchedule as error:
+        raise fields.refuse("timeZone", str(error)) from error
+    return Timetable(_times(fields, "sleep", zone), _times(fields, "wake", zone))
+
+
+def _times(fields: Fields, name: str, zone: str) -> Schedule:
+    expression = fields.required_text(name)
+    try:
+        return parse(expression, zone)
+    except InvalidSchedule as error:
+        raise fields.refuse(name, str(error)) from error
+
+
+def _stops(resource: Resource, observed: Observed) -> Iterator[str]:
+    """Yield the kinds of components that are stopped: none before those that depend on it."""
+    yield from _COMPUTE
+    wanted = as_table(as_table(resource.get("spec")).get("hibernation"))
+    if wanted.get("scope") != _DATABASE:
+        return
+    clients: Sequence[Child | None] = (*(observed.get("cnSets") or []), observed.get("proxySet"))
+    if all(_has_ended(one) for one in clients if one is not None):
+        yield names.DN_SET
+        if _has_ended(observed.get("dnSet")):
+            yield names.LOG_SET
+
+
+def _has_ended(child: Child | None) -> bool:
+    """Return whether a component is known to have no Pods, and to be asked for none."""
+    if child is None or as_table(child.get("spec")).get("replicas") != 0:
+        return False
+    counted = as_table(child.get("status")).get("pods")
+    at_work = holds(child, ConditionType.PROGRESSING)
+    return holds_now(child, ConditionType.SYNCED) and not at_work and counted == "0/0"
+
+
+def _state(before: Record, asleep: bool, conditions: Iterable[Mapping[str, Any]]) -> str:
+    """Return where a cluster is between being awake and being asleep."""
+    states = {one["type"]: one["status"] for one in conditions}
+    if asleep:
+        applied = states[ConditionType.SYNCED.value] == "True"
+        at_work = states[ConditionType.PROGRESSING.value] == "True"
+        return ASLEEP if applied and not at_work else FALLING_ASLEEP
+    slept = before.get("state") in {FALLING_ASLEEP, ASLEEP, WAKING}
+    return WAKING if slept and states[ConditionType.READY.value] != "True" else AWAKE
